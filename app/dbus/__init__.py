@@ -1,0 +1,1 @@
+"""The only importer of pydbus and gi."""

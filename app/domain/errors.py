@@ -1,0 +1,171 @@
+"""Every error that a user can meet: a class with a code, a message and a hint.
+
+::
+
+    FootingError                  exit status 1
+    ├── UsageError                exit status 2: the command line
+    │   ├── CampaignError         a campaign file: names field, found, allowed
+    │   └── TargetError           a target that cannot hold the data directory
+    ├── RefusedError              exit status 3: safety or authorisation
+    ├── CancelledError            exit status 130
+    ├── InstallationError         no usable PostgreSQL
+    ├── ServerError               initdb or the server failed
+    ├── PgbenchError              pgbench failed or printed what nobody knows
+    ├── TargetLostError           the target vanished or filled up while running
+    ├── BusyError                 another runner holds what this one needs
+    ├── RunFileError              a run file that cannot be read or written
+    │   ├── NotARunFileError
+    │   ├── NewerRunFileError
+    │   └── CorruptRunFileError
+    └── SettingError              a server setting that the server refuses
+
+A message says what happened and what was not touched; the hint says what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import ClassVar
+
+from app.domain.text import tr
+
+
+class ExitStatus(IntEnum):
+    """Exit statuses promised to scripts (`pgfooting --help`)."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    REFUSED = 3
+    CANCELLED = 130
+
+
+class FootingError(Exception):
+    """Base of all errors that are told to the user as a sentence.
+
+    Attributes:
+        code: stable identifier, stored in run files and printed by ``--json``.
+        message: what happened, one sentence or a few.
+        hint: what the user can do; may be empty.
+    """
+
+    code: ClassVar[str] = "failed"
+    exit_status: ClassVar[ExitStatus] = ExitStatus.FAILED
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+class UsageError(FootingError):
+    """The command line asks for something that does not exist."""
+
+    code = "usage"
+    exit_status = ExitStatus.USAGE
+
+
+class CampaignError(UsageError):
+    """A campaign file that cannot be used.
+
+    Attributes:
+        field: dotted path of the key, such as ``workload.clients``; empty for the whole file.
+    """
+
+    code = "campaign"
+
+    def __init__(self, message: str, *, field: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.field = field
+
+
+class TargetError(UsageError):
+    """A target that cannot hold the data directory; found before anything is written."""
+
+    code = "target"
+
+
+class RefusedError(FootingError):
+    """Refused for safety or for lack of authorisation; nothing was touched."""
+
+    code = "refused"
+    exit_status = ExitStatus.REFUSED
+
+
+class CancelledError(FootingError):
+    """The user stopped it."""
+
+    code = "cancelled"
+    exit_status = ExitStatus.CANCELLED
+
+
+class InstallationError(FootingError):
+    """No PostgreSQL installation that can be used."""
+
+    code = "installation"
+
+
+class SettingError(FootingError):
+    """A server setting that this PostgreSQL does not know or does not accept."""
+
+    code = "setting"
+    exit_status = ExitStatus.USAGE
+
+
+class ServerError(FootingError):
+    """Initdb failed, or the server did not start or died; the message carries its log line."""
+
+    code = "server"
+
+
+class PgbenchError(FootingError):
+    """The program pgbench failed, or printed something that no known version prints."""
+
+    code = "pgbench"
+
+
+class TargetLostError(FootingError):
+    """The target vanished, filled up or became read-only during the run."""
+
+    code = "target-lost"
+
+
+class BusyError(FootingError):
+    """Another runner holds what this one needs."""
+
+    code = "busy"
+
+
+class RunFileError(FootingError):
+    """A run file that cannot be read or written."""
+
+    code = "run-file"
+
+
+class NotARunFileError(RunFileError):
+    """The file is not a pgFooting run file."""
+
+    code = "run-file-foreign"
+
+
+class NewerRunFileError(RunFileError):
+    """The file was written by a newer pgFooting whose format this one does not know."""
+
+    code = "run-file-newer"
+
+
+class CorruptRunFileError(RunFileError):
+    """The file is damaged or cut off."""
+
+    code = "run-file-corrupt"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a sentence naming the nearest of the `known` words, or an empty string."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return tr("Did you mean “{word}”?").format(word=near[0]) if near else ""

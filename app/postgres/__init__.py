@@ -1,0 +1,1 @@
+"""PostgreSQL's own programs: installations, initdb and server, pgbench and its output formats."""

@@ -1,0 +1,1 @@
+"""Runs, campaigns, run files, the library of runs, statistics over runs."""
