@@ -55,12 +55,9 @@ class FootingError(Exception):
     exit_status: ClassVar[ExitStatus] = ExitStatus.FAILED
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
+        super().__init__(f"{message}\n{hint}" if hint else message)
         self.message = message
         self.hint = hint
-
-    def __str__(self) -> str:
-        return f"{self.message}\n{self.hint}" if self.hint else self.message
 
 
 class UsageError(FootingError):

@@ -68,7 +68,7 @@ def format_size(size_bytes: float) -> str:
         if 999.5 <= abs(value) < KIB:  # three digits would print 1e+03
             following = {"B": "KiB", "KiB": "MiB", "MiB": "GiB", "GiB": "TiB"}[unit]
             return f"{value:.0f} {following}"
-    return f"{value:.3g} TiB" if abs(value) < 999.5 else f"{value:.0f} TiB"  # noqa: PLR2004
+    return f"{value:.3g} TiB" if abs(value) < 999.5 else f"{value:.0f} TiB"
 
 
 def format_duration(seconds: float) -> str:
