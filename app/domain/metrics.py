@@ -1,13 +1,22 @@
 """Every quantity that is sampled: one frozen object each, in one registry.
 
-A series of a run file is a metric and an instance (a device, a kernel thread; empty for the machine
-or the server as a whole). A probe may only yield metrics that stand here.
+A series of a run file is a metric and an instance (a device, a family of kernel threads; empty for the
+machine or the server as a whole). A probe may only yield metrics that stand here.
+
+Units. CPU time is in cores: 1.0 is one CPU busy all the time, whatever the machine has, so that the
+machine, PostgreSQL, pgbench and kernel threads share one axis and cost per transaction is
+``cores / tps``. Shares (pressure, utilisation) are in per cent. Rates are per second.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from app.domain.text import tr
 
 
 class Group(StrEnum):
@@ -44,6 +53,8 @@ class Metric:
         group: chart.
         source: where the number comes from, for the facts panel and the documentation.
         better: direction.
+        absent_is_zero: a second without a value means zero, not "unknown": such rare series are only
+            stored where something happened, which keeps run files small.
     """
 
     id: str
@@ -52,6 +63,7 @@ class Metric:
     group: Group
     source: str
     better: Better = Better.NEITHER
+    absent_is_zero: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +79,229 @@ class Sample:
     metric: str
     value: float
     instance: str = ""
+
+
+_PROGRESS: Final = "pgbench --progress=1"
+_LOG: Final = "pgbench --log"
+_STAT: Final = "/proc/stat"
+_PID: Final = "/proc/PID/stat"
+_BLOCK: Final = "/sys/block/DEVICE/stat"
+_LEAVES: Final = tr("sum of /sys/block/DEVICE/stat over the disks that back the folder")
+_MEMINFO: Final = "/proc/meminfo"
+_IO_VIEW: Final = tr("pg_stat_io without WAL (PostgreSQL 16 and newer)")
+
+_PGBENCH: Final = (
+    Metric("pgbench.tps", tr("Transactions"), "1/s", Group.TPS, _PROGRESS, Better.HIGHER),
+    Metric("pgbench.latency_mean", tr("Mean latency"), "ms", Group.LATENCY, _PROGRESS, Better.LOWER),
+    Metric(
+        "pgbench.latency_stddev",
+        tr("Standard deviation of latency"),
+        "ms",
+        Group.LATENCY,
+        _PROGRESS,
+        Better.LOWER,
+    ),
+    Metric("pgbench.failed", tr("Failed transactions"), "transactions", Group.TPS, _PROGRESS, Better.LOWER),
+    Metric("pgbench.lag", tr("Schedule lag"), "ms", Group.LATENCY, _PROGRESS, Better.LOWER),
+    Metric("pgbench.skipped", tr("Skipped transactions"), "transactions", Group.TPS, _PROGRESS, Better.LOWER),
+    Metric("pgbench.retried", tr("Retried transactions"), "transactions", Group.TPS, _PROGRESS, Better.LOWER),
+    Metric("pgbench.transactions", tr("Transactions logged"), "transactions", Group.TPS, _LOG, Better.HIGHER),
+)
+
+_CPU: Final = (
+    Metric("cpu.user", tr("User CPU"), "cores", Group.CPU, _STAT),
+    Metric("cpu.system", tr("System CPU"), "cores", Group.CPU, _STAT),
+    Metric("cpu.interrupt", tr("Interrupt CPU"), "cores", Group.CPU, _STAT),
+    Metric(
+        "cpu.iowait",
+        tr("Idle with I/O outstanding"),
+        "cores",
+        Group.CPU,
+        tr("/proc/stat; a kind of idle time that the kernel itself calls unreliable, see pressure"),
+    ),
+    Metric("cpu.steal", tr("CPU taken by the hypervisor"), "cores", Group.CPU, _STAT, Better.LOWER),
+    Metric("process.cpu_user", tr("User CPU of a program"), "cores", Group.CPU, _PID),
+    Metric("process.cpu_system", tr("System CPU of a program"), "cores", Group.CPU, _PID),
+    Metric(
+        "process.pgbench_share",
+        tr("pgbench: share of its threads' CPU"),
+        "%",
+        Group.CPU,
+        tr("/proc/PID/stat; at 90 % pgbench itself is what limits the run"),
+        Better.LOWER,
+    ),
+    Metric("process.server_processes", tr("Server processes"), "processes", Group.SERVER, "/proc/PID"),
+    Metric(
+        "kernel.cpu",
+        tr("CPU of kernel threads"),
+        "cores",
+        Group.CPU,
+        "/proc/PID/schedstat",
+        Better.LOWER,
+        absent_is_zero=True,
+    ),
+)
+
+_STORAGE: Final = (
+    Metric("storage.reads", tr("Reads"), "1/s", Group.IOPS, _LEAVES),
+    Metric("storage.writes", tr("Writes"), "1/s", Group.IOPS, _LEAVES),
+    Metric("storage.flushes", tr("Flushes"), "1/s", Group.IOPS, _LEAVES),
+    Metric("storage.read_bytes", tr("Read"), "B/s", Group.THROUGHPUT, _LEAVES),
+    Metric("storage.write_bytes", tr("Written"), "B/s", Group.THROUGHPUT, _LEAVES),
+    Metric("storage.read_await", tr("Mean time of a read"), "ms", Group.DEVICE, _LEAVES, Better.LOWER),
+    Metric("storage.write_await", tr("Mean time of a write"), "ms", Group.DEVICE, _LEAVES, Better.LOWER),
+    Metric("storage.flush_await", tr("Mean time of a flush"), "ms", Group.DEVICE, _LEAVES, Better.LOWER),
+    Metric("storage.queue", tr("Requests in flight"), "requests", Group.DEVICE, _LEAVES),
+    Metric("device.reads", tr("Reads"), "1/s", Group.IOPS, _BLOCK),
+    Metric("device.writes", tr("Writes"), "1/s", Group.IOPS, _BLOCK),
+    Metric("device.flushes", tr("Flushes"), "1/s", Group.IOPS, _BLOCK),
+    Metric("device.discards", tr("Discards"), "1/s", Group.IOPS, _BLOCK, absent_is_zero=True),
+    Metric("device.read_bytes", tr("Read"), "B/s", Group.THROUGHPUT, _BLOCK),
+    Metric("device.write_bytes", tr("Written"), "B/s", Group.THROUGHPUT, _BLOCK),
+    Metric("device.read_await", tr("Mean time of a read"), "ms", Group.DEVICE, _BLOCK, Better.LOWER),
+    Metric("device.write_await", tr("Mean time of a write"), "ms", Group.DEVICE, _BLOCK, Better.LOWER),
+    Metric("device.flush_await", tr("Mean time of a flush"), "ms", Group.DEVICE, _BLOCK, Better.LOWER),
+    Metric("device.queue", tr("Requests in flight"), "requests", Group.DEVICE, _BLOCK),
+    Metric(
+        "device.utilisation",
+        tr("Time with requests in flight"),
+        "%",
+        Group.DEVICE,
+        tr("/sys/block/DEVICE/stat; says little about saturation where a device works in parallel"),
+    ),
+)
+
+_MEMORY: Final = (
+    Metric("memory.available", tr("Available memory"), "B", Group.MEMORY, _MEMINFO),
+    Metric("memory.cached", tr("Page cache"), "B", Group.MEMORY, _MEMINFO),
+    Metric("memory.shared", tr("Shared memory and tmpfs"), "B", Group.MEMORY, _MEMINFO),
+    Metric("memory.dirty", tr("Dirty pages"), "B", Group.MEMORY, _MEMINFO),
+    Metric("memory.writeback", tr("Pages being written"), "B", Group.MEMORY, _MEMINFO),
+    Metric("memory.swap_used", tr("Swap in use"), "B", Group.MEMORY, _MEMINFO, Better.LOWER),
+)
+
+_PRESSURE: Final = (
+    Metric(
+        "pressure.cpu_some",
+        tr("Some tasks waited for CPU"),
+        "%",
+        Group.PRESSURE,
+        "/proc/pressure/cpu",
+        Better.LOWER,
+    ),
+    Metric(
+        "pressure.io_some",
+        tr("Some tasks waited for I/O"),
+        "%",
+        Group.PRESSURE,
+        "/proc/pressure/io",
+        Better.LOWER,
+    ),
+    Metric(
+        "pressure.io_full",
+        tr("All tasks waited for I/O"),
+        "%",
+        Group.PRESSURE,
+        "/proc/pressure/io",
+        Better.LOWER,
+    ),
+    Metric(
+        "pressure.memory_some",
+        tr("Some tasks waited for memory"),
+        "%",
+        Group.PRESSURE,
+        "/proc/pressure/memory",
+        Better.LOWER,
+    ),
+    Metric(
+        "pressure.memory_full",
+        tr("All tasks waited for memory"),
+        "%",
+        Group.PRESSURE,
+        "/proc/pressure/memory",
+        Better.LOWER,
+    ),
+)
+
+_WAL: Final = (
+    Metric("wal.bytes", tr("WAL"), "B/s", Group.WAL, "pg_current_wal_insert_lsn()"),
+    Metric("wal.records", tr("WAL records"), "1/s", Group.WAL, "pg_stat_wal"),
+    Metric("wal.full_page_images", tr("Full-page images"), "1/s", Group.WAL, "pg_stat_wal"),
+    Metric("wal.buffers_full", tr("WAL buffers full"), "1/s", Group.WAL, "pg_stat_wal", Better.LOWER),
+    Metric("wal.writes", tr("WAL writes"), "1/s", Group.WAL, tr("pg_stat_wal; pg_stat_io from 18 on")),
+    Metric("wal.syncs", tr("WAL syncs"), "1/s", Group.WAL, tr("pg_stat_wal; pg_stat_io from 18 on")),
+)
+
+_SERVER: Final = (
+    Metric(
+        "server.blocks_hit", tr("Blocks found in shared buffers"), "1/s", Group.SERVER, "pg_stat_database"
+    ),
+    Metric("server.blocks_read", tr("Blocks read"), "1/s", Group.SERVER, "pg_stat_database"),
+    Metric(
+        "server.temp_bytes",
+        tr("Temporary files"),
+        "B/s",
+        Group.SERVER,
+        "pg_stat_database",
+        Better.LOWER,
+        absent_is_zero=True,
+    ),
+    Metric(
+        "server.checkpoints_timed",
+        tr("Checkpoints by time"),
+        "checkpoints",
+        Group.SERVER,
+        tr("pg_stat_bgwriter; pg_stat_checkpointer from 17 on"),
+        absent_is_zero=True,
+    ),
+    Metric(
+        "server.checkpoints_requested",
+        tr("Checkpoints requested"),
+        "checkpoints",
+        Group.SERVER,
+        tr("pg_stat_bgwriter; pg_stat_checkpointer from 17 on"),
+        absent_is_zero=True,
+    ),
+    Metric(
+        "server.buffers_checkpoint",
+        tr("Buffers written by checkpoints"),
+        "1/s",
+        Group.SERVER,
+        tr("pg_stat_bgwriter; pg_stat_checkpointer from 17 on"),
+    ),
+    Metric(
+        "server.buffers_clean",
+        tr("Buffers written by the background writer"),
+        "1/s",
+        Group.SERVER,
+        "pg_stat_bgwriter",
+    ),
+    Metric(
+        "server.buffers_backend",
+        tr("Buffers written by backends"),
+        "1/s",
+        Group.SERVER,
+        tr("pg_stat_bgwriter; pg_stat_io (client backends) from 17 on"),
+        Better.LOWER,
+    ),
+    Metric(
+        "server.backend_syncs",
+        tr("Syncs by backends"),
+        "1/s",
+        Group.SERVER,
+        tr("pg_stat_bgwriter; pg_stat_io (client backends) from 17 on"),
+        Better.LOWER,
+        absent_is_zero=True,
+    ),
+    Metric("server.io_reads", tr("Data file reads"), "1/s", Group.SERVER, _IO_VIEW),
+    Metric("server.io_writes", tr("Data file writes"), "1/s", Group.SERVER, _IO_VIEW),
+    Metric("server.io_extends", tr("Data file extensions"), "1/s", Group.SERVER, _IO_VIEW),
+    Metric("server.io_syncs", tr("Data file syncs"), "1/s", Group.SERVER, _IO_VIEW),
+    Metric("server.io_read_bytes", tr("Data files read"), "B/s", Group.SERVER, _IO_VIEW),
+    Metric("server.io_write_bytes", tr("Data files written"), "B/s", Group.SERVER, _IO_VIEW),
+)
+
+METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
+    {metric.id: metric for metric in (*_PGBENCH, *_CPU, *_STORAGE, *_MEMORY, *_PRESSURE, *_WAL, *_SERVER)}
+)
+"""All metrics by id, in the order in which people are shown them."""
