@@ -1,0 +1,1 @@
+"""The command line: arguments, rendering, exit statuses. Everything it does, app.runs does."""

@@ -1,0 +1,125 @@
+"""The control socket of a running campaign: finish this run, stop and keep, stop and discard.
+
+A stream socket of mode 0600 named `control` in the campaign folder; one JSON object a line in, one out.
+It is reached through /proc/self/fd, so that a long folder name does not meet the limit of 108 bytes
+for socket addresses (unix(7)).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import BusyError, UsageError
+from app.domain.text import tr
+
+SOCKET_NAME: Final = "control"
+_LINE_LIMIT_BYTES: Final = 4096
+_PEER_CREDENTIALS = struct.Struct("3i")
+
+
+class Request(StrEnum):
+    """What may be asked of a runner, weakest first."""
+
+    FINISH = "finish"
+    """Let this run finish, then end the campaign."""
+    STOP = "stop"
+    """Stop now and keep what was measured."""
+    DISCARD = "discard"
+    """Stop now and remove the run that was being measured."""
+
+
+@contextmanager
+def _address(folder: Path) -> Iterator[str]:
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{SOCKET_NAME}"
+    finally:
+        os.close(descriptor)
+
+
+class ControlServer:
+    """The runner's end: `poll` never blocks. Only this user and root are heard."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / SOCKET_NAME
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        self._socket.settimeout(0)
+        self._path.unlink(missing_ok=True)  # the campaign lock is held: a socket here is a dead runner's
+        before = os.umask(0o177)
+        try:
+            with _address(folder) as address:
+                self._socket.bind(address)
+        finally:
+            os.umask(before)
+        self._socket.listen(8)
+
+    def fileno(self) -> int:
+        """For selectors: readable when somebody asks."""
+        return self._socket.fileno()
+
+    def poll(self) -> Request | None:
+        """Answer everybody who waits and return the strongest request, None where nobody asks."""
+        strongest: Request | None = None
+        order = list(Request)
+        while True:
+            try:
+                peer, _ = self._socket.accept()
+            except BlockingIOError:
+                return strongest
+            except OSError:
+                continue  # the other side was gone before it was heard
+            with peer:
+                request = self._serve(peer)
+            if request and (strongest is None or order.index(request) > order.index(strongest)):
+                strongest = request
+
+    @staticmethod
+    def _serve(peer: socket.socket) -> Request | None:
+        peer.settimeout(0.2)  # a silent peer must not hold up the measurement
+        request: Request | None = None
+        with suppress(OSError):
+            raw = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
+            _, uid, _ = _PEER_CREDENTIALS.unpack(raw)
+            if uid not in {os.getuid(), 0}:
+                return None
+            line = peer.recv(_LINE_LIMIT_BYTES)
+            try:
+                request = Request(json.loads(line)["request"])
+                answer: dict[str, str] = {"accepted": request.value}
+            except (ValueError, KeyError, TypeError):
+                answer = {"error": "unknown request", "known": ", ".join(Request)}
+            peer.sendall(json.dumps(answer).encode() + b"\n")
+        return request
+
+    def close(self) -> None:
+        """Stop listening and remove the socket."""
+        self._socket.close()
+        self._path.unlink(missing_ok=True)
+
+
+def send_request(folder: Path, request: Request, *, timeout_s: float = 5.0) -> None:
+    """Ask the runner of a campaign folder.
+
+    Raises:
+        BusyError: nobody listens there, or the runner does not answer in time.
+        UsageError: the runner does not know the request.
+    """
+    try:
+        with _address(folder) as address, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+            peer.settimeout(timeout_s)
+            peer.connect(address)
+            peer.sendall(json.dumps({"request": request.value}).encode() + b"\n")
+            answer = json.loads(peer.recv(_LINE_LIMIT_BYTES) or b"{}")
+    except (OSError, ValueError) as error:
+        message = tr("No runner answers in {folder}: {reason}.")
+        raise BusyError(message.format(folder=folder, reason=error)) from error
+    if answer.get("accepted") != request.value:
+        raise UsageError(tr("The runner in {folder} refused: {answer}.").format(folder=folder, answer=answer))

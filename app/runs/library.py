@@ -1,0 +1,201 @@
+"""The library: a folder of campaign folders, each with its run files. Nothing is stored beside them.
+
+A campaign folder holds `campaign.toml`, `lock` (a flock: held means that its runner lives), `control`
+while it runs, and one `*.footing` file a run. Run files may also lie anywhere below by themselves.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import BusyError, FootingError, UsageError
+from app.domain.text import tr
+from app.runs.runfile import SUFFIX, Json, RunState
+from app.runs.runfile_reader import RunFile
+
+LOCK_NAME: Final = "lock"
+CAMPAIGN_NAME: Final = "campaign.toml"
+
+
+def default_library() -> Path:
+    """Return the user's library: $XDG_DATA_HOME/pgfooting/runs (XDG Base Directory Specification)."""
+    base = os.environ.get("XDG_DATA_HOME", "")
+    if not base.startswith("/"):
+        base = str(Path.home() / ".local" / "share")
+    return Path(base) / "pgfooting" / "runs"
+
+
+class CampaignLock:
+    """The lock of a campaign folder, held for the runner's life; the kernel drops it when it dies."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the lock.
+
+        Raises:
+            BusyError: another runner works in this folder.
+        """
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._descriptor = os.open(folder / LOCK_NAME, flags, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._descriptor)
+            message = tr("Another runner works in {folder}; nothing was started.")
+            hint = tr("Wait for it, or stop it with Ctrl-C where it runs.")
+            raise BusyError(message.format(folder=folder), hint=hint) from error
+
+    def release(self) -> None:
+        """Give the lock back."""
+        os.close(self._descriptor)
+
+
+def is_live(folder: Path) -> bool:
+    """Return whether a runner holds the lock of this campaign folder."""
+    try:
+        descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryEntry:
+    """One run as the library lists it; None where unknown.
+
+    Attributes:
+        id: hexadecimal identity of the run.
+        path: of the run file.
+        name: of the run: configuration and repeat.
+        campaign: name of the campaign.
+        state: a `RunState`, or `unreadable`.
+        target: folder, memory ...
+        filesystem: of the data directory.
+        raid: level, where the target is an array that pgFooting made.
+        scale: pgbench scale factor.
+        workload: label of the scripts.
+        clients: concurrent connections.
+        tps: mean of the measured phase.
+        started: seconds since the epoch.
+        duration_s: length of the measured phase.
+        marks: kinds of labels such as unsafe.
+        problem: why the file cannot be read.
+    """
+
+    id: str | None
+    path: str
+    name: str | None
+    state: str
+    campaign: str | None = None
+    target: str | None = None
+    filesystem: str | None = None
+    raid: str | None = None
+    scale: int | None = None
+    workload: str | None = None
+    clients: int | None = None
+    tps: float | None = None
+    started: float | None = None
+    duration_s: float | None = None
+    marks: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+def effective_state(path: Path, stored: RunState) -> RunState:
+    """Return `incomplete` for a file that says running although its campaign's lock is free."""
+    if stored is RunState.RUNNING and not is_live(path.parent):
+        return RunState.INCOMPLETE
+    return stored
+
+
+def _dict(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _whole(value: Json) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def read_entry(path: Path) -> LibraryEntry:
+    """Read one run file for the list; an unreadable one is an entry that says why."""
+    try:
+        with RunFile(path) as run:
+            values, summary, marks = run.values, run.summary(), run.marks()
+            state = effective_state(path, run.state)
+    except FootingError as error:
+        return LibraryEntry(None, str(path), path.stem, "unreadable", problem=error.message)
+    target = _dict(values.get("target"))
+    workload = _dict(values.get("workload"))
+    started = values.get("started_epoch_s")
+    return LibraryEntry(
+        id=_text(values.get("id")),
+        path=str(path),
+        name=_text(values.get("name")),
+        state=state.value,
+        campaign=_text(values.get("campaign")),
+        target=_text(target.get("kind")),
+        filesystem=_text(target.get("filesystem")),
+        raid=_text(target.get("raid")),
+        scale=_whole(values.get("scale")),
+        workload=_text(workload.get("label")),
+        clients=_whole(workload.get("clients")),
+        tps=summary.get("tps"),
+        started=float(started) if isinstance(started, int | float) else None,
+        duration_s=summary.get("duration_s"),
+        marks=tuple(sorted({kind for kind, _ in marks})),
+    )
+
+
+def run_paths(library: Path) -> Iterator[Path]:
+    """Yield the run files of a library, by path; symbolic links to live files included."""
+    if not library.is_dir():
+        return
+    for folder, folders, files in os.walk(library):
+        folders.sort()
+        for name in sorted(files):
+            if name.endswith(SUFFIX):
+                yield Path(folder) / name
+
+
+def list_runs(library: Path) -> list[LibraryEntry]:
+    """Return all runs of a library, newest first, unreadable ones last."""
+    entries = [read_entry(path) for path in run_paths(library)]
+    return sorted(entries, key=lambda entry: -(entry.started or 0.0))
+
+
+def find_run(name: str, library: Path) -> Path:
+    """Return the run file meant by a path, or by the beginning of an id of this library.
+
+    Raises:
+        UsageError: none or several match.
+    """
+    path = Path(name).expanduser()
+    if path.suffix == SUFFIX or path.is_file():
+        if not path.is_file():
+            raise UsageError(tr("There is no run file {path}.").format(path=path))
+        return path
+    hits = [entry for entry in list_runs(library) if entry.id and entry.id.startswith(name)]
+    if len(hits) == 1:
+        return Path(hits[0].path)
+    if hits:
+        found = ", ".join(str(entry.id) for entry in hits[:5])
+        raise UsageError(
+            tr("{name} is the beginning of several ids: {found}.").format(name=name, found=found)
+        )
+    message = tr("No run in {library} has an id that begins with {name}.")
+    hint = tr("`pgfooting list` shows the ids; a path of a run file is understood as well.")
+    raise UsageError(message.format(library=library, name=name), hint=hint)
