@@ -8,6 +8,7 @@
     │   └── TargetError           a target that cannot hold the data directory
     ├── RefusedError              exit status 3: safety or authorisation
     ├── CancelledError            exit status 130
+    ├── ProgramError              a program that could not be started
     ├── InstallationError         no usable PostgreSQL
     ├── ServerError               initdb or the server failed
     ├── PgbenchError              pgbench failed or printed what nobody knows
@@ -99,6 +100,12 @@ class CancelledError(FootingError):
 
     code = "cancelled"
     exit_status = ExitStatus.CANCELLED
+
+
+class ProgramError(FootingError):
+    """A program could not be started as the account that it should run as."""
+
+    code = "program"
 
 
 class InstallationError(FootingError):

@@ -1,0 +1,487 @@
+"""Starting programs: identity, privileges, environment, life time, output."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import select
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app import become
+from app.capture import BoundedOutput
+from app.domain.errors import ProgramError
+from app.process import (
+    NOT_STARTED,
+    TIMED_OUT,
+    Account,
+    CommandOutcome,
+    child_environment,
+    current_account,
+    named_account,
+    run_command,
+    run_module,
+    spawn,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+SYSTEM_PYTHON = "/usr/bin/python3"
+PATIENCE_S = 60.0
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
+needs_python = pytest.mark.skipif(
+    not Path(SYSTEM_PYTHON).exists(), reason="the other account needs a Python that it can reach"
+)
+
+TELL = """
+import ctypes, json, os, signal
+value = ctypes.c_int()
+ctypes.CDLL(None).prctl(2, ctypes.byref(value))
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+print(json.dumps({
+    "uids": os.getresuid(), "gids": os.getresgid(), "groups": sorted(os.getgroups()), "death": value.value,
+    "new_privileges": status["NoNewPrivs"].strip(), "capabilities": status["CapPrm"].strip(),
+    "session": os.getsid(0) == os.getpid(), "group": os.getpgrp() == os.getpid(), "folder": os.getcwd(),
+    "ignored": status["SigIgn"].strip(), "blocked": status["SigBlk"].strip(),
+    "descriptors": sorted(int(name) for name in os.listdir("/proc/self/fd"))[:-1],
+}))
+"""
+
+
+def someone_else() -> Account:
+    return named_account("nobody")
+
+
+class Records(list[CommandOutcome]):
+    """A recorder that keeps everything."""
+
+    def __call__(self, outcome: CommandOutcome) -> None:
+        self.append(outcome)
+
+
+@pytest.fixture
+def records() -> Records:
+    return Records()
+
+
+def told(account: Account, records: Records) -> dict[str, object]:
+    python = sys.executable if account.is_current else SYSTEM_PYTHON
+    outcome = run_command((python, "-I", "-c", TELL), account=account, timeout_s=PATIENCE_S, record=records)
+    assert outcome.succeeded, outcome.stderr
+    found: dict[str, object] = json.loads(outcome.stdout)
+    return found
+
+
+def await_end(descriptor: int) -> bool:
+    """Wait for the process behind a pidfd."""
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+    try:
+        return bool(poller.poll(PATIENCE_S * 1000))
+    finally:
+        os.close(descriptor)
+
+
+def ends(pid: int) -> bool:
+    """Wait for a process that is not ours to reap: a killed one is gone a moment later."""
+    try:
+        return await_end(os.pidfd_open(pid))
+    except ProcessLookupError:
+        return True
+
+
+# --- who it is
+
+
+def test_a_child_of_this_account_is_tied_and_cannot_gain_privileges(records: Records) -> None:
+    found = told(current_account(), records)
+    assert found["uids"] == [os.geteuid()] * 3
+    assert found["death"] == signal.SIGKILL
+    assert found["new_privileges"] == "1"
+    assert found["session"] is True
+    assert found["group"] is True
+    assert found["folder"] == "/"
+    assert found["descriptors"] == [0, 1, 2]
+
+
+@needs_root
+@needs_python
+def test_a_child_of_another_account_has_nothing_of_root_left(records: Records) -> None:
+    account = someone_else()
+    found = told(account, records)
+    assert found["uids"] == [account.uid] * 3
+    assert found["gids"] == [account.gid] * 3
+    assert found["groups"] == sorted(account.groups)
+    assert found["capabilities"] == "0" * 16
+    assert found["death"] == signal.SIGKILL
+    assert found["new_privileges"] == "1"
+    assert found["descriptors"] == [0, 1, 2]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may become anyone")
+def test_an_ordinary_user_cannot_start_as_another_account(records: Records) -> None:
+    root = Account("root", 0, 0, (0,), "/root")
+    with pytest.raises(ProgramError, match="becoming root failed"):
+        run_command(("true",), account=root, timeout_s=PATIENCE_S, record=records)
+
+
+def test_a_child_starts_with_default_signals_whatever_its_starter_ignores_or_blocks(records: Records) -> None:
+    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+    try:
+        outcome = run_command(
+            ("cat", "/proc/self/status"), account=current_account(), timeout_s=PATIENCE_S, record=records
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGUSR1, before)
+    status = dict(line.split(":\t", 1) for line in outcome.stdout.splitlines() if ":\t" in line)
+    assert status["SigIgn"] == "0" * 16
+    assert status["SigBlk"] == "0" * 16
+
+
+def test_the_environment_is_built_and_not_inherited(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGHOST", "production.example.org")
+    monkeypatch.setenv("LD_PRELOAD", "")
+    account = current_account()
+    extra = {"PGAPPNAME": "pgfooting"}
+    outcome = run_command(("env", "-0"), account=account, timeout_s=PATIENCE_S, record=records, env=extra)
+    found = dict(item.split("=", 1) for item in outcome.stdout.split("\0") if item)
+    assert found == child_environment(account, extra)
+    assert found["LC_ALL"] == "C"
+    assert found["TZ"] == "UTC"
+    assert found["HOME"] == account.home
+
+
+def test_this_account_without_a_name_is_called_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(uid: int) -> pwd.struct_passwd:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    monkeypatch.delenv("HOME", raising=False)
+    assert current_account().name == str(os.geteuid())
+    assert current_account().home == "/"
+
+
+# --- how it ends
+
+
+def test_the_exit_status_and_both_outputs_are_kept_and_recorded(records: Records) -> None:
+    code = "import sys; print('to out'); print('to err', file=sys.stderr); sys.exit(3)"
+    outcome = run_command(
+        (sys.executable, "-c", code), account=current_account(), timeout_s=PATIENCE_S, record=records
+    )
+    assert (outcome.exit_code, outcome.stdout, outcome.stderr) == (3, "to out\n", "to err\n")
+    assert records == [outcome]
+    assert not outcome.succeeded
+    assert "failed with exit status 3" in outcome.describe()
+    assert outcome.describe().endswith("to err")
+
+
+def test_a_signal_is_a_negative_exit_code_with_a_name(records: Records) -> None:
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+    outcome = run_command(
+        (sys.executable, "-c", code), account=current_account(), timeout_s=PATIENCE_S, record=records
+    )
+    assert outcome.exit_code == -signal.SIGSEGV
+    assert "SIGSEGV" in outcome.describe()
+
+
+def test_a_time_out_kills_the_whole_process_group(records: Records, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    code = f"""import subprocess
+child = subprocess.Popen(["sleep", "1000"])
+open({str(note)!r}, "w").write(str(child.pid))
+child.wait()"""
+    for timeout_s in (0.5, 2.0, 8.0, 32.0):  # until the machine was fast enough to start the grandchild
+        outcome = run_command(
+            (sys.executable, "-c", code), account=current_account(), timeout_s=timeout_s, record=records
+        )
+        assert outcome.exit_code == TIMED_OUT
+        assert "did not finish" in outcome.describe()
+        if note.exists() and note.read_text(encoding="ascii"):
+            break
+    grandchild = int(note.read_text(encoding="ascii"))
+    assert ends(grandchild)
+
+
+def test_a_grandchild_that_keeps_the_pipes_open_does_not_hold_the_command_and_is_ended(
+    records: Records,
+) -> None:
+    code = "import subprocess; print(subprocess.Popen(['sleep', '1000']).pid, flush=True)"
+    outcome = run_command(
+        (sys.executable, "-c", code), account=current_account(), timeout_s=PATIENCE_S, record=records
+    )
+    assert outcome.succeeded
+    assert ends(int(outcome.stdout))
+
+
+def test_long_output_keeps_its_beginning_and_its_end(records: Records) -> None:
+    code = "import sys; sys.stdout.write('first' + 'x' * 3_000_000 + 'last')"
+    outcome = run_command(
+        (sys.executable, "-c", code), account=current_account(), timeout_s=PATIENCE_S, record=records
+    )
+    assert outcome.succeeded
+    assert outcome.stdout.startswith("firstx")
+    assert outcome.stdout.endswith("xlast")
+    assert f"[... {3_000_009 - 2**20} bytes left out ...]" in outcome.stdout
+    assert len(outcome.stdout) < 2**20 + 100
+
+
+def test_output_that_is_no_utf8_is_replaced_and_not_an_error(records: Records) -> None:
+    code = "import sys; sys.stdout.buffer.write(b'a\\xff\\xfeb')"
+    outcome = run_command(
+        (sys.executable, "-c", code), account=current_account(), timeout_s=PATIENCE_S, record=records
+    )
+    assert outcome.stdout == "a\ufffd\ufffdb"
+
+
+def test_input_reaches_the_command(records: Records) -> None:
+    content = b"x" * 300_000
+    outcome = run_command(
+        ("wc", "-c"),
+        account=current_account(),
+        timeout_s=PATIENCE_S,
+        record=records,
+        input_bytes=content,
+    )
+    assert outcome.stdout.strip() == "300000"
+
+
+def test_arguments_arrive_unchanged_whatever_they_hold(records: Records) -> None:
+    words = ("a b", "$HOME", "`id`", "*", "é", "", "\udcff", "--", "\n")
+    outcome = run_command(
+        ("printf", r"%s\0", *words), account=current_account(), timeout_s=PATIENCE_S, record=records
+    )
+    expected = "".join(f"{word}\0" for word in words).encode(errors="surrogateescape")
+    assert outcome.stdout == expected.decode(errors="replace")
+
+
+@given(parts=st.lists(st.binary(max_size=40)), limit=st.integers(2, 60).map(lambda half: half * 2))
+def test_bounded_output_never_holds_more_than_its_limit(parts: list[bytes], limit: int) -> None:
+    kept = BoundedOutput(limit)
+    for part in parts:
+        kept.add(part)
+    whole = b"".join(parts)
+    if len(whole) <= limit:
+        assert kept.text() == whole.decode(errors="replace")
+    else:
+        head, tail = whole[: limit // 2], whole[-limit // 2 :]
+        gap = f"\n[... {len(whole) - limit} bytes left out ...]\n"
+        assert kept.text() == head.decode(errors="replace") + gap + tail.decode(errors="replace")
+
+
+# --- what cannot be started
+
+
+@pytest.mark.parametrize("program", ["/nonexistent/initdb", "pgfooting-no-such-program"])
+def test_a_program_that_does_not_exist_is_a_clear_error_and_recorded(program: str, records: Records) -> None:
+    with pytest.raises(ProgramError, match="No such file or directory") as caught:
+        run_command((program, "-V"), account=current_account(), timeout_s=PATIENCE_S, record=records)
+    assert program in caught.value.message
+    assert [outcome.exit_code for outcome in records] == [NOT_STARTED]
+
+
+def test_a_program_of_a_relative_path_is_refused(records: Records) -> None:
+    with pytest.raises(ProgramError, match="not an absolute path"):
+        run_command(("bin/initdb",), account=current_account(), timeout_s=PATIENCE_S, record=records)
+
+
+def test_a_nul_in_an_argument_is_a_clear_error(records: Records) -> None:
+    with pytest.raises(ProgramError, match="could not be started"):
+        run_command(("echo", "a\0b"), account=current_account(), timeout_s=PATIENCE_S, record=records)
+
+
+def test_a_working_folder_that_does_not_exist_is_named(records: Records) -> None:
+    with pytest.raises(ProgramError, match="cannot enter /nonexistent/folder"):
+        run_command(
+            ("true",),
+            account=current_account(),
+            timeout_s=PATIENCE_S,
+            record=records,
+            cwd="/nonexistent/folder",
+        )
+
+
+@needs_root
+def test_the_working_folder_is_entered_as_the_account(records: Records, tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    with pytest.raises(ProgramError, match=f"nobody cannot enter {tmp_path}: Permission denied"):
+        run_command(
+            ("true",), account=someone_else(), timeout_s=PATIENCE_S, record=records, cwd=str(tmp_path)
+        )
+
+
+# --- long-lived children
+
+
+def test_spawn_keeps_the_process_id_across_the_launcher() -> None:
+    process = spawn(
+        ("sleep", "1000"), account=current_account(), death_signal=signal.SIGKILL, stdout=subprocess.DEVNULL
+    )
+    try:
+        # spawn returns after execve: the name is the program's already.
+        assert Path(f"/proc/{process.pid}/comm").read_text(encoding="ascii") == "sleep\n"
+        assert os.getpgid(process.pid) == process.pid != os.getpgrp()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_an_output_file_is_appended_to(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    for _ in range(2):
+        process = spawn(
+            (sys.executable, "-c", "import os; os.write(1, b'out '); os.write(2, b'err ')"),
+            account=current_account(),
+            death_signal=signal.SIGKILL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        assert process.wait(PATIENCE_S) == 0
+    assert log.read_text(encoding="ascii") == "out err out err "
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_output_file_that_is_a_symbolic_link_is_refused(tmp_path: Path) -> None:
+    decoy = tmp_path / "decoy"
+    decoy.write_text("mine", encoding="ascii")
+    (tmp_path / "server.log").symlink_to(decoy)
+    with pytest.raises(ProgramError, match="cannot write"):
+        spawn(
+            ("echo", "x"),
+            account=current_account(),
+            death_signal=signal.SIGKILL,
+            stdout=tmp_path / "server.log",
+        )
+    assert decoy.read_text(encoding="ascii") == "mine"
+
+
+@needs_root
+def test_an_output_file_is_opened_as_the_account_and_not_as_root(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with pytest.raises(ProgramError, match="nobody cannot write"):
+        spawn(
+            ("echo", "x"), account=someone_else(), death_signal=signal.SIGKILL, stdout=tmp_path / "server.log"
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+DRIVER = """
+import signal, sys
+from app.process import Account, current_account, named_account, spawn
+account = current_account() if sys.argv[1] == "self" else named_account(sys.argv[1])
+children = [spawn(("sleep", "1000"), account=account, death_signal=signal.SIGKILL),
+            spawn(("sleep", "1000"), account=account, death_signal=signal.SIGQUIT)]
+print(*[child.pid for child in children], flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("account", ["self", pytest.param("nobody", marks=needs_root)])
+def test_children_die_with_a_starter_that_is_killed(account: str) -> None:
+    driver = subprocess.Popen(
+        (sys.executable, "-c", DRIVER, account), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT
+    )
+    assert driver.stdout is not None
+    assert driver.stdin is not None
+    with driver.stdout, driver.stdin:
+        children = [os.pidfd_open(int(pid)) for pid in driver.stdout.readline().split()]
+        assert len(children) == 2
+        driver.kill()
+        driver.wait()
+    assert [await_end(child) for child in children] == [True, True]
+
+
+def test_a_child_whose_starting_thread_ends_gets_its_death_signal() -> None:
+    """Why callers spawn from a thread that lives as long as the child: the signal follows the thread."""
+    found: list[subprocess.Popen[bytes]] = []
+    thread = threading.Thread(
+        target=lambda: found.append(
+            spawn(("sleep", "1000"), account=current_account(), death_signal=signal.SIGTERM)
+        )
+    )
+    thread.start()
+    thread.join()
+    assert found[0].wait(PATIENCE_S) == -signal.SIGTERM
+
+
+def test_the_launcher_gives_up_where_its_parent_is_gone_already(tmp_path: Path) -> None:
+    """The window between fork and PR_SET_PDEATHSIG: a parent that died in it sends no signal any more."""
+    reading, report = os.pipe()
+    touched = tmp_path / "touched"
+    order = {
+        "report": report,
+        "parent": os.getppid(),  # not this process: as if it had been replaced by another parent
+        "death_signal": int(signal.SIGKILL),
+        "identity": None,
+        "folder": "/",
+        "output": None,
+        "errors": None,
+        "module": None,
+    }
+    launcher = (sys.executable, "-I", "-S", become.__file__ or "", json.dumps(order), "touch", str(touched))
+    done = subprocess.run(launcher, pass_fds=(report,), check=False)
+    os.close(report)
+    with os.fdopen(reading, "rb") as pipe:
+        assert pipe.read() == b""
+    assert done.returncode == become.ORPHANED
+    assert not touched.exists()
+
+
+@needs_root
+def test_a_launcher_that_could_become_root_again_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("setgroups", "setresgid", "setresuid"):
+        monkeypatch.setattr(os, name, lambda *_: None)
+    with pytest.raises(PermissionError, match="still able to become root"):
+        become.become({"uid": 65534, "gid": 65534, "groups": []})
+
+
+# --- Python modules as another account
+
+
+def test_a_module_runs_with_its_arguments_and_input(tmp_path: Path, records: Records) -> None:
+    module = tmp_path / "errand.py"
+    module.write_text(
+        "import os, sys\ndef main(arguments):\n"
+        " print(arguments, os.geteuid(), sys.stdin.read())\n return 7\n",
+        encoding="ascii",
+    )
+    outcome = run_module(
+        module,
+        ("a", "b c"),
+        account=current_account(),
+        timeout_s=PATIENCE_S,
+        record=records,
+        input_bytes=b"content",
+    )
+    assert outcome.exit_code == 7
+    assert outcome.stdout == f"['a', 'b c'] {os.geteuid()} content\n"
+    assert records[0].argv == ("errand", "a", "b c")
+
+
+@needs_root
+def test_a_module_that_the_account_cannot_read_runs_as_the_account(tmp_path: Path, records: Records) -> None:
+    tmp_path.chmod(0o700)
+    module = tmp_path / "errand.py"
+    module.write_text(
+        "import os\ndef main(arguments):\n print(os.getresuid())\n return 0\n", encoding="ascii"
+    )
+    account = someone_else()
+    outcome = run_module(module, (), account=account, timeout_s=PATIENCE_S, record=records)
+    assert outcome.stdout == f"{(account.uid,) * 3}\n"
+
+
+def test_a_module_that_does_not_exist_is_a_clear_error(tmp_path: Path, records: Records) -> None:
+    with pytest.raises(ProgramError, match="No such file"):
+        run_module(tmp_path / "none.py", (), account=current_account(), timeout_s=PATIENCE_S, record=records)
