@@ -1,0 +1,305 @@
+"""What pgbench prints at its end: the summary on stdout, and on stderr why a run was aborted.
+
+Formats of 13 to 18 (printResults() of pgbench.c; recorded in tests/data/pgbench).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.domain.errors import PgbenchError
+from app.domain.text import tr
+
+_MS: Final = r"-?(?:\d+\.\d+|nan)"
+_SHARE: Final = r"\((?:-?\d+\.\d+|-?nan|-?NaN) ?%\)"
+
+# Groups are named as the attributes that they fill.
+_RUN_LINES: Final = (
+    r"pgbench \((?P<version>.+)\)",
+    r"transaction type: (?P<transaction_type>.+)",
+    r"scaling factor: (?P<scale>\d+)",
+    r"partition method: (?P<partition_method>.+)",
+    r"partitions: (?P<partitions>\d+)",
+    r"query mode: (?P<protocol>\w+)",
+    r"number of clients: (?P<clients>\d+)",
+    r"number of threads: (?P<threads>\d+)",
+    r"maximum number of tries: (?P<max_tries>\d+)",
+    r"number of transactions per client: (?P<transactions_per_client>\d+)",
+    r"duration: (?P<duration_s>\d+) s",
+    r"number of transactions actually processed: (?P<transactions>\d+)(?:/(?P<transactions_planned>-?\d+))?",
+    rf"rate limit schedule lag: avg (?P<lag_ms>{_MS}) \(max (?P<lag_max_ms>{_MS})\) ms",
+    rf"initial connection time = (?P<initial_connection_ms>{_MS}) ms",
+    rf"average connection time = (?P<average_connection_ms>{_MS}) ms",
+    r"tps = (?P<tps_without_connecting>\d+\.\d+) \(without initial connection time\)",
+    r"tps = (?P<tps_without_connecting>\d+\.\d+) \(excluding connections establishing\)",
+    r"tps = (?P<tps_with_connecting>\d+\.\d+) \(including reconnection times\)",
+    r"tps = (?P<tps_with_connecting>\d+\.\d+) \(including connections establishing\)",
+)
+_SCRIPT_LINES: Final = (
+    r"weight: (?P<weight>\d+) \(targets \d+\.\d+% of total\)",
+    r"(?P<transactions>\d+) transactions \(\S+% of total, tps = (?P<tps>\d+\.\d+)\)",  # until 17
+    r"(?P<ended>\d+) transactions \(\S+% of total\)",  # 18: with skipped and failed ones
+    r"number of transactions actually processed: (?P<transactions>\d+) \(tps = (?P<tps>\d+\.\d+)\)",
+)
+_COMMON_LINES: Final = (
+    rf"number of failed transactions: (?P<failed>\d+) {_SHARE}",
+    rf"number of serialization failures: (?P<serialization_failures>\d+) {_SHARE}",
+    rf"number of deadlock failures: (?P<deadlock_failures>\d+) {_SHARE}",
+    rf"number of transactions retried: (?P<retried>\d+) {_SHARE}",
+    r"total number of retries: (?P<retries>\d+)",
+    rf"number of transactions skipped: (?P<skipped>\d+) {_SHARE}",
+    rf"number of transactions above the \d+\.\d+ ms latency limit: (?P<above_latency_limit>\d+)/\d+ {_SHARE}",
+    rf"latency average = (?P<latency_ms>{_MS}) ms(?: \(including failures\))?",
+    rf"latency stddev = (?P<latency_stddev_ms>{_MS}) ms",
+)
+_RUN_PATTERNS: Final = tuple(re.compile(line, re.ASCII) for line in (*_RUN_LINES, *_COMMON_LINES))
+_SCRIPT_PATTERNS: Final = tuple(re.compile(line, re.ASCII) for line in (*_SCRIPT_LINES, *_COMMON_LINES))
+_TEXTS: Final = frozenset({"version", "transaction_type", "partition_method", "protocol"})
+_FLOATS: Final = re.compile(r"tps|.*_ms|tps_.*")
+_SCRIPT_TITLE: Final = re.compile(r"SQL script (\d+): (.+)")
+_STATEMENTS_TITLE: Final = re.compile(
+    r"statement latencies in milliseconds(?:(?P<one> and failures)|(?P<two>, failures and retries))?:"
+)
+_STATEMENT: Final = re.compile(
+    r"\s+(?P<latency>-?(?:\d+\.\d+|nan))(?P<counts>(?:\s+\d+){0,2})\s{1,2}(?P<text>\S.*)"
+)
+_ABORTED: Final = "Run was aborted"
+_GIVEN_UP: Final = re.compile(r"\bclient \d+ (?:script \d+ )?(?:aborted|command)\b.*")
+_ERROR: Final = re.compile(r"\b(?:error|fatal): (.+)")
+_CHATTER: Final = re.compile(r"progress: |pgbench: setting random seed|(?:pgbench: hint: )?Try ")
+
+
+@dataclass(frozen=True, slots=True)
+class StatementSummary:
+    """One line of ``-r``.
+
+    Attributes:
+        text: the statement's first line.
+        latency_ms: mean.
+        failures: None before 15.
+        retries: None without ``--max-tries``.
+    """
+
+    text: str
+    latency_ms: float
+    failures: int | None = None
+    retries: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outcome:
+    """What is printed for the run and for each of its scripts; None where the version or options have none.
+
+    Attributes:
+        transactions: successful ones.
+        failed: since 15.
+        latency_ms: mean; with failures in it where pgbench had nothing else to divide.
+        latency_stddev_ms: only with ``--progress``, ``--rate`` or ``--latency-limit``.
+        statements: per statement, with ``-r``.
+    """
+
+    transactions: int
+    failed: int | None = None
+    serialization_failures: int | None = None
+    deadlock_failures: int | None = None
+    retried: int | None = None
+    retries: int | None = None
+    skipped: int | None = None
+    above_latency_limit: int | None = None
+    latency_ms: float | None = None
+    latency_stddev_ms: float | None = None
+    statements: tuple[StatementSummary, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptSummary(_Outcome):
+    """The block of one script, printed where there are several.
+
+    Attributes:
+        title: as pgbench names it: the file's path as given, or ``<builtin: ...>``.
+        weight: relative frequency.
+        tps: its share of the run's TPS.
+    """
+
+    title: str
+    weight: int
+    tps: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PgbenchSummary(_Outcome):
+    """The summary of a run.
+
+    Attributes:
+        tps: without the time for connecting where pgbench tells it; 0 where no transaction was processed.
+        tps_with_connecting: 13, and ``--connect``.
+        transactions_planned: clients times transactions; None for a run of a given duration.
+        aborted: a client or a thread failed: the figures are of what was left.
+        messages: errors of pgbench, in order.
+        other_lines: lines that this parser does not know, kept as they are.
+    """
+
+    tps: float
+    tps_with_connecting: float | None = None
+    version: str = ""
+    transaction_type: str = ""
+    partition_method: str | None = None
+    partitions: int | None = None
+    scale: int | None = None
+    protocol: str = ""
+    clients: int | None = None
+    threads: int | None = None
+    max_tries: int | None = None
+    duration_s: int | None = None
+    transactions_per_client: int | None = None
+    transactions_planned: int | None = None
+    lag_ms: float | None = None
+    lag_max_ms: float | None = None
+    initial_connection_ms: float | None = None
+    average_connection_ms: float | None = None
+    scripts: tuple[ScriptSummary, ...] = ()
+    aborted: bool = False
+    messages: tuple[str, ...] = ()
+    other_lines: tuple[str, ...] = ()
+
+
+def parse_summary(output: str, errors: str = "") -> PgbenchSummary:
+    """Return what pgbench printed at its end.
+
+    Args:
+        output: all of its stdout.
+        errors: all of its stderr; tells whether the run was aborted.
+
+    Raises:
+        PgbenchError: there is no summary, or the number of transactions or TPS is missing.
+    """
+    reader = _Reader()
+    for line in output.splitlines():
+        reader.feed(line)
+    values = reader.run
+    tps = values.pop("tps_without_connecting", None)
+    if tps is None:
+        tps = values.get("tps_with_connecting")
+    if values.get("transactions") == 0:
+        tps = 0.0  # printResults() returns before the TPS line
+    messages = error_messages(errors)
+    missing = [
+        name
+        for name, value in (
+            ("number of transactions actually processed", values.get("transactions")),
+            ("tps", tps),
+        )
+        if value is None
+    ]
+    if missing:
+        raise _incomplete(missing, messages)
+    return PgbenchSummary(
+        **values,
+        tps=tps,
+        scripts=tuple(_script(script) for script in reader.scripts),
+        aborted=_ABORTED in errors,
+        messages=messages,
+        other_lines=tuple(reader.other_lines),
+    )
+
+
+def error_messages(errors: str) -> tuple[str, ...]:
+    """Return what pgbench complained of in its stderr, without the program's name in front.
+
+    Where no line is marked as an error (getopt's complaint of an option is not), all that is neither
+    progress nor advice.
+    """
+    lines = errors.splitlines()
+    marked = tuple(match[1] for match in map(_ERROR.search, lines) if match)
+    return marked or tuple(line for line in lines if line.strip() and not _CHATTER.match(line))
+
+
+def client_abort(line: str) -> str | None:
+    """Return why a client was given up, where a line of stderr says so; the run is lost from there on.
+
+    None for every other line.
+    """
+    match = _GIVEN_UP.search(line)
+    return match[0] if match else None
+
+
+class _Reader:
+    """Sorts lines into the run, its scripts and their statements."""
+
+    def __init__(self) -> None:
+        self.run: dict[str, Any] = {}
+        self.scripts: list[dict[str, Any]] = []
+        self.other_lines: list[str] = []
+        self._current = self.run
+        self._columns: int | None = None
+
+    def feed(self, line: str) -> None:
+        if not line.strip():
+            return
+        title = _SCRIPT_TITLE.fullmatch(line)
+        if title:
+            self._current = {"title": title[2]}
+            self._columns = None
+            self.scripts.append(self._current)
+        elif not (self._feed_statement(line) or self._feed_value(line.removeprefix(" - "))):
+            self.other_lines.append(line)
+
+    def _feed_statement(self, line: str) -> bool:
+        title = _STATEMENTS_TITLE.fullmatch(line.removeprefix(" - "))
+        if title:
+            self._columns = 2 if title["two"] else 1 if title["one"] else 0
+            return True
+        if self._columns is None:
+            return False
+        statement = _statement(line, self._columns)
+        if statement is None:
+            self._columns = None
+            return False
+        self._current["statements"] = (*self._current.get("statements", ()), statement)
+        return True
+
+    def _feed_value(self, line: str) -> bool:
+        for pattern in _RUN_PATTERNS if self._current is self.run else _SCRIPT_PATTERNS:
+            match = pattern.fullmatch(line)
+            if match:
+                self._current |= {
+                    name: _value(name, text) for name, text in match.groupdict().items() if text is not None
+                }
+                return True
+        return False
+
+
+def _value(name: str, text: str) -> str | int | float:
+    if name in _TEXTS:
+        return text
+    return float(text) if _FLOATS.fullmatch(name) else int(text)
+
+
+def _statement(line: str, columns: int) -> StatementSummary | None:
+    match = _STATEMENT.fullmatch(line)
+    if match is None:
+        return None
+    counts = [int(count) for count in match["counts"].split()]
+    if len(counts) != columns:
+        return None
+    return StatementSummary(match["text"], float(match["latency"]), *counts)
+
+
+def _script(values: dict[str, Any]) -> ScriptSummary:
+    if values.pop("ended", None) == 0:
+        values |= {"transactions": 0, "tps": 0.0}
+    missing = [name for name in ("weight", "transactions", "tps") if name not in values]
+    if missing:
+        raise _incomplete([f"{values['title']}: {name}" for name in missing], ())
+    return ScriptSummary(**values)
+
+
+def _incomplete(missing: list[str], messages: tuple[str, ...]) -> PgbenchError:
+    sentence = tr("The summary of pgbench lacks: {missing}.").format(missing=", ".join(missing))
+    said = tr("pgbench said: {messages}").format(messages="; ".join(messages)) if messages else ""
+    return PgbenchError(
+        f"{sentence} {said}".strip(),
+        hint=tr("What was measured until then is kept; the full output is in the run file."),
+    )

@@ -1,0 +1,173 @@
+"""Argument lists of pgbench."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.domain.configuration import BuiltinScript, Protocol, Script, Workload
+from app.domain.errors import PgbenchError
+from app.postgres.pgbench_argv import (
+    BenchmarkRequest,
+    Connection,
+    PgbenchProgram,
+    TransactionLog,
+    benchmark_argv,
+    initialise_argv,
+    resolve_threads,
+    warmup_workload,
+)
+
+PROGRAM = PgbenchProgram("/usr/lib/postgresql/15/bin/pgbench", 15)
+CONNECTION = Connection("/run/private/s")
+REQUEST = BenchmarkRequest(seed=20030401, scale=14, threads=2)
+TARGET = ("--host=/run/private/s", "--port=5432", "--username=pgfooting", "postgres")
+
+
+def test_a_plain_benchmark_is_asked_for_like_this() -> None:
+    assert benchmark_argv(PROGRAM, CONNECTION, Workload(), REQUEST) == (
+        "/usr/lib/postgresql/15/bin/pgbench",
+        "--no-vacuum",
+        "--client=4",
+        "--jobs=2",
+        "--protocol=prepared",
+        "--random-seed=20030401",
+        "--progress=1",
+        "--progress-timestamp",
+        "--time=60",
+        "--builtin=tpcb-like@1",
+        *TARGET,
+    )
+
+
+def test_an_open_loop_with_everything_is_asked_for_like_this() -> None:
+    workload = Workload(
+        scripts=(
+            Script(path="/home/u/with@sign.sql", builtin=None, weight=3),
+            Script(builtin=BuiltinScript.SELECT_ONLY, weight=7),
+        ),
+        clients=16,
+        duration_s=None,
+        transactions=1000,
+        protocol=Protocol.SIMPLE,
+        rate_tps=1234.5,
+        latency_limit_ms=0.25,
+    )
+    request = replace(
+        REQUEST,
+        script_paths=("/run/private/with@sign",),
+        log=TransactionLog("/run/private/log", sample_one_in=8),
+        report_statements=True,
+        max_tries=3,
+    )
+    assert benchmark_argv(PROGRAM, CONNECTION, workload, request)[1:] == (
+        "--no-vacuum",
+        "--client=16",
+        "--jobs=2",
+        "--protocol=simple",
+        "--random-seed=20030401",
+        "--progress=1",
+        "--progress-timestamp",
+        "--transactions=1000",
+        "--rate=1234.5",
+        "--latency-limit=0.25",
+        "--file=/run/private/with@sign@3",
+        "--builtin=select-only@7",
+        "--log",
+        "--log-prefix=/run/private/log",
+        "--sampling-rate=0.125",
+        "-r",
+        "--max-tries=3",
+        *TARGET,
+    )
+
+
+def test_a_full_log_has_no_sampling_rate() -> None:
+    request = replace(REQUEST, log=TransactionLog("/run/private/log"))
+    argv = benchmark_argv(PROGRAM, CONNECTION, Workload(), request)
+    assert "--log" in argv
+    assert not [word for word in argv if word.startswith("--sampling-rate")]
+
+
+def test_the_scale_is_told_only_where_pgbench_cannot_count_its_own_tables() -> None:
+    own = Script(builtin=None, path="/home/u/own.sql")
+    request = replace(REQUEST, script_paths=("/run/private/script1",))
+    files_only = benchmark_argv(PROGRAM, CONNECTION, Workload(scripts=(own,)), request)
+    mixed = benchmark_argv(PROGRAM, CONNECTION, Workload(scripts=(own, Script())), request)
+    assert "--scale=14" in files_only
+    assert "--scale=14" not in mixed
+
+
+def test_rates_are_written_without_exponent_and_with_a_point() -> None:
+    argv = benchmark_argv(PROGRAM, CONNECTION, Workload(rate_tps=1_000_000.0), REQUEST)
+    assert "--rate=1000000" in argv
+
+
+def test_a_client_that_fails_ends_the_run_at_once_since_17() -> None:
+    for major, expected in ((13, False), (16, False), (17, True), (18, True)):
+        argv = benchmark_argv(replace(PROGRAM, major=major), CONNECTION, Workload(), REQUEST)
+        assert ("--exit-on-abort" in argv) is expected
+
+
+def test_the_database_is_the_last_word_in_every_version_because_d_changed_its_meaning() -> None:
+    for major in range(13, 19):
+        program = replace(PROGRAM, major=major)
+        for argv in (
+            benchmark_argv(program, CONNECTION, Workload(), REQUEST),
+            initialise_argv(program, CONNECTION, 14),
+        ):
+            assert argv[-1] == "postgres"
+            assert "-d" not in argv
+
+
+def test_loading_is_asked_for_like_this() -> None:
+    assert initialise_argv(PROGRAM, CONNECTION, 14) == (
+        "/usr/lib/postgresql/15/bin/pgbench",
+        "--initialize",
+        "--init-steps=dtgvp",
+        "--scale=14",
+        *TARGET,
+    )
+
+
+def test_loading_much_reports_every_five_seconds_only() -> None:
+    assert "--quiet" not in initialise_argv(PROGRAM, CONNECTION, 499)
+    assert "--quiet" in initialise_argv(PROGRAM, CONNECTION, 500)
+
+
+def test_max_tries_before_15_is_refused_with_the_version_that_brought_it() -> None:
+    with pytest.raises(PgbenchError, match=r"14 has no option --max-tries; it came with 15"):
+        benchmark_argv(replace(PROGRAM, major=14), CONNECTION, Workload(), replace(REQUEST, max_tries=2))
+
+
+def test_versions_before_13_are_refused() -> None:
+    old = replace(PROGRAM, major=12)
+    with pytest.raises(PgbenchError, match="pgbench 12 is too old"):
+        benchmark_argv(old, CONNECTION, Workload(), REQUEST)
+    with pytest.raises(PgbenchError, match="pgbench 12 is too old"):
+        initialise_argv(old, CONNECTION, 1)
+
+
+def test_a_script_without_its_file_is_a_mistake_of_the_caller() -> None:
+    own = Workload(scripts=(Script(builtin=None, path="/home/u/own.sql"),))
+    with pytest.raises(ValueError, match="1 script files, 0 paths"):
+        benchmark_argv(PROGRAM, CONNECTION, own, REQUEST)
+
+
+def test_a_workload_without_an_end_is_a_mistake_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="neither duration nor transactions"):
+        benchmark_argv(PROGRAM, CONNECTION, Workload(duration_s=None), REQUEST)
+
+
+def test_threads_are_half_of_the_cpus_but_no_more_than_clients() -> None:
+    assert resolve_threads(Workload(clients=32), cpus=8) == 4
+    assert resolve_threads(Workload(clients=2), cpus=8) == 2
+    assert resolve_threads(Workload(clients=4), cpus=1) == 1
+    assert resolve_threads(Workload(clients=32, threads=7), cpus=2) == 7
+    assert resolve_threads(Workload(clients=3, threads=7), cpus=2) == 3
+
+
+def test_the_warm_up_is_the_same_workload_for_its_own_time() -> None:
+    workload = Workload(duration_s=None, transactions=10, warmup_s=7, rate_tps=50.0)
+    assert warmup_workload(workload) == replace(workload, duration_s=7, transactions=None)

@@ -1,0 +1,249 @@
+"""Final summaries recorded from 13 to 18."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.errors import PgbenchError
+from app.postgres.pgbench_summary import (
+    PgbenchSummary,
+    StatementSummary,
+    client_abort,
+    error_messages,
+    parse_summary,
+)
+from tests.unit.postgres.recordings import MAJORS, Recording, recording, recordings
+
+WITHOUT_SUMMARY = {"syntax_error", "unknown_option", "no_database", "exit_on_abort"}
+FINISHED = tuple(
+    run for run in recordings() if run.name not in WITHOUT_SUMMARY and not run.name.startswith("init")
+)
+BROKEN = tuple(run for run in recordings() if run.name in WITHOUT_SUMMARY)
+
+
+def _summary(run: Recording) -> PgbenchSummary:
+    return parse_summary(run.output, run.errors)
+
+
+@pytest.mark.parametrize("run", FINISHED, ids=str)
+def test_no_line_of_any_recorded_summary_is_unknown(run: Recording) -> None:
+    assert _summary(run).other_lines == ()
+
+
+@pytest.mark.parametrize("run", FINISHED, ids=str)
+def test_what_the_arguments_asked_for_is_what_the_summary_says(run: Recording) -> None:
+    summary = _summary(run)
+    assert summary.clients == int(run.arguments[run.arguments.index("-c") + 1])
+    assert summary.threads == 2
+    assert summary.protocol == run.arguments[run.arguments.index("-M") + 1]
+    assert summary.version.startswith(f"{run.major}." if run.major >= 14 else "")
+    planned = "-t" in run.arguments
+    assert (summary.transactions_planned is not None) == planned
+    assert (summary.duration_s is not None) == (not planned)
+    if summary.transactions:
+        assert (summary.failed is not None) == (run.major >= 15)
+        assert (summary.lag_ms is not None) == ("-R" in run.arguments)
+        assert (summary.above_latency_limit is not None) == ("-L" in run.arguments)
+        assert (summary.skipped is not None) == ("-L" in run.arguments and "-R" in run.arguments)
+
+
+@pytest.mark.parametrize(
+    "run", recordings("one_client_aborted", "all_clients_aborted", "backend_killed"), ids=str
+)
+def test_an_aborted_run_says_so_and_why(run: Recording) -> None:
+    summary = _summary(run)
+    assert run.exit_code == 2
+    assert summary.aborted
+    assert any("aborted in command" in message for message in summary.messages)
+
+
+@pytest.mark.parametrize("major", MAJORS)
+def test_a_run_of_which_nothing_was_left_has_zero_tps(major: int) -> None:
+    summary = _summary(recording(major, "all_clients_aborted"))
+    assert (summary.transactions, summary.tps) == (0, 0.0)
+
+
+@pytest.mark.parametrize("run", [run for run in FINISHED if run.exit_code == 0], ids=str)
+def test_a_run_that_went_well_is_not_aborted(run: Recording) -> None:
+    summary = _summary(run)
+    assert not summary.aborted
+    assert summary.messages == ()
+    assert summary.tps > 0
+    assert summary.transactions > 0
+
+
+@pytest.mark.parametrize("run", BROKEN, ids=str)
+def test_a_missing_summary_is_an_error_that_names_what_is_missing_and_what_pgbench_said(
+    run: Recording,
+) -> None:
+    with pytest.raises(PgbenchError) as caught:
+        _summary(run)
+    assert "lacks: number of transactions actually processed, tps" in caught.value.message
+    reason = {
+        "syntax_error": "invalid command in command",
+        "unknown_option": "unrecognized option '--no-such-option'",
+        "no_database": "No such file or directory",
+        "exit_on_abort": "division by zero",
+    }[run.name]
+    assert reason in caught.value.message
+
+
+def test_a_summary_cut_before_its_tps_names_tps() -> None:
+    output = recording(15, "plain").output
+    with pytest.raises(PgbenchError, match=r"lacks: tps\."):
+        parse_summary(output[: output.index("tps = ")])
+
+
+def test_a_script_block_cut_in_the_middle_names_the_script() -> None:
+    output = recording(18, "scripts").output
+    with pytest.raises(PgbenchError, match=r"script1: transactions, script1: tps"):
+        parse_summary(output[: output.index("transactions (47.5%")])
+
+
+def test_every_figure_of_a_full_summary_is_read() -> None:
+    assert _summary(recording(15, "everything")) == PgbenchSummary(
+        version="15.18 (Debian 15.18-0+deb12u1)",
+        transaction_type="conflict",
+        scale=1,
+        protocol="simple",
+        clients=4,
+        threads=2,
+        max_tries=3,
+        duration_s=3,
+        transactions=703,
+        failed=211,
+        serialization_failures=211,
+        deadlock_failures=0,
+        retried=496,
+        retries=805,
+        skipped=0,
+        above_latency_limit=0,
+        latency_ms=6.117,
+        latency_stddev_ms=2.749,
+        lag_ms=1.169,
+        lag_max_ms=12.067,
+        initial_connection_ms=4.680,
+        tps=234.482386,
+    )
+
+
+def test_13_tells_tps_twice_and_the_one_without_connecting_counts() -> None:
+    summary = _summary(recording(13, "plain"))
+    assert summary.version == ""
+    assert summary.tps_with_connecting is not None
+    assert summary.tps > summary.tps_with_connecting
+
+
+@pytest.mark.parametrize("major", range(14, 19))
+def test_a_connection_per_transaction_is_part_of_tps(major: int) -> None:
+    summary = _summary(recording(major, "reconnect"))
+    assert summary.tps == summary.tps_with_connecting
+    assert summary.average_connection_ms is not None
+
+
+@pytest.mark.parametrize("major", MAJORS)
+def test_scripts_have_blocks_of_their_own_that_add_up(major: int) -> None:
+    summary = _summary(recording(major, "scripts"))
+    assert [script.title for script in summary.scripts] == [
+        "<builtin: TPC-B (sort of)>",
+        "<builtin: select only>",
+        "script1",
+    ]
+    assert [script.weight for script in summary.scripts] == [1, 2, 3]
+    assert sum(script.transactions for script in summary.scripts) == summary.transactions == 80
+    assert sum(script.tps for script in summary.scripts) == pytest.approx(
+        summary.tps if major >= 14 else summary.tps_with_connecting, rel=1e-4
+    )
+
+
+@pytest.mark.parametrize("major", [15, 16, 17, 18])
+def test_failures_of_scripts_are_told_by_kind(major: int) -> None:
+    summary = _summary(recording(major, "failures_detailed"))
+    deadlock, conflict = summary.scripts
+    assert deadlock.deadlock_failures == summary.deadlock_failures
+    assert conflict.serialization_failures == summary.serialization_failures
+    assert summary.failed == sum(script.failed or 0 for script in summary.scripts)
+
+
+def test_a_script_that_18_never_chose_has_no_transactions() -> None:
+    output = recording(18, "scripts").output + (
+        "SQL script 4: never\n - weight: 0 (targets 0.0% of total)\n - 0 transactions (0.0% of total)\n"
+    )
+    assert parse_summary(output).scripts[3].transactions == 0
+
+
+@pytest.mark.parametrize("major", MAJORS)
+def test_statements_of_each_script_have_their_latencies(major: int) -> None:
+    tpcb, own = _summary(recording(major, "statements")).scripts
+    assert [statement.text for statement in own.statements] == [
+        "\\set aid random(1, 100000 * :scale)",
+        "SELECT abalance FROM pgbench_accounts WHERE aid = :aid;",
+    ]
+    assert len(tpcb.statements) == 11
+    assert tpcb.statements[-1].text == "END;"
+    assert all((statement.failures is not None) == (major >= 15) for statement in tpcb.statements)
+
+
+@pytest.mark.parametrize("major", [15, 16, 17, 18])
+def test_statements_of_a_single_script_have_failures_and_retries(major: int) -> None:
+    summary = _summary(recording(major, "retries_statements"))
+    assert [statement.text for statement in summary.statements][-1] == "END;"
+    failing = summary.statements[3]
+    assert failing.failures == pytest.approx(summary.failed, abs=3)
+    assert failing.retries == pytest.approx(summary.retries, abs=5)
+    assert _summary(recording(15, "retries_statements")).statements[3] == StatementSummary(
+        "UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = 1;", 0.043, 922, 935
+    )
+
+
+def test_lines_that_nobody_knows_are_kept_and_change_nothing() -> None:
+    output = recording(18, "plain").output
+    summary = parse_summary("server hops: 7\n" + output + "median latency = 3 ms\n")
+    assert summary.other_lines == ("server hops: 7", "median latency = 3 ms")
+    assert summary.tps == parse_summary(output).tps
+
+
+def test_not_a_number_is_read_where_c_prints_it() -> None:
+    output = recording(15, "plain").output.replace("latency stddev = ", "latency stddev = -nan ms\nwas ")
+    assert math.isnan(parse_summary(output).latency_stddev_ms or 0.0)
+
+
+def test_a_version_line_with_the_servers_version_is_kept_whole() -> None:
+    output = recording(18, "plain").output.replace("pgbench (18.4)", "pgbench (18.4, server 15.18 (Debian))")
+    assert parse_summary(output).version == "18.4, server 15.18 (Debian)"
+
+
+def test_partitions_are_told_where_there_are_some() -> None:
+    output = "partition method: hash\npartitions: 8\n" + recording(18, "plain").output
+    summary = parse_summary(output)
+    assert (summary.partition_method, summary.partitions) == ("hash", 8)
+
+
+@pytest.mark.parametrize("run", recordings("one_client_aborted", "backend_killed"), ids=str)
+def test_a_client_that_is_given_up_is_noticed_while_the_run_goes_on(run: Recording) -> None:
+    found = [client_abort(line) for line in run.errors.splitlines()]
+    assert any(reason and "aborted in command" in reason for reason in found)
+    assert found[0] is None  # the random seed
+
+
+@pytest.mark.parametrize("run", [run for run in FINISHED if run.exit_code == 0], ids=str)
+def test_no_client_is_given_up_in_a_run_that_went_well(run: Recording) -> None:
+    assert not any(client_abort(line) for line in run.errors.splitlines())
+
+
+def test_messages_woven_into_each_other_are_still_found() -> None:
+    errors = recording(13, "all_clients_aborted").errors
+    assert len([line for line in errors.splitlines() if client_abort(line)]) == 2
+    assert "client 0 script 0 aborted in command 0 query 0: ERROR:  division by zero" in error_messages(
+        errors
+    )
+
+
+@given(st.text())
+def test_any_text_is_a_summary_or_a_clear_error(text: str) -> None:
+    with pytest.raises(PgbenchError):
+        parse_summary(text, text)
