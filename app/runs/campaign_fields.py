@@ -1,0 +1,140 @@
+"""Every key of a campaign file: one table that drives reading, writing, errors and documentation.
+
+The sentences stand word for word in resources/recipes/example.toml (a test holds the two together).
+What a key is when it is left out comes from the classes of `app.domain.configuration`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.configuration import DataSize, FolderTarget, MemoryTarget, Protocol, Target
+from app.domain.text import tr
+from app.domain.units import MIB, TIB
+from app.postgres.presets import PRESETS
+from app.runs.campaign_kinds import (
+    Kind,
+    Milliseconds,
+    Name,
+    OneOf,
+    Real,
+    Seeds,
+    Size,
+    Switch,
+    Whole,
+    WholeSeconds,
+)
+from app.runs.campaign_scripts import Folder, InstallationName, Scripts
+from app.runs.campaign_settings import SettingsTable
+
+MOST_CONFIGURATIONS: Final = 100
+MOST_RUNS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One key of a campaign file.
+
+    Attributes:
+        name: the key.
+        kind: what it accepts.
+        attribute: where the domain's class holds the value.
+        sentence: what it is for, for documentation.
+        instead_of: attribute of the key that may not stand beside it and that it replaces.
+    """
+
+    name: str
+    kind: Kind
+    attribute: str
+    sentence: str
+    instead_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetTable:
+    """One kind of target: a table below [target].
+
+    Attributes:
+        kind: the table's key.
+        make: the domain's class.
+        fields: its keys.
+    """
+
+    kind: str
+    make: Callable[..., Target]
+    fields: tuple[Field, ...]
+
+
+_NAME = tr("What you call this campaign, or this configuration.")
+_REPEATS = tr("Runs of each configuration, interleaved; from three on there is a verdict.")
+_SEEDS = tr("Random seeds, one per repeat in turn, the same for every configuration.")
+_PATH = tr("A folder that exists; left out: a folder of pgFooting's own.")
+_MEMORY = tr("Most memory that may be used; left out: what the data set needs.")
+_INSTALLATION = tr("The newest one found, a major version, or the folder of the programs.")
+_PRESET = tr("Where the server settings come from before your own ones.")
+_CHECKSUMS = tr("Data checksums on or off.")
+_SETTINGS = tr("Server settings over the preset, as in postgresql.conf.")
+_SCRIPT = tr("A built-in script of pgbench, your own file, or a list of both with weights.")
+_SIZE = tr("Size of the data: small (about 200 MB), medium (half the RAM), large (twice the RAM), or a size.")
+_SCALE = tr("Instead of a size: pgbench's scale factor, about 15 MiB each.")
+_CLIENTS = tr("Concurrent connections.")
+_THREADS = tr("Worker threads of pgbench, at most as many as clients; left out: half the CPUs.")
+_DURATION = tr("Length of the measured phase.")
+_TRANSACTIONS = tr("Instead of a duration: transactions per client.")
+_WARMUP = tr("Length of the warm-up before the measured phase; it does not count.")
+_PROTOCOL = tr("Query protocol.")
+_RATE = tr("Transactions per second that arrive, kept up with or not; left out: as many as go.")
+_LIMIT = tr("With a rate: what would start later than this is skipped; without: late ones are counted.")
+
+CAMPAIGN_FIELDS: Final = (
+    Field("name", Name(), "name", _NAME),
+    Field("repeats", Whole(1, 1000), "repeats", _REPEATS),
+    Field("seeds", Seeds(), "seeds", _SEEDS),
+)
+
+TARGETS: Final = (
+    TargetTable("folder", FolderTarget, (Field("path", Folder(), "path", _PATH),)),
+    TargetTable("memory", MemoryTarget, (Field("size", Size(64 * MIB, 16 * TIB), "size_bytes", _MEMORY),)),
+)
+
+LATER_TARGETS: Final = ("disks", "server")
+"""Known words, not in this version."""
+
+POSTGRESQL_FIELDS: Final = (
+    Field("installation", InstallationName(), "installation", _INSTALLATION),
+    Field("preset", OneOf(tuple(PRESETS)), "preset", _PRESET),
+    Field("checksums", Switch(), "checksums", _CHECKSUMS),
+    Field("settings", SettingsTable(), "settings", _SETTINGS),
+)
+
+WORKLOAD_FIELDS: Final = (
+    Field("script", Scripts(), "scripts", _SCRIPT),
+    Field("size", Size(16 * MIB, 100 * TIB, DataSize), "size", _SIZE, "scale"),
+    Field("scale", Whole(1, 1_000_000), "scale", _SCALE, "size"),
+    Field("clients", Whole(1, 10_000), "clients", _CLIENTS),
+    Field("threads", Whole(1, 10_000), "threads", _THREADS),
+    Field("duration", WholeSeconds(1, 7 * 86_400), "duration_s", _DURATION, "transactions"),
+    Field("transactions", Whole(1, 2**31 - 1), "transactions", _TRANSACTIONS, "duration_s"),
+    Field("warmup", WholeSeconds(0, 86_400), "warmup_s", _WARMUP),
+    Field("protocol", OneOf(tuple(Protocol), Protocol), "protocol", _PROTOCOL),
+    Field("rate", Real(0.01, 10_000_000), "rate_tps", _RATE),
+    Field("latency_limit", Milliseconds(0.001, 3_600_000), "latency_limit_ms", _LIMIT),
+)
+
+SECTIONS: Final = {"postgresql": POSTGRESQL_FIELDS, "workload": WORKLOAD_FIELDS}
+"""The tables that merge key by key."""
+
+
+def where_it_belongs(key: str) -> str:
+    """Return a sentence saying where a key belongs that stands elsewhere; empty for an unknown word."""
+    if any(field.name == key for field in CAMPAIGN_FIELDS):  # after a [table] every key is that table's
+        return tr("It belongs at the top of the file, before the first [table].")
+    tables = SECTIONS | {f"target.{target.kind}": target.fields for target in TARGETS}
+    having = [table for table, fields in tables.items() if any(field.name == key for field in fields)]
+    return (
+        tr("It belongs in {tables}.").format(tables=" or ".join(f"[{table}]" for table in having))
+        if having
+        else ""
+    )

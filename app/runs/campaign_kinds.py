@@ -1,0 +1,325 @@
+"""Kinds of values in a campaign file: what each accepts, how it is read, how it is written back.
+
+A kind knows nothing about the field that uses it; `app.runs.campaign_fields` puts the two together.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import override
+
+from app.domain.errors import did_you_mean
+from app.domain.text import tr
+from app.domain.units import GIB, KIB, MIB, TIB, format_size, parse_duration, parse_size
+from app.runs.campaign_problems import Fault, UnfitError, unfit
+
+
+class Kind(ABC):
+    """What one kind of value accepts."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def allowed(self) -> str:
+        """What is allowed, as the end of a sentence."""
+
+    @abstractmethod
+    def read(self, value: object, folder: Path) -> Any:  # noqa: ANN401 - the field's attribute has the type
+        """Return the value as the domain holds it.
+
+        Args:
+            value: as TOML gives it.
+            folder: where relative paths start.
+
+        Raises:
+            UnfitError: not allowed.
+        """
+
+    @abstractmethod
+    def write(self, value: Any) -> str:  # noqa: ANN401
+        """Return the TOML that reads back to `value`."""
+
+    def merge(self, below: Any, above: Any) -> Any:  # noqa: ANN401, ARG002
+        """Return what a configuration gets that gives `above` where the top of the file gives `below`."""
+        return above
+
+
+def quote(text: str) -> str:
+    """Return `text` as a TOML basic string (TOML 1.0: quotation mark, backslash, controls escaped)."""
+    marks = {'"': '\\"', "\\": "\\\\"}
+    escaped = (marks.get(c) or (f"\\u{ord(c):04X}" if c < " " or c == "\x7f" else c) for c in text)
+    return f'"{"".join(escaped)}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Kind):
+    """A whole number from `low` to `high`."""
+
+    low: int
+    high: int
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("a whole number from {low} to {high}").format(low=self.low, high=self.high)
+
+    @override
+    def read(self, value: object, folder: Path) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not self.low <= value <= self.high:
+            raise unfit(value, self.allowed)
+        return value
+
+    @override
+    def write(self, value: int) -> str:
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Real(Kind):
+    """A finite number from `low` to `high`."""
+
+    low: float
+    high: float
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("a number from {low:g} to {high:.0f}").format(low=self.low, high=self.high)
+
+    @override
+    def read(self, value: object, folder: Path) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise unfit(value, self.allowed)
+        if not self.low <= value <= self.high:  # false for nan, too
+            raise unfit(value, self.allowed)
+        return float(value)
+
+    @override
+    def write(self, value: float) -> str:
+        return repr(float(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Switch(Kind):
+    """True or false."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("true or false (without quotes)")
+
+    @override
+    def read(self, value: object, folder: Path) -> bool:
+        if not isinstance(value, bool):
+            raise unfit(value, self.allowed)
+        return value
+
+    @override
+    def write(self, value: bool) -> str:
+        return "true" if value else "false"
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Kind):
+    """What people call something: printable text of 1 to 80 characters."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("1 to 80 printable characters, no blank at either end")
+
+    @override
+    def read(self, value: object, folder: Path) -> str:
+        if not isinstance(value, str) or not value.isprintable():
+            raise unfit(value, self.allowed)
+        if not 1 <= len(value) <= 80 or value != value.strip():
+            raise unfit(value, self.allowed)
+        return value
+
+    @override
+    def write(self, value: str) -> str:
+        return quote(value)
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf(Kind):
+    """One of a few words.
+
+    Attributes:
+        words: what is allowed.
+        make: turns the word into what the domain holds.
+    """
+
+    words: tuple[str, ...]
+    make: Callable[[str], str] = str
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("one of {words}").format(words=", ".join(map(quote, self.words)))
+
+    @override
+    def read(self, value: object, folder: Path) -> str:
+        if not isinstance(value, str):
+            raise unfit(value, self.allowed)
+        if value not in self.words:
+            raise unfit(value, self.allowed, remark=did_you_mean(value[:80], self.words))
+        return self.make(value)
+
+    @override
+    def write(self, value: str) -> str:
+        return quote(value)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeSeconds(Kind):
+    """A duration in whole seconds: 60, "60s", "5 min" (pgbench's ``--time`` takes nothing finer)."""
+
+    low: int
+    high: int
+
+    @property
+    @override
+    def allowed(self) -> str:
+        sentence = tr('whole seconds from {low} to {high}, such as 60, "60s", "5 min" or "1h"')
+        return sentence.format(low=self.low, high=self.high)
+
+    @override
+    def read(self, value: object, folder: Path) -> int:
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise unfit(value, self.allowed)
+        try:
+            seconds = float(value) if isinstance(value, int) else round(parse_duration(value), 6)
+        except ValueError as err:
+            raise unfit(value, self.allowed) from err
+        if not self.low <= seconds <= self.high or not seconds.is_integer():
+            raise unfit(value, self.allowed)
+        return int(seconds)
+
+    @override
+    def write(self, value: int) -> str:
+        return quote(f"{value}s")
+
+
+@dataclass(frozen=True, slots=True)
+class Milliseconds(Kind):
+    """A short duration with its unit, kept in milliseconds to the microsecond (pgbench's resolution)."""
+
+    low_ms: float
+    high_ms: float
+
+    @property
+    @override
+    def allowed(self) -> str:
+        sentence = tr('a duration with its unit from {low:g} ms to {high:.0f} ms, such as "50ms" or "1.5s"')
+        return sentence.format(low=self.low_ms, high=self.high_ms)
+
+    @override
+    def read(self, value: object, folder: Path) -> float:
+        if not isinstance(value, str) or not value.strip()[-1:].isalpha():
+            raise unfit(value, self.allowed)
+        try:
+            milliseconds = round(parse_duration(value) * 1000, 3)
+        except ValueError as err:
+            raise unfit(value, self.allowed) from err
+        if not self.low_ms <= milliseconds <= self.high_ms:
+            raise unfit(value, self.allowed)
+        return milliseconds
+
+    @override
+    def write(self, value: float) -> str:
+        return quote(f"{value:.3f}".rstrip("0").rstrip(".") + "ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Size(Kind):
+    """A size with its unit, or one of a few words.
+
+    Attributes:
+        low: bytes at least.
+        high: bytes at most.
+        words: an enumeration whose members are allowed as well; None for no words.
+    """
+
+    low: int
+    high: int
+    words: type[StrEnum] | None = None
+
+    @property
+    @override
+    def allowed(self) -> str:
+        sentence = tr('a size with its unit from {low} to {high}, such as "3 GiB"')
+        sized = sentence.format(low=format_size(self.low), high=format_size(self.high))
+        words = ", ".join(quote(member.value) for member in self.words or ())
+        return tr("{words} or {sized}").format(words=words, sized=sized) if words else sized
+
+    @override
+    def read(self, value: object, folder: Path) -> int | StrEnum:
+        if not isinstance(value, str):
+            raise unfit(value, self.allowed)
+        known = {member.value: member for member in self.words or ()}
+        if value in known:
+            return known[value]
+        try:
+            size_bytes = parse_size(value)
+        except ValueError as err:
+            raise unfit(value, self.allowed, remark=did_you_mean(value[:80], known)) from err
+        if not self.low <= size_bytes <= self.high or not value.strip()[-1:].isalpha():
+            raise unfit(value, self.allowed)
+        return size_bytes
+
+    @override
+    def write(self, value: int | StrEnum) -> str:
+        if isinstance(value, StrEnum):
+            return quote(value.value)
+        for unit, factor in (("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):
+            if value % factor == 0:
+                return quote(f"{value // factor} {unit}")
+        return quote(f"{value} B")
+
+
+def read_each(values: list[object], kind: Kind, folder: Path) -> tuple[Any, ...]:
+    """Return every value of a list, each read as `kind`.
+
+    Raises:
+        UnfitError: with the faults of all values, each with its place (``[2]`` is the second).
+    """
+    read: list[object] = []
+    faults: list[Fault] = []
+    for number, value in enumerate(values, start=1):
+        try:
+            read.append(kind.read(value, folder))
+        except UnfitError as error:
+            faults += [replace(fault, within=f"[{number}]{fault.within}") for fault in error.faults]
+    if faults:
+        raise UnfitError(*faults)
+    return tuple(read)
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds(Kind):
+    """A list of random seeds (pgbench's ``--random-seed``; 32 bits are taken by every version)."""
+
+    most: int = 1000
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("a list of 1 to {most} whole numbers from 0 to 4294967295").format(most=self.most)
+
+    @override
+    def read(self, value: object, folder: Path) -> tuple[int, ...]:
+        if not isinstance(value, list) or not 1 <= len(value) <= self.most:
+            raise unfit(value, self.allowed)
+        return read_each(value, Whole(0, 2**32 - 1), folder)
+
+    @override
+    def write(self, value: tuple[int, ...]) -> str:
+        return f"[{', '.join(str(seed) for seed in value)}]"

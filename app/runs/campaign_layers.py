@@ -1,0 +1,103 @@
+"""What the top of a campaign file gives, what a configuration changes, and the rules between keys.
+
+A layer is what one place of the file says; two layers merge key by key, and the rules look at the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from app.domain.configuration import Workload
+from app.domain.text import tr
+from app.runs.campaign_fields import SECTIONS, Field
+from app.runs.campaign_problems import Place
+from app.runs.campaign_settings import setting_value
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value and the place that gave it.
+
+    Attributes:
+        value: as the domain holds it; None where it was refused or where its alternative was given.
+        place: for sentences about it.
+    """
+
+    value: Any
+    place: Place
+
+
+Table = dict[str, Given]
+"""What a table gives, by attribute of the domain's class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one place of the file says about a configuration.
+
+    Attributes:
+        place: of the layer itself.
+        target: None where it says nothing about it.
+        sections: by name of the table.
+    """
+
+    place: Place = field(default_factory=Place)
+    target: Given | None = None
+    sections: dict[str, Table] = field(default_factory=dict)
+
+    def over(self, below: Layer) -> Layer:
+        """Return this layer with what it leaves out taken from the one below."""
+        sections = {
+            name: _merge(below.sections.get(name, {}), self.sections.get(name, {}), fields)
+            for name, fields in SECTIONS.items()
+        }
+        return Layer(self.place, self.target or below.target, sections)
+
+
+def _merge(below: Table, above: Table, fields: tuple[Field, ...]) -> Table:
+    merged = dict(below)
+    for each in fields:
+        if each.attribute not in above:
+            continue
+        given = above[each.attribute]
+        under = below.get(each.attribute)
+        if under is not None and under.value is not None and given.value is not None:
+            given = Given(each.kind.merge(under.value, given.value), given.place)
+        merged[each.attribute] = given
+        if each.instead_of and each.instead_of not in above:
+            merged[each.instead_of] = Given(None, given.place)
+    return merged
+
+
+def _threads_within_clients(layer: Layer) -> tuple[Place, str] | None:
+    """Fewer would be taken silently (`main` in pgbench.c: nthreads is cut to nclients)."""
+    workload = layer.sections["workload"]
+    threads, clients = workload.get("threads"), workload.get("clients")
+    most = clients.value if clients else Workload().clients
+    if threads is None or threads.value is None or most is None or threads.value <= most:
+        return None
+    sentence = tr("found {threads}; allowed is at most the number of clients, which is {clients}.")
+    return threads.place, sentence.format(threads=threads.value, clients=most)
+
+
+def _clients_within_connections(layer: Layer) -> tuple[Place, str] | None:
+    """Every client needs a connection; what pgFooting itself needs is added in `app.postgres.settings`."""
+    settings, clients = (
+        layer.sections["postgresql"].get("settings"),
+        layer.sections["workload"].get("clients"),
+    )
+    text = setting_value(settings.value, "max_connections") if settings and settings.value else None
+    wanted = clients.value if clients else Workload().clients
+    if settings is None or text is None or not text.isdecimal() or wanted is None or int(text) >= wanted:
+        return None
+    place = settings.place / "max_connections"
+    sentence = tr("found {text}; allowed is at least the number of clients, which is {clients}.")
+    return place, sentence.format(text=text, clients=wanted)
+
+
+Rule = Callable[[Layer], tuple[Place, str] | None]
+
+RULES: Final[tuple[Rule, ...]] = (_threads_within_clients, _clients_within_connections)
+"""What holds between keys of a configuration: each returns the place and the sentence of a breach."""
