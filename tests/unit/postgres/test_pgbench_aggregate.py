@@ -1,0 +1,100 @@
+"""Aggregated logs recorded from 13 to 18."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.errors import PgbenchError
+from app.postgres.pgbench_aggregate import AggregateInterval, parse_aggregate_line, parse_aggregates
+from app.postgres.pgbench_summary import parse_summary
+from tests.unit.postgres.recordings import Recording, recordings
+
+AGGREGATES = recordings("aggregate", "aggregate_rate", "aggregate_rate_limit", "aggregate_everything")
+
+
+def _intervals(run: Recording) -> tuple[AggregateInterval, ...]:
+    return parse_aggregates(log.decode() for log in run.logs)
+
+
+@pytest.mark.parametrize("run", AGGREGATES, ids=str)
+def test_threads_are_added_up_to_one_line_per_second(run: Recording) -> None:
+    intervals = _intervals(run)
+    assert len(run.logs) == 2
+    starts = [interval.start_s for interval in intervals]
+    assert starts == sorted(set(starts))
+    assert 3 <= len(starts) <= 4
+    lines = [parse_aggregate_line(line) for log in run.logs for line in log.decode().splitlines()]
+    for name in ("transactions", "skipped", "retries", "latency_sum_us", "lag_sum_us"):
+        assert sum(getattr(each, name) for each in intervals) == sum(getattr(each, name) for each in lines)
+    assert max(each.latency_max_us for each in intervals) == max(each.latency_max_us for each in lines)
+
+
+@pytest.mark.parametrize("run", AGGREGATES, ids=str)
+def test_intervals_are_most_of_the_summary(run: Recording) -> None:
+    # The last interval is not over when pgbench ends, and is not written.
+    transactions = sum(interval.transactions for interval in _intervals(run))
+    assert 0.5 * (whole := parse_summary(run.output).transactions) < transactions <= whole
+
+
+def test_a_line_of_13_has_eleven_fields_and_counts_skipped_transactions_among_the_others() -> None:
+    line = "1795171162 69 1312291 44717195675 20140 44278 487360 8500273926 72 24149 28\n"
+    assert parse_aggregate_line(line) == AggregateInterval(
+        1795171162, 41, 1312291, 44717195675, 20140, 44278, 487360, 8500273926, 72, 24149, skipped=28
+    )
+
+
+def test_a_line_of_15_has_fifteen_fields() -> None:
+    line = "1795171112 112 652612 4565981022 3189 13001 73101 288688245 13 7771 2 77 127 29 1\n"
+    assert parse_aggregate_line(line) == AggregateInterval(
+        start_s=1795171112,
+        transactions=112,
+        latency_sum_us=652612,
+        latency_squares_us2=4565981022,
+        latency_min_us=3189,
+        latency_max_us=13001,
+        lag_sum_us=73101,
+        lag_squares_us2=288688245,
+        lag_min_us=13,
+        lag_max_us=7771,
+        skipped=2,
+        retried=77,
+        retries=127,
+        serialization_failures=29,
+        deadlock_failures=1,
+    )
+
+
+def test_a_thread_without_transactions_does_not_pull_the_minimum_to_zero() -> None:
+    intervals = parse_aggregates(["10 2 30 500 10 20\n", "10 0 0 0 0 0\n"])
+    assert intervals == (AggregateInterval(10, 2, 30, 500, 10, 20),)
+    assert parse_aggregates(["10 0 0 0 0 0\n"] * 2)[0].latency_min_us == 0
+
+
+def test_a_cut_last_line_is_left_out() -> None:
+    assert parse_aggregates(["10 2 30 500 10 20\n11 2 30 500 10 2"]) == parse_aggregates(
+        ["10 2 30 500 10 20\n"]
+    )
+
+
+@pytest.mark.parametrize(
+    "line", ["", "10 2 30 500 10", "10 2 30 500 10 20 1", "10 2.5 30 500 10 20", "10 2 30 500 10 fast"]
+)
+def test_what_is_no_line_is_refused(line: str) -> None:
+    with pytest.raises(PgbenchError, match="no line of an aggregated"):
+        parse_aggregate_line(line)
+
+
+@given(st.text())
+def test_any_text_is_a_line_or_a_clear_error(text: str) -> None:
+    words = text.split()
+    if len(words) in {6, 10, 11, 15} and all(word.isnumeric() for word in words):
+        return
+    with pytest.raises(PgbenchError):
+        parse_aggregate_line(text)
+
+
+def test_intervals_of_different_seconds_are_not_added() -> None:
+    with pytest.raises(ValueError, match="10 and 11"):
+        parse_aggregate_line("10 2 30 500 10 20") + parse_aggregate_line("11 2 30 500 10 20")
