@@ -1,0 +1,96 @@
+"""One PostgreSQL installation: its programs, its version, its fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import InstallationError
+from app.domain.text import tr
+
+OLDEST_MAJOR: Final = 13
+NEWEST_MAJOR: Final = 18
+PROGRAMS: Final = ("postgres", "initdb", "pgbench")
+
+_VERSION: Final = re.compile(
+    r"\(PostgreSQL\) (\d{1,3})(?:\.(\d{1,3}))?(devel|(?:alpha|beta|rc)\d{1,2})?", re.ASCII
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """The programs of one PostgreSQL.
+
+    Attributes:
+        bin_directory: real path of the folder of programs.
+        version: ``15.18``; empty where it could not be found out.
+        major: 15; 0 where it could not be found out.
+        version_text: first line of ``postgres --version``.
+        block_size: bytes of a data page; None where it could not be found out.
+        origin: how it came here, for people.
+        configure: ``pg_config --configure``; empty without pg_config.
+        pgbench_version: version of the pgbench beside it.
+        unusable: reasons why it cannot be used, one sentence each.
+        notes: what is remarkable but no hindrance.
+    """
+
+    bin_directory: str
+    version: str = ""
+    major: int = 0
+    version_text: str = ""
+    block_size: int | None = None
+    origin: str = ""
+    configure: str = ""
+    pgbench_version: str = ""
+    unusable: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def usable(self) -> bool:
+        """Whether nothing speaks against it."""
+        return not self.unusable
+
+    def program(self, name: str) -> str:
+        """Return the absolute path of one of its programs."""
+        return f"{self.bin_directory}/{name}"
+
+
+def parse_version(text: str) -> tuple[str, int]:
+    """Return version and major of what ``postgres --version`` or ``pgbench --version`` prints.
+
+    Returns:
+        such as ("15.18", 15) or ("19devel", 19); ("", 0) for what is not PostgreSQL's.
+    """
+    match = _VERSION.search(text)
+    if match is None:
+        return "", 0
+    minor = f".{match[2]}" if match[2] else ""
+    return f"{match[1]}{minor}{match[3] or ''}", int(match[1])
+
+
+def describe_installation(installation: Installation) -> str:
+    """Return one line for people: version, folder, and the reasons if it cannot be used."""
+    line = tr("PostgreSQL {version} in {folder}").format(
+        version=installation.version or "?", folder=installation.bin_directory
+    )
+    return f"{line}: {' '.join(installation.unusable)}" if installation.unusable else line
+
+
+def fingerprint(installation: Installation) -> str:
+    """Return the SHA-256 of the server's program in hexadecimal: two runs with it ran the same build.
+
+    Raises:
+        InstallationError: the program cannot be read.
+    """
+    try:
+        with Path(installation.program("postgres")).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as err:
+        raise InstallationError(
+            tr("{path} cannot be read: {reason}.").format(
+                path=installation.program("postgres"), reason=err.strerror
+            )
+        ) from err

@@ -1,0 +1,273 @@
+"""Presets of server settings as data: what PostgreSQL comes with, sized for this machine, the seeds.
+
+A preset is a list of rules; a rule is a name, a formula over `Sizing`, why, and where that is from.
+Values are written as postgresql.conf writes them (kB, MB, GB are binary there). What pgFooting itself
+needs is in `app.postgres.settings`.
+
+Sources, abbreviated below:
+  manual   PostgreSQL 18 manual, chapter 19 "Server Configuration"; same advice in 13 to 17
+  pgtune   pgtune by G. Smith and its successor by A. Vasiliev (formulas for mixed and OLTP loads)
+  Vondra   T. Vondra, "Postgres vs. File Systems: A Performance Comparison", EDB 2022-10-10, and the
+           settings.log files of his published results (pg_settings of 16devel on the i5)
+  measured reference measurements of this project, section F
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.text import tr
+from app.domain.units import GIB, MIB
+
+WAL_SEGMENT_BYTES: Final = 16 * MIB
+MIN_WAL_ROOM_BYTES: Final = 128 * MIB
+RESERVE_BYTES: Final = 256 * MIB
+DATA_GROWTH: Final = 1.25
+"""Room for dead row versions, pgbench_history and a little more beside the loaded data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """What the formulas of the presets may look at.
+
+    Attributes:
+        ram_bytes: RAM, or the memory limit where lower.
+        max_connections: what the server will allow.
+        target_free_bytes: free space at the target before anything is written; None if not known.
+        data_bytes: the data set's expected size.
+    """
+
+    ram_bytes: int
+    max_connections: int = 100
+    target_free_bytes: int | None = None
+    data_bytes: int = 0
+
+    def wal_bytes(self, wanted_bytes: int) -> int:
+        """Return `wanted_bytes` or half of the room beside the data, in whole segments, 128 MiB at least.
+
+        max_wal_size is a soft limit (manual): the other half takes what exceeds it.
+        """
+        if self.target_free_bytes is None:
+            return wanted_bytes
+        room = (self.target_free_bytes - DATA_GROWTH * self.data_bytes - RESERVE_BYTES) / 2
+        limited = min(wanted_bytes, max(MIN_WAL_ROOM_BYTES, int(room)))
+        return limited // WAL_SEGMENT_BYTES * WAL_SEGMENT_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRule:
+    """One setting of a preset.
+
+    Attributes:
+        name: parameter of postgresql.conf.
+        value: formula.
+        why: one sentence.
+        source: where formula and reason are from.
+    """
+
+    name: str
+    value: Callable[[Sizing], str]
+    why: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A named list of settings.
+
+    Attributes:
+        id: what campaign files say.
+        label: what people read.
+        description: one or two sentences.
+        source: where the list as a whole is from.
+        rules: in the order in which they are written.
+    """
+
+    id: str
+    label: str
+    description: str
+    source: str
+    rules: tuple[SettingRule, ...]
+
+
+def format_megabytes(size_bytes: float) -> str:
+    """Return a size as postgresql.conf takes it, in whole MB (2^20 bytes), at least 1."""
+    return f"{max(1, int(size_bytes) // MIB)}MB"
+
+
+def _clamped(size_bytes: float, lowest: int, highest: int) -> str:
+    return format_megabytes(min(max(size_bytes, lowest), highest))
+
+
+def _fixed(value: str) -> Callable[[Sizing], str]:
+    return lambda _sizing: value
+
+
+def _shared_buffers(sizing: Sizing) -> str:
+    return _clamped(sizing.ram_bytes / 4, 128 * MIB, 16 * GIB)
+
+
+def _work_mem(sizing: Sizing) -> str:
+    rest = sizing.ram_bytes - min(sizing.ram_bytes / 4, 16 * GIB)
+    return _clamped(rest / (4 * sizing.max_connections), 4 * MIB, 64 * MIB)
+
+
+def _machine_wal(sizing: Sizing) -> int:
+    return sizing.wal_bytes(16 * GIB)
+
+
+DEFAULTS: Final = Preset(
+    id="defaults",
+    label=tr("PostgreSQL's defaults"),
+    description=tr(
+        "What initdb writes, nothing sized for the machine: 128 MB shared buffers, 1 GB of WAL between "
+        "checkpoints. Comparable with older benchmarks that changed nothing."
+    ),
+    source="initdb; as in “Effects of filesystems and mount options upon PostgreSQL performance”, 2011-04-21",
+    rules=(),
+)
+
+MACHINE: Final = Preset(
+    id="machine",
+    label=tr("Sized for this machine"),
+    description=tr(
+        "Memory settings by formulas from the amount of RAM, and enough WAL that checkpoints come by time "
+        "and not by volume. What a DBA would set before measuring."
+    ),
+    source="manual, chapter 19; pgtune; measured",
+    rules=(
+        SettingRule(
+            "shared_buffers",
+            _shared_buffers,
+            tr("25 % of RAM, 128 MB to 16 GB; the rest is left to the filesystem's cache"),
+            "manual 19.4.1: 25 % of RAM is a reasonable start, over 40 % rarely helps",
+        ),
+        SettingRule(
+            "effective_cache_size",
+            lambda sizing: format_megabytes(sizing.ram_bytes * 3 / 4),
+            tr("75 % of RAM: what the planner may expect to find cached; allocates nothing"),
+            "manual 19.7.2; pgtune",
+        ),
+        SettingRule(
+            "maintenance_work_mem",
+            lambda sizing: _clamped(sizing.ram_bytes / 16, 64 * MIB, 2 * GIB),
+            tr("1/16 of RAM, 64 MB to 2 GB: index builds of the load and vacuum"),
+            "manual 19.4.1; pgtune",
+        ),
+        SettingRule(
+            "work_mem",
+            _work_mem,
+            tr("a quarter of the RAM that shared_buffers leaves, shared by all connections, 4 to 64 MB"),
+            "manual 19.4.1 (several sorts or hashes for each connection); pgtune",
+        ),
+        SettingRule(
+            "wal_buffers",
+            _fixed("16MB"),
+            tr("one WAL segment: what the automatic choice gives from 512 MB shared_buffers on"),
+            "manual 19.5.1",
+        ),
+        SettingRule(
+            "max_wal_size",
+            lambda sizing: format_megabytes(_machine_wal(sizing)),
+            tr(
+                "16 GB, or half of the target's room beside the data: checkpoints forced by volume make runs "
+                "incomparable"
+            ),
+            "manual 19.5.2; measured: at least 1.9 x WAL rate x checkpoint_timeout",
+        ),
+        SettingRule(
+            "min_wal_size",
+            lambda sizing: format_megabytes(min(4 * GIB, _machine_wal(sizing) // 4)),
+            tr("a quarter of max_wal_size, at most 4 GB: WAL segments are recycled and not made anew"),
+            "manual 19.5.2",
+        ),
+        SettingRule(
+            "checkpoint_timeout",
+            _fixed("5min"),
+            tr("the default, stated: runs of 15 minutes and more hold at least three checkpoint cycles"),
+            "manual 19.5.2; measured",
+        ),
+        SettingRule(
+            "checkpoint_completion_target",
+            _fixed("0.9"),
+            tr("the default since 14, stated so that 13 spreads its writes in the same way"),
+            "manual 19.5.2; release notes 14",
+        ),
+        SettingRule(
+            "huge_pages",
+            _fixed("try"),
+            tr("huge pages where the kernel has reserved enough of them"),
+            "manual 19.4.1, 18.4.5",
+        ),
+    ),
+)
+
+_VONDRA_RULES: Final = (
+    SettingRule(
+        "shared_buffers",
+        lambda sizing: _clamped(sizing.ram_bytes / 8, 128 * MIB, 8 * GIB),
+        tr("1/8 of RAM: 1 GB of 8 GB on Vondra's i5, 8 GB of 64 GB on his xeon, the largest tried"),
+        "Vondra",
+    ),
+    SettingRule("checkpoint_timeout", _fixed("15min"), tr("as on both machines"), "Vondra"),
+    SettingRule(
+        "max_wal_size",
+        lambda sizing: format_megabytes(
+            sizing.wal_bytes(64 * GIB if sizing.ram_bytes < 32 * GIB else 128 * GIB)
+        ),
+        tr("64 GB on the i5, 128 GB on the xeon; here at most half of the target's room beside the data"),
+        "Vondra",
+    ),
+    SettingRule(
+        "min_wal_size",
+        lambda sizing: format_megabytes(min(8 * GIB, sizing.wal_bytes(64 * GIB) // 2)),
+        tr("8 GB on the i5; here at most half of the WAL that fits"),
+        "Vondra, settings.log",
+    ),
+    SettingRule("work_mem", _fixed("128MB"), tr("as on the i5"), "Vondra, settings.log"),
+    SettingRule("random_page_cost", _fixed("1.5"), tr("as on the i5: SSDs"), "Vondra, settings.log"),
+    SettingRule("effective_io_concurrency", _fixed("64"), tr("as on the i5"), "Vondra, settings.log"),
+    SettingRule("max_parallel_workers_per_gather", _fixed("0"), tr("as on the i5"), "Vondra, settings.log"),
+    SettingRule("max_parallel_maintenance_workers", _fixed("0"), tr("as on the i5"), "Vondra, settings.log"),
+    SettingRule("autovacuum_vacuum_cost_limit", _fixed("500"), tr("as on the i5"), "Vondra, settings.log"),
+    SettingRule("autovacuum_vacuum_scale_factor", _fixed("0.05"), tr("as on the i5"), "Vondra, settings.log"),
+    SettingRule("log_autovacuum_min_duration", _fixed("100ms"), tr("as on the i5"), "Vondra, settings.log"),
+)
+
+SEEDS: Final = Preset(
+    id="seeds",
+    label=tr("As the published benchmarks"),
+    description=tr(
+        "What Tomas Vondra set for ext4, XFS and btrfs in the 2022 filesystem comparison, so that results "
+        "can be laid beside the published ones."
+    ),
+    source="Vondra",
+    rules=_VONDRA_RULES,
+)
+
+SEEDS_ZFS: Final = Preset(
+    id="seeds-zfs",
+    label=tr("As the published benchmarks, on ZFS"),
+    description=tr(
+        "The same with his ZFS tuning. full_page_writes is off: safe only where the filesystem never "
+        "writes half a page, so the run is marked."
+    ),
+    source="Vondra",
+    rules=(
+        *_VONDRA_RULES,
+        SettingRule(
+            "full_page_writes",
+            _fixed("off"),
+            tr("ZFS replaces whole records and never half a page"),
+            "Vondra",
+        ),
+        SettingRule(
+            "wal_init_zero", _fixed("off"), tr("zeroed blocks are not reused by copy-on-write"), "Vondra"
+        ),
+        SettingRule("wal_recycle", _fixed("off"), tr("a new file costs no more than an old one"), "Vondra"),
+    ),
+)
+
+PRESETS: Final = {preset.id: preset for preset in (DEFAULTS, MACHINE, SEEDS, SEEDS_ZFS)}

@@ -1,0 +1,295 @@
+"""Which server settings a run gets: preset, the user's own, and what pgFooting itself needs.
+
+Pure: nothing here asks a server. Whether an installation knows a setting and takes its value is
+checked in `app.postgres.known_settings`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from app.domain.configuration import PostgresChoice, Workload
+from app.domain.errors import CampaignError, did_you_mean
+from app.domain.text import tr
+from app.domain.units import GIB, KIB, MIB, TIB
+from app.postgres.machine import Machine
+from app.postgres.presets import DATA_GROWTH, PRESETS, RESERVE_BYTES, Sizing
+
+RESERVED_CONNECTIONS: Final = 6
+"""Beside pgbench's clients: the runner, the sampler's two, vacuum, facts, one to look by hand."""
+INITDB_MAX_CONNECTIONS: Final = 100
+"""What initdb writes where the kernel allows it (initdb.c, test_config_settings)."""
+
+
+class Origin(StrEnum):
+    """Who wants a setting."""
+
+    PRESET = "preset"
+    USER = "user"
+    PGFOOTING = "pgfooting"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One line of the server's configuration.
+
+    Attributes:
+        name: parameter.
+        value: as in postgresql.conf, not quoted.
+        why: one sentence; empty for the user's own.
+        source: where formula and reason are from.
+        origin: who wants it.
+    """
+
+    name: str
+    value: str
+    why: str
+    source: str
+    origin: Origin
+
+
+_REPORTED: Final = (("log_autovacuum_min_duration", "0", tr("autovacuum becomes an event of the run")),)
+"""Wanted by pgFooting, but presets and users may say otherwise."""
+
+_OWN: Final = (
+    ("listen_addresses", "", tr("no TCP: nobody else can connect")),
+    ("port", "5432", tr("only names the private socket")),
+    ("unix_socket_permissions", "0700", tr("only this user can connect")),
+    ("unix_socket_group", "", tr("only this user can connect")),
+    ("cluster_name", "pgfooting", tr("seen in process titles")),
+    ("logging_collector", "off", tr("the log goes to a private file that the runner reads")),
+    ("log_destination", "stderr", tr("the log goes to a private file that the runner reads")),
+    ("log_line_prefix", "%n [%p] ", tr("time and process of each log line, read by the runner")),
+    ("log_error_verbosity", "default", tr("the log is read by the runner")),
+    ("log_min_messages", "warning", tr("the log is read by the runner")),
+    ("log_checkpoints", "on", tr("checkpoints become events of the run")),
+    ("lc_messages", "C", tr("the log is read by the runner")),
+    ("restart_after_crash", "off", tr("a crash of one process ends the run and is not hidden by a restart")),
+)
+
+_ELSEWHERE: Final = {
+    "data_directory": tr("follows from the target"),
+    "config_file": tr("is written into the data directory"),
+    "hba_file": tr("is written into the data directory"),
+    "ident_file": tr("is written into the data directory"),
+    "external_pid_file": tr("is not needed"),
+    "unix_socket_directories": tr("is a private folder"),
+    "include": tr("is a directive and not a setting"),
+    "include_dir": tr("is a directive and not a setting"),
+    "include_if_exists": tr("is a directive and not a setting"),
+}
+OWNED: Final = {name: why for name, _, why in _OWN} | _ELSEWHERE
+"""Names that a campaign may not set, with the reason."""
+
+_NAME: Final = re.compile(r"[a-z_][a-z0-9_$]*(\.[a-z_][a-z0-9_$]*)?", re.IGNORECASE | re.ASCII)
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_MEMORY: Final = re.compile(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*(B|kB|MB|GB|TB)?\s*", re.ASCII)
+_MEMORY_UNITS: Final = {"B": 1, "kB": KIB, "MB": MIB, "GB": GIB, "TB": TIB}
+
+
+def parse_memory(value: str, default_unit_bytes: int) -> int | None:
+    """Return bytes of a memory setting such as ``16GB`` (binary, case matters, manual 19.1.1), or None.
+
+    Args:
+        value: as in postgresql.conf.
+        default_unit_bytes: what a plain number counts.
+    """
+    match = _MEMORY.fullmatch(value)
+    if match is None:
+        return None
+    return round(float(match[1]) * (_MEMORY_UNITS[match[2]] if match[2] else default_unit_bytes))
+
+
+def quote_value(value: str) -> str:
+    """Return a value as postgresql.conf takes it: in single quotes, quotes and backslashes doubled."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _check_user_setting(name: str, value: str) -> None:
+    """Refuse what cannot or must not be written to the configuration."""
+    field = f"postgresql.settings.{name}"
+    if _NAME.fullmatch(name) is None:
+        raise CampaignError(
+            tr("“{name}” is not the name of a PostgreSQL setting.").format(name=name),
+            field="postgresql.settings",
+            hint=tr("Names have letters, digits and underscores, such as shared_buffers."),
+        )
+    if name.lower() in OWNED:
+        raise CampaignError(
+            tr("{field} cannot be set by a campaign: pgFooting decides it ({why}).").format(
+                field=field, why=OWNED[name.lower()]
+            ),
+            field=field,
+            hint=tr("Remove it from the campaign."),
+        )
+    if _CONTROL.search(value):
+        raise CampaignError(
+            tr("{field} has a control character in its value.").format(field=field),
+            field=field,
+            hint=tr("Write the value on one line, as in postgresql.conf."),
+        )
+
+
+def _user_settings(choice: PostgresChoice) -> dict[str, str]:
+    """Return the user's settings by lower-case name, each checked.
+
+    Raises:
+        CampaignError: a name that is no name, stands twice, or is pgFooting's own.
+    """
+    settings: dict[str, str] = {}
+    for name, value in choice.settings:
+        _check_user_setting(name, value)
+        if name.lower() in settings:
+            raise CampaignError(
+                tr("postgresql.settings.{name} is given twice.").format(name=name),
+                field=f"postgresql.settings.{name}",
+                hint=tr("PostgreSQL does not tell upper from lower case in names: keep one of them."),
+            )
+        settings[name.lower()] = value
+    return settings
+
+
+def _max_connections(user: dict[str, str], clients: int) -> int:
+    """Return what max_connections has to be.
+
+    Raises:
+        CampaignError: the user's own value is too small for the clients.
+    """
+    needed = clients + RESERVED_CONNECTIONS
+    stated = user.get("max_connections", "").strip()
+    if not (stated.isascii() and stated.isdigit()):  # not given, or refused later by the server's own check
+        return max(INITDB_MAX_CONNECTIONS, needed)
+    if int(stated) < needed:
+        raise CampaignError(
+            tr(
+                "postgresql.settings.max_connections is {stated}, but workload.clients is {clients} and "
+                "pgFooting itself needs {reserved} connections."
+            ).format(stated=int(stated), clients=clients, reserved=RESERVED_CONNECTIONS),
+            field="postgresql.settings.max_connections",
+            hint=tr("Set at least {needed}, or leave it out and let pgFooting choose.").format(needed=needed),
+        )
+    return int(stated)
+
+
+def server_settings(
+    choice: PostgresChoice,
+    machine: Machine,
+    workload: Workload,
+    *,
+    target_free_bytes: int | None = None,
+    data_bytes: int = 0,
+) -> tuple[Setting, ...]:
+    """Return the settings of a run: preset, then the user's, then pgFooting's own; names are unique.
+
+    Args:
+        choice: preset and the user's settings.
+        machine: what the formulas of presets are computed from.
+        workload: for the number of connections.
+        target_free_bytes: free space before anything is written, for max_wal_size. Pass the smallest of a
+            campaign's targets, so that all configurations get the same.
+        data_bytes: expected size of the data set.
+
+    Raises:
+        CampaignError: unknown preset; a name that is not one, stands twice or is pgFooting's own;
+            max_connections below what the clients need.
+    """
+    preset = PRESETS.get(choice.preset)
+    if preset is None:
+        raise CampaignError(
+            tr("postgresql.preset is “{found}”; allowed are {allowed}.").format(
+                found=choice.preset, allowed=", ".join(PRESETS)
+            ),
+            field="postgresql.preset",
+            hint=did_you_mean(choice.preset, PRESETS),
+        )
+    user = _user_settings(choice)
+    connections = _max_connections(user, workload.clients)
+    sizing = Sizing(machine.usable_ram_bytes, connections, target_free_bytes, data_bytes)
+
+    wanted = [Setting(name, value, why, "", Origin.PGFOOTING) for name, value, why in _REPORTED]
+    if connections > INITDB_MAX_CONNECTIONS:
+        why = tr("{clients} clients and {reserved} of pgFooting's own").format(
+            clients=workload.clients, reserved=RESERVED_CONNECTIONS
+        )
+        wanted.append(Setting("max_connections", str(connections), why, "", Origin.PGFOOTING))
+    wanted += [
+        Setting(rule.name, rule.value(sizing), rule.why, rule.source, Origin.PRESET) for rule in preset.rules
+    ]
+    wanted += [Setting(name, value, "", "", Origin.USER) for name, value in user.items()]
+    wanted += [Setting(name, value, why, "", Origin.PGFOOTING) for name, value, why in _OWN]
+    return tuple({setting.name: setting for setting in wanted}.values())
+
+
+def bytes_needed(data_bytes: int, settings: Iterable[Setting]) -> int:
+    """Return the free space a target should have for data of this size under these settings.
+
+    Data with room to grow, WAL up to max_wal_size (1 GB where not set: PostgreSQL's default), a reserve.
+    """
+    values = {setting.name: setting.value for setting in settings}
+    wal_bytes = parse_memory(values.get("max_wal_size", "1GB"), MIB)
+    return round(DATA_GROWTH * data_bytes) + (GIB if wal_bytes is None else wal_bytes) + RESERVE_BYTES
+
+
+_FALSE_WORDS: Final = ("false", "no")
+
+
+def _is_off(value: str) -> bool:
+    """Return whether PostgreSQL reads a value as false (bool.c: unique prefixes, any case)."""
+    word = value.strip().lower()
+    return word in {"0", "of", "off"} or (word != "" and any(full.startswith(word) for full in _FALSE_WORDS))
+
+
+_UNSAFE: Final = (
+    (
+        "fsync",
+        True,
+        tr("a crash of the machine can destroy the database: nothing is forced to disk"),
+    ),
+    (
+        "full_page_writes",
+        True,
+        tr(
+            "a crash of the machine can leave half-written pages beyond repair, unless the filesystem never "
+            "writes half a page (ZFS)"
+        ),
+    ),
+    (
+        "synchronous_commit",
+        True,
+        tr("a crash loses the last committed transactions: commit does not wait for the disk"),
+    ),
+    (
+        "data_sync_retry",
+        False,
+        tr("a failed write to disk can be lost unnoticed: the server goes on and trusts the kernel's cache"),
+    ),
+    (
+        "zero_damaged_pages",
+        False,
+        tr("damaged pages are emptied and not reported"),
+    ),
+    (
+        "ignore_checksum_failure",
+        False,
+        tr("damaged pages are read and not reported"),
+    ),
+)
+"""(name, whether *off* is the unsafe value, sentence); manual 19.5.1, 19.14, 19.17, 30.2."""
+
+
+def unsafe_settings(settings: Iterable[tuple[str, str]]) -> tuple[tuple[str, str, str], ...]:
+    """Return (name, value, sentence) for every setting that trades safety away; a run with any is marked.
+
+    Args:
+        settings: (name, value) as in a campaign, or as the server reports them in pg_settings.
+    """
+    values = {name.lower(): value for name, value in settings}
+    return tuple(
+        (name, values[name], sentence)
+        for name, off_is_unsafe, sentence in _UNSAFE
+        if name in values and _is_off(values[name]) is off_is_unsafe
+    )

@@ -1,0 +1,125 @@
+"""A real PostgreSQL for tests: who runs it, which one, and servers that are gone when the test ends."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from app.domain.configuration import PostgresChoice, Workload
+from app.domain.errors import InstallationError
+from app.postgres.installations import Installation, choose_installation, find_installations
+from app.postgres.machine import Machine
+from app.postgres.server import Server, StopMode
+from app.postgres.settings import Setting, server_settings
+from app.process import Account, CommandOutcome, current_account, named_account
+
+SMALL_MACHINE = Machine(
+    ram_bytes=1024**3,
+    available_bytes=1024**3,
+    memory_limit_bytes=None,
+    cpus=2,
+    page_bytes=4096,
+    huge_page_bytes=2 * 1024**2,
+    huge_pages_total=0,
+    huge_pages_free=0,
+    swap_bytes=0,
+)
+"""Sizes that fit beside everything else that runs while testing."""
+
+
+@pytest.fixture(scope="session")
+def database_account() -> Account:
+    """Whom servers run as: this user, and for root ``postgres``, which PostgreSQL's package creates."""
+    return named_account("postgres") if os.geteuid() == 0 else current_account()
+
+
+@pytest.fixture(scope="session")
+def installation(database_account: Account) -> Installation:
+    """The newest PostgreSQL of this machine."""
+    try:
+        return choose_installation("newest", find_installations(database_account))
+    except InstallationError as err:
+        pytest.skip(f"PostgreSQL is needed: {err}")
+
+
+def give(path: Path, account: Account) -> Path:
+    """Make `path` the account's own, private folder."""
+    path.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        os.chown(path, account.uid, account.gid)
+    return path
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder with a short path that every user can enter (pytest's own is private and long)."""
+    folder = Path(tempfile.mkdtemp(prefix="pgf-", dir="/tmp"))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Workbench:
+    """What a test needs to make servers.
+
+    Attributes:
+        folder: everything lies below it.
+        server: makes a server (its data directory not yet) with settings over a small machine's.
+        outcomes: every command recorded so far.
+    """
+
+    folder: Path
+    server: Callable[..., Server]
+    outcomes: list[CommandOutcome]
+
+
+@pytest.fixture
+def workbench(
+    open_folder: Path, database_account: Account, installation: Installation
+) -> Iterator[Workbench]:
+    """Folders for servers, and their end when the test ends."""
+    outcomes: list[CommandOutcome] = []
+    made: list[Server] = []
+
+    def server(*settings: tuple[str, str], name: str = "one", initialise: bool = True) -> Server:
+        base = open_folder / name
+        base.mkdir(mode=0o711)
+        found = Server(
+            installation=installation,
+            account=database_account,
+            data_directory=str(give(base / "data", database_account)),
+            socket_directory=str(give(base / "socket", database_account)),
+            log_path=str(give(base / "private", database_account) / "server.log"),
+            settings=small_settings(settings),
+            record=outcomes.append,
+        )
+        made.append(found)
+        if initialise:
+            found.initdb(checksums=True)
+            found.write_configuration()
+        return found
+
+    yield Workbench(open_folder, server, outcomes)
+    for one in made:
+        one.stop(mode=StopMode.IMMEDIATE)
+
+
+def small_settings(extra: Sequence[tuple[str, str]] = ()) -> tuple[Setting, ...]:
+    """Return settings as a campaign with these of the user's own gets them on a small machine."""
+    choice = PostgresChoice(settings=tuple(extra))
+    return server_settings(choice, SMALL_MACHINE, Workload(), target_free_bytes=1024**3)
+
+
+def other_user() -> str | None:
+    """Return a user that is neither this one nor the server's, if root can become one."""
+    if os.geteuid() != 0:
+        return None
+    return next((name for name in ("nobody", "daemon") if name in {p.pw_name for p in pwd.getpwall()}), None)

@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.configuration import PostgresChoice, Workload
+from app.domain.errors import CampaignError
+from app.domain.units import GIB, MIB
+from app.postgres.presets import PRESETS, Sizing
+from app.postgres.settings import (
+    OWNED,
+    RESERVED_CONNECTIONS,
+    Origin,
+    Setting,
+    bytes_needed,
+    parse_memory,
+    quote_value,
+    server_settings,
+    unsafe_settings,
+)
+from tests.fix_postgres import SMALL_MACHINE
+
+
+def _values(
+    preset: str, *user: tuple[str, str], ram_bytes: int = 8 * GIB, free: int | None = None
+) -> dict[str, str]:
+    machine = replace(SMALL_MACHINE, ram_bytes=ram_bytes)
+    choice = PostgresChoice(preset=preset, settings=user)
+    settings = server_settings(choice, machine, Workload(), target_free_bytes=free)
+    return {setting.name: setting.value for setting in settings}
+
+
+def test_the_defaults_set_nothing_but_what_pgfooting_needs() -> None:
+    settings = server_settings(PostgresChoice(preset="defaults"), SMALL_MACHINE, Workload())
+    assert {setting.origin for setting in settings} == {Origin.PGFOOTING}
+    assert "shared_buffers" not in {setting.name for setting in settings}
+
+
+@pytest.mark.parametrize(
+    ("ram_bytes", "shared_buffers"),
+    [(256 * MIB, "128MB"), (8 * GIB, "2048MB"), (64 * GIB, "16384MB"), (1024 * GIB, "16384MB")],
+)
+def test_shared_buffers_are_a_quarter_of_the_ram_within_limits(ram_bytes: int, shared_buffers: str) -> None:
+    assert _values("machine", ram_bytes=ram_bytes)["shared_buffers"] == shared_buffers
+
+
+def test_sizes_follow_the_memory_limit_where_it_is_lower() -> None:
+    machine = replace(SMALL_MACHINE, ram_bytes=64 * GIB, memory_limit_bytes=4 * GIB)
+    settings = server_settings(PostgresChoice(), machine, Workload())
+    assert {"shared_buffers": "1024MB", "effective_cache_size": "3072MB"}.items() <= {
+        setting.name: setting.value for setting in settings
+    }.items()
+
+
+def test_the_seeds_preset_gives_what_both_published_machines_had() -> None:
+    i5 = _values("seeds", ram_bytes=8 * GIB)
+    xeon = _values("seeds", ram_bytes=64 * GIB)
+    assert (i5["shared_buffers"], i5["max_wal_size"], i5["min_wal_size"]) == ("1024MB", "65536MB", "8192MB")
+    assert (xeon["shared_buffers"], xeon["max_wal_size"]) == ("8192MB", "131072MB")
+    assert i5["checkpoint_timeout"] == xeon["checkpoint_timeout"] == "15min"
+    assert i5["work_mem"] == "128MB"
+
+
+def test_the_zfs_tuning_of_the_seeds_is_marked_unsafe() -> None:
+    values = _values("seeds-zfs")
+    assert [name for name, _, _ in unsafe_settings(values.items())] == ["full_page_writes"]
+    assert values["wal_init_zero"] == values["wal_recycle"] == "off"
+    assert unsafe_settings(_values("seeds").items()) == ()
+
+
+def test_max_wal_size_leaves_half_of_the_targets_room() -> None:
+    assert _values("machine")["max_wal_size"] == "16384MB"
+    values = _values("machine", free=10 * GIB + 256 * MIB)
+    assert values["max_wal_size"] == "5120MB"
+    assert values["min_wal_size"] == "1280MB"
+
+
+@given(
+    st.integers(min_value=64 * MIB, max_value=4096 * GIB),
+    st.integers(min_value=0, max_value=4096 * GIB),
+    st.integers(min_value=0, max_value=4096 * GIB),
+)
+def test_every_preset_gives_sizes_that_postgresql_accepts(ram_bytes: int, free: int, data: int) -> None:
+    sizing = Sizing(ram_bytes, 100, free, data)
+    for preset in PRESETS.values():
+        values = {rule.name: rule.value(sizing) for rule in preset.rules}
+        if not values:
+            continue
+        sizes = {name: parse_memory(values[name], MIB) or 0 for name in ("max_wal_size", "min_wal_size")}
+        assert sizes["max_wal_size"] >= 2 * 16 * MIB  # the server's own limit: two segments
+        assert 2 * 16 * MIB <= sizes["min_wal_size"] <= sizes["max_wal_size"]
+        assert (parse_memory(values["shared_buffers"], 8192) or 0) >= 128 * MIB
+
+
+def test_every_rule_of_a_preset_says_why_and_where_from() -> None:
+    for key, preset in PRESETS.items():
+        assert key == preset.id
+        assert preset.label
+        assert preset.description
+        assert preset.source
+        names = [rule.name for rule in preset.rules]
+        assert len(names) == len(set(names))
+        for rule in preset.rules:
+            assert rule.why
+            assert rule.source
+            assert rule.name not in OWNED
+
+
+def test_the_users_settings_win_over_the_preset() -> None:
+    settings = server_settings(
+        PostgresChoice(settings=(("Shared_Buffers", "77MB"),)), SMALL_MACHINE, Workload()
+    )
+    [found] = [setting for setting in settings if setting.name == "shared_buffers"]
+    assert (found.value, found.origin) == ("77MB", Origin.USER)
+
+
+def test_names_are_unique_and_pgfootings_own_are_there() -> None:
+    settings = server_settings(PostgresChoice(preset="seeds"), SMALL_MACHINE, Workload())
+    names = [setting.name for setting in settings]
+    assert len(names) == len(set(names))
+    values = {setting.name: setting.value for setting in settings}
+    assert values["listen_addresses"] == ""
+    assert values["log_line_prefix"] == "%n [%p] "
+    assert values["log_autovacuum_min_duration"] == "100ms"  # the preset's, not pgFooting's wish
+
+
+@pytest.mark.parametrize("name", [*sorted(OWNED), "Listen_Addresses"])
+def test_refuses_what_pgfooting_decides(name: str) -> None:
+    with pytest.raises(CampaignError, match="pgFooting decides it") as caught:
+        _values("machine", (name, "x"))
+    assert caught.value.field == f"postgresql.settings.{name}"
+
+
+@pytest.mark.parametrize(
+    "name", ["", "shared buffers", "a=b", "fsync\n", "9lives", "a.b.c", "name'", "\u017fync", "-c", "a-b"]
+)
+def test_refuses_what_is_not_the_name_of_a_setting(name: str) -> None:
+    with pytest.raises(CampaignError, match="not the name of a PostgreSQL setting"):
+        _values("machine", (name, "1"))
+
+
+@pytest.mark.parametrize("value", ["1\nfsync = off", "a\0b", "\x7f", "1\r"])
+def test_refuses_a_value_with_control_characters(value: str) -> None:
+    with pytest.raises(CampaignError, match="control character"):
+        _values("machine", ("work_mem", value))
+
+
+def test_refuses_a_name_that_stands_twice() -> None:
+    with pytest.raises(CampaignError, match="given twice"):
+        _values("machine", ("work_mem", "1MB"), ("Work_Mem", "2MB"))
+
+
+def test_refuses_an_unknown_preset_and_names_the_nearest() -> None:
+    with pytest.raises(CampaignError, match="“machin”") as caught:
+        _values("machin")
+    assert "“machine”" in caught.value.hint
+    assert caught.value.field == "postgresql.preset"
+
+
+def test_max_connections_grows_with_the_clients() -> None:
+    def connections(clients: int) -> str | None:
+        settings = server_settings(PostgresChoice(), SMALL_MACHINE, Workload(clients=clients))
+        return {setting.name: setting.value for setting in settings}.get("max_connections")
+
+    assert connections(100 - RESERVED_CONNECTIONS) is None  # the 100 of initdb will do
+    assert connections(101 - RESERVED_CONNECTIONS) == "101"
+    assert connections(1000) == str(1000 + RESERVED_CONNECTIONS)
+
+
+def test_refuses_clients_over_the_users_max_connections() -> None:
+    choice = PostgresChoice(settings=(("max_connections", "50"),))
+    with pytest.raises(CampaignError, match="max_connections is 50, but workload.clients is 50") as caught:
+        server_settings(choice, SMALL_MACHINE, Workload(clients=50))
+    assert str(50 + RESERVED_CONNECTIONS) in caught.value.hint
+    server_settings(choice, SMALL_MACHINE, Workload(clients=50 - RESERVED_CONNECTIONS))
+
+
+def test_the_space_needed_holds_data_wal_and_a_reserve() -> None:
+    settings = [Setting("max_wal_size", "2GB", "", "", Origin.USER)]
+    assert bytes_needed(4 * GIB, settings) == 5 * GIB + 2 * GIB + 256 * MIB
+    assert bytes_needed(0, []) == GIB + 256 * MIB
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("16GB", 16 * GIB),
+        ("64", 64 * MIB),
+        ("1.5 GB", round(1.5 * GIB)),
+        (" 8kB ", 8192),
+        ("2TB", 2048 * GIB),
+    ],
+)
+def test_memory_is_read_as_the_server_reads_it(value: str, expected: int) -> None:
+    assert parse_memory(value, MIB) == expected
+
+
+@pytest.mark.parametrize("value", ["", "GB", "1gb", "-1", "1,5GB", "٣GB", "1" * 30])
+def test_memory_that_the_server_would_refuse_is_none(value: str) -> None:
+    assert parse_memory(value, MIB) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("fsync", "off"),
+        ("fsync", "OFF"),
+        ("fsync", "0"),
+        ("fsync", "f"),
+        ("fsync", "n"),
+        ("Full_Page_Writes", "no"),
+        ("full_page_writes", "false"),
+        ("synchronous_commit", "off"),
+        ("synchronous_commit", "of"),
+        ("data_sync_retry", "on"),
+        ("zero_damaged_pages", "1"),
+        ("ignore_checksum_failure", "yes"),
+    ],
+)
+def test_settings_that_trade_safety_away_are_found(name: str, value: str) -> None:
+    [(found, shown, sentence)] = unsafe_settings([(name, value)])
+    assert found == name.lower()
+    assert shown == value
+    assert sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("fsync", "on"),
+        ("fsync", "1"),
+        ("synchronous_commit", "local"),
+        ("synchronous_commit", "remote_apply"),
+        ("data_sync_retry", "off"),
+        ("zero_damaged_pages", "fal"),
+        ("wal_level", "minimal"),
+        ("autovacuum", "off"),
+    ],
+)
+def test_settings_that_keep_the_data_are_not_marked(name: str, value: str) -> None:
+    assert unsafe_settings([(name, value)]) == ()
+
+
+def _unquote(text: str) -> str:
+    """Undo quoting as guc-file.l does (DeescapeQuotedString)."""
+    inner, result, place = text[1:-1], [], 0
+    while place < len(inner):
+        if inner[place] in "\\'":
+            place += 1
+        result.append(inner[place])
+        place += 1
+    return "".join(result)
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cc", "Cs"])))
+def test_every_value_survives_quoting(value: str) -> None:
+    quoted = quote_value(value)
+    assert quoted[0] == quoted[-1] == "'"
+    assert _unquote(quoted) == value
