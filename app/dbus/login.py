@@ -1,0 +1,129 @@
+"""The sleep inhibitor of logind: the machine must not fall asleep in the middle of a measurement.
+
+Source: org.freedesktop.login1(5), Inhibitor Locks (systemd.io/INHIBITOR_LOCKS). The lock lasts as long
+as the returned file descriptor is open, so it cannot be left behind by a process that dies.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType, TracebackType
+from typing import Any, Final, Self
+
+from app.dbus.introspection import load_gio
+from app.domain.text import tr
+
+TIMEOUT_S: Final = 2.0
+_NAME: Final = "org.freedesktop.login1"
+_PATH: Final = "/org/freedesktop/login1"
+_INTERFACE: Final = "org.freedesktop.login1.Manager"
+
+
+class InhibitorUnavailable(Exception):  # noqa: N818 - a state of the machine, not an error of the program
+    """The machine cannot be kept awake through logind.
+
+    Attributes:
+        reason: a sentence for people.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class SleepInhibitor:
+    """Keeps the machine awake until `release`, the end of a ``with`` block, or the end of this process."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the lock is held."""
+        return self._descriptor >= 0
+
+    def release(self) -> None:
+        """Let the machine sleep again; a second call does nothing."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+def inhibit_sleep(why: str, timeout_s: float = TIMEOUT_S) -> SleepInhibitor:
+    """Ask logind on the system bus to keep the machine awake; answers within about twice `timeout_s`.
+
+    Args:
+        why: shown by ``systemd-inhibit --list``.
+        timeout_s: for the connection, and again for the call.
+
+    Raises:
+        InhibitorUnavailable: no PyGObject, no D-Bus, no logind, or it refuses.
+    """
+    try:
+        gio, glib = load_gio()
+    except ImportError as err:
+        raise InhibitorUnavailable(
+            tr("sleep cannot be inhibited: PyGObject (python3-gi) is not installed")
+        ) from err
+    try:
+        return SleepInhibitor(_inhibit(gio, glib, why, timeout_s))
+    except glib.Error as err:
+        raise InhibitorUnavailable(
+            tr("sleep cannot be inhibited: {error}").format(error=err.message)
+        ) from err
+
+
+@contextmanager
+def _private_connection(gio: ModuleType, timeout_s: float) -> Iterator[Any]:
+    """Connect to the system bus (DBUS_SYSTEM_BUS_ADDRESS counts), and close at the end.
+
+    Not `bus_get_sync`: its shared connection ends the whole process when the bus goes away
+    (GDBusConnection:exit-on-close). A bus that accepts and never answers is given up in time.
+    """
+    cancellable = gio.Cancellable()
+    timer = threading.Timer(timeout_s, cancellable.cancel)
+    timer.daemon = True
+    timer.start()
+    try:
+        address = gio.dbus_address_get_for_bus_sync(gio.BusType.SYSTEM, cancellable)
+        flags = gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
+        connection = gio.DBusConnection.new_for_address_sync(address, flags, None, cancellable)
+    finally:
+        timer.cancel()
+    try:
+        yield connection
+    finally:
+        connection.close(None, None)
+
+
+def _inhibit(gio: ModuleType, glib: ModuleType, why: str, timeout_s: float) -> int:
+    """Call Inhibit and return the file descriptor that is the lock."""
+    with _private_connection(gio, timeout_s) as connection:
+        reply, descriptors = connection.call_with_unix_fd_list_sync(
+            _NAME,
+            _PATH,
+            _INTERFACE,
+            "Inhibit",
+            glib.Variant("(ssss)", ("sleep:idle", "pgFooting", why, "block")),
+            glib.VariantType("(h)"),
+            gio.DBusCallFlags.NONE,
+            int(timeout_s * 1000),
+            None,
+            None,
+        )
+    descriptor: int = descriptors.get(reply.unpack()[0])
+    return descriptor

@@ -1,0 +1,70 @@
+"""A service process that takes logind's name on the bus of DBUS_SYSTEM_BUS_ADDRESS.
+
+Started by the tests. Argument: ``grant`` hands out a lock, ``refuse`` answers AccessDenied, ``silent``
+never answers. Prints "ready", then "locked WHAT WHO WHY MODE", and "released" when the lock was closed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from gi.repository import Gio, GLib  # noqa: TID251 - this is the service, not the program
+
+XML = """
+<node><interface name="org.freedesktop.login1.Manager"><method name="Inhibit">
+  <arg direction="in" type="s"/><arg direction="in" type="s"/>
+  <arg direction="in" type="s"/><arg direction="in" type="s"/>
+  <arg direction="out" type="h"/>
+</method></interface></node>
+"""
+
+
+def tell(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def main(behaviour: str) -> None:
+    loop = GLib.MainLoop()
+    connection = Gio.bus_get_sync(Gio.BusType.SYSTEM, None)
+    kept: list[Any] = []
+
+    def on_released(descriptor: int, condition: object) -> bool:
+        os.close(descriptor)
+        tell("released")
+        return False
+
+    def on_call(*arguments: Any) -> None:  # noqa: ANN401 - as Gio calls it
+        parameters, invocation = arguments[5], arguments[6]
+        if behaviour == "silent":
+            kept.append(invocation)
+            tell("asked")
+            return
+        if behaviour == "refuse":
+            invocation.return_dbus_error("org.freedesktop.DBus.Error.AccessDenied", "Permission denied")
+            return
+        reading, writing = os.pipe()
+        GLib.io_add_watch(reading, GLib.PRIORITY_DEFAULT, GLib.IO_HUP, on_released)
+        descriptors = Gio.UnixFDList()
+        handle = descriptors.append(writing)
+        os.close(writing)
+        reply = GLib.Variant("(h)", (handle,))
+        invocation.return_value_with_unix_fd_list(reply, descriptors)
+        tell(" | ".join(("locked", *parameters.unpack())))
+
+    interface = Gio.DBusNodeInfo.new_for_xml(XML).interfaces[0]
+    connection.register_object("/org/freedesktop/login1", interface, on_call, None, None)
+    Gio.bus_own_name_on_connection(
+        connection,
+        "org.freedesktop.login1",
+        Gio.BusNameOwnerFlags.NONE,
+        lambda *_arguments: tell("ready"),
+        lambda *_arguments: loop.quit(),
+    )
+    loop.run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
