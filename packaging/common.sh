@@ -1,0 +1,63 @@
+# shellcheck shell=bash
+# Shared by packaging/run, packaging/test and packaging/prove-debian: messages and folders.
+#
+# Sourced, never run. The sourcing script sets PROGRAM and CHECKOUT. Everything said here goes to standard error:
+# standard output belongs to pgfooting (`packaging/run list --json | jq`).
+
+: "${PROGRAM:?}" "${CHECKOUT:?}"
+
+# A closed standard input would hand its number to the next file that is opened.
+[[ -e /dev/fd/0 ]] || exec </dev/null
+
+say() {
+  printf '%s: %s\n' "$PROGRAM" "$*" >&2
+}
+
+# Says each argument as a line of its own and ends with status 1.
+fail() {
+  local line
+  for line in "$@"; do say "$line"; done
+  exit 1
+}
+
+is_root() {
+  ((EUID == 0))
+}
+
+# PYTHONPATH and virtual environments cannot express a path with a colon.
+refuse_colon() {
+  [[ $2 != *:* ]] || fail "$1 is $2: a path with a colon cannot be on Python's search path." \
+    "Nothing was changed. Use a path without a colon."
+}
+
+# The folder of whoever runs this. With `sudo` root may keep the user's HOME: files that belong to root would then
+# lock the user out of the user's own cache.
+home_folder() {
+  local owner
+  if is_root && [[ -d ${HOME:-} ]]; then
+    owner=$(stat --format=%u -- "$HOME")
+    if [[ $owner -ne 0 ]]; then
+      getent passwd 0 | cut --delimiter=: --fields=6
+      return
+    fi
+  fi
+  printf '%s\n' "${HOME:-}"
+}
+
+# Sets CACHE: $XDG_CACHE_HOME/pgfooting, else ~/.cache/pgfooting. A relative XDG_CACHE_HOME is ignored, as the XDG base
+# directory specification says.
+find_cache_folder() {
+  local base=${XDG_CACHE_HOME:-}
+  if [[ $base != /* ]]; then
+    base=$(home_folder)
+    [[ $base == /* ]] || fail "HOME is not set to an absolute path, so there is no place for pgFooting's Python environment." \
+      "Nothing was changed. Set HOME, or XDG_CACHE_HOME to a folder that you can write to."
+    base=$base/.cache
+  fi
+  CACHE=$base/pgfooting
+  refuse_colon "The cache folder" "$CACHE"
+  if ! (umask 077 && mkdir --parents -- "$CACHE") 2>/dev/null || [[ ! -w $CACHE || ! -x $CACHE ]]; then
+    fail "Cannot write to the cache folder $CACHE, where pgFooting keeps its Python environment." \
+      "Nothing was changed. Set HOME, or XDG_CACHE_HOME to a folder that you can write to."
+  fi
+}

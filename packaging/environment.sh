@@ -1,0 +1,137 @@
+# shellcheck shell=bash
+# pgFooting's Python environment in the user's cache: made once for each pyproject.toml, never in the system's Python.
+#
+# Sourced after common.sh and system.sh. An environment is a folder CACHE/environments/GROUP-KEY with two files of ours:
+# `pgfooting-environment` from its first moment (so that only our own folders are ever deleted) and `complete` at the
+# very end (without it the folder is begun anew). It is built under its final name, because the programs in a venv hold
+# its absolute path. Whoever uses it holds a shared lock on `complete`; deletion needs the exclusive one.
+
+ENVIRONMENT_FORMAT=1
+KEPT_ENVIRONMENTS=3
+PIP_ATTEMPTS=3
+PIP_PAUSE_S=5
+NETWORK_TROUBLE='Connection|Temporary failure|Name or service not known|timed out|Max retries|Read ?Timeout|IncompleteRead|SSL|Proxy|HTTP error 5|50[0-9] Server Error'
+
+# The optional groups of pyproject.toml that an environment of GROUP holds.
+optional_groups() {
+  case $1 in
+    run) [[ ! -e $CHECKOUT/ui/__main__.py ]] || printf 'window' ;;
+    test) printf 'window development servers' ;;
+  esac
+}
+
+# Where the system has no pydbus (system.sh asks for it on Debian and Ubuntu only), PyPI's is the same pure Python.
+pydbus_from_pypi() {
+  [[ $FACTS != *lacks\ pydbus* ]] || echo "pydbus>=0.6,<0.7"
+}
+
+environment_name() {
+  local key
+  key=$({
+    printf '%s\n' "$ENVIRONMENT_FORMAT" "$PYTHON_VERSION" "$(uname --machine)" "$(optional_groups "$1")" "$(pydbus_from_pypi)"
+    cat -- "$CHECKOUT/pyproject.toml"
+  } | sha256sum)
+  printf '%s-%s' "$1" "${key:0:16}"
+}
+
+# Whether FOLDER is an environment of ours, finished or not, and not a link to somewhere else.
+is_our_environment() {
+  [[ $(basename -- "$1") =~ ^(run|test)-[0-9a-f]{16}$ && -d $1 && ! -L $1 && -f $1/pgfooting-environment ]]
+}
+
+delete_environment() {
+  is_our_environment "$1" || return 0
+  rm --recursive --force --one-file-system -- "$1" || say "Could not delete the old environment $1; it may be deleted."
+}
+
+# Prints the complete environments of GROUP, the one used last first.
+environments_by_use() {
+  find "$CACHE/environments" -mindepth 2 -maxdepth 2 -path "*/$1-*/complete" -printf '%T@ %h\n' |
+    sort --reverse --numeric-sort | cut --delimiter=' ' --fields=2-
+}
+
+# Keeps the KEPT_ENVIRONMENTS of GROUP that were used last. Called under the lock of building, so what is not complete
+# is a leftover; what is in use (shared lock) stays.
+prune_environments() {
+  local folder number=0
+  for folder in "$CACHE/environments/$1-"*; do
+    if is_our_environment "$folder" && [[ ! -e $folder/complete ]]; then delete_environment "$folder"; fi
+  done
+  while IFS= read -r folder; do
+    number=$((number + 1))
+    if ((number > KEPT_ENVIRONMENTS)) && [[ $folder != "$ENVIRONMENT" ]] && is_our_environment "$folder"; then
+      # The lock is held while deleting: a start that waits for it finds no `complete` and builds its own.
+      flock --nonblock "$folder/complete" rm --recursive --force --one-file-system -- "$folder" || true
+    fi
+  done < <(environments_by_use "$1")
+}
+
+# pip reads its own configuration (index, proxy, certificates) as ever, but not where to install. Nothing of the
+# system's Python counts as installed: its versions are not those of pyproject.toml.
+pip_install() {
+  local quiet=()
+  [[ -t 2 ]] || quiet=(--quiet --progress-bar off)
+  env --unset=PIP_TARGET --unset=PIP_PREFIX --unset=PIP_ROOT PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    "$ENVIRONMENT/bin/python" -I -m pip install "${quiet[@]}" --no-input --ignore-installed --no-compile --prefer-binary \
+    --log "$ENVIRONMENT/pip.log" --requirement "$ENVIRONMENT/requirements.txt" >&2 </dev/null
+}
+
+install_requirements() {
+  local attempt wanted
+  wanted=$(paste --serial --delimiters=' ' "$ENVIRONMENT/requirements.txt")
+  say "Installing for Python $PYTHON_VERSION into $ENVIRONMENT (once): $wanted"
+  for ((attempt = 1; ; attempt++)); do
+    if pip_install; then return; fi
+    if ((attempt >= PIP_ATTEMPTS)) || ! grep --quiet --extended-regexp "$NETWORK_TROUBLE" "$ENVIRONMENT/pip.log"; then break; fi
+    say "pip met trouble with the network; trying again in $PIP_PAUSE_S s ($attempt of $PIP_ATTEMPTS)."
+    sleep "$PIP_PAUSE_S"
+  done
+  delete_environment "$ENVIRONMENT"
+  fail "pip could not install these Python packages, which pgFooting needs: $wanted" \
+    "The lines above say why. Nothing half done is left; start this again when the cause is gone (network, proxy, disk space)."
+}
+
+build_environment() {
+  local group=$1 groups
+  read -r -a groups <<<"$(optional_groups "$group")"
+  [[ ! -e $ENVIRONMENT ]] || delete_environment "$ENVIRONMENT"
+  [[ ! -e $ENVIRONMENT ]] || fail "$ENVIRONMENT exists and was not made by pgFooting. It was not touched; move it away."
+  mkdir -- "$ENVIRONMENT"
+  echo "Made by pgFooting; may be deleted, packaging/run makes it again." >"$ENVIRONMENT/pgfooting-environment"
+  "$SYSTEM_PYTHON" -I -m venv --system-site-packages -- "$ENVIRONMENT" >&2 ||
+    fail "Could not make a Python environment in $ENVIRONMENT: the lines above say why."
+  {
+    "$ENVIRONMENT/bin/python" -I "$CHECKOUT/packaging/requirements.py" "$CHECKOUT/pyproject.toml" "${groups[@]}"
+    pydbus_from_pypi
+  } >"$ENVIRONMENT/requirements.txt"
+  install_requirements
+  rm --force -- "$ENVIRONMENT/pip.log"
+  # The word "complete" must not reach the disk before what it speaks of.
+  sync --file-system "$ENVIRONMENT"
+  date --utc --iso-8601=seconds >"$ENVIRONMENT/complete.new"
+  mv -- "$ENVIRONMENT/complete.new" "$ENVIRONMENT/complete"
+  prune_environments "$group"
+}
+
+# Sets ENVIRONMENT to a complete environment of GROUP (run, test) and holds it until this process, or the program that
+# it becomes by exec, ends.
+prepare_environment() {
+  local lock
+  mkdir --parents -- "$CACHE/environments"
+  ENVIRONMENT=$CACHE/environments/$(environment_name "$1")
+  until [[ -e $ENVIRONMENT/complete ]] && exec {HOLD}<"$ENVIRONMENT/complete" && flock --shared "$HOLD" &&
+    [[ -e $ENVIRONMENT/complete ]]; do
+    exec {lock}>"$CACHE/environments/lock"
+    flock --nonblock "$lock" || { say "Another start of pgFooting is setting up: waiting for it." && flock "$lock"; }
+    [[ -e $ENVIRONMENT/complete ]] || build_environment "$1"
+    exec {lock}>&-
+  done
+  touch --no-create -- "$ENVIRONMENT/complete" 2>/dev/null || true
+}
+
+# What Python is to see, whatever the caller's shell has set: the environment, the checkout, and not the folder in
+# which the user happens to stand. Byte code goes to the cache: the checkout may be read-only or another user's.
+set_python_environment() {
+  unset PYTHONHOME PYTHONSTARTUP PYTHONINSPECT PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
+  export PYTHONPATH=$CHECKOUT PYTHONSAFEPATH=1 PYTHONNOUSERSITE=1 PYTHONPYCACHEPREFIX=$ENVIRONMENT/bytecode
+}

@@ -1,0 +1,208 @@
+# shellcheck shell=bash
+# What pgFooting needs of the system, how its absence is noticed, and how Debian provides it.
+#
+# Sourced after common.sh. Presence is decided by files, not by package names: a PostgreSQL of PGDG, or one built by
+# the user, serves as well as Debian's.
+
+SYSTEM_PYTHON=/usr/bin/python3
+OS_RELEASE=/etc/os-release
+LDCONFIG=/sbin/ldconfig
+SERVER_FOLDERS='/usr/lib/postgresql/*/bin /usr/pgsql-*/bin /usr/local/pgsql/bin /usr/local/bin /usr/bin'
+
+# name | why | Debian and Ubuntu | Fedora | Arch | openSUSE. The first column of packages is proved by prove-debian; the
+# others come from the distributions' lists (pgbench is in the contrib packages of Fedora and openSUSE).
+NEEDS=(
+  "python|runs pgFooting (3.11 or newer)|python3|python3|python|python3"
+  "venv|keeps pgFooting's libraries apart from the system's|python3-venv|python3|python|python3"
+  "gi|PyGObject, for D-Bus: it has no wheels|python3-gi|python3-gobject-base|python-gobject|python3-gobject"
+  "pydbus|D-Bus: sleep inhibitor, disks|python3-pydbus|python3-pydbus|python-pydbus|python3-pydbus"
+  "postgresql|the server and pgbench, which are what is measured|postgresql|postgresql-server postgresql-contrib|postgresql|postgresql-server postgresql-contrib"
+  "util-linux|setpriv and flock|util-linux|util-linux|util-linux|util-linux"
+  "qt|what Qt draws with|libegl1 libgl1 libxkbcommon0 libfontconfig1 libdbus-1-3|libglvnd-egl libglvnd-glx libxkbcommon fontconfig dbus-libs|libglvnd libxkbcommon fontconfig dbus|libEGL1 libGL1 libxkbcommon0 libfontconfig1 libdbus-1-3"
+  "screen|what Qt's window needs on X11 and Wayland|libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xkb1 libxkbcommon-x11-0 libx11-xcb1 libwayland-client0 libwayland-cursor0|xcb-util-cursor xcb-util-wm xcb-util-image xcb-util-keysyms xcb-util-renderutil libxkbcommon-x11 libX11-xcb libwayland-client libwayland-cursor|xcb-util-cursor xcb-util-wm xcb-util-image xcb-util-keysyms xcb-util-renderutil libxkbcommon-x11 libx11 wayland|libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xkb1 libxkbcommon-x11-0 libX11-xcb1 libwayland-client0 libwayland-cursor0"
+  "dbus-daemon|tests of D-Bus start a bus of their own|dbus-daemon|dbus-daemon|dbus|dbus-1-daemon"
+  "shellcheck|checks packaging's scripts|shellcheck|ShellCheck|shellcheck|ShellCheck"
+)
+QT_LIBRARIES=(libEGL.so.1 libGL.so.1 libxkbcommon.so.0 libfontconfig.so.1 libdbus-1.so.3)
+SCREEN_LIBRARIES=(libxcb-cursor.so.0 libxcb-icccm.so.4 libxcb-image.so.0 libxcb-keysyms.so.1 libxcb-randr.so.0
+  libxcb-render-util.so.0 libxcb-shape.so.0 libxcb-xkb.so.1 libxkbcommon-x11.so.0 libX11-xcb.so.1
+  libwayland-client.so.0 libwayland-cursor.so.0)
+
+# Prints the names of the needs of a use: `engine`, `window` or `test`.
+needs_of() {
+  local engine="python venv gi pydbus postgresql util-linux"
+  case $1 in
+    engine) printf '%s' "$engine" ;;
+    window) printf '%s' "$engine qt screen" ;;
+    test) printf '%s' "$engine qt dbus-daemon shellcheck" ;;
+  esac
+}
+
+# Prints field FIELD (0 name, 1 why, 2 Debian ...) of need NAME.
+need_field() {
+  local need fields
+  for need in "${NEEDS[@]}"; do
+    IFS='|' read -r -a fields <<<"$need"
+    [[ ${fields[0]} != "$1" ]] || printf '%s' "${fields[$2]}"
+  done
+}
+
+has_libraries() {
+  local known name
+  known=$("$LDCONFIG" -p 2>/dev/null) || return 1
+  for name in "$@"; do
+    [[ $known == *"$name "* ]] || return 1
+  done
+}
+
+# A folder with server, initdb and pgbench; /usr/lib/postgresql/11 and the like are too old to be measured.
+has_postgresql() {
+  local folder version found
+  found=$(command -v postgres || true)
+  # shellcheck disable=SC2086 # patterns, expanded now: after an installation they match more
+  for folder in $SERVER_FOLDERS ${found:+"$(dirname -- "$found")"}; do
+    version=$(sed --quiet --regexp-extended 's,.*/(lib/postgresql/|pgsql-)([0-9]+)/bin$,\2,p' <<<"$folder")
+    if [[ -x $folder/postgres && -x $folder/initdb && -x $folder/pgbench && ${version:-13} -ge 13 ]]; then
+      return
+    fi
+  done
+  return 1
+}
+
+# Whether NAME is here. FACTS holds what probe_system.py printed.
+has() {
+  case $1 in
+    python) [[ -x $SYSTEM_PYTHON ]] ;;
+    venv) [[ $FACTS != *lacks\ venv* && $FACTS != *lacks\ ensurepip* ]] && [[ -n $FACTS ]] ;;
+    gi | pydbus) [[ $FACTS != *lacks\ $1* ]] && [[ -n $FACTS ]] ;;
+    postgresql) has_postgresql ;;
+    util-linux) command -v setpriv >/dev/null && command -v flock >/dev/null ;;
+    qt) has_libraries "${QT_LIBRARIES[@]}" ;;
+    screen) has_libraries "${SCREEN_LIBRARIES[@]}" ;;
+    *) command -v "$1" >/dev/null ;;
+  esac
+}
+
+# Sets FACTS, PYTHON_VERSION and MISSING (names of needs) for a use of the system.
+look_at_system() {
+  local name major minor
+  FACTS="" PYTHON_VERSION="" MISSING=()
+  if [[ -x $SYSTEM_PYTHON ]]; then
+    FACTS=$("$SYSTEM_PYTHON" -I "$CHECKOUT/packaging/probe_system.py") ||
+      fail "$SYSTEM_PYTHON does not work: see the lines above. Nothing was changed."
+    read -r major minor <<<"$FACTS"
+    PYTHON_VERSION=$major.$minor
+    if ((major * 1000 + minor < 3011)); then
+      fail "$SYSTEM_PYTHON is Python $PYTHON_VERSION; pgFooting needs the system's own Python to be 3.11 or newer, because" \
+        "PyGObject comes with it. Debian 12 and Ubuntu 24.04 are the oldest that have it. Nothing was changed."
+    fi
+  fi
+  for name in $(needs_of "$1"); do
+    has "$name" || MISSING+=("$name")
+  done
+}
+
+# Prints the distribution as the number of its field in NEEDS; nothing for a stranger.
+distribution_field() {
+  local names
+  # shellcheck source=/dev/null
+  names=$(. "$OS_RELEASE" 2>/dev/null && printf ' %s %s ' "${ID:-}" "${ID_LIKE:-}") || return 0
+  case $names in
+    *' debian '* | *' ubuntu '*) printf 2 ;;
+    *' fedora '* | *' rhel '*) printf 3 ;;
+    *' arch '*) printf 4 ;;
+    *suse*) printf 5 ;;
+  esac
+}
+
+# Prints the packages of column FIELD for all that is MISSING, without repetition.
+packages_of() {
+  local name
+  for name in "${MISSING[@]}"; do need_field "$name" "$1" | tr ' ' '\n' && echo; done | awk 'NF && !seen[$0]++'
+}
+
+tell_missing() {
+  local name
+  say "Missing on this system:"
+  for name in "${MISSING[@]}"; do say "  - $name: $(need_field "$name" 1)"; done
+}
+
+# Elsewhere than on Debian nothing is installed: the list is told, and the status is 1.
+tell_packages_elsewhere() {
+  local field=$1 index
+  local names=("" "" "" "Fedora: dnf install" "Arch: pacman -S" "openSUSE: zypper install")
+  tell_missing
+  say "pgFooting installs packages only on Debian and Ubuntu. Install these and start it again (names not tried here):"
+  for index in ${field:-3 4 5}; do
+    mapfile -t packages < <(packages_of "$index")
+    say "  ${names[$index]} ${packages[*]}"
+  done
+  fail "Nothing was changed."
+}
+
+# Prints what of the named packages dpkg does not know as installed and configured.
+unconfigured_packages() {
+  local name
+  for name in "$@"; do
+    [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$name" 2>/dev/null) == installed ]] || echo "$name"
+  done
+}
+
+# Sets SUDO to what has to stand before a command of root's; ends here where root is out of reach.
+find_way_to_root() {
+  SUDO=()
+  if is_root; then return; fi
+  command -v sudo >/dev/null || fail "Only root may install packages, and there is no sudo here. Nothing was changed." \
+    "Ask an administrator to run:  $1" "and start this again."
+  SUDO=(sudo)
+  [[ -t 0 && -t 2 ]] || SUDO=(sudo -n)
+  "${SUDO[@]}" true >&2 || fail "sudo was refused, or needs a password and there is no terminal. Nothing was changed." \
+    "Run:  sudo $1" "and start this again."
+}
+
+# Runs install-debian-packages as root. sudo gets its text and not its path, because root may not be able to read the
+# checkout (a home on NFS). UNFINISHED remembers the packages while dpkg is at work.
+install_debian_packages() {
+  local command="apt-get install --no-install-recommends $*"
+  find_way_to_root "$command"
+  say "Installing with apt${SUDO[*]:+ through sudo}: $*"
+  printf '%s\n' "$@" >"$UNFINISHED"
+  "${SUDO[@]}" bash -c "$(<"$CHECKOUT/packaging/install-debian-packages")" install-debian-packages "$@" >&2 </dev/null ||
+    fail "apt could not install the packages: the lines above say why. What apt did finish stays." \
+      "Start this again when the cause is gone, or run:  ${SUDO[*]:+sudo }$command"
+  rm --force -- "$UNFINISHED"
+}
+
+# On Debian and Ubuntu: installs what is MISSING, and takes an interrupted installation up again although all its files
+# may be there (unpacked is not configured).
+provide_debian_packages() {
+  local packages=() torn=()
+  if [[ -s $UNFINISHED ]]; then
+    mapfile -t packages <"$UNFINISHED"
+    mapfile -t torn < <(unconfigured_packages "${packages[@]}")
+    ((${#torn[@]} > 0)) || rm --force -- "$UNFINISHED"
+  fi
+  ((${#MISSING[@]} + ${#torn[@]} > 0)) || return 0
+  ((${#torn[@]} == 0)) || say "An installation was interrupted before ${torn[*]} were done: taking it up again."
+  ((${#MISSING[@]} == 0)) || tell_missing
+  mapfile -t packages < <({ printf '%s\n' "${torn[@]}" && packages_of 2; } | awk 'NF && !seen[$0]++')
+  install_debian_packages "${packages[@]}"
+}
+
+# Makes sure that the system has what USE (engine, window, test) needs.
+provide_system_packages() {
+  local field name kept=()
+  UNFINISHED=$CACHE/unfinished-packages
+  look_at_system "$1"
+  field=$(distribution_field)
+  if [[ $field == 2 ]]; then
+    provide_debian_packages
+    look_at_system "$1"
+    ((${#MISSING[@]} == 0)) || { tell_missing && fail "apt reports success, yet this is missing."; }
+    return 0
+  fi
+  # pydbus is pure Python and has left some distributions: there the environment takes it from PyPI.
+  for name in "${MISSING[@]}"; do [[ $name == pydbus ]] || kept+=("$name"); done
+  MISSING=("${kept[@]}")
+  ((${#MISSING[@]} == 0)) || tell_packages_elsewhere "$field"
+}

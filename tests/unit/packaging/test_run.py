@@ -1,0 +1,149 @@
+"""packaging/run: what it starts, with which arguments, and that it leaves the checkout as it is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.unit.packaging.conftest import Scripts, missing
+
+APP = """
+import json, os, sys
+said = {"arguments": sys.argv[1:], "cwd": os.getcwd(), "path": sys.path[:1], "prefix": sys.pycache_prefix}
+print(json.dumps(said))
+try:
+    import decoy
+except ModuleNotFoundError:
+    pass
+else:
+    sys.exit(9)
+sys.exit(int(os.environ.get("STATUS", "0")))
+"""
+
+
+@pytest.fixture
+def start(scripts: Scripts) -> Path:
+    (scripts.checkout / "app").mkdir()
+    (scripts.checkout / "app" / "__init__.py").touch()
+    (scripts.checkout / "app" / "__main__.py").write_text(APP)
+    return scripts.checkout / "packaging" / "run"
+
+
+def arguments(outcome: subprocess.CompletedProcess[str]) -> list[str]:
+    assert outcome.returncode == 0, outcome.stderr
+    found = json.loads(outcome.stdout)["arguments"]
+    assert isinstance(found, list)
+    return found
+
+
+def make_window(scripts: Scripts) -> None:
+    (scripts.checkout / "ui").mkdir()
+    (scripts.checkout / "ui" / "__main__.py").touch()
+
+
+def test_arguments_are_passed_on_as_they_are(scripts: Scripts, start: Path) -> None:
+    given = ["run", "a campaign.toml", "--output", "", "*"]
+    assert arguments(scripts.run([str(start), *given])) == given
+
+
+def test_headless_runs_the_embedded_recipe(scripts: Scripts, start: Path) -> None:
+    recipe = str(scripts.checkout / "resources" / "recipes" / "quick.toml")
+    assert arguments(scripts.run([str(start), "--headless"])) == ["run", recipe]
+    assert arguments(scripts.run([str(start), "--headless", "--output", "x"])) == [
+        "run",
+        recipe,
+        "--output",
+        "x",
+    ]
+
+
+def test_without_a_window_it_runs_the_embedded_recipe(scripts: Scripts, start: Path) -> None:
+    scripts.environment["DISPLAY"] = ":0"
+    assert arguments(scripts.run([str(start)]))[0] == "run"
+
+
+def test_without_a_display_it_runs_the_embedded_recipe(scripts: Scripts, start: Path) -> None:
+    make_window(scripts)
+    assert arguments(scripts.run([str(start)]))[0] == "run"
+
+
+@pytest.mark.parametrize("display", ["DISPLAY", "WAYLAND_DISPLAY"])
+def test_with_a_display_it_opens_the_window(scripts: Scripts, start: Path, display: str) -> None:
+    make_window(scripts)
+    scripts.environment[display] = "0"
+    assert arguments(scripts.run([str(start)])) == []
+
+
+def test_graphics_libraries_are_asked_for_only_where_they_are_used(scripts: Scripts, start: Path) -> None:
+    make_window(scripts)
+    (scripts.fake / "os-release").write_text("ID=fedora")
+    missing(scripts, "qt", "screen")
+    scripts.environment["DISPLAY"] = ":0"
+    assert scripts.run([str(start), "--headless"]).returncode == 0
+    assert scripts.run([str(start), "list"]).returncode == 0
+    outcome = scripts.run([str(start)])
+    assert outcome.returncode == 1
+    assert "libglvnd-egl" in outcome.stderr
+
+
+@pytest.mark.parametrize("status", ["0", "1", "2", "3", "130"])
+def test_the_exit_status_is_that_of_pgfooting(scripts: Scripts, start: Path, status: str) -> None:
+    scripts.environment["STATUS"] = status
+    assert scripts.run([str(start), "list"]).returncode == int(status)
+
+
+def test_the_users_folder_stays_and_is_not_on_the_search_path(
+    scripts: Scripts, start: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "decoy.py").touch()
+    outcome = scripts.run([str(start), "list"], cwd=folder)
+    assert outcome.returncode == 0, outcome.stderr
+    assert json.loads(outcome.stdout)["cwd"] == str(folder)
+    assert json.loads(outcome.stdout)["path"] == [str(scripts.checkout)]
+
+
+def test_the_users_own_python_settings_do_not_reach_pgfooting(
+    scripts: Scripts, start: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "decoy.py").touch()
+    scripts.environment |= {
+        "PYTHONPATH": str(tmp_path),
+        "PYTHONHOME": "/nonsense",
+        "VIRTUAL_ENV": "/nonsense",
+    }
+    assert scripts.run([str(start), "list"]).returncode == 0
+
+
+def test_it_can_be_called_through_a_link(scripts: Scripts, start: Path, tmp_path: Path) -> None:
+    link = tmp_path / "pgfooting"
+    link.symlink_to(start)
+    assert arguments(scripts.run([str(link), "list"])) == ["list"]
+
+
+def test_standard_output_belongs_to_pgfooting(scripts: Scripts, start: Path) -> None:
+    outcome = scripts.run([str(start), "list"])
+    assert len(outcome.stdout.splitlines()) == 1
+    assert "Installing" in outcome.stderr
+
+
+def test_nothing_is_written_into_the_checkout(scripts: Scripts, start: Path) -> None:
+    before = sorted(scripts.checkout.rglob("*"))
+    outcome = scripts.run([str(start), "list"])
+    assert sorted(scripts.checkout.rglob("*")) == before
+    assert json.loads(outcome.stdout)["prefix"].startswith(str(scripts.environments))
+
+
+def test_a_checkout_with_a_colon_in_its_path_is_refused(
+    scripts: Scripts, start: Path, tmp_path: Path
+) -> None:
+    moved = tmp_path / "a:b"
+    scripts.checkout.rename(moved)
+    outcome = scripts.run([str(moved / "packaging" / "run"), "list"])
+    assert outcome.returncode == 1
+    assert "a path with a colon" in outcome.stderr
+    assert not scripts.environments.exists()

@@ -1,0 +1,214 @@
+"""packaging/system.sh: what is missing, what is said about it, and when apt is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.packaging.conftest import PROJECT, Scripts, missing
+
+PROVIDE = "find_cache_folder\nprovide_system_packages engine\n"
+REAL_HAS = f'. <(sed -n "/^has() {{/,/^}}/p" {str(PROJECT / "packaging/system.sh")!r})\n'
+RECORD_APT = 'install_debian_packages() { printf "%s\\n" "$@" >"$FAKE/installed"; rm -rf "$FAKE/without"; }\n'
+
+
+def installed(scripts: Scripts) -> list[str]:
+    record = scripts.fake / "installed"
+    return record.read_text().split() if record.exists() else []
+
+
+def test_every_need_has_a_reason_and_packages_for_every_distribution(scripts: Scripts) -> None:
+    needs = scripts.call('printf "%s\\n" "${NEEDS[@]}"').stdout.splitlines()
+    assert needs
+    for need in needs:
+        fields = need.split("|")
+        assert len(fields) == 6
+        assert all(fields)
+
+
+@pytest.mark.parametrize("use", ["engine", "window", "test"])
+def test_every_need_of_a_use_is_declared(scripts: Scripts, use: str) -> None:
+    outcome = scripts.call(f'for name in $(needs_of {use}); do need_field "$name" 1 && echo; done')
+    assert outcome.returncode == 0
+    assert all(outcome.stdout.splitlines())
+
+
+def test_where_nothing_is_missing_nothing_is_said_or_installed(scripts: Scripts) -> None:
+    outcome = scripts.call(RECORD_APT + PROVIDE)
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "", "")
+    assert installed(scripts) == []
+
+
+def test_what_is_missing_is_told_with_its_reason_and_installed(scripts: Scripts) -> None:
+    missing(scripts, "postgresql", "gi")
+    outcome = scripts.call(RECORD_APT + PROVIDE)
+    assert outcome.returncode == 0
+    assert outcome.stdout == ""
+    assert "postgresql: the server and pgbench, which are what is measured" in outcome.stderr
+    assert installed(scripts) == ["python3-gi", "postgresql"]
+
+
+def test_packages_that_apt_says_it_installed_but_are_not_there_are_an_error(scripts: Scripts) -> None:
+    missing(scripts, "postgresql")
+    outcome = scripts.call("install_debian_packages() { :; }\n" + PROVIDE)
+    assert outcome.returncode == 1
+    assert "apt reports success, yet this is missing" in outcome.stderr
+
+
+def test_without_sudo_the_command_for_an_administrator_is_told(scripts: Scripts) -> None:
+    missing(scripts, "postgresql", "venv")
+    outcome = scripts.call('command() { [[ "$*" != "-v sudo" ]] && builtin command "$@"; }\n' + PROVIDE)
+    assert outcome.returncode == 1
+    assert "there is no sudo here. Nothing was changed." in outcome.stderr
+    assert "apt-get install --no-install-recommends python3-venv postgresql" in outcome.stderr
+
+
+def test_where_sudo_refuses_the_command_is_told(scripts: Scripts) -> None:
+    missing(scripts, "postgresql")
+    outcome = scripts.call('sudo() { echo "$*" >"$FAKE/sudo"; return 1; }\n' + PROVIDE)
+    assert outcome.returncode == 1
+    assert "sudo apt-get install --no-install-recommends postgresql" in outcome.stderr
+    assert (scripts.fake / "sudo").read_text() == "-n true\n"  # without a terminal it may not ask
+
+
+def test_an_interrupted_installation_is_taken_up_although_its_files_are_there(scripts: Scripts) -> None:
+    code = 'find_cache_folder\nprintf "%s\\n" postgresql python3-gi >"$CACHE/unfinished-packages"\n'
+    code += 'dpkg-query() { case "$*" in *python3-gi*) echo installed ;; *) echo half-configured ;; esac; }\n'
+    outcome = scripts.call(code + RECORD_APT + PROVIDE)
+    assert outcome.returncode == 0
+    assert "An installation was interrupted before postgresql were done" in outcome.stderr
+    assert installed(scripts) == ["postgresql"]
+
+
+def test_an_interrupted_installation_that_someone_finished_is_forgotten(scripts: Scripts) -> None:
+    code = (
+        'find_cache_folder\necho postgresql >"$CACHE/unfinished-packages"\ndpkg-query() { echo installed; }\n'
+    )
+    outcome = scripts.call(
+        code + RECORD_APT + PROVIDE + "[[ ! -e $CACHE/unfinished-packages ]] && echo forgotten"
+    )
+    assert outcome.stdout == "forgotten\n"
+    assert installed(scripts) == []
+
+
+@pytest.mark.parametrize(
+    ("release", "command"),
+    [
+        ("ID=fedora", "Fedora: dnf install postgresql-server postgresql-contrib"),
+        (
+            'ID="rocky"\nID_LIKE="rhel centos fedora"',
+            "Fedora: dnf install postgresql-server postgresql-contrib",
+        ),
+        ("ID=arch", "Arch: pacman -S postgresql"),
+        ("ID=opensuse-tumbleweed\nID_LIKE='opensuse suse'", "openSUSE: zypper install postgresql-server"),
+    ],
+)
+def test_elsewhere_the_packages_are_listed_and_nothing_is_installed(
+    scripts: Scripts, release: str, command: str
+) -> None:
+    (scripts.fake / "os-release").write_text(release)
+    missing(scripts, "postgresql")
+    outcome = scripts.call(RECORD_APT + PROVIDE)
+    assert outcome.returncode == 1
+    assert command in outcome.stderr
+    assert "Nothing was changed." in outcome.stderr
+    assert installed(scripts) == []
+
+
+def test_an_unknown_distribution_gets_every_list(scripts: Scripts) -> None:
+    (scripts.fake / "os-release").write_text("ID=hannah-montana")
+    missing(scripts, "postgresql")
+    said = scripts.call(PROVIDE).stderr
+    assert all(name in said for name in ("Fedora:", "Arch:", "openSUSE:"))
+
+
+def test_elsewhere_a_missing_pydbus_comes_from_pypi(scripts: Scripts) -> None:
+    (scripts.fake / "os-release").write_text("ID=fedora")
+    (scripts.fake / "facts").write_text("3 13\nlacks pydbus\n")
+    missing(scripts, "pydbus")
+    outcome = scripts.call(PROVIDE + "pydbus_from_pypi")
+    assert (outcome.returncode, outcome.stdout) == (0, "pydbus>=0.6,<0.7\n")
+
+
+@pytest.mark.parametrize("release", ["ID=ubuntu\nID_LIKE=debian", 'ID=linuxmint\nID_LIKE="ubuntu debian"'])
+def test_what_is_made_from_debian_is_treated_as_debian(scripts: Scripts, release: str) -> None:
+    (scripts.fake / "os-release").write_text(release)
+    missing(scripts, "postgresql")
+    scripts.call(RECORD_APT + PROVIDE)
+    assert installed(scripts) == ["postgresql"]
+
+
+def test_a_system_python_that_is_too_old_is_refused(scripts: Scripts) -> None:
+    (scripts.fake / "facts").write_text("3 9\n")
+    outcome = scripts.call(PROVIDE)
+    assert outcome.returncode == 1
+    assert "is Python 3.9; pgFooting needs the system's own Python to be 3.11 or newer" in outcome.stderr
+
+
+def test_a_system_python_that_does_not_start_is_told(scripts: Scripts) -> None:
+    (scripts.fake / "facts").unlink()
+    outcome = scripts.call(PROVIDE)
+    assert outcome.returncode == 1
+    assert "does not work" in outcome.stderr
+
+
+def test_the_real_probe_tells_version_and_missing_modules(scripts: Scripts) -> None:
+    outcome = scripts.run(["/usr/bin/python3", "-I", str(PROJECT / "packaging" / "probe_system.py")])
+    lines = outcome.stdout.splitlines()
+    assert lines[0].split()[0] == "3"
+    assert all(line.startswith("lacks ") for line in lines[1:])
+
+
+def make_programs(folder: Path, *names: str) -> None:
+    folder.mkdir(parents=True)
+    for name in names:
+        (folder / name).touch(mode=0o755)
+
+
+@pytest.mark.parametrize(
+    ("folder", "programs", "found"),
+    [
+        ("lib/postgresql/15/bin", ("postgres", "initdb", "pgbench"), True),
+        ("pgsql-18/bin", ("postgres", "initdb", "pgbench"), True),
+        ("bin", ("postgres", "initdb", "pgbench"), True),
+        ("lib/postgresql/11/bin", ("postgres", "initdb", "pgbench"), False),
+        ("lib/postgresql/15/bin", ("postgres", "initdb"), False),
+        ("lib/postgresql/15/bin", ("pgbench",), False),
+    ],
+)
+def test_a_server_counts_with_initdb_and_pgbench_from_version_13(
+    scripts: Scripts, tmp_path: Path, folder: str, programs: tuple[str, ...], *, found: bool
+) -> None:
+    make_programs(tmp_path / "usr" / folder, *programs)
+    code = f'command() {{ return 1; }}\nSERVER_FOLDERS="{tmp_path}/usr/{folder}"\n'
+    assert scripts.call(code + "has_postgresql && echo found || echo none").stdout == (
+        "found\n" if found else "none\n"
+    )
+
+
+def test_a_server_installed_a_moment_ago_is_found(scripts: Scripts, tmp_path: Path) -> None:
+    code = f'command() {{ return 1; }}\nSERVER_FOLDERS="{tmp_path}/usr/lib/postgresql/*/bin"\n'
+    code += f"has_postgresql || echo none\nmkdir -p {tmp_path}/usr/lib/postgresql/17/bin && cd $_\n"
+    code += "touch postgres initdb pgbench && chmod 755 *\nhas_postgresql && echo found"
+    assert scripts.call(code).stdout == "none\nfound\n"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"), [("libEGL.so.1", True), ("libEGL.so.2", False), ("libE.so.1", False)]
+)
+def test_a_library_is_looked_up_by_its_whole_name(scripts: Scripts, wanted: str, *, found: bool) -> None:
+    code = "fake() { printf '\\tlibEGL.so.1 (libc6,x86-64) => /lib/libEGL.so.1\\n'; }\nLDCONFIG=fake\n"
+    outcome = scripts.call(code + f"has_libraries {wanted} && echo found || echo none")
+    assert outcome.stdout == ("found\n" if found else "none\n")
+
+
+@pytest.mark.parametrize("name", ["venv", "gi", "pydbus"])
+def test_what_python_lacks_is_missing(scripts: Scripts, name: str) -> None:
+    code = REAL_HAS + f'FACTS=$(printf "3 11\\nlacks {name}\\n")\nhas {name} && echo here || echo missing'
+    assert scripts.call(code).stdout == "missing\n"
+
+
+@pytest.mark.parametrize("name", ["venv", "gi", "pydbus"])
+def test_without_a_python_all_its_modules_are_missing(scripts: Scripts, name: str) -> None:
+    assert scripts.call(REAL_HAS + f'FACTS=""\nhas {name} && echo here || echo missing').stdout == "missing\n"

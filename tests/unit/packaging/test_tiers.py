@@ -1,0 +1,185 @@
+"""packaging/test and tiers.sh: every test in one tier, nothing that fails goes uncounted."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.unit.packaging.conftest import PROJECT, Scripts
+
+TIERS = ("unit", "gui", "bus", "postgres", "disks", "machine")
+TIER = "ENVIRONMENT=$FAKE/environment CACHE=$FAKE SCRATCH=$FAKE\n"
+
+
+def write_pytest(scripts: Scripts, *, status: int, report: str) -> None:
+    """Let the environment's python pretend that pytest ended like this."""
+    python = scripts.fake / "environment" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    (scripts.fake / "report").write_text(report)
+    python.write_text(
+        '#!/bin/bash\n[ "$1" = -m ] || exec "$REAL_PYTHON" "$@"\n'
+        'echo "$PGFOOTING_DEVICE_TESTS $*" >>"$FAKE/pytest.calls"\n'
+        'for word; do case $word in --junit-xml=*) cp "$FAKE/report" "${word#*=}" ;; esac; done\n'
+        f"exit {status}\n"
+    )
+    python.chmod(0o755)
+
+
+def suite(tests: int, failures: int = 0, errors: int = 0, skipped: int = 0) -> str:
+    counts = f'tests="{tests}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
+    return f"<testsuites><testsuite {counts}/></testsuites>"
+
+
+def summary(scripts: Scripts, code: str) -> list[str]:
+    outcome = scripts.call(TIER + code + "\nprint_summary")
+    assert outcome.returncode == 0, outcome.stderr
+    return outcome.stdout.splitlines()
+
+
+def test_every_test_is_in_exactly_one_tier(scripts: Scripts) -> None:
+    expressions = {tier: scripts.call(f"expression_of {tier}").stdout for tier in TIERS}
+    markers = TIERS[1:]
+    for carried in itertools.chain.from_iterable(
+        itertools.combinations(markers, n) for n in range(len(markers) + 1)
+    ):
+        values = {marker: marker in carried for marker in markers}
+        chosen = [tier for tier in TIERS if eval(expressions[tier], {}, values)]  # noqa: S307 - our own words
+        assert len(chosen) == 1, carried
+
+
+def test_what_touches_devices_is_in_no_other_tier(scripts: Scripts) -> None:
+    for tier in ("unit", "gui", "bus", "postgres"):
+        expression = scripts.call(f"expression_of {tier}").stdout
+        assert "not machine" in expression
+        assert "not disks" in expression
+
+
+def test_every_marker_of_pyproject_has_a_tier(scripts: Scripts) -> None:
+    declared = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"][
+        "markers"
+    ]
+    assert {marker.partition(":")[0] for marker in declared} == set(TIERS) - {"unit"}
+
+
+def test_the_last_line_sums_up_all_tiers(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(10, skipped=2))
+    assert summary(scripts, "run_tier unit\nrun_tier gui")[-1] == "16 passed, 0 failed, 4 skipped"
+
+
+def test_without_skipped_tests_the_last_line_is_short(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(10))
+    assert summary(scripts, "run_tier unit")[-1] == "10 passed, 0 failed"
+
+
+def test_failures_and_errors_are_counted_and_the_tier_is_red(scripts: Scripts) -> None:
+    write_pytest(scripts, status=1, report=suite(10, failures=1, errors=2))
+    lines = summary(scripts, "run_tier postgres")
+    assert lines[-1] == "7 passed, 3 failed"
+    assert any(re.match(r"postgres +RED ", line) for line in lines)
+
+
+@pytest.mark.parametrize("report", ["", "<testsuites><testsuite tests='1'", suite(3)])
+def test_an_interpreter_that_dies_is_a_failure(scripts: Scripts, report: str) -> None:
+    write_pytest(scripts, status=139, report=report)
+    assert ", 1 failed" in summary(scripts, "run_tier unit")[-1]
+
+
+def test_a_tier_without_tests_says_so(scripts: Scripts) -> None:
+    write_pytest(scripts, status=5, report=suite(0))
+    lines = summary(scripts, "run_tier bus")
+    assert "bus       left out: no tests yet" in lines
+    assert lines[-1] == "0 passed, 0 failed"
+
+
+@pytest.mark.parametrize("code", ["run_tier unit", "ROOT= MACHINE=\nrun_selection -k nonsense"])
+def test_unit_tests_or_a_selection_that_vanished_are_a_failure(scripts: Scripts, code: str) -> None:
+    write_pytest(scripts, status=5, report=suite(0))
+    assert summary(scripts, code)[-1] == "0 passed, 1 failed"
+
+
+def test_devices_are_left_alone_unless_asked_for(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(1))
+    lines = summary(scripts, "run_device_tier disks --root ''")
+    assert "disks     left out: not asked for (packaging/test --root)" in lines
+    assert not (scripts.fake / "pytest.calls").exists()
+
+
+def test_devices_are_left_alone_where_there_is_a_reason(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(1))
+    code = "refusals_of_device_tests() { echo one reason; echo another; }\nrun_device_tier disks --root asked"
+    assert "disks     left out: one reason; another" in summary(scripts, code)
+    assert not (scripts.fake / "pytest.calls").exists()
+
+
+def test_devices_are_released_to_their_own_tier_alone(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(1))
+    code = "PGFOOTING_DEVICE_TESTS=\nrefusals_of_device_tests() { :; }\n"
+    code += "run_device_tier disks --root asked\nrun_tier unit"
+    summary(scripts, code)
+    calls = (scripts.fake / "pytest.calls").read_text().splitlines()
+    assert calls[0].startswith(f"{scripts.fake}/loop-devices -m pytest")
+    assert calls[1].startswith(" -m pytest")
+
+
+def test_a_selection_that_asks_for_devices_where_they_are_refused_ends(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(1))
+    code = "ROOT=asked MACHINE=\nrefusals_of_device_tests() { echo a reason; }\nrun_selection tests/disks"
+    outcome = scripts.call(TIER + code)
+    assert outcome.returncode == 1
+    assert "a reason" in outcome.stderr
+    assert not (scripts.fake / "pytest.calls").exists()
+
+
+def test_arguments_are_handed_to_one_pytest(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(1))
+    summary(scripts, 'PGFOOTING_DEVICE_TESTS=\nROOT= MACHINE=\nrun_selection -k "a and b"')
+    assert (
+        (scripts.fake / "pytest.calls")
+        .read_text()
+        .rstrip()
+        .endswith("-m not disks and not machine -k a and b")
+    )
+
+
+def test_benches_run_one_by_one_and_a_red_one_is_counted(scripts: Scripts, tmp_path: Path) -> None:
+    benches = tmp_path / "tests" / "bench"
+    benches.mkdir(parents=True)
+    (benches / "bench_b.py").write_text("raise SystemExit(1)")
+    (benches / "bench_a.py").write_text("print('42 ns')")
+    (benches / "_shared.py").write_text("raise SystemExit('not a bench')")
+    code = f'python() {{ "$REAL_PYTHON" "$@"; }}\ncd {tmp_path}\nrun_benches'
+    lines = summary(scripts, code)
+    assert "42 ns" in lines
+    assert lines[-1] == "1 passed, 1 failed"
+
+
+def test_a_path_is_meant_from_where_the_user_stands(scripts: Scripts, tmp_path: Path) -> None:
+    (tmp_path / "test_x.py").touch()
+    function = f'. <(sed -n "/^resolve_argument() {{/,/^}}/p" {str(PROJECT / "packaging/test")!r})\n'
+    code = (
+        function
+        + 'for word in test_x.py::test_y -k test_z tests/unit; do resolve_argument "$word" && echo; done'
+    )
+    expected = [f"{tmp_path}/test_x.py::test_y", "-k", "test_z", "tests/unit"]
+    assert scripts.call(code, cwd=tmp_path).stdout.splitlines() == expected
+
+
+def test_help_explains_and_sets_nothing_up(scripts: Scripts) -> None:
+    outcome = scripts.run([str(scripts.checkout / "packaging" / "test"), "--help"])
+    assert outcome.returncode == 0
+    assert "packaging/test --bench" in outcome.stdout
+    assert not scripts.environments.exists()
+
+
+def test_benches_and_devices_do_not_go_together(scripts: Scripts) -> None:
+    outcome = scripts.run([str(scripts.checkout / "packaging" / "test"), "--bench", "--root"])
+    assert outcome.returncode == 2
+    assert "--bench runs alone" in outcome.stderr
+
+
+def test_ci_runs_the_readmes_command(scripts: Scripts) -> None:
+    assert "packaging/test" in (PROJECT / ".ci" / "run").read_text()
