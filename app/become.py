@@ -26,6 +26,7 @@ import os
 import signal
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
 
 if TYPE_CHECKING:
@@ -111,6 +112,8 @@ def _redirect(path: str, descriptor: int) -> None:
 
 
 def _load(path: str) -> ModuleType:
+    """Import a file; it may import the standard library and modules of this tree that need nothing else."""
+    sys.path.append(str(Path(__file__).resolve().parents[1]))
     spec = spec_from_file_location("errand", path)
     if spec is None or spec.loader is None:
         raise FileNotFoundError(2, "not a Python module", path)

@@ -1,0 +1,52 @@
+"""What is done in folders as their owner: the other side of `app.hosts.errands`, run by `app.become`.
+
+Reads a task and its arguments, prints one line of JSON: ``{"result": ...}`` or ``{"errno": ..., ...}``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from typing import Any, Final
+
+from app.hosts import examining, folders, leftover_servers, removing
+from app.hosts.folders import Identity
+
+
+def _identity(value: list[int] | None) -> Identity | None:
+    return None if value is None else Identity(*value)
+
+
+def _examine(path: str) -> dict[str, Any]:
+    found = examining.examine(path)
+    return {"kind": type(found).__name__, "value": dataclasses.asdict(found)}
+
+
+def _make(path: str) -> tuple[int, ...]:
+    return dataclasses.astuple(folders.make_folder(path))
+
+
+def _write(folder: str, identity: list[int], name: str) -> None:
+    folders.write_file(folder, Identity(*identity), name, sys.stdin.buffer.read())
+
+
+def _remove(path: str, identity: list[int] | None, *, same_boot: bool, volatile: bool) -> str:
+    return removing.remove(path, _identity(identity), same_boot=same_boot, volatile=volatile).value
+
+
+def _end(data_directory: str, identity: list[int], *, patience_s: float) -> tuple[list[int], list[int]]:
+    return leftover_servers.end_servers(data_directory, Identity(*identity), patience_s=patience_s)
+
+
+TASKS: Final = {"examine": _examine, "make": _make, "write": _write, "remove": _remove, "end": _end}
+
+
+def main(arguments: list[str]) -> int:
+    """Do the task ``arguments[0]`` with the keyword arguments in the JSON of ``arguments[1]``."""
+    try:
+        answer = {"result": TASKS[arguments[0]](**json.loads(arguments[1]))}  # type: ignore[operator]
+    except OSError as err:
+        answer = {"errno": err.errno, "text": err.strerror, "path": err.filename}
+    print(json.dumps(answer), flush=True)  # noqa: T201 - this is the answer
+    return 0

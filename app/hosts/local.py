@@ -1,0 +1,166 @@
+"""The local host: this user's own folders and processes, without root's help.
+
+Makes the folders of one run, each with a random name, mode 0700, owned by the server's account and recorded
+in the leavings, and removes them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import IO
+
+from app.domain.configuration import Target
+from app.domain.errors import FootingError, TargetError, TargetLostError
+from app.domain.text import tr
+from app.hosts import errands, site
+from app.hosts.folders import Identity
+from app.hosts.leaving_record import Kind
+from app.hosts.leavings import Leavings
+from app.hosts.places import is_in_memory, own_name, private_places, socket_places
+from app.hosts.site import Site
+from app.hosts.sweeping import SweepEvent, clear
+from app.hosts.targets import CheckedTarget, check_target
+from app.process import Account, Recorder
+
+__all__ = ["LocalHost", "Site"]
+
+
+class LocalHost:
+    """Prepares and releases targets that need no root.
+
+    Attributes:
+        account: whom server and pgbench run as.
+    """
+
+    def __init__(self, account: Account, leavings: Leavings, record: Recorder) -> None:
+        self.account = account
+        self._leavings = leavings
+        self._record = record
+
+    def prepare(self, target: Target, need_bytes: int) -> Site:
+        """Check a target and make the folders of one run.
+
+        Args:
+            target: folder or memory.
+            need_bytes: what the run needs at most.
+
+        Raises:
+            TargetError: the target cannot be used; what had been made is removed.
+            FootingError: what is made cannot be recorded, so nothing was.
+        """
+        checked = check_target(target, self.account, need_bytes)
+        before = {entry.path for entry in self._leavings.leaving.entries}
+        try:
+            return self._make_site(checked)
+        except OSError as err:
+            self._undo(before)
+            raise TargetError(
+                tr("{account} cannot create the folder {path}: {reason}.").format(
+                    account=self.account.name, path=err.filename or checked.path, reason=err.strerror
+                )
+            ) from err
+        except BaseException:
+            self._undo(before)
+            raise
+
+    def release(self, released: Site) -> tuple[SweepEvent, ...]:
+        """Remove a run's folders, the data directory first: what is deleted need not be written.
+
+        A server that still works in it is ended. What cannot be removed stays in the record for the next
+        sweep and is told as an event.
+        """
+        places = (
+            released.data_directory,
+            released.root,
+            released.private_directory,
+            released.socket_directory,
+        )
+        return tuple(event for path in places for event in clear(self._leavings, (path,), self._record))
+
+    def check_alive(self, checked: Site, reserve_bytes: int) -> None:
+        """Make sure that a run can go on; see `app.hosts.site.check_alive`.
+
+        Raises:
+            TargetLostError: the target vanished, was replaced, is read-only, nearly full, or over its limit.
+        """
+        site.check_alive(checked, reserve_bytes)
+
+    def open_private(self, of: Site, name: str) -> IO[bytes]:
+        """Open a file of the private folder for reading; see `app.hosts.site.open_private`.
+
+        Raises:
+            FileNotFoundError: there is no such file (yet).
+            TargetLostError: the folder is another one now, or the file is not a file.
+        """
+        return site.open_private(of, name)
+
+    def write_private(self, of: Site, name: str, text: str) -> str:
+        """Write a new file, such as a user's script, into the private folder as its owner; return its path.
+
+        Raises:
+            TargetLostError: the folder is gone, full, or has such a file.
+        """
+        if not name or "/" in name or name.startswith("."):
+            raise ValueError(name)
+        path = f"{of.private_directory}/{name}"
+        content = text.encode("utf-8", errors="surrogateescape")
+        try:
+            errands.write_file(
+                of.private_directory,
+                of.private_identity,
+                name,
+                content,
+                account=of.account,
+                record=self._record,
+            )
+        except OSError as err:
+            raise TargetLostError(
+                tr("{path} cannot be written: {reason}.").format(path=path, reason=err.strerror)
+            ) from err
+        return path
+
+    def _make_site(self, checked: CheckedTarget) -> Site:
+        root, identity = self._make_first((checked.path,))
+        data_directory = f"{root}/data"
+        self._leavings.make_folder(data_directory, Kind.DATA_DIRECTORY, self._record)
+        socket_directory, _ = self._make_first(socket_places(self.account))
+        private_directory, private_identity = self._make_first(private_places(self.account))
+        notes: tuple[str, ...] = ()
+        if not is_in_memory(private_directory):
+            note = tr("No memory filesystem for logs: {path} costs its device some writes.")
+            notes = (note.format(path=private_directory),)
+        return Site(
+            root=root,
+            data_directory=data_directory,
+            socket_directory=socket_directory,
+            private_directory=private_directory,
+            account=self.account,
+            limit_bytes=checked.limit_bytes,
+            identity=identity,
+            private_identity=private_identity,
+            notes=notes,
+        )
+
+    def _make_first(self, places: Sequence[str]) -> tuple[str, Identity]:
+        """Make a folder in the first place where that works.
+
+        Raises:
+            OSError: it works nowhere.
+        """
+        failure = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        for place in places:
+            path = os.path.join(os.path.realpath(place), own_name())  # noqa: PTH118 - paths are strings here
+            try:
+                return path, self._leavings.make_folder(path, Kind.FOLDER, self._record)
+            except OSError as err:
+                failure = err
+        raise failure
+
+    def _undo(self, before: set[str]) -> None:
+        """Remove what was made meanwhile; where that fails, a sweep does it."""
+        made = [entry.path for entry in self._leavings.leaving.entries if entry.path not in before]
+        with suppress(FootingError):
+            clear(self._leavings, made, self._record)

@@ -1,0 +1,93 @@
+"""Whom server and pgbench run as."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from app.domain.errors import InstallationError
+from app.hosts import account as accounts
+from app.hosts.account import account_reason, server_account
+from app.process import Account, CommandOutcome, Recorder, current_account
+
+OUTCOME = CommandOutcome(("useradd",), "root", 0.0, 0.1, 1, "", "useradd: cannot lock /etc/passwd")
+
+
+def ignore(_outcome: CommandOutcome) -> None:
+    """Record nothing."""
+
+
+@pytest.fixture
+def as_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+
+
+def users(monkeypatch: pytest.MonkeyPatch, **known: tuple[int, int]) -> None:
+    """Let the user database hold exactly these (name: uid, gid)."""
+
+    def named_account(name: str) -> Account:
+        uid, gid = known[name]
+        return Account(name, uid, gid, (gid,), "/nonexistent")
+
+    monkeypatch.setattr(accounts, "named_account", named_account)
+
+
+def test_an_ordinary_user_runs_the_server_himself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    account = server_account(ignore)
+    assert account.uid == 4711
+    assert "who started this" in account_reason(current_account())
+
+
+@pytest.mark.usefixtures("as_root")
+def test_root_prefers_the_account_of_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    users(monkeypatch, postgres=(101, 104), pgfooting=(102, 105))
+    account = server_account(ignore)
+    assert account.name == "postgres"
+    assert "PostgreSQL refuses to run as root" in account_reason(account)
+    assert "run as postgres" in account_reason(account)
+
+
+@pytest.mark.usefixtures("as_root")
+def test_root_uses_its_own_system_user_where_there_is_no_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
+    users(monkeypatch, pgfooting=(102, 105))
+    assert server_account(ignore).name == "pgfooting"
+
+
+@pytest.mark.usefixtures("as_root")
+@pytest.mark.parametrize("identity", [(0, 104), (101, 0)])
+def test_a_postgres_that_is_root_in_disguise_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, identity: tuple[int, int]
+) -> None:
+    users(monkeypatch, postgres=identity, pgfooting=(102, 105))
+    assert server_account(ignore).name == "pgfooting"
+
+
+@pytest.mark.usefixtures("as_root")
+def test_a_missing_system_user_is_created_as_one_that_cannot_log_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    users(monkeypatch)
+    asked: list[tuple[str, ...]] = []
+
+    def run_command(argv: tuple[str, ...], *, record: Recorder, **_options: object) -> CommandOutcome:
+        asked.append(argv)
+        users(monkeypatch, pgfooting=(102, 105))
+        record(OUTCOME)
+        return OUTCOME
+
+    recorded: list[CommandOutcome] = []
+    monkeypatch.setattr(accounts, "run_command", run_command)
+    assert server_account(recorded.append).name == "pgfooting"
+    assert recorded == [OUTCOME]
+    assert asked[0][:2] == ("useradd", "--system")
+    assert "--shell=/usr/sbin/nologin" in asked[0]
+    assert asked[0][-1] == "pgfooting"
+
+
+@pytest.mark.usefixtures("as_root")
+def test_a_system_user_that_cannot_be_created_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    users(monkeypatch)
+    monkeypatch.setattr(accounts, "run_command", lambda *_, **__: OUTCOME)
+    with pytest.raises(InstallationError, match="cannot lock /etc/passwd") as caught:
+        server_account(ignore)
+    assert "ordinary user" in caught.value.hint

@@ -1,0 +1,289 @@
+"""Making, examining and deleting folders by descriptor."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.hosts.examining import FolderFacts, Obstacle, examine
+from app.hosts.folders import Identity, identity_of, make_folder, opened, strictly, write_file
+from app.hosts.removing import Removal, remove
+from tests.unit.hosts.mounts import in_own_mounts, needs_mounts
+
+identities = st.builds(Identity, st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
+
+
+def identity_at(path: Path) -> Identity:
+    with opened(str(path), os.O_RDONLY) as descriptor:
+        return identity_of(descriptor)
+
+
+def taken(path: Path, identity: Identity | None) -> Removal:
+    return remove(str(path), identity, same_boot=True, volatile=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A resolved folder with something in it."""
+    path = Path(os.path.realpath(tmp_path)) / "ours"
+    (path / "base" / "1").mkdir(parents=True)
+    (path / "base" / "1" / "1259").write_bytes(b"x")
+    (path / "postmaster.pid").write_bytes(b"1")
+    return path
+
+
+# --- identity
+
+
+@given(one=identities, other=identities)
+def test_within_one_boot_only_device_and_inode_count(one: Identity, other: Identity) -> None:
+    expected = (one.device, one.inode) == (other.device, other.inode)
+    assert one.is_same(other, same_boot=True) is expected
+
+
+@given(one=identities, other=identities)
+def test_after_a_restart_the_filesystem_may_replace_the_device_but_never_the_inode(
+    one: Identity, other: Identity
+) -> None:
+    same = one.is_same(other, same_boot=False)
+    if one.inode != other.inode:
+        assert not same
+    elif one.device != other.device:
+        assert same is (one.filesystem == other.filesystem != 0)
+    else:
+        assert same
+
+
+# --- reaching
+
+
+def test_a_symbolic_link_on_the_way_is_not_followed(folder: Path) -> None:
+    link = folder.parent / "link"
+    link.symlink_to(folder)
+    with pytest.raises(NotADirectoryError) as caught, strictly(str(link / "base")):
+        pass
+    assert caught.value.filename == str(link)
+
+
+@pytest.mark.parametrize("path", ["relative", "/usr/../etc", ""])
+def test_only_plain_absolute_paths_are_reached(path: str) -> None:
+    with pytest.raises(OSError, match="not an absolute path"), strictly(path):
+        pass
+
+
+# --- making
+
+
+def test_a_made_folder_is_private_whatever_the_umask(tmp_path: Path) -> None:
+    path = Path(os.path.realpath(tmp_path)) / "new"
+    before = os.umask(0o277)
+    try:
+        identity = make_folder(str(path))
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o7777 == 0o700
+    assert identity == identity_at(path)
+
+
+def test_a_folder_that_exists_is_not_taken_over(folder: Path) -> None:
+    with pytest.raises(FileExistsError):
+        make_folder(str(folder))
+
+
+def test_a_folder_is_not_made_through_a_symbolic_link(folder: Path) -> None:
+    link = folder.parent / "link"
+    link.symlink_to(folder)
+    with pytest.raises(NotADirectoryError):
+        make_folder(str(link / "new"))
+    assert not (folder / "new").exists()
+
+
+def test_a_written_file_is_private_and_never_overwrites(folder: Path) -> None:
+    identity = identity_at(folder)
+    write_file(str(folder), identity, "script1", b"SELECT 1;")
+    assert (folder / "script1").read_bytes() == b"SELECT 1;"
+    assert (folder / "script1").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileExistsError):
+        write_file(str(folder), identity, "script1", b"")
+
+
+def test_nothing_is_written_into_a_folder_that_took_the_place_of_ours(folder: Path) -> None:
+    identity = identity_at(folder)
+    folder.rename(folder.with_name("moved"))
+    folder.mkdir()
+    with pytest.raises(OSError, match="replaced") as caught:
+        write_file(str(folder), identity, "script1", b"SELECT 1;")
+    assert caught.value.errno == errno.ESTALE
+    assert list(folder.iterdir()) == []
+
+
+# --- removing
+
+
+def test_a_folder_is_removed_with_all_it_holds(folder: Path) -> None:
+    (folder / "pipe").parent.joinpath("dangling").symlink_to("/nonexistent")
+    os.mkfifo(folder / "pipe")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(folder / "s"))
+    assert taken(folder, identity_at(folder)) is Removal.REMOVED
+    assert not folder.exists()
+
+
+def test_what_symbolic_links_lead_to_is_not_touched(folder: Path) -> None:
+    decoy = folder.parent / "decoy"
+    decoy.mkdir()
+    (decoy / "mine").write_bytes(b"mine")
+    (folder / "pg_wal").symlink_to(decoy)
+    (folder / "base" / "file").symlink_to(decoy / "mine")
+    assert taken(folder, identity_at(folder)) is Removal.REMOVED
+    assert (decoy / "mine").read_bytes() == b"mine"
+
+
+def test_a_symbolic_link_in_the_folders_place_is_left_with_what_it_leads_to(folder: Path) -> None:
+    identity = identity_at(folder)
+    moved = folder.with_name("moved")
+    folder.rename(moved)
+    folder.symlink_to(moved)
+    assert taken(folder, identity) is Removal.FOREIGN
+    assert folder.is_symlink()
+    assert (moved / "base" / "1" / "1259").exists()
+
+
+def test_another_folder_of_the_same_name_is_left(folder: Path) -> None:
+    identity = identity_at(folder)
+    folder.rename(folder.with_name("moved"))
+    folder.mkdir()
+    (folder / "mine").write_bytes(b"mine")
+    assert taken(folder, identity) is Removal.FOREIGN
+    assert (folder / "mine").exists()
+    assert (folder.with_name("moved") / "postmaster.pid").exists()
+
+
+def test_a_file_in_the_folders_place_is_left(folder: Path) -> None:
+    identity = identity_at(folder)
+    folder.rename(folder.with_name("moved"))
+    folder.write_bytes(b"mine")
+    assert taken(folder, identity) is Removal.FOREIGN
+    assert folder.read_bytes() == b"mine"
+
+
+def test_a_parent_that_became_a_symbolic_link_protects_what_it_leads_to(folder: Path) -> None:
+    inner = folder / "base"
+    identity = identity_at(inner)
+    moved = folder.with_name("moved")
+    folder.rename(moved)
+    folder.symlink_to(moved)
+    assert taken(inner, identity) is Removal.FOREIGN
+    assert (moved / "base" / "1").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_another_owner_is_left(folder: Path) -> None:
+    identity = identity_at(folder)
+    os.chown(folder, 65534, 65534)
+    assert taken(folder, identity) is Removal.FOREIGN
+    assert (folder / "postmaster.pid").exists()
+
+
+def test_a_folder_that_is_gone_is_gone(folder: Path) -> None:
+    identity = identity_at(folder)
+    assert taken(folder / "base" / "none", identity) is Removal.GONE
+    assert taken(folder / "no" / "parent", identity) is Removal.GONE
+
+
+def test_what_is_missing_because_its_filesystem_is_not_mounted_is_absent_and_not_gone(folder: Path) -> None:
+    elsewhere = replace(identity_at(folder), device=1, filesystem=1)
+    assert taken(folder / "none", elsewhere) is Removal.ABSENT
+
+
+def test_what_was_in_memory_and_is_missing_is_gone(folder: Path) -> None:
+    elsewhere = replace(identity_at(folder), device=1, filesystem=1)
+    found = remove(str(folder / "none"), elsewhere, same_boot=False, volatile=True)
+    assert found is Removal.GONE
+
+
+def test_an_unfinished_folder_is_removed_only_where_it_is_empty(folder: Path) -> None:
+    assert taken(folder, None) is Removal.FOREIGN
+    assert (folder / "postmaster.pid").exists()
+    empty = folder / "empty"
+    empty.mkdir()
+    assert taken(empty, None) is Removal.REMOVED
+    assert taken(empty, None) is Removal.GONE
+    assert taken(folder / "postmaster.pid", None) is Removal.FOREIGN
+
+
+def test_a_file_is_removed_where_it_is_the_recorded_one(folder: Path) -> None:
+    file = folder / "postmaster.pid"
+    identity = identity_at(file)
+    assert taken(file, replace(identity, inode=identity.inode + 1)) is Removal.FOREIGN
+    assert file.exists()
+    assert taken(file, identity) is Removal.REMOVED
+    assert not file.exists()
+
+
+def test_a_folder_nested_deeper_than_any_data_directory_is_an_error_and_not_a_crash(folder: Path) -> None:
+    deep = folder
+    for _ in range(120):
+        deep /= "d"
+        deep.mkdir()
+    with pytest.raises(OSError, match="too deep"):
+        taken(folder, identity_at(folder))
+
+
+MOUNTED = """
+import os, subprocess, sys
+from app.hosts.folders import identity_of, opened
+from app.hosts.removing import remove
+folder = sys.argv[1]
+subprocess.run(["mount", "-t", "tmpfs", "none", f"{folder}/base/1"], check=True)
+open(f"{folder}/base/1/mine", "w").close()
+with opened(folder, os.O_RDONLY) as descriptor:
+    identity = identity_of(descriptor)
+try:
+    remove(folder, identity, same_boot=True, volatile=False)
+except OSError as err:
+    print(err.strerror, os.listdir(f"{folder}/base/1"))
+"""
+
+
+@needs_mounts
+def test_another_filesystem_that_is_mounted_inside_is_not_emptied(folder: Path) -> None:
+    assert in_own_mounts(MOUNTED, str(folder)) == "another filesystem is mounted there ['mine']\n"
+    assert (folder / "base" / "1" / "1259").exists()
+
+
+# --- examining
+
+
+def test_a_reachable_folder_tells_its_facts(folder: Path) -> None:
+    found = examine(str(folder))
+    assert isinstance(found, FolderFacts)
+    assert found.identity == identity_at(folder)
+    assert found.writable
+    assert not found.read_only
+    assert 0 < found.free_bytes <= found.total_bytes
+    assert found.cluster is None
+
+
+def test_the_missing_component_is_named_and_not_the_whole_path(folder: Path) -> None:
+    assert examine(str(folder / "a" / "b")) == Obstacle(errno.ENOENT, str(folder / "a"))
+
+
+def test_the_component_that_is_no_folder_is_named(folder: Path) -> None:
+    found = examine(str(folder / "postmaster.pid" / "x"))
+    assert isinstance(found, Obstacle)
+    assert (found.number, found.component) == (errno.ENOTDIR, str(folder / "postmaster.pid"))
+
+
+def test_a_data_directory_is_recognised_from_inside(folder: Path) -> None:
+    (folder / "PG_VERSION").write_text("15\n", encoding="ascii")
+    found = examine(str(folder / "base" / "1"))
+    assert isinstance(found, FolderFacts)
+    assert found.cluster == str(folder)
