@@ -39,12 +39,14 @@ class _ThreadLog:
         descriptor: open for reading and, where allowed, for punching holes.
         consumed: bytes read and handed on: the start of the first line that was not.
         punched: bytes given back; whole pages.
+        last_us: end of the last transaction handed on, since the epoch; 0 before the first.
     """
 
     name: str
     descriptor: int
     consumed: int = 0
     punched: int = 0
+    last_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,16 @@ class TransactionLogTail:
     def unread_bytes(self) -> int:
         """What stands in the files and was not handed on: after `drain` only lines that were cut off."""
         return sum(os.fstat(log.descriptor).st_size - log.consumed for log in self._logs.values())
+
+    def complete_until_us(self, threads: int) -> int:
+        """Return the time since the epoch up to which no line can come any more; 0 where that is unknown.
+
+        Each of pgbench's `threads` writes its lines in order but late, in blocks of 4 KiB: seconds after the
+        earliest of their last lines are still partial.
+        """
+        if len(self._logs) < threads:
+            return 0
+        return min((log.last_us for log in self._logs.values()), default=0)
 
     def poll(self) -> Iterator[TransactionBatch]:
         """Yield the transactions whose lines are complete now; a cut line waits for its rest.
@@ -187,6 +199,7 @@ class TransactionLogTail:
             raise
         for piece in pieces:
             piece.log.consumed += len(piece.text)
+            piece.log.last_us = _end_of_last(piece.text)
             self._give_back(piece.log)
         self.lines += batch.lines
         self.transactions += batch.transactions
@@ -212,6 +225,12 @@ def _punch_hole(descriptor: int, offset: int, length: int) -> bool:
         ctypes.c_long(length),
     )
     return bool(result == 0)
+
+
+def _end_of_last(text: bytes) -> int:
+    """Return when the transaction of the last line ended; the lines were parsed before."""
+    words = text[text.rfind(b"\n", 0, -1) + 1 :].split()
+    return int(words[4]) * 1_000_000 + int(words[5])
 
 
 def _unreadable(name: str, err: OSError) -> PgbenchError:

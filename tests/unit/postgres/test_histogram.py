@@ -1,0 +1,265 @@
+"""Latency histograms: their buckets, their percentiles, their bytes."""
+
+from __future__ import annotations
+
+import math
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from app.domain.errors import CorruptRunFileError
+from app.postgres.histogram import (
+    BUCKETS,
+    Histogram,
+    bucket_high,
+    bucket_low,
+    bucket_mid,
+    bucket_of,
+)
+from tests.unit.postgres.exact import exact_percentile
+
+Integers = NDArray[np.int64]
+LATENCIES = st.lists(st.integers(0, 10**16 - 1) | st.integers(0, 300), min_size=1, max_size=200)
+PERCENTS = (0, 1, 25, 50, 90, 95, 99, 99.9, 100)
+
+
+def _bucket(latency_us: int) -> int:
+    return int(bucket_of(np.array([latency_us], np.int64))[0])
+
+
+def _same(one: Histogram, other: Histogram) -> bool:
+    return np.array_equal(one.buckets, other.buckets) and np.array_equal(one.counts, other.counts)
+
+
+@given(st.integers(0, 10**16 - 1) | st.integers(0, 10_000))
+def test_a_latency_lies_within_its_bucket_which_is_narrow(latency_us: int) -> None:
+    bucket = _bucket(latency_us)
+    low, high = bucket_low(bucket), bucket_high(bucket)
+    assert low <= latency_us <= high
+    assert bucket < BUCKETS
+    assert high - low <= 0.0079 * low
+    assert abs(bucket_mid(bucket) - latency_us) <= 0.004 * latency_us
+
+
+def test_below_256_microseconds_every_one_has_a_bucket_of_its_own() -> None:
+    for latency_us in range(257):
+        bucket = _bucket(latency_us)
+        assert (bucket_low(bucket), bucket_high(bucket)) == (latency_us, latency_us + (latency_us == 256))
+
+
+@pytest.mark.parametrize("exponent", range(8, 53))
+def test_powers_of_two_begin_a_bucket_also_where_float32_would_round(exponent: int) -> None:
+    assert bucket_low(_bucket(2**exponent)) == 2**exponent
+    assert _bucket(2**exponent - 1) == _bucket(2**exponent) - 1
+
+
+def test_clocks_that_went_backwards_count_as_nothing() -> None:
+    assert _bucket(-5) == 0
+
+
+def _distributions() -> dict[str, Integers]:
+    random = np.random.default_rng(20030401)
+    size = 20_000
+    drawn = {
+        "lognormal": random.lognormal(6, 0.5, size),
+        "wide lognormal": random.lognormal(8, 2, size),
+        "exponential": random.exponential(700, size),
+        "uniform": random.uniform(0, 1e6, size),
+        "pareto": (random.pareto(1.1, size) + 1) * 50,
+        "two humps": np.concatenate([random.normal(80, 9, size), random.normal(40_000, 3000, size // 50)]),
+        "stall": np.concatenate([random.normal(300, 30, size), np.full(30, 3_000_000)]),
+        "constant": np.full(size, 31_337),
+        "seconds": random.gamma(3, 5e6, size),
+        "few": random.lognormal(6, 1, 7),
+    }
+    return {name: np.maximum(values, 0).astype(np.int64) for name, values in drawn.items()}
+
+
+DISTRIBUTIONS = _distributions()
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_percentiles_are_within_one_percent_of_the_exact_ones(name: str) -> None:
+    latency_us = DISTRIBUTIONS[name]
+    histogram = Histogram.of(latency_us)
+    assert histogram.total == len(latency_us)
+    for percent in PERCENTS:
+        exact = exact_percentile(latency_us, percent)
+        assert histogram.percentile(percent) == pytest.approx(exact, rel=0.008)
+
+
+@given(LATENCIES, st.sampled_from(PERCENTS))
+def test_percentiles_of_any_latencies_are_within_one_percent_of_the_exact_ones(
+    latencies: list[int], percent: float
+) -> None:
+    latency_us = np.array(latencies, np.int64)
+    exact = exact_percentile(latency_us, percent)
+    assert Histogram.of(latency_us).percentile(percent) == pytest.approx(exact, rel=0.008)
+
+
+def test_a_percentile_is_the_smallest_latency_that_enough_do_not_exceed() -> None:
+    histogram = Histogram.of(np.arange(1, 101))
+    assert [histogram.percentile(percent) for percent in (0, 1, 1.5, 50, 99, 100)] == [1, 1, 2, 50, 99, 100]
+    thousand = Histogram.of(np.repeat(np.arange(100), 10))
+    assert thousand.percentile(99.9) == 99  # 999 of 1000, not 999.0000000001
+
+
+def test_the_exact_percentile_of_these_tests_is_that_of_numpy() -> None:
+    latency_us = DISTRIBUTIONS["lognormal"][:19_997]
+    for percent in PERCENTS:
+        expected = np.percentile(latency_us, percent, method="inverted_cdf")
+        assert exact_percentile(latency_us, percent) == expected
+
+
+def test_percentiles_never_fall_when_the_share_rises() -> None:
+    histogram = Histogram.of(DISTRIBUTIONS["wide lognormal"])
+    values = [histogram.percentile(percent) for percent in np.linspace(0, 100, 501).tolist()]
+    assert values == sorted(values)
+
+
+@given(LATENCIES, LATENCIES)
+def test_merging_is_counting_together(one: list[int], other: list[int]) -> None:
+    first, second = (Histogram.of(np.array(each, np.int64)) for each in (one, other))
+    together = Histogram.of(np.array(one + other, np.int64))
+    assert _same(first.merge(second), together)
+    assert _same(Histogram.merged([Histogram.empty(), second, first]), together)
+
+
+@given(LATENCIES, st.data())
+def test_encoding_loses_nothing_and_counts_need_no_room_twice(
+    latencies: list[int], data: st.DataObject
+) -> None:
+    histogram = Histogram.of(np.array(latencies, np.int64))
+    factor = data.draw(st.integers(1, 2**30))
+    many = Histogram(histogram.buckets, histogram.counts * factor)
+    assert _same(Histogram.decode(many.encode()), many)
+
+
+def test_nothing_is_encoded_too() -> None:
+    encoded = Histogram.empty().encode()
+    assert Histogram.decode(encoded).total == 0
+    assert len(encoded) < 16
+
+
+def test_a_second_of_10000_transactions_takes_less_than_half_a_kilobyte() -> None:
+    latency_us = np.random.default_rng(1).lognormal(6, 0.45, 10_000).astype(np.int64)
+    assert len(Histogram.of(latency_us).encode()) < 450
+
+
+@pytest.mark.parametrize("percent", [-0.1, 100.1, math.nan])
+def test_shares_that_are_none_are_mistakes_of_the_caller(percent: float) -> None:
+    with pytest.raises(ValueError, match="percentile"):
+        Histogram.of(np.array([1])).percentile(percent)
+
+
+def test_nothing_has_no_percentiles() -> None:
+    with pytest.raises(ValueError, match="percentile 50 of 0"):
+        Histogram.empty().percentile(50)
+    with pytest.raises(ValueError, match="percentile 50 of 0"):
+        Histogram.empty().rank_interval(50)
+
+
+ENCODED = Histogram.of(DISTRIBUTIONS["lognormal"]).encode()
+
+
+@given(st.integers(0, len(ENCODED) - 1), st.integers(1, 255))
+def test_a_changed_byte_is_noticed(place: int, change: int) -> None:
+    damaged = bytearray(ENCODED)
+    damaged[place] ^= change
+    try:
+        decoded = Histogram.decode(bytes(damaged))
+    except CorruptRunFileError:
+        return
+    # Bits of zlib's header that carry no content (the claimed level) may differ.
+    assert _same(decoded, Histogram.decode(ENCODED))
+    assert place <= 2
+
+
+@given(st.integers(0, len(ENCODED) - 1))
+def test_a_cut_is_noticed(length: int) -> None:
+    with pytest.raises(CorruptRunFileError, match="damaged"):
+        Histogram.decode(ENCODED[:length])
+
+
+def test_bytes_that_follow_are_noticed() -> None:
+    with pytest.raises(CorruptRunFileError, match="wrong length"):
+        Histogram.decode(ENCODED + b"x")
+
+
+@given(st.binary(max_size=100) | st.binary(max_size=100).map(lambda content: b"\1" + zlib.compress(content)))
+def test_any_bytes_are_a_histogram_or_a_clear_error(encoded: bytes) -> None:
+    try:
+        histogram = Histogram.decode(encoded)
+    except CorruptRunFileError:
+        return
+    assert (histogram.counts > 0).all()
+    assert (np.diff(histogram.buckets) > 0).all()
+    if len(histogram.buckets):
+        assert 0 <= histogram.buckets[0] <= histogram.buckets[-1] < BUCKETS
+
+
+def _numbers(*numbers: int) -> bytes:
+    content = bytearray()
+    for number in numbers:
+        rest = number
+        while rest > 127:
+            content.append(128 | (rest & 127))
+            rest >>= 7
+        content.append(rest)
+    return b"\1" + zlib.compress(bytes(content))
+
+
+@pytest.mark.parametrize(
+    ("encoded", "reason"),
+    [
+        (b"", "unknown version"),
+        (b"\2" + ENCODED[1:], "unknown version"),
+        (b"\1", "wrong length"),
+        (b"\1abc", "incorrect header"),
+        (_numbers(2, 0, 0, 5), "wrong length"),
+        (_numbers(1, 2**63 - 1, 5), "bucket out of range"),
+        (_numbers(2, BUCKETS - 1, 0, 5, 5), "bucket out of range"),
+        (_numbers(1, 3, 2**60), "count out of range"),
+        (_numbers(1, 3, 2**70), "number too long"),
+        (b"\1" + zlib.compress(b"\1\3\x85"), "cut off"),
+        (b"\1" + zlib.compress(b""), "cut off"),
+        (b"\1" + zlib.compress(bytes(10_000_000)), "wrong length"),
+    ],
+)
+def test_foreign_bytes_are_refused_with_the_reason(encoded: bytes, reason: str) -> None:
+    with pytest.raises(CorruptRunFileError, match=reason):
+        Histogram.decode(encoded)
+
+
+@pytest.mark.parametrize("percent", [50, 95, 99, 99.9])
+@pytest.mark.parametrize("name", ["lognormal", "exponential", "pareto", "two humps"])
+def test_a_thinned_log_tells_the_percentile_within_its_rank_interval(name: str, percent: float) -> None:
+    latency_us = DISTRIBUTIONS[name]
+    exact = exact_percentile(latency_us, percent)
+    random = np.random.default_rng(20110421)
+    inside = 0
+    for _ in range(200):
+        sample = Histogram.of(latency_us[random.random(len(latency_us)) < 0.1])
+        low, high = sample.rank_interval(percent)
+        assert low <= sample.percentile(percent) <= high
+        inside += low <= exact <= high
+    assert inside >= 186  # 95 % of 200 less two standard errors
+
+
+def test_a_rank_interval_is_of_use_not_just_wide() -> None:
+    latency_us = DISTRIBUTIONS["exponential"]
+    low, high = Histogram.of(latency_us[::4]).rank_interval(99)  # m = 5000
+    p98_6, p99_4 = np.percentile(latency_us, [98.6, 99.4])
+    assert p98_6 < low < high < p99_4
+
+
+def test_too_small_a_sample_has_no_upper_bound() -> None:
+    histogram = Histogram.of(np.arange(1, 201))
+    low, high = histogram.rank_interval(99.9)
+    assert math.isinf(high)
+    assert 190 <= low <= 200
+    assert histogram.rank_interval(50) == (86.0, 115.0)
