@@ -102,15 +102,15 @@ class TransactionLogTail:
         """What stands in the files and was not handed on: after `drain` only lines that were cut off."""
         return sum(os.fstat(log.descriptor).st_size - log.consumed for log in self._logs.values())
 
-    def complete_until_us(self, threads: int) -> int:
-        """Return the time since the epoch up to which no line can come any more; 0 where that is unknown.
+    @property
+    def read_up_to_us(self) -> int | None:
+        """The time since the epoch up to which no line can come any more; None where that is unknown.
 
-        Each of pgbench's `threads` writes its lines in order but late, in blocks of 4 KiB: seconds after the
-        earliest of their last lines are still partial.
+        Each of pgbench's threads opens its file before it connects, and writes its lines in order but late,
+        in blocks of 4 KiB: seconds after the earliest of their last lines are still partial.
         """
-        if len(self._logs) < threads:
-            return 0
-        return min((log.last_us for log in self._logs.values()), default=0)
+        last_us = min((log.last_us for log in self._logs.values()), default=0)
+        return last_us or None
 
     def poll(self) -> Iterator[TransactionBatch]:
         """Yield the transactions whose lines are complete now; a cut line waits for its rest.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 def exact_percentile(latency_us: NDArray[np.int64], percent: float) -> float:
     """The smallest latency that at least `percent` of all do not exceed.
 
-    As numpy's method "inverted_cdf", but 99.9 % of 20 000 is 19 980 here and not, for a float's sake, one more.
+    As numpy's method "inverted_cdf", but 99.9 % of 20 000 is 19 980 here and not, for a float's sake, 19 981.
     """
     rank = math.ceil(Fraction(str(percent)) * len(latency_us) / 100)
     return float(np.sort(latency_us)[max(1, rank) - 1])

@@ -171,17 +171,17 @@ def test_a_poll_that_is_left_early_loses_nothing(folder: Path, tail: Transaction
 
 
 def test_seconds_are_complete_up_to_the_slowest_thread(folder: Path, tail: TransactionLogTail) -> None:
-    assert tail.complete_until_us(threads=2) == 0
+    assert tail.read_up_to_us is None
     _append(folder / f"log.{PID}", _line(1) + _line(20))
+    _append(folder / f"log.{PID}.1", b"")
     _read(tail)
-    assert tail.complete_until_us(threads=2) == 0
+    assert tail.read_up_to_us is None
     _append(folder / f"log.{PID}.1", _line(5) + _line(7) + b"0 1 skipped 0 1795171066 9\n" + _line(30)[:-1])
-    assert tail.complete_until_us(threads=2) == 0
     _read(tail)
-    assert tail.complete_until_us(threads=2) == 1795171066_000009
+    assert tail.read_up_to_us == 1795171066_000009
     _append(folder / f"log.{PID}.1", b"\n")
     _read(tail)
-    assert tail.complete_until_us(threads=2) == 1795171066_000020
+    assert tail.read_up_to_us == 1795171066_000020
 
 
 def test_draining_reads_what_came_while_it_read(folder: Path, tail: TransactionLogTail) -> None:
