@@ -7,6 +7,8 @@
 SYSTEM_PYTHON=/usr/bin/python3
 OS_RELEASE=/etc/os-release
 LDCONFIG=/sbin/ldconfig
+# What install-debian-packages puts there while it works; left behind only where it was killed.
+CLUSTER_SWITCH=/etc/postgresql-common/createcluster.d/pgfooting-installation.conf
 SERVER_FOLDERS='/usr/lib/postgresql/*/bin /usr/pgsql-*/bin /usr/local/pgsql/bin /usr/local/bin /usr/bin'
 
 # name | why | Debian and Ubuntu | Fedora | Arch | openSUSE. The first column of packages is proved by prove-debian; the
@@ -179,7 +181,7 @@ provide_debian_packages() {
   local packages=() torn=()
   if [[ -s $UNFINISHED ]]; then
     mapfile -t packages <"$UNFINISHED"
-    mapfile -t torn < <(unconfigured_packages "${packages[@]}")
+    if [[ -e $CLUSTER_SWITCH ]]; then torn=("${packages[@]}"); else mapfile -t torn < <(unconfigured_packages "${packages[@]}"); fi
     ((${#torn[@]} > 0)) || rm --force -- "$UNFINISHED"
   fi
   ((${#MISSING[@]} + ${#torn[@]} > 0)) || return 0

@@ -92,6 +92,20 @@ def test_an_interrupted_installation_that_someone_finished_is_forgotten(scripts:
     assert installed(scripts) == []
 
 
+def test_an_installation_killed_before_it_tidied_up_is_taken_up_again(scripts: Scripts) -> None:
+    code = (
+        'find_cache_folder\necho postgresql >"$CACHE/unfinished-packages"\ndpkg-query() { echo installed; }\n'
+    )
+    code += "CLUSTER_SWITCH=$FAKE/os-release\n"  # a file that exists
+    scripts.call(code + RECORD_APT + PROVIDE)
+    assert installed(scripts) == ["postgresql"]
+
+
+def test_the_switch_that_is_looked_for_is_the_one_that_is_made(scripts: Scripts) -> None:
+    code = f'. <(grep -E "^(FOLDER|SWITCH)=" {str(PROJECT / "packaging/install-debian-packages")!r})\n'
+    assert scripts.call(code + '[[ $SWITCH == "$CLUSTER_SWITCH" ]]').returncode == 0
+
+
 @pytest.mark.parametrize(
     ("release", "command"),
     [
