@@ -1,0 +1,146 @@
+"""What a comparison says in words (ui.md "Words": plain, exact, unexcited) and in table cells."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.domain.text import tr
+from app.runs.statistics import Comparison, Interval, Verdict
+
+_TIMES_FROM: Final = 2.0
+"""From this ratio on people understand "3.1 times" better than "210 % faster"."""
+
+
+def _percent(share: float) -> str:
+    """Return a share as a number of percent with one decimal; never ``-0.0``."""
+    return f"{round(share * 100, 1) + 0.0:.1f}"
+
+
+def _signed_percent(ratio: float) -> str:
+    return f"{round((ratio - 1) * 100, 1) + 0.0:+.1f}".replace("+0.0", "0.0")
+
+
+def format_difference(comparison: Comparison) -> str:
+    """Return the difference for a table cell: ``+3.1 %``, ``3.1 times``; empty without a ratio."""
+    ratio = comparison.ratio
+    if ratio is None:
+        return ""
+    if ratio >= _TIMES_FROM:
+        return tr("{ratio:.1f} times").format(ratio=ratio)
+    return tr("{percent} %").format(percent=_signed_percent(ratio))
+
+
+def format_interval(comparison: Comparison) -> str:
+    """Return the interval for a table cell: ``+1.2 to +5.0 %``, ``2.9 to 3.3 times``; empty without one."""
+    interval, ratio = comparison.interval, comparison.ratio
+    if interval is None or ratio is None:
+        return ""
+    if ratio >= _TIMES_FROM:
+        return tr("{low:.1f} to {high:.1f} times").format(low=interval.low, high=interval.high)
+    low, high = _signed_percent(interval.low), _signed_percent(interval.high)
+    return tr("{low} to {high} %").format(low=low, high=high)
+
+
+def describe(comparison: Comparison, baseline: str, candidate: str, *, comparisons: int = 1) -> str:
+    """Return the verdict as a sentence about TPS, without a full stop.
+
+    Args:
+        comparison: the candidate against the baseline.
+        baseline: name of the first configuration.
+        candidate: name of the second.
+        comparisons: how many were made at once; said where the interval allows for it.
+    """
+    names = {"baseline": baseline, "candidate": candidate}
+    match comparison:
+        case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
+            return _tell_difference(comparison, ratio, interval, names | {"comparisons": str(comparisons)})
+        case Comparison(Verdict.EQUAL, narrow=Interval() as narrow):
+            return _tell_equal(comparison, narrow, names)
+        case Comparison(Verdict.INCONCLUSIVE):
+            return _tell_inconclusive(comparison, names)
+        case Comparison(Verdict.INDICATIVE, float(ratio)):
+            sentence = tr(
+                "indicative only: {candidate} was {magnitude} {baseline} ({count}; a verdict takes 3)"
+            )
+            return sentence.format(magnitude=_magnitude(ratio), count=_count(comparison.runs), **names)
+        case _:
+            sentence = tr("{baseline} and {candidate} cannot be compared: one has no run with transactions")
+            return sentence.format(**names)
+
+
+def _magnitude(ratio: float) -> str:
+    """Return ``3.1 % faster than``, ``4.0 % slower than`` or ``3.1 times as fast as``."""
+    if ratio >= _TIMES_FROM:
+        return tr("{ratio:.1f} times as fast as").format(ratio=ratio)
+    sentence = tr("{percent} % faster than") if ratio >= 1 else tr("{percent} % slower than")
+    return sentence.format(percent=_percent(abs(ratio - 1)))
+
+
+def _ends(interval: Interval, ratio: float) -> str:
+    """Return the ends in the direction of the difference: a slower one's are percents slower."""
+    if ratio >= _TIMES_FROM:
+        return tr("{low:.1f} to {high:.1f} times").format(low=interval.low, high=interval.high)
+    ends = (interval.low - 1, interval.high - 1) if ratio >= 1 else (1 - interval.high, 1 - interval.low)
+    return tr("{low} to {high} %").format(low=_percent(ends[0]), high=_percent(ends[1]))
+
+
+def _count(runs: tuple[int, int]) -> str:
+    if runs[0] == runs[1]:
+        return tr("{runs} runs each").format(runs=runs[0])
+    return tr("{first} and {second} runs").format(first=runs[0], second=runs[1])
+
+
+def _confidence(interval: Interval) -> str:
+    """Return ``95 %``, or ``98.3 %`` where Holm asks for more."""
+    return tr("{percent:.3g} %").format(percent=interval.confidence * 100)
+
+
+Names = dict[str, str]
+"""Values of {baseline}, {candidate} and {comparisons}."""
+
+
+def _tell_difference(comparison: Comparison, ratio: float, interval: Interval, names: Names) -> str:
+    sentence = tr("{candidate} is {magnitude} {baseline} ({confidence} interval {ends}, {count})")
+    if names["comparisons"] != "1":
+        sentence = tr(
+            "{candidate} is {magnitude} {baseline} ({confidence} interval {ends}, allowing for {comparisons} "
+            "comparisons, {count})"
+        )
+    told = sentence.format(
+        magnitude=_magnitude(ratio),
+        confidence=_confidence(interval),
+        ends=_ends(interval, ratio),
+        count=_count(comparison.runs),
+        **names,
+    )
+    if comparison.equivalent:
+        told += tr(", less than the {effect:g} % that would matter").format(effect=comparison.effect * 100)
+    return told
+
+
+def _tell_equal(comparison: Comparison, narrow: Interval, names: Names) -> str:
+    sentence = tr(
+        "{baseline} and {candidate} are practically equal: the difference is within {effect:g} % "
+        "({confidence} interval {low} to {high} %, {count})"
+    )
+    return sentence.format(
+        effect=comparison.effect * 100,
+        confidence=_confidence(narrow),
+        low=_signed_percent(narrow.low),
+        high=_signed_percent(narrow.high),
+        count=_count(comparison.runs),
+        **names,
+    )
+
+
+def _tell_inconclusive(comparison: Comparison, names: Names) -> str:
+    sentence = tr(
+        "{baseline} and {candidate} cannot be told apart with these runs; "
+        "about {more} more of each would show a difference of {effect:g} %"
+    )
+    if comparison.more_runs is None:
+        sentence = tr(
+            "{baseline} and {candidate} cannot be told apart with these runs; "
+            "a difference of {effect:g} % would take more than 10 000 of each"
+        )
+    return sentence.format(more=comparison.more_runs, effect=comparison.effect * 100, **names)
