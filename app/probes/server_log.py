@@ -1,0 +1,196 @@
+"""Events from the server's log: checkpoints, autovacuum, warnings, errors and crashes.
+
+The log is written by our own server with ``log_line_prefix = '%n [%p] '`` (epoch with milliseconds, pid)
+and ``lc_messages = C``. The wordings of 13 to 18 are recorded in tests/data/server_log; values are found by
+their names, so that a version that adds one (LSNs in 16, SLRU buffers in 18) needs nothing new here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+TEXT_LIMIT: Final = 2000
+
+
+class ServerEventKind(StrEnum):
+    """What the server reports."""
+
+    CHECKPOINT_START = "checkpoint-start"
+    CHECKPOINT_COMPLETE = "checkpoint-complete"
+    CHECKPOINTS_TOO_FREQUENT = "checkpoints-too-frequent"
+    AUTOVACUUM = "autovacuum"
+    AUTOANALYZE = "autoanalyze"
+    CRASH = "crash"
+    WARNING = "warning"
+    ERROR = "error"
+    FATAL = "fatal"
+    PANIC = "panic"
+
+
+Value = float | str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEvent:
+    """One thing that the server reports.
+
+    Attributes:
+        kind: what.
+        epoch_s: wall clock time of the log line.
+        pid: process that wrote it.
+        text: the message in the server's words, with detail, hint and statement if it has them.
+        values: numbers and names in it; units are in the names.
+    """
+
+    kind: ServerEventKind
+    epoch_s: float
+    pid: int
+    text: str
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+
+_LINE: Final = re.compile(r"(\d{9,11}\.\d{3}) \[(\d+)\] ([A-Z]+\d?):  (.*)")
+_SEVERITIES: Final = {
+    "WARNING": ServerEventKind.WARNING,
+    "ERROR": ServerEventKind.ERROR,
+    "FATAL": ServerEventKind.FATAL,
+    "PANIC": ServerEventKind.PANIC,
+}
+_MESSAGES: Final = frozenset({"LOG", "INFO", "NOTICE", *_SEVERITIES})
+_STARTING: Final = re.compile(r"(?:checkpoint|restartpoint) starting:(.*)")
+_COMPLETE: Final = re.compile(r"(?:checkpoint|restartpoint) complete:")
+_TOO_FREQUENT: Final = re.compile(r"checkpoints are occurring too frequently \((\d+) seconds? apart\)")
+_AUTOMATIC: Final = re.compile(
+    r"automatic (?P<aggressive>aggressive )?(?P<work>vacuum|analyze) (?P<wraparound>to prevent wraparound )?"
+    r'of table "(?P<table>.*?)"(?:: index scans: (?P<index_scans>\d+))?'
+)
+_USAGE: Final = re.compile(
+    r"system usage: CPU: user: (\d+\.\d+) s, system: (\d+\.\d+) s, elapsed: (\d+\.\d+) s"
+)
+_CRASH: Final = re.compile(r".* \(PID \d+\) was terminated by signal \d+|all server processes terminated;")
+_COUNTS: Final = (
+    ("buffers", re.compile(r"wrote (\d+) buffers")),
+    ("slru_buffers", re.compile(r"wrote (\d+) SLRU buffers")),
+    ("wal_files_added", re.compile(r"(\d+) WAL file\(s\) added")),
+    ("wal_files_removed", re.compile(r"(\d+) removed")),
+    ("wal_files_recycled", re.compile(r"(\d+) recycled")),
+    ("sync_files", re.compile(r"sync files=(\d+)")),
+)
+_TIMES: Final = tuple(
+    (f"{name}_s", re.compile(rf"\b{name}=(\d+\.\d+) s"))
+    for name in ("write", "sync", "total", "longest", "average")
+)
+_SIZES: Final = tuple(
+    (f"{name}_bytes", re.compile(rf"\b{name}=(\d+) kB")) for name in ("distance", "estimate")
+)
+_HARMLESS: Final = frozenset({"the database system is starting up"})
+"""What a client that waits for the start provokes on purpose."""
+
+
+@dataclass(slots=True)
+class _Record:
+    """A message with all its lines."""
+
+    epoch_s: float
+    pid: int
+    severity: str
+    message: str
+    more: list[str]
+
+
+class RecordReader:
+    """Puts lines together to messages and names the events among them.
+
+    A message is complete when the next one begins, because what belongs to it (lines that begin with
+    a tab, DETAIL, HINT, STATEMENT ... of the same process) follows at once.
+    """
+
+    def __init__(self) -> None:
+        self._record: _Record | None = None
+
+    def feed(self, lines: Iterable[str]) -> list[ServerEvent]:
+        """Take lines without their line ends; returns the events that became complete."""
+        events: list[ServerEvent] = []
+        for line in lines:
+            match = _LINE.fullmatch(line)
+            if match is None:
+                if self._record is not None:
+                    self._record.more.append(line.strip())
+            elif match[3] in _MESSAGES:
+                events += self.flush()
+                self._record = _Record(float(match[1]), int(match[2]), match[3], match[4], [])
+            elif self._record is not None and self._record.pid == int(match[2]):
+                self._record.more.append(f"{match[3]}:  {match[4]}")
+        return events
+
+    def flush(self) -> list[ServerEvent]:
+        """Return the event of the last message, for when nothing more of it will come."""
+        record, self._record = self._record, None
+        event = None if record is None else _event(record)
+        return [] if event is None else [event]
+
+
+def _event(record: _Record) -> ServerEvent | None:
+    kind: ServerEventKind | None
+    values: dict[str, Value]
+    if record.severity in _SEVERITIES:
+        kind, values = _SEVERITIES[record.severity], {}
+        if record.message in _HARMLESS:
+            kind = None
+    else:
+        kind, values = _log_event(record)
+    if kind is None:
+        return None
+    text = "\n".join((record.message, *record.more))[:TEXT_LIMIT]
+    return ServerEvent(kind, record.epoch_s, record.pid, text, values)
+
+
+def _log_event(record: _Record) -> tuple[ServerEventKind | None, dict[str, Value]]:
+    """Return kind and values of a message of severity LOG; no kind for all that is of no interest."""
+    message = record.message
+    if match := _STARTING.match(message):
+        return ServerEventKind.CHECKPOINT_START, {"cause": match[1].strip()}
+    if _COMPLETE.match(message):
+        return ServerEventKind.CHECKPOINT_COMPLETE, checkpoint_values(message)
+    if match := _TOO_FREQUENT.match(message):
+        return ServerEventKind.CHECKPOINTS_TOO_FREQUENT, {"apart_s": int(match[1])}
+    if match := _AUTOMATIC.match(message):
+        return _autovacuum(match, " ".join((message, *record.more)))
+    if _CRASH.match(message):
+        return ServerEventKind.CRASH, {}
+    return None, {}
+
+
+def checkpoint_values(message: str) -> dict[str, Value]:
+    """Return the numbers of a "checkpoint complete" message: counts, seconds, bytes."""
+    values: dict[str, Value] = {}
+    for name, pattern in _COUNTS:
+        if match := pattern.search(message):
+            values[name] = int(match[1])
+    for name, pattern in _TIMES:
+        if match := pattern.search(message):
+            values[name] = float(match[1])
+    for name, pattern in _SIZES:
+        if match := pattern.search(message):
+            values[name] = int(match[1]) * 1024
+    return values
+
+
+def _autovacuum(match: re.Match[str], text: str) -> tuple[ServerEventKind, dict[str, Value]]:
+    values: dict[str, Value] = {"table": match["table"]}
+    if match["index_scans"]:
+        values["index_scans"] = int(match["index_scans"])
+    if match["aggressive"] or match["wraparound"]:
+        values["aggressive"] = 1
+    if usage := _USAGE.search(text):
+        values |= {
+            "user_s": float(usage[1]),
+            "system_s": float(usage[2]),
+            "elapsed_s": float(usage[3]),
+        }
+    kind = ServerEventKind.AUTOVACUUM if match["work"] == "vacuum" else ServerEventKind.AUTOANALYZE
+    return kind, values

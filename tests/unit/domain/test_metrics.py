@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+
+from app.domain.metrics import METRICS, Metric
+
+
+def test_ids_are_unique_and_the_keys_of_the_registry() -> None:
+    assert all(metric.id == key for key, metric in METRICS.items())
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.id)
+def test_every_metric_says_what_it_is_and_where_it_comes_from(metric: Metric) -> None:
+    topic, _, name = metric.id.partition(".")
+    assert topic
+    assert name
+    assert metric.label
+    assert metric.unit
+    assert metric.source
+
+
+def test_pgbench_has_the_metrics_that_the_live_page_shows() -> None:
+    names = "tps latency_mean latency_stddev failed lag skipped retried transactions"
+    assert {f"pgbench.{name}" for name in names.split()} <= METRICS.keys()
+
+
+def test_the_registry_cannot_be_changed() -> None:
+    with pytest.raises(TypeError):
+        METRICS["x"] = next(iter(METRICS.values()))  # type: ignore[index]

@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import ProgramError
+from app.probes.backing_devices import BackingDevice, Resolver, device_number, parse_zpool_status
+from app.probes.base import ProbeUnavailable
+from app.probes.mounts import Mount
+from tests.unit.probes.fakes import write
+
+STATUS = Path(__file__).parents[2] / "data" / "zpool_status"
+ZPOOL_RECORDED = (STATUS / "stripe.txt").read_text()
+ZPOOL_SECTIONS = (STATUS / "sections.txt").read_text()
+
+
+def mount(device: str, filesystem: str = "ext4", source: str = "/dev/x", *super_options: str) -> Mount:
+    return Mount(1, device, "/", "/data", ("rw",), filesystem, source, super_options)
+
+
+class Machine:
+    """A folder like sysfs that grows device by device."""
+
+    def __init__(self, root: Path) -> None:
+        self.sys = root / "sys"
+        self.numbers: dict[str, str] = {}
+        self.mounts: dict[str, Mount] = {}
+        self.answers: dict[str, str] = {}
+
+    def disk(self, name: str, number: str, *slaves: str, kind: str = "") -> None:
+        folder = self.sys / "devices" / "virtual" / name
+        write(folder / "stat", "0")
+        write(folder / "dev", f"{number}\n")
+        (folder / "slaves").mkdir()
+        for slave in slaves:
+            target = next(
+                path.parent for path in (self.sys / "devices").rglob("dev") if path.parent.name == slave
+            )
+            (folder / "slaves" / slave).symlink_to(target)
+        if kind:
+            (folder / kind).mkdir()
+        self._link(name, number, folder)
+
+    def partition(self, name: str, number: str, disk: str) -> None:
+        folder = self.sys / "devices" / "virtual" / disk / name
+        write(folder / "stat", "0")
+        write(folder / "dev", f"{number}\n")
+        write(folder / "partition", "1\n")
+        self._link(name, number, folder)
+
+    def _link(self, name: str, number: str, folder: Path) -> None:
+        link = self.sys / "dev" / "block" / number
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(folder)
+        self.numbers[f"/dev/{name}"] = number
+
+    def loop_file(self, name: str, path: str) -> None:
+        write(self.sys / "devices" / "virtual" / name / "loop" / "backing_file", f"{path}\n")
+
+    def ask(self, argv: Sequence[str]) -> str:
+        if argv[0] not in self.answers:
+            raise ProgramError(f"{argv[0]} is not installed")
+        return self.answers[argv[0]]
+
+    def find_mount(self, path: str) -> Mount:
+        if path not in self.mounts:
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return self.mounts[path]
+
+    def resolve(self, path: str) -> list[tuple[str, str, bool]]:
+        resolver = Resolver("/proc", str(self.sys), self.ask, self.numbers.get, self.find_mount)
+        return [(each.name, each.kind, each.is_leaf) for each in resolver.resolve(path).devices]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    found = Machine(tmp_path)
+    for letter, minor in (("a", 0), ("b", 16), ("c", 32)):
+        found.disk(f"sd{letter}", f"8:{minor}")
+        found.partition(f"sd{letter}1", f"8:{minor + 1}", f"sd{letter}")
+    return found
+
+
+def test_a_partition_lies_on_its_disk(machine: Machine) -> None:
+    machine.mounts["/data"] = mount("8:1")
+    assert machine.resolve("/data") == [("sda", "disk", True)]
+
+
+def test_a_whole_disk_is_its_own_backing(machine: Machine) -> None:
+    machine.mounts["/data"] = mount("8:16")
+    assert machine.resolve("/data") == [("sdb", "disk", True)]
+
+
+def test_an_array_of_partitions_lies_on_their_disks(machine: Machine) -> None:
+    machine.disk("md0", "9:0", "sda1", "sdb1", kind="md")
+    machine.mounts["/data"] = mount("9:0")
+    assert machine.resolve("/data") == [("md0", "md", False), ("sda", "disk", True), ("sdb", "disk", True)]
+
+
+def test_encryption_over_an_array_is_walked_to_the_disks(machine: Machine) -> None:
+    machine.disk("md0", "9:0", "sda1", "sdb1", kind="md")
+    machine.disk("dm-0", "253:0", "md0", kind="dm")
+    machine.mounts["/data"] = mount("253:0", "xfs")
+    assert machine.resolve("/data") == [
+        ("dm-0", "dm", False),
+        ("md0", "md", False),
+        ("sda", "disk", True),
+        ("sdb", "disk", True),
+    ]
+
+
+def test_two_volumes_on_one_disk_share_it(machine: Machine) -> None:
+    machine.disk("dm-0", "253:0", "sda", kind="dm")
+    machine.disk("dm-1", "253:1", "sda", kind="dm")
+    for number in ("253:0", "253:1"):
+        link = machine.sys / "fs/btrfs/0-1/devices" / number
+        write(link / "dev", f"{number}\n")
+    machine.mounts["/data"] = mount("0:44", "btrfs", "/dev/dm-0")
+    assert machine.resolve("/data") == [("dm-0", "dm", False), ("dm-1", "dm", False), ("sda", "disk", True)]
+
+
+def test_btrfs_has_all_its_devices_and_none_of_another_btrfs(machine: Machine) -> None:
+    for uuid, names in (("aa-bb", ("sda1", "sdb1")), ("cc-dd", ("sdc1",))):
+        for name in names:
+            folder = machine.sys / "fs" / "btrfs" / uuid / "devices" / name
+            write(folder / "dev", f"{machine.numbers[f'/dev/{name}']}\n")
+    machine.mounts["/data"] = mount("0:44", "btrfs", "/dev/sdb1")
+    assert machine.resolve("/data") == [("sda", "disk", True), ("sdb", "disk", True)]
+
+
+def test_btrfs_without_its_folder_has_the_mounted_device(machine: Machine) -> None:
+    machine.mounts["/data"] = mount("0:44", "btrfs", "/dev/sdb1")
+    assert machine.resolve("/data") == [("sdb", "disk", True)]
+
+
+def test_a_pool_has_the_disks_of_its_status(machine: Machine) -> None:
+    machine.mounts["/data"] = mount("0:50", "zfs", "tank/pg/data")
+    machine.answers["zpool"] = ZPOOL_SECTIONS
+    assert machine.resolve("/data") == [("sda", "disk", True), ("sdb", "disk", True), ("sdc", "disk", True)]
+
+
+def test_a_pool_whose_status_has_short_names_is_found_too(machine: Machine) -> None:
+    machine.mounts["/data"] = mount("0:50", "zfs", "zfs_raid")
+    machine.answers["zpool"] = ZPOOL_RECORDED
+    assert machine.resolve("/data") == [("sda", "disk", True), ("sdb", "disk", True)]
+
+
+def test_a_pool_without_the_program_is_a_reason(machine: Machine) -> None:
+    machine.mounts["/data"] = mount("0:50", "zfs", "tank")
+    with pytest.raises(ProbeUnavailable, match="zpool is not installed"):
+        machine.resolve("/data")
+
+
+def test_names_of_a_pool_are_without_spares_and_headings() -> None:
+    assert parse_zpool_status(ZPOOL_SECTIONS) == (
+        "raidz1-0", "/dev/sda1", "/dev/sdb1", "/dev/nvme0n1p1", "/dev/nvme1n1p1", "/dev/sdc1",
+    )  # fmt: skip
+    assert parse_zpool_status(ZPOOL_RECORDED) == ("sda", "sdb")
+    assert parse_zpool_status("no pools available\n") == ()
+
+
+def test_xfs_with_an_external_log_has_its_disk_too(machine: Machine) -> None:
+    machine.mounts["/data"] = mount("8:1", "xfs", "/dev/sda1", "rw", "logdev=/dev/sdc1")
+    assert machine.resolve("/data") == [("sda", "disk", True), ("sdc", "disk", True)]
+
+
+def test_bcachefs_names_its_devices_itself(machine: Machine) -> None:
+    machine.mounts["/data"] = mount("0:60", "bcachefs", "/dev/sda1:/dev/sdb1")
+    assert machine.resolve("/data") == [("sda", "disk", True), ("sdb", "disk", True)]
+
+
+def test_a_loop_file_lies_on_the_disk_of_its_filesystem(machine: Machine) -> None:
+    machine.disk("loop0", "7:0")
+    machine.loop_file("loop0", "/images/one")
+    machine.mounts["/data"] = mount("7:0")
+    machine.mounts["/images/one"] = mount("8:1")
+    assert machine.resolve("/data") == [("loop0", "loop", False), ("sda", "disk", True)]
+
+
+@pytest.mark.parametrize("path", ["/hidden", "/images/one (deleted)"])
+def test_a_loop_file_that_is_hidden_is_where_the_walk_ends(machine: Machine, path: str) -> None:
+    machine.disk("loop0", "7:0")
+    machine.loop_file("loop0", path)
+    machine.mounts["/data"] = mount("7:0")
+    assert machine.resolve("/data") == [("loop0", "loop", True)]
+
+
+def test_a_loop_file_on_itself_does_not_hang(machine: Machine) -> None:
+    machine.disk("loop0", "7:0")
+    machine.loop_file("loop0", "/data/image")
+    machine.mounts["/data"] = machine.mounts["/data/image"] = mount("7:0")
+    assert [name for name, _, _ in machine.resolve("/data")] == ["loop0"]
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (mount("0:27", "tmpfs", "tmpfs"), "lies in memory"),
+        (mount("0:30", "nfs4", "server:/export"), "another machine"),
+        (mount("0:30", "9p", "host"), "another machine"),
+        (mount("0:31", "overlay", "overlay", "lowerdir=/l", "upperdir=/nowhere/upper"), "as in a container"),
+        (mount("0:31", "overlay", "overlay"), "as in a container"),
+        (mount("0:32", "fuse.mergerfs", "a:b"), "does not tell"),
+    ],
+)
+def test_folders_without_a_block_device_say_why(machine: Machine, found: Mount, words: str) -> None:
+    machine.mounts["/data"] = found
+    with pytest.raises(ProbeUnavailable, match=words):
+        machine.resolve("/data")
+
+
+def test_an_overlay_lies_on_what_its_upper_folder_lies_on(machine: Machine, tmp_path: Path) -> None:
+    upper = str(tmp_path)
+    machine.mounts["/data"] = mount("0:31", "overlay", "overlay", f"upperdir={upper}")
+    machine.mounts[upper] = mount("8:1")
+    assert machine.resolve("/data") == [("sda", "disk", True)]
+
+
+def test_a_path_that_does_not_exist_is_a_reason(machine: Machine) -> None:
+    with pytest.raises(ProbeUnavailable, match="cannot be found"):
+        machine.resolve("/nothing")
+
+
+def test_only_block_devices_have_a_number(tmp_path: Path) -> None:
+    assert device_number("/dev/null") is None
+    assert device_number(str(tmp_path)) is None
+    assert device_number(str(tmp_path / "nothing")) is None
+
+
+def test_the_filesystem_of_this_test_resolves_or_says_why(tmp_path: Path) -> None:
+    try:
+        found = Resolver().resolve(str(tmp_path))
+    except ProbeUnavailable as err:
+        assert err.reason  # noqa: PT017 - both are right, depending on the machine
+    else:
+        assert found.leaves
+        assert all(isinstance(device, BackingDevice) for device in found.devices)
+        assert all(os.path.exists(f"/sys/block/{device.name}/stat") for device in found.devices)  # noqa: PTH110

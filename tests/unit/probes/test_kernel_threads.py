@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.probes import kernel_threads
+from app.probes.base import ProbeUnavailable
+from app.probes.kernel_threads import KernelThreadsProbe, family_of
+from tests.unit.probes.fakes import CONTEXT, HandClock, add_process, set_children, values, write
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        # recorded on Linux 6.18
+        ("kworker/u8:0-ext4-rsv-conversion", "kworker"),
+        ("kworker/R-xfsalloc", "kworker"),
+        ("jbd2/vda-8", "jbd2"),
+        ("kswapd0", "kswapd"),
+        ("kcompactd0", "kcompactd"),
+        ("ksoftirqd/1", "ksoftirqd"),
+        ("irq/24-ACPI:Ged", "irq"),
+        ("khugepaged", "khugepaged"),
+        ("rcu_preempt", None),
+        ("kauditd", None),
+        ("migration/0", None),
+        # from the kernel's and OpenZFS' sources
+        ("xfsaild/md0", "xfs"),
+        ("btrfs-transaction", "btrfs"),
+        ("txg_sync", "zfs"),
+        ("z_wr_iss", "zfs"),
+        ("arc_evict", "zfs"),
+        ("dbuf_evict", "zfs"),
+        ("md127_raid5", "md"),
+        ("md0_resync", "md"),
+        ("f2fs_ckpt-8:1", "f2fs"),
+        ("dmcrypt_write/253:0", "dm"),
+        ("loop0", "loop"),
+    ],
+)
+def test_threads_belong_to_families(name: str, family: str | None) -> None:
+    assert family_of(name) == family
+
+
+def add_thread(proc: Path, pid: int, name: str, nanoseconds: int) -> None:
+    add_process(proc, pid, name, 2, (0, nanoseconds // 10_000_000, 0, 0))
+    write(proc / str(pid) / "schedstat", f"{nanoseconds} 0 1\n")
+
+
+@pytest.fixture
+def proc(tmp_path: Path) -> Path:
+    add_process(tmp_path, 2, "kthreadd", 0)
+    write(tmp_path / "2" / "schedstat", "3676427 11061385 65\n")
+    add_thread(tmp_path, 10, "jbd2/sda1-8", 0)
+    add_thread(tmp_path, 11, "jbd2/sdb1-8", 0)
+    add_thread(tmp_path, 12, "kworker/0:1-events", 0)
+    add_thread(tmp_path, 13, "rcu_preempt", 0)
+    set_children(tmp_path, 2, [10, 11, 12, 13])
+    return tmp_path
+
+
+def test_the_threads_of_a_family_are_added_and_idle_families_left_out(proc: Path) -> None:
+    clock = HandClock()
+    probe = KernelThreadsProbe(str(proc), clock)
+    probe.open(CONTEXT)
+    clock.advance(2)
+    add_thread(proc, 10, "jbd2/sda1-8", 100_000_000)
+    add_thread(proc, 11, "jbd2/sdb1-8", 300_000_000)
+    add_thread(proc, 13, "rcu_preempt", 900_000_000)
+    assert values(probe.read()) == {"kernel.cpu jbd2": 0.2}
+    probe.close()
+
+
+def test_ticks_are_read_where_the_kernel_keeps_no_nanoseconds(proc: Path) -> None:
+    write(proc / "2" / "schedstat", "0 0 0\n")
+    clock = HandClock()
+    probe = KernelThreadsProbe(str(proc), clock)
+    probe.open(CONTEXT)
+    clock.advance(1)
+    add_process(proc, 12, "kworker/0:1-events", 2, (0, 25, 0, 0))
+    assert values(probe.read()) == {"kernel.cpu kworker": 0.25}
+    probe.close()
+
+
+def test_new_threads_are_met_after_ten_seconds_and_count_from_then_on(proc: Path) -> None:
+    clock = HandClock()
+    probe = KernelThreadsProbe(str(proc), clock)
+    probe.open(CONTEXT)
+    add_thread(proc, 20, "md0_raid5", 5_000_000_000)
+    set_children(proc, 2, [10, 11, 12, 13, 20])
+    clock.advance(9)
+    assert probe.read() == []
+    clock.advance(1)
+    assert probe.read() == []
+    clock.advance(1)
+    add_thread(proc, 20, "md0_raid5", 5_400_000_000)
+    assert values(probe.read()) == {"kernel.cpu md": 0.4}
+    probe.close()
+
+
+def test_threads_that_ended_are_forgotten(proc: Path) -> None:
+    clock = HandClock()
+    probe = KernelThreadsProbe(str(proc), clock)
+    probe.open(CONTEXT)
+    set_children(proc, 2, [11])
+    clock.advance(10)
+    add_thread(proc, 10, "jbd2/sda1-8", 10**9)
+    add_thread(proc, 11, "jbd2/sdb1-8", 10**9)
+    assert values(probe.read()) == {"kernel.cpu jbd2": 0.1}
+    probe.close()
+
+
+def test_too_many_workers_are_left_out_with_a_reason(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_threads, "KEPT_FILES", 2)
+    for pid in range(30, 33):
+        add_thread(proc, pid, f"kworker/{pid}:0", 0)
+    set_children(proc, 2, [10, 11, 30, 31, 32])
+    clock = HandClock()
+    probe = KernelThreadsProbe(str(proc), clock)
+    probe.open(CONTEXT)
+    clock.advance(1)
+    add_thread(proc, 10, "jbd2/sda1-8", 10**9)
+    add_thread(proc, 30, "kworker/30:0", 10**9)
+    assert values(probe.read()) == {"kernel.cpu jbd2": 1}
+    assert [(each.metric, each.instance) for each in probe.omissions] == [("kernel.cpu", "kworker")]
+    assert "3 kernel workers" in probe.omissions[0].reason
+    probe.close()
+
+
+def test_threads_beyond_the_kept_files_are_counted_too(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_threads, "KEPT_FILES", 1)
+    clock = HandClock()
+    probe = KernelThreadsProbe(str(proc), clock)
+    probe.open(CONTEXT)
+    clock.advance(1)
+    add_thread(proc, 10, "jbd2/sda1-8", 10**8)
+    add_thread(proc, 11, "jbd2/sdb1-8", 10**8)
+    assert values(probe.read()) == {"kernel.cpu jbd2": 0.2}
+    probe.close()
+
+
+@pytest.mark.parametrize("name", ["bash", None])
+def test_a_container_without_kernel_threads_is_a_reason(tmp_path: Path, name: str | None) -> None:
+    if name:
+        add_process(tmp_path, 2, name, 1)
+    with pytest.raises(ProbeUnavailable, match="container"):
+        KernelThreadsProbe(str(tmp_path)).open(CONTEXT)
