@@ -199,8 +199,6 @@ def interleaved_order(campaign: Campaign) -> tuple[PlannedRun, ...]:
     for repeat in range(campaign.repeats):
         block = campaign.configurations if repeat % 2 == 0 else campaign.configurations[::-1]
         seed = campaign.seeds[repeat % len(campaign.seeds)]
-        runs.extend(
-            PlannedRun(len(runs) + place, configuration, repeat, seed)
-            for place, configuration in enumerate(block, start=1)
-        )
+        for configuration in block:
+            runs.append(PlannedRun(len(runs) + 1, configuration, repeat, seed))
     return tuple(runs)

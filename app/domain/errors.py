@@ -18,7 +18,8 @@
     │   ├── NotARunFileError
     │   ├── NewerRunFileError
     │   └── CorruptRunFileError
-    └── SettingError              a server setting that the server refuses
+    ├── SettingError              a server setting that the server refuses
+    └── InternalError             a mistake of this program
 
 A message says what happened and what was not touched; the hint says what to do.
 """
@@ -167,6 +168,19 @@ class CorruptRunFileError(RunFileError):
     """The file is damaged or cut off."""
 
     code = "run-file-corrupt"
+
+
+class InternalError(FootingError):
+    """A mistake of this program: told without a traceback, which goes to the log at level DEBUG."""
+
+    code = "internal"
+
+    @classmethod
+    def of(cls, error: BaseException) -> InternalError:
+        """Return the error for an exception that nobody expected."""
+        message = tr("pgFooting made a mistake ({kind}: {error}). What was measured until then is kept.")
+        hint = tr("Please report it; PGFOOTING_LOG=debug shows where it happened.")
+        return cls(message.format(kind=type(error).__name__, error=error), hint=hint)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

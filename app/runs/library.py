@@ -87,6 +87,8 @@ class LibraryEntry:
         workload: label of the scripts.
         clients: concurrent connections.
         tps: mean of the measured phase.
+        p99_ms: 99th percentile of latency.
+        jitter_cv: standard deviation over mean of the TPS per second.
         started: seconds since the epoch.
         duration_s: length of the measured phase.
         marks: kinds of labels such as unsafe.
@@ -105,6 +107,8 @@ class LibraryEntry:
     workload: str | None = None
     clients: int | None = None
     tps: float | None = None
+    p99_ms: float | None = None
+    jitter_cv: float | None = None
     started: float | None = None
     duration_s: float | None = None
     marks: tuple[str, ...] = ()
@@ -130,12 +134,18 @@ def _whole(value: Json) -> int | None:
     return value if isinstance(value, int) else None
 
 
+def _filesystem(facts: dict[str, Json]) -> str | None:
+    """Return the filesystem of the data directory, as the mount says."""
+    return _text(_dict(_dict(facts.get("storage")).get("mount")).get("filesystem"))
+
+
 def read_entry(path: Path) -> LibraryEntry:
     """Read one run file for the list; an unreadable one is an entry that says why."""
     try:
         with RunFile(path) as run:
             values, summary, marks = run.values, run.summary(), run.marks()
             state = effective_state(path, run.state)
+            filesystem = _filesystem(run.facts("before"))
     except FootingError as error:
         return LibraryEntry(None, str(path), path.stem, "unreadable", problem=error.message)
     target = _dict(values.get("target"))
@@ -148,12 +158,14 @@ def read_entry(path: Path) -> LibraryEntry:
         state=state.value,
         campaign=_text(values.get("campaign")),
         target=_text(target.get("kind")),
-        filesystem=_text(target.get("filesystem")),
+        filesystem=filesystem,
         raid=_text(target.get("raid")),
         scale=_whole(values.get("scale")),
         workload=_text(workload.get("label")),
         clients=_whole(workload.get("clients")),
         tps=summary.get("tps"),
+        p99_ms=summary.get("latency_p99_ms"),
+        jitter_cv=summary.get("jitter_cv"),
         started=float(started) if isinstance(started, int | float) else None,
         duration_s=summary.get("duration_s"),
         marks=tuple(sorted({kind for kind, _ in marks})),

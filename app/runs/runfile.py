@@ -19,6 +19,7 @@ from typing import Final
 from app.domain.errors import RunFileError
 from app.domain.metrics import METRICS, Sample
 from app.domain.text import tr
+from app.probes.facts import Fact
 from app.process import CommandOutcome
 
 APPLICATION_ID: Final = 0x5047464F
@@ -26,7 +27,8 @@ FORMAT: Final = 1
 SUFFIX: Final = ".footing"
 SCHEMA: Final = Path(__file__).with_name("schema.sql")
 
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+Json = Fact
+"""A value that JSON can express."""
 
 
 class RunState(StrEnum):
@@ -221,6 +223,12 @@ class RunFileWriter:
             ),
         )
 
+    def complete_latency_seconds(self, before_ms: int | None) -> None:
+        """Note that nothing is missing any more in the seconds before a time; None for all."""
+        where = "" if before_ms is None else " AND t_ms < ?"
+        values = () if before_ms is None else (before_ms,)
+        self._connection.execute(f"UPDATE histogram SET partial = 0 WHERE partial = 1{where}", values)
+
     def add_facts(self, moment: str, facts: Mapping[str, Json]) -> None:
         """Store facts of the environment under their moment, 'before' or 'after'."""
         self._connection.executemany(
@@ -261,8 +269,13 @@ def compact(value: float) -> float | int:
     return float(f"{value:.6g}")
 
 
-def finish_run_file(path: Path, state: RunState, summary: Mapping[str, float | None]) -> None:
-    """Cluster the samples, store state and summary, and leave one file without a journal.
+def finish_run_file(
+    path: Path,
+    state: RunState,
+    summary: Mapping[str, float | None],
+    marks: Iterable[tuple[str, str]] = (),
+) -> None:
+    """Cluster the samples, store state, summary and marks, and leave one file without a journal.
 
     Used at the end of a run, and on files whose runner died. May be repeated.
 
@@ -282,6 +295,7 @@ def finish_run_file(path: Path, state: RunState, summary: Mapping[str, float | N
             connection.execute("INSERT OR REPLACE INTO run VALUES ('state', ?)", (json.dumps(state.value),))
             connection.execute("DELETE FROM summary")
             connection.executemany("INSERT INTO summary VALUES (?, ?)", summary.items())
+            connection.executemany("INSERT OR IGNORE INTO mark VALUES (?, ?)", marks)
             connection.execute("COMMIT")
             connection.execute("VACUUM")
             connection.execute("PRAGMA journal_mode=DELETE").fetchall()

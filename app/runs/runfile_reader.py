@@ -302,7 +302,9 @@ class RunFile:
 
     def ticks(self) -> NDArray[np.float64]:
         """Rows of (number, t_ms, lateness_us, missed)."""
-        rows = self._rows("SELECT number, t_ms, lateness_us, missed FROM tick ORDER BY number")
+        rows = self._rows(
+            "SELECT number, t_ms, lateness_us, missed FROM tick WHERE number >= 0 ORDER BY number"
+        )
         with self._told():
             return np.array(rows, dtype=np.float64).reshape(-1, 4)
 

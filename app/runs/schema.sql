@@ -67,7 +67,8 @@ CREATE TABLE sample (
 ) WITHOUT ROWID;
 
 -- One row a second: when the sampler ran. `live` holds the samples of that second while the run lasts,
--- a JSON array of [series, t_ms, value]; it is NULL once they are in `sample`.
+-- a JSON array of [series, t_ms, value]; it is NULL once they are in `sample`. A negative number: no
+-- tick of the sampler, only what pgbench said last.
 CREATE TABLE tick (
     number INTEGER PRIMARY KEY,
     t_ms INTEGER NOT NULL,

@@ -1,0 +1,150 @@
+"""The command `pgfooting`: arguments in, an exit status out; errors become sentences on stderr.
+
+Heavy parts (numpy, psycopg, rich) are imported by the commands that need them, so that `--help` and
+`--version` answer at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from typing_extensions import override
+
+from app import COMMAND, VERSION
+from app.domain.errors import ExitStatus, FootingError, UsageError
+from app.domain.text import tr
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are ours."""
+
+    @override
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message[:1].upper() + message[1:] + ".", hint=self.format_usage().strip())
+
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from app.cli.run import run_command
+
+    return run_command(arguments)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from app.cli.show import list_command
+
+    return list_command(arguments)
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from app.cli.show import show_command
+
+    return show_command(arguments)
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from app.cli.show import export_command
+
+    return export_command(arguments)
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from app.cli.doctor import doctor_command
+
+    return doctor_command(arguments)
+
+
+def _no_command(_arguments: argparse.Namespace) -> int:
+    raise UsageError(
+        tr("The window is not part of this version yet."),
+        hint=tr("`pgfooting run CAMPAIGN.toml` measures, `pgfooting --help` lists the commands."),
+    )
+
+
+def _add_library(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--library", type=Path, metavar="DIR", help=tr("folder of the runs (default: the user's library)")
+    )
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = _Parser(
+        prog=COMMAND,
+        description=tr("On which disks, filesystem and options does PostgreSQL run best on this hardware?"),
+        epilog=tr(
+            "Exit status: 0 done; 1 a run failed; 2 bad usage or bad campaign;"
+            " 3 refused for safety or authorisation; 130 cancelled."
+        ),
+    )
+    parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
+    parser.set_defaults(command=_no_command)
+    commands = parser.add_subparsers(title=tr("commands"), metavar="COMMAND")
+
+    run = commands.add_parser("run", help=tr("measure a campaign"))
+    run.add_argument("campaign", type=Path, metavar="CAMPAIGN.toml")
+    run.add_argument("--output", type=Path, metavar="DIR", help=tr("library that gets the campaign's folder"))
+    run.add_argument(
+        "--progress", choices=("auto", "json", "none"), default="auto", help=tr("how progress is shown")
+    )
+    run.add_argument(
+        "--resume", action="store_true", help=tr("continue the newest unfinished run of this campaign file")
+    )
+    run.set_defaults(command=_run)
+
+    listing = commands.add_parser("list", help=tr("list the runs of the library"))
+    listing.add_argument("--json", action="store_true", help=tr("an array of objects"))
+    _add_library(listing)
+    listing.set_defaults(command=_list)
+
+    show = commands.add_parser("show", help=tr("show one run: figures, phases, commands, facts"))
+    show.add_argument("run", metavar="RUN", help=tr("id (or its beginning) or path of a run file"))
+    show.add_argument("--json", action="store_true", help=tr("one object"))
+    _add_library(show)
+    show.set_defaults(command=_show)
+
+    export = commands.add_parser("export", help=tr("write runs as CSV or JSON"))
+    export.add_argument("runs", nargs="+", metavar="RUN")
+    export.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.{csv,json}")
+    export.add_argument(
+        "--anonymous", action="store_true", help=tr("replace serials, host, user and folders")
+    )
+    _add_library(export)
+    export.set_defaults(command=_export)
+
+    doctor = commands.add_parser("doctor", help=tr("what works on this machine, and why the rest does not"))
+    doctor.add_argument("--json", action="store_true", help=tr("one object"))
+    doctor.set_defaults(command=_doctor)
+    return parser
+
+
+def _tell(error: FootingError) -> None:
+    sys.stderr.write(f"{COMMAND}: {error.message}\n")
+    if error.hint:
+        sys.stderr.write(f"  {error.hint}\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status; never lets a traceback of a known error out."""
+    try:
+        arguments = build_parser().parse_args(argv)
+        command: Command = arguments.command
+        return command(arguments)
+    except FootingError as error:
+        _tell(error)
+        return int(error.exit_status)
+    except KeyboardInterrupt:
+        return int(ExitStatus.CANCELLED)
+    except BrokenPipeError:
+        # The reader of our output (head, less) is gone: end as a program without Python would.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGPIPE)
+        return int(ExitStatus.FAILED)

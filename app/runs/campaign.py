@@ -1,0 +1,235 @@
+"""A campaign: its folder, its locks, its runs in interleaved order, and what holds for all of them."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from app.dbus.login import InhibitorUnavailable, inhibit_sleep
+from app.domain.configuration import Campaign, interleaved_order
+from app.domain.errors import UsageError
+from app.domain.text import tr
+from app.hosts.account import account_reason, server_account
+from app.hosts.leavings import Leavings
+from app.hosts.machine_lock import acquire_machine_lock
+from app.probes.preflight import Finding, Questions, run_preflight
+from app.process import CommandOutcome
+from app.runs.abandoned import sweep_abandoned
+from app.runs.campaign_file import load_campaign
+from app.runs.campaign_format import format_campaign
+from app.runs.control import ControlServer
+from app.runs.library import CAMPAIGN_NAME, CampaignLock, is_live, read_entry
+from app.runs.names import slug
+from app.runs.plan import ResolvedCampaign, resolve_campaign
+from app.runs.progress import Listener, RunResult
+from app.runs.run_execution import Execution, execute_run
+from app.runs.runfile import SUFFIX, RunState
+from app.runs.stop import StopRequestedError, StopSwitch
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRequest:
+    """What the command line or the window asks for.
+
+    Attributes:
+        source: campaign file.
+        library: folder that gets the campaign's folder.
+        resume: continue the newest unfinished campaign of the same content.
+    """
+
+    source: Path
+    library: Path
+    resume: bool = False
+
+
+@dataclass(slots=True)
+class CampaignResult:
+    """What became of a campaign.
+
+    Attributes:
+        campaign: as stated.
+        folder: where the run files are.
+        results: of the runs that were begun now, and of those found done by `resume`.
+        stopped: a person ended it early.
+    """
+
+    campaign: Campaign
+    folder: Path
+    results: list[RunResult] = field(default_factory=list)
+    stopped: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether any run failed."""
+        return any(result.state is RunState.FAILED for result in self.results)
+
+
+def run_campaign(request: CampaignRequest, listener: Listener, switch: StopSwitch) -> CampaignResult:
+    """Measure a campaign from its file to its last run.
+
+    Args:
+        request: what to measure.
+        listener: watches.
+        switch: how a person stops it.
+
+    Raises:
+        FootingError: it cannot begin (campaign, machine, library, another campaign running); nothing was
+            measured. A run that fails does not raise: it is a result.
+    """
+    sweep_abandoned()
+    campaign = load_campaign(request.source)
+    commands: list[CommandOutcome] = []
+    account = server_account(commands.append)
+    resolved = resolve_campaign(campaign, account, commands.append)
+    with ExitStack() as stack:
+        folder = _campaign_folder(request, campaign)
+        lock = CampaignLock(folder)
+        stack.callback(lock.release)
+        machine_lock = stack.enter_context(acquire_machine_lock(str(folder), campaign.name))
+        leavings = stack.enter_context(Leavings.create(str(folder), campaign.name, account))
+        control = ControlServer(folder)
+        stack.callback(control.close)
+        switch.listen(control)
+        stack.enter_context(switch.signals())
+        listener.campaign_started(str(folder), campaign.repeats * len(campaign.configurations))
+        listener.told("note", account_reason(account))
+        if machine_lock.scope_note:
+            listener.told("note", machine_lock.scope_note)
+        findings = _prepare_machine(stack, resolved, folder, listener)
+        execution = Execution(
+            campaign=campaign,
+            folder=folder,
+            account=account,
+            leavings=leavings,
+            listener=listener,
+            switch=switch,
+            findings=findings,
+            early_commands=tuple(commands),
+        )
+        return _run_all(execution, resolved, CampaignResult(campaign, folder))
+
+
+def _prepare_machine(
+    stack: ExitStack, resolved: ResolvedCampaign, folder: Path, listener: Listener
+) -> tuple[Finding, ...]:
+    """Keep the machine awake and look for what would spoil the measurement."""
+    sleep_reason = ""
+    try:
+        why = tr("measuring {name}").format(name=resolved.campaign.name)
+        stack.enter_context(inhibit_sleep(why))
+    except InhibitorUnavailable as err:
+        sleep_reason = err.reason
+    findings: dict[tuple[str, str], Finding] = {}
+    for item in resolved.configurations.values():
+        in_memory = item.configuration.target.kind == "memory"
+        questions = Questions(
+            data_directory=item.target.path,
+            library=str(folder),
+            memory_target=in_memory,
+            needed_bytes=item.need_bytes if in_memory else 0,
+            sleep_reason=sleep_reason,
+        )
+        for finding in run_preflight(questions):
+            findings.setdefault((finding.code, finding.message), finding)
+    for finding in findings.values():
+        listener.told(
+            finding.severity.value, " ".join(part for part in (finding.message, finding.hint) if part)
+        )
+    return tuple(findings.values())
+
+
+def _run_all(execution: Execution, resolved: ResolvedCampaign, result: CampaignResult) -> CampaignResult:
+    done = _finished_runs(result.folder)
+    hopeless: set[str] = set()
+    for planned in interleaved_order(result.campaign):
+        name = planned.configuration.name
+        if planned.number in done:
+            result.results.append(done[planned.number])
+            continue
+        if name in hopeless:
+            continue
+        try:
+            execution.switch.check()
+        except StopRequestedError:
+            result.stopped = True
+            break
+        ended = execute_run(execution, planned, resolved.configurations[name])
+        result.results.append(ended)
+        execution.listener.run_finished(ended)
+        if ended.state is RunState.FAILED and not ended.measured:
+            hopeless.add(name)  # what fails before measuring fails again
+            message = tr("The other runs of {name} are left out, because they would fail in the same way.")
+            execution.listener.told("note", message.format(name=name))
+        if execution.switch.requested is not None:
+            result.stopped = True
+            break
+    return result
+
+
+def _campaign_folder(request: CampaignRequest, campaign: Campaign) -> Path:
+    """Return the folder for the run files: a new one, or the one to resume.
+
+    Raises:
+        UsageError: the library cannot be written, or there is nothing to resume.
+    """
+    text = format_campaign(campaign)
+    if request.resume:
+        return _unfinished_folder(request.library, campaign, text)
+    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    base = f"{stamp}-{slug(campaign.name)}"
+    try:
+        request.library.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for attempt in range(1, 1000):
+            folder = request.library.resolve() / (base if attempt == 1 else f"{base}-{attempt}")
+            try:
+                folder.mkdir(mode=0o700)
+            except FileExistsError:
+                continue
+            (folder / CAMPAIGN_NAME).write_text(text, encoding="utf-8")
+            return folder
+    except OSError as err:
+        message = tr("The library {path} cannot be written: {reason}. Nothing was started.")
+        hint = tr("Choose another folder with --output.")
+        raise UsageError(message.format(path=request.library, reason=err.strerror), hint=hint) from err
+    raise UsageError(
+        tr("The library {path} is full of campaigns of this second.").format(path=request.library)
+    )
+
+
+def _unfinished_folder(library: Path, campaign: Campaign, text: str) -> Path:
+    total = campaign.repeats * len(campaign.configurations)
+    for path in sorted(library.glob(f"*/{CAMPAIGN_NAME}"), reverse=True):
+        folder = path.parent.resolve()
+        try:
+            same = path.read_text(encoding="utf-8") == text
+        except (OSError, UnicodeDecodeError):
+            continue
+        if same and not is_live(folder) and len(_finished_runs(folder)) < total:
+            return folder
+    message = tr("There is no unfinished campaign in {library} that this file describes.")
+    hint = tr("Leave --resume out to start it anew. A changed file is another campaign.")
+    raise UsageError(message.format(library=library), hint=hint)
+
+
+def _finished_runs(folder: Path) -> dict[int, RunResult]:
+    """Return what `resume` need not repeat: the done runs of a campaign folder by their number."""
+    campaign = load_campaign(folder / CAMPAIGN_NAME)
+    planned = {run.number: run for run in interleaved_order(campaign)}
+    found: dict[int, RunResult] = {}
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        entry = read_entry(path)
+        number = _number_of(path)
+        if entry.state == RunState.DONE.value and number in planned:
+            summary = {"tps": entry.tps, "latency_p99_ms": entry.p99_ms, "jitter_cv": entry.jitter_cv}
+            marks = tuple((kind, "") for kind in entry.marks)
+            found[number] = RunResult(
+                planned[number], RunState.DONE, str(path), summary, marks, measured=True
+            )
+    return found
+
+
+def _number_of(path: Path) -> int:
+    head = path.name.partition("-")[0]
+    return int(head) if head.isascii() and head.isdigit() else 0

@@ -1,0 +1,204 @@
+"""One planned run with its file: where it grows, what it says about itself, how it ends."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final, cast
+
+from app import VERSION
+from app.domain.configuration import Campaign, PlannedRun
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from app.domain.units import MIB
+from app.hosts.leaving_record import Kind, Owner
+from app.hosts.leavings import Leavings
+from app.hosts.local import LocalHost
+from app.hosts.places import own_name
+from app.hosts.targets import MEMORY_FOLDER
+from app.postgres.installation import fingerprint
+from app.probes.backing_devices import Resolver
+from app.probes.base import ProbeUnavailable
+from app.probes.preflight import Finding
+from app.process import Account, CommandOutcome
+from app.runs.campaign_format import format_campaign
+from app.runs.live_file import LiveFile, begin_live_file, discard_live_file, settle_live_file
+from app.runs.names import slug
+from app.runs.plan import ResolvedConfiguration
+from app.runs.progress import Listener, RunResult
+from app.runs.recorder import Recorder
+from app.runs.run_identity import describe_configuration, marks_after, marks_before
+from app.runs.runfile import SUFFIX, Json, RunFileWriter, RunState, finish_run_file
+from app.runs.runfile_reader import RunFile
+from app.runs.runner import Runner, RunOutcome
+from app.runs.stop import StopSwitch
+from app.runs.summary import summarise
+
+_FREE_MEMORY_BYTES: Final = 64 * MIB
+
+
+@dataclass(slots=True)
+class Execution:
+    """What the runs of a campaign share.
+
+    Attributes:
+        campaign: as stated.
+        folder: of the campaign in the library.
+        account: whom server and pgbench run as.
+        leavings: record of what would be left behind.
+        listener: watches.
+        switch: how a person stops.
+        findings: of the preflight.
+        early_commands: programs that were executed before the first run.
+        log_one_in: sampling of the transaction log by workload: the same for all runs, because
+            writing the log has a cost that must not differ between what is compared.
+    """
+
+    campaign: Campaign
+    folder: Path
+    account: Account
+    leavings: Leavings
+    listener: Listener
+    switch: StopSwitch
+    findings: tuple[Finding, ...] = ()
+    early_commands: tuple[CommandOutcome, ...] = ()
+    log_one_in: dict[str, int] = field(default_factory=dict)
+
+
+def execute_run(execution: Execution, planned: PlannedRun, resolved: ResolvedConfiguration) -> RunResult:
+    """Execute one run and leave its finished file in the library; never raises for what goes wrong in it."""
+    try:
+        file = _begin_file(execution, planned, resolved)
+        writer = RunFileWriter(file.live)
+    except FootingError as error:
+        return RunResult(planned, RunState.FAILED, None, {}, error=error)
+    execution.listener.run_started(planned, str(file.final))
+    recorder = Recorder(writer)
+    workload = repr(planned.configuration.workload)
+    runner = Runner(
+        planned=planned,
+        resolved=resolved,
+        host=LocalHost(execution.account, execution.leavings, recorder.command),
+        recorder=recorder,
+        listener=execution.listener,
+        switch=execution.switch,
+        log_one_in=execution.log_one_in.get(workload),
+    )
+    try:
+        _introduce(execution, planned, resolved, recorder)
+    except FootingError as error:
+        runner.outcome.error = error
+    else:
+        runner.execute()
+        if runner.log_one_in is not None:
+            execution.log_one_in.setdefault(workload, runner.log_one_in)
+    return _end_file(planned, file, recorder, runner.outcome)
+
+
+def _begin_file(execution: Execution, planned: PlannedRun, resolved: ResolvedConfiguration) -> LiveFile:
+    stem = f"{planned.number:02}-{slug(planned.configuration.name)}-r{planned.repeat + 1}"
+    final = execution.folder / f"{stem}{SUFFIX}"
+    attempt = 2
+    while os.path.lexists(final):  # an earlier attempt of a resumed campaign is kept
+        final = execution.folder / f"{stem}-{attempt}{SUFFIX}"
+        attempt += 1
+    memory: Path | None = None
+    if disturbs(execution.folder, resolved.target.path):
+        memory = _memory_folder(execution)
+    return begin_live_file(final, memory)
+
+
+def disturbs(library: Path, target: str) -> bool:
+    """Return whether a run file that grows in `library` would cost the target's device writes and syncs."""
+    resolver = Resolver()
+    try:
+        own = resolver.resolve(str(library))
+    except ProbeUnavailable:
+        # No block device: memory is quick, a network filesystem may hang, of others nothing is known.
+        return resolver.find_mount(str(library)).on_network
+    try:
+        under_test = resolver.resolve(target)
+    except ProbeUnavailable:
+        return False
+    return not {device.name for device in own.leaves}.isdisjoint(device.name for device in under_test.leaves)
+
+
+def _memory_folder(execution: Execution) -> Path | None:
+    """Return a recorded folder in memory for the live file; None where there is no room."""
+    volume = os.statvfs(MEMORY_FOLDER)
+    if volume.f_bavail * volume.f_frsize < _FREE_MEMORY_BYTES:
+        return None
+    path = f"{os.path.realpath(MEMORY_FOLDER)}/{own_name()}"
+    try:
+        execution.leavings.make_folder(path, Kind.FOLDER, lambda _outcome: None, owner=Owner.RUNNER)
+    except OSError:
+        return None
+    return Path(path)
+
+
+def _introduce(
+    execution: Execution, planned: PlannedRun, resolved: ResolvedConfiguration, recorder: Recorder
+) -> None:
+    """Write what the run is, before anything happens."""
+    name = planned.configuration.name
+    if execution.campaign.repeats > 1:
+        name = tr("{name} #{number}").format(name=name, number=planned.repeat + 1)
+    values: dict[str, Json] = {
+        "id": secrets.token_hex(8),
+        "name": name,
+        "campaign": execution.campaign.name,
+        "campaign_folder": execution.folder.name,
+        "repeats": execution.campaign.repeats,
+        "state": RunState.RUNNING.value,
+        "started_epoch_s": time.time(),
+        "program_version": VERSION,
+        "account": execution.account.name,
+        "campaign_file": format_campaign(execution.campaign),
+        **describe_configuration(planned, resolved),
+    }
+    cast("dict[str, Json]", values["installation"])["sha256"] = fingerprint(resolved.installation)
+    recorder.set_run(values)
+    for kind, reason in marks_before(resolved):
+        recorder.mark(kind, reason)
+    findings: Json = [
+        {**cast("dict[str, Json]", asdict(finding)), "severity": finding.severity.value}
+        for finding in execution.findings
+    ]
+    recorder.facts("before", {"preflight": findings})
+    for outcome in execution.early_commands:
+        recorder.command(outcome)
+
+
+def _end_file(planned: PlannedRun, file: LiveFile, recorder: Recorder, outcome: RunOutcome) -> RunResult:
+    """Finish the run file and move it to its place, or remove it where the person wants that."""
+    error, state = outcome.error, outcome.state
+    summary: dict[str, float | None] = {}
+    marks: tuple[tuple[str, str], ...] = ()
+    path: str | None = None
+    try:
+        if error is not None:
+            told: Json = {"code": error.code, "message": error.message, "hint": error.hint}
+            recorder.set_run({"error": told})
+        recorder.set_run({"ended_epoch_s": time.time()})
+        recorder.close()
+        if outcome.discard:
+            discard_live_file(file)
+            return RunResult(planned, state, None, {}, error=error, measured=outcome.measured)
+        path = str(file.live)
+        summary, marks = _figures(file.live)
+        finish_run_file(file.live, state, summary, marks)
+        settle_live_file(file)
+        path = str(file.final)
+    except FootingError as ending:
+        error = error or ending
+        state = RunState.FAILED
+    return RunResult(planned, state, path, summary, marks, error, outcome.measured)
+
+
+def _figures(path: Path) -> tuple[dict[str, float | None], tuple[tuple[str, str], ...]]:
+    with RunFile(path) as run:
+        summary = summarise(run)
+        return summary, (*run.marks(), *marks_after(summary))

@@ -1,0 +1,87 @@
+"""What a run file says about itself: configuration, target, installation, marks. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import cast
+
+from app.domain.configuration import FolderTarget, PlannedRun
+from app.domain.text import tr
+from app.probes.processes import CLIENT_BOUND_SHARE
+from app.runs.plan import ResolvedConfiguration
+from app.runs.runfile import Json
+
+RAM_DISKS = frozenset({"tmpfs", "ramfs"})
+
+
+def describe_configuration(planned: PlannedRun, resolved: ResolvedConfiguration) -> dict[str, Json]:
+    """Return the keys of table `run` that follow from the plan."""
+    configuration = planned.configuration
+    workload = configuration.workload
+    target: dict[str, Json] = {"kind": configuration.target.kind, "path": resolved.target.path, "raid": None}
+    if isinstance(configuration.target, FolderTarget):
+        target["given"] = configuration.target.path
+    return {
+        "configuration": configuration.name,
+        "number": planned.number,
+        "repeat": planned.repeat,
+        "seed": planned.seed,
+        "target": target,
+        "scale": resolved.scale.scale,
+        "data_bytes": resolved.scale.data_bytes,
+        "workload": {
+            "label": workload.label,
+            "scripts": [
+                {"label": script.label, "weight": script.weight, "path": script.path, "text": script.text}
+                for script in workload.scripts
+            ],
+            "clients": workload.clients,
+            "threads": resolved.threads,
+            "duration_s": workload.duration_s,
+            "transactions": workload.transactions,
+            "warmup_s": workload.warmup_s,
+            "protocol": workload.protocol.value,
+            "rate_tps": workload.rate_tps,
+            "latency_limit_ms": workload.latency_limit_ms,
+            "size": str(workload.size) if workload.size is not None else None,
+        },
+        "installation": {
+            "version": resolved.installation.version,
+            "folder": resolved.installation.bin_directory,
+            "origin": resolved.installation.origin,
+            "configure": resolved.installation.configure,
+            "block_size": resolved.installation.block_size,
+        },
+        "postgresql": {
+            "preset": configuration.postgresql.preset,
+            "checksums": configuration.postgresql.checksums,
+        },
+        "settings": [cast("Json", asdict(setting)) for setting in resolved.settings],
+    }
+
+
+def marks_before(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
+    """Return the (kind, reason) labels that are known before the run."""
+    marks = [
+        ("unsafe", tr("{name} = {value}: {reason}").format(name=name, value=value, reason=reason))
+        for name, value, reason in resolved.unsafe
+    ]
+    if resolved.scale.is_contended:
+        marks.append(("contended", tr("fewer scale units than clients: they wait for each other's rows")))
+    return marks
+
+
+def marks_after(summary: Mapping[str, float | None]) -> list[tuple[str, str]]:
+    """Return the labels that follow from the figures."""
+    marks: list[tuple[str, str]] = []
+    share = summary.get("pgbench_share")
+    if share is not None and share >= 100 * CLIENT_BOUND_SHARE:
+        reason = tr("pgbench used {share:.0f} % of the CPU its threads can use: it limited the run itself")
+        marks.append(("client-bound", reason.format(share=share)))
+    missed = summary.get("missed_ticks")
+    if missed:
+        marks.append(("missed-seconds", tr("{count:.0f} seconds have no samples").format(count=missed)))
+    if summary.get("steady") == 0:
+        marks.append(("not-steady", tr("the five parts of the run differ by more than 20 % or have a trend")))
+    return marks

@@ -1,0 +1,210 @@
+"""The figures of a run, computed from its run file: the same for a finished, stopped or abandoned run.
+
+Everything is taken over the phase `measure` alone. Costs per transaction are the mean rate of a series
+divided by the mean TPS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.domain.metrics import METRICS, Better
+from app.domain.text import tr
+from app.postgres.histogram import Histogram
+from app.runs.runfile import Json, Phase
+from app.runs.runfile_reader import RunFile
+from app.runs.series_statistics import drift, jitter, steady_state, within_run_error
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of the summary.
+
+    Attributes:
+        name: key in table `summary`.
+        label: what people read.
+        unit: of the value.
+        better: direction.
+    """
+
+    name: str
+    label: str
+    unit: str
+    better: Better = Better.LOWER
+
+
+FIGURES: Final = (
+    Figure("tps", tr("transactions per second"), "1/s", Better.HIGHER),
+    Figure("tps_error", tr("standard error of the TPS within this run"), "1/s"),
+    Figure("duration_s", tr("measured time"), "s", Better.NEITHER),
+    Figure("transactions", tr("transactions"), "", Better.HIGHER),
+    Figure("failed", tr("failed transactions"), ""),
+    Figure("skipped", tr("transactions skipped by the latency limit"), ""),
+    Figure("latency_mean_ms", tr("mean latency"), "ms"),
+    Figure("latency_p50_ms", tr("latency, 50th percentile"), "ms"),
+    Figure("latency_p95_ms", tr("latency, 95th percentile"), "ms"),
+    Figure("latency_p99_ms", tr("latency, 99th percentile"), "ms"),
+    Figure("latency_p999_ms", tr("latency, 99.9th percentile"), "ms"),
+    Figure("latency_max_ms", tr("longest logged latency"), "ms"),
+    Figure("lag_mean_ms", tr("mean schedule lag"), "ms"),
+    Figure("jitter_cv", tr("jitter: standard deviation over mean of the TPS per second"), ""),
+    Figure("stall_s", tr("stalls: seconds below 10 % of the median"), "s"),
+    Figure("longest_stall_s", tr("longest stall"), "s"),
+    Figure("drift", tr("drift: last tenth over first tenth, minus one"), "", Better.NEITHER),
+    Figure("steady", tr("steady over five rounds (1 yes, 0 no)"), "", Better.HIGHER),
+    Figure("device_read_bytes", tr("device bytes read per transaction"), "B"),
+    Figure("device_write_bytes", tr("device bytes written per transaction"), "B"),
+    Figure("device_reads", tr("device reads per transaction"), ""),
+    Figure("device_writes", tr("device writes per transaction"), ""),
+    Figure("device_flushes", tr("device flushes per transaction"), ""),
+    Figure("wal_bytes", tr("WAL bytes per transaction"), "B"),
+    Figure("server_cpu_us", tr("CPU of PostgreSQL per transaction"), "us"),
+    Figure("pgbench_cpu_us", tr("CPU of pgbench per transaction"), "us"),
+    Figure("kernel_cpu_us", tr("CPU of kernel threads per transaction"), "us"),
+    Figure("pgbench_share", tr("pgbench: share of its threads' CPU"), "%"),
+    Figure("missed_ticks", tr("seconds without samples"), "s"),
+    Figure("partial_seconds", tr("seconds whose percentiles are incomplete"), "s"),
+)
+
+_PER_TRANSACTION: Final = (
+    ("device_read_bytes", "storage.read_bytes", 1.0),
+    ("device_write_bytes", "storage.write_bytes", 1.0),
+    ("device_reads", "storage.reads", 1.0),
+    ("device_writes", "storage.writes", 1.0),
+    ("device_flushes", "storage.flushes", 1.0),
+    ("wal_bytes", "wal.bytes", 1.0),
+)
+"""(figure, metric, factor): rates of the machine or server as a whole."""
+
+
+def summarise(run: RunFile) -> dict[str, float | None]:
+    """Return all figures that can be said; empty where the phase `measure` was not reached."""
+    measured = run.phase(Phase.MEASURE)
+    if measured is None:
+        return {}
+    t_ms, tps = run.samples("pgbench.tps")
+    last_ms = t_ms[-1] if len(t_ms) else measured.started_ms
+    end_ms = measured.ended_ms if measured.ended_ms is not None else last_ms
+    inside = (t_ms > measured.started_ms) & (t_ms <= end_ms)
+    t_ms, tps = t_ms[inside], tps[inside]
+    figures: dict[str, float | None] = {figure.name: None for figure in FIGURES}
+    figures |= _throughput(run.values, measured.started_ms, float(end_ms), t_ms, tps)
+    figures |= _shape(seconds_of(t_ms, tps, measured.started_ms))
+    figures |= _latencies(run, measured.started_ms, float(end_ms))
+    figures |= _costs(run, measured.started_ms, float(end_ms), figures["tps"])
+    ticks = run.ticks()
+    during = (ticks[:, 1] > measured.started_ms) & (ticks[:, 1] <= end_ms)
+    figures["missed_ticks"] = float(ticks[during, 3].sum())
+    return {name: _plain(value) for name, value in figures.items()}
+
+
+def _plain(value: float | None) -> float | None:
+    """Return a figure, or None for what is no number."""
+    return None if value is None or not np.isfinite(value) else float(value)
+
+
+def _number(values: Mapping[str, Json], key: str) -> float | None:
+    value = values.get(key)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _throughput(
+    values: Mapping[str, Json],
+    start_ms: float,
+    end_ms: float,
+    t_ms: NDArray[np.float64],
+    tps: NDArray[np.float64],
+) -> dict[str, float | None]:
+    """TPS from pgbench's own summary; where it printed none, from its reports weighted by their length."""
+    printed = values.get("pgbench")
+    if isinstance(printed, dict) and isinstance(printed.get("tps"), int | float):
+        return {
+            "tps": _number(printed, "tps"),
+            "transactions": _number(printed, "transactions"),
+            "failed": _number(printed, "failed"),
+            "skipped": _number(printed, "skipped"),
+            "latency_mean_ms": _number(printed, "latency_ms"),
+            "lag_mean_ms": _number(printed, "lag_ms"),
+            "duration_s": (end_ms - start_ms) / 1000,
+        }
+    if not len(tps):
+        return {}
+    lengths_s = np.diff(t_ms, prepend=start_ms) / 1000
+    transactions = float(np.sum(tps * lengths_s))
+    duration_s = float(t_ms[-1] - start_ms) / 1000
+    return {"tps": transactions / duration_s, "transactions": transactions, "duration_s": duration_s}
+
+
+def _shape(tps: NDArray[np.float64]) -> dict[str, float | None]:
+    if len(tps) < 2:
+        return {}
+    shape, steady = jitter(tps), steady_state(tps).steady
+    return {
+        "jitter_cv": shape.cv,
+        "stall_s": float(shape.stall_seconds),
+        "longest_stall_s": float(shape.longest_stall_s),
+        "drift": drift(tps).change,
+        "tps_error": within_run_error(tps).standard_error,
+        "steady": None if steady is None else float(steady),
+    }
+
+
+def seconds_of(t_ms: NDArray[np.float64], tps: NDArray[np.float64], start_ms: float) -> NDArray[np.float64]:
+    """Return TPS by the second; NaN for seconds for which pgbench printed no line of their own.
+
+    A missing line means that pgbench itself was blocked: nothing is known of that second, it is no stall
+    of the server (which prints 0.0 tps).
+    """
+    lengths = np.maximum(1, np.rint(np.diff(t_ms, prepend=start_ms) / 1000)).astype(int)
+    seconds = np.full(int(lengths.sum()), np.nan)
+    seconds[np.cumsum(lengths) - 1] = tps
+    return seconds
+
+
+def _latencies(run: RunFile, start_ms: float, end_ms: float) -> dict[str, float | None]:
+    seconds = [second for second in run.latency_seconds() if start_ms <= second.t_ms <= end_ms]
+    partial = sum(second.partial for second in seconds)
+    transactions = sum(second.transactions for second in seconds)
+    latency_sum_us = sum(second.latency_sum_us for second in seconds)
+    whole = Histogram.merged(Histogram.decode(second.buckets) for second in seconds)
+    if not transactions:
+        return {"partial_seconds": float(partial)}
+    figures: dict[str, float | None] = {
+        f"latency_{name}_ms": whole.percentile(percent) / 1000
+        for name, percent in (("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p999", 99.9), ("max", 100.0))
+    }
+    figures["partial_seconds"] = float(partial)
+    if run.values.get("pgbench") is None:
+        figures["latency_mean_ms"] = latency_sum_us / transactions / 1000
+    return figures
+
+
+def _costs(run: RunFile, start_ms: float, end_ms: float, tps: float | None) -> dict[str, float | None]:
+    if not tps:
+        return {}
+    totals = run.totals(int(start_ms), int(end_ms))
+    ticks = max((count for _, _, count in totals.values()), default=0)
+
+    def mean(metric: str, instance: str = "") -> float | None:
+        if (metric, instance) not in totals:
+            return None
+        total, _, count = totals[metric, instance]
+        return total / (ticks if METRICS[metric].absent_is_zero else count)
+
+    figures: dict[str, float | None] = {}
+    for name, metric, factor in _PER_TRANSACTION:
+        value = mean(metric)
+        figures[name] = None if value is None else value * factor / tps
+    for name, instance in (("server_cpu_us", "postgres"), ("pgbench_cpu_us", "pgbench")):
+        parts = [mean(metric, instance) for metric in ("process.cpu_user", "process.cpu_system")]
+        known = [part for part in parts if part is not None]
+        figures[name] = sum(known) * 1e6 / tps if known else None
+    kernel = [mean("kernel.cpu", instance) or 0.0 for metric, instance in totals if metric == "kernel.cpu"]
+    figures["kernel_cpu_us"] = sum(kernel) * 1e6 / tps if kernel else None
+    figures["pgbench_share"] = mean("process.pgbench_share")
+    return figures
