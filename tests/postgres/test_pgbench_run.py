@@ -1,0 +1,302 @@
+"""Real pgbench runs: what was asked for is understood, and the log adds up to the last transaction."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.domain.configuration import BuiltinScript, Protocol, Script, Workload
+from app.domain.errors import PgbenchError
+from app.postgres.installations import Installation
+from app.postgres.pgbench_argv import (
+    BenchmarkRequest,
+    Connection,
+    PgbenchProgram,
+    TransactionLog,
+    benchmark_argv,
+    initialise_argv,
+)
+from app.postgres.pgbench_log import LogFormat, Outcome, TransactionBatch, concatenate
+from app.postgres.pgbench_log_tail import TransactionLogTail
+from app.postgres.pgbench_progress import parse_loading_progress, parse_loading_summary, parse_progress
+from app.postgres.pgbench_summary import PgbenchSummary, client_abort, parse_summary
+from app.postgres.second_histograms import SecondHistograms
+from app.postgres.server import Server
+from app.process import Account, run_command, spawn
+from tests.fix_postgres import Workbench, give
+from tests.unit.postgres.exact import exact_percentile
+
+pytestmark = pytest.mark.postgres
+
+SCALE = 2
+SELECT_ONLY = Workload(scripts=(Script(builtin=BuiltinScript.SELECT_ONLY),), duration_s=2)
+CONFLICT = """BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT count(*) FROM pgbench_branches;
+\\sleep 2 ms
+UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = 1;
+END;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run of pgbench left."""
+
+    exit_code: int
+    output: str
+    errors: str
+    batch: TransactionBatch
+    lines: int
+    unread_bytes: int
+
+    @property
+    def summary(self) -> PgbenchSummary:
+        return parse_summary(self.output, self.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A server with pgbench's tables, and a folder in memory for logs and scripts."""
+
+    server: Server
+    account: Account
+    folder: Path
+
+    @property
+    def program(self) -> PgbenchProgram:
+        installation = self.server.installation
+        return PgbenchProgram(installation.program("pgbench"), installation.major)
+
+    @property
+    def connection(self) -> Connection:
+        return Connection(self.server.socket_directory)
+
+    def request(self, *scripts: str, max_tries: int = 1, sample_one_in: int = 1) -> BenchmarkRequest:
+        """A full log; the texts of the workload's own scripts."""
+        paths = []
+        for number, text in enumerate(scripts, start=1):
+            path = self.folder / f"script{number}"
+            path.write_text(text)
+            path.chmod(0o644)
+            paths.append(str(path))
+        log = TransactionLog(str(self.folder / "log"), sample_one_in)
+        return BenchmarkRequest(
+            seed=1, scale=SCALE, threads=2, script_paths=tuple(paths), log=log, max_tries=max_tries
+        )
+
+    def load(self) -> str:
+        """Make the tables; return what pgbench printed."""
+        argv = initialise_argv(self.program, self.connection, SCALE)
+        outcome = run_command(argv, account=self.account, timeout_s=60, record=lambda _: None)
+        assert outcome.succeeded, outcome.stderr
+        return outcome.stderr
+
+    def run(
+        self,
+        workload: Workload,
+        request: BenchmarkRequest,
+        look: Callable[[subprocess.Popen[bytes], TransactionLogTail], None] = lambda *_: None,
+    ) -> Run:
+        """Run pgbench and follow its log; `look` is called after every poll."""
+        argv = benchmark_argv(self.program, self.connection, workload, request)
+        log_format = LogFormat(has_lag=workload.rate_tps is not None, has_retries=request.max_tries != 1)
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+            process = spawn(
+                argv, account=self.account, death_signal=signal.SIGKILL, stdout=output, stderr=errors
+            )
+            batches: list[TransactionBatch] = []
+            try:
+                with TransactionLogTail(str(self.folder), "log", process.pid, log_format) as tail:
+                    while _is_running(process):
+                        batches += tail.poll()
+                        look(process, tail)
+                    batches += tail.drain()
+                    lines, unread_bytes = tail.lines, tail.unread_bytes
+            finally:
+                process.kill()
+                exit_code = process.wait()
+            texts = []
+            for file in (output, errors):
+                file.seek(0)
+                texts.append(file.read().decode())
+        return Run(exit_code, texts[0], texts[1], concatenate(batches), lines, unread_bytes)
+
+
+def _is_running(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        process.wait(timeout=0.05)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+@pytest.fixture
+def private_folder(database_account: Account) -> Iterator[Path]:
+    """A folder in memory that belongs to the server's account."""
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - where logs really lie
+    with tempfile.TemporaryDirectory(dir=memory) as name:
+        Path(name).chmod(0o711)
+        yield give(Path(name) / "private", database_account)
+
+
+@pytest.fixture
+def bench(workbench: Workbench, database_account: Account, private_folder: Path) -> Bench:
+    server = workbench.server()
+    server.start()
+    made = Bench(server, database_account, private_folder)
+    made.load()
+    return made
+
+
+def test_every_version_understands_what_it_is_asked_and_is_understood(
+    workbench: Workbench,
+    every_installation: tuple[Installation, ...],
+    database_account: Account,
+    private_folder: Path,
+) -> None:
+    workload = Workload(
+        scripts=(Script(), Script(builtin=None, path="/own.sql", weight=2)),
+        clients=3,
+        duration_s=2,
+        protocol=Protocol.EXTENDED,
+        rate_tps=150.0,
+        latency_limit_ms=400.0,
+    )
+    for number, installation in enumerate(every_installation):
+        server = workbench.server(name=f"number{number}", initialise=False)
+        server.installation = installation
+        server.initdb(checksums=True)
+        server.write_configuration()
+        server.start()
+        bench = Bench(server, database_account, give(private_folder / str(number), database_account))
+        loading = bench.load().splitlines()
+        assert [found.rows for line in loading if (found := parse_loading_progress(line))][-1:] == [200_000]
+        assert [line for line in loading if parse_loading_summary(line)]
+        run = bench.run(workload, bench.request("\\sleep 1 ms\nSELECT :scale;\n"))
+        server.stop()
+        assert run.exit_code == 0, run.errors
+        assert "warning" not in run.errors
+        assert run.summary.other_lines == ()
+        assert run.summary.messages == ()
+        assert run.summary.transactions == run.batch.transactions > 100
+        assert np.bincount(run.batch.script).tolist() == [each.transactions for each in run.summary.scripts]
+        said = [line for line in run.errors.splitlines() if parse_progress(line) is None]
+        assert said == ["pgbench: setting random seed to 1"]
+
+
+def test_a_full_log_adds_up_to_the_last_transaction_and_stays_small(bench: Bench) -> None:
+    largest_bytes = 0
+    sizes: dict[Path, int] = {}
+
+    def look(process: subprocess.Popen[bytes], tail: TransactionLogTail) -> None:
+        nonlocal largest_bytes
+        for path in bench.folder.glob("log.*"):
+            status = path.stat()
+            # What came since this file's size was last seen, and the pages at both ends.
+            allowed_bytes = status.st_size - sizes.get(path, 0) + 4 * 4096
+            assert status.st_blocks * 512 <= allowed_bytes
+            largest_bytes = max(largest_bytes, status.st_blocks * 512)
+            sizes[path] = status.st_size
+
+    run = bench.run(SELECT_ONLY, bench.request(), look)
+    assert run.exit_code == 0, run.errors
+    assert run.batch.transactions == run.lines == run.summary.transactions
+    assert run.unread_bytes == 0
+    assert len(sizes) == 2
+    for path in sizes:
+        status = path.stat()
+        assert status.st_size > 100_000
+        assert status.st_blocks * 512 <= 4096
+
+
+def test_seconds_add_up_and_percentiles_are_those_of_the_transactions(bench: Bench) -> None:
+    run = bench.run(replace(SELECT_ONLY, protocol=Protocol.PREPARED), bench.request())
+    seconds = SecondHistograms(int(run.batch.epoch_us.min()))
+    for piece in np.array_split(np.arange(run.batch.transactions), 7):
+        batch = run.batch
+        seconds.add(TransactionBatch(batch.epoch_us[piece], batch.latency_us[piece], batch.script[piece]))
+    assert sum(second.transactions for second in seconds) == run.summary.transactions
+    total_us = sum(second.latency_sum_us for second in seconds)
+    assert total_us / run.summary.transactions / 1000 == pytest.approx(run.summary.latency_ms, abs=0.0006)
+    whole = seconds.merged(0, 10)
+    for percent in (50, 95, 99, 99.9, 100):
+        exact = exact_percentile(run.batch.latency_us, percent)
+        assert whole.percentile(percent) == pytest.approx(exact, rel=0.01)
+
+
+def test_a_sampled_log_holds_its_share(bench: Bench) -> None:
+    run = bench.run(SELECT_ONLY, bench.request(sample_one_in=8))
+    share, count = 1 / 8, run.summary.transactions
+    reach = 6 * (count * share * (1 - share)) ** 0.5
+    assert abs(run.batch.transactions - count * share) <= reach
+
+
+def test_skipped_transactions_are_counted_to_the_last(bench: Bench) -> None:
+    workload = Workload(
+        scripts=(Script(builtin=None, path="/own.sql"),),
+        clients=2,
+        duration_s=2,
+        rate_tps=150.0,
+        latency_limit_ms=25.0,
+    )
+    run = bench.run(workload, bench.request("\\sleep 20 ms\nSELECT 1;\n"))
+    assert run.summary.skipped is not None
+    assert len(run.batch.others[Outcome.SKIPPED]) == run.summary.skipped > 0
+    assert run.batch.transactions == run.summary.transactions
+    assert run.batch.lag_us is not None
+    assert run.batch.lag_us.max() / 1000 == pytest.approx(run.summary.lag_max_ms, abs=0.001)
+
+
+def test_failed_and_retried_transactions_are_counted_to_the_last(bench: Bench) -> None:
+    if bench.program.major < 15:
+        pytest.skip("--max-tries came with 15")
+    workload = Workload(scripts=(Script(builtin=None, path="/own.sql"),), duration_s=None, transactions=50)
+    run = bench.run(workload, bench.request(CONFLICT, max_tries=2))
+    assert run.exit_code == 0, run.errors
+    assert run.lines == 200
+    assert len(run.batch.others[Outcome.FAILED]) == run.summary.failed
+    assert run.batch.transactions == run.summary.transactions
+    assert run.batch.retries is not None
+    assert run.batch.retries.max() <= 1
+    assert (run.summary.retries or 0) > 0
+
+
+def test_a_client_that_fails_fails_the_run_and_says_why(bench: Bench) -> None:
+    workload = Workload(scripts=(Script(builtin=None, path="/own.sql"),), duration_s=2)
+    run = bench.run(workload, bench.request("\\if :client_id = 1\nSELECT 1 / 0;\n\\endif\nSELECT 1;\n"))
+    assert run.exit_code == 2
+    assert any("division by zero" in (client_abort(line) or "") for line in run.errors.splitlines())
+    if bench.program.major >= 17:
+        with pytest.raises(PgbenchError, match="division by zero"):
+            _ = run.summary
+    else:
+        assert run.summary.aborted
+
+
+def test_a_script_with_an_error_is_told_with_its_place(bench: Bench) -> None:
+    workload = Workload(scripts=(Script(builtin=None, path="/own.sql"),), duration_s=2)
+    run = bench.run(workload, bench.request("SELECT 1;\n\\sett a 1\n"))
+    assert run.exit_code == 1
+    with pytest.raises(PgbenchError, match=r"script1:2: invalid command"):
+        _ = run.summary
+
+
+def test_of_a_killed_pgbench_every_whole_line_is_read(bench: Bench) -> None:
+    def kill_after_some(process: subprocess.Popen[bytes], tail: TransactionLogTail) -> None:
+        if tail.lines > 1000:
+            os.kill(process.pid, signal.SIGKILL)
+
+    run = bench.run(replace(SELECT_ONLY, duration_s=60), bench.request(), kill_after_some)
+    assert run.exit_code == -signal.SIGKILL
+    assert run.lines > 1000
+    assert run.unread_bytes < 2 * 64  # at most one cut line per thread
+    with pytest.raises(PgbenchError, match="lacks: number of transactions actually processed, tps"):
+        _ = run.summary
