@@ -28,6 +28,8 @@ NEWEST_MAJOR: Final = 18
 
 def expand_home(text: str) -> str:
     """Return `text` with a leading ``~`` or ``~user`` replaced, where such a user exists."""
+    if not text.startswith("~"):
+        return text
     try:
         return str(Path(text).expanduser())
     except RuntimeError:  # no such user
