@@ -1,0 +1,82 @@
+"""The installation of this machine, and what its server says about settings before any start."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.domain.configuration import PostgresChoice, Workload
+from app.domain.errors import SettingError
+from app.postgres.installations import Installation, fingerprint
+from app.postgres.known_settings import check_settings, known_settings
+from app.postgres.presets import PRESETS
+from app.postgres.settings import server_settings
+from app.process import Account, CommandOutcome
+from tests.fix_postgres import SMALL_MACHINE, small_settings
+
+pytestmark = pytest.mark.postgres
+
+
+def _ignore(_outcome: CommandOutcome) -> None:
+    """Record nothing."""
+
+
+def test_this_machines_installations_are_read_in_full(every_installation: tuple[Installation, ...]) -> None:
+    assert every_installation
+    for found in every_installation:
+        assert found.version.split(".")[0] == str(found.major)
+        assert found.version in found.version_text
+        assert found.block_size in {1024, 2048, 4096, 8192, 16384, 32768}
+        assert len(fingerprint(found)) == 64
+
+
+def test_every_preset_is_taken_by_every_server(
+    every_installation: tuple[Installation, ...], database_account: Account
+) -> None:
+    for installation in every_installation:
+        for preset in PRESETS:
+            settings = server_settings(PostgresChoice(preset=preset), SMALL_MACHINE, Workload())
+            check_settings(settings, installation, database_account, _ignore)
+
+
+def test_the_servers_own_list_holds_what_campaigns_set(
+    installation: Installation, database_account: Account
+) -> None:
+    names = {known.name for known in known_settings(installation, database_account, _ignore)}
+    assert {"shared_buffers", "max_wal_size", "fsync", "wal_sync_method"} <= names
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message", "hint"),
+    [
+        ("shard_buffers", "1GB", "has no such setting", "“shared_buffers”"),
+        ("max_wal_sice", "1GB", "has no such setting", "“max_wal_size”"),
+        ("zzzz", "1", "has no such setting", ""),
+        ("shared_buffers", "1GBB", "invalid value", "Valid units"),
+        ("shared_buffers", "", "invalid value", ""),
+        ("random_page_cost", "1,5", "invalid value", ""),
+        ("wal_sync_method", "hope", "invalid value", "fdatasync"),
+        ("fsync", "perhaps", "requires a Boolean value", ""),
+        ("block_size", "4096", "cannot be changed", ""),
+        ("max_wal_size", "1", "outside the valid range", ""),
+    ],
+)
+def test_a_setting_that_the_server_refuses_is_named_before_the_start(
+    every_installation: tuple[Installation, ...],
+    database_account: Account,
+    name: str,
+    value: str,
+    message: str,
+    hint: str,
+) -> None:
+    for installation in every_installation:
+        with pytest.raises(SettingError, match=message) as caught:
+            check_settings(small_settings([(name, value)]), installation, database_account, _ignore)
+        assert f"postgresql.settings.{name}:" in caught.value.message
+        assert hint in caught.value.hint
+
+
+def test_settings_for_developers_and_extensions_are_taken(
+    installation: Installation, database_account: Account
+) -> None:
+    extra = [("zero_damaged_pages", "on"), ("pg_stat_statements.max", "100")]
+    check_settings(small_settings(extra), installation, database_account, _ignore)
