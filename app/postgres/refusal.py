@@ -17,6 +17,8 @@ from app.domain.text import tr
 _LINE: Final = re.compile(
     r"^.*?\b(?P<severity>PANIC|FATAL|ERROR|LOG|error|fatal|HINT|hint|DETAIL|detail):\s+(?P<text>.*\S)\s*$"
 )
+_PLAIN: Final = re.compile(r"^(?:postgres|initdb): (?P<text>.*\S)\s*$")
+"""What a program writes before it can log (write_stderr)."""
 _RANK: Final = {"PANIC": 3, "FATAL": 3, "fatal": 3, "ERROR": 2, "error": 2, "LOG": 1}
 _UNKNOWN: Final = re.compile(r'unrecognized configuration parameter "(?P<name>[^"]+)"')
 _VALUE: Final = re.compile(
@@ -65,16 +67,17 @@ def parse_refusal(output: str) -> Refusal:
     lines = [line for line in output.splitlines() if line.strip()]
     best: tuple[int, int, str] | None = None
     for number, line in enumerate(lines):
-        match = _LINE.match(line)
-        if match is None or match["severity"] not in _RANK:
+        match = _LINE.match(line) or _PLAIN.match(line)
+        severity = match.groupdict().get("severity", "ERROR") if match else None
+        if match is None or severity not in _RANK:
             continue
         text = match["text"]
         unknown, value = _UNKNOWN.search(text), _VALUE.search(text)
         if unknown or value:
             name = unknown["name"] if unknown else (value["name"] or value["other"] if value else "")
             return Refusal(_IN_FILE.sub(r"\g<rest>", text), _advice(lines, number), name, bool(unknown))
-        if best is None or _RANK[match["severity"]] >= best[0]:
-            best = (_RANK[match["severity"]], number, text)
+        if best is None or _RANK[severity] >= best[0]:
+            best = (_RANK[severity], number, text)
     if best is not None:
         return Refusal(best[2], _advice(lines, best[1]))
     return Refusal(lines[-1].strip() if lines else "")

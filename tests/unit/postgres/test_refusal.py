@@ -93,6 +93,13 @@ def test_an_error_counts_where_nothing_is_fatal_and_a_log_line_where_nothing_is_
     assert parse_refusal("1 [7] LOG:  one\n2 [7] LOG:  two\n").text == "two"
 
 
+def test_what_a_program_writes_before_it_can_log_counts_as_an_error() -> None:
+    text = (
+        'postgres: could not access directory "/x": No such file or directory\nRun initdb or pg_basebackup.\n'
+    )
+    assert parse_refusal(text).text == 'could not access directory "/x": No such file or directory'
+
+
 def test_the_hint_of_another_line_is_not_taken() -> None:
     text = "1 [7] FATAL:  bad\n2 [7] LOG:  other\n2 [7] HINT:  of the other\n"
     assert parse_refusal(text).hint == ""

@@ -1,0 +1,84 @@
+"""How this process connects to a server of its own: connection strings and libpq's environment.
+
+Sources: PostgreSQL 18 manual 34.1.1 "Connection Strings", 34.1.2 (requirepeer), 34.15 "Environment
+Variables".
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import MutableMapping
+from typing import Final
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from app.domain.errors import ServerError
+from app.domain.text import tr
+
+ROLE: Final = "pgfooting"
+PORT: Final = 5432
+MAINTENANCE_DATABASE: Final = "postgres"
+CONNECT_TIMEOUT_S: Final = 10
+STATEMENT_TIMEOUT_S: Final = 60
+MAX_SOCKET_PATH_BYTES: Final = 100
+"""unix(7): sun_path has 108 bytes; the rest is for a name that the kernel or a tool may append."""
+
+
+def forget_libpq_environment(environment: MutableMapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Remove every PG* variable and return the names: they would redirect or change our connections.
+
+    A variable such as PGSERVICE, PGOPTIONS or PGHOSTADDR counts wherever a connection string says nothing.
+    """
+    names = tuple(sorted(name for name in environment if name.startswith("PG")))
+    for name in names:
+        del environment[name]
+    return names
+
+
+def socket_path(socket_directory: str) -> str:
+    """Return the path of the server's socket in its folder.
+
+    Raises:
+        ServerError: the path is no socket address or too long for one.
+    """
+    path = f"{socket_directory}/.s.PGSQL.{PORT}"
+    # libpq takes a comma for the end of a host, and a leading @ for the abstract namespace.
+    if not path.startswith("/") or "," in path or len(os.fsencode(path)) >= MAX_SOCKET_PATH_BYTES:
+        raise ServerError(
+            tr(
+                "{path} cannot be the server's socket: it must be absolute, without a comma and below "
+                "{limit} bytes."
+            ).format(path=path, limit=MAX_SOCKET_PATH_BYTES),
+            hint=tr("Nothing was started. Use a runtime or temporary folder with a shorter path."),
+        )
+    return path
+
+
+def connection_string(socket_directory: str, server_account: str, database: str) -> str:
+    """Return a libpq connection string that can only reach the server which `server_account` runs there."""
+    return make_conninfo(
+        host=socket_directory,
+        port=PORT,
+        user=ROLE,
+        dbname=database,
+        requirepeer=server_account,
+        connect_timeout=CONNECT_TIMEOUT_S,
+    )
+
+
+def connect(
+    conninfo: str, statement_timeout_s: int = STATEMENT_TIMEOUT_S
+) -> psycopg.Connection[tuple[object, ...]]:
+    """Return a connection in autocommit mode whose statements end after `statement_timeout_s` (0: never).
+
+    Raises:
+        ServerError: the server does not accept the connection; carries libpq's sentence.
+    """
+    options = f"-c statement_timeout={statement_timeout_s}s -c application_name=pgfooting"
+    try:
+        return psycopg.connect(conninfo, autocommit=True, options=options)
+    except psycopg.Error as err:
+        raise ServerError(
+            tr("The server does not accept a connection: {reason}").format(reason=str(err).strip())
+        ) from err

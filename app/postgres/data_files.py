@@ -1,0 +1,49 @@
+"""Writes pgFooting's files into a data directory; runs as a program of its own, as the server's account.
+
+Standard library only: `app.process.run_module` loads this file before the account changes. Every file is
+written beside its place and renamed, so that a server never reads half of one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+OWN_FILE = "pgfooting.conf"
+INCLUDE_LINE = f"include '{OWN_FILE}'"
+_ALLOWED = frozenset({OWN_FILE, "pg_hba.conf", "pg_ident.conf"})
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file anew, with mode 0600."""
+    beside = path.with_name(path.name + ".new")
+    beside.unlink(missing_ok=True)
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    beside.rename(path)
+
+
+def _include_own_file(configuration: Path) -> None:
+    """Make postgresql.conf read `OWN_FILE` last: later lines win (manual 19.1.2)."""
+    text = configuration.read_text(encoding="utf-8")
+    if INCLUDE_LINE not in text.splitlines():
+        _replace(configuration, f"{text.rstrip()}\n\n{INCLUDE_LINE}\n")
+
+
+def main(arguments: list[str]) -> int:
+    """Write the files named in the JSON object on standard input into the folder ``arguments[0]``."""
+    folder = Path(arguments[0])
+    try:
+        files = json.load(sys.stdin)
+        if not set(files) <= _ALLOWED:
+            raise ValueError(sorted(set(files) - _ALLOWED))  # noqa: TRY301 - told on standard error like the rest
+        for name, text in files.items():
+            _replace(folder / name, text)
+        _include_own_file(folder / "postgresql.conf")
+    except (OSError, ValueError) as err:
+        sys.stderr.write(f"{err}\n")
+        return 1
+    return 0

@@ -1,0 +1,323 @@
+"""One PostgreSQL server of our own: made, configured, started, stopped.
+
+Everything it writes lies in the folders it is given; it listens on one private Unix socket and on no TCP
+port. It runs in the foreground as a child of the thread that calls `Server.start` and gets SIGQUIT (immediate
+shutdown) from the kernel when that thread ends: start it from a thread that lives as long as the run.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import psycopg
+from psycopg import sql
+
+from app.domain.errors import FootingError, ServerError
+from app.domain.text import tr
+from app.postgres import data_files
+from app.postgres.configuration_text import format_configuration, format_hba, format_ident, initdb_arguments
+from app.postgres.connection import (
+    MAINTENANCE_DATABASE,
+    connect,
+    connection_string,
+    forget_libpq_environment,
+    socket_path,
+)
+from app.postgres.installation import Installation
+from app.postgres.postmaster import (
+    POLL_S,
+    kill_family,
+    read_tail,
+    says_ready,
+    shared_memory_of,
+    size_of,
+)
+from app.postgres.refusal import parse_refusal, setting_error
+from app.postgres.settings import Setting
+from app.process import Account, CommandOutcome, Recorder, current_account, run_command, run_module, spawn
+
+INITDB_TIMEOUT_S: Final = 300.0
+SYNC_TIMEOUT_S: Final = 600.0
+WRITE_TIMEOUT_S: Final = 60.0
+START_TIMEOUT_S: Final = 120.0
+STOP_TIMEOUT_S: Final = 10.0
+FAST_SHARE: Final = 0.3
+IMMEDIATE_SHARE: Final = 0.55
+"""Of the time to stop: fast shutdown, then immediate, then SIGKILL. Immediate gets the most, because the
+postmaster itself kills children that ignore it after 5 s (postmaster.c, SIGKILL_CHILDREN_AFTER_SECS)."""
+_LOG_TAIL_BYTES: Final = 64 * 1024
+
+
+class StopMode(StrEnum):
+    """How a server is stopped, from gentle to hard."""
+
+    FAST = "fast"
+    IMMEDIATE = "immediate"
+    KILL = "kill"
+
+
+@dataclass(slots=True)
+class Server:
+    """A server and its data directory.
+
+    Attributes:
+        installation: its programs.
+        account: who runs it.
+        data_directory: absolute path; missing or empty before `initdb`.
+        socket_directory: absolute path of a private folder of the account.
+        log_path: file that the account can append to; the server's own log.
+        settings: what goes into the configuration.
+        record: told of every command.
+    """
+
+    installation: Installation
+    account: Account
+    data_directory: str
+    socket_directory: str
+    log_path: str
+    settings: Sequence[Setting]
+    record: Recorder
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False, repr=False)
+    _started_s: float = field(default=0.0, init=False, repr=False)
+    _log_start: int = field(default=0, init=False, repr=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the postmaster while it runs."""
+        return self._process.pid if self._process is not None and self.is_running() else None
+
+    @property
+    def conninfo(self) -> str:
+        """Connection string of the maintenance database."""
+        return self.conninfo_for(MAINTENANCE_DATABASE)
+
+    def conninfo_for(self, database: str) -> str:
+        """Return the connection string of a database."""
+        return connection_string(self.socket_directory, self.account.name, database)
+
+    def is_running(self) -> bool:
+        """Return whether the postmaster is there."""
+        return self._process is not None and self._process.poll() is None
+
+    def initdb(self, *, checksums: bool, timeout_s: float = INITDB_TIMEOUT_S) -> None:
+        """Make the data directory and force it to disk.
+
+        Raises:
+            ServerError: initdb or the sync failed; carries their words.
+            ProgramError: a program could not be started.
+        """
+        arguments = initdb_arguments(self.data_directory, self.installation.major, checksums=checksums)
+        argv = (self.installation.program("initdb"), *arguments)
+        self._command(argv, timeout_s, tr("The data directory {path} could not be made"))
+        sync = ("sync", "--file-system", self.data_directory)
+        self._command(sync, SYNC_TIMEOUT_S, tr("The data directory {path} could not be forced to disk"))
+
+    def _command(self, argv: Sequence[str], timeout_s: float, failure: str) -> None:
+        outcome = run_command(argv, account=self.account, timeout_s=timeout_s, record=self.record)
+        if not outcome.succeeded:
+            refusal = parse_refusal(outcome.stderr)
+            what = failure.format(path=self.data_directory)
+            reason = refusal.text if refusal.text and outcome.exit_code == 1 else outcome.describe()
+            raise ServerError(f"{what}: {reason}", hint=refusal.hint)
+
+    def write_configuration(self) -> None:
+        """Write settings and authentication into the data directory; a running server does not see it.
+
+        Raises:
+            ServerError: the socket's path is too long, or the files cannot be written.
+            ProgramError: the writer could not be started.
+        """
+        socket_path(self.socket_directory)
+        files = {
+            data_files.OWN_FILE: format_configuration(self.settings, self.socket_directory),
+            "pg_hba.conf": format_hba(),
+            "pg_ident.conf": format_ident((self.account.name, current_account().name)),
+        }
+        outcome = run_module(
+            Path(data_files.__file__),
+            (self.data_directory,),
+            account=self.account,
+            timeout_s=WRITE_TIMEOUT_S,
+            record=self.record,
+            input_bytes=json.dumps(files).encode(),
+        )
+        if not outcome.succeeded:
+            raise ServerError(
+                tr("The configuration in {path} could not be written: {reason}").format(
+                    path=self.data_directory, reason=outcome.stderr.strip() or outcome.describe()
+                )
+            )
+
+    def start(self, timeout_s: float = START_TIMEOUT_S) -> None:
+        """Start the server and wait until it accepts a connection.
+
+        Raises:
+            SettingError: it refuses a setting; names it.
+            ServerError: it did not start, with the last telling line of its own log; nothing is left running.
+            ProgramError: its program could not be started.
+        """
+        if self.is_running():
+            raise ServerError(tr("The server in {path} runs already.").format(path=self.data_directory))
+        socket_path(self.socket_directory)
+        forget_libpq_environment()
+        self._log_start = size_of(self.log_path)
+        self._started_s = time.monotonic()
+        self._process = spawn(
+            self._argv(),
+            account=self.account,
+            death_signal=signal.SIGQUIT,
+            stdout=Path(self.log_path),
+            stderr=Path(self.log_path),
+        )
+        try:
+            self._await_readiness(self._process, timeout_s)
+        except BaseException:
+            self.stop(mode=StopMode.IMMEDIATE)
+            raise
+
+    def _await_readiness(self, process: subprocess.Popen[bytes], timeout_s: float) -> None:
+        deadline_s = time.monotonic() + timeout_s
+        while not says_ready(self.data_directory, process.pid):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(POLL_S)
+                raise self.failure(tr("The server did not start"))
+            if time.monotonic() > deadline_s:
+                raise self.failure(
+                    tr("The server was not ready after {seconds:.0f} s").format(seconds=timeout_s)
+                )
+        connect(self.conninfo).close()
+
+    def log_text(self) -> str:
+        """Return the end of the log since the last start, at most 64 KiB."""
+        return read_tail(self.log_path, self._log_start, _LOG_TAIL_BYTES)
+
+    def check_running(self) -> None:
+        """Do nothing while the server runs.
+
+        Raises:
+            ServerError: it has ended by itself; carries the telling line of its log.
+        """
+        if not self.is_running():
+            raise self.failure(tr("The server has ended by itself"))
+
+    def failure(self, what: str) -> FootingError:
+        """Return the error for `what` with the telling line of the log.
+
+        It is a `SettingError` where a setting is to blame.
+        """
+        refusal = parse_refusal(self.log_text())
+        blamed = setting_error(refusal, self.installation.version)
+        if blamed is not None:
+            return blamed
+        reason = refusal.text or tr("its log {path} says nothing").format(path=self.log_path)
+        return ServerError(f"{what}: {reason}", hint=refusal.hint)
+
+    def create_database(self, name: str) -> None:
+        """Create an empty database.
+
+        Raises:
+            ServerError: the server refuses; carries its words.
+        """
+        try:
+            with connect(self.conninfo) as connection:
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        except psycopg.Error as err:
+            raise ServerError(
+                tr("The database {name} could not be created: {reason}").format(
+                    name=name, reason=str(err).strip()
+                )
+            ) from err
+
+    def checkpoint(self) -> None:
+        """Write everything that is dirty to disk; lasts as long as the disk needs.
+
+        Raises:
+            ServerError: the server refuses, or was stopped meanwhile.
+        """
+        try:
+            with connect(self.conninfo, statement_timeout_s=0) as connection:
+                connection.execute("CHECKPOINT")
+        except psycopg.Error as err:
+            raise ServerError(tr("The checkpoint failed: {reason}").format(reason=str(err).strip())) from err
+
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S, *, mode: StopMode = StopMode.FAST) -> StopMode | None:
+        """Stop the server and wait until it is gone; without effect if it is gone already.
+
+        Fast shutdown (SIGINT) ends with a checkpoint, which a slow disk can stretch; immediate shutdown
+        (SIGQUIT) writes nothing: right where the data directory is thrown away.
+
+        Args:
+            timeout_s: for everything together.
+            mode: what to begin with; what does not work in its share of the time is followed by the harder.
+
+        Returns:
+            What worked, or None if it did not run.
+
+        Raises:
+            ServerError: the kernel does not let the process end (a hung device); names the process id.
+        """
+        process = self._process
+        if process is None:
+            return None
+        if process.poll() is not None:
+            self._forget(process)
+            return None
+        shared_memory = dict.fromkeys(shared_memory_of(process.pid))  # while those that use it are there
+        shares = {StopMode.FAST: FAST_SHARE, StopMode.IMMEDIATE: IMMEDIATE_SHARE}
+        signals = {StopMode.FAST: signal.SIGINT, StopMode.IMMEDIATE: signal.SIGQUIT}
+        for step in list(shares)[list(StopMode).index(mode) :]:
+            process.send_signal(signals[step])
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout_s * shares[step])
+                self._forget(process)
+                return step
+        shared_memory |= dict.fromkeys(shared_memory_of(process.pid))
+        self._kill(process, timeout_s * (1 - FAST_SHARE - IMMEDIATE_SHARE))
+        for argv in shared_memory:
+            run_command(argv, account=self.account, timeout_s=WRITE_TIMEOUT_S, record=self.record)
+        self._forget(process)
+        return StopMode.KILL
+
+    def _kill(self, process: subprocess.Popen[bytes], timeout_s: float) -> None:
+        """Kill the postmaster and its children.
+
+        Raises:
+            ServerError: one of them does not end.
+        """
+        stuck = kill_family(process, timeout_s)
+        if stuck:
+            raise ServerError(
+                tr("The server in {path} was killed but does not end (process {pids}).").format(
+                    path=self.data_directory, pids=", ".join(map(str, stuck))
+                ),
+                hint=tr("The kernel waits for a device. Its data directory was not touched."),
+            )
+
+    def _forget(self, process: subprocess.Popen[bytes]) -> None:
+        """Record the postmaster's command, which has ended."""
+        self._process = None
+        duration_s = time.monotonic() - self._started_s
+        argv = self._argv()
+        code = process.returncode
+        self.record(CommandOutcome(argv, self.account.name, self._started_s, duration_s, code, "", ""))
+
+    def _argv(self) -> tuple[str, ...]:
+        return self.installation.program("postgres"), "-D", self.data_directory

@@ -1,0 +1,338 @@
+"""A real server: made, configured, started, asked, stopped, and what happens when that goes wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from app.domain.errors import FootingError, ServerError, SettingError
+from app.postgres.connection import connect
+from app.postgres.facts import read_server_facts, settings_in_effect
+from app.postgres.installations import Installation
+from app.postgres.server import Server, StopMode
+from app.process import Account
+from tests.fix_postgres import Workbench
+
+pytestmark = pytest.mark.postgres
+
+
+def _ask(server: Server, query: str) -> object:
+    with connect(server.conninfo) as connection:
+        row = connection.execute(query.encode()).fetchone()
+    assert row is not None
+    return row[0]
+
+
+@pytest.mark.parametrize(("checksums", "shown"), [(True, "on"), (False, "off")])
+def test_a_server_of_every_version_is_made_started_and_stopped(
+    *, workbench: Workbench, every_installation: tuple[Installation, ...], checksums: bool, shown: str
+) -> None:
+    for number, installation in enumerate(every_installation):
+        server = workbench.server(("work_mem", "5MB"), name=f"number{number}", initialise=False)
+        server.installation = installation
+        server.initdb(checksums=checksums)
+        server.write_configuration()
+        assert server.pid is None
+        assert not server.is_running()
+        server.start()
+        assert server.is_running()
+        facts = read_server_facts(server.conninfo)
+        assert f"PostgreSQL {installation.version}" in facts.version_text
+        assert installation.configure in {"", facts.configure}
+        values = {setting.name: setting.value for setting in facts.settings}
+        assert values["work_mem"] == "5MB"
+        assert values["data_checksums"] == shown
+        assert int(values["block_size"]) == installation.block_size
+        assert server.stop() is StopMode.FAST
+        assert server.pid is None
+        assert server.stop() is None
+
+
+def test_settings_in_effect_hold_what_is_no_default_and_what_is_always_told(workbench: Workbench) -> None:
+    server = workbench.server(("random_page_cost", "1.5"))
+    server.start()
+    found = {setting.name: setting for setting in settings_in_effect(server.conninfo)}
+    assert (found["random_page_cost"].value, found["random_page_cost"].source) == (
+        "1.5",
+        "configuration file",
+    )
+    assert found["fsync"].source == "default"
+    assert "seq_page_cost" not in found
+    assert "application_name" not in found
+
+
+def test_the_log_has_our_prefix_and_checkpoints(workbench: Workbench) -> None:
+    server = workbench.server()
+    server.start()
+    with connect(server.conninfo) as connection:
+        connection.execute("CHECKPOINT")
+    server.stop()
+    lines = [line for line in server.log_text().splitlines() if "checkpoint" in line]
+    assert any("checkpoint complete" in line for line in lines)
+    epoch_s, process = lines[0].split()[:2]
+    assert float(epoch_s) > 1.7e9
+    assert process.startswith("[")
+
+
+def test_commands_are_recorded_with_their_end(workbench: Workbench) -> None:
+    server = workbench.server(initialise=False)
+    server.initdb(checksums=True)
+    server.write_configuration()
+    server.start()
+    server.stop()
+    programs = [(Path(outcome.argv[0]).name, outcome.exit_code) for outcome in workbench.outcomes]
+    assert programs == [("initdb", 0), ("sync", 0), ("data_files", 0), ("postgres", 0)]
+
+
+def test_no_tcp_port_is_opened_and_nothing_is_written_elsewhere(workbench: Workbench) -> None:
+    server = workbench.server()
+    server.start()
+    assert server.pid is not None
+    family = [psutil.Process(server.pid), *psutil.Process(server.pid).children()]
+    assert len(family) > 3
+    for process in family:
+        with suppress(psutil.NoSuchProcess):  # the start-up's own children end
+            assert process.net_connections(kind="tcp") == []
+            for file in process.open_files():
+                assert Path(file.path).is_relative_to(workbench.folder), file.path
+    assert [path.name for path in Path(server.socket_directory).iterdir() if path.is_socket()] == [
+        ".s.PGSQL.5432"
+    ]
+
+
+def test_servers_side_by_side_do_not_know_each_other(workbench: Workbench) -> None:
+    theirs = workbench.server(name="theirs")
+    theirs.start()
+    theirs.create_database("precious")
+    pid = theirs.pid
+    ours = workbench.server(name="ours")
+    ours.start()
+    assert _ask(ours, "SELECT count(*) FROM pg_database WHERE datname = 'precious'") == 0
+    ours.stop(mode=StopMode.IMMEDIATE)
+    assert theirs.pid == pid
+    assert _ask(theirs, "SELECT count(*) FROM pg_database WHERE datname = 'precious'") == 1
+
+
+def _psql(server: Server, user: str, role: str) -> str:
+    """Try to connect as another user of this machine; return what psql says."""
+    program = server.installation.program("psql")
+    if not Path(program).exists():
+        pytest.skip("psql is needed")
+    argv = [program, "-h", server.socket_directory, "-U", role, "-d", "postgres", "-Atc", "SELECT 42"]
+    done = subprocess.run(
+        argv, user=user, group=65534, extra_groups=[], cwd="/", env={}, capture_output=True, check=False
+    )
+    return (done.stdout + done.stderr).decode()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_is_refused_by_the_folder_by_the_socket_and_by_the_server(workbench: Workbench) -> None:
+    server = workbench.server()
+    server.start()
+    folder, socket = Path(server.socket_directory), Path(server.socket_directory, ".s.PGSQL.5432")
+    assert "Permission denied" in _psql(server, "nobody", "pgfooting")
+    folder.chmod(0o755)
+    assert "Permission denied" in _psql(server, "nobody", "pgfooting")
+    socket.chmod(0o777)
+    assert 'Peer authentication failed for user "pgfooting"' in _psql(server, "nobody", "pgfooting")
+    assert "no pg_hba.conf entry" in _psql(server, "nobody", "nobody")
+
+
+def test_the_servers_own_user_is_only_the_one_role(workbench: Workbench, database_account: Account) -> None:
+    server = workbench.server()
+    server.start()
+    text = server.conninfo.replace("user=pgfooting", f"user={database_account.name}")
+    with pytest.raises(ServerError, match="no pg_hba"):
+        connect(text)
+    assert _ask(server, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user") is True
+
+
+def test_a_server_of_another_user_is_not_talked_to(workbench: Workbench) -> None:
+    server = workbench.server()
+    server.start()
+    with pytest.raises(ServerError, match="requirepeer"):
+        connect(server.conninfo.replace("requirepeer=", "requirepeer=not-"))
+
+
+def test_the_users_environment_does_not_matter(workbench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    nonsense = {
+        "PGHOST": "192.0.2.1",
+        "PGHOSTADDR": "192.0.2.1",
+        "PGPORT": "1",
+        "PGUSER": "nobody",
+        "PGDATABASE": "nothing",
+        "PGDATA": "/nonexistent",
+        "PGSERVICE": "nonsense",
+        "PGOPTIONS": "--nonsense=1",
+        "PGSSLMODE": "nonsense",
+        "PGTZ": "Mars",
+        "LC_ALL": "de_DE.UTF-8",
+        "LC_NUMERIC": "de_DE.UTF-8",
+        "LANG": "de_DE.UTF-8",
+        "LANGUAGE": "de",
+        "TZ": "Asia/Kathmandu",
+    }
+    for name, value in nonsense.items():
+        monkeypatch.setenv(name, value)
+    server = workbench.server(("random_page_cost", "1.5"), ("checkpoint_completion_target", "0.75"))
+    server.start()
+    assert _ask(server, "SHOW random_page_cost") == "1.5"
+    assert _ask(server, "SHOW lc_numeric") == "C"
+    assert _ask(server, "SHOW TimeZone") == "UTC"
+    assert "database system is ready" in server.log_text()
+
+
+def test_settings_with_quotes_and_backslashes_arrive_as_written(workbench: Workbench) -> None:
+    server = workbench.server(("search_path", '"it\'s \\ odd", public'))
+    server.start()
+    assert _ask(server, "SHOW search_path") == '"it\'s \\ odd", public'
+
+
+def test_a_database_with_an_odd_name_is_made_once(workbench: Workbench) -> None:
+    server = workbench.server()
+    server.start()
+    name = 'it\'s "odd"; DROP'
+    server.create_database(name)
+    connect(server.conninfo_for(name)).close()
+    with pytest.raises(ServerError, match="already exists"):
+        server.create_database(name)
+
+
+def _refused(server: Server) -> FootingError:
+    with pytest.raises(FootingError) as caught:
+        server.start()
+    assert server.pid is None
+    assert not Path(server.data_directory, "postmaster.pid").exists()
+    return caught.value
+
+
+@pytest.mark.skipif(
+    Path("/proc/sys/vm/overcommit_memory").read_text().strip() == "1",
+    reason="this kernel promises everything",
+)
+def test_too_much_memory_is_told_in_the_servers_words(workbench: Workbench) -> None:
+    error = _refused(workbench.server(("shared_buffers", "7TB")))
+    assert isinstance(error, ServerError)
+    assert "could not map anonymous shared memory" in error.message
+    assert "shared_buffers" in error.hint
+
+
+def test_a_library_that_does_not_exist_is_told_in_the_servers_words(workbench: Workbench) -> None:
+    error = _refused(workbench.server(("shared_preload_libraries", "nothing_here")))
+    assert isinstance(error, ServerError)
+    assert 'could not access file "nothing_here"' in error.message
+
+
+def test_settings_that_contradict_each_other_are_told(workbench: Workbench) -> None:
+    error = _refused(workbench.server(("wal_level", "minimal")))
+    assert "max_wal_senders" in error.message
+
+
+@pytest.mark.parametrize(("name", "value"), [("shard_buffers", "1GB"), ("shared_buffers", "1GBB")])
+def test_a_setting_that_got_past_the_checks_is_named_at_the_start(
+    workbench: Workbench, name: str, value: str
+) -> None:
+    error = _refused(workbench.server((name, value)))
+    assert isinstance(error, SettingError)
+    assert f"postgresql.settings.{name}:" in error.message
+
+
+def test_a_missing_data_directory_is_told(workbench: Workbench) -> None:
+    server = workbench.server(initialise=False)
+    Path(server.data_directory).rmdir()
+    with pytest.raises(ServerError, match="No such file or directory"):
+        server.write_configuration()
+    assert "could not access directory" in _refused(server).message
+
+
+def test_a_folder_that_is_no_data_directory_is_told(workbench: Workbench) -> None:
+    error = _refused(workbench.server(initialise=False))
+    assert "postgresql.conf" in error.message
+
+
+def test_a_folder_that_is_not_empty_is_refused_and_not_touched(workbench: Workbench) -> None:
+    server = workbench.server(initialise=False)
+    precious = Path(server.data_directory, "precious")
+    precious.write_text("mine")
+    with pytest.raises(ServerError, match="exists but is not empty") as caught:
+        server.initdb(checksums=True)
+    assert "remove or empty" in caught.value.hint
+    assert [path.name for path in Path(server.data_directory).iterdir()] == ["precious"]
+
+
+def test_a_socket_folder_with_a_long_path_is_refused_before_anything_is_started(
+    workbench: Workbench,
+) -> None:
+    server = workbench.server()
+    server.socket_directory = "/" + "a" * 90
+    before = len(workbench.outcomes)
+    for step in (server.write_configuration, server.start):
+        with pytest.raises(ServerError, match="cannot be the server's socket"):
+            step()
+    assert len(workbench.outcomes) == before
+
+
+def test_a_server_that_runs_is_not_started_again(workbench: Workbench) -> None:
+    server = workbench.server()
+    server.start()
+    pid = server.pid
+    with pytest.raises(ServerError, match="runs already"):
+        server.start()
+    assert server.pid == pid
+
+
+def test_a_second_server_on_the_same_data_is_refused_in_the_servers_words(workbench: Workbench) -> None:
+    server = workbench.server()
+    server.start()
+    second = workbench.server(name="two", initialise=False)
+    second.data_directory = server.data_directory
+    with pytest.raises(ServerError, match='lock file "postmaster.pid" already exists'):
+        second.start()
+    assert server.is_running()
+
+
+def test_a_start_that_takes_too_long_is_ended(workbench: Workbench) -> None:
+    server = workbench.server()
+    with pytest.raises(ServerError, match="was not ready after 0 s"):
+        server.start(timeout_s=0)
+    assert server.pid is None
+
+
+def test_the_end_of_a_server_is_noticed_and_told(workbench: Workbench) -> None:
+    server = workbench.server()
+    server.start()
+    server.check_running()
+    with connect(server.conninfo) as connection:
+        row = connection.execute("SELECT pg_backend_pid()").fetchone()
+        assert row is not None
+        postmaster = server._process
+        assert postmaster is not None
+        psutil.Process(int(str(row[0]))).kill()
+        postmaster.wait(60)  # restart_after_crash is off
+    with pytest.raises(ServerError, match="has ended by itself"):
+        server.check_running()
+    assert server.stop() is None
+    assert workbench.outcomes[-1].exit_code != 0
+
+
+def test_leaving_the_block_stops_the_server(workbench: Workbench) -> None:
+    with workbench.server() as server:
+        server.start()
+        assert server.pid is not None
+        postmaster = psutil.Process(server.pid)
+    assert not postmaster.is_running()
+
+
+def test_a_crashed_data_directory_starts_again(workbench: Workbench) -> None:
+    server = workbench.server()
+    server.start()
+    server.create_database("kept")
+    assert server.stop(mode=StopMode.IMMEDIATE) is StopMode.IMMEDIATE
+    server.start()
+    assert _ask(server, "SELECT count(*) FROM pg_database WHERE datname = 'kept'") == 1
+    assert "automatic recovery in progress" in server.log_text()

@@ -1,0 +1,142 @@
+"""Nothing outlives the runner: servers that do not want to stop, and starters that die."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+import psutil
+import pytest
+
+from app.postgres.postmaster import parse_shared_memory
+from app.postgres.server import StopMode
+from tests.fix_postgres import Workbench
+
+pytestmark = pytest.mark.postgres
+
+ROOT = Path(__file__).parents[2]
+
+STARTER = """
+import json, sys, time
+from app.postgres.installation import Installation
+from app.postgres.server import Server
+from app.process import Account
+order = json.loads(sys.argv[1])
+server = Server(Installation(**order["installation"]), Account(**order["account"]), order["data"],
+                order["socket"], order["log"], (), lambda outcome: None)
+server.start()
+print(server.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    parent = psutil.Process(pid)
+    return [parent, *parent.children(recursive=True)]
+
+
+def _segments(family: list[psutil.Process]) -> list[tuple[str, ...]]:
+    maps = []
+    for member in family:
+        with suppress(OSError):  # a short-lived worker
+            maps.append(Path(f"/proc/{member.pid}/maps").read_text())
+    return parse_shared_memory("\n".join(maps))
+
+
+def _ended(member: psutil.Process) -> bool:
+    try:
+        return bool(member.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+
+
+def test_a_server_that_does_not_answer_is_killed_with_its_children_and_shared_memory(
+    workbench: Workbench,
+) -> None:
+    server = workbench.server()
+    server.start()
+    assert server.pid is not None
+    family = _family(server.pid)
+    segments = _segments(family)
+    assert {command[0] for command in segments} == {"rm", "ipcrm"}
+    family[0].send_signal(signal.SIGSTOP)
+    assert server.stop(timeout_s=2) is StopMode.KILL
+    assert all(_ended(member) for member in family)
+    done = [outcome for outcome in workbench.outcomes if outcome.argv in segments]
+    assert len(done) == len(segments)
+    assert all(outcome.succeeded for outcome in done)
+    assert not any(Path(command[-1]).exists() for command in segments if command[0] == "rm")
+
+
+def test_a_child_that_does_not_answer_does_not_hold_up_the_end(workbench: Workbench) -> None:
+    server = workbench.server()
+    server.start()
+    assert server.pid is not None
+    family = _family(server.pid)
+    segments = _segments(family)
+    family[1].send_signal(signal.SIGSTOP)
+    assert server.stop(timeout_s=4) in {StopMode.IMMEDIATE, StopMode.KILL}
+    assert all(_ended(member) for member in family)
+    assert not any(Path(command[-1]).exists() for command in segments if command[0] == "rm")
+
+
+def test_killing_the_starter_leaves_no_process_and_no_shared_memory(workbench: Workbench) -> None:
+    server = workbench.server()
+    order = {
+        "installation": asdict(server.installation),
+        "account": asdict(server.account),
+        "data": server.data_directory,
+        "socket": server.socket_directory,
+        "log": server.log_path,
+    }
+    starter = subprocess.Popen(
+        [sys.executable, "-c", STARTER, json.dumps(order)], cwd=ROOT, stdout=subprocess.PIPE
+    )
+    try:
+        assert starter.stdout is not None
+        postmaster = int(starter.stdout.readline())
+        family = _family(postmaster)
+        segments = _segments(family)
+        assert len(family) > 3
+    finally:
+        starter.kill()
+        starter.communicate()
+    _, alive = psutil.wait_procs(family, timeout=60)
+    assert [member for member in alive if not _ended(member)] == []
+    assert not any(Path(command[-1]).exists() for command in segments if command[0] == "rm")
+    assert not Path(server.data_directory, "postmaster.pid").exists()
+    assert list(Path(server.socket_directory).iterdir()) == []
+
+
+def test_the_end_of_the_starting_thread_ends_the_server(workbench: Workbench) -> None:
+    server = workbench.server()
+    thread = threading.Thread(target=server.start, name="starter")
+    thread.start()
+    thread.join(120)
+    process = server._process
+    assert process is not None
+    process.wait(60)
+    assert "received immediate shutdown request" in server.log_text()
+
+
+def test_interrupting_the_start_leaves_nothing(workbench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = workbench.server()
+    seen: list[int] = []
+
+    def interrupt(_folder: str, pid: int) -> bool:
+        seen.append(pid)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("app.postgres.server.says_ready", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        server.start()
+    assert server.pid is None
+    with pytest.raises(ProcessLookupError):
+        os.kill(seen[0], 0)

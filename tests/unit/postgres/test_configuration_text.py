@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from app.postgres.configuration_text import (
+    format_configuration,
+    format_hba,
+    format_ident,
+    initdb_arguments,
+)
+from app.postgres.settings import Origin, Setting
+
+
+def test_every_setting_is_a_quoted_line_below_its_reason() -> None:
+    settings = [
+        Setting("shared_buffers", "1GB", "a quarter\nof RAM", "manual", Origin.PRESET),
+        Setting("search_path", "it's \\ odd", "", "", Origin.USER),
+    ]
+    assert format_configuration(settings, "/run/pg footing").splitlines()[1:] == [
+        "# a quarter of RAM",
+        "shared_buffers = '1GB'",
+        "search_path = 'it''s \\\\ odd'",
+        "unix_socket_directories = '\"/run/pg footing\"'",
+    ]
+
+
+def test_only_one_role_may_connect_and_only_over_the_socket() -> None:
+    lines = [line for line in format_hba().splitlines() if not line.startswith("#")]
+    assert lines == ["local all pgfooting peer map=footing"]
+
+
+def test_system_users_are_quoted_so_that_no_name_is_a_pattern() -> None:
+    text = format_ident(["root", 'odd "name', "/.*", "root"])
+    assert text.splitlines()[1:] == [
+        'footing "/.*" pgfooting',
+        'footing "odd ""name" pgfooting',
+        'footing "root" pgfooting',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("major", "checksums", "expected"),
+    [
+        (13, True, ["--data-checksums"]),
+        (17, False, []),
+        (18, True, ["--data-checksums"]),
+        (18, False, ["--no-data-checksums"]),
+    ],
+)
+def test_checksums_are_stated_where_the_version_knows_the_switch(
+    *, major: int, checksums: bool, expected: list[str]
+) -> None:
+    arguments = initdb_arguments("/data", major, checksums=checksums)
+    assert [argument for argument in arguments if "checksums" in argument] == expected
+    assert arguments[:4] == ("--pgdata", "/data", "--username", "pgfooting")

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from app.postgres.postmaster import parse_shared_memory, read_tail, says_ready, size_of
+
+DATA = Path(__file__).parents[2] / "data/postgres"
+MAPS = (DATA / "maps-15.18.txt").read_text()
+PID_FILE = (DATA / "postmaster-pid-15.18.txt").read_text()
+PID = 27918
+
+
+def test_shared_memory_is_removed_once_each_and_nobody_elses() -> None:
+    others = "7f0a45f00000-7f0a45f10000 rw-s 00000000 00:1a 9    /dev/shm/somebody.else\n"
+    segment = "/dev/shm/PostgreSQL.3606224434"  # noqa: S108 - as recorded
+    id_of_pid_file = PID_FILE.splitlines()[6].split()[1]
+    assert parse_shared_memory(MAPS + others) == [
+        ("rm", "--force", segment),
+        ("ipcrm", "--shmem-id", id_of_pid_file),
+    ]
+
+
+def test_a_server_is_ready_when_its_own_pid_file_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "postmaster.pid"
+    file.write_text(PID_FILE)
+    assert says_ready(str(tmp_path), PID)
+    assert not says_ready(str(tmp_path), PID + 1)  # a file that another server left behind
+    for status in ("starting", "stopping", "standby "):
+        file.write_text(PID_FILE.replace("ready   ", status))
+        assert not says_ready(str(tmp_path), PID)
+    file.write_text("".join(PID_FILE.splitlines(keepends=True)[:7]))
+    assert not says_ready(str(tmp_path), PID)
+    file.unlink()
+    assert not says_ready(str(tmp_path), PID)
+
+
+def test_only_the_end_of_a_file_since_a_place_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    file.write_text("0123456789")
+    assert read_tail(str(file), 4, 100) == "456789"
+    assert read_tail(str(file), 0, 3) == "789"
+    assert read_tail(str(file), 50, 3) == ""
+    assert size_of(str(file)) == 10
+
+
+def test_a_link_or_a_pipe_in_place_of_a_file_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "link").symlink_to(tmp_path / "secret")
+    os.mkfifo(tmp_path / "pipe")
+    assert read_tail(str(tmp_path / "link"), 0, 100) == ""
+    assert read_tail(str(tmp_path / "pipe"), 0, 100) == ""
+    assert read_tail(str(tmp_path / "nothing"), 0, 100) == ""
+    assert size_of(str(tmp_path / "nothing")) == 0
