@@ -14,18 +14,8 @@ from app.domain.configuration import DataSize, FolderTarget, MemoryTarget, Proto
 from app.domain.text import tr
 from app.domain.units import MIB, TIB
 from app.postgres.presets import PRESETS
-from app.runs.campaign_kinds import (
-    Kind,
-    Milliseconds,
-    Name,
-    OneOf,
-    Real,
-    Seeds,
-    Size,
-    Switch,
-    Whole,
-    WholeSeconds,
-)
+from app.runs.campaign_kinds import Kind, Name, OneOf, Real, Seeds, Switch, Whole
+from app.runs.campaign_quantities import Milliseconds, Size, WholeSeconds
 from app.runs.campaign_scripts import Folder, InstallationName, Scripts
 from app.runs.campaign_settings import SettingsTable
 

@@ -45,13 +45,10 @@ def _read_bytes(path: Path, most_bytes: int) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         with os.fdopen(descriptor, "rb") as file:
-            mode = os.fstat(descriptor).st_mode
-            if stat.S_ISDIR(mode):
-                raise UnreadableFileError(tr("is a folder, not a file"))
-            if not stat.S_ISREG(mode):
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise UnreadableFileError(tr("is not a regular file"))
             raw = file.read(most_bytes + 1)
-    except IsADirectoryError as err:  # os.fdopen refuses folders before fstat is asked
+    except IsADirectoryError as err:  # os.fdopen refuses folders
         raise UnreadableFileError(tr("is a folder, not a file")) from err
     except FileNotFoundError as err:
         raise UnreadableFileError(tr("does not exist")) from err

@@ -420,6 +420,11 @@ def test_a_refusal_names_field_found_and_allowed(text: str, field: str, words: s
     assert all(c.isprintable() or c == "\n" for c in str(error))
 
 
+def test_more_settings_than_any_server_has_are_refused() -> None:
+    error = refusal(BASE + "[postgresql.settings]\n" + "".join(f"x{n} = 1\n" for n in range(501)))
+    assert (error.field, "at most 500" in error.message) == ("postgresql.settings", True)
+
+
 def test_one_mistake_is_told_once_although_every_configuration_starts_with_it() -> None:
     text = BASE + "[workload]\nthreads = 9\n" + "".join(f'[[configuration]]\nname = "{n}"\n' for n in "abc")
     assert refusal(text).message.count("threads") == 1

@@ -25,6 +25,7 @@ from app.domain.configuration import (
 )
 from app.runs.campaign_file import parse_campaign
 from app.runs.campaign_format import format_campaign
+from app.runs.campaign_settings import SettingsTable
 
 MIB = 1024**2
 
@@ -150,3 +151,10 @@ def test_sizes_are_written_in_the_largest_exact_unit() -> None:
     for (size, words), repeats in itertools.product(sizes.items(), (1, 2)):
         campaign = Campaign("x", (Configuration("x", MemoryTarget(size)),), repeats)
         assert f'size = "{words}"' in format_campaign(campaign)
+
+
+@settings(deadline=None)
+@given(server_settings)
+def test_settings_can_be_written_on_one_line_as_well(pairs: tuple[tuple[str, str], ...]) -> None:
+    written = tomllib.loads(f"settings = {SettingsTable().write(pairs)}")
+    assert SettingsTable().read(written["settings"], Path("/")) == pairs
