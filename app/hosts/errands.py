@@ -118,4 +118,11 @@ def _run(
     answer = json.loads(outcome.stdout)
     if "result" in answer:
         return answer["result"]
-    raise OSError(answer["errno"], answer["text"], answer["path"])
+    raise OSError(answer["errno"], answer["text"], _whole(answer["path"], arguments))
+
+
+def _whole(found: str | None, arguments: Mapping[str, object]) -> str:
+    """Return the path of an error; within a folder the other side knows only names."""
+    if found is not None and found.startswith("/"):
+        return found
+    return str(arguments.get("path", arguments.get("folder")))

@@ -108,17 +108,19 @@ class Leavings:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def make_folder(self, path: str, kind: Kind, record: Recorder) -> Identity:
-        """Create a folder as the server's account: recorded, created, recorded again with its identity.
+    def make_folder(
+        self, path: str, kind: Kind, record: Recorder, *, owner: Owner = Owner.SERVER
+    ) -> Identity:
+        """Create a folder as its owner: recorded, created, recorded again with its identity.
 
         Raises:
             OSError: it could not be created; it is not in the record any more.
             FootingError: the record cannot be written; nothing was created.
         """
-        intended = Entry(path, kind, Owner.SERVER)
+        intended = Entry(path, kind, owner)
         self._put(intended)
         try:
-            identity = errands.make_folder(path, self.leaving.account, record)
+            identity = errands.make_folder(path, self.leaving.owner(intended), record)
         except OSError:
             self.forget(path)
             raise
@@ -194,7 +196,7 @@ def locked_record(path: Path, lock: int = fcntl.LOCK_EX) -> Iterator[bytes | Non
         Its content; None where its campaign lives, another sweep works on it, or it is gone.
 
     Raises:
-        UnreadableRecordError: it is not a file that this user wrote.
+        UnreadableRecordError: it is not a file that this user wrote, or cannot be opened.
         OSError: it cannot be read.
     """
     try:
@@ -202,6 +204,8 @@ def locked_record(path: Path, lock: int = fcntl.LOCK_EX) -> Iterator[bytes | Non
     except FileNotFoundError:
         yield None
         return
+    except OSError as err:  # a link, a folder
+        raise UnreadableRecordError(err.strerror) from err
     try:
         found = os.fstat(descriptor)
         # SECURITY: see check_private; the same for each record.

@@ -64,7 +64,7 @@ def test_the_home_of_a_user_who_does_not_exist_is_refused(account: Account) -> N
 
 
 def test_control_characters_are_refused_and_printed_harmlessly(account: Account) -> None:
-    message = refused(FolderTarget("/tmp/a\nb\x1b[31m"), account).message  # noqa: S108 - never used
+    message = refused(FolderTarget("/tmp/a\nb\x1b[31m"), account).message
     assert "control characters" in message
     assert "\x1b" not in message
 

@@ -1,0 +1,378 @@
+"""The folders of one run: made, looked after, removed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.domain.configuration import FolderTarget, MemoryTarget
+from app.domain.errors import TargetError, TargetLostError
+from app.domain.units import GIB, MIB
+from app.hosts import places, site
+from app.hosts.leavings import Leavings
+from app.hosts.local import LocalHost, Site
+from app.hosts.sweeping import Deed
+from app.hosts.targets import MEMORY_FOLDER
+from app.process import Account, current_account, spawn
+from tests.unit.hosts.conftest import Records, needs_root
+from tests.unit.hosts.mounts import in_own_mounts, needs_mounts
+
+
+@pytest.fixture
+def host(account: Account, leavings: Leavings, records: Records) -> LocalHost:
+    return LocalHost(account, leavings, records)
+
+
+@pytest.fixture
+def ready(host: LocalHost, bench: Path) -> Iterator[Site]:
+    made = host.prepare(FolderTarget(str(bench)), MIB)
+    yield made
+    host.release(made)
+
+
+# --- preparing
+
+
+def test_every_folder_is_private_and_the_accounts(ready: Site, account: Account, bench: Path) -> None:
+    folders = (ready.root, ready.data_directory, ready.socket_directory, ready.private_directory)
+    for path in map(Path, folders):
+        assert path.stat().st_mode & 0o7777 == 0o700
+        assert (path.stat().st_uid, path.stat().st_gid) == (account.uid, account.gid)
+        assert str(path) == os.path.realpath(path)
+    assert Path(ready.root).parent == bench
+    assert list(Path(ready.data_directory).iterdir()) == []
+
+
+def test_every_folder_is_recorded(ready: Site, leavings: Leavings) -> None:
+    recorded = {entry.path: entry.identity for entry in leavings.leaving.entries}
+    assert set(recorded) == {
+        ready.root,
+        ready.data_directory,
+        ready.socket_directory,
+        ready.private_directory,
+    }
+    assert None not in recorded.values()
+
+
+def test_the_private_folder_is_in_memory_where_there_is_some(ready: Site) -> None:
+    if not places.is_in_memory(MEMORY_FOLDER):
+        pytest.skip("no tmpfs here")
+    assert places.is_in_memory(ready.private_directory)
+    assert ready.notes == ()
+
+
+def test_the_socket_path_is_short_however_deep_the_target_is(
+    host: LocalHost, bench: Path, account: Account
+) -> None:
+    deep = bench
+    for _ in range(12):
+        deep /= "a folder with a long name"
+        deep.mkdir()
+        os.chown(deep, account.uid, account.gid)
+    made = host.prepare(FolderTarget(str(deep)), MIB)
+    assert len(os.fsencode(f"{made.socket_directory}/.s.PGSQL.65535")) < 100
+    host.release(made)
+
+
+def test_a_memory_target_lies_in_memory(host: LocalHost) -> None:
+    if not places.is_in_memory(MEMORY_FOLDER):
+        pytest.skip("no tmpfs here")
+    made = host.prepare(MemoryTarget(GIB), MIB)
+    assert Path(made.root).parent == Path(MEMORY_FOLDER)
+    assert made.limit_bytes == GIB
+    assert made.root != made.private_directory
+    host.release(made)
+    assert not Path(made.root).exists()
+
+
+def test_where_a_folder_cannot_be_made_the_others_are_removed_again(
+    host: LocalHost, bench: Path, leavings: Leavings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.hosts.local.private_places", lambda _account: ("/proc",))
+    with pytest.raises(TargetError, match="cannot create the folder /proc"):
+        host.prepare(FolderTarget(str(bench)), MIB)
+    assert list(bench.iterdir()) == []
+    assert leavings.leaving.entries == ()
+
+
+def test_where_no_place_is_left_it_is_a_clear_error(
+    host: LocalHost, bench: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.hosts.local.private_places", lambda _account: ())
+    with pytest.raises(TargetError, match=os.strerror(errno.ENOSPC)):
+        host.prepare(FolderTarget(str(bench)), MIB)
+    assert list(bench.iterdir()) == []
+
+
+def test_the_first_place_that_works_is_taken(
+    host: LocalHost, bench: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "app.hosts.local.private_places", lambda _account: ("/proc", "/nonexistent", str(bench))
+    )
+    made = host.prepare(FolderTarget(str(bench)), MIB)
+    assert Path(made.private_directory).parent == bench
+    if not places.is_in_memory(str(bench)):
+        assert "costs its device" in made.notes[0]
+    host.release(made)
+
+
+# --- places
+
+
+@pytest.fixture
+def runtime_folder(bench: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = bench.parent / "run"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    return folder
+
+
+def test_the_users_runtime_folder_comes_first(runtime_folder: Path) -> None:
+    assert places.socket_places(current_account())[0] == str(runtime_folder)
+
+
+def test_a_runtime_folder_that_others_enter_is_not_used(runtime_folder: Path) -> None:
+    runtime_folder.chmod(0o755)
+    assert str(runtime_folder) not in places.socket_places(current_account())
+
+
+def test_a_runtime_folder_whose_path_is_too_long_for_a_socket_is_not_used(
+    runtime_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    longer = runtime_folder / ("x" * 90)
+    longer.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(longer))
+    assert str(longer) not in places.socket_places(current_account())
+    assert places.socket_places(current_account())
+
+
+@pytest.mark.parametrize("value", ["", "run/user", "/nonexistent/run"])
+def test_a_runtime_folder_that_is_none_is_ignored(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", value)
+    assert value not in places.socket_places(current_account())
+
+
+@needs_root
+def test_roots_runtime_folder_is_not_used_for_another_account(runtime_folder: Path) -> None:
+    nobody = Account("nobody", 65534, 65534, (65534,), "/nonexistent")
+    assert str(runtime_folder) not in places.socket_places(nobody)
+
+
+def test_logs_go_to_a_place_that_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "_free_bytes", lambda place: MIB if place == MEMORY_FOLDER else GIB)
+    assert os.path.realpath(MEMORY_FOLDER) not in places.private_places(current_account())
+
+
+# --- the private folder
+
+
+def test_a_script_is_written_as_the_account_and_read_back(
+    host: LocalHost, ready: Site, account: Account
+) -> None:
+    path = host.write_private(ready, "script1", "SELECT 'ä';\n")
+    assert path == f"{ready.private_directory}/script1"
+    assert Path(path).stat().st_uid == account.uid
+    assert Path(path).stat().st_mode & 0o777 == 0o600
+    with host.open_private(ready, "script1") as file:
+        assert file.read() == "SELECT 'ä';\n".encode()
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "/etc/passwd", "a/b"])
+def test_names_that_lead_elsewhere_are_refused(host: LocalHost, ready: Site, name: str) -> None:
+    with pytest.raises(ValueError, match=name or "^$"):
+        host.write_private(ready, name, "")
+    if name not in {".", ".."}:
+        with pytest.raises(ValueError, match=name or "^$"):
+            host.open_private(ready, name)
+
+
+def test_a_second_file_of_the_same_name_is_an_error(host: LocalHost, ready: Site) -> None:
+    host.write_private(ready, "script1", "")
+    with pytest.raises(TargetLostError, match="File exists"):
+        host.write_private(ready, "script1", "")
+
+
+def test_reading_follows_no_link_and_waits_for_no_fifo(host: LocalHost, ready: Site, tmp_path: Path) -> None:
+    decoy = tmp_path / "secret"
+    decoy.write_bytes(b"secret")
+    Path(ready.private_directory, "link").symlink_to(decoy)
+    os.mkfifo(Path(ready.private_directory, "fifo"))
+    with pytest.raises(OSError, match="symbolic links"):
+        host.open_private(ready, "link")
+    with pytest.raises(TargetLostError, match="replaced"):
+        host.open_private(ready, "fifo")
+    with pytest.raises(TargetLostError, match="replaced"):
+        host.open_private(ready, "..")
+    with pytest.raises(FileNotFoundError):
+        host.open_private(ready, "none")
+
+
+def test_nothing_is_read_from_a_folder_that_took_the_place_of_ours(
+    host: LocalHost, bench: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.hosts.local.private_places", lambda _account: (str(bench),))
+    made = host.prepare(FolderTarget(str(bench)), MIB)
+    private = Path(made.private_directory)
+    private.rename(bench / "moved")
+    private.mkdir()
+    (private / "server.log").write_bytes(b"LOG")
+    with pytest.raises(TargetLostError, match="replaced"):
+        host.open_private(made, "server.log")
+    with pytest.raises(TargetLostError, match="replaced"):
+        host.check_alive(made, 0)
+    with pytest.raises(TargetLostError, match="replaced"):
+        host.write_private(made, "script1", "")
+    host.release(made)
+    assert (private / "server.log").exists()
+
+
+# --- looking after it
+
+
+def test_a_target_with_room_is_alive(host: LocalHost, ready: Site) -> None:
+    host.check_alive(ready, MIB)
+
+
+def test_a_target_that_is_nearly_full_is_lost(host: LocalHost, ready: Site) -> None:
+    with pytest.raises(TargetLostError, match="nearly full") as caught:
+        host.check_alive(ready, 10**18)
+    assert "smaller data size" in caught.value.hint
+
+
+def test_a_private_folder_that_is_nearly_full_ends_the_run_too(
+    host: LocalHost, ready: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site, "_LOG_RESERVE_BYTES", 10**18)
+    with pytest.raises(TargetLostError, match="holds the logs"):
+        host.check_alive(ready, 0)
+
+
+@pytest.mark.parametrize("what", ["root", "data_directory"])
+def test_a_target_that_vanished_is_lost(host: LocalHost, ready: Site, what: str) -> None:
+    shutil.rmtree(getattr(ready, what))
+    with pytest.raises(TargetLostError, match="has vanished: No such file"):
+        host.check_alive(ready, 0)
+
+
+def test_a_target_that_was_replaced_is_lost_and_not_touched(
+    host: LocalHost, ready: Site, bench: Path
+) -> None:
+    Path(ready.root).rename(bench / "moved")
+    Path(ready.root).mkdir()
+    with pytest.raises(TargetLostError, match="was replaced") as caught:
+        host.check_alive(ready, 0)
+    assert "not touched" in caught.value.hint
+
+
+def test_a_memory_target_over_its_limit_is_lost(host: LocalHost) -> None:
+    if not places.is_in_memory(MEMORY_FOLDER):
+        pytest.skip("no tmpfs here")
+    made = host.prepare(MemoryTarget(8 * MIB), MIB)
+    host.check_alive(made, MIB)
+    base = Path(made.data_directory, "base")
+    base.mkdir()
+    os.chown(base, made.account.uid, made.account.gid)
+    (base / "1259").write_bytes(b"x" * (7 * MIB + 4096))
+    with pytest.raises(TargetLostError, match="nearly full"):
+        host.check_alive(made, MIB)
+    host.release(made)
+
+
+READ_ONLY = """
+import subprocess, sys
+from pathlib import Path
+from app.domain.configuration import FolderTarget
+from app.domain.errors import TargetLostError
+from app.hosts.leavings import Leavings
+from app.hosts.local import LocalHost
+from app.process import current_account
+state, folder = sys.argv[1:]
+mount = ["mount", "-t", "tmpfs", "-o", "size=8m,mode=755", "none", folder]
+subprocess.run(mount, check=True)
+with Leavings.create("/runs", "x", current_account(), state_folder=Path(state)) as leavings:
+    host = LocalHost(current_account(), leavings, lambda outcome: None)
+    site = host.prepare(FolderTarget(folder), 1024**2)
+    host.check_alive(site, 1024**2)
+    subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+    try:
+        host.check_alive(site, 1024**2)
+    except TargetLostError as err:
+        print(err.message)
+    subprocess.run(["mount", "-o", "remount,rw", folder], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "none", folder], check=True)
+    try:
+        host.check_alive(site, 1024**2)
+    except TargetLostError as err:
+        print(err.message)
+    subprocess.run(["umount", folder], check=True)
+    print(*[event.deed for event in host.release(site)])
+"""
+
+
+@needs_mounts
+def test_a_target_that_became_read_only_or_was_mounted_over_is_lost(
+    state_folder: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    became, vanished, released = in_own_mounts(READ_ONLY, str(state_folder), str(folder)).splitlines()
+    assert "has become read-only" in became
+    assert "has vanished" in vanished
+    assert released == "removed removed removed removed"
+
+
+# --- releasing
+
+
+def test_releasing_removes_everything_and_the_data_directory_first(
+    host: LocalHost, bench: Path, leavings: Leavings, records: Records
+) -> None:
+    made = host.prepare(FolderTarget(str(bench)), MIB)
+    (bench / "mine").write_bytes(b"")
+    Path(made.data_directory, "PG_VERSION").write_bytes(b"15\n")
+    events = host.release(made)
+    assert [(event.deed, event.path) for event in events] == [
+        (Deed.REMOVED, made.data_directory),
+        (Deed.REMOVED, made.root),
+        (Deed.REMOVED, made.private_directory),
+        (Deed.REMOVED, made.socket_directory),
+    ]
+    assert [path.name for path in bench.iterdir()] == ["mine"]
+    assert leavings.leaving.entries == ()
+    assert {outcome.account for outcome in records} == {made.account.name}
+
+
+def test_releasing_twice_is_harmless(host: LocalHost, bench: Path) -> None:
+    made = host.prepare(FolderTarget(str(bench)), MIB)
+    host.release(made)
+    assert host.release(made) == ()
+
+
+def test_releasing_ends_a_server_that_still_runs(host: LocalHost, bench: Path, account: Account) -> None:
+    made = host.prepare(FolderTarget(str(bench)), MIB)
+    program = bench.parent / "postgres"
+    shutil.copy(shutil.which("sleep") or "", program)
+    program.chmod(0o755)
+    server = spawn(
+        (str(program), "1000"), account=account, death_signal=signal.SIGKILL, cwd=made.data_directory
+    )
+    events = host.release(made)
+    assert events[0].deed is Deed.ENDED
+    assert not Path(made.root).exists()
+    assert server.wait(60) == -signal.SIGQUIT
+
+
+def test_what_was_replaced_is_kept_and_told(host: LocalHost, bench: Path, leavings: Leavings) -> None:
+    made = host.prepare(FolderTarget(str(bench)), MIB)
+    Path(made.data_directory).rename(bench / "moved")
+    Path(made.data_directory).mkdir()
+    events = host.release(made)
+    assert [event.deed for event in events[:2]] == [Deed.KEPT, Deed.KEPT]
+    assert [entry.path for entry in leavings.leaving.entries] == [made.root, made.data_directory]

@@ -1,0 +1,70 @@
+"""A runner that gets killed: prepares a target, starts children, and dies at a stated moment.
+
+``victim.py STATE BENCH ACCOUNT MOMENT``: killed by its own hand right before the MOMENT-th step of preparing
+(a line written to the record, a folder made), or, where there are fewer steps, ready for the test to kill it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from app.domain.configuration import FolderTarget
+from app.hosts import errands, leavings, local
+from app.process import CommandOutcome, current_account, named_account, spawn
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def forget(_outcome: CommandOutcome) -> None:
+    """Record nothing."""
+
+
+def main(state: str, bench: str, account_name: str, moment: int) -> None:
+    steps = itertools.count()
+
+    def mortal(step: Callable[P, T]) -> Callable[P, T]:
+        def wrapped(*arguments: P.args, **options: P.kwargs) -> T:
+            if next(steps) == moment:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return step(*arguments, **options)
+
+        return wrapped
+
+    leavings._write = mortal(leavings._write)
+    leavings._sync_folder = mortal(leavings._sync_folder)
+    errands.make_folder = mortal(errands.make_folder)
+    for name in ("socket_places", "private_places"):
+        setattr(local, name, lambda _account: (bench,))
+    account = current_account() if account_name == "self" else named_account(account_name)
+    with leavings.Leavings.create("/runs/1", "killed", account, state_folder=Path(state)) as left:
+        host = local.LocalHost(account, left, forget)
+        site = host.prepare(FolderTarget(bench), 1)
+        host.write_private(site, "script1", "SELECT 1;")
+        program = Path(bench).parent / "postgres"
+        shutil.copy(shutil.which("sleep") or "", program)
+        program.chmod(0o755)
+        # The first dies with this process; the others would not, and are for the sweep: a server that ignores
+        # the signal (SIGWINCH does nothing), and a program that only happens to work in the same folder.
+        children = [
+            spawn((argv, "1000"), account=account, death_signal=death_signal, cwd=site.data_directory)
+            for argv, death_signal in (
+                (str(program), signal.SIGKILL),
+                (str(program), signal.SIGWINCH),
+                ("sleep", signal.SIGWINCH),
+            )
+        ]
+        sys.stdout.write("\t".join([site.data_directory, *[str(child.pid) for child in children]]) + "\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
