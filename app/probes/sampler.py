@@ -256,6 +256,7 @@ class _Worker:
             with self._condition:
                 self._store(number, now, samples)
                 self._asked = None
+                self._condition.notify_all()
         self.source.close()
 
     def _store(self, number: int, now: float, samples: list[Sample]) -> None:

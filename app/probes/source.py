@@ -71,8 +71,7 @@ class Source:
         except Exception as err:  # noqa: BLE001 - a border: one probe never stops the others
             self._fail(err)
         else:
-            self._is_open = True
-            self._tell("")
+            self._is_open = True  # whether it works, only a read can tell
 
     def read(self) -> list[Sample]:
         """Return the probe's samples; none while it is unavailable."""

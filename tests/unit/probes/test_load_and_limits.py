@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import ProgramError
+from app.probes.cgroup import CgroupLimits, read_cgroup_limits
+from app.probes.load import measure_load
+from app.probes.programs import ask_program
+from tests.unit.probes.fakes import HandClock, add_process, write
+
+# recorded on Linux 6.18 (a virtual machine with version 1 controllers), shortened
+MOUNTS_V1 = """33 31 0:30 / {root}/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
+35 31 0:32 / {root}/memory rw,relatime - cgroup cgroup rw,memory
+"""
+MOUNTS_V2 = "30 24 0:26 / {root} rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
+
+
+def make_proc(folder: Path, mounts: str, memberships: str) -> Path:
+    write(folder / "proc" / "self" / "mountinfo", mounts.format(root=folder / "cgroup"))
+    write(folder / "proc" / "self" / "cgroup", memberships)
+    return folder / "proc"
+
+
+def test_version_2_limits_count_from_the_group_up_to_the_root(tmp_path: Path) -> None:
+    proc = make_proc(tmp_path, MOUNTS_V2, "0::/user.slice/app.scope\n")
+    write(tmp_path / "cgroup/user.slice/app.scope/cpu.max", "max 100000\n")
+    write(tmp_path / "cgroup/user.slice/app.scope/memory.max", "max\n")
+    write(tmp_path / "cgroup/user.slice/cpu.max", "150000 100000\n")
+    write(tmp_path / "cgroup/user.slice/memory.max", "4294967296\n")
+    assert read_cgroup_limits(proc) == CgroupLimits(1.5, 4294967296)
+
+
+def test_version_1_limits_are_read_from_their_controllers(tmp_path: Path) -> None:
+    proc = make_proc(tmp_path, MOUNTS_V1, "4:memory:/box\n1:cpu,cpuacct:/box\n")
+    write(tmp_path / "cgroup/cpu,cpuacct/box/cpu.cfs_quota_us", "50000\n")
+    write(tmp_path / "cgroup/cpu,cpuacct/box/cpu.cfs_period_us", "100000\n")
+    write(tmp_path / "cgroup/memory/box/memory.limit_in_bytes", "1073741824\n")
+    write(tmp_path / "cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n")
+    assert read_cgroup_limits(proc) == CgroupLimits(0.5, 1073741824)
+
+
+def test_no_limit_is_none(tmp_path: Path) -> None:
+    proc = make_proc(tmp_path, MOUNTS_V1, "4:memory:/\n1:cpu,cpuacct:/\n")
+    write(tmp_path / "cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n")
+    write(tmp_path / "cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n")
+    write(tmp_path / "cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n")
+    assert read_cgroup_limits(proc) == CgroupLimits(None, None)
+
+
+def test_a_container_sees_its_own_group_as_the_root(tmp_path: Path) -> None:
+    mounts = "30 24 0:26 /docker/abc {root} rw,nosuid - cgroup2 cgroup2 rw\n"
+    proc = make_proc(tmp_path, mounts, "0::/docker/abc\n")
+    write(tmp_path / "cgroup/cpu.max", "200000 100000\n")
+    assert read_cgroup_limits(proc) == CgroupLimits(2.0, None)
+
+
+def test_this_machine_can_be_asked() -> None:
+    assert isinstance(read_cgroup_limits(), CgroupLimits)
+
+
+def set_machine(proc: Path, ticks: str, io_us: int) -> None:
+    write(proc / "stat", f"cpu  {ticks}\n")
+    write(proc / "pressure" / "io", f"some avg10=0.00 avg60=0.00 avg300=0.00 total={io_us}\n")
+
+
+def test_the_load_of_others_is_found_with_their_names(tmp_path: Path) -> None:
+    clock = HandClock()
+    set_machine(tmp_path, "0 0 0 0 0 0 0 0", 0)
+    add_process(tmp_path, 500, "backup", 1, (10, 0, 0, 0))
+    add_process(tmp_path, 501, "idle", 1, (10, 0, 0, 0))
+
+    def sleep(seconds: float) -> None:
+        clock.advance(seconds)
+        set_machine(tmp_path, "60 10 20 90 5 5 5 5", 200_000)
+        add_process(tmp_path, 500, "backup", 1, (40, 20, 0, 0))
+
+    load = measure_load(1.0, tmp_path, clock, sleep)
+    assert load.window_s == 1
+    assert 0.9 < load.foreign_cores <= 1.0  # 100 ticks less what this process used meanwhile
+    assert load.steal_share == 0.025
+    assert load.pressure == {"io_some": 0.2}
+    assert [(busy.name, busy.pid, busy.cores) for busy in load.busiest] == [("backup", 500, 0.5)]
+
+
+def test_a_machine_at_rest_has_no_load(tmp_path: Path) -> None:
+    clock = HandClock()
+    set_machine(tmp_path, "5 5 5 5 5 5 5 5", 7)
+    load = measure_load(1.0, tmp_path, clock, clock.advance)
+    assert (load.foreign_cores, load.steal_share, load.busiest) == (0, 0, ())
+    assert load.pressure == {"io_some": 0}
+
+
+def test_a_program_that_is_not_installed_is_an_error() -> None:
+    with pytest.raises(ProgramError, match="not installed"):
+        ask_program(("no-such-program-anywhere",))
+
+
+def test_the_answer_of_a_program_is_its_output() -> None:
+    assert ask_program(("echo", "hello")) == "hello\n"
+
+
+def test_a_program_that_fails_is_an_error_in_its_own_words() -> None:
+    with pytest.raises(ProgramError, match="No such file"):
+        ask_program(("ls", "/no/such/path"))
+
+
+def test_exit_status_1_with_an_answer_is_an_answer() -> None:
+    assert ask_program(("sh", "-c", "echo none; exit 1")) == "none\n"
+
+
+def test_exit_status_1_without_an_answer_is_an_error() -> None:
+    with pytest.raises(ProgramError):
+        ask_program(("false",))
+
+
+def test_a_program_that_hangs_is_ended() -> None:
+    with pytest.raises(ProgramError, match="did not finish"):
+        ask_program(("sleep", "600"), timeout_s=0.1)
