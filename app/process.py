@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 START_TIMEOUT_S: Final = 30.0
+KILL_TIMEOUT_S: Final = 10.0
 _BECOME: Final = Path(__file__).with_name("become.py")
 
 Output = int | IO[bytes] | Path
@@ -281,11 +282,15 @@ def _run(start: _Start, timeout_s: float, record: Recorder) -> CommandOutcome:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of the process group, reap the program and close the pipes."""
+    """Kill what is left of the process group, reap the program and close the pipes.
+
+    A program that the kernel holds in a write to a hung device cannot be killed: it is left to it.
+    """
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(KILL_TIMEOUT_S)
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()

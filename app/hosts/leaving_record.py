@@ -22,6 +22,7 @@ from app.process import Account, current_account
 
 FORMAT: Final = 1
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+_FIRST: Final = Path("/proc/1/stat")
 
 
 class Kind(StrEnum):
@@ -67,7 +68,7 @@ class Leaving:
         campaign_folder: where its run files are.
         campaign_name: what the user calls it.
         started: local time with zone, ISO 8601.
-        boot: kernel's boot id at that time.
+        boot: `boot_id` at that time.
         account: whom server and pgbench ran as.
         runner: whom the runner ran as.
         entries: in the order of creation.
@@ -100,8 +101,16 @@ class UnreadableRecordError(Exception):
 
 
 def boot_id() -> str:
-    """Return the kernel's id of this boot (random(4))."""
-    return _BOOT.read_text(encoding="ascii").strip()
+    """Return what stays the same until the machine, or the container that this runs in, restarts.
+
+    The kernel's id of this boot (random(4)), and when process 1 started (proc(5), stat, field 22): in a
+    container that was started again, memory is empty and device numbers are others on the same boot.
+    """
+    try:
+        started = _FIRST.read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1].split()[19]
+    except (OSError, IndexError):  # hidden (hidepid)
+        started = ""
+    return f"{_BOOT.read_text(encoding='ascii').strip()}/{started}"
 
 
 # --- writing

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -93,7 +94,8 @@ def clear(leavings: Leavings, paths: Sequence[str], record: Recorder) -> tuple[S
         done = _remove(entry, leavings.leaving, leavings.leaving.entries, record)
         events += done
         if not _is_kept(done):
-            leavings.forget(entry.path)
+            with suppress(FootingError):  # the record's disk is full: a sweep finds out that it is gone
+                leavings.forget(entry.path)
     return tuple(events)
 
 

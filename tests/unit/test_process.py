@@ -226,6 +226,24 @@ def test_a_grandchild_that_keeps_the_pipes_open_does_not_hold_the_command_and_is
     assert ends(int(outcome.stdout))
 
 
+def test_a_program_that_the_kernel_does_not_let_die_does_not_hold_the_command(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write to a hung device cannot be interrupted: here a stopped wait stands for it."""
+    waited: list[subprocess.Popen[bytes]] = []
+
+    def wait(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+        assert timeout is not None
+        waited.append(process)
+        raise subprocess.TimeoutExpired("dd", timeout)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess.Popen, "wait", wait)
+        outcome = run_command(("sleep", "1000"), account=current_account(), timeout_s=0.1, record=records)
+    assert outcome.exit_code == TIMED_OUT
+    assert waited[0].wait(PATIENCE_S) == -signal.SIGKILL
+
+
 def test_long_output_keeps_its_beginning_and_its_end(records: Records) -> None:
     code = "import sys; sys.stdout.write('first' + 'x' * 3_000_000 + 'last')"
     outcome = run_command(

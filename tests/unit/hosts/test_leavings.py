@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.errors import FootingError, RefusedError
+from app.hosts import leaving_record
 from app.hosts.folders import Identity
 from app.hosts.leaving_record import (
     Entry,
@@ -251,6 +252,24 @@ def test_a_disk_that_is_full_lets_nothing_be_made_and_no_line_half_written(
     assert "nothing was created" in message
     assert is_whole
     assert not made.exists()
+
+
+# --- restarts
+
+
+def test_a_container_that_was_started_again_is_another_boot(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fields = "1 (a) b) S " + " ".join(str(number) for number in range(4, 53))
+    first = tmp_path / "stat"
+    monkeypatch.setattr(leaving_record, "_FIRST", first)
+    first.write_text(fields, encoding="ascii")
+    before = leaving_record.boot_id()
+    assert before.endswith("/22")
+    first.write_text(fields.replace(" 22 ", " 77 "), encoding="ascii")
+    assert leaving_record.boot_id() != before
+    first.unlink()
+    assert leaving_record.boot_id().endswith("/")
 
 
 # --- who lives

@@ -100,6 +100,7 @@ def test_a_shared_lock_that_cannot_be_used_narrows_the_scope_and_says_so(
     state_folder: Path, shared: Path, obstacle: str
 ) -> None:
     decoy = shared.with_name("decoy")
+    decoy.write_bytes(b"theirs")
     match obstacle:
         case "link":
             shared.symlink_to(decoy)
@@ -113,7 +114,7 @@ def test_a_shared_lock_that_cannot_be_used_narrows_the_scope_and_says_so(
         assert "other users are not excluded" in lock.scope_note
         with pytest.raises(BusyError):
             acquire(state_folder, shared)
-    assert not decoy.exists()
+    assert decoy.read_bytes() == b"theirs"
 
 
 def test_a_state_folder_that_does_not_exist_is_a_clear_error(tmp_path: Path, shared: Path) -> None:

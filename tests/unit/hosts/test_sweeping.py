@@ -318,3 +318,20 @@ def test_clearing_what_was_replaced_keeps_it_recorded(
     path.mkdir()
     assert deeds(clear(leavings, (str(path),), records)) == [(Deed.KEPT, str(path))]
     assert [entry.path for entry in leavings.leaving.entries] == [str(path)]
+
+
+def test_clearing_goes_on_where_the_records_disk_is_full_and_a_sweep_settles_it(
+    leavings: Leavings, bench: Path, records: Records, state_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [str(bench / NAME), str(bench / "pgfooting-1111111111111111")]
+    for path in paths:
+        leavings.make_folder(path, Kind.FOLDER, records)
+
+    def full(_path: str) -> None:
+        raise FootingError("No space left on device")
+
+    monkeypatch.setattr(leavings, "forget", full)
+    assert [event.deed for event in clear(leavings, paths, records)] == [Deed.REMOVED, Deed.REMOVED]
+    leavings.close()
+    assert sweep(state_folder=state_folder) == ()
+    assert names(state_folder) == []
