@@ -68,7 +68,7 @@ def _create(record: Recorder) -> Account:
             "--no-create-home",
             f"--home-dir={ROOT_FOLDER}",
             "--shell=/usr/sbin/nologin",
-            f"--comment={tr('pgFooting: server and pgbench of benchmarks')}",
+            "--comment=pgFooting benchmarks",  # the user database takes no colon and little but ASCII
             OWN_USER,
         ),
         account=current_account(),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from app.domain.errors import InstallationError
 from app.hosts import account as accounts
 from app.hosts.account import account_reason, server_account
 from app.process import Account, CommandOutcome, Recorder, current_account
+from tests.unit.hosts.mounts import in_own_mounts, needs_mounts
 
 OUTCOME = CommandOutcome(("useradd",), "root", 0.0, 0.1, 1, "", "useradd: cannot lock /etc/passwd")
 
@@ -91,3 +94,34 @@ def test_a_system_user_that_cannot_be_created_is_a_clear_error(monkeypatch: pyte
     with pytest.raises(InstallationError, match="cannot lock /etc/passwd") as caught:
         server_account(ignore)
     assert "ordinary user" in caught.value.hint
+
+
+FRESH = """
+import shutil, subprocess, sys
+from pathlib import Path
+from app.hosts.account import server_account
+from app.process import run_command
+copy = sys.argv[1]
+shutil.copytree("/etc", copy, symlinks=True)
+for line in (["mount", "--bind", copy, "/etc"], ["mount", "-t", "tmpfs", "none", "/var/log"]):
+    subprocess.run(line, check=True)
+passwd = Path("/etc/passwd")
+ours = ("postgres:", "pgfooting:")
+users = [line for line in passwd.read_text().splitlines() if not line.startswith(ours)]
+passwd.write_text("\\n".join(users) + "\\n")
+recorded = []
+account = server_account(recorded.append)
+again = server_account(recorded.append)
+who = run_command(("id", "-un"), account=account, timeout_s=60, record=recorded.append)
+print(account == again, account.uid > 0, account.gid > 0, who.stdout.strip())
+print(*[outcome.argv[0] for outcome in recorded])
+"""
+
+
+@needs_mounts
+@pytest.mark.skipif(shutil.which("useradd") is None, reason="needs useradd (Debian: passwd)")
+def test_a_machine_without_postgres_gets_a_system_user_that_programs_can_run_as(tmp_path: Path) -> None:
+    """With a copy of /etc mounted over it: the machine's own users are not touched."""
+    account, commands = in_own_mounts(FRESH, str(tmp_path / "etc")).splitlines()
+    assert account == "True True True pgfooting"
+    assert commands == "useradd id"
