@@ -20,6 +20,8 @@ from app import COMMAND, VERSION
 from app.domain.errors import ExitStatus, FootingError, UsageError
 from app.domain.text import tr
 
+LOG_VARIABLE = "PGFOOTING_LOG"
+
 
 class _Parser(argparse.ArgumentParser):
     """An argument parser whose errors are ours."""
@@ -136,6 +138,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; never lets a traceback of a known error out."""
     try:
         arguments = build_parser().parse_args(argv)
+        for name in [name for name in os.environ if name.startswith("PG") and name != LOG_VARIABLE]:
+            del os.environ[name]  # PGHOST, PGOPTIONS ... would redirect or change our connections
         command: Command = arguments.command
         return command(arguments)
     except FootingError as error:

@@ -119,7 +119,8 @@ class Workload:
         warmup_s: a pgbench run of its own before the measured one; 0 for none.
         protocol: query protocol.
         rate_tps: open loop at this rate; None for a closed loop.
-        latency_limit_ms: with a rate, later transactions are skipped and counted; None for none.
+        latency_limit_ms: with a rate, later transactions are skipped and counted; without one, only
+            counted; None for none.
     """
 
     scripts: tuple[Script, ...] = (Script(),)

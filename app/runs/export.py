@@ -18,7 +18,7 @@ from app.domain.text import tr
 from app.postgres.histogram import Histogram
 from app.runs.anonymous import Disguise
 from app.runs.library import effective_state
-from app.runs.runfile import Json, Phase
+from app.runs.runfile import Json, Phase, compact
 from app.runs.runfile_reader import PhaseTimes, RunFile
 
 PERCENTILES: Final = (50.0, 95.0, 99.0)
@@ -64,8 +64,8 @@ def write_csv(paths: Iterable[Path], stream: TextIO, disguise: Disguise) -> None
             head = (values.get("id"), disguise.text(str(values.get("name"))))
             for t_ms, metric, instance, unit, value in _values(run):
                 t_s = f"{(t_ms - origin_ms) / 1000:.3f}"
-                row = (t_s, _phase_at(phases, t_ms), metric, disguise.text(instance), unit, f"{value:.10g}")
-                writer.writerow((*head, *row))
+                place = (t_s, _phase_at(phases, t_ms), metric, disguise.text(instance))
+                writer.writerow((*head, *place, unit, str(compact(value))))
 
 
 def run_as_json(run: RunFile) -> dict[str, Json]:

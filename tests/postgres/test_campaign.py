@@ -1,0 +1,180 @@
+"""Campaigns from the command line to the run files, with a real server and pgbench."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.runs.control import Request, send_request
+from app.runs.runfile import Phase
+from app.runs.runfile_reader import RunFile
+from tests.fix_campaign import CampaignBench, campaign_text, kill
+
+pytestmark = pytest.mark.postgres
+
+
+def test_a_campaign_measures_folder_and_memory_and_ends_in_a_table(campaign_bench: CampaignBench) -> None:
+    ended = campaign_bench.run(campaign_text(folder=campaign_bench.target, memory=True, repeats=2))
+    assert ended.returncode == 0, ended.stderr
+    assert "indicative only" in ended.stdout
+    files = campaign_bench.run_files()
+    assert [path.name for path in files] == [
+        "01-folder-r1.footing",
+        "02-memory-r1.footing",
+        "03-memory-r2.footing",
+        "04-folder-r2.footing",
+    ]
+    assert all(str(path) in ended.stdout for path in files)
+    listed = campaign_bench.listed()
+    assert {run["state"] for run in listed} == {"done"}
+    assert {run["target"] for run in listed} == {"folder", "memory"}
+    assert {run["filesystem"] for run in listed if run["target"] == "memory"} == {"tmpfs"}
+    assert all(run["tps"] > 0 and run["scale"] == 1 and run["clients"] == 2 for run in listed)
+    assert len({run["id"] for run in listed}) == 4
+    for path in files:
+        check_finished(path)
+    seeds: dict[object, set[object]] = {}
+    for path in files:
+        with RunFile(path) as run:
+            seeds.setdefault(run.values["repeat"], set()).add(run.values["seed"])
+    assert all(len(of_repeat) == 1 for of_repeat in seeds.values())
+    assert seeds[0] != seeds[1]
+
+
+def check_finished(path: Path) -> None:
+    """What is true of every run that ended by itself."""
+    with RunFile(path) as run:
+        run.check()
+        assert [times.phase for times in run.phases()] == list(Phase)
+        assert all(times.ended_ms is not None for times in run.phases())
+        measured = run.phase(Phase.MEASURE)
+        assert measured is not None
+        assert measured.ended_ms is not None
+        printed = run.values["pgbench"]
+        assert isinstance(printed, dict)
+        # Full log: the seconds add up to pgbench's final count, exactly.
+        seconds = list(run.latency_seconds())
+        assert sum(second.transactions for second in seconds) == printed["transactions"]
+        assert not any(second.partial for second in seconds)
+        summary = run.summary()
+        assert summary["tps"] == printed["tps"]
+        latency_ms = sum(second.latency_sum_us for second in seconds) / 1000
+        mean_ms = latency_ms / sum(second.transactions for second in seconds)
+        assert abs(mean_ms - float(str(printed["latency_ms"]))) < 0.002 + 0.01 * mean_ms
+        ticks = run.ticks()
+        assert ticks[:, 0].tolist() == list(range(len(ticks)))
+        assert np.diff(ticks[:, 1]).max() < 3000
+        assert any(command.argv[0].endswith("initdb") for command in run.commands())
+        assert all(command.exit_code == 0 for command in run.commands())
+        assert run.facts("before")["server"]
+        assert run.facts("after")
+        assert "database system is ready" in (run.output("server.log") or "")
+        assert "progress: " in (run.output("measure.stderr") or "")
+        assert "tps = " in (run.output("measure.stdout") or "")
+        assert run.samples("cpu.user")[1].size
+        assert run.samples("process.cpu_user", "postgres")[1].size
+        assert run.samples("wal.bytes")[1].size
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [other.suffix for other in path.parent.glob(f"{path.name}-*")] == []
+
+
+def test_show_and_export_tell_what_the_file_holds(campaign_bench: CampaignBench) -> None:
+    assert campaign_bench.run(campaign_text(memory=True)).returncode == 0
+    (listed,) = campaign_bench.listed()
+    shown = campaign_bench.command("show", listed["id"][:6], "--library", str(campaign_bench.library))
+    assert shown.returncode == 0, shown.stderr
+    assert "transactions per second" in shown.stdout
+    assert "initdb" in shown.stdout
+    as_json = json.loads(campaign_bench.command("show", "--json", listed["path"]).stdout)
+    assert as_json["state"] == "done"
+    csv_path, json_path = campaign_bench.folder / "out.csv", campaign_bench.folder / "out.json"
+    for path in (csv_path, json_path):
+        exported = campaign_bench.command("export", listed["path"], "-o", str(path), "--anonymous")
+        assert exported.returncode == 0, exported.stderr
+    rows = csv_path.read_text().splitlines()
+    tps = [row.split(",") for row in rows if ",pgbench.tps," in row and ",measure," in row]
+    assert len(tps) >= 2
+    assert all("e+" not in row for row in rows)
+    exported_text = json_path.read_text()
+    assert str(campaign_bench.folder) not in exported_text
+    assert json.loads(exported_text)[0]["summary"]["tps"] == listed["tps"]
+
+
+def test_ctrl_c_keeps_what_was_measured_and_ends_the_campaign(campaign_bench: CampaignBench) -> None:
+    text = campaign_text(folder=campaign_bench.target, repeats=2, workload=LONG)
+    running = campaign_bench.start(text)
+    running.until_second(3)
+    kill(running.process, signal.SIGINT)
+    assert running.end() == 130
+    (listed,) = campaign_bench.listed()
+    assert listed["state"] == "stopped"
+    assert listed["tps"] > 0
+    with RunFile(Path(listed["path"])) as run:
+        assert len(run.samples("pgbench.tps")[1]) >= 3
+
+
+LONG = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "60s"'
+
+
+def test_the_control_socket_discards_or_lets_finish(campaign_bench: CampaignBench) -> None:
+    running = campaign_bench.start(campaign_text(memory=True, workload=LONG))
+    running.until_second(1)
+    (folder,) = campaign_bench.library.iterdir()
+    send_request(folder, Request.DISCARD)
+    assert running.end() == 130
+    assert campaign_bench.run_files() == []
+    running = campaign_bench.start(campaign_text(memory=True, repeats=3))
+    running.until_second(1)
+    (folder,) = (path for path in campaign_bench.library.iterdir() if path != folder)
+    send_request(folder, Request.FINISH)
+    assert running.end() == 130
+    assert [run["state"] for run in campaign_bench.listed()] == ["done"]
+
+
+def test_resume_measures_only_what_is_missing(campaign_bench: CampaignBench) -> None:
+    text = campaign_text(memory=True, repeats=2)
+    running = campaign_bench.start(text)
+    running.until(lambda event: event["event"] == "run" and event["number"] == 2)
+    running.until_second(1)
+    kill(running.process)
+    resumed = campaign_bench.run(text, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    states = sorted((Path(run["path"]).name, run["state"]) for run in campaign_bench.listed())
+    assert states == [
+        ("01-memory-r1.footing", "done"),
+        ("02-memory-r2-2.footing", "done"),
+        ("02-memory-r2.footing", "incomplete"),
+    ]
+    again = campaign_bench.run(text, "--resume")
+    assert again.returncode == 2
+    assert "no unfinished campaign" in again.stderr
+
+
+def test_two_runners_at_once_are_refused_with_the_first_ones_folder(campaign_bench: CampaignBench) -> None:
+    running = campaign_bench.start(campaign_text(memory=True, workload=LONG))
+    running.until_second(1)
+    second = campaign_bench.run(campaign_text(memory=True))
+    assert second.returncode == 1
+    assert str(campaign_bench.library) in second.stderr
+    assert "running on this machine" in second.stderr
+    kill(running.process, signal.SIGTERM)
+    assert running.end() == 130
+    assert len(campaign_bench.run_files()) == 1
+
+
+def test_a_live_run_is_listed_as_running_and_readable(campaign_bench: CampaignBench) -> None:
+    running = campaign_bench.start(campaign_text(folder=campaign_bench.target, workload=LONG))
+    running.until_second(2)
+    (listed,) = campaign_bench.listed()
+    assert listed["state"] == "running"
+    connection = sqlite3.connect(f"file:{listed['path']}?mode=ro", uri=True)
+    query = "SELECT count(*) FROM samples WHERE metric = 'pgbench.tps'"
+    assert connection.execute(query).fetchone()[0] >= 2
+    connection.close()
+    kill(running.process, signal.SIGHUP)
+    assert running.end() == 130
