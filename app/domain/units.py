@@ -30,7 +30,7 @@ _DURATION_UNITS: Final = {
     "min": 60.0,
     "h": 3600.0,
 }
-_QUANTITY: Final = re.compile(r"\s*(\d{1,18}(?:\.\d{1,9})?)\s*([a-zA-Z]{0,3})\s*")
+_QUANTITY: Final = re.compile(r"\s*(\d{1,18}(?:\.\d{1,9})?)\s*([a-zA-Z]{0,3})\s*", re.ASCII)
 
 
 def _parse(text: str, units: dict[str, float] | dict[str, int]) -> float:
@@ -62,12 +62,9 @@ def format_size(size_bytes: float) -> str:
     """Return a size with three significant digits and a binary unit, such as ``1.46 GiB``."""
     value = float(size_bytes)
     for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(value) < KIB:
-            return f"{value:.0f} B" if unit == "B" else f"{value:.3g} {unit}"
+        if abs(value) < 999.5:  # from there on three digits would be written 1e+03
+            return f"{value:.3g} {unit}"
         value /= KIB
-        if 999.5 <= abs(value) < KIB:  # three digits would print 1e+03
-            following = {"B": "KiB", "KiB": "MiB", "MiB": "GiB", "GiB": "TiB"}[unit]
-            return f"{value:.0f} {following}"
     return f"{value:.3g} TiB" if abs(value) < 999.5 else f"{value:.0f} TiB"
 
 

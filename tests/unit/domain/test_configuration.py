@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.configuration import (
+    BuiltinScript,
+    Campaign,
+    Configuration,
+    MemoryTarget,
+    Script,
+    Workload,
+    interleaved_order,
+)
+
+
+def campaign(configurations: int, repeats: int, seeds: tuple[int, ...] = (5, 6, 7)) -> Campaign:
+    made = tuple(Configuration(f"c{number}", MemoryTarget()) for number in range(configurations))
+    return Campaign("trial", made, repeats, seeds)
+
+
+@given(st.integers(1, 6), st.integers(1, 8))
+def test_every_block_holds_each_configuration_once(configurations: int, repeats: int) -> None:
+    runs = interleaved_order(campaign(configurations, repeats))
+    assert [run.number for run in runs] == list(range(1, configurations * repeats + 1))
+    for repeat in range(repeats):
+        block = runs[repeat * configurations : (repeat + 1) * configurations]
+        assert {run.repeat for run in block} == {repeat}
+        assert len({run.configuration.name for run in block}) == configurations
+
+
+def test_the_order_of_two_is_abba_so_that_a_linear_drift_cancels() -> None:
+    runs = interleaved_order(campaign(2, 4))
+    assert "".join(run.configuration.name[-1] for run in runs) == "01100110"
+    places: Counter[str] = Counter()
+    for run in runs:
+        places[run.configuration.name] += run.number
+    assert len(set(places.values())) == 1
+
+
+def test_one_repeat_of_all_configurations_shares_one_seed() -> None:
+    runs = interleaved_order(campaign(3, 5, seeds=(11, 12)))
+    by_repeat = {run.repeat: {other.seed for other in runs if other.repeat == run.repeat} for run in runs}
+    assert by_repeat == {0: {11}, 1: {12}, 2: {11}, 3: {12}, 4: {11}}
+
+
+def test_only_the_built_in_reader_is_known_not_to_write() -> None:
+    reading = Script(builtin=BuiltinScript.SELECT_ONLY)
+    own = Script(builtin=None, path="/srv/scripts/mine.sql")
+    assert not Workload(scripts=(reading,)).writes
+    assert Workload(scripts=(reading, own)).writes
+    assert Workload().writes
+    assert Workload(scripts=(reading, own)).label == "select-only + mine.sql"
