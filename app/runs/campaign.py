@@ -121,7 +121,7 @@ def _prepare_machine(
         stack.enter_context(inhibit_sleep(why))
     except InhibitorUnavailable as err:
         sleep_reason = err.reason
-    findings: dict[tuple[str, str], Finding] = {}
+    findings: dict[str, Finding] = {}  # by code: what is true of the machine is told once
     for item in resolved.configurations.values():
         in_memory = item.configuration.target.kind == "memory"
         questions = Questions(
@@ -132,7 +132,7 @@ def _prepare_machine(
             sleep_reason=sleep_reason,
         )
         for finding in run_preflight(questions):
-            findings.setdefault((finding.code, finding.message), finding)
+            findings.setdefault(finding.code, finding)
     for finding in findings.values():
         listener.told(
             finding.severity.value, " ".join(part for part in (finding.message, finding.hint) if part)

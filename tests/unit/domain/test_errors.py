@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from app import VERSION
 from app.domain import errors
 from app.domain.errors import ExitStatus, FootingError, InternalError, did_you_mean
 
