@@ -110,7 +110,7 @@ class BlockDevicesProbe(Probe):
 
     id = "block-devices"
     label = tr("Block devices")
-    cost_note = tr("one read of /sys/block/DEVICE/stat each, about 10 µs")
+    cost_note = tr("one read of /sys/block/DEVICE/stat each, about 5 µs")
 
     def __init__(
         self,

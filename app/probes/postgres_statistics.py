@@ -159,7 +159,7 @@ class PostgresStatisticsProbe(Probe):
 
     id = "postgres-statistics"
     label = tr("PostgreSQL statistics")
-    cost_note = tr("one statement, about 1 ms of one backend")
+    cost_note = tr("one statement, about 30 µs here and 10 µs to 1 ms in a backend")
     blocking = True
 
     def __init__(self, clock: Clock = time.monotonic) -> None:

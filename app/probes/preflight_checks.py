@@ -188,7 +188,7 @@ def check_cgroup(situation: Situation) -> Found:
 
 def check_clock_source(situation: Situation) -> Found:
     """A clock that is slow to read: pgbench and EXPLAIN read it all the time."""
-    source = situation.clock_source
+    source = _text(situation.clock_source)
     if source not in SLOW_CLOCKS:
         return []
     message = tr("The kernel's clock source is {source}, which takes about a microsecond to read.").format(

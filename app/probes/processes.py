@@ -155,7 +155,7 @@ class ProcessesProbe(Probe):
 
     id = "processes"
     label = tr("CPU of PostgreSQL and pgbench")
-    cost_note = tr("about 20 µs and 4 µs for each server process")
+    cost_note = tr("about 20 µs, and 5 µs for each server process")
 
     def __init__(self, proc: str = "/proc", clock: Clock = time.monotonic) -> None:
         self._proc = proc

@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from app.domain.metrics import METRICS
+from app.postgres.installations import Installation
+from app.postgres.server import Server
+from app.probes.base import ProbeContext, ProbeUnavailable, ReadMissed
+from app.probes.log_tail import ServerLogTail
+from app.probes.postgres_statistics import (
+    COLUMNS,
+    PostgresStatisticsProbe,
+    columns_of,
+    omissions_of,
+    statement_of,
+)
+from app.probes.processes import ProcessesProbe
+from app.probes.sampler import Sampler, Tick
+from app.probes.server_log import ServerEvent, ServerEventKind
+from tests.fix_postgres import Workbench
+from tests.unit.probes.fakes import HandClock, values
+
+RECORDED = Path(__file__).parents[1] / "data" / "server_statistics"
+
+
+@pytest.mark.parametrize("major", [13, 14, 15, 16, 17, 18])
+def test_the_recorded_rows_of_every_version_have_its_columns_and_never_shrink(major: int) -> None:
+    rows = [
+        [int(word) for word in line.split()] for line in (RECORDED / f"{major}.txt").read_text().splitlines()
+    ]
+    assert {len(row) for row in rows} == {len(columns_of(major))}
+    assert all(new >= old for old, new in zip(rows[0], rows[-1], strict=True))
+    gained = dict(
+        zip(
+            (column.metric for column in columns_of(major)),
+            (new - old for old, new in zip(rows[0], rows[-1], strict=True)),
+            strict=True,
+        )
+    )
+    assert gained["wal.bytes"] > 10**8
+    assert gained["server.blocks_hit"] > 10**5
+    assert gained["server.checkpoints_requested"] > 0
+
+
+@pytest.mark.parametrize("major", [13, 14, 15, 16, 17, 18])
+def test_a_metric_has_one_column_in_a_version_or_a_reason(major: int) -> None:
+    metrics = [column.metric for column in columns_of(major)]
+    omitted = [omission.metric for omission in omissions_of(major)]
+    assert len(set(metrics)) == len(metrics)
+    assert set(metrics) | set(omitted) == {column.metric for column in COLUMNS}
+    assert set(metrics).isdisjoint(omitted)
+    assert set(metrics) <= METRICS.keys()
+
+
+def test_13_says_which_version_counts_wal_and_io() -> None:
+    reasons = {omission.metric: omission.reason for omission in omissions_of(13)}
+    assert "14 and newer" in reasons["wal.records"]
+    assert "16 and newer" in reasons["server.io_reads"]
+
+
+def test_views_are_asked_only_where_they_are() -> None:
+    assert "pg_stat_wal" not in statement_of(13)
+    assert "pg_stat_io" not in statement_of(15)
+    assert "pg_stat_checkpointer" not in statement_of(16)
+    assert "pg_stat_checkpointer" in statement_of(17)
+    assert "wal_sync" not in statement_of(18)
+
+
+def test_without_a_server_nothing_is_read_and_nothing_fails() -> None:
+    probe = PostgresStatisticsProbe()
+    probe.open(ProbeContext("/"))
+    assert probe.read() == []
+    probe.close()
+
+
+def test_a_server_that_is_not_there_is_a_reason(tmp_path: Path) -> None:
+    probe = PostgresStatisticsProbe()
+    probe.open(ProbeContext("/", conninfo=f"host={tmp_path} dbname=postgres user=nobody"))
+    with pytest.raises(ProbeUnavailable, match="statistics of the server"):
+        probe.read()
+    probe.close()
+
+
+@pytest.fixture
+def server(workbench: Workbench) -> Iterator[Server]:
+    found = workbench.server(("log_autovacuum_min_duration", "0"))
+    found.start()
+    yield found
+    found.stop()
+
+
+def fill(server: Server, rows: int) -> None:
+    with psycopg.connect(server.conninfo, autocommit=True) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS filled (a int, b text)")
+        connection.execute(
+            "INSERT INTO filled SELECT i, repeat('x', 200) FROM generate_series(1, %s) i", (rows,)
+        )
+
+
+@pytest.mark.postgres
+def test_wal_that_was_written_is_counted_exactly(server: Server) -> None:
+    clock = HandClock()
+    probe = PostgresStatisticsProbe(clock)
+    probe.open(ProbeContext("/", conninfo=server.conninfo))
+    assert probe.read() == []
+    with psycopg.connect(server.conninfo, autocommit=True) as connection:
+        lsn = "SELECT pg_current_wal_insert_lsn() - '0/0'"
+        before = connection.execute(lsn).fetchone()
+        fill(server, 2000)
+        after = connection.execute(lsn).fetchone()
+    assert before is not None
+    assert after is not None
+    clock.advance(2)
+    found = values(probe.read())
+    assert found["wal.bytes"] >= int(after[0] - before[0]) // 2 > 100_000
+    assert found.keys() <= METRICS.keys()
+    probe.close()
+
+
+@pytest.mark.postgres
+def test_every_column_of_this_version_is_yielded(server: Server) -> None:
+    clock = HandClock()
+    probe = PostgresStatisticsProbe(clock)
+    probe.open(ProbeContext("/", conninfo=server.conninfo))
+    probe.read()
+    clock.advance(1)
+    with psycopg.connect(server.conninfo) as connection:
+        major = connection.info.server_version // 10000
+    always = {column.metric for column in columns_of(major) if not METRICS[column.metric].absent_is_zero}
+    assert always <= values(probe.read()).keys()
+    assert probe.omissions == omissions_of(major)
+    probe.close()
+
+
+@pytest.mark.postgres
+def test_the_statement_runs_on_every_version_at_hand(
+    workbench: Workbench, every_installation: tuple[Installation, ...]
+) -> None:
+    for installation in every_installation:
+        server = workbench.server(name=f"pg{installation.major}{len(workbench.outcomes)}", initialise=False)
+        server.installation = installation
+        server.initdb(checksums=True)
+        server.write_configuration()
+        with server:
+            server.start()
+            with psycopg.connect(server.conninfo, autocommit=True) as connection:
+                row = connection.execute(statement_of(installation.major).encode()).fetchone()
+        assert row is not None
+        assert len(row) == len(columns_of(installation.major))
+
+
+@pytest.mark.postgres
+def test_a_checkpoint_is_counted_and_logged(server: Server) -> None:
+    clock = HandClock()
+    tail = ServerLogTail(server.log_path)
+    probe = PostgresStatisticsProbe(clock)
+    probe.open(ProbeContext("/", conninfo=server.conninfo))
+    probe.read()
+    fill(server, 2000)
+    with psycopg.connect(server.conninfo, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+    requested, deadline_s = 0.0, time.monotonic() + 30
+    while not requested and time.monotonic() < deadline_s:  # the checkpointer reports after it answered
+        clock.advance(1)
+        requested = values(probe.read()).get("server.checkpoints_requested", 0)
+    assert requested >= 1
+    probe.close()
+    server.stop()
+    events: list[ServerEvent] = tail.finish()
+    kinds = [event.kind for event in events]
+    assert kinds.count(ServerEventKind.CHECKPOINT_COMPLETE) >= 2
+    completed = next(event for event in events if event.kind is ServerEventKind.CHECKPOINT_COMPLETE)
+    assert int(completed.values["buffers"]) > 0
+
+
+@pytest.mark.postgres
+def test_a_server_that_was_started_anew_is_connected_to_again(server: Server) -> None:
+    context = ProbeContext("/", conninfo=server.conninfo)
+    clock = HandClock()
+    probe = PostgresStatisticsProbe(clock)
+    probe.open(context)
+    probe.read()
+    context.conninfo = None
+    server.stop()
+    assert probe.read() == []
+    server.start()
+    context.conninfo = server.conninfo
+    assert probe.read() == []
+    clock.advance(1)
+    assert "wal.bytes" in values(probe.read())
+    probe.close()
+
+
+@pytest.mark.postgres
+def test_a_server_that_dies_is_a_reason_and_comes_back(server: Server) -> None:
+    context = ProbeContext("/", conninfo=server.conninfo)
+    probe = PostgresStatisticsProbe()
+    probe.open(context)
+    probe.read()
+    server.stop()
+    with pytest.raises(ProbeUnavailable):
+        probe.read()
+    server.start()
+    assert probe.read() == []
+    probe.close()
+
+
+@pytest.mark.postgres
+def test_a_read_that_took_too_long_is_missed(server: Server) -> None:
+    clock = HandClock()
+
+    def slow() -> float:
+        clock.advance(0.15)
+        return clock.now
+
+    probe = PostgresStatisticsProbe(slow)
+    probe.open(ProbeContext("/", conninfo=server.conninfo))
+    probe.read()
+    clock_steps = iter((0.0, 0.3))
+    probe._clock = lambda: clock.now + next(clock_steps)
+    with pytest.raises(ReadMissed):
+        probe.read()
+    probe.close()
+
+
+@pytest.mark.postgres
+def test_stop_ends_a_reading_of_a_server_that_hangs(server: Server) -> None:
+    missed = threading.Event()
+
+    def deliver(tick: Tick) -> None:
+        if tick.missed_readings:
+            missed.set()
+
+    context = ProbeContext("/", conninfo=server.conninfo, postmaster_pid=server.pid)
+    probe = PostgresStatisticsProbe()
+    sampler = Sampler([probe], context, deliver, interval_s=0.02)
+    sampler.start()
+    worker = sampler._workers[0]
+    with worker._condition:
+        assert worker._condition.wait_for(lambda: probe._connection is not None and worker._asked is None, 30)
+    assert probe._connection is not None
+    backend = probe._connection.info.backend_pid
+    os.kill(backend, signal.SIGSTOP)
+    try:
+        missed.clear()
+        assert missed.wait(30)
+        sampler.stop()
+        assert not worker._thread.is_alive()
+    finally:
+        os.kill(backend, signal.SIGCONT)
+
+
+@pytest.mark.postgres
+def test_the_cpu_of_backends_that_came_and_went_is_the_servers(server: Server) -> None:
+    clock = HandClock()
+    probe = ProcessesProbe(clock=clock)
+    probe.open(ProbeContext("/", postmaster_pid=server.pid))
+    probe.read()
+    with psycopg.connect(server.conninfo, autocommit=True) as connection:
+        connection.execute("SELECT count(*) FROM generate_series(1, 3000000) i WHERE i % 7 = 0")
+    clock.advance(1)
+    found = values(probe.read())
+    assert found["process.cpu_user postgres"] + found["process.cpu_system postgres"] >= 0.05
+    assert found["process.server_processes"] >= 5
+    probe.close()
