@@ -82,7 +82,9 @@ class KernelThreadsProbe(Probe):
         except OSError:
             name = ""
         if name != "kthreadd":
-            raise ProbeUnavailable(tr("kernel threads cannot be seen here, as is usual in a container"))
+            raise ProbeUnavailable(
+                tr("kernel threads cannot be seen here: this is a container, or /proc hides them (hidepid)")
+            )
         self._nanoseconds = self._has_schedstat()
         self._children = Children(KTHREADD_PID, self._proc)
         self._scan()

@@ -6,6 +6,7 @@ Whatever a probe raises ends here: the other probes and the run go on.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -60,7 +61,7 @@ class Source:
         self._context = context
         self._is_open = False
         self._told: tuple[str, tuple[Omission, ...]] = ("", ())
-        self._changes: list[SourceChange] = []
+        self._changes: deque[SourceChange] = deque()
         self._pause = 1
         self._skip = 0
 
@@ -115,8 +116,10 @@ class Source:
             self._changes.append(SourceChange(self.probe.id, state, reason, self.probe.omissions))
 
     def take_changes(self) -> list[SourceChange]:
-        """Return the changes since the last call."""
-        changes, self._changes = self._changes, []
+        """Return the changes since the last call; may be called by another thread than `read`."""
+        changes: list[SourceChange] = []
+        while self._changes:  # append and popleft of a deque are atomic, and only one thread takes
+            changes.append(self._changes.popleft())
         return changes
 
     def close(self) -> None:

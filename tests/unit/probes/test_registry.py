@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.domain.metrics import METRICS
+from app.probes.base import Probe, ProbeContext, ProbeUnavailable
+from app.probes.registry import PROBES, make_probes
+
+
+def test_ids_are_unique_and_every_probe_says_what_it_costs() -> None:
+    assert len({probe.id for probe in PROBES}) == len(PROBES)
+    assert all(probe.label and probe.cost_note for probe in PROBES)
+
+
+def test_a_sampler_gets_probes_of_its_own() -> None:
+    assert [type(probe) for probe in make_probes()] == list(PROBES)
+    assert not {id(probe) for probe in make_probes()} & {id(probe) for probe in make_probes()}
+
+
+@pytest.mark.parametrize("kind", PROBES, ids=lambda kind: kind.id)
+def test_on_this_machine_a_probe_yields_known_metrics_or_says_why_not(
+    kind: type[Probe], tmp_path: Path
+) -> None:
+    probe = kind()
+    try:
+        probe.open(ProbeContext(str(tmp_path)))
+        samples = [sample for _ in range(3) for sample in probe.read()]
+    except ProbeUnavailable as err:
+        assert err.reason  # noqa: PT017 - both are right, depending on the machine
+    else:
+        assert {sample.metric for sample in samples} <= METRICS.keys()
+        assert all(sample.value >= 0 for sample in samples)
+    finally:
+        probe.close()
+        probe.close()
