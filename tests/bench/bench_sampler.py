@@ -25,13 +25,12 @@ from app.postgres.machine import read_machine
 from app.postgres.server import Server
 from app.postgres.settings import server_settings
 from app.probes.base import Probe, ProbeContext, ProbeUnavailable
-from app.probes.processes import parse_process_stat
+from app.probes.postgres_statistics import statement_of
 from app.probes.registry import PROBES, make_probes
 from app.probes.sampler import Sampler, Tick
 
 ROUNDS = 9
 READS = 50
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -123,17 +122,14 @@ def print_costs(context: ProbeContext) -> None:
 
 def server_side_us(context: ProbeContext, reads: int = 1000) -> float:
     """Return the CPU of the backend that answers the statistics statement, microseconds a read."""
-    from app.probes.postgres_statistics import statement_of  # noqa: PLC0415 - needs psycopg
-
     with psycopg.connect(context.conninfo or "", autocommit=True) as connection:
         statement = statement_of(connection.info.server_version // 10000).encode()
-        path = Path(f"/proc/{connection.info.backend_pid}/stat")
+        path = Path(f"/proc/{connection.info.backend_pid}/schedstat")
         connection.execute(statement, prepare=True)
-        before = parse_process_stat(path.read_bytes())
+        before_ns = int(path.read_text().split()[0])
         for _ in range(reads):
             connection.execute(statement, prepare=True)
-        after = parse_process_stat(path.read_bytes())
-    return ((after.user - before.user) + (after.system - before.system)) / TICKS_PER_S / reads * 1e6
+        return (int(path.read_text().split()[0]) - before_ns) / reads / 1000
 
 
 def run_sampler(probes: list[Probe], context: ProbeContext, seconds: int) -> tuple[list[Tick], float]:

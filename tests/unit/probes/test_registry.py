@@ -15,8 +15,9 @@ def test_ids_are_unique_and_every_probe_says_what_it_costs() -> None:
 
 
 def test_a_sampler_gets_probes_of_its_own() -> None:
-    assert [type(probe) for probe in make_probes()] == list(PROBES)
-    assert not {id(probe) for probe in make_probes()} & {id(probe) for probe in make_probes()}
+    first, second = make_probes(), make_probes()
+    assert [type(probe) for probe in first] == list(PROBES)
+    assert all(one is not other for one, other in zip(first, second, strict=True))
 
 
 @pytest.mark.parametrize("kind", PROBES, ids=lambda kind: kind.id)
