@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from app.allocator import keep_freed_memory
 from app.cli.progress import TerminalProgress, choose_listener
 from app.cli.tables import print_table
 from app.domain.errors import ExitStatus
@@ -26,6 +27,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     """Measure a campaign and show its table."""
     level = os.environ.get("PGFOOTING_LOG", "error").upper()
     logging.basicConfig(level=level if level in logging.getLevelNamesMapping() else "ERROR")
+    keep_freed_memory()
     request = CampaignRequest(
         source=arguments.campaign,
         library=arguments.output if arguments.output is not None else default_library(),
