@@ -185,6 +185,10 @@ class Runner:
 
     def _start(self, site: Site, server: Server) -> None:
         server.start()
+        self._observe(site, server)
+
+    def _observe(self, site: Site, server: Server) -> None:
+        """Follow a server that runs: its log and, once a second, all probes."""
         self._context = context = ProbeContext(
             data_directory=site.data_directory,
             postmaster_pid=server.pid,
