@@ -1,0 +1,137 @@
+"""Reading a library again and again: only files that changed are opened, so that a panel can follow it.
+
+A scan belongs to one thread at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.domain.errors import FootingError
+from app.runs.library import LibraryEntry, read_entry, run_paths
+from app.runs.runfile import Phase, RunState
+from app.runs.runfile_reader import RunFile
+
+SPARK_POINTS: Final = 60
+"""As many points as a spark line of a list row can show."""
+
+Signature = tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """A run as the panel lists it.
+
+    Attributes:
+        entry: what the library says of it.
+        spark: TPS over the measured phase in at most SPARK_POINTS means; empty where there are none.
+    """
+
+    entry: LibraryEntry
+    spark: tuple[float, ...] = ()
+
+
+def _signature(path: Path) -> Signature:
+    """Return what changes when a file or its journal is written; empty where there is no file."""
+    found = []
+    for name in (path, path.resolve().with_name(path.resolve().name + "-wal")):
+        try:
+            stat = name.stat()
+        except OSError:
+            continue
+        found.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
+    return tuple(found)
+
+
+def thin_out(values: NDArray[np.float64], points: int = SPARK_POINTS) -> tuple[float, ...]:
+    """Return the means of at most `points` equal parts; NaN are left out."""
+    known = values[np.isfinite(values)]
+    if len(known) <= points:
+        return tuple(known.tolist())
+    return tuple(float(part.mean()) for part in np.array_split(known, points))
+
+
+def _read_spark(path: Path) -> tuple[float, ...]:
+    with RunFile(path) as run:
+        measured = run.phase(Phase.MEASURE)
+        if measured is None:
+            return ()
+        t_ms, tps = run.samples("pgbench.tps", after_ms=measured.started_ms)
+        if measured.ended_ms is not None:
+            tps = tps[t_ms <= measured.ended_ms]
+    return thin_out(tps)
+
+
+def read_listed(path: Path) -> ListedRun:
+    """Read one run file for the panel; an unreadable one is an entry that says why."""
+    entry = read_entry(path)
+    if entry.problem is not None:
+        return ListedRun(entry)
+    try:
+        return ListedRun(entry, _read_spark(path))
+    except FootingError:  # damaged where the list does not look, or deleted meanwhile
+        return ListedRun(entry)
+
+
+class LibraryScan:
+    """The runs of a library and of files that were opened from elsewhere.
+
+    Attributes:
+        library: its folder.
+        extra: run files outside it that are listed as well.
+    """
+
+    def __init__(self, library: Path, extra: Iterable[Path] = ()) -> None:
+        self.library = library
+        self.extra = tuple(extra)
+        self._known: dict[Path, tuple[Signature, ListedRun]] = {}
+
+    def paths(self) -> list[Path]:
+        """Return all run files that exist now."""
+        inside = list(run_paths(self.library))
+        known = {path.resolve() for path in inside}
+        return inside + [path for path in self.extra if path.resolve() not in known and path.is_file()]
+
+    def read(self) -> Iterator[ListedRun]:
+        """Yield every run; only new and changed files are read, and those whose runner may have died."""
+        paths = self.paths()
+        for gone in self._known.keys() - set(paths):
+            del self._known[gone]
+        for path in paths:
+            signature = _signature(path)
+            before = self._known.get(path)
+            if (
+                before is None
+                or before[0] != signature
+                or before[1].entry.state in {RunState.RUNNING, RunState.INCOMPLETE}
+            ):
+                before = (signature, read_listed(path))
+                self._known[path] = before
+            yield before[1]
+
+
+def newest_first(runs: Iterable[ListedRun]) -> list[ListedRun]:
+    """Return the runs by campaign, the newest campaign first; inside one in the order of its runs.
+
+    Unreadable files stand last.
+    """
+    groups: dict[str, list[ListedRun]] = {}
+    for run in runs:
+        groups.setdefault(str(Path(run.entry.path).parent), []).append(run)
+
+    def newest(group: list[ListedRun]) -> float:
+        return max(run.entry.started or 0.0 for run in group)
+
+    ordered = sorted(groups.values(), key=newest, reverse=True)
+    found = [
+        run
+        for group in ordered
+        for run in sorted(group, key=lambda run: (run.entry.started or 0.0, run.entry.path))
+    ]
+    return sorted(found, key=lambda run: run.entry.problem is not None)
