@@ -72,6 +72,15 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class LiveTick:
+    """The samples of one second of a file that grows: (number of the series, t_ms, value)."""
+
+    number: int
+    t_ms: int
+    samples: tuple[tuple[int, int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CommandRecord:
     """An executed program as stored."""
 
@@ -219,6 +228,31 @@ class RunFile:
             table = np.array(rows, dtype=np.float64).reshape(-1, 2)
         return table[:, 0], table[:, 1]
 
+    def live_ticks(self, *, after: int) -> tuple[LiveTick, ...]:
+        """Return the seconds of a growing file later than number `after`, and those without a number.
+
+        What pgbench said last has no tick of the sampler: its number is negative, it is always returned.
+        """
+        rows = self._rows(
+            "SELECT number, t_ms, live FROM tick WHERE (number > ? OR number < 0) AND live IS NOT NULL"
+            " ORDER BY number < 0, number",
+            (after,),
+        )
+        with self._told():
+            return tuple(
+                LiveTick(
+                    int(number),
+                    int(t_ms),
+                    tuple((int(series), int(t), float(value)) for series, t, value in json.loads(live)),
+                )
+                for number, t_ms, live in rows
+            )
+
+    def series_numbers(self) -> dict[int, tuple[str, str]]:
+        """Return (metric, instance) by the number of the series."""
+        rows = self._rows("SELECT id, metric, instance FROM series")
+        return {int(number): (str(metric), str(instance)) for number, metric, instance in rows}
+
     def totals(self, start_ms: int, end_ms: int) -> dict[tuple[str, str], tuple[float, float, int]]:
         """Return (sum, maximum, count) of every series over start_ms < t_ms <= end_ms."""
         rows = self._rows(
@@ -252,11 +286,15 @@ class RunFile:
 
     def events(self, *, after_id: int = 0) -> tuple[Event, ...]:
         """Events in the order they were recorded."""
+        return tuple(event for _, event in self.numbered_events(after_id=after_id))
+
+    def numbered_events(self, *, after_id: int = 0) -> tuple[tuple[int, Event], ...]:
+        """Events with their numbers, ascending, to follow a growing file."""
         with self._told():
             return tuple(
-                Event(int(t_ms), str(kind), str(message), json.loads(data))
-                for t_ms, kind, message, data in self._rows(
-                    "SELECT t_ms, kind, message, data FROM event WHERE id > ? ORDER BY id", (after_id,)
+                (int(number), Event(int(t_ms), str(kind), str(message), json.loads(data)))
+                for number, t_ms, kind, message, data in self._rows(
+                    "SELECT id, t_ms, kind, message, data FROM event WHERE id > ? ORDER BY id", (after_id,)
                 )
             )
 
