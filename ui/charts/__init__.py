@@ -1,0 +1,1 @@
+"""Charts: runs over one time axis. The only importer of pyqtgraph."""

@@ -1,0 +1,155 @@
+"""Every chart that can be shown: one frozen object each, in one registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from app.domain.text import tr
+
+PERCENTILE: Final = "latency.p"
+"""A curve's metric that begins like this is a percentile of the histograms: latency.p99 ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurveSpec:
+    """A line of a chart.
+
+    Attributes:
+        id: unique in the chart.
+        label: what people read.
+        parts: (metric, instance) pairs that are added up; instance "*" is every instance there is.
+        style: number of the line style, 0 solid; tells curves of one run apart.
+        main: shown when many runs lie over each other.
+        smooth: whether a running mean is drawn over the seconds.
+    """
+
+    id: str
+    label: str
+    parts: tuple[tuple[str, str], ...]
+    style: int = 0
+    main: bool = True
+    smooth: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ChartSpec:
+    """A chart.
+
+    Attributes:
+        id: stable name, kept in settings.
+        title: what people read.
+        unit: of the axis, after `factor`.
+        curves: its lines.
+        log_y: decades instead of equal steps.
+        zero_based: the axis begins at zero.
+        factor: from the metric's unit to the axis's.
+        checkpoints: whether the labels of checkpoints stand here.
+    """
+
+    id: str
+    title: str
+    unit: str
+    curves: tuple[CurveSpec, ...]
+    log_y: bool = False
+    zero_based: bool = True
+    factor: float = 1.0
+    checkpoints: bool = False
+
+
+def _one(metric: str) -> tuple[tuple[str, str], ...]:
+    return ((metric, ""),)
+
+
+def _program(name: str) -> tuple[tuple[str, str], ...]:
+    return (("process.cpu_user", name), ("process.cpu_system", name))
+
+
+_ALL: Final = (
+    ChartSpec(
+        "tps", tr("Transactions"), tr("per second"), (CurveSpec("tps", tr("TPS"), _one("pgbench.tps")),)
+    ),
+    ChartSpec(
+        "latency",
+        tr("Latency"),
+        "ms",
+        (
+            CurveSpec("p50", "p50", _one("latency.p50"), style=2, main=False),
+            CurveSpec("p95", "p95", _one("latency.p95"), style=1, main=False),
+            CurveSpec("p99", "p99", _one("latency.p99")),
+        ),
+        log_y=True,
+        zero_based=False,
+    ),
+    ChartSpec(
+        "iops",
+        tr("Device operations"),
+        tr("per second"),
+        (
+            CurveSpec("writes", tr("writes"), _one("storage.writes")),
+            CurveSpec("flushes", tr("flushes"), _one("storage.flushes"), style=1, main=False),
+            CurveSpec("reads", tr("reads"), _one("storage.reads"), style=2, main=False),
+        ),
+    ),
+    ChartSpec(
+        "throughput",
+        tr("Device throughput"),
+        "MB/s",
+        (
+            CurveSpec("written", tr("written"), _one("storage.write_bytes")),
+            CurveSpec("read", tr("read"), _one("storage.read_bytes"), style=1, main=False),
+        ),
+        factor=1e-6,
+    ),
+    ChartSpec(
+        "cpu",
+        tr("CPU"),
+        tr("cores busy"),
+        (
+            CurveSpec("postgres", tr("PostgreSQL"), _program("postgres")),
+            CurveSpec("pgbench", tr("pgbench"), _program("pgbench"), style=1, main=False),
+            CurveSpec("user", tr("user, whole machine"), _one("cpu.user"), style=2, main=False),
+            CurveSpec("system", tr("system, whole machine"), _one("cpu.system"), style=3, main=False),
+            CurveSpec("iowait", tr("waiting for I/O"), _one("cpu.iowait"), style=2, main=False),
+        ),
+    ),
+    ChartSpec(
+        "wal",
+        tr("WAL and checkpoints"),
+        "MB/s",
+        (CurveSpec("wal", tr("WAL written"), _one("wal.bytes")),),
+        factor=1e-6,
+        checkpoints=True,
+    ),
+    ChartSpec(
+        "memory",
+        tr("Memory"),
+        "GiB",
+        (
+            CurveSpec("cached", tr("page cache"), _one("memory.cached"), smooth=False),
+            CurveSpec("dirty", tr("dirty"), _one("memory.dirty"), style=1, main=False, smooth=False),
+            CurveSpec(
+                "available", tr("available"), _one("memory.available"), style=2, main=False, smooth=False
+            ),
+        ),
+        factor=1 / 1024**3,
+    ),
+    ChartSpec(
+        "pressure",
+        tr("Pressure: tasks waiting"),
+        "%",
+        (
+            CurveSpec("io", tr("some for I/O"), _one("pressure.io_some")),
+            CurveSpec("cpu", tr("some for CPU"), _one("pressure.cpu_some"), style=1, main=False),
+            CurveSpec("io_full", tr("all for I/O"), _one("pressure.io_full"), style=2, main=False),
+            CurveSpec("memory", tr("some for memory"), _one("pressure.memory_some"), style=3, main=False),
+        ),
+    ),
+)
+
+CHARTS: Final[Mapping[str, ChartSpec]] = MappingProxyType({chart.id: chart for chart in _ALL})
+"""All charts by id, in the order in which they are offered."""
+
+DEFAULT_CHARTS: Final = ("tps", "latency", "iops")

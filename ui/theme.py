@@ -1,0 +1,297 @@
+"""Colours, fonts and distances of every page, chart and report: one palette for light, dark and paper.
+
+The colours of lines are Okabe and Ito's ("Color Universal Design", 2008), darkened until they stand 3:1
+against white, lightened until they stand 3:1 against the dark background (WCAG 2.2, 1.4.11); a wine red
+of Tol's and a grey take the places of yellow and black. From the ninth line on the style changes as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette, QPen
+from PySide6.QtWidgets import QApplication
+
+TINY: Final = 4
+SMALL: Final = 8
+MEDIUM: Final = 12
+LARGE: Final = 24
+"""Distances in device-independent pixels."""
+
+SERIES: Final = 8
+_PALE_SHARE: Final = 0.3
+
+
+class Scheme(StrEnum):
+    """For which medium."""
+
+    LIGHT = "light"
+    DARK = "dark"
+    PRINT = "print"
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """All colours of a scheme, opaque, as #rrggbb.
+
+    Attributes:
+        background: of charts and lists.
+        window: around them.
+        text: of everything that is read.
+        muted: of what may be overlooked: units, axes, hints.
+        grid: lines of the grid.
+        frame: edges of charts and boxes.
+        accent: selection and focus.
+        warning: words and marks that must be seen: unsafe, stalled, incomplete.
+        good: what went well.
+        stall: ground of seconds without transactions.
+        checkpoint: mark of a checkpoint.
+        warm_up: ground of what does not count.
+        box: ground of the crosshair's box.
+        series: of lines.
+    """
+
+    background: str
+    window: str
+    text: str
+    muted: str
+    grid: str
+    frame: str
+    accent: str
+    warning: str
+    good: str
+    stall: str
+    checkpoint: str
+    warm_up: str
+    box: str
+    series: tuple[str, ...]
+
+
+_DARK_ENOUGH: Final = (
+    "#0072b2",
+    "#d55e00",
+    "#008a64",
+    "#b8508a",
+    "#9a7000",
+    "#2b8cc4",
+    "#882255",
+    "#5a5a5a",
+)
+
+PALETTES: Final = {
+    Scheme.LIGHT: Palette(
+        background="#ffffff",
+        window="#f4f4f2",
+        text="#1d1f21",
+        muted="#62676c",
+        grid="#e6e7e8",
+        frame="#c6c9cc",
+        accent="#0067a5",
+        warning="#b3261e",
+        good="#1d7044",
+        stall="#f8dcd8",
+        checkpoint="#8f949a",
+        warm_up="#f3f3f1",
+        box="#fbfbfa",
+        series=_DARK_ENOUGH,
+    ),
+    Scheme.DARK: Palette(
+        background="#191b1e",
+        window="#232629",
+        text="#e8eaec",
+        muted="#9aa1a8",
+        grid="#2d3135",
+        frame="#454b51",
+        accent="#5fb0e8",
+        warning="#ff8a7d",
+        good="#6fcf97",
+        stall="#4a2624",
+        checkpoint="#7b838a",
+        warm_up="#202327",
+        box="#24282c",
+        series=(
+            "#4da6e0",
+            "#f08a45",
+            "#2fbf92",
+            "#e08abb",
+            "#d9ac3f",
+            "#8fcdf5",
+            "#c9739c",
+            "#b4b9be",
+        ),
+    ),
+    Scheme.PRINT: Palette(
+        background="#ffffff",
+        window="#ffffff",
+        text="#000000",
+        muted="#444444",
+        grid="#dddddd",
+        frame="#888888",
+        accent="#000000",
+        warning="#a00000",
+        good="#005522",
+        stall="#f2d9d5",
+        checkpoint="#777777",
+        warm_up="#f4f4f4",
+        box="#ffffff",
+        series=_DARK_ENOUGH,
+    ),
+}
+
+_STYLES: Final = (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine)
+
+
+def mix(colour: QColor, ground: QColor, share: float) -> QColor:
+    """Return an opaque colour: `share` of the first, the rest of the second."""
+    parts = zip(colour.getRgb()[:3], ground.getRgb()[:3], strict=True)  # type: ignore[index]
+    return QColor(*(round(share * one + (1 - share) * other) for one, other in parts))
+
+
+class Theme(QObject):
+    """The colours of one program; follows the system unless a scheme is asked for.
+
+    Signals:
+        changed: the colours are others now.
+    """
+
+    changed = Signal()
+
+    def __init__(self, scheme: Scheme | None = None, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._asked = scheme
+        self._scheme = self._find_scheme()
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_scheme_changed)
+
+    @property
+    def scheme(self) -> Scheme:
+        """What is shown now."""
+        return self._scheme
+
+    @property
+    def palette(self) -> Palette:
+        """All colours of the scheme."""
+        return PALETTES[self._scheme]
+
+    def set_scheme(self, scheme: Scheme | None) -> None:
+        """Ask for a scheme, or for the system's with None."""
+        self._asked = scheme
+        self._update()
+
+    def colour(self, name: str) -> QColor:
+        """Return a colour of the palette by the name of its attribute."""
+        return QColor(getattr(self.palette, name))
+
+    @property
+    def text(self) -> QColor:
+        """Colour of everything that is read."""
+        return self.colour("text")
+
+    @property
+    def muted(self) -> QColor:
+        """Colour of what may be overlooked."""
+        return self.colour("muted")
+
+    @property
+    def background(self) -> QColor:
+        """Ground of charts and lists."""
+        return self.colour("background")
+
+    @property
+    def grid(self) -> QColor:
+        """Colour of the lines of a grid."""
+        return self.colour("grid")
+
+    @property
+    def warning(self) -> QColor:
+        """Colour of words and marks that must be seen."""
+        return self.colour("warning")
+
+    def series_colour(self, index: int) -> QColor:
+        """Return the colour of line number `index`; the ninth is like the first, with another style."""
+        return QColor(self.palette.series[index % SERIES])
+
+    def series_style(self, index: int) -> Qt.PenStyle:
+        """Return the style that tells line `index` from the one of the same colour."""
+        return _STYLES[index // SERIES % len(_STYLES)]
+
+    def series_pen(self, index: int, width: float = 1.0) -> QPen:
+        """Return the pen of line `index`, for samples of it."""
+        return QPen(self.series_colour(index), width, self.series_style(index))
+
+    def pale(self, colour: QColor, share: float = _PALE_SHARE) -> QColor:
+        """Return the colour as it looks through paper: opaque, which paints ten times as fast as alpha."""
+        return mix(colour, self.colour("background"), share)
+
+    def font(self, scale: float = 1.0, *, bold: bool = False) -> QFont:
+        """Return the program's font, larger or smaller; follows the system's size."""
+        font = QFont(QGuiApplication.font())
+        font.setPointSizeF(max(6.0, font.pointSizeF() * scale))
+        font.setBold(bold)
+        return font
+
+    def number_font(self, scale: float = 1.0, *, bold: bool = False) -> QFont:
+        """Return a font whose digits are all of one width, for numbers that change."""
+        font = self.font(scale, bold=bold)
+        font.setFeature(QFont.Tag("tnum"), 1)
+        return font
+
+    def fixed_font(self, scale: float = 1.0) -> QFont:
+        """Return a font for commands and logs."""
+        font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+        font.setPointSizeF(max(6.0, self.font(scale).pointSizeF()))
+        return font
+
+    def _find_scheme(self) -> Scheme:
+        if self._asked is not None:
+            return self._asked
+        dark = QGuiApplication.styleHints().colorScheme() is Qt.ColorScheme.Dark
+        return Scheme.DARK if dark else Scheme.LIGHT
+
+    def _on_system_scheme_changed(self) -> None:
+        self._update()
+
+    def _update(self) -> None:
+        scheme = self._find_scheme()
+        if scheme is not self._scheme:
+            self._scheme = scheme
+            self.changed.emit()
+
+
+def qt_palette(palette: Palette) -> QPalette:
+    """Return the palette as Qt's widgets want it."""
+    roles = {
+        QPalette.ColorRole.Window: palette.window,
+        QPalette.ColorRole.WindowText: palette.text,
+        QPalette.ColorRole.Base: palette.background,
+        QPalette.ColorRole.AlternateBase: palette.warm_up,
+        QPalette.ColorRole.ToolTipBase: palette.box,
+        QPalette.ColorRole.ToolTipText: palette.text,
+        QPalette.ColorRole.Text: palette.text,
+        QPalette.ColorRole.Button: palette.window,
+        QPalette.ColorRole.ButtonText: palette.text,
+        QPalette.ColorRole.BrightText: palette.warning,
+        QPalette.ColorRole.Link: palette.accent,
+        QPalette.ColorRole.Highlight: palette.accent,
+        QPalette.ColorRole.HighlightedText: palette.background,
+        QPalette.ColorRole.PlaceholderText: palette.muted,
+    }
+    made = QPalette(QColor(palette.window))
+    for role, colour in roles.items():
+        made.setColor(role, QColor(colour))
+    for role in (QPalette.ColorRole.WindowText, QPalette.ColorRole.Text, QPalette.ColorRole.ButtonText):
+        made.setColor(QPalette.ColorGroup.Disabled, role, QColor(palette.muted))
+    return made
+
+
+def apply_theme(app: QApplication, theme: Theme) -> None:
+    """Give all widgets of the program the theme's colours, now and whenever they change."""
+
+    def apply() -> None:
+        app.setPalette(qt_palette(theme.palette))
+
+    app.setStyle("Fusion")
+    apply()
+    theme.changed.connect(apply)
