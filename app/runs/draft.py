@@ -1,0 +1,196 @@
+"""The wizard without its window: what was typed, what is wrong with it, and the campaign that it makes.
+
+::
+
+    fields (`draft_parts`) -> `draft_build` -> problems of fields, questions, campaign
+    questions -> answered in the background (`draft_questions`) -> problems that only the machine knows
+
+A draft never waits: what is not known yet is a problem that is *pending*, and goes away with its answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, cast
+
+from app.domain.configuration import Campaign
+from app.domain.errors import CampaignError
+from app.domain.text import tr
+from app.hosts.targets import CheckedTarget
+from app.postgres.scale import ScaleChoice
+from app.runs.draft_build import Built, DraftParts, automatic_name, build
+from app.runs.draft_environment import DraftEnvironment
+from app.runs.draft_import import first_parts, parts_of
+from app.runs.draft_inquiry import Inquiry
+from app.runs.draft_parts import ConfigurationDraft, Place, Problem, SizeChoice, Step
+from app.runs.draft_questions import (
+    Answer,
+    CampaignQuestion,
+    PostgresAnswer,
+    Question,
+    ScriptsQuestion,
+)
+from app.runs.plan import ResolvedCampaign
+
+STEPS: Final = tuple(Step)
+
+
+class CampaignDraft:
+    """A campaign while it is put together.
+
+    Attributes:
+        parts: what stands in the fields; whoever changes them need not tell.
+        environment: of this machine; None until it was read.
+    """
+
+    def __init__(self, parts: DraftParts | None = None, environment: DraftEnvironment | None = None) -> None:
+        self.parts = parts if parts is not None else first_parts()
+        self.environment = environment
+        self._answers: dict[Question, Answer] = {}
+
+    @classmethod
+    def of(cls, campaign: Campaign, environment: DraftEnvironment | None = None) -> CampaignDraft:
+        """Return a draft whose fields say what a campaign says."""
+        return cls(parts_of(campaign), environment)
+
+    # --- what the pages show
+
+    @property
+    def built(self) -> Built:
+        """What becomes of the fields as they are now."""
+        return build(self.parts, self._answers)
+
+    def problems_for(self, step: Step) -> tuple[Problem, ...]:
+        """Return why a step is not complete, what is wrong before what is only not known yet."""
+        return self._problems(step, self.built)
+
+    def blockers(self, step: Step) -> tuple[Problem, ...]:
+        """Return why one cannot go on from a step: its own problems and those of the steps before.
+
+        What is wrong comes before what is only not known yet.
+        """
+        built = self.built
+        found = [problem for each in _up_to(step) for problem in self._problems(each, built)]
+        return tuple(sorted(found, key=lambda problem: problem.pending))
+
+    def questions_for(self, step: Step) -> tuple[Question, ...]:
+        """Return what has to be found out for this step and those before it, and is not known yet."""
+        inquiry = self._inquiry(self.built)
+        if inquiry is None:
+            return ()
+        wanted = dict.fromkeys(question for each in _up_to(step) for question in inquiry.questions(each))
+        return tuple(question for question in wanted if question not in self._answers)
+
+    def take(self, answer: Answer) -> None:
+        """Take an answer; one to a question that nobody asks any more does no harm."""
+        self._answers[answer.question] = answer
+
+    def forget_refusals(self) -> None:
+        """Ask again what was answered with no: folders are made, packages installed, meanwhile.
+
+        Scripts are read again in any case: their files may have changed.
+        """
+        self._answers = {
+            question: answer
+            for question, answer in self._answers.items()
+            if answer.error is None and not isinstance(question, ScriptsQuestion)
+        }
+
+    # --- what is known
+
+    def checked_target(self, place: Place) -> CheckedTarget | None:
+        """Return where the folder or the memory of the first page is; None where that is not known."""
+        built = self.built
+        inquiry = self._inquiry(built)
+        for number, each in enumerate(self.parts.chosen()):
+            if inquiry is not None and each.place is place and number in built.targets:
+                return cast(
+                    "CheckedTarget | None", self._result(inquiry.target_question(built.targets[number]))
+                )
+        return None
+
+    def postgres_answer(self) -> PostgresAnswer | None:
+        """Return installation and settings of the second page; None where they are not known."""
+        inquiry = self._inquiry(self.built)
+        question = inquiry.postgres_question() if inquiry else None
+        return cast("PostgresAnswer | None", self._result(question))
+
+    def resolved(self) -> ResolvedCampaign | None:
+        """Return the whole campaign on this machine; None where it is not known, or cannot be."""
+        campaign = self.built.campaign
+        question = CampaignQuestion(campaign) if campaign else None
+        return cast("ResolvedCampaign | None", self._result(question))
+
+    def scale_choice(self, size: SizeChoice | None = None) -> ScaleChoice | None:
+        """Return the scale that the third page's size, or another choice there, comes to on this machine."""
+        part = self.parts.workload
+        parts = replace(self.parts, workload=replace(part, size_choice=size or part.size_choice))
+        built = build(parts, self._answers)
+        inquiry = self._inquiry(built)
+        return inquiry.scale(built.workload) if inquiry and built.workload else None
+
+    def to_campaign(self) -> Campaign:
+        """Return the campaign.
+
+        Raises:
+            CampaignError: something is wrong or not known yet; names the first problem.
+        """
+        built = self.built
+        if built.campaign is not None:
+            return built.campaign
+        problem = next(iter((*built.problems, *self.blockers(Step.REVIEW))))
+        raise CampaignError(problem.message, field=problem.field, hint=problem.hint)
+
+    # --- the list of configurations
+
+    def configuration_of(self, place: Place) -> ConfigurationDraft:
+        """Return the configuration that the first page's tick for a place stands for."""
+        return next(each for each in self.parts.configurations if each.from_where and each.place is place)
+
+    def copy_configuration(self, original: ConfigurationDraft) -> ConfigurationDraft:
+        """Add a copy of a configuration under a name of its own, after it, and return it."""
+        names = {each.name.strip() for each in self.parts.configurations}
+        base = original.name.strip()[:70]
+        number = next(n for n in range(2, len(names) + 3) if f"{base} {n}" not in names)
+        changes = [replace(change) for change in original.changes]
+        copy = replace(original, name=f"{base} {number}", changes=changes, from_where=False, chosen=True)
+        self.parts.configurations.insert(self.parts.configurations.index(original) + 1, copy)
+        return copy
+
+    def remove_configuration(self, configuration: ConfigurationDraft) -> None:
+        """Take a configuration out of the list; one of the first page loses its tick there."""
+        if configuration.from_where:
+            configuration.chosen = False
+        else:
+            self.parts.configurations.remove(configuration)
+
+    def automatic_name(self) -> str:
+        """Return what the campaign is called where nobody gives it a name."""
+        return automatic_name([each.name.strip() for each in self.parts.chosen()])
+
+    def _inquiry(self, built: Built) -> Inquiry | None:
+        return Inquiry(self.parts, built, self.environment) if self.environment else None
+
+    def _result(self, question: Question | None) -> object:
+        known = self._answers.get(question) if question else None
+        return known.result if known else None
+
+    def _problems(self, step: Step, built: Built) -> tuple[Problem, ...]:
+        problems = [each for each in built.problems if each.step is step]
+        inquiry = self._inquiry(built)
+        if inquiry is None:
+            problems.append(Problem(step, "", tr("This machine is being looked at …"), pending=True))
+            return tuple(problems)
+        if inquiry.environment.account is None and step is Step.WHERE:
+            problems.append(Problem(step, "", inquiry.environment.account_sentence))
+        for question in inquiry.questions(step):
+            known = self._answers.get(question)
+            if known is None:
+                problems.append(Problem(step, "", tr("This machine is being asked …"), pending=True))
+            elif known.error is not None and not isinstance(question, ScriptsQuestion):  # told when built
+                problems.append(inquiry.refusal(step, question, known.error))
+        return tuple(sorted(dict.fromkeys(problems), key=lambda problem: problem.pending))
+
+
+def _up_to(step: Step) -> tuple[Step, ...]:
+    return STEPS[: step.value + 1]

@@ -1,0 +1,414 @@
+"""From the fields of a draft to a campaign: every field through its kind, every rule of campaign files.
+
+The same registries decide as for campaign files (`app.runs.campaign_fields`, `app.runs.campaign_layers`);
+here they are only asked, and what they refuse becomes a problem of the page that holds the field.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, cast
+
+from app.domain.configuration import (
+    Campaign,
+    Configuration,
+    FolderTarget,
+    MemoryTarget,
+    PostgresChoice,
+    Script,
+    Target,
+    Workload,
+)
+from app.domain.text import tr
+from app.runs.campaign_fields import (
+    CAMPAIGN_FIELDS,
+    MOST_CONFIGURATIONS,
+    MOST_RUNS,
+    SECTIONS,
+    TARGETS,
+    Field,
+)
+from app.runs.campaign_kinds import Name
+from app.runs.campaign_layers import RULES, Given, Layer, Table
+from app.runs.campaign_problems import Fault, UnfitError
+from app.runs.campaign_problems import Place as FilePlace
+from app.runs.campaign_scripts import Scripts
+from app.runs.draft_parts import (
+    OWN_SCRIPTS,
+    CampaignPart,
+    ConfigurationDraft,
+    Length,
+    Place,
+    PostgresDraft,
+    Problem,
+    SizeChoice,
+    Step,
+    WhereDraft,
+    WorkloadDraft,
+)
+from app.runs.draft_questions import Answer, Question, ScriptsQuestion
+from app.runs.draft_text import parse_scripts, read_settings, read_text
+
+NAME_LIMIT: Final = 80
+SETTINGS: Final = "postgresql.settings"
+SCRIPT: Final = "workload.script"
+
+FIELDS: Final[dict[str, Field]] = (
+    {field.name: field for field in CAMPAIGN_FIELDS}
+    | {f"{section}.{field.name}": field for section, fields in SECTIONS.items() for field in fields}
+    | {f"target.{target.kind}.{field.name}": field for target in TARGETS for field in target.fields}
+)
+"""Every field of a campaign file by its dotted name."""
+
+CHANGEABLE: Final = tuple(key for key in FIELDS if key.split(".")[0] in SECTIONS and key != SETTINGS)
+"""What a configuration may change one by one; settings have a text of their own."""
+
+
+_ROOT: Final = Path("/")
+_OPTIONAL: Final = frozenset({"workload.threads", "workload.rate", "workload.latency_limit"})
+_NULLABLE: Final = {
+    "postgresql": frozenset[str](),
+    "workload": frozenset(
+        {"scale", "size", "duration_s", "transactions", "threads", "rate_tps", "latency_limit_ms"}
+    ),
+}
+"""Attributes that may be None in a configuration without problems."""
+
+
+@dataclass(slots=True)
+class DraftParts:
+    """Everything that the pages hold."""
+
+    campaign: CampaignPart = field(default_factory=CampaignPart)
+    where: WhereDraft = field(default_factory=WhereDraft)
+    postgresql: PostgresDraft = field(default_factory=PostgresDraft)
+    workload: WorkloadDraft = field(default_factory=WorkloadDraft)
+    configurations: list[ConfigurationDraft] = field(default_factory=list)
+
+    def chosen(self) -> list[ConfigurationDraft]:
+        """Return the configurations that count."""
+        return [each for each in self.configurations if each.chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What became of a draft.
+
+    Attributes:
+        campaign: None where something is wrong or not known yet.
+        problems: of the fields; not what the machine says.
+        questions: without whose answers there is no campaign.
+        postgresql: what the second page says; None where something on it is wrong.
+        workload: what the third page says; None likewise.
+        targets: what each chosen configuration says, by its place in the list of those chosen.
+        configurations: each that is right, by the same number.
+    """
+
+    campaign: Campaign | None
+    problems: tuple[Problem, ...]
+    questions: tuple[Question, ...]
+    postgresql: PostgresChoice | None
+    workload: Workload | None
+    targets: Mapping[int, Target]
+    configurations: Mapping[int, Configuration]
+
+
+def step_of(path: str) -> Step:
+    """Return the page that holds a field."""
+    head = path.partition(".")[0].partition("[")[0]
+    return {
+        "target": Step.WHERE,
+        "postgresql": Step.POSTGRESQL,
+        "workload": Step.WORKLOAD,
+        "repeats": Step.WORKLOAD,
+    }.get(head, Step.MORE)
+
+
+def build(parts: DraftParts, answers: Mapping[Question, Answer]) -> Built:
+    """Return the campaign of a draft, or everything that is wrong with its fields."""
+    return _Builder(parts, answers).build()
+
+
+def automatic_name(names: Sequence[str]) -> str:
+    """Return a name for a campaign from what it compares."""
+    if not names:
+        return tr("Benchmark")
+    for name in (
+        tr(" against ").join(names),
+        tr("{first} and {count} others").format(first=names[0], count=len(names) - 1),
+    ):
+        if len(name) <= NAME_LIMIT:
+            return name[:1].upper() + name[1:]
+    return tr("Comparison of {count} configurations").format(count=len(names))
+
+
+@dataclass(slots=True)
+class _Builder:
+    """Reads all fields and notes what is wrong."""
+
+    parts: DraftParts
+    answers: Mapping[Question, Answer]
+    problems: list[Problem] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+
+    def build(self) -> Built:
+        base = Layer(sections={"postgresql": self._read_postgresql(), "workload": self._read_workload()})
+        repeats = self._read("repeats", self.parts.campaign.repeats)
+        where = self._read_where()
+        targets: dict[int, Target] = {}
+        configurations: dict[int, Configuration] = {}
+        for number, each in enumerate(self.parts.chosen()):
+            target = self._target(each, number, where)
+            if target is not None:
+                targets[number] = target
+            made = self._configuration(each, number, target, base)
+            if made is not None:
+                configurations[number] = made
+        self._check_list(repeats)
+        alone = base.over(Layer())
+        postgresql, workload = _part(PostgresChoice, alone, "postgresql"), _part(Workload, alone, "workload")
+        campaign = None
+        name = self._campaign_name(configurations)
+        if name and configurations and not self.problems and not self.questions:
+            ordered = tuple(configurations.values())
+            campaign = Campaign(name, ordered, repeats, self.parts.campaign.seeds)
+        return Built(
+            campaign,
+            tuple(dict.fromkeys(self.problems)),
+            tuple(dict.fromkeys(self.questions)),
+            postgresql,
+            workload,
+            targets,
+            configurations,
+        )
+
+    def _add(self, path: str, sentence: str, *, about: str = "") -> None:
+        """Note a problem; `about` is a name that begins its sentence."""
+        message = f"{about}: {sentence}" if about else sentence[:1].upper() + sentence[1:]
+        self.problems.append(Problem(step_of(path), path, message))
+
+    def _add_faults(self, path: str, faults: Sequence[Fault]) -> None:
+        for fault in faults:
+            self._add(path, fault.sentence, about=fault.within.removeprefix("."))
+
+    def _read(self, key: str, text: str, path: str = "") -> Any:  # noqa: ANN401
+        """Return the value of a field; None where it is refused, which is noted."""
+        try:
+            return read_text(FIELDS[key], text)
+        except UnfitError as error:
+            self._add_faults(path or key, error.faults)
+            return None
+
+    # --- the pages
+
+    def _read_where(self) -> dict[Place, Target | None]:
+        """Return the folder and the memory of the first page; None where refused or nobody wants it."""
+        wanted = {each.place for each in self.parts.chosen()}
+        found: dict[Place, Target | None] = {}
+        if Place.FOLDER in wanted:
+            found[Place.FOLDER] = self._make_target("folder", self.parts.where.path, "")
+        if Place.MEMORY in wanted:
+            found[Place.MEMORY] = self._make_target("memory", self.parts.where.memory_size, "")
+        if not self.parts.chosen():
+            self._add("target", tr("Tick at least one place: PostgreSQL's data has to lie somewhere."))
+        return found
+
+    def _make_target(self, kind: str, text: str, path: str) -> Target | None:
+        made: type[FolderTarget | MemoryTarget] = FolderTarget if kind == "folder" else MemoryTarget
+        if not text.strip():
+            return made()
+        key = "target.folder.path" if kind == "folder" else "target.memory.size"
+        value = self._read(key, text, path)
+        return None if value is None else made(value)
+
+    def _read_postgresql(self) -> Table:
+        part = self.parts.postgresql
+        table = self._read_keys(
+            "postgresql",
+            {
+                "installation": part.installation,
+                "preset": part.preset,
+                "checksums": "true" if part.checksums else "false",
+            },
+        )
+        table["settings"] = self._settings(part.settings, SETTINGS, FilePlace(SETTINGS))
+        return table
+
+    def _settings(self, text: str, path: str, place: FilePlace) -> Given:
+        try:
+            return Given(read_settings(text), place)
+        except UnfitError as error:
+            self._add_faults(path, error.faults)
+            return Given(None, place)
+
+    def _read_workload(self) -> Table:
+        part = self.parts.workload
+        texts = {
+            "clients": part.clients,
+            "warmup": part.warmup,
+            "protocol": part.protocol,
+        }
+        match part.size_choice:
+            case SizeChoice.SCALE:
+                texts["scale"] = part.scale
+            case SizeChoice.BYTES:
+                texts["size"] = part.size
+            case _:
+                texts["size"] = part.size_choice.value
+        if part.length is Length.DURATION:
+            texts["duration"] = part.duration
+        else:
+            texts["transactions"] = part.transactions
+        optional = {"threads": part.threads, "rate": part.rate, "latency_limit": part.latency_limit}
+        texts |= {key: text for key, text in optional.items() if text.strip()}
+        table = self._read_keys("workload", texts)
+        table["scripts"] = Given(self._scripts(_raw_scripts(part), SCRIPT), FilePlace(SCRIPT))
+        return table
+
+    def _read_keys(self, section: str, texts: Mapping[str, str]) -> Table:
+        table: Table = {}
+        for key, text in texts.items():
+            each = FIELDS[f"{section}.{key}"]
+            path = f"{section}.{key}"
+            table[each.attribute] = Given(self._read(path, text), FilePlace(path))
+            if each.instead_of:
+                table[each.instead_of] = Given(None, FilePlace(path))
+        return table
+
+    def _scripts(self, raw: list[object], path: str) -> tuple[Script, ...] | None:
+        """Return scripts; files are read by whoever answers the question."""
+        if not any(isinstance(item, dict) and "file" in item for item in raw):
+            try:
+                scripts: tuple[Script, ...] = Scripts().read(raw, _ROOT)
+            except UnfitError as error:
+                self._add_faults(path, error.faults)
+                return None
+            return scripts
+        question = ScriptsQuestion(json.dumps(raw))
+        known = self.answers.get(question)
+        if known is None:
+            self.questions.append(question)
+            return None
+        if known.error is not None:
+            self._add(path, known.error.message)
+            return None
+        return cast("tuple[Script, ...]", known.result)
+
+    # --- configurations
+
+    def _target(
+        self, each: ConfigurationDraft, number: int, where: Mapping[Place, Target | None]
+    ) -> Target | None:
+        path = f"configuration[{number + 1}].target"
+        match each.place:
+            case Place.FOLDER | Place.MEMORY:
+                return where[each.place]
+            case Place.OTHER_FOLDER:
+                return self._make_target("folder", each.text, path)
+            case Place.OTHER_MEMORY:
+                return self._make_target("memory", each.text, path)
+
+    def _configuration(
+        self, each: ConfigurationDraft, number: int, target: Target | None, base: Layer
+    ) -> Configuration | None:
+        place = FilePlace(f"configuration[{number + 1}]")
+        name = self._name(each.name, f"{place}.name")
+        changes: dict[str, Table] = {section: {} for section in SECTIONS}
+        for change in each.changes:
+            self._read_change(change.key, change.text, place, changes)
+        if each.settings.strip():
+            path = f"{place}.{SETTINGS}"
+            changes["postgresql"]["settings"] = self._settings(each.settings, path, FilePlace(path))
+        layer = Layer(place, Given(target, place), changes).over(base)
+        self._check_rules(layer, base)
+        postgresql, workload = _part(PostgresChoice, layer, "postgresql"), _part(Workload, layer, "workload")
+        if name is None or target is None or postgresql is None or workload is None:
+            return None
+        return Configuration(name, target, postgresql, workload)
+
+    def _check_rules(self, layer: Layer, base: Layer) -> None:
+        """Note what values do not go together; at the configuration where its change is the reason."""
+        for rule in RULES:
+            breach = rule(layer)
+            if breach is None:
+                continue
+            path, sentence = breach[0].path, breach[1]
+            if path.startswith("configuration") or rule(base) == breach:
+                self._add(path, sentence)
+            else:
+                self._add(layer.place.path, sentence, about=path)
+
+    def _read_change(self, key: str, text: str, place: FilePlace, changes: dict[str, Table]) -> None:
+        section = key.partition(".")[0]
+        path = f"{place}.{key}"
+        each = FIELDS[key]
+        if key == SCRIPT:
+            value: Any = self._scripts(parse_scripts(text), path)
+        elif not text.strip() and key in _OPTIONAL:
+            value = None
+        else:
+            value = self._read(key, text, path)
+            if value is not None and each.instead_of:
+                changes[section][each.instead_of] = Given(None, FilePlace(path))
+        changes[section][each.attribute] = Given(value, FilePlace(path))
+
+    def _name(self, text: str, path: str) -> str | None:
+        try:
+            name: str = Name().read(text.strip(), _ROOT)
+        except UnfitError as error:
+            self._add_faults(path, error.faults)
+            return None
+        return name
+
+    def _campaign_name(self, configurations: Mapping[int, Configuration]) -> str | None:
+        text = self.parts.campaign.name.strip()
+        if not text:
+            return automatic_name([each.name for each in configurations.values()])
+        return self._name(text, "name")
+
+    def _check_list(self, repeats: int | None) -> None:
+        chosen = self.parts.chosen()
+        before: set[str] = set()
+        for number, each in enumerate(chosen, start=1):
+            name = each.name.strip()
+            if name and name in before:
+                sentence = tr("“{name}” is the name of more than one configuration; names tell runs apart.")
+                self._add(f"configuration[{number}].name", sentence.format(name=name))
+            before.add(name)
+        if len(chosen) > MOST_CONFIGURATIONS:
+            sentence = tr("{count} configurations are more than the {most} that are allowed.")
+            self._add("configuration", sentence.format(count=len(chosen), most=MOST_CONFIGURATIONS))
+        if repeats and repeats * len(chosen) > MOST_RUNS:
+            sentence = tr("{runs} runs are more than the {most} that are allowed.")
+            self._add("repeats", sentence.format(runs=repeats * len(chosen), most=MOST_RUNS))
+
+
+def _raw_scripts(part: WorkloadDraft) -> list[object]:
+    """Return the third page's scripts as a campaign file would hold them."""
+    if part.script != OWN_SCRIPTS:
+        return [part.script]
+    raw: list[object] = []
+    for each in part.scripts:
+        source = {"builtin": each.builtin} if each.builtin else {"file": each.path.strip()}
+        weight = each.weight.strip()
+        raw.append({**source, "weight": int(weight) if weight.isascii() and weight.isdigit() else weight})
+    return raw
+
+
+def _part(make: type[Any], layer: Layer, section: str) -> Any:  # noqa: ANN401
+    """Return a part of a configuration; None where one of its values was refused."""
+    values = {attribute: given.value for attribute, given in layer.sections[section].items()}
+    if any(value is None and attribute not in _NULLABLE[section] for attribute, value in values.items()):
+        return None
+    if section == "workload" and not _is_complete(values):
+        return None
+    return make(**values)
+
+
+def _is_complete(values: Mapping[str, Any]) -> bool:
+    """Whether size and length are said in one of their two ways."""
+    has_size = values.get("scale") is not None or values.get("size") is not None
+    return has_size and (values.get("duration_s") is not None or values.get("transactions") is not None)

@@ -1,0 +1,156 @@
+"""The commands that a campaign will execute, from the same builders that execute them. Pure.
+
+Names of folders are random and only known then; they are written as ``pgfooting-XXXXXXXX`` and the like.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from app.domain.configuration import Campaign, MemoryTarget
+from app.domain.text import tr
+from app.hosts.places import private_places, socket_places
+from app.postgres.configuration_text import format_configuration, initdb_arguments
+from app.postgres.data_files import OWN_FILE
+from app.postgres.pgbench_argv import (
+    BenchmarkRequest,
+    Connection,
+    PgbenchProgram,
+    TransactionLog,
+    benchmark_argv,
+    initialise_argv,
+    warmup_workload,
+)
+from app.postgres.sampling import FULL_LOG_TPS, sampling_rate
+from app.process import Account
+from app.runs.plan import ResolvedConfiguration
+from app.runs.runner import DATABASE, LOG_PREFIX
+
+RANDOM_NAMES: Final = ("pgfooting-XXXXXXXX", "pgfooting-YYYYYYYY", "pgfooting-ZZZZZZZZ")
+"""Stand for the names that `app.hosts.places.own_name` will make."""
+
+
+class Action(StrEnum):
+    """What a line of the list is."""
+
+    PROGRAM = "program"
+    FILE = "file"
+    SQL = "sql"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """One thing that will be done.
+
+    Attributes:
+        action: what kind of thing.
+        text: a command as a shell would take it, a file's text, a statement, or paths.
+        comment: what it is for.
+        file: the file whose text it is; else empty.
+    """
+
+    action: Action
+    text: str
+    comment: str
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolders:
+    """Where a run will keep its files.
+
+    Attributes:
+        root: in the target; holds the data directory.
+        socket: of the server's socket.
+        private: of logs and scripts.
+    """
+
+    root: str
+    socket: str
+    private: str
+
+    @property
+    def data(self) -> str:
+        """The data directory."""
+        return f"{self.root}/data"
+
+
+def run_folders(resolved: ResolvedConfiguration, account: Account) -> RunFolders:
+    """Return the folders of a run; what exists already is looked at, nothing is made."""
+    places = (
+        resolved.target.path,
+        *(next(iter(choose(account)), "") for choose in (socket_places, private_places)),
+    )
+    return RunFolders(*(f"{place}/{name}" for place, name in zip(places, RANDOM_NAMES, strict=True)))
+
+
+def run_commands(
+    campaign: Campaign, resolved: ResolvedConfiguration, folders: RunFolders
+) -> tuple[CommandLine, ...]:
+    """Return what the first run of a configuration does, in order."""
+    installation, configuration = resolved.installation, resolved.configuration
+    pgbench = PgbenchProgram(installation.program("pgbench"), installation.major)
+    connection = Connection(folders.socket, database=DATABASE)
+    initdb = initdb_arguments(folders.data, installation.major, checksums=configuration.postgresql.checksums)
+    workload, seed = configuration.workload, campaign.seeds[0]
+    lines = [
+        _program(tr("Make the data directory"), installation.program("initdb"), *initdb),
+        _program(tr("Force it to disk"), "sync", "--file-system", folders.data),
+        CommandLine(
+            Action.FILE,
+            format_configuration(resolved.settings, folders.socket),
+            tr("Settings of the server"),
+            f"{folders.data}/{OWN_FILE}",
+        ),
+        _program(tr("Start the server"), installation.program("postgres"), "-D", folders.data),
+        CommandLine(Action.SQL, f"CREATE DATABASE {DATABASE}", tr("Make the database")),
+        _program(tr("Load the data"), *initialise_argv(pgbench, connection, resolved.scale.scale)),
+        CommandLine(Action.SQL, "CHECKPOINT", tr("Settle: write what is dirty before measuring")),
+    ]
+    if workload.warmup_s:
+        request = _request(resolved, folders, seed + 1)
+        argv = benchmark_argv(pgbench, connection, warmup_workload(workload), request)
+        lines.append(_program(tr("Warm up; does not count"), *argv))
+    log = TransactionLog(f"{folders.private}/{LOG_PREFIX}", sampling_rate(workload))
+    argv = benchmark_argv(pgbench, connection, workload, _request(resolved, folders, seed, log))
+    lines.append(_program(_measure_comment(resolved), *argv))
+    removed = f"{folders.root}\n{folders.socket}\n{folders.private}"
+    lines.append(CommandLine(Action.REMOVE, removed, tr("Stop the server at once and remove what was made")))
+    return tuple(lines)
+
+
+def removed_folders(resolved: ResolvedConfiguration, folders: RunFolders) -> tuple[str, ...]:
+    """Return what each run of a configuration makes and removes again."""
+    where = (
+        tr("{root} (data directory, in memory)")
+        if isinstance(resolved.configuration.target, MemoryTarget)
+        else tr("{root} (data directory)")
+    )
+    return (
+        where.format(root=folders.root),
+        tr("{path} (the server's socket)").format(path=folders.socket),
+        tr("{path} (logs and scripts)").format(path=folders.private),
+    )
+
+
+def _request(
+    resolved: ResolvedConfiguration, folders: RunFolders, seed: int, log: TransactionLog | None = None
+) -> BenchmarkRequest:
+    files = [script for script in resolved.configuration.workload.scripts if script.builtin is None]
+    paths = tuple(f"{folders.private}/script{number}.sql" for number in range(1, len(files) + 1))
+    return BenchmarkRequest(seed, resolved.scale.scale, resolved.threads, paths, log)
+
+
+def _measure_comment(resolved: ResolvedConfiguration) -> str:
+    if not resolved.configuration.workload.warmup_s:
+        return tr("Measure")
+    sentence = tr("Measure; above {tps} TPS in the warm-up, a share of the transactions is logged instead")
+    return sentence.format(tps=f"{FULL_LOG_TPS:,}")
+
+
+def _program(comment: str, *argv: str) -> CommandLine:
+    return CommandLine(Action.PROGRAM, shlex.join(argv), comment)

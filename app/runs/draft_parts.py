@@ -1,0 +1,186 @@
+"""The parts of a draft: what stands in the fields of the wizard's pages, as typed, right or wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from typing import Final
+
+from app.domain.configuration import DEFAULT_REPEATS, DEFAULT_SEEDS, BuiltinScript, DataSize
+
+OWN_SCRIPTS: Final = "own"
+"""`WorkloadDraft.script` where the list of scripts counts."""
+
+
+class Step(Enum):
+    """The pages, in order."""
+
+    WHERE = 0
+    POSTGRESQL = 1
+    WORKLOAD = 2
+    MORE = 3
+    REVIEW = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a step is not complete.
+
+    Attributes:
+        step: the page on which it is solved.
+        field: dotted as in campaign files, such as ``workload.clients``; empty for the page as a whole.
+        message: what is wrong and what is allowed, a sentence.
+        hint: what would help; may be empty.
+        pending: not wrong, only not known yet.
+    """
+
+    step: Step
+    field: str
+    message: str
+    hint: str = ""
+    pending: bool = False
+
+
+class Place(StrEnum):
+    """Where the data of a configuration lies."""
+
+    FOLDER = "folder"
+    MEMORY = "memory"
+    OTHER_FOLDER = "other-folder"
+    OTHER_MEMORY = "other-memory"
+
+
+@dataclass(slots=True)
+class ChangeDraft:
+    """One value in which a configuration differs from the pages before.
+
+    Attributes:
+        key: dotted, such as ``workload.clients``.
+        text: as typed; empty for "left out".
+    """
+
+    key: str
+    text: str
+
+
+@dataclass(slots=True)
+class ConfigurationDraft:
+    """One configuration of the list.
+
+    Attributes:
+        name: as typed.
+        place: the folder or the memory of the first page, or one of its own.
+        text: path or size of its own place; empty for the default.
+        settings: server settings over those of all configurations, as lines.
+        changes: other differences.
+        from_where: made by a tick on the first page, and without differences.
+        chosen: False where the tick was taken away.
+    """
+
+    name: str
+    place: Place
+    text: str = ""
+    settings: str = ""
+    changes: list[ChangeDraft] = field(default_factory=list)
+    from_where: bool = False
+    chosen: bool = True
+
+
+@dataclass(slots=True)
+class WhereDraft:
+    """The first page.
+
+    Attributes:
+        path: of the folder; empty for the default folder.
+        memory_size: most memory that may be used; empty for what the data needs.
+    """
+
+    path: str = ""
+    memory_size: str = ""
+
+
+@dataclass(slots=True)
+class PostgresDraft:
+    """The second page.
+
+    Attributes:
+        installation: newest, a major version or a folder.
+        preset: id.
+        checksums: on or off.
+        settings: lines as in postgresql.conf.
+    """
+
+    installation: str = "newest"
+    preset: str = "machine"
+    checksums: bool = True
+    settings: str = ""
+
+
+@dataclass(slots=True)
+class ScriptDraft:
+    """One script of a list.
+
+    Attributes:
+        builtin: name of a built-in one; empty for a file.
+        path: of the file.
+        weight: relative frequency.
+    """
+
+    builtin: str = ""
+    path: str = ""
+    weight: str = "1"
+
+
+class SizeChoice(StrEnum):
+    """How the size of the data is said."""
+
+    SMALL = DataSize.SMALL.value
+    MEDIUM = DataSize.MEDIUM.value
+    LARGE = DataSize.LARGE.value
+    BYTES = "bytes"
+    SCALE = "scale"
+
+
+class Length(StrEnum):
+    """What ends the measured phase."""
+
+    DURATION = "duration"
+    TRANSACTIONS = "transactions"
+
+
+@dataclass(slots=True)
+class WorkloadDraft:
+    """The third page; optional values are empty where left out.
+
+    The defaults are those of a first look: six short runs that are over in five minutes.
+    """
+
+    script: str = BuiltinScript.TPCB_LIKE.value
+    scripts: list[ScriptDraft] = field(default_factory=list)
+    size_choice: SizeChoice = SizeChoice.SMALL
+    size: str = "2 GiB"
+    scale: str = "100"
+    clients: str = "4"
+    threads: str = ""
+    length: Length = Length.DURATION
+    duration: str = "30s"
+    transactions: str = "10000"
+    warmup: str = "5s"
+    protocol: str = "prepared"
+    rate: str = ""
+    latency_limit: str = ""
+
+
+@dataclass(slots=True)
+class CampaignPart:
+    """What belongs to the campaign as a whole.
+
+    Attributes:
+        name: as typed; empty for a name made of what is compared.
+        repeats: as typed.
+        seeds: of the recipe, else the default ones.
+    """
+
+    name: str = ""
+    repeats: str = str(DEFAULT_REPEATS)
+    seeds: tuple[int, ...] = DEFAULT_SEEDS

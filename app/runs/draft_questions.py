@@ -1,0 +1,172 @@
+"""What a draft wants to know about this machine: asked apart from it, because answers take time.
+
+A question is a value; whoever holds the draft answers it in the background with `answer` and hands the result
+back (`app.runs.draft`). Nothing here starts a server or writes, except that the default folder is made.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from typing_extensions import override
+
+from app.domain.configuration import Campaign, PostgresChoice, Script, Target, Workload
+from app.domain.errors import CampaignError, FootingError, InternalError
+from app.domain.text import tr
+from app.hosts.targets import CheckedTarget, check_target
+from app.postgres.installation import Installation
+from app.postgres.installations import choose_installation, find_installations
+from app.postgres.known_settings import check_settings
+from app.postgres.scale import resolve_scale
+from app.postgres.settings import Setting, server_settings, unsafe_settings
+from app.process import CommandOutcome
+from app.runs.campaign_file import parse_campaign
+from app.runs.campaign_format import format_campaign
+from app.runs.campaign_problems import UnfitError
+from app.runs.campaign_scripts import Scripts
+from app.runs.draft_environment import DraftEnvironment, serving_account
+from app.runs.plan import ResolvedCampaign, resolve_campaign
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something that only the machine knows."""
+
+    def find_out(self, environment: DraftEnvironment) -> object:
+        """Return the answer.
+
+        Raises:
+            FootingError: the answer is no.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class TargetQuestion(Question):
+    """Can this place hold so much?"""
+
+    target: Target
+    need_bytes: int
+
+    @override
+    def find_out(self, environment: DraftEnvironment) -> CheckedTarget:
+        return check_target(self.target, serving_account(environment), self.need_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptsQuestion(Question):
+    """What is in these script files?
+
+    Attributes:
+        raw: the value of the campaign file's key, as JSON.
+    """
+
+    raw: str
+
+    @override
+    def find_out(self, environment: DraftEnvironment) -> tuple[Script, ...]:
+        try:
+            scripts: tuple[Script, ...] = Scripts().read(json.loads(self.raw), Path("/"))
+        except UnfitError as error:
+            raise CampaignError(
+                " ".join(fault.sentence for fault in error.faults), field="workload.script"
+            ) from error
+        return scripts
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresAnswer:
+    """A PostgreSQL that takes its settings.
+
+    Attributes:
+        installation: the one chosen.
+        settings: complete, as for an empty disk of the target's size.
+        unsafe: (setting, value, what it risks).
+    """
+
+    installation: Installation
+    settings: tuple[Setting, ...]
+    unsafe: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresQuestion(Question):
+    """Is there such a PostgreSQL, and does it take these settings?
+
+    Attributes:
+        choice: installation, preset and settings.
+        workload: for the number of connections and the size of the data.
+        target: whose room decides about the WAL; None where it is not known.
+    """
+
+    choice: PostgresChoice
+    workload: Workload
+    target: Target | None
+
+    @override
+    def find_out(self, environment: DraftEnvironment) -> PostgresAnswer:
+        account, machine = serving_account(environment), environment.machine
+        wanted = self.choice.installation
+        found = environment.installations
+        if wanted.startswith("/"):
+            found = find_installations(account, [wanted])
+        installation = choose_installation(wanted, found)
+        data_bytes = resolve_scale(self.workload, machine.usable_ram_bytes).data_bytes
+        free_bytes = None if self.target is None else check_target(self.target, account, 0).free_bytes
+        settings = server_settings(
+            self.choice, machine, self.workload, target_free_bytes=free_bytes, data_bytes=data_bytes
+        )
+        check_settings(settings, installation, account, _ignore)
+        pairs = [(setting.name, setting.value) for setting in settings]
+        return PostgresAnswer(installation, settings, unsafe_settings(pairs))
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignQuestion(Question):
+    """Can this machine run this campaign?"""
+
+    campaign: Campaign
+
+    @override
+    def find_out(self, environment: DraftEnvironment) -> ResolvedCampaign:
+        name = tr("The campaign")
+        if parse_campaign(format_campaign(self.campaign), base_directory="/", source_name=name) != (
+            self.campaign
+        ):
+            raise CampaignError(
+                tr("A script file has changed since it was read."),
+                field="workload.script",
+                hint=tr("Go back to the page with the script and check again."),
+            )
+        return resolve_campaign(self.campaign, serving_account(environment), _ignore)
+
+
+def _ignore(_outcome: CommandOutcome) -> None:
+    """Record nothing: what runs here belongs to no run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was found out.
+
+    Attributes:
+        question: that was asked.
+        result: None where the answer is no.
+        error: why it is no.
+    """
+
+    question: Question
+    result: object = None
+    error: FootingError | None = None
+
+
+def answer(question: Question, environment: DraftEnvironment) -> Answer:
+    """Find out one answer; never raises."""
+    try:
+        return Answer(question, question.find_out(environment))
+    except FootingError as error:
+        return Answer(question, error=error)
+    except Exception as error:  # noqa: BLE001 - a border: told on the page like any other reason
+        return Answer(question, error=InternalError.of(error))

@@ -1,0 +1,157 @@
+"""The wizard's drafts on a real machine: what it says before the start is what happens after it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.domain.configuration import FolderTarget
+from app.runs.campaign_format import format_campaign
+from app.runs.draft import STEPS, CampaignDraft
+from app.runs.draft_commands import Action
+from app.runs.draft_environment import DraftEnvironment, read_environment
+from app.runs.draft_parts import ChangeDraft, Place, SizeChoice, Step
+from app.runs.draft_questions import PostgresQuestion, answer
+from app.runs.draft_review import make_review
+from tests.fix_campaign import CampaignBench
+
+pytestmark = pytest.mark.postgres
+
+RANDOM = re.compile(r"pgfooting-(?:[0-9a-f]{16}|[X-Z]{8})")
+
+
+@pytest.fixture(scope="module")
+def environment() -> DraftEnvironment:
+    return read_environment()
+
+
+def find_out(draft: CampaignDraft, step: Step = Step.REVIEW) -> None:
+    """Let the machine answer everything."""
+    assert draft.environment is not None
+    while questions := draft.questions_for(step):
+        for question in questions:
+            draft.take(answer(question, draft.environment))
+
+
+def small_draft(environment: DraftEnvironment, bench: CampaignBench) -> CampaignDraft:
+    draft = CampaignDraft(environment=environment)
+    draft.parts.where.path = str(bench.target)
+    draft.parts.postgresql.preset = "defaults"
+    draft.parts.postgresql.settings = "shared_buffers = 32MB"
+    part = draft.parts.workload
+    part.size_choice, part.scale, part.clients = SizeChoice.SCALE, "1", "2"
+    part.duration, part.warmup = "3s", "1s"
+    draft.parts.campaign.repeats = "1"
+    draft.configuration_of(Place.MEMORY).chosen = False
+    return draft
+
+
+def test_the_machine_is_read_with_installations_places_and_recipes(environment: DraftEnvironment) -> None:
+    assert environment.newest is not None
+    assert environment.newest.major >= 13
+    assert environment.folder.checked is not None
+    assert environment.folder.checked.path == environment.folder_path
+    assert {"quick", "durability"} <= {recipe.name for recipe in environment.recipes}
+    assert environment.account_sentence
+
+
+def test_the_commands_of_the_review_are_those_that_are_executed(
+    campaign_bench: CampaignBench, environment: DraftEnvironment
+) -> None:
+    draft = small_draft(environment, campaign_bench)
+    find_out(draft)
+    assert draft.blockers(Step.REVIEW) == ()
+    resolved = draft.resolved()
+    assert resolved is not None
+    assert environment.account is not None
+    (row,) = make_review(resolved, environment.account).rows
+    told = [RANDOM.sub("*", line.text) for line in row.commands if line.action is Action.PROGRAM]
+
+    done = campaign_bench.run(format_campaign(draft.to_campaign()))
+    assert done.returncode == 0, done.stderr
+    (path,) = campaign_bench.run_files()
+    executed = [RANDOM.sub("*", line) for line in commands_of(path)]
+    assert told == [line for line in executed if line in told]
+    assert len(told) == 6
+
+
+def commands_of(path: Path) -> list[str]:
+    """Return the commands of a run file in the order in which they were started."""
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        rows = connection.execute("SELECT argv FROM command ORDER BY started_ms").fetchall()
+    return [shlex.join(json.loads(row[0])) for row in rows]
+
+
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_drafts_without_problems_can_be_run_here_and_others_say_on_which_page_not(
+    data: st.DataObject, environment: DraftEnvironment
+) -> None:
+    draft = CampaignDraft(environment=environment)
+    part = draft.parts.workload
+    part.size_choice = data.draw(st.sampled_from([SizeChoice.SMALL, SizeChoice.LARGE, SizeChoice.SCALE]))
+    part.clients = data.draw(st.sampled_from(["1", "16", "200"]))
+    draft.parts.where.path = data.draw(st.sampled_from(["", "/var/tmp", "/nowhere/at/all"]))
+    draft.parts.postgresql.preset = data.draw(st.sampled_from(["defaults", "machine", "seeds"]))
+    lines = st.sampled_from(["", "wrok_mem = 1MB", "max_connections = 150", "work_mem = 1MB", "port = 1"])
+    draft.parts.postgresql.settings = data.draw(lines)
+    copy = draft.copy_configuration(draft.configuration_of(Place.FOLDER))
+    copy.changes.append(ChangeDraft("workload.clients", "8"))
+    find_out(draft)
+    problems = [problem for step in STEPS for problem in draft.problems_for(step)]
+    assert not any(problem.pending for problem in problems)
+    assert all(problem.message for problem in problems)
+    if not problems:
+        resolved = draft.resolved()
+        assert resolved is not None
+        assert set(resolved.configurations) == {"folder", "folder 2", "memory"}
+    else:
+        assert {problem.step for problem in problems} <= set(STEPS)
+
+
+def test_an_unknown_setting_is_named_with_the_one_that_was_meant(environment: DraftEnvironment) -> None:
+    draft = CampaignDraft(environment=environment)
+    draft.parts.postgresql.settings = "wrok_mem = 64MB"
+    find_out(draft, Step.POSTGRESQL)
+    (problem,) = draft.problems_for(Step.POSTGRESQL)
+    assert problem.field == "postgresql.settings"
+    assert "wrok_mem" in problem.message
+    assert "work_mem" in f"{problem.message} {problem.hint}".replace("wrok_mem", "")
+
+
+def test_a_value_that_the_server_does_not_take_is_named(environment: DraftEnvironment) -> None:
+    draft = CampaignDraft(environment=environment)
+    draft.parts.postgresql.settings = "work_mem = 64 elephants"
+    find_out(draft, Step.POSTGRESQL)
+    (problem,) = draft.problems_for(Step.POSTGRESQL)
+    assert "work_mem" in problem.message
+
+
+def test_unsafe_settings_are_known_before_the_start(environment: DraftEnvironment) -> None:
+    draft = CampaignDraft(environment=environment)
+    draft.parts.postgresql.settings = "fsync = off"
+    find_out(draft, Step.POSTGRESQL)
+    known = draft.postgres_answer()
+    assert known is not None
+    assert [name for name, _, _ in known.unsafe] == ["fsync"]
+
+
+def test_a_folder_without_programs_is_refused_with_what_is_missing(
+    environment: DraftEnvironment, tmp_path: Path
+) -> None:
+    draft = CampaignDraft(environment=environment)
+    draft.parts.postgresql.installation = str(tmp_path)
+    known = answer(
+        PostgresQuestion(draft.built.postgresql, draft.built.workload, FolderTarget()),  # type: ignore[arg-type]
+        environment,
+    )
+    assert known.error is not None
+    assert "postgres" in known.error.message
