@@ -105,6 +105,7 @@ class RunFileWriter:
         self.path = path
         self.started_monotonic_s = time.monotonic() if started_monotonic_s is None else started_monotonic_s
         self._series: dict[tuple[str, str], int] = {}
+        self._partial_from_ms: int | None = None
         with _told(path):
             path.touch(mode=0o600, exist_ok=False)
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=10)
@@ -210,6 +211,8 @@ class RunFileWriter:
 
     def put_latency_second(self, second: LatencySecond) -> None:
         """Store or replace one second of latencies."""
+        if self._partial_from_ms is None or second.t_ms < self._partial_from_ms:
+            self._partial_from_ms = second.t_ms
         self._connection.execute(
             "INSERT OR REPLACE INTO histogram VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
@@ -225,9 +228,15 @@ class RunFileWriter:
 
     def complete_latency_seconds(self, before_ms: int | None) -> None:
         """Note that nothing is missing any more in the seconds before a time; None for all."""
-        where = "" if before_ms is None else " AND t_ms < ?"
-        values = () if before_ms is None else (before_ms,)
-        self._connection.execute(f"UPDATE histogram SET partial = 0 WHERE partial = 1{where}", values)
+        if before_ms is None:
+            self._connection.execute("UPDATE histogram SET partial = 0 WHERE partial = 1")
+        elif self._partial_from_ms is not None and self._partial_from_ms < before_ms:
+            # Only what was stored since: to read all seconds at each second costs more with every hour.
+            self._connection.execute(
+                "UPDATE histogram SET partial = 0 WHERE partial = 1 AND t_ms >= ? AND t_ms < ?",
+                (self._partial_from_ms, before_ms),
+            )
+            self._partial_from_ms = before_ms
 
     def add_facts(self, moment: str, facts: Mapping[str, Json]) -> None:
         """Store facts of the environment under their moment, 'before' or 'after'."""

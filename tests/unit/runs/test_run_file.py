@@ -49,12 +49,39 @@ def write_live(path: Path, *, seconds: int = SECONDS) -> RunFileWriter:
     return writer
 
 
+def latency_second(t_ms: int) -> LatencySecond:
+    return LatencySecond(t_ms, 100, 5000, 0, 0, partial=True, buckets=b"\x01")
+
+
 def fill_up(writer: RunFileWriter, written: list[int]) -> None:
     for number in range(1000):
         with writer.transaction():
             samples = [(number, Sample("device.writes", float(number), f"disk{i}")) for i in range(50)]
             writer.add_tick(number, number, lateness_us=0, missed=0, samples=samples)
         written.append(number)
+
+
+def test_a_second_is_partial_until_the_log_was_read_beyond_it_and_again_when_a_line_comes_late(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "run.footing"
+    writer = RunFileWriter(path, started_monotonic_s=0.0)
+
+    def partial_after(*t_ms: int, before_ms: int | None) -> list[int]:
+        with writer.transaction():
+            for moment in t_ms:
+                writer.put_latency_second(latency_second(moment))
+            writer.complete_latency_seconds(before_ms)
+        with RunFile(path) as run:
+            return [second.t_ms for second in run.latency_seconds() if second.partial]
+
+    assert partial_after(1000, 2000, 3000, before_ms=2000) == [2000, 3000]
+    assert partial_after(4000, before_ms=2000) == [2000, 3000, 4000]
+    assert partial_after(5000, 6000, before_ms=5000) == [5000, 6000]
+    assert partial_after(1000, before_ms=1000) == [1000, 5000, 6000]  # read anew, its thread is behind
+    assert partial_after(before_ms=6000) == [6000]
+    assert partial_after(before_ms=None) == []
+    writer.close()
 
 
 def test_a_growing_file_is_read_with_every_committed_second(tmp_path: Path) -> None:
