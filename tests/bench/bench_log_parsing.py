@@ -7,6 +7,7 @@ part), read, parse, sort into seconds, give memory back.
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import tempfile
@@ -80,7 +81,7 @@ def parse_and_sort(pieces: list[bytes]) -> int:
 
 def tail_in_memory(log: bytes, polls: int) -> int:
     """What a live run does: the file grows, is polled, parsed, sorted and punched."""
-    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - where logs really lie
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as name:
         path = Path(name) / f"log.{os.getpid()}"
         seconds = SecondHistograms(ORIGIN_S * 1_000_000)
@@ -92,10 +93,10 @@ def tail_in_memory(log: bytes, polls: int) -> int:
         return seconds.transactions
 
 
-def measure(variants: dict[str, Callable[[], int]]) -> dict[str, float]:
+def measure(variants: dict[str, Callable[[], int]], rounds: int) -> dict[str, float]:
     """Return nanoseconds of CPU time a line: the median of rounds in which every variant has its turn."""
     found: dict[str, list[float]] = {name: [] for name in variants}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name, run in variants.items():
             begin_ns = time.process_time_ns()
             count = run()
@@ -105,7 +106,7 @@ def measure(variants: dict[str, Callable[[], int]]) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in found.items()}
 
 
-def report_parsing() -> None:
+def report_parsing(rounds: int) -> None:
     """Print the cost of each way and its ratio to the plain one."""
     log = make_log(LINES, tps=60_000)
     variants: dict[str, Callable[[], int]] = {}
@@ -116,9 +117,9 @@ def report_parsing() -> None:
         variants[f"parser + seconds, {label}"] = lambda pieces=pieces: parse_and_sort(pieces)  # type: ignore[misc]
     variants["live log, 10 polls a second"] = lambda: tail_in_memory(log, polls=LINES // 6_000)
     variants["live log, 1 poll a second"] = lambda: tail_in_memory(log, polls=LINES // 60_000)
-    figures = measure(variants)
+    figures = measure(variants, rounds)
     plain = figures["bytes.split, 1 MiB"]
-    print(f"{LINES} lines of {len(log) / LINES:.1f} bytes, CPU time, median of {ROUNDS} interleaved rounds")
+    print(f"{LINES} lines of {len(log) / LINES:.1f} bytes, CPU time, median of {rounds} interleaved rounds")
     for name, ns in figures.items():
         print(f"  {name:32} {ns:7.1f} ns/line   {ns / plain:5.2f} of bytes.split")
     live = figures["live log, 1 poll a second"]
@@ -147,6 +148,8 @@ def report_size() -> None:
 
 
 if __name__ == "__main__":
-    report_parsing()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="one round: to see that it works")
+    report_parsing(1 if parser.parse_args().quick else ROUNDS)
     print("per-second histograms, encoded one by one (log-normal latencies with a heavy tail)")
     report_size()

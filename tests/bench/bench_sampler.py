@@ -31,6 +31,8 @@ from app.probes.sampler import Sampler, Tick
 
 ROUNDS = 9
 READS = 50
+MOST_PERCENT = 1.0
+MOST_DRIFT_MS = 1.0
 
 
 @contextmanager
@@ -164,6 +166,13 @@ def print_run(name: str, ticks: list[Tick], cpu_s: float, seconds: int) -> None:
     reads_us = statistics.median(tick.read_s * 1e6 for tick in ticks)
     print(f"  readings of blocking probes   {late} missed")
     print(f"  samples in a tick             at most {most}; reading took {reads_us:.0f} us in the median")
+    percent = cpu_s / seconds * 100
+    for what, reached in (
+        (f"under {MOST_PERCENT} % of a core", percent < MOST_PERCENT),
+        (f"every second of {seconds} has its tick", set(range(seconds + 1)) <= set(numbers)),
+        (f"drift under {MOST_DRIFT_MS} ms/s", abs(slope) < MOST_DRIFT_MS),
+    ):
+        print(f"  target: {what:40} {'reached' if reached else 'MISSED'}")
 
 
 def main() -> None:
@@ -171,7 +180,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--backends", type=int, default=200)
+    parser.add_argument("--quick", action="store_true", help="5 s, 20 backends: to see that it works")
     options = parser.parse_args()
+    if options.quick:
+        options.seconds, options.backends = 5, 20
     load = " ".join(Path("/proc/loadavg").read_text().split()[:3])
     print(f"{os.cpu_count()} CPUs, {os.uname().release}, load before {load}")
     with watched_server(options.backends) as context:

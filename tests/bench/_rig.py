@@ -1,0 +1,363 @@
+"""A real server with a loaded database, measured by the product's own parts or left alone.
+
+The data directory lies in memory unless told otherwise. With `cpu` everything - postmaster, backends,
+pgbench, and all threads of this process, which is the runner - is pinned to that one CPU, so that every
+nanosecond shows in the TPS.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from rich.console import Console
+from typing_extensions import override
+
+from app.allocator import keep_freed_memory
+from app.cli.progress import TerminalProgress
+from app.domain.configuration import (
+    BuiltinScript,
+    Campaign,
+    Configuration,
+    MemoryTarget,
+    PlannedRun,
+    PostgresChoice,
+    Script,
+    Target,
+    Workload,
+    interleaved_order,
+)
+from app.hosts.account import server_account
+from app.hosts.leavings import Leavings
+from app.hosts.local import LocalHost
+from app.hosts.site import Site
+from app.postgres.pgbench_argv import BenchmarkRequest, Connection, TransactionLog, benchmark_argv
+from app.postgres.pgbench_summary import PgbenchSummary, parse_summary
+from app.postgres.server import Server, StopMode
+from app.probes.processes import ServerTree
+from app.process import Account
+from app.runs.plan import ResolvedConfiguration, resolve_campaign
+from app.runs.progress import Listener, Second, Silence
+from app.runs.recorder import Recorder
+from app.runs.runfile import SUFFIX, Phase, RunFileWriter
+from app.runs.runner import DATABASE, Runner
+from app.runs.stop import StopSwitch
+from tests.bench._figures import TICKS_PER_S
+
+SETTINGS = (
+    ("shared_buffers", "512MB"),
+    ("max_wal_size", "2GB"),  # no checkpoint inside a round
+    ("checkpoint_timeout", "30min"),
+)
+MEMORY = MemoryTarget()
+_WARM_S = 1.2
+"""Until every probe has its first difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one pgbench run needed, in seconds of CPU time.
+
+    Attributes:
+        summary: pgbench's own figures.
+        pgbench_s: pgbench, with the small Python that starts it.
+        server_s: postmaster, backends and all the rest of the server, without `statistics_s`.
+        own_s: all threads of this process, from before pgbench was started to after its output was stored.
+        steady_s: the same between the first and the last second alone.
+        steady_transactions: transactions in these seconds.
+        steady_length_s: how long they were.
+        statistics_s: the backend that answers the statistics probe.
+    """
+
+    summary: PgbenchSummary
+    pgbench_s: float
+    server_s: float
+    own_s: float = 0.0
+    steady_s: float = 0.0
+    steady_transactions: float = 0.0
+    steady_length_s: float = 0.0
+    statistics_s: float = 0.0
+
+    @property
+    def transactions(self) -> int:
+        """Transactions that pgbench counted."""
+        return self.summary.transactions
+
+
+class Stopwatch(Silence):
+    """Passes on what a listener is told and notes CPU time and transactions at every second."""
+
+    def __init__(self, inner: Listener) -> None:
+        self._inner = inner
+        self.moments: list[tuple[float, float, float]] = []
+        self.transactions = 0.0
+
+    @override
+    def phase_started(self, phase: Phase, planned_s: float | None) -> None:
+        self._inner.phase_started(phase, planned_s)
+
+    @override
+    def second(self, second: Second) -> None:
+        self._inner.second(second)
+        self.transactions += second.tps
+        self.moments.append((time.monotonic(), own_cpu_s(), self.transactions))
+
+
+def own_cpu_s() -> float:
+    """Return the CPU time of all threads of this process."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def children_cpu_s() -> float:
+    """Return the CPU time of all children that ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def process_cpu_s(pid: int) -> float:
+    """Return the CPU time of a process of one thread, to the nanosecond where the kernel keeps that."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
+def builtin_workload(script: BuiltinScript, duration_s: int) -> Workload:
+    """Return a built-in script, prepared, with 4 clients in 2 threads."""
+    return Workload(
+        scripts=(Script(script),),
+        scale=10,
+        size=None,
+        clients=4,
+        threads=2,
+        duration_s=duration_s,
+        warmup_s=3,
+    )
+
+
+@dataclass(slots=True)
+class Rig:
+    """The server and what runs on it.
+
+    Attributes:
+        account: whom it runs as.
+        resolved: configuration as a campaign resolves it on this machine; the workload is exchanged.
+        host: made the folders.
+        site: the folders.
+        library: folder of the run files, on a disk.
+        terminal: what the progress display draws on.
+        server: runs while the rig is in use.
+    """
+
+    account: Account
+    planned: PlannedRun
+    resolved: ResolvedConfiguration
+    host: LocalHost
+    site: Site
+    library: Path
+    terminal: Console
+    server: Server = field(init=False)
+    _files: int = 0
+
+    def runner(self, workload: Workload, listener: Listener, one_in: int | None = None) -> Runner:
+        """Return a runner with a new run file, its server and site being this rig's."""
+        self._files += 1
+        configuration = replace(self.planned.configuration, workload=workload)
+        recorder = Recorder(RunFileWriter(self.library / f"{self._files}{SUFFIX}"))
+        runner = Runner(
+            planned=replace(self.planned, configuration=configuration),
+            resolved=self.resolved,
+            host=self.host,
+            recorder=recorder,
+            listener=listener,
+            switch=StopSwitch(),
+            log_one_in=one_in,
+        )
+        runner._site = self.site
+        return runner
+
+    def prepare(self) -> None:
+        """Make the cluster, start the server and load the data, as the phases of a run do."""
+        runner = self.runner(self.planned.configuration.workload, Silence())
+        self.server = runner._make_server(self.site)
+        runner._start(self.site, self.server)
+        self.server.create_database(DATABASE)
+        runner._load(self.site, self.server)
+        self.server.record = lambda _outcome: None  # this run file is closed now
+        self._close(runner)
+
+    def _close(self, runner: Runner) -> Path:
+        if runner._sampler is not None:
+            runner._sampler.stop()
+        runner.recorder.close()
+        runner.switch.close()
+        return runner.recorder.writer.path
+
+    def measured(
+        self,
+        workload: Workload,
+        one_in: int | None,
+        *,
+        phase: Phase = Phase.MEASURE,
+        prepare: Callable[[Runner], None] | None = None,
+        keep: Callable[[Path], None] = Path.unlink,
+    ) -> Cost:
+        """Run pgbench as a run does: sampler, streams, run file and progress display.
+
+        Args:
+            workload: what pgbench does.
+            one_in: sampling of the transaction log.
+            phase: warm-up has no transaction log.
+            prepare: called with the runner before pgbench starts.
+            keep: called with the run file, which is finished but for its summary.
+        """
+        self.server.checkpoint()
+        display = TerminalProgress(self.terminal)
+        watch = Stopwatch(display)
+        runner = self.runner(workload, watch, one_in)
+        display._live.start()
+        display._run = runner.planned
+        runner._server = self.server
+        runner._observe(self.site, self.server)
+        time.sleep(_WARM_S)
+        if prepare is not None:
+            prepare(runner)
+        statistics_pid = _statistics_pid(runner)
+        tree = ServerTree(self.server.pid or 0)
+        server_s, own_s, children_s = _server_cpu_s(tree), own_cpu_s(), children_cpu_s()
+        statistics_s = process_cpu_s(statistics_pid)
+        with runner._phase(phase, workload.duration_s):
+            summary = runner._benchmark(self.site, self.server, phase)
+        own_s, children_s = own_cpu_s() - own_s, children_cpu_s() - children_s
+        statistics_s = process_cpu_s(statistics_pid) - statistics_s
+        server_s = _server_cpu_s(tree) - server_s
+        tree.close()
+        display.close()
+        keep(self._close(runner))
+        begin, end = watch.moments[0], watch.moments[-1]
+        self._clear()
+        return Cost(
+            summary=summary,
+            pgbench_s=children_s,
+            server_s=server_s - statistics_s,
+            own_s=own_s,
+            steady_s=end[1] - begin[1],
+            steady_transactions=end[2] - begin[2],
+            steady_length_s=end[0] - begin[0],
+            statistics_s=statistics_s,
+        )
+
+    def bare(
+        self, workload: Workload, log_prefix: str = "", take: Callable[[Path], None] | None = None
+    ) -> Cost:
+        """Run pgbench with the same arguments but those of our progress and log, and wait for its end.
+
+        Args:
+            workload: what pgbench does.
+            log_prefix: log every transaction under this name, which nobody reads meanwhile; empty for no log.
+            take: called with the private folder before it is cleared.
+        """
+        self.server.checkpoint()
+        time.sleep(_WARM_S)
+        log = TransactionLog(f"{self.site.private_directory}/{log_prefix}") if log_prefix else None
+        request = BenchmarkRequest(
+            seed=self.planned.seed,
+            scale=self.resolved.scale.scale,
+            threads=workload.threads or self.resolved.threads,
+            log=log,
+        )
+        runner = self.runner(workload, Silence())
+        connection = Connection(self.site.socket_directory, database=DATABASE)
+        argv = benchmark_argv(runner._program(), connection, workload, request)
+        argv = tuple(word for word in argv if not word.startswith("--progress"))
+        tree = ServerTree(self.server.pid or 0)
+        server_s, children_s = _server_cpu_s(tree), children_cpu_s()
+        child = runner._spawn(self.site, argv, "bare")
+        if child.wait() != 0:
+            raise RuntimeError(Path(self.site.private_directory, "bare.stderr").read_text())
+        server_s, children_s = _server_cpu_s(tree) - server_s, children_cpu_s() - children_s
+        tree.close()
+        self._close(runner).unlink()
+        summary = parse_summary(Path(self.site.private_directory, "bare.stdout").read_text())
+        if take is not None:
+            take(Path(self.site.private_directory))
+        self._clear()
+        return Cost(summary, children_s, server_s)
+
+    def _clear(self) -> None:
+        """Remove what the run left in the private folder, which every run of a campaign has new."""
+        for path in Path(self.site.private_directory).iterdir():
+            if path.name != "server.log":
+                path.unlink()
+
+
+def _server_cpu_s(tree: ServerTree) -> float:
+    user, system, _count = tree.read()
+    return (user + system) / TICKS_PER_S
+
+
+def _statistics_pid(runner: Runner) -> int:
+    """Return the backend of the statistics probe."""
+    sampler = runner._sampler
+    assert sampler is not None
+    probe = sampler._workers[0].source.probe
+    connection = probe._connection  # type: ignore[attr-defined]
+    return int(connection.info.backend_pid)
+
+
+@contextmanager
+def terminal(elsewhere: set[int]) -> Iterator[Console]:
+    """Yield a console on a terminal whose other side is read by a process on other CPUs."""
+    leader, follower = os.openpty()
+    reader = subprocess.Popen(["cat"], stdin=leader, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    os.sched_setaffinity(reader.pid, elsewhere)
+    os.close(leader)
+    try:
+        with os.fdopen(follower, "w", encoding="utf-8") as stream:
+            yield Console(file=stream, width=100, height=30)
+    finally:
+        reader.send_signal(signal.SIGKILL)
+        reader.wait()
+
+
+@contextmanager
+def rig(workload: Workload, cpu: int | None, target: Target = MEMORY) -> Iterator[Rig]:
+    """Yield a rig whose database is loaded; afterwards nothing of it is left.
+
+    Args:
+        workload: what is loaded for; later runs may use others of the same scale.
+        cpu: where everything is pinned; None to pin nothing.
+        target: where the data directory lies.
+    """
+    keep_freed_memory()  # as `pgfooting run` does
+    before = os.sched_getaffinity(0)
+    if cpu is not None:
+        os.sched_setaffinity(0, {cpu})  # children and the threads of this process to come inherit it
+    choice = PostgresChoice(preset="defaults", settings=SETTINGS)
+    configuration = Configuration("bench", target, choice, workload)
+    campaign = Campaign("bench", (configuration,), repeats=1)
+    with ExitStack() as stack:
+        stack.callback(os.sched_setaffinity, 0, before)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pgf-bench-", dir="/var/tmp")))
+        account = server_account(lambda _outcome: None)
+        resolved = resolve_campaign(campaign, account, lambda _outcome: None).configurations["bench"]
+        leavings = stack.enter_context(Leavings.create(str(folder), "bench", account))
+        console = stack.enter_context(terminal((before - {cpu}) or before))
+        host = LocalHost(account, leavings, lambda _outcome: None)
+        site = host.prepare(configuration.target, resolved.need_bytes)
+        stack.callback(host.release, site)
+        made = Rig(account, interleaved_order(campaign)[0], resolved, host, site, folder, console)
+        stack.callback(_stop, made)
+        made.prepare()
+        yield made
+
+
+def _stop(made: Rig) -> None:
+    if hasattr(made, "server"):
+        made.server.stop(mode=StopMode.IMMEDIATE)
