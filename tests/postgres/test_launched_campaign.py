@@ -1,0 +1,127 @@
+"""Real campaigns started as the window starts them, and watched as the window watches them."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.runs.campaign_follow import CampaignFollower, Watched
+from app.runs.control import Request, send_request
+from app.runs.launch import live_campaigns, start_campaign
+from app.runs.library import is_live
+from app.runs.runfile import Phase, RunState
+from app.runs.runfile_reader import RunFile
+from tests.fix_campaign import PATIENCE_S, TOP, CampaignBench, campaign_text
+
+pytestmark = pytest.mark.postgres
+
+LONG = 'scale = 1\nclients = 2\nwarmup = "1s"\nduration = "600s"'
+
+
+@pytest.fixture
+def bench(campaign_bench: CampaignBench, monkeypatch: pytest.MonkeyPatch) -> CampaignBench:
+    """The bench, with its environment as this process's: what is launched inherits it."""
+    for name in ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "PYTHONWARNINGS"):
+        monkeypatch.setenv(name, campaign_bench.environment[name])
+    return campaign_bench
+
+
+def looks(folder: Path, pid: int) -> Iterator[Watched]:
+    """Look at a campaign five times a second until its runner has ended, and once more."""
+    follower = CampaignFollower(folder, ["pgbench.tps"])
+    descriptor = os.pidfd_open(pid)
+    try:
+        while not select.select([descriptor], [], [], 0.2)[0]:
+            yield follower.poll()
+    finally:
+        os.close(descriptor)
+    yield follower.poll()
+
+
+def test_a_launched_campaign_is_followed_to_its_end(bench: CampaignBench) -> None:
+    launched = start_campaign(campaign_text(folder=bench.target, memory=True), bench.library)
+    folder = launched.wait_for_folder(PATIENCE_S)
+    assert [campaign.folder for campaign in live_campaigns()] == [folder]
+    seen = list(looks(folder, launched.pid))
+    assert launched.wait(PATIENCE_S) == 0
+    phases = {watched.run.phase for watched in seen if watched.run is not None}
+    assert phases >= {Phase.LOAD, Phase.WARM_UP, Phase.MEASURE}
+    numbers = [w.run.numbers for w in seen if w.run is not None and w.run.phase is Phase.MEASURE]
+    assert any(number.tps and number.cpu_server for number in numbers)
+    assert {w.run.state for w in seen[:-1] if w.run} <= {RunState.RUNNING, RunState.DONE}
+    last = seen[-1]
+    assert last.ended
+    assert last.status is not None
+    assert [run.state for run in last.status.runs] == [RunState.DONE, RunState.DONE]
+    assert last.run is not None
+    assert last.run.data.name == "memory"
+    assert [each.data.name for each in last.earlier] == ["folder"]
+    assert len(last.earlier[0].data.series("pgbench.tps")[0]) >= 3
+    assert live_campaigns() == ()
+
+
+WINDOW = """
+import signal, sys
+from pathlib import Path
+from app.runs.launch import start_campaign
+launched = start_campaign(Path(sys.argv[1]).read_text(), Path(sys.argv[2]))
+print(launched.pid, flush=True)
+print(launched.wait_for_folder(120), flush=True)
+signal.pause()
+"""
+
+
+def test_the_death_of_the_window_does_not_end_the_campaign_that_it_started(bench: CampaignBench) -> None:
+    file = bench.write(campaign_text(folder=bench.target))
+    window = subprocess.Popen(
+        [sys.executable, "-c", WINDOW, file, str(bench.library)],
+        cwd=TOP,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with window:
+        assert window.stdout is not None
+        pid = int(window.stdout.readline())
+        folder = Path(window.stdout.readline().strip())
+        os.killpg(window.pid, signal.SIGKILL)
+        window.wait(PATIENCE_S)
+    assert is_live(folder)
+    assert [campaign.folder for campaign in live_campaigns()] == [folder]
+    last = list(looks(folder, pid))[-1]
+    assert last.run is not None
+    assert (last.ended, last.run.state) == (True, RunState.DONE)
+    (path,) = bench.run_files()
+    with RunFile(path) as run:
+        assert run.summary()["tps"]
+
+
+@pytest.mark.parametrize(("request_", "state"), [(Request.STOP, RunState.STOPPED), (Request.DISCARD, None)])
+def test_a_campaign_is_stopped_from_where_it_is_watched(
+    bench: CampaignBench, request_: Request, state: RunState | None
+) -> None:
+    launched = start_campaign(campaign_text(folder=bench.target, workload=LONG), bench.library)
+    folder = launched.wait_for_folder(PATIENCE_S)
+    asked = False
+    last = Watched()
+    for watched in looks(folder, launched.pid):
+        last = watched
+        run = watched.run
+        if not asked and run is not None and run.phase is Phase.MEASURE and run.numbers.tps:
+            send_request(folder, request_)
+            asked = True
+    assert asked
+    assert launched.wait(PATIENCE_S) == 130
+    assert last.ended
+    if state is None:
+        assert bench.run_files() == []
+    else:
+        assert last.run is not None
+        assert last.run.state is state
