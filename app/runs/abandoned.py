@@ -7,15 +7,18 @@ folders) is the business of `app.hosts.sweeping`.
 from __future__ import annotations
 
 import logging
+import os
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from app.domain.errors import FootingError, RunFileError
 from app.domain.text import tr
-from app.hosts.leaving_record import Leaving
+from app.hosts.leaving_record import Leaving, Owner
 from app.hosts.sweeping import SweepEvent, sweep
 from app.runs.control import SOCKET_NAME
-from app.runs.library import is_live
+from app.runs.library import LibraryEntry, is_live
 from app.runs.live_file import LiveFile, settle_live_file
 from app.runs.run_identity import marks_after
 from app.runs.runfile import SUFFIX, RunState, finish_run_file
@@ -41,7 +44,11 @@ def finish_abandoned(folder: Path) -> None:
             _finish(path)
         except FootingError as error:
             problems.append(error)
-    (folder / SOCKET_NAME).unlink(missing_ok=True)
+        except OSError as error:
+            message = tr("The run file {path} could not be finished: {reason}.")
+            problems.append(RunFileError(message.format(path=path, reason=error.strerror)))
+    with suppress(OSError):
+        (folder / SOCKET_NAME).unlink(missing_ok=True)
     if problems:
         raise problems[0]
 
@@ -64,15 +71,52 @@ def _finish(path: Path) -> None:
     settle_live_file(file)
 
 
+def finish_incomplete(entries: Iterable[LibraryEntry]) -> bool:
+    """Finish listed run files whose runner could not: the disk was full when they ended.
+
+    Returns:
+        Whether anything was finished, so that the library must be read again.
+    """
+    finished = False
+    paths = [Path(entry.path) for entry in entries if entry.state == RunState.INCOMPLETE.value]
+    for path in paths:
+        try:
+            with RunFile(path) as run:
+                unfinished = run.state is RunState.RUNNING
+            if unfinished and path.stat().st_uid == os.geteuid() and not is_live(path.parent):
+                _finish(path)
+                finished = True
+        except (FootingError, OSError) as error:
+            _log.info("%s is left as it is: %s", path, error)
+    return finished
+
+
 def _on_abandoned(leaving: Leaving) -> None:
     try:
         finish_abandoned(Path(leaving.campaign_folder))
     except RunFileError as error:
-        # A damaged file stays as it is and is listed as such; the folders must go all the same, unless
-        # the run file lies in one of them.
-        if any(entry.volatile for entry in leaving.entries):
-            raise
+        # A file that is damaged or on a full disk stays as it is and is listed as such; the folders must
+        # go all the same, unless the run file lies in one of them.
         _log.info("%s", error.message)
+    _refuse_unmoved(leaving)
+
+
+def _refuse_unmoved(leaving: Leaving) -> None:
+    """Keep a run file in memory that has not reached its library, because that is not mounted now, say.
+
+    Raises:
+        RunFileError: there is such a file.
+    """
+    for entry in leaving.entries:
+        if not entry.volatile or entry.owner is not Owner.RUNNER:
+            continue
+        for live in sorted(Path(entry.path).glob(f"*{SUFFIX}")):
+            final = Path(leaving.campaign_folder, live.name)
+            if final.is_symlink() or not final.is_file():
+                message = tr(
+                    "the run file {live} is still in memory, because nothing leads to it from {folder}"
+                )
+                raise RunFileError(message.format(live=live, folder=leaving.campaign_folder))
 
 
 def sweep_abandoned() -> tuple[SweepEvent, ...]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, Final
 
+from app.domain.errors import PgbenchError
 from app.domain.metrics import Sample
+from app.domain.text import tr
 from app.hosts.site import Site, open_private
 from app.postgres.pgbench_argv import TransactionLog
 from app.postgres.pgbench_log import LogFormat
@@ -14,6 +17,9 @@ from app.postgres.pgbench_progress import ProgressLine, parse_progress
 from app.postgres.second_histograms import SecondHistograms, SecondLatencies
 
 _READ_BYTES: Final = 1 << 20
+_READS_A_POLL: Final = 16
+_OTHER_WORDS_BYTES: Final = 256 * 1024
+"""Kept of what is no progress line: a script that raises a notice fills gigabytes in an hour."""
 
 
 class TextTail:
@@ -24,21 +30,26 @@ class TextTail:
         self._rest = b""
 
     def poll(self) -> str:
-        """Return the complete lines that were added since the last call."""
+        """Return the complete lines that were added since the last call, of at most 16 MiB."""
         parts = [self._rest]
-        while chunk := self._file.read(_READ_BYTES):
+        for _ in range(_READS_A_POLL):
+            chunk = self._file.read(_READ_BYTES)
+            if not chunk:
+                break
             parts.append(chunk)
         text = b"".join(parts)
         end = text.rfind(b"\n") + 1
         self._rest = text[end:]
         return text[:end].decode("utf-8", "replace")
 
-    def finish(self) -> str:
-        """Return what is left, also a last line without its end, and close the file."""
-        text = self.poll() + self._rest.decode("utf-8", "replace")
-        self._rest = b""
+    def finish(self) -> Iterator[str]:
+        """Yield what is left, also a last line without its end, and close the file."""
+        while text := self.poll():
+            yield text
+        rest, self._rest = self._rest.decode("utf-8", "replace"), b""
         self._file.close()
-        return text
+        if rest:
+            yield rest
 
 
 def progress_samples(line: ProgressLine) -> list[Sample]:
@@ -64,56 +75,139 @@ class BenchmarkNews:
     """What was new at one look.
 
     Attributes:
-        text: what pgbench printed to stderr, verbatim.
+        others: what pgbench printed to stderr besides progress lines.
         lines: its progress lines.
         seconds: latencies of the seconds that got new transactions, each with all of them.
         complete_before: every thread's log has been read up to this second (counted from the start);
             None where there is no log.
+        lost_log: why the transaction log cannot be read from now on; empty while it can.
     """
 
-    text: str = ""
+    others: str = ""
     lines: list[ProgressLine] = field(default_factory=list)
     seconds: tuple[SecondLatencies, ...] = ()
     complete_before: int | None = None
+    lost_log: str = ""
 
 
 class BenchmarkStreams:
-    """Follows one pgbench process. Used from the runner's main thread."""
+    """Follows one pgbench process. Used from the runner's main thread.
+
+    A transaction log that is damaged or cannot be read is given up with a reason, and the run goes on: TPS
+    come from the progress lines. Those are what a run cannot do without.
+    """
 
     def __init__(self, site: Site, name: str) -> None:
-        """Follow the progress lines in ``NAME.stderr`` of the private folder."""
-        self._errors = TextTail(open_private(site, f"{name}.stderr"))
+        """Follow the progress lines in ``NAME.stderr`` of the private folder.
+
+        Raises:
+            PgbenchError: they cannot be read.
+        """
+        try:
+            self._errors = TextTail(open_private(site, f"{name}.stderr"))
+        except OSError as error:
+            raise _unreadable(error) from error
         self._site = site
         self._log: TransactionLogTail | None = None
         self._seconds: SecondHistograms | None = None
-        self._threads = 1
+        self._kept: list[str] = []
+        self._others_bytes = 0
+        self._dropped = 0
+        self.log_is_whole = False
 
-    def follow_log(self, log: TransactionLog, pid: int, log_format: LogFormat, *, origin_us: int) -> None:
-        """Follow the transaction log as well; `origin_us` is when its second 0 begins, since the epoch."""
+    @property
+    def text(self) -> str:
+        """What pgbench printed to stderr so far: verbatim, but of a flood of messages only its beginning."""
+        text = "".join(self._kept)
+        if self._dropped:
+            text += tr("[... {count} more lines were left out ...]").format(count=self._dropped) + "\n"
+        return text
+
+    def follow_log(self, log: TransactionLog, pid: int, log_format: LogFormat, *, origin_us: int) -> str:
+        """Follow the transaction log as well; return why that is not possible, or nothing.
+
+        Args:
+            log: as pgbench was told.
+            pid: of pgbench.
+            log_format: fields of its lines.
+            origin_us: when second 0 begins, since the epoch.
+        """
         prefix = log.prefix.rsplit("/", 1)[-1]
-        self._log = TransactionLogTail(self._site.private_directory, prefix, pid, log_format)
+        try:
+            self._log = TransactionLogTail(self._site.private_directory, prefix, pid, log_format)
+        except PgbenchError as error:
+            return error.message
         self._seconds = SecondHistograms(origin_us)
+        self.log_is_whole = True
+        return ""
 
     def poll(self) -> BenchmarkNews:
-        """Return what is new; never waits."""
-        return self._news(self._errors.poll(), ended=False)
+        """Return what is new; never waits.
+
+        Raises:
+            PgbenchError: pgbench's progress cannot be read.
+        """
+        try:
+            texts = [self._errors.poll()]
+        except OSError as error:
+            raise _unreadable(error) from error
+        return self._news(texts, ended=False)
 
     def finish(self) -> BenchmarkNews:
-        """Return everything that is left once pgbench has ended, and close."""
-        news = self._news(self._errors.finish(), ended=True)
-        if self._log is not None:
-            self._log.close()
-            self._log = None
+        """Return everything that is left once pgbench has ended, and close.
+
+        Raises:
+            PgbenchError: pgbench's progress cannot be read.
+        """
+        try:
+            return self._news(self._errors.finish(), ended=True)
+        except OSError as error:
+            raise _unreadable(error) from error
+        finally:
+            self._close_log()
+
+    def _close_log(self) -> None:
+        log, self._log = self._log, None
+        if log is not None:
+            log.close()
+
+    def _news(self, texts: Iterable[str], *, ended: bool) -> BenchmarkNews:
+        news = BenchmarkNews()
+        for text in texts:
+            self._take_lines(text, news)
+        if self._log is not None and self._seconds is not None:
+            try:
+                self._take_log(self._log, self._seconds, news, ended=ended)
+            except (PgbenchError, OSError) as error:
+                news.lost_log = error.message if isinstance(error, PgbenchError) else str(error)
+                self.log_is_whole = False
+                self._close_log()
+            news.seconds = self._seconds.take_changed()
         return news
 
-    def _news(self, text: str, *, ended: bool) -> BenchmarkNews:
-        parsed = (parse_progress(line) for line in text.splitlines())
-        news = BenchmarkNews(text, [line for line in parsed if line is not None])
-        if self._log is not None and self._seconds is not None:
-            for batch in self._log.drain() if ended else self._log.poll():
-                self._seconds.add(batch)
-            news.seconds = self._seconds.take_changed()
-            read_up_to_us = self._log.read_up_to_us
-            if read_up_to_us is not None:
-                news.complete_before = (read_up_to_us - self._seconds.origin_us) // 1_000_000
-        return news
+    def _take_lines(self, text: str, news: BenchmarkNews) -> None:
+        for line in text.splitlines(keepends=True):
+            parsed = parse_progress(line.rstrip("\n"))
+            if parsed is not None:
+                news.lines.append(parsed)
+            elif self._others_bytes + len(line) > _OTHER_WORDS_BYTES:
+                self._dropped += 1
+                continue
+            else:
+                self._others_bytes += len(line)
+                news.others += line
+            self._kept.append(line)
+
+    @staticmethod
+    def _take_log(
+        log: TransactionLogTail, seconds: SecondHistograms, news: BenchmarkNews, *, ended: bool
+    ) -> None:
+        for batch in log.drain() if ended else log.poll():
+            seconds.add(batch)
+        if log.read_up_to_us is not None:
+            news.complete_before = (log.read_up_to_us - seconds.origin_us) // 1_000_000
+
+
+def _unreadable(error: OSError) -> PgbenchError:
+    message = tr("What pgbench prints cannot be read: {reason}.")
+    return PgbenchError(message.format(reason=error.strerror or error))

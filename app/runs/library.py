@@ -7,8 +7,12 @@ while it runs, and one `*.footing` file a run. Run files may also lie anywhere b
 from __future__ import annotations
 
 import fcntl
+import logging
+import math
 import os
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,16 +21,29 @@ from app.domain.errors import BusyError, FootingError, UsageError
 from app.domain.text import tr
 from app.runs.runfile import SUFFIX, Json, RunState
 from app.runs.runfile_reader import RunFile
+from app.runs.summary import summarise
 
+UNREADABLE: Final = "unreadable"
 LOCK_NAME: Final = "lock"
 CAMPAIGN_NAME: Final = "campaign.toml"
 
+_log = logging.getLogger(__name__)
+
 
 def default_library() -> Path:
-    """Return the user's library: $XDG_DATA_HOME/pgfooting/runs (XDG Base Directory Specification)."""
+    """Return the user's library: $XDG_DATA_HOME/pgfooting/runs (XDG Base Directory Specification).
+
+    Raises:
+        UsageError: this user has no home.
+    """
     base = os.environ.get("XDG_DATA_HOME", "")
     if not base.startswith("/"):
-        base = str(Path.home() / ".local" / "share")
+        try:
+            base = str(Path.home() / ".local" / "share")
+        except RuntimeError as error:
+            message = tr("There is no home folder for the runs: HOME is not set, and user {uid} is unknown.")
+            hint = tr("Set HOME or XDG_DATA_HOME, or name the folder (--output, --library).")
+            raise UsageError(message.format(uid=os.getuid()), hint=hint) from error
     return Path(base) / "pgfooting" / "runs"
 
 
@@ -38,9 +55,16 @@ class CampaignLock:
 
         Raises:
             BusyError: another runner works in this folder.
+            UsageError: the folder cannot be written.
         """
+        self._folder = folder
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._descriptor = os.open(folder / LOCK_NAME, flags, 0o600)
+        try:
+            self._descriptor = os.open(folder / LOCK_NAME, flags, 0o600)
+        except OSError as error:
+            message = tr("The library cannot be written at {path}: {reason}. Nothing was started.")
+            hint = tr("Choose another folder with --output.")
+            raise UsageError(message.format(path=folder, reason=error.strerror), hint=hint) from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -50,7 +74,13 @@ class CampaignLock:
             raise BusyError(message.format(folder=folder), hint=hint) from error
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Give the lock back; a folder in which no run was begun is removed, there is nothing to resume."""
+        ours = {LOCK_NAME, CAMPAIGN_NAME}
+        with suppress(OSError):
+            if {path.name for path in self._folder.iterdir()} <= ours:
+                for name in sorted(ours):
+                    (self._folder / name).unlink(missing_ok=True)
+                self._folder.rmdir()
         os.close(self._descriptor)
 
 
@@ -131,7 +161,13 @@ def _text(value: Json) -> str | None:
 
 
 def _whole(value: Json) -> int | None:
-    return value if isinstance(value, int) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _number(value: Json) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) else None
 
 
 def _filesystem(facts: dict[str, Json]) -> str | None:
@@ -142,15 +178,33 @@ def _filesystem(facts: dict[str, Json]) -> str | None:
 def read_entry(path: Path) -> LibraryEntry:
     """Read one run file for the list; an unreadable one is an entry that says why."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a FIFO would wait for a writer
+            return _unreadable(path, tr("{path} is not a regular file.").format(path=path))
         with RunFile(path) as run:
-            values, summary, marks = run.values, run.summary(), run.marks()
-            state = effective_state(path, run.state)
-            filesystem = _filesystem(run.facts("before"))
+            return _entry(path, run)
     except FootingError as error:
-        return LibraryEntry(None, str(path), path.stem, "unreadable", problem=error.message)
+        return _unreadable(path, error.message)
+    except OSError as error:
+        message = tr("The run file {path} cannot be read: {reason}.")
+        return _unreadable(path, message.format(path=path, reason=error.strerror))
+    except Exception as error:  # noqa: BLE001 - a border: one strange file does not hide the others
+        _log.debug("%s", path, exc_info=error)
+        message = tr("The run file {path} is damaged: {reason}.")
+        return _unreadable(path, message.format(path=path, reason=error))
+
+
+def _unreadable(path: Path, problem: str) -> LibraryEntry:
+    return LibraryEntry(None, str(path), path.stem, UNREADABLE, problem=problem)
+
+
+def _entry(path: Path, run: RunFile) -> LibraryEntry:
+    values, summary, marks = run.values, run.summary(), run.marks()
+    state = effective_state(path, run.state)
+    if state is RunState.INCOMPLETE and not summary:
+        summary = summarise(run)  # nobody could finish it yet
+    filesystem = _filesystem(run.facts("before"))
     target = _dict(values.get("target"))
     workload = _dict(values.get("workload"))
-    started = values.get("started_epoch_s")
     return LibraryEntry(
         id=_text(values.get("id")),
         path=str(path),
@@ -166,7 +220,7 @@ def read_entry(path: Path) -> LibraryEntry:
         tps=summary.get("tps"),
         p99_ms=summary.get("latency_p99_ms"),
         jitter_cv=summary.get("jitter_cv"),
-        started=float(started) if isinstance(started, int | float) else None,
+        started=_number(values.get("started_epoch_s")),
         duration_s=summary.get("duration_s"),
         marks=tuple(sorted({kind for kind, _ in marks})),
     )
@@ -174,7 +228,7 @@ def read_entry(path: Path) -> LibraryEntry:
 
 def run_paths(library: Path) -> Iterator[Path]:
     """Yield the run files of a library, by path; symbolic links to live files included."""
-    if not library.is_dir():
+    if not os.path.isdir(library):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
         return
     for folder, folders, files in os.walk(library):
         folders.sort()
@@ -195,11 +249,12 @@ def find_run(name: str, library: Path) -> Path:
     Raises:
         UsageError: none or several match.
     """
-    path = Path(name).expanduser()
-    if path.suffix == SUFFIX or path.is_file():
-        if not path.is_file():
-            raise UsageError(tr("There is no run file {path}.").format(path=path))
+    path = Path(name)
+    is_file = os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises where a folder may not be entered
+    if is_file:
         return path
+    if path.suffix == SUFFIX or "/" in name:
+        raise UsageError(tr("There is no run file {path}.").format(path=path))
     hits = [entry for entry in list_runs(library) if entry.id and entry.id.startswith(name)]
     if len(hits) == 1:
         return Path(hits[0].path)

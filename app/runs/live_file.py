@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,21 +69,32 @@ def settle_live_file(file: LiveFile) -> None:
         part.replace(file.final)
         _sync_folder(file.final.parent)
     except OSError as error:
-        part.unlink(missing_ok=True)
-        message = tr("The run file could not be moved to {path}: {reason}. It is still in memory at {live}.")
-        hint = tr("Copy it from there before the machine is switched off.")
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        message = tr("The run file could not be moved to {path}: {reason}. It is whole, in memory at {live}.")
+        hint = tr("Make room and run `pgfooting list`, which moves it, before the machine is switched off.")
         reason = error.strerror
         raise RunFileError(
             message.format(path=file.final, reason=reason, live=file.live), hint=hint
         ) from error
-    file.live.unlink()
+    with suppress(OSError):  # it is safe in its place; what is left in memory is in the record of leavings
+        file.live.unlink()
 
 
 def discard_live_file(file: LiveFile) -> None:
-    """Remove a run file and SQLite's companions of it."""
+    """Remove a run file and SQLite's companions of it.
+
+    Raises:
+        RunFileError: something of it cannot be removed.
+    """
     for path in {file.final, file.live}:
         for suffix in ("", "-wal", "-shm", "-journal"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
+            companion = path.with_name(path.name + suffix)
+            try:
+                companion.unlink(missing_ok=True)
+            except OSError as error:
+                message = tr("The run file {path} could not be removed: {reason}.")
+                raise RunFileError(message.format(path=companion, reason=error.strerror)) from error
 
 
 def _sync_folder(folder: Path) -> None:

@@ -2,16 +2,23 @@
 
 The sampler's thread only appends to a queue; everything else happens in the runner's main thread, so a
 slow disk under the run file delays rows, never samples.
+
+Sources are read outside of the transaction that stores what they said, so that an error of a source is
+not taken for one of the run file. A source that fails is given up and noted; the run goes on. A run file
+that cannot be written ends the run: the first error is raised, later writes do nothing, so that stopping
+and removing everything is not disturbed.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Final
 
+from app.domain.errors import PgbenchError, RunFileError
 from app.domain.metrics import Sample
 from app.domain.text import tr
 from app.hosts.site import Site, open_private
@@ -21,32 +28,38 @@ from app.postgres.pgbench_log import LogFormat
 from app.postgres.pgbench_summary import PgbenchSummary
 from app.postgres.second_histograms import SecondLatencies
 from app.postgres.server import Server
-from app.probes.clock import ClockEvent, ClockEventKind, ClockWatch
+from app.probes.clock import ClockWatch
 from app.probes.log_tail import ServerLogTail
 from app.probes.sampler import Tick
 from app.probes.server_log import ServerEvent
-from app.probes.source import SourceState
 from app.process import CommandOutcome
 from app.runs.benchmark_streams import BenchmarkNews, BenchmarkStreams, progress_samples
+from app.runs.pgbench_words import says_aborted
 from app.runs.progress import Second
+from app.runs.recorder_rows import write_clock_event, write_tick
 from app.runs.runfile import Json, LatencySecond, Phase, RunFileWriter
 
 FLUSH_S: Final = 1.0
 SERVER_LOG_LIMIT: Final = 256 * 1024
+OUTPUT_LIMIT: Final = 1024 * 1024
 
 
 class Recorder:
-    """The main thread's side of a run file; only `tick` may be called from another thread.
+    """The main thread's side of a run file; only `tick` and `command` may be called from another thread.
 
     Attributes:
         writer: of the run file.
         clock: converts pgbench's and the server's wall clock times.
+        failure: why the run file cannot be written any more.
+        client_aborted: a client of the running pgbench gave up, so its figures are lost.
     """
 
     def __init__(self, writer: RunFileWriter) -> None:
         self.writer = writer
         self.clock = ClockWatch()
+        self._owner = threading.get_ident()
         self._ticks: deque[Tick] = deque()
+        self._commands: deque[CommandOutcome] = deque()
         self._progress: list[tuple[int, Sample]] = []
         self._streams: BenchmarkStreams | None = None
         self._server_log: ServerLogTail | None = None
@@ -54,7 +67,28 @@ class Recorder:
         self._benchmark_started_s = 0.0
         self._p99_ms: float | None = None
         self._left_over_rows = 0
+        self._lost: list[tuple[str, str]] = []
+        self._failure_told = False
+        self.failure: RunFileError | None = None
+        self.client_aborted = False
         self.next_flush_s = time.monotonic() + FLUSH_S
+
+    def _write(self, work: Callable[[RunFileWriter], None]) -> None:
+        """Write in one transaction; after a failure nothing is written any more.
+
+        Raises:
+            RunFileError: the file cannot be written; raised once.
+        """
+        if self.failure is None:
+            try:
+                with self.writer.transaction():
+                    self._write_commands()
+                    work(self.writer)
+            except RunFileError as error:
+                self.failure = error
+        if self.failure is not None and not self._failure_told:
+            self._failure_told = True
+            raise self.failure
 
     # --- what other parts tell
 
@@ -63,35 +97,44 @@ class Recorder:
         self._ticks.append(tick)
 
     def command(self, outcome: CommandOutcome) -> None:
-        """Record a program that has ended."""
-        with self.writer.transaction():
-            self.writer.add_command(outcome)
+        """Record a program that has ended; from any thread.
+
+        Never raises: who has just removed a folder must not hear that the run file is full. The next
+        call of another method tells it.
+        """
+        self._commands.append(outcome)
+        if self.failure is not None or threading.get_ident() != self._owner:
+            return
+        try:
+            with self.writer.transaction():
+                self._write_commands()
+        except RunFileError as error:
+            self.failure = error
+
+    def _write_commands(self) -> None:
+        while self._commands:
+            self.writer.add_command(self._commands.popleft())
 
     def begin_phase(self, phase: Phase) -> None:
         """End the phase that lasts and begin the next."""
         self._phase = phase
-        with self.writer.transaction():
-            self.writer.begin_phase(phase, self.writer.t_ms())
+        self._write(lambda writer: writer.begin_phase(phase, writer.t_ms()))
 
     def event(self, kind: str, message: str, data: Mapping[str, Json] | None = None) -> None:
         """Record something that happened now."""
-        with self.writer.transaction():
-            self.writer.add_event(self.writer.t_ms(), kind, message, data)
+        self._write(lambda writer: writer.add_event(writer.t_ms(), kind, message, data))
 
     def mark(self, kind: str, reason: str) -> None:
         """Label the run."""
-        with self.writer.transaction():
-            self.writer.add_mark(kind, reason)
+        self._write(lambda writer: writer.add_mark(kind, reason))
 
     def set_run(self, values: Mapping[str, Json]) -> None:
         """Store what the run is."""
-        with self.writer.transaction():
-            self.writer.set_run(values)
+        self._write(lambda writer: writer.set_run(values))
 
     def facts(self, moment: str, facts: Mapping[str, Json]) -> None:
         """Store facts of the environment."""
-        with self.writer.transaction():
-            self.writer.add_facts(moment, facts)
+        self._write(lambda writer: writer.add_facts(moment, facts))
 
     def server_facts(self, server: Server) -> None:
         """Store what the running server says about itself."""
@@ -114,19 +157,25 @@ class Recorder:
         self._server_log = ServerLogTail(path)
 
     def begin_pgbench(self, phase: Phase, site: Site, started_s: float) -> None:
-        """Follow a pgbench that was started at this monotonic time."""
+        """Follow a pgbench that was started at this monotonic time.
+
+        Raises:
+            PgbenchError: what it prints cannot be read.
+        """
+        self.client_aborted = False
         self._streams = BenchmarkStreams(site, phase.value)
         self._benchmark_started_s = started_s
         self._p99_ms = None
-        with self.writer.transaction():
-            self.writer.set_phase(phase, self.writer.t_ms(started_s), None)
+        self._write(lambda writer: writer.set_phase(phase, writer.t_ms(started_s), None))
 
     def follow_transactions(self, log: TransactionLog, pid: int, log_format: LogFormat) -> None:
         """Follow its transaction log as well."""
         origin_us = round(self.clock.epoch_of(self._benchmark_started_s) * 1e6)
-        if self._streams is not None:
-            self._streams.follow_log(log, pid, log_format, origin_us=origin_us)
         self.set_run({"transaction_log_one_in": log.sample_one_in})
+        if self._streams is not None:
+            reason = self._streams.follow_log(log, pid, log_format, origin_us=origin_us)
+            if reason:
+                self._write(lambda _writer: self._write_lost_log(reason))
 
     def end_pgbench(self, phase: Phase, ended_s: float, *, complete: bool) -> str:
         """Take in what an ended pgbench has left; return what it printed to stderr.
@@ -135,46 +184,67 @@ class Recorder:
             phase: warm-up or measure.
             ended_s: monotonic time.
             complete: it ended by itself, so its logs are whole.
+
+        Raises:
+            PgbenchError: what it printed cannot be read.
         """
         streams, self._streams = self._streams, None
-        text = ""
-        with self.writer.transaction():
-            self.writer.set_phase(
-                phase, self.writer.t_ms(self._benchmark_started_s), self.writer.t_ms(ended_s)
-            )
-            if streams is not None:
-                news = streams.finish()
-                text = news.text
-                self._write_news(news, phase)
-                if complete:
-                    self.writer.complete_latency_seconds(None)
+        if streams is None:
+            return ""
+        news = streams.finish()
+
+        def store(writer: RunFileWriter) -> None:
+            writer.set_phase(phase, writer.t_ms(self._benchmark_started_s), writer.t_ms(ended_s))
+            self._write_news(news, phase)
+            writer.set_output(f"{phase.value}.stderr", streams.text)
+            if complete and streams.log_is_whole:
+                writer.complete_latency_seconds(None)
             self._write_ticks()
-        return text
+
+        self._write(store)
+        return streams.text
 
     def output(self, site: Site, name: str, stored_as: str) -> str:
-        """Return and store what a program wrote to a file of the private folder."""
-        with open_private(site, name) as file:
-            text = file.read().decode("utf-8", "replace")
-        with self.writer.transaction():
-            self.writer.set_output(stored_as, text)
+        """Return and store what a program wrote to a file of the private folder, at most 1 MiB of it.
+
+        Raises:
+            PgbenchError: it cannot be read.
+        """
+        try:
+            with open_private(site, name) as file:
+                text = file.read(OUTPUT_LIMIT).decode("utf-8", "replace")
+        except OSError as error:
+            message = tr("What pgbench printed cannot be read ({path}: {reason}).")
+            path = f"{site.private_directory}/{name}"
+            raise PgbenchError(message.format(path=path, reason=error.strerror)) from error
+        self._write(lambda writer: writer.set_output(stored_as, text))
         return text
 
     def keep_server_log(self, site: Site) -> None:
-        """Store the end of the server's log."""
-        if self._server_log is not None:
-            with self.writer.transaction():
-                for event in self._server_log.finish():
-                    self._write_server_event(event)
-            self._server_log = None
+        """Store the end of the server's log; without it, why there is none.
+
+        Raises:
+            RunFileError: the run file cannot be written.
+            TargetLostError: the private folder is another one now.
+        """
+        events = self._poll_server_log(ended=True)
+        text = ""
         try:
             with open_private(site, "server.log") as file:
-                size_bytes = file.seek(0, 2)
-                file.seek(max(0, size_bytes - SERVER_LOG_LIMIT))
+                file.seek(max(0, file.seek(0, 2) - SERVER_LOG_LIMIT))
                 text = file.read().decode("utf-8", "replace")
-        except FileNotFoundError:
+        except FileNotFoundError:  # the server was not started
             return
-        with self.writer.transaction():
-            self.writer.set_output("server.log", text)
+        except OSError as error:
+            self._lose("server.log", error)
+
+        def store(writer: RunFileWriter) -> None:
+            self._write_lost_sources()
+            for event in events:
+                self._write_server_event(event)
+            writer.set_output("server.log", text)
+
+        self._write(store)
 
     # --- once a second
 
@@ -183,32 +253,81 @@ class Recorder:
 
         Raises:
             RunFileError: the run file cannot be written.
+            PgbenchError: pgbench's progress cannot be read.
         """
         now = time.monotonic()
         # On the grid of whole seconds; what was slept through is not made up for.
         self.next_flush_s += FLUSH_S * max(1, int((now - self.next_flush_s) / FLUSH_S) + 1)
-        second: Second | None = None
-        with self.writer.transaction():
-            for change in self.clock.check():
-                self._write_clock_event(change)
-            if self._server_log is not None:
-                for event in self._server_log.poll():
-                    self._write_server_event(event)
-            if self._streams is not None:
-                second = self._write_news(self._streams.poll(), self._phase)
+        changes = self.clock.check()
+        events = self._poll_server_log(ended=False)
+        news = self._streams.poll() if self._streams is not None else BenchmarkNews()
+
+        def store(writer: RunFileWriter) -> None:
+            self._write_lost_sources()
+            for change in changes:
+                write_clock_event(writer, change)
+            for event in events:
+                self._write_server_event(event)
+            self._write_news(news, self._phase)
             self._write_ticks()
-        return second
+
+        self._write(store)
+        return self._newest_second(news)
 
     def close(self) -> None:
-        """Write what is left and close the file."""
-        with self.writer.transaction():
-            self._write_ticks()
-            self.writer.end_phase(self.writer.t_ms())
-        self.writer.close()
+        """Write what is left and close the file, in any case.
 
-    def _write_news(self, news: BenchmarkNews, phase: Phase) -> Second | None:
-        if news.text:
-            self.writer.append_output(f"{phase.value}.stderr", news.text)
+        Raises:
+            RunFileError: what is left could not be written.
+        """
+
+        def store(writer: RunFileWriter) -> None:
+            self._write_lost_sources()
+            self._write_ticks()
+            writer.end_phase(writer.t_ms())
+
+        try:
+            self._write(store)
+        finally:
+            self.writer.close()
+
+    def _poll_server_log(self, *, ended: bool) -> list[ServerEvent]:
+        """Return new events of the server's log; one that cannot be read is given up."""
+        tail = self._server_log
+        if tail is None:
+            return []
+        if ended:
+            self._server_log = None
+        try:
+            return tail.finish() if ended else tail.poll()
+        except OSError as error:
+            self._lose("server.log", error)
+            self._server_log = None
+            tail.close()
+            return []
+
+    def _lose(self, source: str, error: OSError) -> None:
+        reason = tr("it cannot be read: {reason}").format(reason=error.strerror or error)
+        self._lost.append((source, reason))
+
+    def _write_lost_sources(self) -> None:
+        lost, self._lost = self._lost, []
+        for source, reason in lost:
+            self.writer.add_unavailable(self.writer.t_ms(), source, reason)
+
+    def _write_lost_log(self, reason: str) -> None:
+        message = tr("The latencies of single transactions are unknown from here on: {reason}")
+        told = message.format(reason=reason)
+        self.writer.add_event(self.writer.t_ms(), "latency-log", told)
+        self.writer.add_unavailable(self.writer.t_ms(), "transaction-log", reason)
+        self.writer.add_mark("partial-latencies", told)
+
+    def _write_news(self, news: BenchmarkNews, phase: Phase) -> None:
+        # Complaints are stored at once; progress lines, which are samples already, when pgbench has ended:
+        # to rewrite an hour of them every second would cost the library's device 200 KB a second.
+        if news.others:
+            self.writer.append_output(f"{phase.value}.stderr", news.others)
+            self.client_aborted = self.client_aborted or says_aborted(news.others)
         for line in news.lines:
             t_ms = self._t_ms_of(line.time_s)
             self._progress.extend((t_ms, sample) for sample in progress_samples(line))
@@ -216,6 +335,10 @@ class Recorder:
             self.writer.put_latency_second(self._latency_second(second))
         if news.complete_before is not None:
             self.writer.complete_latency_seconds(self._second_t_ms(news.complete_before))
+        if news.lost_log:
+            self._write_lost_log(news.lost_log)
+
+    def _newest_second(self, news: BenchmarkNews) -> Second | None:
         whole = [item for item in news.seconds if item.transactions][:-1]
         if whole:
             self._p99_ms = whole[-1].histogram.percentile(99) / 1000
@@ -223,7 +346,7 @@ class Recorder:
             return None
         last = news.lines[-1]
         elapsed_s = self.clock.monotonic_of(last.time_s) - self._benchmark_started_s
-        return Second(phase, elapsed_s, last.tps, last.latency_ms, self._p99_ms)
+        return Second(self._phase, elapsed_s, last.tps, last.latency_ms, self._p99_ms)
 
     def _second_t_ms(self, number: int) -> int:
         return self.writer.t_ms(self._benchmark_started_s) + 1000 * number
@@ -251,29 +374,12 @@ class Recorder:
             for reading in tick.delayed:
                 read_ms = self.writer.t_ms(reading.monotonic_s)
                 samples.extend((read_ms, sample) for sample in reading.samples)
-            self._write_tick(tick, t_ms, samples + progress)
+            write_tick(self.writer, tick, t_ms, samples + progress)
             progress = []
         if progress and self._streams is None:  # pgbench has ended: the next tick may be far away
             self._write_left_over(progress)
         else:
             self._progress = progress + self._progress
-
-    def _write_tick(self, tick: Tick, t_ms: int, samples: list[tuple[int, Sample]]) -> None:
-        lateness_us = round(tick.lateness_s * 1e6)
-        missed = len(tick.missed)
-        self.writer.add_tick(tick.number, t_ms, lateness_us=lateness_us, missed=missed, samples=samples)
-        if missed:
-            message = tr("{count} seconds without samples: the sampler was not scheduled")
-            self.writer.add_event(t_ms, "missed", message.format(count=missed), {"count": missed})
-        for miss in tick.missed_readings:
-            message = tr("{probe}: no answer within a second").format(probe=miss.probe)
-            self.writer.add_event(t_ms, "missed-reading", message, {"probe": miss.probe, "tick": miss.number})
-        for change in tick.changes:
-            if change.state is SourceState.UNAVAILABLE:
-                self.writer.add_unavailable(t_ms, change.probe, change.reason)
-            for omission in change.omissions:
-                source = " ".join(part for part in (omission.metric, omission.instance) if part)
-                self.writer.add_unavailable(t_ms, source, omission.reason)
 
     def _write_left_over(self, samples: list[tuple[int, Sample]]) -> None:
         """Store progress without a tick in a row of its own, whose number is negative."""
@@ -284,14 +390,3 @@ class Recorder:
     def _write_server_event(self, event: ServerEvent) -> None:
         data: dict[str, Json] = {**event.values, "pid": event.pid}
         self.writer.add_event(self._t_ms_of(event.epoch_s), event.kind.value, event.text, data)
-
-    def _write_clock_event(self, change: ClockEvent) -> None:
-        t_ms = self.writer.t_ms(change.monotonic_s)
-        if change.kind is ClockEventKind.SUSPEND:
-            message = tr("The machine slept for {seconds:.1f} s.").format(seconds=change.seconds)
-            kind = "suspended"
-        else:
-            message = tr("The wall clock was set by {seconds:+.3f} s.").format(seconds=change.seconds)
-            kind = "clock-step"
-        self.writer.add_event(t_ms, kind, message, {"seconds": change.seconds})
-        self.writer.add_mark(kind, message)

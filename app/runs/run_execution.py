@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final, cast
 
 from app import VERSION
 from app.domain.configuration import Campaign, PlannedRun
-from app.domain.errors import FootingError
+from app.domain.errors import FootingError, RunFileError
 from app.domain.text import tr
 from app.domain.units import MIB
 from app.hosts.leaving_record import Kind, Owner
 from app.hosts.leavings import Leavings
 from app.hosts.local import LocalHost
 from app.hosts.places import own_name
+from app.hosts.sweeping import clear
 from app.hosts.targets import MEMORY_FOLDER
 from app.postgres.installation import fingerprint
 from app.probes.backing_devices import Resolver
@@ -33,7 +35,7 @@ from app.runs.recorder import Recorder
 from app.runs.run_identity import describe_configuration, marks_after, marks_before
 from app.runs.runfile import SUFFIX, Json, RunFileWriter, RunState, finish_run_file
 from app.runs.runfile_reader import RunFile
-from app.runs.runner import Runner, RunOutcome
+from app.runs.runner import Runner, RunOutcome, footing_error
 from app.runs.stop import StopSwitch
 from app.runs.summary import summarise
 
@@ -71,10 +73,9 @@ class Execution:
 def execute_run(execution: Execution, planned: PlannedRun, resolved: ResolvedConfiguration) -> RunResult:
     """Execute one run and leave its finished file in the library; never raises for what goes wrong in it."""
     try:
-        file = _begin_file(execution, planned, resolved)
-        writer = RunFileWriter(file.live)
-    except FootingError as error:
-        return RunResult(planned, RunState.FAILED, None, {}, error=error)
+        file, writer, note = _begin_file(execution, planned, resolved)
+    except Exception as error:  # noqa: BLE001 - a border: one run never ends the campaign with a traceback
+        return RunResult(planned, RunState.FAILED, None, {}, error=footing_error(error))
     execution.listener.run_started(planned, str(file.final))
     recorder = Recorder(writer)
     workload = repr(planned.configuration.workload)
@@ -89,16 +90,26 @@ def execute_run(execution: Execution, planned: PlannedRun, resolved: ResolvedCon
     )
     try:
         _introduce(execution, planned, resolved, recorder)
-    except FootingError as error:
-        runner.outcome.error = error
+        if note:
+            recorder.event("note", note)
+    except Exception as error:  # noqa: BLE001 - as above
+        runner.outcome.error = footing_error(error)
     else:
         runner.execute()
         if runner.log_one_in is not None:
             execution.log_one_in.setdefault(workload, runner.log_one_in)
-    return _end_file(planned, file, recorder, runner.outcome)
+    return _end_file(execution, planned, file, recorder, runner.outcome)
 
 
-def _begin_file(execution: Execution, planned: PlannedRun, resolved: ResolvedConfiguration) -> LiveFile:
+def _begin_file(
+    execution: Execution, planned: PlannedRun, resolved: ResolvedConfiguration
+) -> tuple[LiveFile, RunFileWriter, str]:
+    """Create the run file; the sentence says what is not as it should be, if anything is.
+
+    Raises:
+        RunFileError: it cannot be created; nothing of it is left.
+        FootingError: what would be left behind cannot be recorded.
+    """
     stem = f"{planned.number:02}-{slug(planned.configuration.name)}-r{planned.repeat + 1}"
     final = execution.folder / f"{stem}{SUFFIX}"
     attempt = 2
@@ -106,9 +117,25 @@ def _begin_file(execution: Execution, planned: PlannedRun, resolved: ResolvedCon
         final = execution.folder / f"{stem}-{attempt}{SUFFIX}"
         attempt += 1
     memory: Path | None = None
+    note = ""
     if disturbs(execution.folder, resolved.target.path):
         memory = _memory_folder(execution)
-    return begin_live_file(final, memory)
+        if memory is None:
+            note = tr(
+                "{folder} has no room for the run file: it grows beside the data and costs some writes."
+            )
+            note = note.format(folder=MEMORY_FOLDER)
+    try:
+        file = begin_live_file(final, memory)
+        try:
+            return file, RunFileWriter(file.live), note
+        except RunFileError:
+            discard_live_file(file)
+            raise
+    except FootingError:
+        if memory is not None:
+            _forget_memory_folder(execution, memory)
+        raise
 
 
 def disturbs(library: Path, target: str) -> bool:
@@ -128,7 +155,10 @@ def disturbs(library: Path, target: str) -> bool:
 
 def _memory_folder(execution: Execution) -> Path | None:
     """Return a recorded folder in memory for the live file; None where there is no room."""
-    volume = os.statvfs(MEMORY_FOLDER)
+    try:
+        volume = os.statvfs(MEMORY_FOLDER)
+    except OSError:
+        return None
     if volume.f_bavail * volume.f_frsize < _FREE_MEMORY_BYTES:
         return None
     path = f"{os.path.realpath(MEMORY_FOLDER)}/{own_name()}"
@@ -137,6 +167,12 @@ def _memory_folder(execution: Execution) -> Path | None:
     except OSError:
         return None
     return Path(path)
+
+
+def _forget_memory_folder(execution: Execution, folder: Path) -> None:
+    """Remove the folder of a live file that has left it; with a run file in it, it is left to the sweep."""
+    if not any(folder.glob(f"*{SUFFIX}")):
+        clear(execution.leavings, (str(folder),), lambda _outcome: None)
 
 
 def _introduce(
@@ -172,30 +208,51 @@ def _introduce(
         recorder.command(outcome)
 
 
-def _end_file(planned: PlannedRun, file: LiveFile, recorder: Recorder, outcome: RunOutcome) -> RunResult:
-    """Finish the run file and move it to its place, or remove it where the person wants that."""
-    error, state = outcome.error, outcome.state
-    summary: dict[str, float | None] = {}
-    marks: tuple[tuple[str, str], ...] = ()
-    path: str | None = None
+def _end_file(
+    execution: Execution, planned: PlannedRun, file: LiveFile, recorder: Recorder, outcome: RunOutcome
+) -> RunResult:
+    """Finish the run file and move it to its place, or remove it where the person wants that.
+
+    Whatever cannot be done, the first error is told, the result says where the file is, and the file keeps
+    every second that was written.
+    """
+    settled = False
+    result = RunResult(planned, outcome.state, str(file.final), {}, (), outcome.error, outcome.measured)
+    try:
+        problem = _close(recorder, outcome.error)
+        if outcome.discard:
+            discard_live_file(file)
+            result = replace(result, path=None)
+        else:
+            summary, marks = _figures(file.live)
+            result = replace(result, summary=summary, marks=marks)
+            state = outcome.state if problem is None else RunState.FAILED
+            finish_run_file(file.live, state, summary, marks)
+            settle_live_file(file)
+            settled = True
+    except Exception as error:  # noqa: BLE001 - a border: one run never ends the campaign with a traceback
+        problem = recorder.failure or footing_error(error)
+    if file.in_memory:
+        _forget_memory_folder(execution, file.live.parent)
+    if result.path is not None and not settled:
+        result = replace(result, path=str(file.live))
+    if problem is not None:
+        result = replace(result, state=RunState.FAILED, error=result.error or problem)
+    return result
+
+
+def _close(recorder: Recorder, error: FootingError | None) -> FootingError | None:
+    """Write the end and close the file; return why it could not be written, then or before."""
     try:
         if error is not None:
             told: Json = {"code": error.code, "message": error.message, "hint": error.hint}
             recorder.set_run({"error": told})
         recorder.set_run({"ended_epoch_s": time.time()})
+    except RunFileError:
+        pass  # it is the recorder's failure
+    with suppress(RunFileError):
         recorder.close()
-        if outcome.discard:
-            discard_live_file(file)
-            return RunResult(planned, state, None, {}, error=error, measured=outcome.measured)
-        path = str(file.live)
-        summary, marks = _figures(file.live)
-        finish_run_file(file.live, state, summary, marks)
-        settle_live_file(file)
-        path = str(file.final)
-    except FootingError as ending:
-        error = error or ending
-        state = RunState.FAILED
-    return RunResult(planned, state, path, summary, marks, error, outcome.measured)
+    return recorder.failure
 
 
 def _figures(path: Path) -> tuple[dict[str, float | None], tuple[tuple[str, str], ...]]:

@@ -2,7 +2,8 @@
 
 Everything that starts a program happens in the main thread, because the kernel ends a child when the
 *thread* that started it ends. Whatever happens - an error, a stop, a vanished disk - the teardown runs,
-and what was measured until then is kept.
+and what was measured until then is kept. Of several errors the cause is told: a target that vanished
+before the server that died of it, the server before the pgbench that lost its connections.
 """
 
 from __future__ import annotations
@@ -13,17 +14,28 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from app.domain.configuration import PlannedRun, Workload
-from app.domain.errors import FootingError, InternalError, PgbenchError
+import psutil
+
+from app.domain.configuration import PlannedRun, Script, Workload
+from app.domain.errors import (
+    FootingError,
+    InternalError,
+    PgbenchError,
+    RunFileError,
+    ServerError,
+    TargetLostError,
+)
 from app.domain.text import tr
 from app.domain.units import MIB
 from app.hosts.local import LocalHost, Site
+from app.hosts.sweeping import Deed
 from app.postgres.pgbench_argv import (
     BenchmarkRequest,
     Connection,
@@ -43,6 +55,7 @@ from app.probes.registry import make_probes
 from app.probes.sampler import Sampler
 from app.process import CommandOutcome, spawn
 from app.runs.control import Request
+from app.runs.pgbench_words import crash_reason, failure_reason
 from app.runs.plan import ResolvedConfiguration
 from app.runs.progress import Listener
 from app.runs.recorder import Recorder
@@ -52,10 +65,13 @@ from app.runs.stop import StopRequestedError, StopSwitch
 DATABASE: Final = "pgbench"
 LOG_PREFIX: Final = "transactions"
 STOP_PGBENCH_S: Final = 3.0
-"""SIGINT ends pgbench at once; what still runs after this is killed."""
+"""SIGINT ends pgbench at once; what still runs after this is killed, and then left to the kernel."""
 
 RESERVE_BYTES: Final = 64 * MIB
 """A run ends with an error of its own before the target is so full that PostgreSQL panics."""
+
+_CANCEL_AGAIN_S: Final = 0.05
+_KEPT: Final = tr("What was measured until then is kept.")
 
 _log = logging.getLogger(__name__)
 
@@ -120,17 +136,30 @@ class Runner:
         except StopRequestedError as stop:
             outcome.state = RunState.STOPPED
             outcome.discard = stop.request is Request.DISCARD
-        except FootingError as error:
-            outcome.error = error
         except Exception as error:  # noqa: BLE001 - a border: one run never ends the campaign with a traceback
-            _log.debug("run failed", exc_info=error)
-            outcome.error = InternalError.of(error)
-        try:
-            self._teardown()
-        except FootingError as error:
-            outcome.error = outcome.error or error
+            outcome.error = self._cause_of(footing_error(error))
+        problem = self._teardown()
+        if problem is not None:
+            outcome.error = outcome.error or problem
             outcome.state = RunState.FAILED
         return outcome
+
+    def _cause_of(self, error: FootingError) -> FootingError:
+        """Return what is behind an error of server or pgbench: a lost target, a crash of the server."""
+        if self._site is None or isinstance(error, RunFileError | TargetLostError):
+            return error
+        try:
+            self.host.check_alive(self._site, RESERVE_BYTES)
+        except TargetLostError as lost:
+            lost.__cause__ = error
+            return lost
+        crash = crash_reason(self._server.log_text()) if self._server is not None else ""
+        if not crash:
+            return error
+        message = tr("A process of the server crashed: {crash}.")
+        crashed = ServerError(message.format(crash=crash), hint=_KEPT)
+        crashed.__cause__ = error
+        return crashed
 
     def _phases(self) -> None:
         with self._phase(Phase.PREPARE):
@@ -147,7 +176,11 @@ class Runner:
             self._load(site, server)
         with self._phase(Phase.SETTLE):
             # Loading has vacuumed and analysed. The checkpoint gives every run the same start: nothing dirty.
-            self._in_background(site, server, server.checkpoint)
+            self._in_background(
+                server.checkpoint,
+                look=lambda: self._breathe(site, server),
+                cancel=lambda: server.stop(mode=StopMode.IMMEDIATE),
+            )
             self.recorder.server_facts(server)
         warm_tps: float | None = None
         if self._workload.warmup_s:
@@ -179,8 +212,12 @@ class Runner:
             settings=self.resolved.settings,
             record=self.recorder.command,
         )
-        server.initdb(checksums=self.planned.configuration.postgresql.checksums)
-        server.write_configuration()
+
+        def make() -> None:
+            server.initdb(checksums=self.planned.configuration.postgresql.checksums)
+            server.write_configuration()
+
+        self._in_background(make, look=lambda: self._look_at(site), cancel=_kill_children)
         return server
 
     def _start(self, site: Site, server: Server) -> None:
@@ -211,16 +248,24 @@ class Runner:
         started_s = time.monotonic()
         try:
             self._watch(site, server, child)
-        finally:
+        except BaseException:
             self._end(child)
-        stderr = self.recorder.output(site, "load.stderr", "load.stderr")
-        name, code = site.account.name, child.returncode
-        duration_s = time.monotonic() - started_s
-        self.recorder.command(CommandOutcome(argv, name, started_s, duration_s, code, "", stderr))
-        if code:
+            with suppress(FootingError):  # the first error is the one to tell
+                self._record_load(site, argv, child, started_s)
+            raise
+        stderr = self._record_load(site, argv, child, started_s)
+        if child.returncode:
             server.check_running()
             message = tr("pgbench could not load the data: {reason}")
-            raise PgbenchError(message.format(reason=_last_line(stderr) or code))
+            reason = self._words(site, stderr) or tr("it ended with status {code}")
+            raise PgbenchError(message.format(reason=reason.format(code=child.returncode)))
+
+    def _record_load(
+        self, site: Site, argv: tuple[str, ...], child: subprocess.Popen[bytes], started_s: float
+    ) -> str:
+        stderr = self.recorder.output(site, "load.stderr", "load.stderr")
+        self.recorder.command(_outcome(site, argv, child, started_s, stderr=stderr))
+        return stderr
 
     def _benchmark(self, site: Site, server: Server, phase: Phase) -> PgbenchSummary:
         """Run pgbench once and return its own figures.
@@ -246,42 +291,85 @@ class Runner:
         argv = benchmark_argv(self._program(), connection, workload, request)
         child = self._spawn(site, argv, phase.value)
         started_s = time.monotonic()
-        if self._context is not None:
-            self._context.pgbench_pid = child.pid
-        self.recorder.begin_pgbench(phase, site, started_s)
-        if log is not None:
-            log_format = LogFormat(has_lag=workload.rate_tps is not None)
-            self.recorder.follow_transactions(log, child.pid, log_format)
         try:
+            self._follow(site, phase, child, started_s, log)
             self._watch(site, server, child)
-        finally:
+        except BaseException:
             self._end(child)
-            ended_s = time.monotonic()
-            if self._context is not None:
-                self._context.pgbench_pid = None
-            stderr = self.recorder.end_pgbench(phase, ended_s, complete=child.returncode == 0)
-            stdout = self.recorder.output(site, f"{phase.value}.stdout", f"{phase.value}.stdout")
-            code = child.returncode
-            name, duration_s = site.account.name, ended_s - started_s
-            self.recorder.command(CommandOutcome(argv, name, started_s, duration_s, code, stdout, ""))
-        if code:
-            server.check_running()
-            raise PgbenchError(
-                tr("pgbench ended with status {code}: {reason}").format(
-                    code=code, reason=_last_line(stderr) or tr("it said nothing")
-                ),
-                hint=tr("What was measured until then is kept."),
-            )
+            with suppress(FootingError):  # the first error is the one to tell
+                self._take_in(site, phase, argv, child, started_s)
+            raise
+        stdout, stderr = self._take_in(site, phase, argv, child, started_s)
+        if child.returncode:
+            raise self._failure_of_pgbench(site, server, child.returncode, stderr)
         summary = parse_summary(stdout)
         if measures:
             self.recorder.pgbench_summary(summary)
         return summary
 
-    def _script_paths(self, site: Site) -> tuple[str, ...]:
+    def _follow(
+        self,
+        site: Site,
+        phase: Phase,
+        child: subprocess.Popen[bytes],
+        started_s: float,
+        log: TransactionLog | None,
+    ) -> None:
+        if self._context is not None:
+            self._context.pgbench_pid = child.pid
+        self.recorder.begin_pgbench(phase, site, started_s)
+        if log is not None:
+            log_format = LogFormat(has_lag=self._workload.rate_tps is not None)
+            self.recorder.follow_transactions(log, child.pid, log_format)
+
+    def _take_in(
+        self,
+        site: Site,
+        phase: Phase,
+        argv: tuple[str, ...],
+        child: subprocess.Popen[bytes],
+        started_s: float,
+    ) -> tuple[str, str]:
+        """Store what an ended pgbench has left; return what it printed to stdout and stderr."""
+        ended = _outcome(site, argv, child, started_s)
+        if self._context is not None:
+            self._context.pgbench_pid = None
+        stderr = self.recorder.end_pgbench(
+            phase, started_s + ended.duration_s, complete=child.returncode == 0
+        )
+        stdout = self.recorder.output(site, f"{phase.value}.stdout", f"{phase.value}.stdout")
+        self.recorder.command(replace(ended, stdout=stdout))
+        return stdout, stderr
+
+    def _failure_of_pgbench(self, site: Site, server: Server, code: int, stderr: str) -> FootingError:
+        """Return the error for a pgbench that ended with another status than 0."""
+        try:
+            server.check_running()
+        except FootingError as error:
+            return error
+        reason = self._words(site, stderr)
+        if code < 0 and not self.recorder.client_aborted:
+            message = tr("pgbench was ended by signal {number}, not by pgFooting.")
+            return PgbenchError(message.format(number=-code), hint=_KEPT)
+        message = tr("pgbench failed: {reason}")
+        if not reason:
+            reason = tr("it ended with status {code} and said nothing").format(code=code)
+        return PgbenchError(message.format(reason=reason), hint=_KEPT)
+
+    def _words(self, site: Site, stderr: str) -> str:
+        paths = {
+            f"{site.private_directory}/{name}": script.path or "" for name, script in self._files().items()
+        }
+        return failure_reason(stderr, self._workload.scripts, paths)
+
+    def _files(self) -> dict[str, Script]:
+        """Return the user's own scripts by the names that they get in the private folder."""
         files = [script for script in self._workload.scripts if script.builtin is None]
+        return {f"script{number}.sql": script for number, script in enumerate(files, start=1)}
+
+    def _script_paths(self, site: Site) -> tuple[str, ...]:
         return tuple(
-            self.host.write_private(site, f"script{number}.sql", script.text)
-            for number, script in enumerate(files, start=1)
+            self.host.write_private(site, name, script.text) for name, script in self._files().items()
         )
 
     def _spawn(self, site: Site, argv: tuple[str, ...], name: str) -> subprocess.Popen[bytes]:
@@ -295,31 +383,46 @@ class Runner:
             cwd=str(folder),
         )
 
-    def _in_background(self, site: Site, server: Server, work: Callable[[], None]) -> None:
-        """Do work that waits for the server, while this thread goes on writing and hears a stop."""
-        with ThreadPoolExecutor(1, "server-work") as pool:
+    def _in_background(
+        self, work: Callable[[], None], *, look: Callable[[], object], cancel: Callable[[], object]
+    ) -> None:
+        """Do work that waits for other programs, while this thread goes on writing and hears a stop.
+
+        Args:
+            work: done in another thread; what it starts must have ended when it returns.
+            look: called often in this thread; may raise.
+            cancel: makes `work` return soon; may be called again.
+        """
+        with ThreadPoolExecutor(1, "runner-work") as pool:
             future = pool.submit(work)
             try:
                 while not future.done():
                     self.switch.wait(min(self.recorder.next_flush_s, time.monotonic() + 0.05))
-                    self._breathe(site, server)
+                    look()
             except BaseException:
-                server.stop(mode=StopMode.IMMEDIATE)  # which ends the wait of the other thread
+                while not future.done():
+                    cancel()
+                    futures.wait([future], _CANCEL_AGAIN_S)
                 raise
             future.result()
 
     def _breathe(self, site: Site, server: Server) -> None:
         """Once a second: write what is new, and see whether server and target are still there."""
+        if self._look_at(site):
+            server.check_running()
+
+    def _look_at(self, site: Site) -> bool:
+        """Once a second: write what is new, see whether the target is there; return whether it was time."""
         if time.monotonic() < self.recorder.next_flush_s:
-            return
+            return False
         second = self.recorder.flush()
         if second is not None:
             self.listener.second(second)
-        server.check_running()
         self.host.check_alive(site, RESERVE_BYTES)
+        return True
 
     def _watch(self, site: Site, server: Server, child: subprocess.Popen[bytes]) -> None:
-        """Write a row a second until the child has ended.
+        """Write a row a second until the child has ended, or is ended because a client of it gave up.
 
         Raises:
             StopRequestedError: a person stops.
@@ -332,35 +435,31 @@ class Runner:
             while child.poll() is None:
                 self.switch.wait(self.recorder.next_flush_s, ended)
                 self._breathe(site, server)
+                if self.recorder.client_aborted:  # the others would go on for hours, for nothing
+                    self._end(child)
+                    return
         finally:
             os.close(ended)
 
     def _end(self, child: subprocess.Popen[bytes]) -> None:
         """End pgbench gently, then hard; without effect where it ended by itself."""
-        for number, patience_s in ((signal.SIGINT, STOP_PGBENCH_S), (signal.SIGKILL, None)):
+        for number in (signal.SIGINT, signal.SIGKILL):
             if child.poll() is not None:
                 return
             child.send_signal(number)
-            try:
-                child.wait(patience_s)
-            except subprocess.TimeoutExpired:
-                continue
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(STOP_PGBENCH_S)
 
-    def _teardown(self) -> None:
-        """Stop the server and give everything back; goes on after an error and tells the first.
-
-        Raises:
-            FootingError: something could not be stopped or removed, or the end could not be written.
-        """
+    def _teardown(self) -> FootingError | None:
+        """Stop the server and give everything back; goes on after an error and returns the first."""
         problems: list[FootingError] = []
         self.listener.phase_started(Phase.TEARDOWN, None)
-        for step in (self._end_recording, self._stop_server, self._release):
+        for step in (self._end_recording, self._stop_server, self._keep_server_log, self._release):
             try:
                 step()
-            except FootingError as error:
-                problems.append(error)
-        if problems:
-            raise problems[0]
+            except Exception as error:  # noqa: BLE001 - a border: whatever fails, the next step must run
+                problems.append(footing_error(error))
+        return problems[0] if problems else None
 
     def _end_recording(self) -> None:
         sampler, self._sampler = self._sampler, None
@@ -374,13 +473,39 @@ class Runner:
         if server is not None:
             server.stop(mode=StopMode.IMMEDIATE)
 
+    def _keep_server_log(self) -> None:
+        if self._site is not None:
+            self.recorder.keep_server_log(self._site)
+
     def _release(self) -> None:
         site, self._site = self._site, None
-        if site is not None:
-            self.recorder.keep_server_log(site)
-            self.host.release(site)
+        if site is None:
+            return
+        for event in self.host.release(site):
+            if event.deed is Deed.KEPT:
+                self.listener.told("left-over", event.text)
+                self.recorder.event("left-over", event.text)
 
 
-def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1] if lines else ""
+def _kill_children() -> None:
+    """Kill what the thread in the background has started; each program leads a process group of its own."""
+    for child in psutil.Process().children():
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
+
+
+def footing_error(error: Exception) -> FootingError:
+    """Return an error as one that is told to people."""
+    if isinstance(error, FootingError):
+        return error
+    _log.debug("run failed", exc_info=error)
+    return InternalError.of(error)
+
+
+def _outcome(
+    site: Site, argv: tuple[str, ...], child: subprocess.Popen[bytes], started_s: float, stderr: str = ""
+) -> CommandOutcome:
+    """Return the record of a pgbench that has ended, or that the kernel does not let end."""
+    code = child.returncode if child.returncode is not None else -signal.SIGKILL
+    duration_s = time.monotonic() - started_s
+    return CommandOutcome(argv, site.account.name, started_s, duration_s, code, "", stderr)

@@ -28,7 +28,8 @@ class StopRequestedError(Exception):
 class StopSwitch:
     """Gathers requests; `check` raises once, `wait` sleeps until a deadline or a request.
 
-    Ctrl-C (SIGINT), SIGTERM and SIGHUP mean stop and keep.
+    Ctrl-C (SIGINT), SIGTERM and SIGHUP mean stop and keep. A second one changes nothing: by then everything
+    is being stopped and removed, which must not be cut off.
 
     Attributes:
         requested: the strongest request so far.
@@ -49,8 +50,13 @@ class StopSwitch:
 
     @contextmanager
     def signals(self) -> Iterator[None]:
-        """Turn signals into requests while the block lasts. Only in the main thread."""
-        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        """Turn signals into requests while the block lasts. Only in the main thread.
+
+        SIGHUP stays ignored where it is: nohup(1) means that the run outlives its terminal.
+        """
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
         before: list[Callable[[int, FrameType | None], object] | int | None] = [
             signal.signal(number, self._on_signal) for number in numbers
         ]
