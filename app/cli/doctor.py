@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from app import VERSION
+from app.cli.plain_text import plain
 from app.cli.show import print_json
+from app.cli.tables import print_line
 from app.dbus.login import InhibitorUnavailable, inhibit_sleep
 from app.domain.configuration import FolderTarget, MemoryTarget, Target
 from app.domain.errors import ExitStatus, FootingError
@@ -142,7 +144,8 @@ def _show(checks: list[Check], console: Console) -> None:
     for item in checks:
         sign, style = signs[item.works]
         line = Text(f"{sign} ", style=style)
-        line.append(f"{item.topic:<11} {item.message}", style="default")
+        line.append(plain(f"{item.topic:<11} {item.message}"), style="default")
         console.print(line, soft_wrap=True)
         if item.hint:
-            console.print(Text(f"{'':13} {item.hint}", style="dim"), soft_wrap=True)
+            for hint in item.hint.splitlines():
+                print_line(console, f"{'':13} {hint}", style="dim")

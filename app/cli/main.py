@@ -7,17 +7,20 @@ Heavy parts (numpy, psycopg, rich) are imported by the commands that need them, 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
 from typing_extensions import override
 
 from app import COMMAND, VERSION
-from app.domain.errors import ExitStatus, FootingError, UsageError
+from app.cli.standard_streams import drop_output, open_standard_streams
+from app.domain.errors import CancelledError, ExitStatus, FootingError, InternalError, UsageError
 from app.domain.text import tr
 
 LOG_VARIABLE = "PGFOOTING_LOG"
@@ -129,26 +132,80 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _tell(error: FootingError) -> None:
-    sys.stderr.write(f"{COMMAND}: {error.message}\n")
-    if error.hint:
-        sys.stderr.write(f"  {error.hint}\n")
+    from app.cli.plain_text import plain_lines
+
+    lines = [f"{COMMAND}: {plain_lines(error.message)}"]
+    lines += [f"  {line}" for line in plain_lines(error.hint).splitlines()]
+    with suppress(OSError):  # nobody hears it; the exit status tells
+        sys.stderr.write("\n".join(lines) + "\n")
+        sys.stderr.flush()
+
+
+def _configure_logging() -> None:
+    """Log nothing unless somebody asks: what matters is told in sentences and stored in run files.
+
+    Raises:
+        UsageError: the level that is asked for does not exist.
+    """
+    level = os.environ.get(LOG_VARIABLE, "").upper()
+    if not level:
+        logging.getLogger().addHandler(logging.NullHandler())
+        return
+    known = logging.getLevelNamesMapping()
+    if level not in known:
+        message = tr("{variable} is “{level}”, which is no log level.")
+        hint = tr("Known are {known}.").format(known="debug, info, warning, error")
+        raise UsageError(message.format(variable=LOG_VARIABLE, level=level), hint=hint)
+    logging.basicConfig(level=known[level])
+
+
+def _execute(argv: Sequence[str] | None) -> int:
+    _configure_logging()
+    arguments = build_parser().parse_args(argv)
+    for name in [name for name in os.environ if name.startswith("PG") and name != LOG_VARIABLE]:
+        del os.environ[name]  # PGHOST, PGOPTIONS ... would redirect or change our connections
+    command: Command = arguments.command
+    return command(arguments)
+
+
+def _flush_output() -> int | None:
+    """Write out what is buffered; return the exit status where that fails."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        drop_output()
+        _tell(FootingError(tr("The output cannot be written: {reason}.").format(reason=error.strerror)))
+        return int(ExitStatus.FAILED)
+    return None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status; never lets a traceback of a known error out."""
+    """Run one command and return its exit status; never lets a traceback out."""
+    open_standard_streams()
     try:
-        arguments = build_parser().parse_args(argv)
-        for name in [name for name in os.environ if name.startswith("PG") and name != LOG_VARIABLE]:
-            del os.environ[name]  # PGHOST, PGOPTIONS ... would redirect or change our connections
-        command: Command = arguments.command
-        return command(arguments)
+        try:
+            status = _execute(argv)
+        except SystemExit as end:  # --help and --version
+            status = end.code if isinstance(end.code, int) else 0
+        failure = _flush_output()
     except FootingError as error:
         _tell(error)
         return int(error.exit_status)
     except KeyboardInterrupt:
+        _tell(CancelledError(tr("Stopped.")))
         return int(ExitStatus.CANCELLED)
     except BrokenPipeError:
         # The reader of our output (head, less) is gone: end as a program without Python would.
+        drop_output()
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGPIPE)
         return int(ExitStatus.FAILED)
+    except Exception as error:  # the outermost border
+        logging.getLogger(__name__).debug("command failed", exc_info=error)
+        internal = InternalError.of(error)
+        _tell(internal)
+        return int(internal.exit_status)
+    else:
+        return status if failure is None else failure

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.markup import escape
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 from typing_extensions import override
 
+from app.cli.plain_text import finite, json_text, plain
+from app.cli.tables import print_line
 from app.domain.configuration import PlannedRun
 from app.domain.text import tr
 from app.domain.units import format_duration
 from app.runs.progress import Listener, RunResult, Second, Silence
-from app.runs.runfile import Phase, RunState
+from app.runs.runfile import Json, Phase, RunState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PLAIN_EVERY_S: Final = 10.0
+_REDRAW_S: Final = 1.2
+"""A little more than the second in which pgbench reports, so that it is not drawn twice."""
 
 
 def phase_words(phase: Phase) -> str:
@@ -73,7 +79,7 @@ class PlainProgress(Silence):
         self._last_line_s = 0.0
 
     def _line(self, text: str) -> None:
-        self._stream.write(text + "\n")
+        self._stream.write(plain(text) + "\n")
         self._stream.flush()
 
     @override
@@ -112,8 +118,9 @@ class JsonProgress(Silence):
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
-    def _object(self, event: str, **values: object) -> None:
-        self._stream.write(json.dumps({"event": event, **values}, ensure_ascii=False) + "\n")
+    def _object(self, event: str, **values: Json) -> None:
+        text = json.dumps(finite({"event": event, **values}), ensure_ascii=False, allow_nan=False)
+        self._stream.write(json_text(text) + "\n")
         self._stream.flush()
 
     @override
@@ -162,7 +169,11 @@ class JsonProgress(Silence):
 
 
 class TerminalProgress(Silence):
-    """A live display of four lines on a terminal; finished runs scroll away above it."""
+    """A live display of three lines on a terminal; finished runs scroll away above it.
+
+    Redrawn with every second that pgbench reports, and once a second by a thread while it reports none:
+    loading takes minutes, in which a clock that stands still would look like a program that hangs.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -173,16 +184,29 @@ class TerminalProgress(Silence):
         self._phase_started_s = 0.0
         self._planned_s: float | None = None
         self._second: Second | None = None
+        self._shown_s = 0.0
+        self._closing = threading.Event()
+        self._clock = threading.Thread(target=self._keep_time, name="progress", daemon=True)
 
     def close(self) -> None:
         """Give the terminal back."""
+        self._closing.set()
+        if self._clock.ident is not None:
+            self._clock.join()
         self._live.stop()
+
+    def _keep_time(self) -> None:
+        with suppress(OSError, ValueError):  # the terminal is gone
+            while not self._closing.wait(_REDRAW_S):
+                if time.monotonic() - self._shown_s >= _REDRAW_S:
+                    self._show()
 
     @override
     def campaign_started(self, folder: str, total: int) -> None:
         self._total = total
-        self._console.print(tr("Run files go to {folder}").format(folder=escape(folder)), soft_wrap=True)
+        print_line(self._console, tr("Run files go to {folder}").format(folder=folder))
         self._live.start()
+        self._clock.start()
 
     @override
     def run_started(self, planned: PlannedRun, path: str) -> None:
@@ -201,17 +225,18 @@ class TerminalProgress(Silence):
 
     @override
     def told(self, kind: str, message: str) -> None:
-        self._console.print(Text(f"{kind}: {message}", style="yellow"), soft_wrap=True)
+        print_line(self._console, f"{kind}: {message}", style="yellow")
 
     @override
     def run_finished(self, result: RunResult) -> None:
         good = result.state is RunState.DONE
         line = Text("✔ " if good else "✘ ", style="green" if good else "red")
-        line.append(run_words(result.planned, self._total), style="default")
-        line.append("  " + result_words(result), style="bold" if good else "red")
+        line.append(plain(run_words(result.planned, self._total)), style="default")
+        line.append(plain("  " + result_words(result)), style="bold" if good else "red")
         self._console.print(line, soft_wrap=True)
 
     def _show(self) -> None:
+        self._shown_s = time.monotonic()
         self._live.update(self._render(), refresh=True)
 
     def _render(self) -> RenderableType:
@@ -224,7 +249,9 @@ class TerminalProgress(Silence):
             clock += f" / {format_duration(self._planned_s)}"
         bar = ProgressBar(total=self._planned_s or None, completed=elapsed, width=30, pulse=False)
         row.add_row(Text(phase_words(self._phase)), bar if self._planned_s else Text(""), Text(clock))
-        title = Text(run_words(self._run, self._total), style="bold")
+        title = Text(
+            plain(run_words(self._run, self._total)), style="bold", no_wrap=True, overflow="ellipsis"
+        )
         figures = Text(_second_words(self._second) if self._second else "", style="cyan")
         return Group(title, row, figures)
 
@@ -234,6 +261,58 @@ def _second_words(second: Second) -> str:
         tps=f"{second.tps:,.0f}", mean=f"{second.latency_mean_ms:.3g}"
     )
     return words if second.p99_ms is None else words + f"   p99 {second.p99_ms:.3g} ms"
+
+
+class Shielded:
+    """Passes everything on until nobody can take it any more; a lost reader costs no measurement.
+
+    The run goes on when standard output is closed (``| head``, a terminal that is gone, a full disk): what
+    counts is in the run files. Whoever wants to stop it sends SIGINT, SIGTERM or SIGHUP.
+
+    Attributes:
+        lost: why nothing is passed on; None while everything is.
+    """
+
+    def __init__(self, listener: Listener) -> None:
+        self.lost: OSError | ValueError | None = None
+        self._listener = listener
+
+    def _pass(self, tell: Callable[[Listener], None]) -> None:
+        if self.lost is None:
+            try:
+                tell(self._listener)
+            except (OSError, ValueError) as error:  # ValueError: the stream is closed
+                self.lost = error
+
+    def campaign_started(self, folder: str, total: int) -> None:
+        """Pass it on."""
+        self._pass(lambda listener: listener.campaign_started(folder, total))
+
+    def run_started(self, planned: PlannedRun, path: str) -> None:
+        """Pass it on."""
+        self._pass(lambda listener: listener.run_started(planned, path))
+
+    def phase_started(self, phase: Phase, planned_s: float | None) -> None:
+        """Pass it on."""
+        self._pass(lambda listener: listener.phase_started(phase, planned_s))
+
+    def second(self, second: Second) -> None:
+        """Pass it on."""
+        self._pass(lambda listener: listener.second(second))
+
+    def told(self, kind: str, message: str) -> None:
+        """Pass it on."""
+        self._pass(lambda listener: listener.told(kind, message))
+
+    def run_finished(self, result: RunResult) -> None:
+        """Pass it on."""
+        self._pass(lambda listener: listener.run_finished(result))
+
+    def close(self) -> None:
+        """Give a terminal back, also one that is gone."""
+        if isinstance(self._listener, TerminalProgress):
+            with suppress(OSError, ValueError):
+                self._listener.close()
 
 
 def choose_listener(mode: str, stream: TextIO) -> Listener:

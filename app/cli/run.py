@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import logging
-import os
 import sys
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.text import Text
 
+from app import COMMAND
 from app.allocator import keep_freed_memory
-from app.cli.progress import TerminalProgress, choose_listener
-from app.cli.tables import print_table
+from app.cli.plain_text import plain
+from app.cli.progress import Shielded, choose_listener
+from app.cli.show import tell_left_over
+from app.cli.standard_streams import drop_output
+from app.cli.tables import print_line, print_table
 from app.domain.errors import ExitStatus
+from app.runs.abandoned import sweep_abandoned
 from app.runs.campaign import CampaignRequest, CampaignResult, run_campaign
 from app.runs.comparison_table import HEADINGS, MeasuredConfiguration, MeasuredRun, build_rows
 from app.runs.library import default_library
@@ -25,24 +27,26 @@ from app.runs.stop import StopSwitch
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Measure a campaign and show its table."""
-    level = os.environ.get("PGFOOTING_LOG", "error").upper()
-    logging.basicConfig(level=level if level in logging.getLevelNamesMapping() else "ERROR")
+    tell_left_over(sweep_abandoned())
     keep_freed_memory()
     request = CampaignRequest(
         source=arguments.campaign,
         library=arguments.output if arguments.output is not None else default_library(),
         resume=arguments.resume,
     )
-    listener = choose_listener(arguments.progress, sys.stdout)
+    listener = Shielded(choose_listener(arguments.progress, sys.stdout))
     switch = StopSwitch()
     try:
         result = run_campaign(request, listener, switch)
     finally:
-        if isinstance(listener, TerminalProgress):
-            listener.close()
+        listener.close()
         switch.close()
-    if arguments.progress == "auto":
+    if listener.lost:
+        drop_output()
+    elif arguments.progress == "auto":
         _show_table(result, Console())
+    else:
+        _tell_failures(result)
     if result.stopped:
         return ExitStatus.CANCELLED
     return ExitStatus.FAILED if result.failed else ExitStatus.DONE
@@ -74,20 +78,32 @@ def _measured(name: str, results: Sequence[RunResult]) -> MeasuredConfiguration:
 def _show_table(result: CampaignResult, console: Console) -> None:
     rows = build_rows(measured_configurations(result))
     console.print()
-    console.print(Text(result.campaign.name, style="bold"), soft_wrap=True)
+    print_line(console, result.campaign.name, style="bold")
     print_table(console, HEADINGS, [row.cells() for row in rows], left=frozenset({0, len(HEADINGS) - 1}))
     for row in rows:
         if row.verdict:
-            console.print(row.verdict, markup=False, highlight=False, soft_wrap=True)
+            print_line(console, row.verdict)
     for reason in sorted({text for run in result.results for text in _mark_sentences(run)}):
-        console.print(reason, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        print_line(console, reason, style="yellow")
     console.print()
     for run in result.results:
         if run.error is not None:
-            words = f"{run.planned.configuration.name}: {run.error.message} {run.error.hint}".strip()
-            console.print(words, style="red", markup=False, highlight=False, soft_wrap=True)
+            print_line(console, _failure_words(run), style="red")
         if run.path is not None:
-            console.print(run.path, markup=False, highlight=False, soft_wrap=True)
+            print_line(console, run.path)
+
+
+def _tell_failures(result: CampaignResult) -> None:
+    """Say on standard error what failed, where standard output is not for people."""
+    for run in result.results:
+        if run.error is not None:
+            sys.stderr.write(f"{COMMAND}: {plain(_failure_words(run))}\n")
+
+
+def _failure_words(run: RunResult) -> str:
+    if run.error is None:
+        return ""
+    return f"{run.planned.configuration.name}: {run.error.message} {run.error.hint}".strip()
 
 
 def _mark_sentences(run: RunResult) -> list[str]:

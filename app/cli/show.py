@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import os
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from app.cli.tables import print_table
+from app import COMMAND
+from app.cli.configuration_rows import configuration_rows
+from app.cli.plain_text import finite, json_text, plain
+from app.cli.tables import print_grid, print_line, print_table
 from app.domain.errors import ExitStatus
 from app.domain.text import tr
 from app.domain.units import format_duration
-from app.runs.abandoned import sweep_abandoned
+from app.hosts.sweeping import Deed, SweepEvent
+from app.runs.abandoned import finish_incomplete, sweep_abandoned
 from app.runs.export import describe_run, export_runs
-from app.runs.library import LibraryEntry, default_library, find_run, list_runs
+from app.runs.library import LibraryEntry, default_library, effective_state, find_run, list_runs
+from app.runs.runfile import Json, RunState
 from app.runs.runfile_reader import RunFile
-from app.runs.summary import FIGURES
+from app.runs.summary import FIGURES, summarise
 
 
 def library_of(arguments: argparse.Namespace) -> Path:
@@ -31,15 +37,26 @@ def library_of(arguments: argparse.Namespace) -> Path:
     return chosen if chosen is not None else default_library()
 
 
-def print_json(value: object) -> None:
+def print_json(value: Json) -> None:
     """Print a JSON document."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+    text = json.dumps(finite(value), ensure_ascii=False, indent=1, allow_nan=False)
+    sys.stdout.write(json_text(text) + "\n")
+
+
+def tell_left_over(events: Sequence[SweepEvent]) -> None:
+    """Say on standard error what dead campaigns left that could not be put in order."""
+    for event in events:
+        if event.deed in {Deed.KEPT, Deed.UNREADABLE}:
+            sys.stderr.write(f"{COMMAND}: {plain(event.text)}\n")
 
 
 def _started(epoch_s: float | None) -> str:
     if epoch_s is None:
         return ""
-    return datetime.fromtimestamp(epoch_s).astimezone().strftime("%Y-%m-%d %H:%M")
+    try:
+        return datetime.fromtimestamp(epoch_s).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError, OSError):  # no date has such a year
+        return ""
 
 
 def _row(entry: LibraryEntry) -> tuple[str, ...]:
@@ -58,15 +75,20 @@ def _row(entry: LibraryEntry) -> tuple[str, ...]:
 
 def list_command(arguments: argparse.Namespace) -> int:
     """List the library's runs, newest first."""
-    sweep_abandoned()
+    tell_left_over(sweep_abandoned())
     library = library_of(arguments)
     entries = list_runs(library)
+    if finish_incomplete(entries):
+        entries = list_runs(library)
     if arguments.json:
-        print_json([asdict(entry) for entry in entries])
+        print_json([{**asdict(entry), "marks": list(entry.marks)} for entry in entries])
         return ExitStatus.DONE
     console = Console()
     if not entries:
-        console.print(tr("No runs in {library} yet.").format(library=library), markup=False, soft_wrap=True)
+        sentence = tr("No runs in {library} yet.")
+        if not os.path.isdir(library):  # noqa: PTH112 - see library.run_paths
+            sentence = tr("No runs yet: there is no folder {library}.")
+        print_line(console, sentence.format(library=library))
         return ExitStatus.DONE
     headings = (
         tr("id"),
@@ -82,13 +104,13 @@ def list_command(arguments: argparse.Namespace) -> int:
     print_table(console, headings, [_row(entry) for entry in entries], left=frozenset({0, 1, 2, 3, 4, 8}))
     for entry in entries:
         if entry.problem:
-            console.print(entry.problem, style="yellow", markup=False, soft_wrap=True)
+            print_line(console, entry.problem, style="yellow")
     return ExitStatus.DONE
 
 
 def show_command(arguments: argparse.Namespace) -> int:
     """Show one run."""
-    sweep_abandoned()
+    tell_left_over(sweep_abandoned())
     path = find_run(arguments.run, library_of(arguments))
     with RunFile(path) as run:
         if arguments.json:
@@ -99,54 +121,81 @@ def show_command(arguments: argparse.Namespace) -> int:
 
 
 def _section(console: Console, title: str) -> None:
-    console.print(f"\n[bold]{escape(title)}[/bold]")
+    console.print()
+    print_line(console, title, style="bold")
 
 
 def _show(run: RunFile, console: Console) -> None:
     described = describe_run(run)
-    console.print(f"[bold]{escape(str(described.get('name')))}[/bold]  {described['state']}")
-    console.print(str(run.path), markup=False, soft_wrap=True)
+    print_line(console, f"{described.get('name')}  {described['state']}", style="bold")
+    print_line(console, str(run.path))
     error = described.get("error")
     if isinstance(error, dict):
-        console.print(str(error.get("message")), style="red", markup=False, soft_wrap=True)
+        for part in (error.get("message"), error.get("hint")):
+            if part:
+                print_line(console, str(part), style="red")
     for kind, reason in run.marks():
-        console.print(f"{kind}: {reason}", style="yellow", markup=False, soft_wrap=True)
-
-    _section(console, tr("Figures of the measured phase"))
-    figures = Table.grid(padding=(0, 2))
-    figures.add_column(justify="right")
-    summary = run.summary()
-    for figure in FIGURES:
-        value = summary.get(figure.name)
-        if value is not None:
-            figures.add_row(f"{value:,.6g}", f"{figure.unit}", escape(figure.label))
-    console.print(figures)
-
-    _section(console, tr("Phases"))
-    phases = Table.grid(padding=(0, 2))
-    for times in run.phases():
-        length = "" if times.ended_ms is None else format_duration((times.ended_ms - times.started_ms) / 1000)
-        phases.add_row(times.phase.value, length)
-    console.print(phases)
-
+        print_line(console, f"{kind}: {reason}", style="yellow")
+    _show_configuration(described, console)
+    _show_figures(run, console)
+    _show_phases(run, console)
     _section(console, tr("Commands"))
     for command in run.commands():
         line = f"{command.duration_ms / 1000:8.2f} s  {command.account}$ {shlex.join(command.argv)}"
-        suffix = "" if command.exit_code == 0 else f"  -> {command.exit_code}"
-        console.print(line + suffix, markup=False, soft_wrap=True, highlight=False)
-
+        print_line(console, line if command.exit_code == 0 else f"{line}  -> {command.exit_code}")
     if run.events():
         _section(console, tr("Events"))
         for event in run.events():
-            text = f"{event.t_ms / 1000:8.1f} s  {event.kind}: {event.message}"
-            console.print(text, markup=False, soft_wrap=True, highlight=False)
-    for _, source, reason in run.unavailable():
-        console.print(f"{source}: {reason}", style="dim", markup=False, soft_wrap=True)
+            print_line(console, f"{event.t_ms / 1000:8.1f} s  {event.kind}: {event.message}")
+    if run.unavailable():
+        _section(console, tr("Not measured here"))
+        for _, source, reason in run.unavailable():
+            print_line(console, f"{source}: {reason}", style="dim")
+
+
+def _show_configuration(described: dict[str, Json], console: Console) -> None:
+    rows = [(label, value) for label, value in configuration_rows(described) if value]
+    if rows:
+        _section(console, tr("What was measured"))
+        print_grid(console, rows)
+
+
+def _show_figures(run: RunFile, console: Console) -> None:
+    summary = run.summary()
+    if not summary and effective_state(run.path, run.state) is not RunState.RUNNING:
+        summary = summarise(run)
+    known = [(figure, summary.get(figure.name)) for figure in FIGURES]
+    rows = [(figure.label, f"{value:,.6g}", figure.unit) for figure, value in known if value is not None]
+    if rows:
+        _section(console, tr("Figures of the measured phase"))
+        print_grid(console, rows, right=frozenset({1}))
+
+
+def figure_text(value: float) -> str:
+    """Return a figure with four digits that count, whole numbers in full."""
+    if not math.isfinite(value):
+        return str(value)
+    if value == round(value) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def _show_phases(run: RunFile, console: Console) -> None:
+    rows = [
+        (
+            times.phase.value,
+            "" if times.ended_ms is None else format_duration((times.ended_ms - times.started_ms) / 1000),
+        )
+        for times in run.phases()
+    ]
+    if rows:
+        _section(console, tr("Phases"))
+        print_grid(console, rows)
 
 
 def export_command(arguments: argparse.Namespace) -> int:
     """Write runs as CSV or JSON."""
-    sweep_abandoned()
+    tell_left_over(sweep_abandoned())
     library = library_of(arguments)
     paths = [find_run(name, library) for name in arguments.runs]
     export_runs(paths, arguments.output, anonymous=arguments.anonymous)

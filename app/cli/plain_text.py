@@ -1,0 +1,46 @@
+"""Texts that others wrote - run files, campaign files, programs - made harmless for a terminal."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+from app.runs.runfile import Json
+
+# Controls (C0, DEL, C1), marks that turn the direction of writing, lone surrogates. A terminal obeys the
+# first; the second let a name look like another; the third cannot be encoded.
+_HARMFUL: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_HARMFUL_OR_BREAK: Final = re.compile(_HARMFUL.pattern[:-1] + "\t\n\u2028\u2029]")
+
+
+def _escape(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
+
+
+def plain(text: object) -> str:
+    """Return a text in one line; what a terminal would obey is written as an escape, as Python does."""
+    return _HARMFUL_OR_BREAK.sub(_escape, str(text))
+
+
+def plain_lines(text: object) -> str:
+    """Return a text as `plain` does, but with its line breaks and tabs."""
+    return _HARMFUL.sub(_escape, str(text))
+
+
+def json_text(text: str) -> str:
+    """Return a JSON document with the controls that JSON allows in strings (DEL, C1 ...) escaped."""
+    return _HARMFUL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def finite(value: Json) -> Json:
+    """Return a JSON value in which numbers that JSON does not have (NaN, infinite) are null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {name: finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return value
