@@ -1,0 +1,618 @@
+"""What goes wrong on bad days, through the command line, with a real server and pgbench.
+
+Every test ends with `campaign_bench` looking for anything that was left.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.runs.runfile import Phase
+from app.runs.runfile_reader import RunFile
+from tests.fix_campaign import PATIENCE_S, TOP, CampaignBench, Running, campaign_text, kill
+from tests.postgres.test_killed_runner import processes_of
+
+pytestmark = pytest.mark.postgres
+
+LONG = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "60s"'
+WARMED = 'scale = 1\nclients = 2\nwarmup = "1s"\nduration = "1s"'
+SHORT = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "1s"'
+
+
+def _can_mount() -> bool:
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        return False
+    probe = ("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt")
+    return subprocess.run(probe, capture_output=True, check=False).returncode == 0
+
+
+needs_mounts = pytest.mark.skipif(
+    not _can_mount(), reason="needs root that may mount in a namespace of its own"
+)
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+def shell(bench: CampaignBench, script: str, *arguments: str, own_mounts: bool = False) -> tuple[str, ...]:
+    """Return the argv of a shell script that gets the command (``"$@"``) with these arguments."""
+    inner = ("sh", "-ec", script, "sh", sys.executable, "-m", "app", *arguments)
+    return ("unshare", "--mount", *inner) if own_mounts else inner
+
+
+def run_shell(
+    bench: CampaignBench,
+    script: str,
+    *arguments: str,
+    own_mounts: bool = False,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a shell script around the command."""
+    return subprocess.run(
+        shell(bench, script, *arguments, own_mounts=own_mounts),
+        cwd=TOP,
+        env={**bench.environment, **(environment or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+
+
+def start_in_own_mounts(bench: CampaignBench, mounts: str, text: str) -> Running:
+    """Start a campaign where `mounts` were made for it alone."""
+    arguments = ("run", bench.write(text), "--output", str(bench.library), "--progress", "json")
+    with (bench.folder / "stderr.txt").open("w") as errors:
+        process = subprocess.Popen(
+            shell(bench, f'{mounts}\nexec "$@"', *arguments, own_mounts=True),
+            cwd=TOP,
+            env=bench.environment,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        )
+    bench.started.append(process)
+    return Running(process)
+
+
+def beside(running: Running, script: str) -> str:
+    """Run a shell script as root among the mounts of a running campaign; return what it printed."""
+    entered = ("nsenter", "--mount", f"--target={running.process.pid}", "sh", "-ec", script)
+    return subprocess.run(entered, capture_output=True, text=True, check=True).stdout
+
+
+def errors_of(bench: CampaignBench) -> str:
+    return (bench.folder / "stderr.txt").read_text()
+
+
+def no_traceback(*texts: str) -> None:
+    for text in texts:
+        assert "Traceback" not in text, text
+        assert "made a mistake" not in text, text
+
+
+def only_run(bench: CampaignBench) -> dict[str, Any]:
+    (listed,) = bench.listed()
+    return listed
+
+
+def stored_error(path: str) -> dict[str, str]:
+    with RunFile(Path(path)) as run:
+        run.check()
+        error = run.values["error"]
+    assert isinstance(error, dict)
+    return {key: str(value) for key, value in error.items()}
+
+
+def child_named(running: Running, name: str) -> list[int]:
+    """Return the descendants of a runner that execute a program, the oldest first."""
+    found = []
+    for pid in sorted(processes_of(running.process.pid)):
+        try:
+            if Path(f"/proc/{pid}/comm").read_text().strip() == name:
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+# --- refused before anything was written
+
+
+def configuration(target: str, extra: str = "") -> str:
+    return (
+        'name = "Bad"\n[workload]\nscale = 1\nclients = 2\nwarmup = "0s"\nduration = "1s"\n'
+        f'[[configuration]]\nname = "one"\n{target}\n{extra}'
+    )
+
+
+REFUSED = {
+    "not TOML": ("this is no TOML", 2, ["line 1"]),
+    "an unknown key": (
+        configuration("[configuration.target.memory]").replace("clients", "cleints"),
+        2,
+        ["workload.cleints", "clients"],
+    ),
+    "a wrong type": (
+        configuration("[configuration.target.memory]").replace("clients = 2", 'clients = "two"'),
+        2,
+        ["workload.clients", "two"],
+    ),
+    "scale 0": (
+        configuration("[configuration.target.memory]").replace("scale = 1", "scale = 0"),
+        2,
+        ["workload.scale", "0"],
+    ),
+    "clients over max_connections": (
+        configuration("[configuration.target.memory]").replace("clients = 2", "clients = 50")
+        + "[postgresql.settings]\nmax_connections = 20\n",
+        2,
+        ["max_connections", "20", "50"],
+    ),
+    "a setting that does not exist": (
+        configuration("[configuration.target.memory]") + '[postgresql.settings]\nshared_bufers = "1MB"\n',
+        2,
+        ["postgresql.settings.shared_bufers", "shared_buffers"],
+    ),
+    "a memory target larger than RAM": (
+        configuration('[configuration.target.memory]\nsize = "900TB"'),
+        2,
+        ["memory"],
+    ),
+    "a folder that is missing": (
+        configuration('[configuration.target.folder]\npath = "/tmp/no/such/folder"'),
+        2,
+        ["/tmp/no", "does not exist", "Nothing was created"],
+    ),
+    "a folder that is a file": (
+        configuration('[configuration.target.folder]\npath = "/etc/passwd"'),
+        2,
+        ["/etc/passwd", "not a folder"],
+    ),
+    "a folder that is not writable": (
+        configuration('[configuration.target.folder]\npath = "/proc/sys"'),
+        2,
+        ["/proc/sys"],
+    ),
+    "a script that is missing": (
+        configuration("[configuration.target.memory]").replace(
+            "[workload]", '[workload]\nscript = [{file = "/tmp/no-such.sql"}]'
+        ),
+        2,
+        ["no-such.sql"],
+    ),
+    "an installation that is missing": (
+        configuration("[configuration.target.memory]") + '[postgresql]\ninstallation = "/nonexistent"\n',
+        1,
+        ["/nonexistent"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refused_campaign_says_why_and_leaves_no_folder(campaign_bench: CampaignBench, case: str) -> None:
+    text, status, words = REFUSED[case]
+    ended = campaign_bench.run(text)
+    assert ended.returncode == status, ended.stderr
+    for word in words:
+        assert word in ended.stderr
+    no_traceback(ended.stderr, ended.stdout)
+    assert ended.stdout == ""
+    assert not campaign_bench.library.exists() or not list(campaign_bench.library.iterdir())
+
+
+@needs_mounts
+@pytest.mark.parametrize(
+    ("mounts", "words"),
+    [
+        ("mount -t tmpfs -o size=20m none {target}\nchown postgres {target}", ["too full", "free"]),
+        ("mount -t tmpfs -o ro none {target}", ["read-only"]),
+    ],
+    ids=["full", "read-only"],
+)
+def test_a_full_or_read_only_folder_is_refused(
+    campaign_bench: CampaignBench, mounts: str, words: list[str]
+) -> None:
+    path = campaign_bench.write(campaign_text(folder=campaign_bench.target))
+    script = mounts.format(target=campaign_bench.target) + '\nexec "$@"'
+    library = str(campaign_bench.library)
+    ended = run_shell(campaign_bench, script, "run", path, "--output", library, own_mounts=True)
+    assert ended.returncode == 2, ended.stderr
+    assert str(campaign_bench.target) in ended.stderr
+    assert all(word in ended.stderr for word in words)
+    no_traceback(ended.stderr)
+
+
+@needs_mounts
+def test_without_postgresql_it_says_what_to_install(campaign_bench: CampaignBench) -> None:
+    path = campaign_bench.write(campaign_text(memory=True))
+    script = 'mount -t tmpfs none /usr/lib/postgresql\nexec "$@"'
+    ended = run_shell(
+        campaign_bench, script, "run", path, "--output", str(campaign_bench.library), own_mounts=True
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "PostgreSQL" in ended.stderr
+    assert "install" in ended.stderr
+    no_traceback(ended.stderr)
+    examined = run_shell(campaign_bench, script, "doctor", own_mounts=True)
+    assert examined.returncode == 1
+    assert "No PostgreSQL that can be used" in examined.stdout
+
+
+@pytest.mark.parametrize(
+    ("library", "word"),
+    [("/proc/library", "cannot be written"), ("/etc/passwd", "cannot be written")],
+    ids=["impossible", "a file"],
+)
+def test_a_library_that_cannot_be_written_is_told_before_the_start(
+    campaign_bench: CampaignBench, library: str, word: str
+) -> None:
+    path = campaign_bench.write(campaign_text(memory=True))
+    ended = campaign_bench.command("run", path, "--output", library)
+    assert ended.returncode == 2, ended.stderr
+    assert library in ended.stderr
+    assert word in ended.stderr
+    assert "--output" in ended.stderr
+    no_traceback(ended.stderr)
+
+
+@needs_mounts
+def test_a_read_only_library_is_told_before_the_start(campaign_bench: CampaignBench) -> None:
+    path = campaign_bench.write(campaign_text(memory=True))
+    campaign_bench.library.mkdir()
+    script = f'mount -t tmpfs -o ro none {campaign_bench.library}\nexec "$@"'
+    library = str(campaign_bench.library)
+    ended = run_shell(campaign_bench, script, "run", path, "--output", library, own_mounts=True)
+    assert ended.returncode == 2, ended.stderr
+    assert "Read-only file system" in ended.stderr
+    no_traceback(ended.stderr)
+
+
+# --- the user's script, pgbench and the server fail
+
+
+def own_script(bench: CampaignBench, text: str) -> tuple[Path, str]:
+    script = bench.folder / "orders of may.sql"
+    script.write_text(text)
+    workload = f'script = [{{file = "{script}"}}]\nscale = 1\nclients = 2\nwarmup = "0s"\nduration = "60s"'
+    return script, campaign_text(memory=True, repeats=2, workload=workload)
+
+
+def test_an_error_in_the_users_script_is_told_with_pgbenchs_words_and_his_file_name(
+    campaign_bench: CampaignBench,
+) -> None:
+    _, text = own_script(campaign_bench, "SELECT 1;\nSELECT * FROM nosuch;\n")
+    ended = campaign_bench.run(text)
+    assert ended.returncode == 1, ended.stderr
+    assert 'relation "nosuch" does not exist' in ended.stdout
+    assert "orders of may.sql" in ended.stdout
+    no_traceback(ended.stderr, ended.stdout)
+    listed = campaign_bench.listed()
+    assert {run["state"] for run in listed} == {"failed"}
+    assert stored_error(listed[0]["path"])["code"] == "pgbench"
+    with RunFile(Path(listed[0]["path"])) as run:
+        assert "nosuch" in (run.output("measure.stderr") or "")
+        assert "database system is ready" in (run.output("server.log") or "")
+
+
+def test_a_command_that_pgbench_does_not_know_is_told_with_file_and_line(
+    campaign_bench: CampaignBench,
+) -> None:
+    script, text = own_script(campaign_bench, "SELECT 1;\n\\nonsense here\n")
+    ended = campaign_bench.run(text)
+    assert ended.returncode == 1, ended.stderr
+    assert f"{script}:2: invalid command" in ended.stdout
+    assert "/dev/shm/pgfooting-" not in ended.stdout
+    no_traceback(ended.stderr, ended.stdout)
+
+
+def kill_pgbench(running: Running) -> None:
+    os.kill(child_named(running, "pgbench")[0], signal.SIGKILL)
+
+
+def kill_postmaster(running: Running) -> None:
+    os.kill(child_named(running, "postgres")[0], signal.SIGKILL)
+
+
+def kill_backend(running: Running) -> None:
+    backends = [
+        pid
+        for pid in child_named(running, "postgres")
+        if " pgbench [local]" in Path(f"/proc/{pid}/cmdline").read_bytes().decode()
+    ]
+    os.kill(backends[0], signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("crash", "code", "words"),
+    [
+        (kill_pgbench, "pgbench", "pgbench was ended by signal 9"),
+        (kill_postmaster, "server", "server has ended by itself"),
+        (kill_backend, "server", "was terminated by signal 9"),
+    ],
+)
+def test_what_dies_in_the_middle_is_named_and_the_seconds_before_are_kept(
+    campaign_bench: CampaignBench, crash: Callable[[Running], None], code: str, words: str
+) -> None:
+    running = campaign_bench.start(campaign_text(folder=campaign_bench.target, workload=LONG))
+    running.until_second(2)
+    crash(running)
+    assert running.end() == 1
+    listed = only_run(campaign_bench)
+    assert listed["state"] == "failed"
+    assert listed["tps"] > 0
+    error = stored_error(listed["path"])
+    assert error["code"] == code, error
+    assert words in error["message"]
+    no_traceback(errors_of(campaign_bench), error["message"])
+    assert words in errors_of(campaign_bench)
+    with RunFile(Path(listed["path"])) as run:
+        assert len(run.samples("pgbench.tps")[1]) >= 2
+        assert all(times.ended_ms is not None for times in run.phases())
+
+
+def test_a_server_that_does_not_start_is_told_with_its_own_words(campaign_bench: CampaignBench) -> None:
+    text = campaign_text(memory=True, repeats=3).replace('"32MB"', '"500GB"')
+    ended = campaign_bench.run(text)
+    assert ended.returncode == 1, ended.stderr
+    assert "could not map anonymous shared memory" in ended.stdout
+    assert "would fail in the same way" in ended.stdout
+    no_traceback(ended.stderr, ended.stdout)
+    listed = only_run(campaign_bench)
+    with RunFile(Path(listed["path"])) as run:
+        assert "could not map anonymous shared memory" in (run.output("server.log") or "")
+
+
+# --- the target
+
+
+@needs_mounts
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("rm -rf {target}/pgfooting-*", "has vanished"),
+        ("mv {target}/pgfooting-* {target}/elsewhere", "has vanished"),
+        ("umount -l {target}", "has vanished"),
+        ("fallocate -l $(($(stat -f -c '%a*%S' {target})-30*1024*1024)) {target}/filler", "nearly full"),
+    ],
+    ids=["removed", "renamed", "unmounted", "filled"],
+)
+def test_a_target_that_is_lost_in_the_middle_is_named_as_the_cause(
+    campaign_bench: CampaignBench, change: str, words: str
+) -> None:
+    target = campaign_bench.target
+    mounts = f"mount -t tmpfs -o size=1500m none {target}\nchown postgres {target}"
+    running = start_in_own_mounts(campaign_bench, mounts, campaign_text(folder=target, workload=LONG))
+    running.until_second(1)
+    beside(running, change.format(target=target))
+    status = running.end()
+    assert status == 1
+    listed = only_run(campaign_bench)
+    error = stored_error(listed["path"])
+    assert error["code"] == "target-lost", error
+    assert words in error["message"]
+    assert str(target) in error["message"]
+    assert listed["state"] == "failed"
+    no_traceback(errors_of(campaign_bench))
+
+
+# --- the library
+
+
+@needs_mounts
+def test_a_library_that_fills_up_ends_the_run_and_keeps_its_seconds(campaign_bench: CampaignBench) -> None:
+    library = campaign_bench.library
+    library.mkdir()
+    outside = campaign_bench.folder / "saved"
+    mounts = f"mount -t tmpfs -o size=4m none {library}"
+    running = start_in_own_mounts(campaign_bench, mounts, campaign_text(memory=True, workload=LONG))
+    running.until_second(2)
+    namespace = os.open(f"/proc/{running.process.pid}/ns/mnt", os.O_RDONLY)
+    try:
+        beside(running, f"dd if=/dev/zero of={library}/filler bs=4k 2>/dev/null || true")
+        assert running.end() == 1
+        assert "cannot be written" in errors_of(campaign_bench)
+        assert "Make room" in errors_of(campaign_bench)
+        no_traceback(errors_of(campaign_bench))
+        command = " ".join((sys.executable, "-m", "app", "list", "--json", "--library", str(library)))
+        script = f"cd {TOP}; rm -f {library}/filler; {command}; cp -a {library} {outside}"
+        entered = ("nsenter", f"--mount=/proc/{os.getpid()}/fd/{namespace}", "sh", "-ec", script)
+        listed = subprocess.run(
+            entered, cwd=TOP, env=campaign_bench.environment, capture_output=True, text=True, check=True
+        )
+    finally:
+        os.close(namespace)
+    (entry,) = json.loads(listed.stdout)
+    assert entry["state"] in {"failed", "incomplete"}
+    assert entry["tps"] > 0
+    (saved,) = outside.glob("*/*.footing")
+    with RunFile(saved) as run:
+        run.check()
+        assert len(run.samples("pgbench.tps")[1]) >= 2
+    assert [path.name for path in saved.parent.iterdir() if path.name.endswith(("-wal", "-shm"))] == []
+
+
+@needs_mounts
+def test_a_run_file_that_cannot_leave_memory_stays_there_until_the_library_can_be_written(
+    campaign_bench: CampaignBench,
+) -> None:
+    library = campaign_bench.library
+    library.mkdir()
+    outside = campaign_bench.folder / "saved"
+    text = campaign_text(folder=campaign_bench.target, workload=LONG.replace("60s", "3s"))
+    running = start_in_own_mounts(campaign_bench, ":", text)
+    running.until_second(1)
+    (folder,) = library.iterdir()
+    namespace = os.open(f"/proc/{running.process.pid}/ns/mnt", os.O_RDONLY)
+    try:
+        beside(running, f"mount -t tmpfs -o nr_inodes=1 none {folder}")
+        assert running.end() == 1
+        errors = errors_of(campaign_bench)
+        no_traceback(errors)
+        assert "No space left on device" in errors
+        found = re.search(r"/dev/shm/pgfooting-\w+/01-folder-r1\.footing", errors)
+        assert found, errors
+        with RunFile(Path(found[0])) as run:
+            assert run.summary()["tps"]
+        command = " ".join((sys.executable, "-m", "app", "list", "--library", str(library)))
+        script = f"cd {TOP}; {command} 2>&1; umount {folder}; {command} --json; cp -a {library} {outside}"
+        entered = ("nsenter", f"--mount=/proc/{os.getpid()}/fd/{namespace}", "sh", "-ec", script)
+        said = subprocess.run(
+            entered, cwd=TOP, env=campaign_bench.environment, capture_output=True, text=True, check=True
+        ).stdout
+    finally:
+        os.close(namespace)
+    assert "could not be finished and is kept" in said
+    (entry,) = json.loads(said[said.index("\n[") :])
+    assert entry["state"] == "done"
+    assert not Path(found[0]).parent.exists()
+    (saved,) = outside.glob("*/*.footing")
+    assert not saved.is_symlink()
+
+
+@needs_mounts
+def test_without_room_in_shared_memory_the_run_is_measured_and_says_so(campaign_bench: CampaignBench) -> None:
+    text = campaign_text(folder=campaign_bench.target, workload=SHORT)
+    library = str(campaign_bench.library)
+    script = (
+        'mount -t tmpfs -o size=2m none /dev/shm\nmount -t tmpfs none /run/user\n"$@"\nls -A /dev/shm >&2\n'
+    )
+    ended = run_shell(
+        campaign_bench, script, "run", campaign_bench.write(text), "--output", library, own_mounts=True
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr == ""
+    listed = only_run(campaign_bench)
+    assert listed["state"] == "done"
+    with RunFile(Path(listed["path"])) as run:
+        notes = [event.message for event in run.events() if event.kind == "note"]
+    assert any("grows beside the data" in note for note in notes)
+    assert any("No memory filesystem for logs" in note for note in notes)
+
+
+# --- a person stops
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("phase", ["prepare", "initdb", "load", "settle", "warm-up", "teardown"])
+def test_a_stop_in_any_phase_leaves_a_stopped_file_and_nothing_else(
+    campaign_bench: CampaignBench, phase: str, number: signal.Signals
+) -> None:
+    running = campaign_bench.start(campaign_text(memory=True, repeats=2, workload=WARMED))
+    running.until_phase(phase)
+    kill(running.process, number)
+    assert running.end() == 130
+    no_traceback(errors_of(campaign_bench))
+    listed = only_run(campaign_bench)
+    # Once everything was measured and kept, there is nothing to be stopped.
+    assert listed["state"] == ("done" if phase == "teardown" else "stopped")
+    with RunFile(Path(listed["path"])) as run:
+        run.check()
+        assert run.phase(Phase.TEARDOWN) is not None
+
+
+def test_a_second_ctrl_c_does_not_cut_the_clean_up_short(campaign_bench: CampaignBench) -> None:
+    running = campaign_bench.start(campaign_text(folder=campaign_bench.target, workload=LONG))
+    running.until_second(1)
+    kill(running.process, signal.SIGINT)
+    running.until_phase("teardown")
+    kill(running.process, signal.SIGINT)
+    kill(running.process, signal.SIGTERM)
+    assert running.end() == 130
+    assert only_run(campaign_bench)["state"] == "stopped"
+    no_traceback(errors_of(campaign_bench))
+
+
+def test_nohup_is_respected(campaign_bench: CampaignBench) -> None:
+    text = campaign_text(memory=True, workload=SHORT)
+    argv = ("nohup", sys.executable, "-m", "app", "run", campaign_bench.write(text))
+    process = subprocess.Popen(
+        (*argv, "--output", str(campaign_bench.library), "--progress", "json"),
+        cwd=TOP,
+        env=campaign_bench.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    campaign_bench.started.append(process)
+    running = Running(process)
+    running.until_phase("load")
+    kill(process, signal.SIGHUP)
+    assert running.end() == 0
+    assert only_run(campaign_bench)["state"] == "done"
+
+
+# --- nobody listens
+
+
+def test_a_reader_that_leaves_costs_no_measurement(campaign_bench: CampaignBench) -> None:
+    text = campaign_text(memory=True, workload=SHORT)
+    script = '"$@" | head -n 1; exit "${PIPESTATUS[0]}"'
+    arguments = ("run", campaign_bench.write(text), "--output", str(campaign_bench.library))
+    ended = subprocess.run(
+        ("bash", "-c", script, "bash", sys.executable, "-m", "app", *arguments),
+        cwd=TOP,
+        env=campaign_bench.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("\n") == 1
+    assert ended.stderr == ""
+    assert only_run(campaign_bench)["state"] == "done"
+
+
+def locale_with_a_decimal_comma(folder: Path) -> dict[str, str]:
+    """Return the environment of a German locale, made for this test where that is possible."""
+    made = subprocess.run(
+        ("localedef", "-i", "de_DE", "-f", "UTF-8", str(folder / "de_DE.UTF-8")),
+        capture_output=True,
+        check=False,
+    )
+    locale = {"LC_ALL": "de_DE.UTF-8", "LC_NUMERIC": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"}
+    return {**locale, "LOCPATH": str(folder)} if made.returncode == 0 else locale
+
+
+def test_without_home_bus_and_standard_streams_and_with_decimal_commas_all_is_measured(
+    campaign_bench: CampaignBench,
+) -> None:
+    text = campaign_text(memory=True, workload=SHORT)
+    environment = {
+        **locale_with_a_decimal_comma(campaign_bench.folder),
+        "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent",
+    }
+    library = str(campaign_bench.library)
+    closed = 'unset HOME\nexec "$@" <&- >&- 2>&-'
+    path = campaign_bench.write(text)
+    ended = run_shell(campaign_bench, closed, "run", path, "--output", library, environment=environment)
+    assert ended.returncode == 0
+    shown = run_shell(
+        campaign_bench, 'unset HOME\nexec "$@"', "run", path, "--output", library, environment=environment
+    )
+    assert shown.returncode == 0, shown.stderr
+    table = shown.stdout[shown.stdout.index("\nConfiguration") :]
+    assert re.search(r"\d,\d{3} ", table) or re.search(r" \d+ ", table)  # a comma only between thousands
+    assert re.search(r"\d\.\d", table)
+    listed = campaign_bench.listed()
+    assert [run["state"] for run in listed] == ["done", "done"]
+    csv_path = campaign_bench.folder / "out.csv"
+    exported = run_shell(
+        campaign_bench, 'exec "$@"', "export", listed[0]["path"], "-o", str(csv_path), environment=environment
+    )
+    assert exported.returncode == 0, exported.stderr
+    rows = [row.split(",") for row in csv_path.read_text().splitlines()]
+    assert {len(row) for row in rows} == {8}
+    assert all(float(row[7]) is not None and float(row[2]) is not None for row in rows[1:])
