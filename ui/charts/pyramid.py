@@ -1,0 +1,95 @@
+"""Minima and maxima of a series at several coarsenesses.
+
+What a pixel column shows is never less than what happened in it, however many seconds it holds.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Coarse = NDArray[np.float32]
+
+FACTOR: Final = 8
+_PER_COLUMN: Final = 2
+
+
+class Pyramid:
+    """A series that can be drawn at any width in time that depends on the width alone.
+
+    Attributes:
+        t_s: times, ascending.
+        values: finite.
+    """
+
+    __slots__ = ("_extremes", "_levels", "t_s", "values")
+
+    def __init__(self, t_s: Array, values: Array) -> None:
+        self.t_s = t_s
+        self.values = values
+        self._levels: list[tuple[Coarse, Coarse]] = []
+        self._extremes: tuple[float, float] | None = None
+
+    @property
+    def extremes(self) -> tuple[float, float] | None:
+        """Lowest and highest value, None for an empty series."""
+        if self._extremes is None and len(self.values):
+            self._extremes = float(self.values.min()), float(self.values.max())
+        return self._extremes
+
+    def after(self, t_s: float) -> tuple[Array, Array]:
+        """Return (t_s, values) later than a time, with the last one before it."""
+        first = max(0, int(np.searchsorted(self.t_s, t_s, side="right")) - 1)
+        return self.t_s[first:], self.values[first:]
+
+    def reduced(self, start_s: float, end_s: float, columns: int) -> tuple[Array, Array]:
+        """Return (t_s, values) to draw between two times on `columns` pixels, about two points a column.
+
+        Where a column holds several seconds their minimum and maximum stand for them. One point beyond either
+        edge is included, so that the line reaches it.
+        """
+        first = max(0, int(np.searchsorted(self.t_s, start_s)) - 1)
+        end = min(len(self.t_s), int(np.searchsorted(self.t_s, end_s, side="right")) + 1)
+        count = end - first
+        if count <= _PER_COLUMN * columns or end_s <= start_s:
+            return self.t_s[first:end], self.values[first:end]
+        depth = 0
+        while count // FACTOR ** (depth + 1) >= _PER_COLUMN * columns:
+            depth += 1
+        return self._columns(depth, (first, end), start_s, (end_s - start_s) / columns)
+
+    def _columns(
+        self, depth: int, span: tuple[int, int], start_s: float, column_s: float
+    ) -> tuple[Array, Array]:
+        size = FACTOR**depth
+        begin, end = span[0] // size, -(-span[1] // size)
+        if depth:
+            low, high = self._level(depth)
+            low, high = low[begin:end], high[begin:end]
+        else:
+            low = high = self.values[begin:end]  # type: ignore[assignment]
+        times = self.t_s[begin * size : end * size : size]
+        column = np.floor((times - start_s) / column_s)
+        starts = np.concatenate(([0], np.flatnonzero(np.diff(column)) + 1))
+        lows, highs = np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
+        reduced = np.empty(2 * len(starts))
+        # Up in one column, down in the next: the line between them stays short.
+        reduced[0::4], reduced[1::4] = lows[0::2], highs[0::2]
+        reduced[2::4], reduced[3::4] = highs[1::2], lows[1::2]
+        return np.repeat(start_s + (column[starts] + 0.5) * column_s, 2), reduced
+
+    def _level(self, depth: int) -> tuple[Coarse, Coarse]:
+        """Return minima and maxima of groups of FACTOR**depth values, the last group may be smaller."""
+        while len(self._levels) < depth:
+            low, high = self._levels[-1] if self._levels else (self.values, self.values)
+            starts = np.arange(0, len(low), FACTOR)
+            self._levels.append(
+                (
+                    np.minimum.reduceat(low, starts).astype(np.float32),
+                    np.maximum.reduceat(high, starts).astype(np.float32),
+                )
+            )
+        return self._levels[depth - 1]
