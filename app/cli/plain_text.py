@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Final
-
-from app.runs.runfile import Json
 
 # Controls (C0, DEL, C1), marks that turn the direction of writing, lone surrogates. A terminal obeys the
 # first; the second let a name look like another; the third cannot be encoded.
@@ -33,14 +30,3 @@ def plain_lines(text: object) -> str:
 def json_text(text: str) -> str:
     """Return a JSON document with the controls that JSON allows in strings (DEL, C1 ...) escaped."""
     return _HARMFUL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def finite(value: Json) -> Json:
-    """Return a JSON value in which numbers that JSON does not have (NaN, infinite) are null."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {name: finite(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return value

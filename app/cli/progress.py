@@ -16,11 +16,12 @@ from rich.table import Table
 from rich.text import Text
 from typing_extensions import override
 
-from app.cli.plain_text import finite, json_text, plain
+from app.cli.plain_text import json_text, plain
 from app.cli.tables import print_line
 from app.domain.configuration import PlannedRun
 from app.domain.text import tr
 from app.domain.units import format_duration
+from app.runs.export import finite
 from app.runs.progress import Listener, RunResult, Second, Silence
 from app.runs.runfile import Json, Phase, RunState
 

@@ -79,7 +79,8 @@ def _show_table(result: CampaignResult, console: Console) -> None:
     rows = build_rows(measured_configurations(result))
     console.print()
     print_line(console, result.campaign.name, style="bold")
-    print_table(console, HEADINGS, [row.cells() for row in rows], left=frozenset({0, len(HEADINGS) - 1}))
+    texts = frozenset({0, len(HEADINGS) - 1})
+    print_table(console, HEADINGS, [row.cells() for row in rows], left=texts, words=texts)
     for row in rows:
         if row.verdict:
             print_line(console, row.verdict)

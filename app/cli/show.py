@@ -17,14 +17,14 @@ from rich.console import Console
 
 from app import COMMAND
 from app.cli.configuration_rows import configuration_rows
-from app.cli.plain_text import finite, json_text, plain
+from app.cli.plain_text import json_text, plain
 from app.cli.tables import print_grid, print_line, print_table
 from app.domain.errors import ExitStatus
 from app.domain.text import tr
 from app.domain.units import format_duration
 from app.hosts.sweeping import Deed, SweepEvent
 from app.runs.abandoned import finish_incomplete, sweep_abandoned
-from app.runs.export import describe_run, export_runs
+from app.runs.export import describe_run, export_runs, finite
 from app.runs.library import LibraryEntry, default_library, effective_state, find_run, list_runs
 from app.runs.runfile import Json, RunState
 from app.runs.runfile_reader import RunFile
@@ -63,13 +63,14 @@ def _row(entry: LibraryEntry) -> tuple[str, ...]:
     return (
         (entry.id or "")[:8],
         entry.name or "",
-        entry.state + (f" [{', '.join(entry.marks)}]" if entry.marks else ""),
+        entry.state,
         " ".join(part for part in (entry.target, entry.filesystem) if part),
         entry.workload or "",
         "" if entry.clients is None else str(entry.clients),
         "" if entry.scale is None else str(entry.scale),
         "" if entry.tps is None else f"{entry.tps:,.0f}",
         _started(entry.started),
+        ", ".join(entry.marks),
     )
 
 
@@ -100,8 +101,16 @@ def list_command(arguments: argparse.Namespace) -> int:
         tr("scale"),
         tr("TPS"),
         tr("started"),
+        tr("marks"),
     )
-    print_table(console, headings, [_row(entry) for entry in entries], left=frozenset({0, 1, 2, 3, 4, 8}))
+    print_table(
+        console,
+        headings,
+        [_row(entry) for entry in entries],
+        left=frozenset({0, 1, 2, 3, 4, 8, 9}),
+        words=frozenset({1, 3, 4, 9}),
+        optional=(6, 5, 4, 8, 9),
+    )
     for entry in entries:
         if entry.problem:
             print_line(console, entry.problem, style="yellow")

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final, Literal
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from app.cli.plain_text import plain
+from app.domain.text import tr
+
+_NARROW: Final = 12
+"""Characters below which a column of words is not squeezed."""
+_GAP: Final = 2
 
 
 def print_table(
@@ -17,25 +24,53 @@ def print_table(
     rows: Sequence[Sequence[str]],
     *,
     left: frozenset[int] = frozenset({0}),
+    words: frozenset[int] = frozenset(),
+    optional: Sequence[int] = (),
 ) -> None:
     """Print rows of text under headings; columns without any text are left out.
+
+    On a terminal that is too narrow, columns of words take several lines, then optional columns are left
+    out and named below; numbers, identities and dates are never cut or broken.
 
     Args:
         console: where to.
         headings: one a column.
         rows: as many cells as headings each.
         left: columns that are aligned to the left; the others hold numbers.
+        words: columns that may take several lines.
+        optional: columns that may be left out, the first first.
     """
     rows = [tuple(plain(cell) for cell in row) for row in rows]
     columns = [index for index in range(len(headings)) if any(row[index] for row in rows)]
-    if console.is_terminal:
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        for index in columns:
-            table.add_column(headings[index], justify="left" if index in left else "right", overflow="fold")
-        for row in rows:
-            table.add_row(*(Text(row[index]) for index in columns))
-        console.print(table)
+    if not console.is_terminal:
+        _print_unfolded(console, headings, rows, columns, left)
         return
+    widths = {index: max(cell_len(row[index]) for row in (headings, *rows)) for index in columns}
+    least = {index: min(width, _NARROW) if index in words else width for index, width in widths.items()}
+    hidden = []
+    for index in optional:
+        if index in columns and sum(least[column] + _GAP for column in columns) - _GAP > console.width:
+            columns.remove(index)
+            hidden.append(headings[index])
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
+    for index in columns:
+        justify: Literal["left", "right"] = "left" if index in left else "right"
+        table.add_column(headings[index], justify=justify, no_wrap=index not in words, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(row[index]) for index in columns))
+    console.print(table)
+    if hidden:
+        note = tr("Left out here: {columns}. A wider terminal shows them.")
+        print_line(console, note.format(columns=", ".join(hidden)), style="dim")
+
+
+def _print_unfolded(
+    console: Console,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    columns: Sequence[int],
+    left: frozenset[int],
+) -> None:
     texts = [[row[index] for index in columns] for row in (headings, *rows)]
     widths = [max(len(line[place]) for line in texts) for place in range(len(columns))]
     for line in texts:

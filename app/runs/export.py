@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -43,6 +44,8 @@ def _values(run: RunFile) -> Iterator[tuple[float, str, str, str, float]]:
     for series in run.series():
         t_ms, values = run.samples(series.metric, series.instance)
         for moment, value in zip(t_ms.tolist(), values.tolist(), strict=True):
+            if not math.isfinite(value):  # no run of ours holds such a value
+                continue
             yield moment, series.metric, series.instance, series.unit, value
     for second in run.latency_seconds():
         end_ms = second.t_ms + 1000.0
@@ -60,6 +63,7 @@ def write_csv(paths: Iterable[Path], stream: TextIO, disguise: Disguise) -> None
     writer.writerow(COLUMNS)
     for path in paths:
         with RunFile(path) as run:
+            disguise.learn(describe_run(run))
             values, origin_ms, phases = run.values, _origin_ms(run), run.phases()
             head = (values.get("id"), disguise.text(str(values.get("name"))))
             for t_ms, metric, instance, unit, value in _values(run):
@@ -90,8 +94,8 @@ def run_as_json(run: RunFile) -> dict[str, Json]:
 def describe_run(run: RunFile) -> dict[str, Json]:
     """Return what a run file says but its samples."""
     return {
-        "path": str(run.path),
         **run.values,
+        "path": str(run.path),
         "state": effective_state(run.path, run.state).value,
         "summary": dict(run.summary()),
         "marks": [{"kind": kind, "reason": reason} for kind, reason in run.marks()],
@@ -120,13 +124,26 @@ def describe_run(run: RunFile) -> dict[str, Json]:
     }
 
 
+def finite(value: Json) -> Json:
+    """Return a JSON value in which numbers that JSON does not have (NaN, infinite) are null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {name: finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return value
+
+
 def write_json(paths: Iterable[Path], stream: TextIO, disguise: Disguise) -> None:
     """Write an array with one object a run."""
     runs: list[Json] = []
     for path in paths:
         with RunFile(path) as run:
-            runs.append(disguise.json(run_as_json(run)))
-    json.dump(runs, stream, ensure_ascii=False, indent=1)
+            value = run_as_json(run)
+            disguise.learn(value)
+            runs.append(disguise.json(value))
+    json.dump(finite(runs), stream, ensure_ascii=False, indent=1, allow_nan=False)
     stream.write("\n")
 
 
@@ -152,7 +169,7 @@ def export_runs(paths: Sequence[Path], output: Path, *, anonymous: bool) -> None
         )
     part = output.with_name(output.name + ".part")
     try:
-        with part.open("w", encoding="utf-8", newline="") as stream:
+        with part.open("w", encoding="utf-8", newline="", errors="backslashreplace") as stream:
             write(paths, stream, Disguise.of_this_machine() if anonymous else Disguise.none())
         part.replace(output)
     except OSError as error:

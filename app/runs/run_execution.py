@@ -27,6 +27,7 @@ from app.probes.base import ProbeUnavailable
 from app.probes.preflight import Finding
 from app.process import Account, CommandOutcome
 from app.runs.campaign_format import format_campaign
+from app.runs.failures import footing_error
 from app.runs.live_file import LiveFile, begin_live_file, discard_live_file, settle_live_file
 from app.runs.names import slug
 from app.runs.plan import ResolvedConfiguration
@@ -35,7 +36,7 @@ from app.runs.recorder import Recorder
 from app.runs.run_identity import describe_configuration, marks_after, marks_before
 from app.runs.runfile import SUFFIX, Json, RunFileWriter, RunState, finish_run_file
 from app.runs.runfile_reader import RunFile
-from app.runs.runner import Runner, RunOutcome, footing_error
+from app.runs.runner import Runner, RunOutcome
 from app.runs.stop import StopSwitch
 from app.runs.summary import summarise
 

@@ -8,7 +8,6 @@ before the server that died of it, the server before the pgbench that lost its c
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import subprocess
@@ -21,15 +20,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-import psutil
-
 from app.domain.configuration import PlannedRun, Script, Workload
 from app.domain.errors import (
     FootingError,
-    InternalError,
     PgbenchError,
     RunFileError,
-    ServerError,
     TargetLostError,
 )
 from app.domain.text import tr
@@ -53,8 +48,10 @@ from app.probes.base import ProbeContext
 from app.probes.environment import read_changing_facts, read_facts
 from app.probes.registry import make_probes
 from app.probes.sampler import Sampler
-from app.process import CommandOutcome, spawn
+from app.process import spawn
+from app.runs.children import end_child, kill_children, outcome_of
 from app.runs.control import Request
+from app.runs.failures import crash_of_server, failure_of_pgbench, footing_error
 from app.runs.pgbench_words import crash_reason, failure_reason
 from app.runs.plan import ResolvedConfiguration
 from app.runs.progress import Listener
@@ -64,16 +61,10 @@ from app.runs.stop import StopRequestedError, StopSwitch
 
 DATABASE: Final = "pgbench"
 LOG_PREFIX: Final = "transactions"
-STOP_PGBENCH_S: Final = 3.0
-"""SIGINT ends pgbench at once; what still runs after this is killed, and then left to the kernel."""
-
 RESERVE_BYTES: Final = 64 * MIB
 """A run ends with an error of its own before the target is so full that PostgreSQL panics."""
 
 _CANCEL_AGAIN_S: Final = 0.05
-_KEPT: Final = tr("What was measured until then is kept.")
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -156,8 +147,7 @@ class Runner:
         crash = crash_reason(self._server.log_text()) if self._server is not None else ""
         if not crash:
             return error
-        message = tr("A process of the server crashed: {crash}.")
-        crashed = ServerError(message.format(crash=crash), hint=_KEPT)
+        crashed = crash_of_server(crash)
         crashed.__cause__ = error
         return crashed
 
@@ -217,7 +207,7 @@ class Runner:
             server.initdb(checksums=self.planned.configuration.postgresql.checksums)
             server.write_configuration()
 
-        self._in_background(make, look=lambda: self._look_at(site), cancel=_kill_children)
+        self._in_background(make, look=lambda: self._look_at(site), cancel=kill_children)
         return server
 
     def _start(self, site: Site, server: Server) -> None:
@@ -249,7 +239,7 @@ class Runner:
         try:
             self._watch(site, server, child)
         except BaseException:
-            self._end(child)
+            end_child(child)
             with suppress(FootingError):  # the first error is the one to tell
                 self._record_load(site, argv, child, started_s)
             raise
@@ -264,7 +254,7 @@ class Runner:
         self, site: Site, argv: tuple[str, ...], child: subprocess.Popen[bytes], started_s: float
     ) -> str:
         stderr = self.recorder.output(site, "load.stderr", "load.stderr")
-        self.recorder.command(_outcome(site, argv, child, started_s, stderr=stderr))
+        self.recorder.command(outcome_of(site, argv, child, started_s, stderr=stderr))
         return stderr
 
     def _benchmark(self, site: Site, server: Server, phase: Phase) -> PgbenchSummary:
@@ -295,7 +285,7 @@ class Runner:
             self._follow(site, phase, child, started_s, log)
             self._watch(site, server, child)
         except BaseException:
-            self._end(child)
+            end_child(child)
             with suppress(FootingError):  # the first error is the one to tell
                 self._take_in(site, phase, argv, child, started_s)
             raise
@@ -331,7 +321,7 @@ class Runner:
         started_s: float,
     ) -> tuple[str, str]:
         """Store what an ended pgbench has left; return what it printed to stdout and stderr."""
-        ended = _outcome(site, argv, child, started_s)
+        ended = outcome_of(site, argv, child, started_s)
         if self._context is not None:
             self._context.pgbench_pid = None
         stderr = self.recorder.end_pgbench(
@@ -348,13 +338,7 @@ class Runner:
         except FootingError as error:
             return error
         reason = self._words(site, stderr)
-        if code < 0 and not self.recorder.client_aborted:
-            message = tr("pgbench was ended by signal {number}, not by pgFooting.")
-            return PgbenchError(message.format(number=-code), hint=_KEPT)
-        message = tr("pgbench failed: {reason}")
-        if not reason:
-            reason = tr("it ended with status {code} and said nothing").format(code=code)
-        return PgbenchError(message.format(reason=reason), hint=_KEPT)
+        return failure_of_pgbench(code, reason, was_killed=not self.recorder.client_aborted)
 
     def _words(self, site: Site, stderr: str) -> str:
         paths = {
@@ -436,19 +420,10 @@ class Runner:
                 self.switch.wait(self.recorder.next_flush_s, ended)
                 self._breathe(site, server)
                 if self.recorder.client_aborted:  # the others would go on for hours, for nothing
-                    self._end(child)
+                    end_child(child)
                     return
         finally:
             os.close(ended)
-
-    def _end(self, child: subprocess.Popen[bytes]) -> None:
-        """End pgbench gently, then hard; without effect where it ended by itself."""
-        for number in (signal.SIGINT, signal.SIGKILL):
-            if child.poll() is not None:
-                return
-            child.send_signal(number)
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(STOP_PGBENCH_S)
 
     def _teardown(self) -> FootingError | None:
         """Stop the server and give everything back; goes on after an error and returns the first."""
@@ -485,27 +460,3 @@ class Runner:
             if event.deed is Deed.KEPT:
                 self.listener.told("left-over", event.text)
                 self.recorder.event("left-over", event.text)
-
-
-def _kill_children() -> None:
-    """Kill what the thread in the background has started; each program leads a process group of its own."""
-    for child in psutil.Process().children():
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, signal.SIGKILL)
-
-
-def footing_error(error: Exception) -> FootingError:
-    """Return an error as one that is told to people."""
-    if isinstance(error, FootingError):
-        return error
-    _log.debug("run failed", exc_info=error)
-    return InternalError.of(error)
-
-
-def _outcome(
-    site: Site, argv: tuple[str, ...], child: subprocess.Popen[bytes], started_s: float, stderr: str = ""
-) -> CommandOutcome:
-    """Return the record of a pgbench that has ended, or that the kernel does not let end."""
-    code = child.returncode if child.returncode is not None else -signal.SIGKILL
-    duration_s = time.monotonic() - started_s
-    return CommandOutcome(argv, site.account.name, started_s, duration_s, code, "", stderr)

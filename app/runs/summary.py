@@ -13,12 +13,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import METRICS, Better
 from app.domain.text import tr
 from app.postgres.histogram import Histogram
 from app.runs.runfile import Json, Phase
 from app.runs.runfile_reader import RunFile
 from app.runs.series_statistics import drift, jitter, steady_state, within_run_error
+
+_LONGEST_RUN_S: Final = 10 * 366 * 86400
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +163,10 @@ def seconds_of(t_ms: NDArray[np.float64], tps: NDArray[np.float64], start_ms: fl
     A missing line means that pgbench itself was blocked: nothing is known of that second, it is no stall
     of the server (which prints 0.0 tps).
     """
-    lengths = np.maximum(1, np.rint(np.diff(t_ms, prepend=start_ms) / 1000)).astype(int)
+    lengths = np.maximum(1, np.rint(np.diff(t_ms, prepend=start_ms) / 1000))
+    if lengths.sum() > _LONGEST_RUN_S:
+        raise CorruptRunFileError(tr("The run file is damaged: its seconds span more than ten years."))
+    lengths = lengths.astype(int)
     seconds = np.full(int(lengths.sum()), np.nan)
     seconds[np.cumsum(lengths) - 1] = tps
     return seconds

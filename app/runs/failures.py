@@ -1,0 +1,42 @@
+"""What is told to people when a run fails."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from app.domain.errors import FootingError, InternalError, PgbenchError, ServerError
+from app.domain.text import tr
+
+KEPT: Final = tr("What was measured until then is kept.")
+
+_log = logging.getLogger(__name__)
+
+
+def footing_error(error: Exception) -> FootingError:
+    """Return an error as one that is told to people."""
+    if isinstance(error, FootingError):
+        return error
+    _log.debug("run failed", exc_info=error)
+    return InternalError.of(error)
+
+
+def failure_of_pgbench(code: int, reason: str, *, was_killed: bool) -> PgbenchError:
+    """Return the error for a pgbench that did not end well.
+
+    Args:
+        code: its exit status, negative for a signal.
+        reason: what it said, empty for nothing.
+        was_killed: a signal came from somebody else.
+    """
+    if code < 0 and was_killed:
+        message = tr("pgbench was ended by signal {number}, not by pgFooting.")
+        return PgbenchError(message.format(number=-code), hint=KEPT)
+    if not reason:
+        reason = tr("it ended with status {code} and said nothing").format(code=code)
+    return PgbenchError(tr("pgbench failed: {reason}").format(reason=reason), hint=KEPT)
+
+
+def crash_of_server(crash: str) -> ServerError:
+    """Return the error for a server of which a process crashed; `crash` is its own line about that."""
+    return ServerError(tr("A process of the server crashed: {crash}.").format(crash=crash), hint=KEPT)
