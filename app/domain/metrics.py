@@ -106,6 +106,9 @@ _PGBENCH: Final = (
     Metric("pgbench.skipped", tr("Skipped transactions"), "transactions", Group.TPS, _PROGRESS, Better.LOWER),
     Metric("pgbench.retried", tr("Retried transactions"), "transactions", Group.TPS, _PROGRESS, Better.LOWER),
     Metric("pgbench.transactions", tr("Transactions logged"), "transactions", Group.TPS, _LOG, Better.HIGHER),
+    Metric("latency.p50", tr("Latency, 50th percentile"), "ms", Group.LATENCY, _LOG, Better.LOWER),
+    Metric("latency.p95", tr("Latency, 95th percentile"), "ms", Group.LATENCY, _LOG, Better.LOWER),
+    Metric("latency.p99", tr("Latency, 99th percentile"), "ms", Group.LATENCY, _LOG, Better.LOWER),
 )
 
 _CPU: Final = (

@@ -42,6 +42,8 @@ def _phase_at(phases: Sequence[PhaseTimes], t_ms: float) -> str:
 def _values(run: RunFile) -> Iterator[tuple[float, str, str, str, float]]:
     """Yield (t_ms, metric, instance, unit, value) of every series and of the latency percentiles."""
     for series in run.series():
+        if series.metric.startswith("latency.p"):
+            continue  # from the histograms below, for files of any age
         t_ms, values = run.samples(series.metric, series.instance)
         for moment, value in zip(t_ms.tolist(), values.tolist(), strict=True):
             if not math.isfinite(value):  # no run of ours holds such a value

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.runs.latency_decoding import percentiles
-from app.runs.runfile import LatencySecond
+from app.runs.runfile import PERCENTS, LatencySecond
 
 Array = NDArray[np.float64]
 
 SECOND_MS: Final = 1000
-COMMON: Final = (50.0, 95.0, 99.0)
+COMMON: Final = PERCENTS
 """Percentiles that charts ask for; they are taken together, because decoding is what costs."""
 
 

@@ -6,7 +6,7 @@ followed by `app.runs.growing_run`. A `RunData` never changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -178,7 +178,7 @@ class RunData:
             last_ms=end_ms,
         )
 
-    def load(self, keys: Iterable[SeriesKey], percents: Iterable[float] = ()) -> RunData:
+    def load(self, keys: Iterable[SeriesKey], percents: Collection[float] = ()) -> RunData:
         """Read these series now, in whatever thread this is, and return the run.
 
         Raises:
@@ -221,8 +221,10 @@ def load_run_data(path: Path) -> RunData:
         RunFileError: the file is none of ours, damaged or unreadable.
     """
     with RunFile(path) as run:
-        last_ms = max((times.ended_ms or times.started_ms for times in run.phases()), default=0)
-        return view_of(run, run.events(), float(max(last_ms, _last_tick_ms(run))), FileSource(path))
+        last_ms = float(max((times.ended_ms or times.started_ms for times in run.phases()), default=0))
+        if any(times.ended_ms is None for times in run.phases()):
+            last_ms = max(last_ms, _last_tick_ms(run))
+        return view_of(run, run.events(), last_ms, FileSource(path))
 
 
 def _last_tick_ms(run: RunFile) -> float:

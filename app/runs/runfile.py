@@ -7,6 +7,7 @@ without a journal, its samples clustered by series.
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,15 +17,18 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from app.domain.errors import RunFileError
+from app.domain.errors import CorruptRunFileError, RunFileError
 from app.domain.metrics import METRICS, Sample
 from app.domain.text import tr
 from app.probes.facts import Fact
 from app.process import CommandOutcome
+from app.runs.latency_decoding import percentiles
 
 APPLICATION_ID: Final = 0x5047464F
 FORMAT: Final = 1
 SUFFIX: Final = ".footing"
+PERCENTS: Final = (50.0, 95.0, 99.0)
+"""Percentiles of each second that a finished file holds as series latency.p50 ..., besides the histograms."""
 SCHEMA: Final = Path(__file__).with_name("schema.sql")
 
 Json = Fact
@@ -301,6 +305,7 @@ def finish_run_file(
                 " FROM tick, json_each(tick.live) AS entry WHERE tick.live IS NOT NULL ORDER BY 1, 2"
             )
             connection.execute("UPDATE tick SET live = NULL")
+            _store_percentiles(connection)
             connection.execute("INSERT OR REPLACE INTO run VALUES ('state', ?)", (json.dumps(state.value),))
             connection.execute("DELETE FROM summary")
             connection.executemany("INSERT INTO summary VALUES (?, ?)", summary.items())
@@ -310,3 +315,31 @@ def finish_run_file(
             connection.execute("PRAGMA journal_mode=DELETE").fetchall()
         finally:
             connection.close()
+
+
+def _store_percentiles(connection: sqlite3.Connection) -> None:
+    """Store the percentiles of each second as series, so that a chart need not decode an hour of histograms.
+
+    Where a histogram is damaged nothing is stored: whoever asks for percentiles then meets the damage.
+    """
+    rows = connection.execute(
+        "SELECT t_ms, buckets FROM histogram WHERE transactions > 0 ORDER BY t_ms"
+    ).fetchall()
+    try:
+        found_us = percentiles([bytes(buckets) for _, buckets in rows], PERCENTS)
+    except CorruptRunFileError:
+        return
+    for percent, latency_us in zip(PERCENTS, found_us.tolist(), strict=True):
+        spec = METRICS[f"latency.p{percent:g}"]
+        connection.execute(
+            "INSERT OR IGNORE INTO series (metric, instance, unit, label, source) VALUES (?, '', ?, ?, ?)",
+            (spec.id, spec.unit, spec.label, spec.source),
+        )
+        connection.executemany(
+            "INSERT OR REPLACE INTO sample SELECT id, ?, ? FROM series WHERE metric = ? AND instance = ''",
+            [
+                (t_ms + 1000, compact(latency / 1000), spec.id)
+                for (t_ms, _), latency in zip(rows, latency_us, strict=True)
+                if math.isfinite(latency)
+            ],
+        )

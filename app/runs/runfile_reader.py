@@ -284,6 +284,12 @@ class RunFile:
                     bytes(row[6]),
                 )
 
+    def partial_latency_seconds(self) -> tuple[int, ...]:
+        """The begins, in ms, of the seconds of which lines of the transaction log may be missing."""
+        return tuple(
+            int(row[0]) for row in self._rows("SELECT t_ms FROM histogram WHERE partial ORDER BY t_ms")
+        )
+
     def events(self, *, after_id: int = 0) -> tuple[Event, ...]:
         """Events in the order they were recorded."""
         return tuple(event for _, event in self.numbered_events(after_id=after_id))

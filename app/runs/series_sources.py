@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -11,7 +11,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from app.runs.latency_series import LatencySeries
+from app.runs.latency_series import SECOND_MS, LatencySeries
 from app.runs.runfile_reader import RunFile
 
 Array = NDArray[np.float64]
@@ -36,7 +36,7 @@ class SeriesSource(Protocol):
     def partial_ends_ms(self) -> Array:
         """Return the ends of the seconds whose percentiles may be incomplete."""
 
-    def load(self, keys: Iterable[SeriesKey], percents: Iterable[float]) -> None:
+    def load(self, keys: Iterable[SeriesKey], percents: Collection[float]) -> None:
         """Read several series at once, so that later calls need no disk."""
 
 
@@ -49,6 +49,7 @@ class FileSource:
         self._series: dict[SeriesKey, tuple[Array, Array]] = {}
         self._keys: tuple[SeriesKey, ...] | None = None
         self._latencies: LatencySeries | None = None
+        self._partial_ends_ms: Array | None = None
 
     def samples(self, key: SeriesKey) -> tuple[Array, Array]:
         """Return (t_ms, values), read at the first call."""
@@ -64,24 +65,31 @@ class FileSource:
             return self._keys
 
     def percentile(self, percent: float) -> tuple[Array, Array]:
-        """Return (end of second in ms, latency in ms)."""
+        """Return (end of second in ms, latency in ms): as stored where it is, else from the histograms."""
         with self._lock:
-            return self._latency_series().percentile(percent)
+            stored = self.samples((f"latency.p{percent:g}", ""))
+            return stored if len(stored[0]) else self._latency_series().percentile(percent)
 
     def partial_ends_ms(self) -> Array:
         """Return the ends of the seconds whose percentiles may be incomplete."""
         with self._lock:
-            return self._latency_series().partial_ends_ms()
+            if self._partial_ends_ms is None:
+                with RunFile(self._path) as run:
+                    begins_ms = np.array(run.partial_latency_seconds(), dtype=np.float64)
+                self._partial_ends_ms = begins_ms + SECOND_MS
+            return self._partial_ends_ms
 
-    def load(self, keys: Iterable[SeriesKey], percents: Iterable[float]) -> None:
+    def load(self, keys: Iterable[SeriesKey], percents: Collection[float]) -> None:
         """Read what is not read yet, with one opening of the file."""
         with self._lock:
-            missing = [key for key in keys if key not in self._series]
+            stored = [(f"latency.p{percent:g}", "") for percent in percents]
+            missing = [key for key in (*keys, *stored) if key not in self._series]
             if missing:
                 with RunFile(self._path) as run:
                     self._series |= {key: run.samples(*key) for key in missing}
             for percent in percents:
-                self._latency_series().percentile(percent)
+                self.percentile(percent)
+                self.partial_ends_ms()
 
     def _latency_series(self) -> LatencySeries:
         if self._latencies is None:
@@ -115,5 +123,5 @@ class GrownSource:
         """Return the ends of the seconds whose percentiles may be incomplete."""
         return self.latencies.partial_ends_ms()
 
-    def load(self, keys: Iterable[SeriesKey], percents: Iterable[float]) -> None:
+    def load(self, keys: Iterable[SeriesKey], percents: Collection[float]) -> None:
         """Everything is in memory already."""

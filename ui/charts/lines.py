@@ -76,9 +76,14 @@ def curve_data(data: RunData, curve: CurveSpec, factor: float) -> CurveData:
     return CurveData(Pyramid(t_s, scaled), mean)
 
 
-def needed(charts: Iterable[ChartSpec]) -> tuple[tuple[tuple[str, str], ...], tuple[float, ...]]:
-    """Return (series, percentiles) that charts read, for `RunData.load`; series "*" are left to the chart."""
-    parts = [part for chart in charts for curve in chart.curves for part in curve.parts if part[1] != "*"]
+def needed(charts: Iterable[ChartSpec], shown: int) -> tuple[tuple[tuple[str, str], ...], tuple[float, ...]]:
+    """Return (series, percentiles) that charts read when so many runs are shown, for `RunData.load`.
+
+    Series of instance "*" are left to the chart.
+    """
+    curves = [curve for chart in charts for curve in chart.curves]
+    wanted = [curve for curve in curves if curve.main or shown <= MOST_WITH_ALL_CURVES]
+    parts = [part for curve in wanted for part in curve.parts if part[1] != "*"]
     percents = tuple(float(name.removeprefix(PERCENTILE)) for name, _ in parts if name.startswith(PERCENTILE))
     return tuple(part for part in parts if not part[0].startswith(PERCENTILE)), percents
 

@@ -35,13 +35,14 @@ _LIVE = "live"
 _CACHE_KIB = 64 * 1024
 
 
-def prefetch(data: RunData, chart_ids: Iterable[str]) -> RunData:
-    """Read what these charts need of a run, in whatever thread this is, and return the run.
+def prefetch(data: RunData, chart_ids: Iterable[str], shown: int = 1) -> RunData:
+    """Read what these charts need of one of `shown` runs, in whatever thread this is, and return the run.
 
     Raises:
         RunFileError: the file cannot be read any more, or is damaged.
     """
-    return data.load(*needed(CHARTS[chart_id] for chart_id in chart_ids if chart_id in CHARTS))
+    charts = [CHARTS[chart_id] for chart_id in chart_ids if chart_id in CHARTS]
+    return data.load(*needed(charts, shown))
 
 
 class ChartStack(QWidget):
