@@ -1,0 +1,271 @@
+"""The command as its caller sees it: arguments, exit statuses, streams."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app import VERSION
+from app.cli import main as command
+from app.domain.errors import BusyError, CampaignError, FootingError, RefusedError
+from tests.unit.runs.made_runs import finished_run, write_run
+
+TOP = Path(__file__).resolve().parents[3]
+HOSTILE = "[red]x[/red] \x1b]0;owned\x07 \x9b31m \u202egpj"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Folders of this test alone; warnings are errors."""
+    folders = {f"XDG_{name}_HOME": str(tmp_path / name) for name in ("DATA", "STATE", "CACHE")}
+    return {**os.environ, **folders, "PYTHONWARNINGS": "error"}
+
+
+def call(
+    environment: dict[str, str], *arguments: str, script: str = 'exec "$@"'
+) -> subprocess.CompletedProcess[str]:
+    """Run the command inside a shell script."""
+    return subprocess.run(
+        ("bash", "-c", script, "bash", sys.executable, "-m", "app", *arguments),
+        cwd=TOP,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["frobnicate"], "invalid choice"),
+        (["run"], "CAMPAIGN.toml"),
+        (["run", "x.toml", "--progress", "loud"], "--progress"),
+        (["run", "/no/such.toml"], "/no/such.toml"),
+        (["show"], "RUN"),
+        (["show", "abcdef"], "begins with abcdef"),
+        (["show", "~nobody-here/a.footing"], "no run file"),
+        (["export", "x"], "--output"),
+        (["export", "x.footing", "-o", "y.csv"], "x.footing"),
+        (["list", "--jason"], "--jason"),
+        ([], "pgfooting run"),
+    ],
+)
+def test_wrong_arguments_are_a_sentence_and_status_2(
+    environment: dict[str, str], capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    ended = call(environment, *arguments)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("pgfooting: ")
+    assert words in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (CampaignError("bad"), 2),
+        (RefusedError("bad"), 3),
+        (BusyError("bad"), 1),
+        (KeyboardInterrupt(), 130),
+        (ZeroDivisionError("bad"), 1),
+        (MemoryError(), 1),
+        (OSError(5, "bad"), 1),
+    ],
+)
+def test_every_error_is_a_sentence_with_its_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException, status: int
+) -> None:
+    def fail(_argv: object) -> int:
+        raise error
+
+    monkeypatch.setattr(command, "_execute", fail)
+    assert command.main([]) == status
+    told = capsys.readouterr().err
+    assert told.startswith("pgfooting: ")
+    assert "Traceback" not in told
+
+
+def test_hint_and_message_reach_the_terminal_without_what_it_would_obey(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_argv: object) -> int:
+        raise FootingError(HOSTILE, hint="one\ntwo\x1b[2J")
+
+    monkeypatch.setattr(command, "_execute", fail)
+    command.main([])
+    told = capsys.readouterr().err
+    assert "\x1b" not in told
+    assert "\\x1b]0;owned" in told
+    assert told.splitlines()[1:] == ["  one", "  two\\x1b[2J"]
+
+
+def test_version_and_help_need_none_of_the_heavy_libraries(environment: dict[str, str]) -> None:
+    code = (
+        "import sys; from app.cli.main import main; status = main([sys.argv[1]]);"
+        "heavy = {'numpy', 'psycopg', 'rich', 'gi', 'psutil'} & set(sys.modules);"
+        "sys.exit(f'{heavy}' if heavy else status)"
+    )
+    for argument, words in (("--version", VERSION), ("--help", "Exit status")):
+        ended = subprocess.run(
+            (sys.executable, "-c", code, argument),
+            cwd=TOP,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr
+        assert words in ended.stdout
+        assert ended.stderr == ""
+
+
+def test_an_unknown_log_level_is_told(environment: dict[str, str]) -> None:
+    ended = call({**environment, "PGFOOTING_LOG": "loud"}, "list")
+    assert ended.returncode == 2
+    assert "PGFOOTING_LOG" in ended.stderr
+    assert "debug" in ended.stderr
+
+
+# --- streams
+
+
+@pytest.mark.parametrize("arguments", [("list", "--json"), ("list",), ("--help",)])
+def test_a_reader_that_leaves_ends_the_command_without_a_word(
+    environment: dict[str, str], tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    ended = call(environment, *arguments, script='"$@" | head -c 0; exit "${PIPESTATUS[0]}"')
+    assert ended.returncode in {0, 1, 141}  # 141: ended by SIGPIPE, as any program
+    assert ended.stderr == ""
+
+
+def test_a_full_output_is_told_with_status_1(environment: dict[str, str]) -> None:
+    ended = call(environment, "list", "--json", script='exec "$@" > /dev/full')
+    assert ended.returncode == 1
+    assert "No space left on device" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "Exception ignored" not in ended.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_error(environment: dict[str, str], closed: str) -> None:
+    ended = call(environment, "list", script=f'exec "$@" {closed}')
+    assert ended.returncode == 0
+    assert ended.stderr == ""
+
+
+def test_a_locale_without_unicode_prints_escapes(environment: dict[str, str], tmp_path: Path) -> None:
+    write_run(tmp_path / "a.footing", values={"name": "größe ✔"}).close()
+    plain = {**environment, "LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    ended = call(plain, "list", "--library", str(tmp_path))
+    assert ended.returncode == 0, ended.stderr
+    assert "gr" in ended.stdout
+
+
+@pytest.mark.parametrize("home", [None, ""])
+def test_without_home_the_user_database_is_asked(environment: dict[str, str], home: str | None) -> None:
+    changed = {name: value for name, value in environment.items() if name != "HOME"}
+    if home is not None:
+        changed["HOME"] = home
+    del changed["XDG_DATA_HOME"]
+    ended = call(changed, "list", "--json")
+    assert ended.returncode == 0, ended.stderr
+
+
+# --- a library with everything in it
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    folder = tmp_path / "library"
+    folder.mkdir()
+    good = finished_run(folder / "good.footing")
+    (folder / "cut.footing").write_bytes(good.read_bytes()[:5000])
+    good.chmod(0o400)
+    values = {"id": "ffff000011112222", "name": HOSTILE, "started_epoch_s": 1e300, "campaign": HOSTILE}
+    writer = write_run(folder / "hostile.footing", values=values)  # type: ignore[arg-type]
+    with writer.transaction():
+        writer.add_mark("unsafe", HOSTILE)
+        writer.add_event(1, "note", HOSTILE)
+        writer.add_unavailable(1, HOSTILE, HOSTILE)
+    writer.close()
+    write_run(folder / "long.footing", values={"id": "eeee", "name": "n" * 80}).close()
+    return folder
+
+
+def test_the_good_are_listed_beside_the_bad(environment: dict[str, str], library: Path) -> None:
+    ended = call(environment, "list", "--library", str(library))
+    assert ended.returncode == 0, ended.stderr
+    assert "ext4 #1" in ended.stdout
+    assert "unreadable" in ended.stdout
+    assert f"{library}/cut.footing is cut off" in ended.stdout
+    listed = json.loads(call(environment, "list", "--json", "--library", str(library)).stdout)
+    states = {Path(run["path"]).stem: run["state"] for run in listed}
+    assert states == {
+        "good": "done",
+        "cut": "unreadable",
+        "hostile": "incomplete",
+        "long": "incomplete",
+    }
+    keys = {
+        "id", "path", "name", "state", "target", "filesystem", "raid", "scale", "workload", "clients", "tps",
+        "started", "duration_s",
+    }  # fmt: skip
+    assert all(keys <= set(run) for run in listed)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["list"], ["list", "--json"], ["show", "ffff"], ["show", "ffff", "--json"]]
+)
+@pytest.mark.parametrize("terminal", [False, True])
+def test_texts_of_run_files_are_plain_text(
+    environment: dict[str, str],
+    library: Path,
+    arguments: list[str],
+    terminal: bool,  # noqa: FBT001
+) -> None:
+    if terminal:
+        environment |= {"FORCE_COLOR": "1", "COLUMNS": "200", "TERM": "xterm"}
+    ended = call(environment, *arguments, "--library", str(library))
+    assert ended.returncode == 0, ended.stderr
+    for harmful in ("\x1b]", "\x07", "\x9b", "\u202e"):
+        assert harmful not in ended.stdout
+    assert "[red]x[/red]" in ended.stdout
+
+
+def test_a_damaged_run_is_told_by_show_and_export(environment: dict[str, str], library: Path) -> None:
+    cut = str(library / "cut.footing")
+    for arguments in (("show", cut), ("show", "--json", cut), ("export", cut, "-o", str(library / "o.csv"))):
+        ended = call(environment, *arguments)
+        assert ended.returncode == 1
+        assert "is cut off" in ended.stderr
+        assert ended.stdout == ""
+    assert not (library / "o.csv").exists()
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_a_narrow_terminal_breaks_names_but_no_identity_number_or_date(
+    environment: dict[str, str], library: Path, columns: int
+) -> None:
+    environment |= {"FORCE_COLOR": "1", "NO_COLOR": "1", "COLUMNS": str(columns), "TERM": "xterm"}
+    ended = call(environment, "list", "--library", str(library))
+    lines = re.sub("\x1b\\[[0-9;]*m", "", ended.stdout).splitlines()
+    table = [line for line in lines if str(library) not in line and "Left out here" not in line]
+    assert all(len(line) <= columns for line in table)
+    assert any("ab12cd34" in line for line in lines)
+    assert sum(line.count("n") for line in table if set(line.strip()) == {"n"}) > 20
+    assert "Left out here: scale" in ended.stdout or columns == 120
+
+
+def test_a_library_that_is_not_there_is_empty(environment: dict[str, str], tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing")
+    assert json.loads(call(environment, "list", "--json", "--library", missing).stdout) == []
+    assert "there is no folder" in call(environment, "list", "--library", missing).stdout

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import CorruptRunFileError
+from app.domain.metrics import Sample
+from app.runs.runfile_reader import RunFile
+from app.runs.summary import FIGURES, summarise
+from tests.unit.runs.made_runs import write_run
+
+
+def figures_of(path: Path) -> dict[str, float | None]:
+    with RunFile(path) as run:
+        return summarise(run)
+
+
+def test_pgbenchs_own_figures_count_where_it_printed_them(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    printed = {"tps": 205.5, "transactions": 617, "latency_ms": 1.9, "failed": 2, "skipped": None}
+    writer = write_run(path, values={"pgbench": printed})
+    with writer.transaction():
+        writer.end_phase(4000)
+    writer.close()
+    found = figures_of(path)
+    assert found["tps"] == 205.5
+    assert found["transactions"] == 617
+    assert found["failed"] == 2
+    assert found["skipped"] is None
+    assert found["latency_mean_ms"] == 1.9
+    assert found["duration_s"] == 3.0
+
+
+def test_a_run_that_was_cut_off_is_weighted_by_the_length_of_its_reports(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    write_run(path, (100.0, 200.0, 300.0), partial=1).close()
+    found = figures_of(path)
+    assert found["tps"] == pytest.approx(200.0)
+    assert found["transactions"] == pytest.approx(600.0)
+    assert found["duration_s"] == 3.0
+    assert found["latency_mean_ms"] == pytest.approx(2.0)
+    assert found["latency_p99_ms"] == pytest.approx(2.0, rel=0.01)
+    assert found["partial_seconds"] == 1
+    assert found["stall_s"] == 0
+
+
+def test_costs_are_rates_divided_by_tps(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    samples = [
+        Sample("storage.write_bytes", 400_000.0),
+        Sample("process.cpu_user", 0.5, "postgres"),
+        Sample("process.cpu_system", 0.3, "postgres"),
+    ]
+    write_run(path, (200.0, 200.0, 200.0), samples=samples).close()
+    found = figures_of(path)
+    assert found["device_write_bytes"] == pytest.approx(2000.0)
+    assert found["server_cpu_us"] == pytest.approx(0.8e6 / 200)
+    assert found["wal_bytes"] is None
+
+
+def test_a_run_that_never_measured_has_no_figures(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    write_run(path, measured=False).close()
+    assert figures_of(path) == {}
+
+
+def test_an_empty_measure_phase_has_every_figure_and_nothing_to_say(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    write_run(path, ()).close()
+    found = figures_of(path)
+    assert set(found) == {figure.name for figure in FIGURES}
+    assert {name for name, value in found.items() if value is not None} <= {"missed_ticks", "partial_seconds"}
+
+
+def test_one_second_has_a_mean_and_no_shape(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    write_run(path, (150.0,)).close()
+    found = figures_of(path)
+    assert found["tps"] == pytest.approx(150.0)
+    assert found["jitter_cv"] is None
+    assert found["drift"] is None
+
+
+def test_a_foreign_file_whose_seconds_span_ages_is_refused_and_not_computed(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    writer = write_run(path)
+    with writer.transaction():
+        writer.add_tick(9, 10**15, lateness_us=0, missed=0, samples=[(10**15, Sample("pgbench.tps", 1.0))])
+    writer.close()
+    with pytest.raises(CorruptRunFileError, match="ten years"):
+        figures_of(path)
