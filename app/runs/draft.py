@@ -186,7 +186,7 @@ class CampaignDraft:
         for question in inquiry.questions(step):
             known = self._answers.get(question)
             if known is None:
-                problems.append(Problem(step, "", tr("This machine is being asked …"), pending=True))
+                problems.append(Problem(step, "", question.waiting, pending=True))
             elif known.error is not None and not isinstance(question, ScriptsQuestion):  # told when built
                 problems.append(inquiry.refusal(step, question, known.error))
         return tuple(sorted(dict.fromkeys(problems), key=lambda problem: problem.pending))

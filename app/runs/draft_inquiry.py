@@ -57,8 +57,8 @@ class Inquiry:
         """Return the question about the second page; None where something on it is wrong."""
         if self.built.postgresql is None:
             return None
-        target = next(iter(self.built.targets.values()), None)
-        return PostgresQuestion(self.built.postgresql, self.built.workload or Workload(), target)
+        targets = tuple(dict.fromkeys(self.built.targets.values()))
+        return PostgresQuestion(self.built.postgresql, self.built.workload or Workload(), targets)
 
     def scale(self, workload: Workload) -> ScaleChoice | None:
         """Return the scale of a workload here; None where there is none, which `CampaignQuestion` tells."""

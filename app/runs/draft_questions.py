@@ -34,6 +34,11 @@ from app.runs.plan import ResolvedCampaign, resolve_campaign
 class Question:
     """Something that only the machine knows."""
 
+    @property
+    def waiting(self) -> str:
+        """What is being done while the answer is not there, a sentence."""
+        return tr("Asking this machine …")
+
     def find_out(self, environment: DraftEnvironment) -> object:
         """Return the answer.
 
@@ -50,6 +55,12 @@ class TargetQuestion(Question):
     target: Target
     need_bytes: int
 
+    @property
+    @override
+    def waiting(self) -> str:
+        path = getattr(self.target, "path", None)
+        return tr("Looking at {place} …").format(place=path) if path else tr("Looking at the places …")
+
     @override
     def find_out(self, environment: DraftEnvironment) -> CheckedTarget:
         return check_target(self.target, serving_account(environment), self.need_bytes)
@@ -64,6 +75,11 @@ class ScriptsQuestion(Question):
     """
 
     raw: str
+
+    @property
+    @override
+    def waiting(self) -> str:
+        return tr("Reading the scripts …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> tuple[Script, ...]:
@@ -98,12 +114,17 @@ class PostgresQuestion(Question):
     Attributes:
         choice: installation, preset and settings.
         workload: for the number of connections and the size of the data.
-        target: whose room decides about the WAL; None where it is not known.
+        targets: whose smallest room decides about the WAL, as in `app.runs.plan`.
     """
 
     choice: PostgresChoice
     workload: Workload
-    target: Target | None
+    targets: tuple[Target, ...]
+
+    @property
+    @override
+    def waiting(self) -> str:
+        return tr("Asking PostgreSQL whether it takes these settings …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> PostgresAnswer:
@@ -114,9 +135,13 @@ class PostgresQuestion(Question):
             found = find_installations(account, [wanted])
         installation = choose_installation(wanted, found)
         data_bytes = resolve_scale(self.workload, machine.usable_ram_bytes).data_bytes
-        free_bytes = None if self.target is None else check_target(self.target, account, 0).free_bytes
+        room = [check_target(target, account, 0).free_bytes for target in self.targets]
         settings = server_settings(
-            self.choice, machine, self.workload, target_free_bytes=free_bytes, data_bytes=data_bytes
+            self.choice,
+            machine,
+            self.workload,
+            target_free_bytes=min(room, default=None),
+            data_bytes=data_bytes,
         )
         check_settings(settings, installation, account, _ignore)
         pairs = [(setting.name, setting.value) for setting in settings]
@@ -128,6 +153,11 @@ class CampaignQuestion(Question):
     """Can this machine run this campaign?"""
 
     campaign: Campaign
+
+    @property
+    @override
+    def waiting(self) -> str:
+        return tr("Checking whether this machine can run it …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> ResolvedCampaign:

@@ -13,7 +13,7 @@ from typing import Final
 
 from app.domain.configuration import Campaign, MemoryTarget, Workload, interleaved_order
 from app.domain.text import tr
-from app.domain.units import GIB, format_duration, format_size
+from app.domain.units import format_size
 from app.process import Account
 from app.runs.draft_commands import CommandLine, removed_folders, run_commands, run_folders
 from app.runs.plan import ResolvedCampaign, ResolvedConfiguration, planned_seconds
@@ -131,7 +131,18 @@ def _time_sentence(runs: int, about_s: float | None) -> str:
         return tr("{runs} runs; how long they take depends on the speed, because a number ends them.").format(
             runs=runs
         )
-    return tr("{runs} runs, about {time} in all.").format(runs=runs, time=format_duration(about_s))
+    return tr("{runs} runs, about {time} in all.").format(runs=runs, time=roughly(about_s))
+
+
+def roughly(seconds: float) -> str:
+    """Return an estimated time without digits that nobody can know."""
+    if seconds < 100:
+        return tr("{count} s").format(count=math.ceil(seconds / 10) * 10)
+    if seconds < 5400:
+        return tr("{count} min").format(count=round(seconds / 60))
+    if seconds < 48 * 3600:
+        return tr("{count} h").format(count=f"{seconds / 3600:.1f}")
+    return tr("{count} days").format(count=f"{seconds / 86_400:.1f}")
 
 
 def written_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
@@ -155,8 +166,7 @@ def written_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
     elif None in known:
         per_minute = TRANSACTION_BYTES * 1000 * 60
         sentence = tr("The transactions write more, the faster the more: about {size} a minute at 1,000 TPS.")
-        size = f"{per_minute / GIB:.0f} GiB" if per_minute >= GIB else format_size(per_minute)
-        sentences.append(sentence.format(size=size))
+        sentences.append(sentence.format(size=format_size(per_minute)))
     else:
         sentences.append(tr("The transactions only read."))
     return tuple(sentences)
@@ -189,8 +199,9 @@ def effect_sentences(campaign: Campaign) -> tuple[str, ...]:
         for cv in (QUIET_CV, NOISY_CV)
     )
     sentence = tr(
-        "{runs} runs each show a difference of {quiet} on a quiet machine (runs spread by {quiet_cv}), and "
-        "of {noisy} on a shared one (spread {noisy_cv}). More repeats show smaller ones."
+        "{runs} runs each will probably (4 in 5) show a difference of {quiet} on a quiet machine, where runs "
+        "spread by {quiet_cv}, and of {noisy} on a shared one (spread {noisy_cv}). More repeats show smaller "
+        "ones."
     )
     return (
         sentence.format(
@@ -204,4 +215,4 @@ def effect_sentences(campaign: Campaign) -> tuple[str, ...]:
 
 
 def _percent(share: float) -> str:
-    return f"{share * 100:.2g} %"
+    return f"{share * 100:.2g}\u00a0%"

@@ -150,7 +150,7 @@ def test_a_folder_without_programs_is_refused_with_what_is_missing(
     draft = CampaignDraft(environment=environment)
     draft.parts.postgresql.installation = str(tmp_path)
     known = answer(
-        PostgresQuestion(draft.built.postgresql, draft.built.workload, FolderTarget()),  # type: ignore[arg-type]
+        PostgresQuestion(draft.built.postgresql, draft.built.workload, (FolderTarget(),)),  # type: ignore[arg-type]
         environment,
     )
     assert known.error is not None

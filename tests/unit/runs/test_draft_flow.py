@@ -75,7 +75,7 @@ def test_five_steps_lead_to_the_start_with_nothing_typed() -> None:
 def test_a_step_that_waits_for_an_answer_cannot_be_left_and_says_so() -> None:
     flow = flow_here()
     assert not flow.advance()
-    assert flow.reason() == "This machine is being asked …"
+    assert flow.reason() == "Looking at the places …"
     agree(flow.draft, Step.WHERE)
     assert flow.advance()
 

@@ -1,0 +1,581 @@
+"""The wizard: driven like a person does, by keyboard, with everything asked of the real machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtGui import QFont
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QToolButton,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from app.domain.configuration import Campaign, FolderTarget, MemoryTarget
+from app.hosts.targets import CheckedTarget
+from app.postgres.installation import Installation
+from app.postgres.machine import Machine
+from app.process import current_account
+from app.runs.campaign_file import load_campaign
+from app.runs.draft import STEPS, CampaignDraft
+from app.runs.draft_environment import DraftEnvironment, PlaceState
+from app.runs.draft_parts import OWN_SCRIPTS, Place, SizeChoice, Step
+from app.runs.draft_questions import Answer
+from app.runs.recipes import list_recipes, load_recipe
+from ui.background import finish_background
+from ui.theme import Scheme, Theme
+from ui.wizard.more_page import MorePage
+from ui.wizard.postgres_page import PostgresPage
+from ui.wizard.review_page import ReviewPage
+from ui.wizard.where_page import WherePage
+from ui.wizard.wizard import Wizard
+from ui.wizard.workload_page import WorkloadPage
+
+pytestmark = [
+    pytest.mark.gui,
+    # What Qt's offscreen platform says of every window that has a smallest size.
+    pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints"),
+]
+
+PATIENCE_MS = 60_000
+
+MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
+OLD = Installation(
+    "/opt/old/bin", "9.6.1", 9, unusable=("Version 9.6.1 is not supported.",), origin="own build"
+)
+NEW = Installation("/opt/new/bin", "17.2", 17, version_text="postgres (PostgreSQL) 17.2", origin="package")
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(qapp: QApplication, tmp_path: Path) -> Iterator[None]:
+    """Geometry is remembered in a folder of the test."""
+    before = QSettings.defaultFormat()
+    QSettings.setDefaultFormat(QSettings.Format.IniFormat)
+    QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, str(tmp_path))
+    names = qapp.organizationName(), qapp.applicationName()
+    qapp.setOrganizationName("pgFooting")
+    qapp.setApplicationName("test")
+    yield
+    qapp.setOrganizationName(names[0])
+    qapp.setApplicationName(names[1])
+    QSettings.setDefaultFormat(before)
+
+
+MakeWizard = Callable[..., Wizard]
+
+
+@pytest.fixture
+def make_wizard(qtbot: QtBot) -> Iterator[MakeWizard]:
+    made: list[Wizard] = []
+
+    def make(draft: CampaignDraft | None = None, size: tuple[int, int] = (1280, 800)) -> Wizard:
+        wizard = Wizard(Theme(Scheme.LIGHT), draft)
+        made.append(wizard)
+        qtbot.addWidget(wizard)
+        wizard.resize(*size)
+        wizard.show()
+        qtbot.waitExposed(wizard)
+        wizard.activateWindow()
+        qtbot.waitUntil(wizard.isActiveWindow)
+        return wizard
+
+    yield make
+    for wizard in made:
+        wizard.asking.stop()
+        wizard.close()
+    assert finish_background(30)
+
+
+def known_draft() -> CampaignDraft:
+    """A draft to which every question of its first state is answered with yes."""
+    checked = CheckedTarget("/somewhere", "", 1 << 36)
+    environment = DraftEnvironment(
+        MACHINE,
+        current_account(),
+        "",
+        (NEW, OLD),
+        "",
+        PlaceState(checked),
+        "/somewhere",
+        PlaceState(checked),
+        list_recipes(),
+    )
+    return agree(CampaignDraft(environment=environment))
+
+
+def agree(draft: CampaignDraft) -> CampaignDraft:
+    while questions := draft.questions_for(Step.REVIEW):
+        for question in questions:
+            draft.take(Answer(question))
+    return draft
+
+
+def press(
+    wizard: Wizard, key: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
+) -> None:
+    """Press a key where the focus is, as a person does."""
+    QTest.keyClick(wizard.windowHandle(), key, modifier)
+
+
+def press_mnemonic(qtbot: QtBot, wizard: Wizard, letter: str) -> None:
+    """Press Alt and a letter; a button shows itself pressed for a moment before it acts."""
+    clicked: list[bool] = []
+    buttons = [each for each in wizard.findChildren(QAbstractButton) if each.isVisible() and each.isEnabled()]
+    button = next((each for each in buttons if mnemonic(each.text()) == letter.lower()), None)
+    if button is not None:
+        button.clicked.connect(lambda: clicked.append(True))
+    key = Qt.Key(ord(letter.upper()))  # Qt.Key counts letters as ASCII does
+    QTest.keyClick(wizard.windowHandle(), key, Qt.KeyboardModifier.AltModifier)
+    if button is not None:
+        qtbot.waitUntil(lambda: bool(clicked), timeout=PATIENCE_MS)
+
+
+def settle(qtbot: QtBot, wizard: Wizard) -> None:
+    """Wait until nothing is being asked for the open page."""
+
+    def known() -> bool:
+        obstacle = wizard.flow.obstacle()
+        return obstacle is None or not obstacle.pending
+
+    qtbot.waitUntil(known, timeout=PATIENCE_MS)
+
+
+def controls(wizard: Wizard) -> list[QWidget]:
+    """Everything of the open page and the shell that the keyboard reaches."""
+    page = wizard.pages[wizard.flow.step]
+    kinds = (QAbstractButton, QLineEdit, QPlainTextEdit, QComboBox, QAbstractItemView)
+    found = [*page.findChildren(QWidget), wizard.back, wizard.next, wizard.cancel, *wizard.files.buttons]
+    return [
+        widget
+        for widget in found
+        if isinstance(widget, kinds)
+        and widget.isVisibleTo(wizard)
+        and widget.isEnabled()
+        and widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+    ]
+
+
+def mnemonic(text: str) -> str:
+    text = text.replace("&&", "")
+    return text[text.index("&") + 1].lower() if "&" in text else ""
+
+
+def open_step(wizard: Wizard) -> Step:
+    return wizard.flow.step
+
+
+def row_texts(page: MorePage, row: int) -> list[str]:
+    items = [page.list.item(row, column) for column in range(page.list.columnCount())]
+    return [item.text() for item in items if item is not None]
+
+
+# --- from the first page to the last
+
+
+@pytest.mark.postgres
+def test_five_times_enter_gives_a_campaign_that_compares_the_folder_with_memory(
+    qtbot: QtBot, make_wizard: MakeWizard
+) -> None:
+    wizard = make_wizard()
+    accepted: list[Campaign] = []
+    wizard.accepted_campaign.connect(accepted.append)
+    for step in STEPS:
+        qtbot.waitUntil(lambda step=step: wizard.flow.step is step, timeout=PATIENCE_MS)  # type: ignore[misc]
+        if step is Step.REVIEW:
+            settle(qtbot, wizard)
+        press(wizard, Qt.Key.Key_Return)
+    (campaign,) = accepted
+    assert [each.target for each in campaign.configurations] == [FolderTarget(), MemoryTarget()]
+    assert campaign.configurations[0].workload.duration_s == 30
+    assert not wizard.isVisible()
+
+
+@pytest.mark.postgres
+def test_a_campaign_is_made_with_the_keyboard_alone(qtbot: QtBot, make_wizard: MakeWizard) -> None:
+    wizard = make_wizard()
+    settle(qtbot, wizard)
+    assert wizard.focusWidget() is wizard.pages[Step.WHERE].first_control()
+    press_mnemonic(qtbot, wizard, "m")  # memory: the mnemonic takes the tick away
+    assert not wizard.draft.configuration_of(Place.MEMORY).chosen
+    press_mnemonic(qtbot, wizard, "n")
+    settle(qtbot, wizard)
+    qtbot.waitUntil(lambda: wizard.flow.step is Step.POSTGRESQL, timeout=PATIENCE_MS)
+
+    press_mnemonic(qtbot, wizard, "u")  # own settings
+    QTest.keyClicks(wizard.focusWidget(), "fsync = off")
+    settle(qtbot, wizard)
+    page = wizard.pages[Step.POSTGRESQL]
+    assert isinstance(page, PostgresPage)
+    qtbot.waitUntil(page.unsafe.isVisible, timeout=PATIENCE_MS)
+    assert "UNSAFE: fsync = off" in page.unsafe.text()
+    press_mnemonic(qtbot, wizard, "k")  # checksums
+    press_mnemonic(qtbot, wizard, "n")
+    qtbot.waitUntil(lambda: wizard.flow.step is Step.WORKLOAD, timeout=PATIENCE_MS)
+
+    press_mnemonic(qtbot, wizard, "o")  # select only
+    press_mnemonic(qtbot, wizard, "l")  # clients
+    QTest.keyClicks(wizard.focusWidget(), "8")
+    press(wizard, Qt.Key.Key_Tab)
+    press(wizard, Qt.Key.Key_Backtab, Qt.KeyboardModifier.ShiftModifier)
+    press(wizard, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: wizard.flow.step is Step.MORE, timeout=PATIENCE_MS)
+
+    press_mnemonic(qtbot, wizard, "o")  # copy
+    QTest.keyClicks(wizard.focusWidget(), "lazy")
+    press_mnemonic(qtbot, wizard, "t")
+    QTest.keyClicks(wizard.focusWidget(), "synchronous_commit = off")
+    press_mnemonic(qtbot, wizard, "n")
+    qtbot.waitUntil(lambda: wizard.flow.step is Step.REVIEW, timeout=PATIENCE_MS)
+    settle(qtbot, wizard)
+    with qtbot.waitSignal(wizard.accepted_campaign) as started:
+        press_mnemonic(qtbot, wizard, "s")
+    campaign: Campaign = started.args[0]
+    assert [each.name for each in campaign.configurations] == ["folder", "lazy"]
+    folder, lazy = campaign.configurations
+    assert folder.workload.label == "select-only"
+    assert folder.workload.clients == 8
+    assert not folder.postgresql.checksums
+    assert lazy.postgresql.settings == (("fsync", "off"), ("synchronous_commit", "off"))
+
+
+@pytest.mark.postgres
+def test_the_review_shows_commands_time_and_what_is_removed(qtbot: QtBot, make_wizard: MakeWizard) -> None:
+    wizard = make_wizard()
+    for step in STEPS[1:]:
+        settle(qtbot, wizard)
+        press(wizard, Qt.Key.Key_Return)
+        qtbot.waitUntil(lambda step=step: wizard.flow.step is step, timeout=PATIENCE_MS)  # type: ignore[misc]
+    settle(qtbot, wizard)
+    page = wizard.pages[Step.REVIEW]
+    assert isinstance(page, ReviewPage)
+    qtbot.waitUntil(lambda: page.table.rowCount() == 2, timeout=PATIENCE_MS)
+    assert "initdb --pgdata" in page.commands.toPlainText()
+    assert "--time=30" in page.commands.toPlainText()
+    assert page.time.text().startswith("6 runs, about 4 min")
+    assert "removed" in page.removed.text()
+    assert "quiet machine" in page.effect.text()
+    page.configuration.setCurrentIndex(1)
+    assert "/dev/shm/pgfooting-XXXXXXXX/data" in page.commands.toPlainText()
+    assert wizard.next.text() == "&Start"
+
+
+# --- what is wrong, and where that is said
+
+
+def test_next_is_disabled_with_its_reason_beside_it_and_beside_the_field(
+    qtbot: QtBot, make_wizard: MakeWizard
+) -> None:
+    wizard = make_wizard(known_draft())
+    page = wizard.pages[Step.WHERE]
+    assert isinstance(page, WherePage)
+    page.path.setFocus()
+    QTest.keyClicks(page.path, "somewhere/relative")
+    assert not wizard.next.isEnabled()
+    assert "absolute folder" in wizard.reason.text()
+    assert wizard.reason.isVisible()
+    assert "absolute folder" in wizard.next.accessibleDescription()
+    error = page.fields["target.folder.path"].error
+    assert error.isVisible()
+    assert "absolute folder" in error.text()
+    assert "absolute folder" in page.path.accessibleDescription()
+    page.path.clear()
+    QTest.keyClick(page.path, Qt.Key.Key_Backspace)
+    page.path.textEdited.emit("")
+    assert wizard.next.isEnabled()
+    assert not error.isVisible()
+
+
+def test_a_folder_that_does_not_exist_is_told_by_the_machine_beside_the_field(
+    qtbot: QtBot, make_wizard: MakeWizard
+) -> None:
+    draft = known_draft()
+    draft.parts.where.path = "/nowhere/at/all"
+    wizard = make_wizard(draft)
+    settle(qtbot, wizard)
+    page = wizard.pages[Step.WHERE]
+    error = page.fields["target.folder.path"].error
+    qtbot.waitUntil(error.isVisible, timeout=PATIENCE_MS)
+    assert "there is no /nowhere" in error.text()
+    assert not wizard.next.isEnabled()
+
+
+def test_an_early_enter_is_remembered_until_the_machine_has_answered(
+    qtbot: QtBot, make_wizard: MakeWizard
+) -> None:
+    draft = CampaignDraft(environment=known_draft().environment)
+    draft.configuration_of(Place.MEMORY).chosen = False
+    draft.parts.where.path = "/tmp"
+    wizard = make_wizard(draft)
+    press(wizard, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: wizard.flow.step is Step.POSTGRESQL, timeout=PATIENCE_MS)
+
+
+def test_places_that_come_later_are_shown_greyed_with_the_reason(make_wizard: MakeWizard) -> None:
+    wizard = make_wizard(known_draft())
+    greyed = [tick for tick in wizard.pages[Step.WHERE].findChildren(QAbstractButton) if not tick.isEnabled()]
+    assert len(greyed) == 2
+    texts = [label.text() for label in wizard.pages[Step.WHERE].findChildren(QLabel) if label.isVisible()]
+    assert sum("later version" in text for text in texts) == 2
+
+
+def test_an_installation_that_cannot_be_used_is_greyed_with_its_reason(make_wizard: MakeWizard) -> None:
+    wizard = make_wizard(known_draft())
+    press(wizard, Qt.Key.Key_Return)
+    page = wizard.pages[Step.POSTGRESQL]
+    assert isinstance(page, PostgresPage)
+    model = page.installation.model()
+    flags = [model.flags(model.index(row, 0)) for row in range(page.installation.count())]
+    enabled = [bool(each & Qt.ItemFlag.ItemIsEnabled) for each in flags]
+    assert enabled == [True, True, False, True]
+    texts = [label.text() for label in page.findChildren(QLabel) if label.isVisible()]
+    assert any("Version 9.6.1 is not supported." in text for text in texts)
+    assert page.installation.itemText(0) == "The newest here: 17.2"
+
+
+def test_without_postgresql_the_second_page_says_what_to_install(
+    qtbot: QtBot, make_wizard: MakeWizard
+) -> None:
+    draft = known_draft()
+    assert draft.environment is not None
+    draft.environment = DraftEnvironment(
+        MACHINE, current_account(), folder_path="/tmp", install_hint="", recipes=()
+    )
+    draft.parts.where.path = "/tmp"
+    draft.configuration_of(Place.MEMORY).chosen = False
+    wizard = make_wizard(draft)
+    press(wizard, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: wizard.flow.step is Step.POSTGRESQL, timeout=PATIENCE_MS)
+    settle(qtbot, wizard)
+    error = wizard.pages[Step.POSTGRESQL].fields["postgresql.installation"].error
+    qtbot.waitUntil(error.isVisible, timeout=PATIENCE_MS)
+    assert "nstall" in error.text()
+    assert not wizard.next.isEnabled()
+
+
+# --- going back
+
+
+def test_back_loses_nothing_also_what_is_wrong(qtbot: QtBot, make_wizard: MakeWizard) -> None:
+    wizard = make_wizard(known_draft())
+    press(wizard, Qt.Key.Key_Return)
+    press(wizard, Qt.Key.Key_Return)
+    page = wizard.pages[Step.WORKLOAD]
+    assert isinstance(page, WorkloadPage)
+    clients = page.fields["workload.clients"].control
+    assert isinstance(clients, QLineEdit)
+    clients.selectAll()
+    QTest.keyClicks(clients, "many")
+    page.script_buttons[OWN_SCRIPTS].click()
+    assert not wizard.next.isEnabled()
+    press_mnemonic(qtbot, wizard, "b")
+    press_mnemonic(qtbot, wizard, "b")
+    assert open_step(wizard) is Step.WHERE
+    assert not wizard.back.isEnabled()
+    for _ in range(2):
+        agree(wizard.draft)
+        press(wizard, Qt.Key.Key_Return)
+    assert open_step(wizard) is Step.WORKLOAD
+    assert clients.text() == "many"
+    assert page.script_buttons[OWN_SCRIPTS].isChecked()
+
+
+def test_escape_closes_and_the_draft_opens_again_as_it_was(make_wizard: MakeWizard) -> None:
+    wizard = make_wizard(known_draft())
+    page = wizard.pages[Step.WHERE]
+    assert isinstance(page, WherePage)
+    page.path.setFocus()
+    QTest.keyClicks(page.path, "/srv/x")
+    press(wizard, Qt.Key.Key_Escape)
+    assert not wizard.isVisible()
+    another = make_wizard(wizard.draft)
+    page = another.pages[Step.WHERE]
+    assert isinstance(page, WherePage)
+    assert page.path.text() == "/srv/x"
+
+
+def test_a_step_at_the_left_is_ticked_when_complete_and_jumps(make_wizard: MakeWizard) -> None:
+    wizard = make_wizard(known_draft())
+    press(wizard, Qt.Key.Key_Return)
+    press(wizard, Qt.Key.Key_Return)
+    buttons = wizard.steps.findChildren(QToolButton)
+    assert [button.text()[0] for button in buttons] == ["✓", "✓", "▸", " ", " "]
+    assert [button.isEnabled() for button in buttons] == [True, True, True, False, False]
+    assert "complete" in buttons[0].accessibleName()
+    buttons[0].click()
+    assert wizard.flow.step is Step.WHERE
+
+
+# --- the list
+
+
+def test_a_copy_differs_only_in_what_is_changed_and_can_be_removed_again(
+    qtbot: QtBot, make_wizard: MakeWizard
+) -> None:
+    wizard = make_wizard(known_draft())
+    for _ in range(3):
+        press(wizard, Qt.Key.Key_Return)
+    page = wizard.pages[Step.MORE]
+    assert isinstance(page, MorePage)
+    assert [row_texts(page, row)[0] for row in range(2)] == ["folder", "memory"]
+    page.copy.click()
+    assert page.editor.name.hasFocus()
+    page.editor.changes.add.click()
+    edit = page.editor.changes.findChildren(QLineEdit)[0]
+    QTest.keyClicks(edit, "16")
+    page.editor.place.setCurrentIndex(page.editor.place.findData(Place.OTHER_FOLDER))
+    QTest.keyClicks(page.editor.place_text, "/srv/other")
+    assert row_texts(page, 1) == ["folder 2", "/srv/other", "clients = 16"]
+    made = wizard.draft.built.configurations[1]
+    assert made.target == FolderTarget("/srv/other")
+    assert made.workload.clients == 16
+    page.remove.click()
+    assert page.list.rowCount() == 2
+    page.remove.click()
+    assert page.list.rowCount() == 1
+    assert not page.remove.isEnabled()  # something has to be measured
+
+
+def test_a_wrong_change_in_the_list_is_told_beside_it_or_with_its_name(make_wizard: MakeWizard) -> None:
+    wizard = make_wizard(known_draft())
+    for _ in range(3):
+        press(wizard, Qt.Key.Key_Return)
+    page = wizard.pages[Step.MORE]
+    assert isinstance(page, MorePage)
+    page.copy.click()
+    page.editor.settings.setFocus()
+    QTest.keyClicks(page.editor.settings, "nonsense")
+    texts = [label.text() for label in page.editor.findChildren(QLabel) if label.isVisible()]
+    assert any("Line 1 is not a setting" in text for text in texts)
+    page.list.setCurrentCell(0, 0)
+    assert page.general.isVisible()
+    assert "“folder 2”: Line 1 is not a setting" in page.general.text()
+
+
+# --- recipes and files
+
+
+def test_a_recipe_fills_every_page(qtbot: QtBot, make_wizard: MakeWizard) -> None:
+    wizard = make_wizard(known_draft())
+    actions = [action.text() for action in wizard.files.menu.actions()]
+    assert any(text.startswith("clients: ") for text in actions)
+    recipe = next(each for each in list_recipes() if each.name == "clients")
+    with qtbot.waitSignal(wizard.files.loaded, timeout=PATIENCE_MS):
+        wizard.files.load(recipe.path)
+    assert wizard.draft.to_campaign() == load_recipe("clients")
+    assert wizard.flow.step is Step.WHERE
+
+
+def test_a_saved_file_is_the_campaign(qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path) -> None:
+    wizard = make_wizard(known_draft())
+    path = tmp_path / "campaign.toml"
+    with qtbot.waitSignal(wizard.files.saved, timeout=PATIENCE_MS):
+        wizard.files.store(str(path))
+    assert load_campaign(path) == wizard.draft.to_campaign()
+
+
+@pytest.mark.parametrize("name", ["missing/campaign.toml", "broken.toml"])
+def test_a_file_that_cannot_be_read_is_told_and_changes_nothing(
+    qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "broken.toml").write_text("name = ")
+    wizard = make_wizard(known_draft())
+    before = wizard.draft.to_campaign()
+    with qtbot.waitSignal(wizard.files.failed, timeout=PATIENCE_MS):
+        wizard.files.load(tmp_path / name)
+    assert "Nothing was started" in wizard.reason.text()
+    assert wizard.draft.to_campaign() == before
+
+
+# --- for everybody
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name.lower())
+def test_every_control_has_a_name_and_no_mnemonic_is_taken_twice(make_wizard: MakeWizard, step: Step) -> None:
+    draft = known_draft()
+    draft.parts.workload.script = OWN_SCRIPTS
+    copy = draft.copy_configuration(draft.configuration_of(Place.FOLDER))
+    agree(draft)
+    wizard = make_wizard(draft)
+    wizard.flow.step = wizard.flow.furthest = step
+    wizard._open_page()
+    page = wizard.pages[step]
+    if isinstance(page, MorePage):
+        page.list.setCurrentCell(draft.parts.chosen().index(copy), 0)
+        page.editor.changes.add.click()
+    for widget in page.findChildren(QWidget):
+        if widget.window() is wizard:  # and no list of a closed combo box
+            widget.setVisible(True)  # also what shows only for some choices
+    found = controls(wizard)
+    assert len(found) > 4
+    nameless = [widget for widget in found if not widget.accessibleName()]
+    assert nameless == []
+    texts = [widget.text() for widget in found if isinstance(widget, QAbstractButton)]
+    texts += [
+        label.text()
+        for label in page.findChildren(QLabel)
+        if label.buddy() is not None and label.buddy() in found
+    ]
+    keys = [key for key in map(mnemonic, texts) if key]
+    assert len(keys) == len(set(keys)), sorted(zip(keys, texts, strict=False))
+    reached = {widget for widget in found if not isinstance(widget, QAbstractButton)}
+    buddies = {label.buddy() for label in page.findChildren(QLabel) if mnemonic(label.text())}
+    beside = {widget for widget in reached if widget not in buddies}
+    # What stands beside a field is reached from it with Tab.
+    assert all(widget.accessibleName() for widget in beside)
+
+
+def test_the_quiet_panel_explains_what_has_the_focus_with_its_source(make_wizard: MakeWizard) -> None:
+    wizard = make_wizard(known_draft())
+    page = wizard.pages[Step.WHERE]
+    assert isinstance(page, WherePage)
+    assert "filesystem" in wizard.help.text.text()
+    page.memory.setFocus()
+    assert "tmpfs" in wizard.help.source.text()
+    assert wizard.help.title.text() == "Memory"
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name.lower())
+@pytest.mark.parametrize(("size", "type_share"), [((1024, 700), 1.0), ((1024, 700), 2.0), ((1280, 800), 1.5)])
+def test_no_page_is_wider_than_its_window(
+    qtbot: QtBot,
+    make_wizard: MakeWizard,
+    qapp: QApplication,
+    step: Step,
+    size: tuple[int, int],
+    type_share: float,
+) -> None:
+    before = qapp.font()
+    font = QFont(before)
+    font.setPointSizeF(before.pointSizeF() * type_share)
+    qapp.setFont(font)
+    try:
+        draft = known_draft()
+        draft.configuration_of(Place.FOLDER).name = (
+            "a configuration with a name of eighty characters " + "x" * 31
+        )
+        draft.parts.workload.size_choice = SizeChoice.SCALE
+        agree(draft)
+        wizard = make_wizard(draft, size)
+        wizard.flow.step = wizard.flow.furthest = step
+        wizard._open_page()
+        qtbot.wait(10)
+        assert (wizard.width(), wizard.height()) == size
+        page = wizard.pages[step]
+        viewport = page.parentWidget()
+        assert viewport is not None
+        assert page.width() <= viewport.width()
+        for button in (wizard.back, wizard.next, wizard.cancel):
+            assert wizard.rect().contains(button.geometry())
+    finally:
+        qapp.setFont(before)

@@ -1,0 +1,103 @@
+"""Has the draft's questions answered in the background, a moment after the last change."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.domain.errors import FootingError
+from app.runs.draft import STEPS, CampaignDraft
+from app.runs.draft_environment import DraftEnvironment, read_environment
+from app.runs.draft_parts import Step
+from app.runs.draft_questions import Answer, Question, answer
+from ui.background import BackgroundOp
+
+PATIENCE_MS: Final = 250
+"""After a key; typing a path does not look at every beginning of it."""
+
+
+class Asking(QObject):
+    """Keeps a draft informed about this machine.
+
+    Signals:
+        answered: the draft knows more now.
+        failed: the machine could not be looked at; carries the sentence.
+    """
+
+    answered = Signal()
+    failed = Signal(str)
+
+    def __init__(self, draft: CampaignDraft, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._draft = draft
+        self._step = Step.WHERE
+        self._running: dict[Question, BackgroundOp[Answer]] = {}
+        self._reading: BackgroundOp[DraftEnvironment] | None = None
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._ask)
+
+    def begin(self) -> None:
+        """Look at the machine, unless the draft knows it already."""
+        if self._draft.environment is None:
+            self.look_again()
+        else:
+            self.ask_now(self._step)
+
+    def look_again(self) -> None:
+        """Look at the machine anew: installed programs, default folder, memory."""
+        if self._reading is None:
+            self._reading = BackgroundOp(read_environment, self._on_read, self._on_failed).start()
+
+    def ask_now(self, step: Step) -> None:
+        """Ask what a step needs, without waiting for further changes."""
+        self._step = step
+        self._timer.stop()
+        self._ask()
+
+    def ask_soon(self, step: Step) -> None:
+        """Ask what a step needs once nothing was changed for a moment."""
+        self._step = step
+        self._timer.start(PATIENCE_MS)
+
+    def stop(self) -> None:
+        """Want no answers any more."""
+        self._timer.stop()
+        for op in self._running.values():
+            op.cancel()
+        self._running.clear()
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def _ask(self) -> None:
+        environment = self._draft.environment
+        if environment is None:
+            return
+        wanted = self._draft.questions_for(self._step)
+        if not wanted and not self._running:  # the next page's answers are there when it opens
+            following = STEPS[min(self._step.value + 1, len(STEPS) - 1)]
+            wanted = self._draft.questions_for(following)
+        for question in wanted:
+            if question not in self._running:
+                op = BackgroundOp(partial(answer, question, environment), self._on_answer, self._on_failed)
+                self._running[question] = op.start()
+
+    def _on_answer(self, known: Answer) -> None:
+        self._running.pop(known.question, None)
+        self._draft.take(known)
+        self.answered.emit()
+        self._ask()
+
+    def _on_read(self, environment: DraftEnvironment) -> None:
+        self._reading = None
+        self._draft.environment = environment
+        self._draft.forget_refusals()
+        self.answered.emit()
+        self._ask()
+
+    def _on_failed(self, error: FootingError) -> None:
+        self._reading = None
+        self.failed.emit(f"{error.message} {error.hint}".strip())

@@ -1,0 +1,212 @@
+"""What the quiet panel says about the control under the cursor or focus: two sentences and their source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.text import tr
+from app.runs.draft_build import FIELDS
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """One explanation.
+
+    Attributes:
+        text: two sentences or three.
+        source: where that is from; empty for pgFooting's own ways.
+    """
+
+    text: str
+    source: str = ""
+
+
+HELP_TEXTS: Final = {
+    "folder": Help(
+        tr(
+            "A folder of the filesystem that is there: what you measure is that filesystem with its options "
+            "on its disks. pgFooting makes a folder of its own in it and removes it after each run."
+        )
+    ),
+    "target.folder.path": Help(
+        tr(
+            "To measure another disk, name a folder on a filesystem of that disk. Left empty, a folder of "
+            "pgFooting's own is taken, on the disk of your home."
+        )
+    ),
+    "memory": Help(
+        tr(
+            "The data directory in memory (tmpfs): commits cost no flush. The difference to the folder is "
+            "what the storage costs; the data is gone after the run."
+        ),
+        "tmpfs(5)",
+    ),
+    "target.memory.size": Help(
+        tr(
+            "Data and WAL together may take at most this much memory. A run that would exceed it is ended "
+            "and says so."
+        )
+    ),
+    "later": Help(
+        tr(
+            "Spare disks will be formatted by a helper that asks for authorisation and never touches a disk "
+            "that holds data. A running server will be measured without being changed."
+        )
+    ),
+    "postgresql.installation": Help(
+        tr(
+            "pgFooting starts a server of its own with these programs, on a private socket and without TCP. "
+            "A server that runs here already is not touched."
+        )
+    ),
+    "postgresql.preset": Help(
+        tr(
+            "A preset is a list of settings with reasons. Configurations of a campaign get the same values, "
+            "made to fit the smallest place, so that only what you change differs."
+        ),
+        tr("PostgreSQL manual, chapter 19"),
+    ),
+    "postgresql.settings": Help(
+        tr(
+            "One setting a line, as in postgresql.conf. The server's own program checks names and values "
+            "before the start."
+        ),
+        tr("PostgreSQL manual, 19.1"),
+    ),
+    "postgresql.checksums": Help(
+        tr(
+            "Each page carries a checksum that is verified when it is read. Costs some CPU and, with hint "
+            "bits, some WAL; choose what your production has."
+        ),
+        tr("PostgreSQL manual, initdb"),
+    ),
+    "table": Help(
+        tr(
+            "Everything that goes into the configuration of the server, with its reason. What pgFooting "
+            "itself needs cannot be changed: the private socket, and the log that becomes events of the run."
+        )
+    ),
+    "workload.script": Help(
+        tr(
+            "TPC-B-like updates three tables and inserts into a fourth in each transaction: it commits all "
+            "the time and so shows what flushes cost. Select-only shows reads alone."
+        ),
+        tr("PostgreSQL manual, pgbench"),
+    ),
+    "own": Help(
+        tr(
+            "Your own files for pgbench, one or several; each transaction draws one by weight. They find "
+            "pgbench's four tables, loaded at the size chosen below."
+        ),
+        tr("PostgreSQL manual, pgbench: Custom Scripts"),
+    ),
+    "workload.size": Help(
+        tr(
+            "Small data fits into every cache and shows commits; data twice as large as the memory has to be "
+            "read from the disks. Medium lies between."
+        ),
+        "T. Vondra, FOSDEM PgDay 2016",
+    ),
+    "workload.clients": Help(
+        tr(
+            "Connections that work at the same time. More clients hide the latency of flushes, because "
+            "commits share them, until the CPU or the disks are full."
+        )
+    ),
+    "workload.threads": Help(
+        tr(
+            "Threads of pgbench itself. Left empty, half of the CPUs: enough to drive the server and not so "
+            "many that they take its CPUs."
+        )
+    ),
+    "workload.duration": Help(
+        tr(
+            "Length of the measured phase. Half a minute is a first look; for a verdict about disks take 15 "
+            "minutes and more, so that checkpoints fall into it."
+        ),
+        tr("measured: three checkpoint cycles"),
+    ),
+    "workload.warmup": Help(
+        tr(
+            "Runs before the measured phase and does not count: caches fill, and the first checkpoint's full "
+            "pages are written."
+        )
+    ),
+    "repeats": Help(
+        tr(
+            "Runs of each configuration, interleaved: AB BA AB. The unit of a verdict is the run; from three "
+            "on there is one, and more show smaller differences."
+        ),
+        "Kalibera & Jones, 2013",
+    ),
+    "workload.protocol": Help(
+        tr(
+            "Prepared statements are planned once, as most drivers and poolers do. Simple sends text each "
+            "time and measures the parser as well."
+        ),
+        tr("PostgreSQL manual, pgbench"),
+    ),
+    "workload.rate": Help(
+        tr(
+            "Transactions arrive at this rate, kept up with or not, and latency counts from their arrival. "
+            "Left empty, each client sends the next one as soon as it can."
+        ),
+        tr("PostgreSQL manual, pgbench --rate"),
+    ),
+    "workload.latency_limit": Help(
+        tr(
+            "With a rate, transactions that would start later than this are skipped and counted. Without "
+            "one, late ones are only counted."
+        ),
+        tr("PostgreSQL manual, pgbench --latency-limit"),
+    ),
+    "list": Help(
+        tr(
+            "Every line is measured as often as the repeats say, in turn. Change one thing at a time: only "
+            "then the difference has one reason."
+        )
+    ),
+    "name": Help(tr("What the campaign is called in the library. Left empty, what it compares.")),
+    "configuration.name": Help(
+        tr("The name of its line in every chart and table. Names must differ, because they tell runs apart.")
+    ),
+    "configuration.place": Help(
+        tr(
+            "The folder or memory of the first page, or a place of its own: a folder on another filesystem "
+            "is how two filesystems are compared."
+        )
+    ),
+    "configuration.settings": Help(
+        tr("Settings of this configuration alone, over those of all. One a line, as in postgresql.conf.")
+    ),
+    "changes": Help(
+        tr("Other values in which this configuration differs from the pages before, such as the clients.")
+    ),
+    "commands": Help(
+        tr(
+            "What is executed in the first run of this configuration, in order. The later ones differ in the "
+            "random seed and in the names of folders, which nobody can foresee."
+        )
+    ),
+    "review": Help(
+        tr(
+            "The estimate of the time holds where loading goes at about 100 MB a second. Closing the window "
+            "later does not end the campaign, and Stop keeps what was measured."
+        )
+    ),
+    "recipe": Help(
+        tr("A recipe is a campaign that ships with pgFooting. It fills all pages; you may change everything.")
+    ),
+    "save": Help(
+        tr("Writes the campaign as a file that “pgfooting run FILE” executes, on this or another machine.")
+    ),
+}
+
+
+def help_for(key: str) -> Help:
+    """Return the explanation of a control; that of campaign files where there is no longer one."""
+    if key in HELP_TEXTS:
+        return HELP_TEXTS[key]
+    field = FIELDS.get(key)
+    return Help(field.sentence) if field else Help("")

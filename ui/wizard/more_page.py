@@ -1,0 +1,198 @@
+"""Fourth page: the list of configurations, and what else should be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.domain.text import tr
+from app.runs.draft import CampaignDraft
+from app.runs.draft_parts import ConfigurationDraft, Problem, Step
+from ui.theme import MEDIUM, SMALL, Theme
+from ui.wizard.configuration_editor import ConfigurationEditor, place_label
+from ui.wizard.fields import HELP, Field, Heading, Text, line_edit, push_button
+from ui.wizard.page import Page, belongs
+
+_LINES: Final = 6
+
+
+class MorePage(Page):
+    """The list; below it what the chosen one is called and in what it differs."""
+
+    step = Step.MORE
+    title = tr("What else should be compared?")
+
+    def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
+        super().__init__(draft, theme)
+        self.list = self._make_list()
+        self.copy = push_button(tr("C&opy"), "list")
+        self.remove = push_button(tr("Remo&ve"), "list")
+        self.name = line_edit()
+        self.fields = {"name": Field(theme, tr("Name of the &campaign:"), self.name, "name")}
+        self.editor = ConfigurationEditor(theme)
+        self.heading = Heading(theme, "")
+        intro = Text(
+            theme,
+            tr("Copy a configuration and change one thing in the copy: its place, a setting, the clients."),
+            role="muted",
+        )
+        top = QWidget()
+        top_layout = QHBoxLayout(top)
+        top_layout.setContentsMargins(0, 0, 0, 0)
+        top_layout.setSpacing(MEDIUM)
+        buttons = QVBoxLayout()
+        buttons.setSpacing(SMALL)
+        buttons.addWidget(self.copy)
+        buttons.addWidget(self.remove)
+        buttons.addStretch(1)
+        top_layout.addWidget(self.list, 1)
+        top_layout.addLayout(buttons)
+        for widget in (intro, top, self.heading, self.editor, self.fields["name"]):
+            self.layout_.addWidget(widget)
+        self.layout_.addStretch(1)
+        self.list.currentCellChanged.connect(self._on_row)
+        self.copy.clicked.connect(self._copy)
+        self.remove.clicked.connect(self._remove)
+        self.name.textEdited.connect(self._on_name)
+        self.editor.edited.connect(self.tell)
+
+    def _make_list(self) -> QTableWidget:
+        headings = (tr("Name"), tr("Data in"), tr("Differs in"))
+        table = QTableWidget(0, len(headings))
+        table.setHorizontalHeaderLabels(list(headings))
+        table.verticalHeader().hide()
+        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        table.setTabKeyNavigation(False)
+        table.setShowGrid(False)
+        table.setWordWrap(False)
+        table.setAccessibleName(tr("Configurations"))
+        table.setProperty(HELP, "list")
+        header = table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        table.setFixedHeight(table.fontMetrics().lineSpacing() * _LINES * 7 // 4)
+        return table
+
+    @override
+    def first_control(self) -> QWidget:
+        return self.list
+
+    @override
+    def fill(self) -> None:
+        self._show_rows()
+        if self.list.currentRow() < 0 and self.list.rowCount():
+            self.list.setCurrentCell(0, 0)
+        if self.name.text() != self.draft.parts.campaign.name:
+            self.name.setText(self.draft.parts.campaign.name)
+        self._show_chosen()
+
+    def _show_rows(self) -> None:
+        """Show what each configuration is called and differs in; the chosen row stays."""
+        chosen = self.draft.parts.chosen()
+        self.list.setRowCount(len(chosen))
+        for row, each in enumerate(chosen):
+            texts = (each.name, place_label(self.draft, each), difference(each) or tr("nothing else"))
+            for column, text in enumerate(texts):
+                item = self.list.item(row, column)
+                if item is None:
+                    item = QTableWidgetItem()
+                    self.list.setItem(row, column, item)
+                if item.text() != text:
+                    item.setText(text)
+                    item.setToolTip(text)
+
+    @override
+    def refresh(self) -> None:
+        self._show_rows()
+        self.name.setPlaceholderText(self.draft.automatic_name())
+        self.remove.setEnabled(self.list.rowCount() > 1)
+        super().refresh()
+
+    @override
+    def show_problems(self, problems: Sequence[Problem]) -> None:
+        number = self.list.currentRow() + 1
+        mine = [each for each in problems if belongs(each.field, f"configuration[{number}]")]
+        self.editor.show_problems(mine, f"configuration[{number}]")
+        others = [each for each in problems if each not in mine]
+        super().show_problems([self._named(each) for each in others])
+
+    def _named(self, problem: Problem) -> Problem:
+        """Return a problem of another row with the name of that row."""
+        for number, each in enumerate(self.draft.parts.chosen(), start=1):
+            if belongs(problem.field, f"configuration[{number}]") and f"“{each.name}”" not in problem.message:
+                message = tr("“{name}”: {message}").format(name=each.name, message=problem.message)
+                return Problem(problem.step, problem.field, message, problem.hint)
+        return problem
+
+    def _chosen(self) -> ConfigurationDraft | None:
+        chosen = self.draft.parts.chosen()
+        row = self.list.currentRow()
+        return chosen[row] if 0 <= row < len(chosen) else None
+
+    def _show_chosen(self) -> None:
+        each = self._chosen()
+        self.editor.setVisible(each is not None)
+        if each is None:
+            self.heading.setText("")
+            return
+        self.heading.setText(
+            tr("This one (a place of the first page: copy it to change more than its name)")
+            if each.from_where
+            else tr("This one")
+        )
+        self.editor.show_configuration(each)
+
+    def _on_row(self) -> None:
+        if not self.is_loading:
+            self._show_chosen()
+            super().refresh()
+
+    def _copy(self) -> None:
+        original = self._chosen()
+        if original is None:
+            return
+        copy = self.draft.copy_configuration(original)
+        self._show_rows()
+        self.list.setCurrentCell(self.draft.parts.chosen().index(copy), 0)
+        self._show_chosen()
+        self.editor.name.setFocus()
+        self.editor.name.selectAll()
+        self.tell()
+
+    def _remove(self) -> None:
+        chosen = self._chosen()
+        if chosen is None:
+            return
+        row = self.list.currentRow()
+        self.draft.remove_configuration(chosen)
+        self._show_rows()
+        self.list.setCurrentCell(min(row, self.list.rowCount() - 1), 0)
+        self._show_chosen()
+        self.list.setFocus()
+        self.tell()
+
+    def _on_name(self, text: str) -> None:
+        self.draft.parts.campaign.name = text
+        self.tell()
+
+
+def difference(configuration: ConfigurationDraft) -> str:
+    """Return in what a configuration differs from the pages before, in one line."""
+    settings = [line.strip() for line in configuration.settings.splitlines() if line.strip()]
+    changes = [f"{change.key.split('.', 1)[1]} = {change.text}" for change in configuration.changes]
+    return ", ".join(settings + changes)

@@ -1,0 +1,189 @@
+"""Last page: what will be measured, what it takes, what it can show, and the exact commands."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QPlainTextEdit,
+    QTableWidget,
+    QTableWidgetItem,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.runs.draft import CampaignDraft
+from app.runs.draft_commands import Action, CommandLine
+from app.runs.draft_parts import Step
+from app.runs.draft_review import Review, ReviewRow, make_review
+from app.runs.plan import ResolvedCampaign
+from ui.theme import Theme
+from ui.wizard.fields import HELP, Field, Section, Text, combo_box, text_box
+from ui.wizard.page import Page
+
+_LINES: Final = 14
+_RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_ORDER_LIMIT: Final = 24
+
+
+class ReviewPage(Page):
+    """Everything before the start; nothing is changed here."""
+
+    step = Step.REVIEW
+    title = tr("Is this what should be measured?")
+
+    def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
+        super().__init__(draft, theme)
+        self._shown: ResolvedCampaign | None = None
+        self.table = self._make_table()
+        self.unsafe = Text(theme, role="warning")
+        self.time = Text(theme)
+        self.effect = Text(theme)
+        self.written = Text(theme)
+        self.removed = Text(theme)
+        self.configuration = combo_box()
+        self.commands = text_box(theme, "", _LINES)
+        self.commands.setReadOnly(True)
+        self.commands.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        which = Field(theme, tr("Commands &of:"), self.configuration, "commands")
+        listed = Field(theme, tr("In this order, for its &first run:"), self.commands, "commands")
+        self._sections = (
+            Section(theme, "", [self.table, self.unsafe]),
+            Section(theme, tr("Time"), [self.time]),
+            Section(theme, tr("What these runs can show"), [self.effect]),
+            Section(theme, tr("What is written"), [self.written]),
+            Section(theme, tr("What is made, and removed after each run"), [self.removed]),
+            Section(theme, tr("Exact commands"), [which, listed]),
+        )
+        for section in self._sections:
+            self.layout_.addWidget(section)
+        self.layout_.addStretch(1)
+        self._review: Review | None = None
+        self.configuration.currentIndexChanged.connect(self._show_commands)
+
+    def _make_table(self) -> QTableWidget:
+        headings = (tr("Configuration"), tr("Data in"), tr("PostgreSQL"), tr("Data"), tr("Free"))
+        table = QTableWidget(0, len(headings))
+        table.setHorizontalHeaderLabels(list(headings))
+        table.verticalHeader().hide()
+        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        table.setTabKeyNavigation(False)
+        table.setShowGrid(False)
+        table.setWordWrap(False)
+        table.setAccessibleName(tr("What will be measured"))
+        table.setProperty(HELP, "review")
+        header = table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        for column in (0, 1):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+        header.setMinimumSectionSize(9 * table.fontMetrics().averageCharWidth())
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        return table
+
+    @override
+    def first_control(self) -> QWidget:
+        return self.table
+
+    @override
+    def refresh(self) -> None:
+        resolved = self.draft.resolved()
+        environment = self.draft.environment
+        known = resolved is not None and environment is not None and environment.account is not None
+        for section in self._sections:
+            section.setVisible(known)
+        if resolved is not None and environment is not None and environment.account is not None:
+            if resolved is not self._shown:
+                self._show(make_review(resolved, environment.account))
+            self._shown = resolved
+        super().refresh()
+
+    def _show(self, review: Review) -> None:
+        self._review = review
+        self._show_table(review)
+        self.time.setText(f"{review.time} {_order(review.order)}")
+        self.effect.setText("\n".join(review.effect))
+        self.written.setText(" ".join(review.written))
+        folders = dict.fromkeys(folder for row in review.rows for folder in row.removed)
+        nothing = tr("Nothing else is changed or removed.")
+        self.removed.setText("\n".join((*folders, nothing)))
+        marked = _risks(review)
+        self.unsafe.setText("\n".join(marked))
+        self.unsafe.setVisible(bool(marked))
+        before = self.configuration.currentText()
+        self.configuration.blockSignals(True)  # noqa: FBT003 - Qt's signature
+        self.configuration.clear()
+        self.configuration.addItems([row.name for row in review.rows])
+        self.configuration.setCurrentIndex(max(0, self.configuration.findText(before)))
+        self.configuration.blockSignals(False)  # noqa: FBT003
+        self._show_commands()
+
+    def _show_table(self, review: Review) -> None:
+        self.table.setRowCount(len(review.rows))
+        for number, row in enumerate(review.rows):
+            for column, text in enumerate(_texts(row)):
+                item = QTableWidgetItem(text)
+                item.setToolTip(text)
+                if column >= 3:
+                    item.setTextAlignment(_RIGHT)
+                self.table.setItem(number, column, item)
+        self.table.setCurrentCell(0, 0)
+        lines = min(8, len(review.rows)) + 1
+        bar = self.table.horizontalScrollBar().sizeHint().height()
+        header = self.table.horizontalHeader().sizeHint().height()
+        self.table.setFixedHeight(header + (lines - 1) * self.table.rowHeight(0) + bar)
+
+    def _show_commands(self) -> None:
+        row = self.configuration.currentIndex()
+        if self._review is not None and 0 <= row < len(self._review.rows):
+            self.commands.setPlainText(commands_text(self._review.rows[row].commands))
+
+
+def commands_text(commands: tuple[CommandLine, ...]) -> str:
+    """Return commands as one reads them in a terminal: comment, prompt, command."""
+    blocks = []
+    for line in commands:
+        match line.action:
+            case Action.PROGRAM:
+                blocks.append(f"# {line.comment}\n$ {line.text}")
+            case Action.SQL:
+                blocks.append(f"# {line.comment}\n=# {line.text}")
+            case Action.FILE:
+                body = "\n".join(f"    {part}" for part in line.text.splitlines() if part[:1] != "#")
+                blocks.append(f"# {line.comment}: {line.file}\n{body}")
+            case Action.REMOVE:
+                body = "\n".join(f"    {part}" for part in line.text.splitlines())
+                blocks.append(f"# {line.comment}:\n{body}")
+    return "\n\n".join(blocks)
+
+
+def _risks(review: Review) -> list[str]:
+    """Return each unsafe setting once, with the configurations that have it."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for row in review.rows:
+        for risk in row.unsafe:
+            found.setdefault(risk, []).append(row.name)
+    sentences = []
+    for (setting, value, reason), names in found.items():
+        everywhere = len(names) == len(review.rows)
+        whose = tr("all") if everywhere else ", ".join(f"“{name}”" for name in names)
+        sentence = tr("⚠ UNSAFE, {whose}: {setting} = {value}: {risk}.")
+        sentences.append(sentence.format(whose=whose, setting=setting, value=value, risk=reason))
+    return sentences
+
+
+def _texts(row: ReviewRow) -> tuple[str, ...]:
+    data = tr("{size}, {scale}").format(size=format_size(row.data_bytes), scale=row.scale.split(":")[0])
+    return row.name, row.place, row.postgresql, data, format_size(row.free_bytes)
+
+
+def _order(order: tuple[str, ...]) -> str:
+    names = ", ".join(order[:_ORDER_LIMIT])
+    more = " …" if len(order) > _ORDER_LIMIT else ""
+    return tr("In turn: {names}{more}").format(names=names, more=more)

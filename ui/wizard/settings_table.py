@@ -1,0 +1,66 @@
+"""The table of server settings: value, who wants it, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem
+
+from app.domain.text import tr
+from app.postgres.settings import Origin, Setting
+from ui.theme import Theme
+
+_LINES: Final = 9
+_WHO: Final = {
+    Origin.PRESET: tr("preset"),
+    Origin.USER: tr("you"),
+    Origin.PGFOOTING: tr("pgFooting"),
+}
+_FIRST: Final = (Origin.USER, Origin.PRESET, Origin.PGFOOTING)
+
+
+class SettingsTable(QTableWidget):
+    """Read-only; the settings that somebody chose come first, what pgFooting itself needs last."""
+
+    def __init__(self, theme: Theme) -> None:
+        headings = (tr("Setting"), tr("Value"), tr("From"), tr("Why"))
+        super().__init__(0, len(headings))
+        self._theme = theme
+        self._shown: tuple[Setting, ...] = ()
+        self.setHorizontalHeaderLabels(list(headings))
+        self.verticalHeader().hide()
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.setTabKeyNavigation(False)
+        self.setWordWrap(False)
+        self.setShowGrid(False)
+        self.setAlternatingRowColors(True)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setStretchLastSection(True)
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.setFixedHeight(self.fontMetrics().lineSpacing() * _LINES * 3 // 2)
+
+    def show_settings(self, settings: Sequence[Setting]) -> None:
+        """Show these; without effect where they are shown already."""
+        ordered = tuple(sorted(settings, key=lambda setting: _FIRST.index(setting.origin)))
+        if ordered == self._shown:
+            return
+        self._shown = ordered
+        self.setRowCount(len(ordered))
+        for row, setting in enumerate(ordered):
+            why = setting.why
+            if setting.source:
+                why = tr("{why} ({source})").format(why=why, source=setting.source)
+            texts = (setting.name, setting.value or "''", _WHO[setting.origin], why)
+            for column, text in enumerate(texts):
+                item = QTableWidgetItem(text)
+                item.setToolTip(text)
+                self.setItem(row, column, item)
+        if ordered:
+            self.setCurrentCell(0, 0)

@@ -1,0 +1,287 @@
+"""The wizard's shell: steps at the left, the page, the quiet panel, and the buttons with their reason.
+
+Everything that decides is in `app.runs.draft_flow`; the shell shows it. Nothing here waits: what the machine
+has to say arrives later, and an Enter that came too early is remembered.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QEvent, QSettings, Qt, Signal
+from PySide6.QtGui import QFont, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.domain.configuration import Campaign
+from app.domain.text import tr
+from app.runs.draft import CampaignDraft
+from app.runs.draft_flow import DraftFlow
+from app.runs.draft_parts import Step
+from ui.theme import LARGE, MEDIUM, SMALL, Theme
+from ui.wizard.asking import Asking
+from ui.wizard.campaign_files import CampaignFiles
+from ui.wizard.fields import Rule, Text, describe_button
+from ui.wizard.help_panel import HelpPanel
+from ui.wizard.more_page import MorePage
+from ui.wizard.page import Page
+from ui.wizard.postgres_page import PostgresPage
+from ui.wizard.review_page import ReviewPage
+from ui.wizard.steps import StepList
+from ui.wizard.where_page import WherePage
+from ui.wizard.workload_page import WorkloadPage
+
+_GEOMETRY: Final = "wizard/geometry"
+_STEPS_EMS: Final = 115
+_HELP_EMS: Final = 105
+"""Below these widths in characters the steps vanish, and the panel lies under the page."""
+
+
+class Wizard(QDialog):
+    """Asks for a campaign, one question a page.
+
+    Attributes:
+        draft: survives the window: given to another wizard, nothing is lost.
+        flow: where one is in it.
+
+    Signals:
+        accepted_campaign: a `Campaign` that this machine can run; the window closes.
+    """
+
+    accepted_campaign = Signal(object)
+
+    def __init__(
+        self, theme: Theme, draft: CampaignDraft | None = None, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(tr("New benchmark"))
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self.theme = theme
+        self.draft = draft or CampaignDraft()
+        self.flow = DraftFlow(self.draft)
+        self.asking = Asking(self.draft, self)
+        self._advance_wanted = False
+        self._trouble = ""
+        self._make_widgets()
+        self._make_pages()
+        self._lay_out()
+        self._connect()
+        self._restore_geometry()
+        self._open_page()
+
+    # --- making
+
+    def _make_widgets(self) -> None:
+        self.steps = StepList(self.theme)
+        self.title = Text(self.theme)
+        self.help = HelpPanel(self.theme)
+        self.reason = Text(self.theme, role="muted")
+        self.back = QPushButton(tr("&Back"))
+        self.next = QPushButton()
+        self.cancel = QPushButton(tr("Cancel"))
+        self.files = CampaignFiles(self)
+        self.stack = QStackedWidget()
+        for button in (self.back, self.cancel):
+            button.setAutoDefault(False)
+            describe_button(button, "")
+        self.next.setDefault(True)
+        font = QFont(self.font())
+        font.setPointSizeF(font.pointSizeF() * 1.35)
+        font.setBold(True)
+        self.title.setFont(font)
+
+    def _make_pages(self) -> None:
+        kinds = (WherePage, PostgresPage, WorkloadPage, MorePage, ReviewPage)
+        self.pages: dict[Step, Page] = {}
+        for kind in kinds:
+            page = kind(self.draft, self.theme)
+            self.pages[page.step] = page
+            area = QScrollArea()
+            area.setWidgetResizable(True)
+            area.setFrameShape(QFrame.Shape.NoFrame)
+            area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+            area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+            area.setWidget(page)
+            self.stack.addWidget(area)
+            page.changed.connect(self._on_changed)
+
+    def _lay_out(self) -> None:
+        self._middle = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._middle.setSpacing(LARGE)
+        self._middle.addWidget(self.stack, 5)
+        self._middle.addWidget(self.help, 2)
+        right = QVBoxLayout()
+        right.setContentsMargins(LARGE, MEDIUM, MEDIUM, MEDIUM)
+        right.setSpacing(MEDIUM)
+        right.addWidget(self.title)
+        right.addLayout(self._middle, 1)
+        upper = QHBoxLayout()
+        upper.setSpacing(0)
+        upper.addWidget(self.steps)
+        upper.addLayout(right, 1)
+        self._buttons = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._buttons.setContentsMargins(MEDIUM, SMALL, MEDIUM, MEDIUM)
+        self._buttons.setSpacing(SMALL)
+        for button in self.files.buttons:
+            self._buttons.addWidget(button)
+        self.reason.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._buttons.addWidget(self.reason, 1)
+        for button in (self.cancel, self.back, self.next):
+            self._buttons.addWidget(button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(upper, 1)
+        layout.addWidget(Rule(self.theme))
+        layout.addLayout(self._buttons)
+
+    def _connect(self) -> None:
+        self.next.clicked.connect(self._on_next)
+        self.back.clicked.connect(self._on_back)
+        self.cancel.clicked.connect(self.reject)
+        self.steps.chosen.connect(self._on_step)
+        self.asking.answered.connect(self._on_answered)
+        self.asking.failed.connect(self._on_failed)
+        self.files.loaded.connect(self._on_loaded)
+        self.files.failed.connect(self._on_failed)
+        self.finished.connect(self._on_finished)
+
+    # --- going
+
+    def _on_next(self) -> None:
+        if self.flow.is_last:
+            if self.flow.obstacle() is None:
+                self._start()
+            return
+        self._advance_wanted = not self.flow.advance()
+        if self._advance_wanted:
+            self._show_state()
+        else:
+            self._open_page()
+
+    def _on_back(self) -> None:
+        if self.flow.retreat():
+            self._open_page()
+
+    def _on_step(self, step: Step) -> None:
+        if self.flow.jump(step):
+            self._open_page()
+
+    def _start(self) -> None:
+        campaign: Campaign = self.draft.to_campaign()
+        self.accept()
+        self.accepted_campaign.emit(campaign)
+
+    def _open_page(self) -> None:
+        """Show the page of the open step, with what was refused asked again."""
+        self._advance_wanted = False
+        page = self.pages[self.flow.step]
+        self.draft.forget_refusals()
+        page.load()
+        self.stack.setCurrentIndex(self.flow.step.value)
+        self.help.watch(page)
+        page.first_control().setFocus()
+        self.help.explain(page.first_control())
+        self._show_state()
+        self.asking.ask_now(self.flow.step)
+
+    # --- showing
+
+    def _on_changed(self) -> None:
+        self._advance_wanted = False
+        self.pages[self.flow.step].refresh()
+        self.help.watch(self.pages[self.flow.step])
+        self._show_state()
+        self.asking.ask_soon(self.flow.step)
+
+    def _on_answered(self) -> None:
+        self._trouble = ""
+        self.pages[self.flow.step].refresh()
+        self._show_state()
+        if self._advance_wanted and self.flow.advance():
+            self._open_page()
+
+    def _on_failed(self, sentence: str) -> None:
+        self._trouble = sentence
+        self._show_state()
+
+    def _show_state(self) -> None:
+        """Derive everything around the page from the flow."""
+        page, flow = self.pages[self.flow.step], self.flow
+        obstacle = flow.obstacle()
+        number = tr("{number} of {count}").format(number=flow.step.value + 1, count=len(self.pages))
+        self.title.setText(page.title if self.steps.isVisibleTo(self) else f"{number}: {page.title}")
+        self.steps.show_flow(flow)
+        self.back.setEnabled(flow.step is not Step.WHERE)
+        self.next.setText(tr("&Start") if flow.is_last else tr("&Next"))
+        # An early Enter is remembered on every page but the last: nothing starts that was not seen.
+        waits = obstacle is not None and obstacle.pending and not flow.is_last
+        self.next.setEnabled(obstacle is None or waits)
+        wrong = obstacle is not None and not obstacle.pending
+        self.reason.set_role("warning" if wrong or self._trouble else "muted")
+        reason = self._trouble or flow.reason()
+        self.reason.setText(reason)
+        self.reason.setToolTip(reason)
+        describe_button(self.next, "")
+        self.next.setAccessibleDescription(reason)
+        self.files.show_draft(self.draft)
+
+    def _on_loaded(self, draft: CampaignDraft) -> None:
+        """Take another draft's fields: a recipe's or a file's."""
+        draft.environment = draft.environment or self.draft.environment
+        self.draft.parts = draft.parts
+        self.flow.step = self.flow.furthest = Step.WHERE
+        self._open_page()
+
+    # --- the window
+
+    def _restore_geometry(self) -> None:
+        geometry = QSettings().value(_GEOMETRY)
+        if not (geometry and self.restoreGeometry(geometry)):
+            em = self.fontMetrics().averageCharWidth()
+            room = self.screen().availableGeometry()
+            self.resize(min(130 * em, room.width() * 9 // 10), min(80 * em, room.height() * 9 // 10))
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.asking.begin()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        ems = event.size().width() // max(1, self.fontMetrics().averageCharWidth())
+        self.steps.setVisible(ems >= _STEPS_EMS)
+        wide = ems >= _HELP_EMS
+        direction = QBoxLayout.Direction
+        self._middle.setDirection(direction.LeftToRight if wide else direction.TopToBottom)
+        self._show_state()
+
+    @override
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.ActivationChange and self.isActiveWindow() and self.isVisible():
+            self._look_after_absence()
+
+    def _look_after_absence(self) -> None:
+        """Ask again what was refused: a folder was made, a package installed meanwhile."""
+        environment = self.draft.environment
+        if environment is not None and (environment.newest is None or environment.account is None):
+            self.asking.look_again()
+        else:
+            self.draft.forget_refusals()
+            self.asking.ask_now(self.flow.step)
+
+    def _on_finished(self) -> None:
+        self.asking.stop()
+        QSettings().setValue(_GEOMETRY, self.saveGeometry())
