@@ -145,7 +145,7 @@ def _show(checks: list[Check], console: Console) -> None:
         sign, style = signs[item.works]
         line = Text(f"{sign} ", style=style)
         line.append(plain(f"{item.topic:<11} {item.message}"), style="default")
-        console.print(line, soft_wrap=True)
+        console.print(line, overflow="ignore", crop=False, soft_wrap=not console.is_terminal)
         if item.hint:
             for hint in item.hint.splitlines():
                 print_line(console, f"{'':13} {hint}", style="dim")

@@ -16,6 +16,7 @@ from app.cli.show import tell_left_over
 from app.cli.standard_streams import drop_output
 from app.cli.tables import print_line, print_table
 from app.domain.errors import ExitStatus
+from app.domain.text import tr
 from app.runs.abandoned import sweep_abandoned
 from app.runs.campaign import CampaignRequest, CampaignResult, run_campaign
 from app.runs.comparison_table import HEADINGS, MeasuredConfiguration, MeasuredRun, build_rows
@@ -44,7 +45,12 @@ def run_command(arguments: argparse.Namespace) -> int:
     if listener.lost:
         drop_output()
     elif arguments.progress == "auto":
-        _show_table(result, Console())
+        console = Console()
+        _show_table(result, console)
+        done = sum(run.state is RunState.DONE for run in result.results)
+        if result.stopped and done < result.campaign.repeats * len(result.campaign.configurations):
+            hint = tr("Stopped. The same command with --resume measures what is missing.")
+            print_line(console, hint, style="yellow")
     else:
         _tell_failures(result)
     if result.stopped:

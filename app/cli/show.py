@@ -174,7 +174,7 @@ def _show_figures(run: RunFile, console: Console) -> None:
     if not summary and effective_state(run.path, run.state) is not RunState.RUNNING:
         summary = summarise(run)
     known = [(figure, summary.get(figure.name)) for figure in FIGURES]
-    rows = [(figure.label, f"{value:,.6g}", figure.unit) for figure, value in known if value is not None]
+    rows = [(figure.label, figure_text(value), figure.unit) for figure, value in known if value is not None]
     if rows:
         _section(console, tr("Figures of the measured phase"))
         print_grid(console, rows, right=frozenset({1}))

@@ -82,8 +82,15 @@ def _print_unfolded(
 
 
 def print_line(console: Console, text: str, *, style: str = "") -> None:
-    """Print one line of text that may come from anywhere; a long one is not cut."""
-    console.print(Text(plain(text), style=style), soft_wrap=True)
+    """Print one line of text that may come from anywhere; a terminal gets it broken between words.
+
+    What is longer than a line, such as a path, is left whole, so that it can be copied.
+    """
+    line = Text(plain(text), style=style)
+    if console.is_terminal:
+        console.print(line, overflow="ignore", no_wrap=False, crop=False)
+    else:
+        console.print(line, soft_wrap=True)
 
 
 def print_grid(

@@ -503,8 +503,18 @@ def test_without_room_in_shared_memory_the_run_is_measured_and_says_so(campaign_
 # --- a person stops
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("phase", ["prepare", "initdb", "load", "settle", "warm-up", "teardown"])
+@pytest.mark.parametrize(
+    ("phase", "number"),
+    [
+        ("prepare", signal.SIGTERM),
+        ("initdb", signal.SIGTERM),
+        ("initdb", signal.SIGINT),
+        ("load", signal.SIGTERM),
+        ("settle", signal.SIGTERM),
+        ("warm-up", signal.SIGTERM),
+        ("teardown", signal.SIGTERM),
+    ],
+)
 def test_a_stop_in_any_phase_leaves_a_stopped_file_and_nothing_else(
     campaign_bench: CampaignBench, phase: str, number: signal.Signals
 ) -> None:

@@ -17,14 +17,16 @@ from app.domain.errors import BusyError, CampaignError, FootingError, RefusedErr
 from tests.unit.runs.made_runs import finished_run, write_run
 
 TOP = Path(__file__).resolve().parents[3]
+DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
 HOSTILE = "[red]x[/red] \x1b]0;owned\x07 \x9b31m \u202egpj"
 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """Folders of this test alone; warnings are errors."""
+    """Folders of this test alone, no display; warnings are errors."""
     folders = {f"XDG_{name}_HOME": str(tmp_path / name) for name in ("DATA", "STATE", "CACHE")}
-    return {**os.environ, **folders, "PYTHONWARNINGS": "error"}
+    kept = {name: value for name, value in os.environ.items() if name not in DISPLAYS}
+    return {**kept, **folders, "PYTHONWARNINGS": "error"}
 
 
 def call(
@@ -55,7 +57,7 @@ def call(
         (["export", "x"], "--output"),
         (["export", "x.footing", "-o", "y.csv"], "x.footing"),
         (["list", "--jason"], "--jason"),
-        ([], "pgfooting run"),
+        ([], "no display"),
     ],
 )
 def test_wrong_arguments_are_a_sentence_and_status_2(
@@ -269,3 +271,26 @@ def test_a_library_that_is_not_there_is_empty(environment: dict[str, str], tmp_p
     missing = str(tmp_path / "missing")
     assert json.loads(call(environment, "list", "--json", "--library", missing).stdout) == []
     assert "there is no folder" in call(environment, "list", "--library", missing).stdout
+
+
+def test_a_long_path_is_left_whole_and_a_long_sentence_is_broken_between_words(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / ("deep" * 40)
+    folder.mkdir()
+    (folder / "a.footing").write_text("x")
+    environment |= {"FORCE_COLOR": "1", "COLUMNS": "60", "TERM": "xterm"}
+    ended = call(environment, "list", "--library", str(folder))
+    assert str(folder / "a.footing") in ended.stdout
+    assert "is not a pgFooting run file." in ended.stdout
+
+
+def test_figures_are_shown_with_four_digits_that_count(environment: dict[str, str], tmp_path: Path) -> None:
+    figures = {"tps": 4721.77, "transactions": 14166.0, "latency_p99_ms": 0.98854, "jitter_cv": float("inf")}
+    finished_run(tmp_path / "a.footing", summary=dict(figures))
+    ended = call(environment, "show", str(tmp_path / "a.footing"))
+    shown = {tuple(line.split()[-2:]) for line in ended.stdout.splitlines()}
+    assert ("4,722", "1/s") in shown
+    assert ("0.9885", "ms") in shown
+    assert "14,166" in ended.stdout
+    assert "inf" in ended.stdout
