@@ -18,11 +18,12 @@ from app.domain.errors import CampaignError
 from app.domain.text import tr
 from app.hosts.targets import CheckedTarget
 from app.postgres.scale import ScaleChoice
-from app.runs.draft_build import Built, DraftParts, automatic_name, build
+from app.runs.draft_build import Built, build
 from app.runs.draft_environment import DraftEnvironment
+from app.runs.draft_fields import automatic_name
 from app.runs.draft_import import first_parts, parts_of
 from app.runs.draft_inquiry import Inquiry
-from app.runs.draft_parts import ConfigurationDraft, Place, Problem, SizeChoice, Step
+from app.runs.draft_parts import ConfigurationDraft, DraftParts, Place, Problem, SizeChoice, Step
 from app.runs.draft_questions import (
     Answer,
     CampaignQuestion,

@@ -24,73 +24,30 @@ from app.domain.configuration import (
 )
 from app.domain.text import tr
 from app.runs.campaign_fields import (
-    CAMPAIGN_FIELDS,
     MOST_CONFIGURATIONS,
     MOST_RUNS,
     SECTIONS,
-    TARGETS,
-    Field,
 )
 from app.runs.campaign_kinds import Name
 from app.runs.campaign_layers import RULES, Given, Layer, Table
 from app.runs.campaign_problems import Fault, UnfitError
 from app.runs.campaign_problems import Place as FilePlace
 from app.runs.campaign_scripts import Scripts
+from app.runs.draft_fields import FIELDS, NULLABLE, OPTIONAL, SCRIPT, SETTINGS, automatic_name, step_of
 from app.runs.draft_parts import (
     OWN_SCRIPTS,
-    CampaignPart,
     ConfigurationDraft,
+    DraftParts,
     Length,
     Place,
-    PostgresDraft,
     Problem,
     SizeChoice,
-    Step,
-    WhereDraft,
     WorkloadDraft,
 )
 from app.runs.draft_questions import Answer, Question, ScriptsQuestion
 from app.runs.draft_text import parse_scripts, read_settings, read_text
 
-NAME_LIMIT: Final = 80
-SETTINGS: Final = "postgresql.settings"
-SCRIPT: Final = "workload.script"
-
-FIELDS: Final[dict[str, Field]] = (
-    {field.name: field for field in CAMPAIGN_FIELDS}
-    | {f"{section}.{field.name}": field for section, fields in SECTIONS.items() for field in fields}
-    | {f"target.{target.kind}.{field.name}": field for target in TARGETS for field in target.fields}
-)
-"""Every field of a campaign file by its dotted name."""
-
-CHANGEABLE: Final = tuple(key for key in FIELDS if key.split(".")[0] in SECTIONS and key != SETTINGS)
-"""What a configuration may change one by one; settings have a text of their own."""
-
-
 _ROOT: Final = Path("/")
-_OPTIONAL: Final = frozenset({"workload.threads", "workload.rate", "workload.latency_limit"})
-_NULLABLE: Final = {
-    "postgresql": frozenset[str](),
-    "workload": frozenset(
-        {"scale", "size", "duration_s", "transactions", "threads", "rate_tps", "latency_limit_ms"}
-    ),
-}
-"""Attributes that may be None in a configuration without problems."""
-
-
-@dataclass(slots=True)
-class DraftParts:
-    """Everything that the pages hold."""
-
-    campaign: CampaignPart = field(default_factory=CampaignPart)
-    where: WhereDraft = field(default_factory=WhereDraft)
-    postgresql: PostgresDraft = field(default_factory=PostgresDraft)
-    workload: WorkloadDraft = field(default_factory=WorkloadDraft)
-    configurations: list[ConfigurationDraft] = field(default_factory=list)
-
-    def chosen(self) -> list[ConfigurationDraft]:
-        """Return the configurations that count."""
-        return [each for each in self.configurations if each.chosen]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,33 +73,9 @@ class Built:
     configurations: Mapping[int, Configuration]
 
 
-def step_of(path: str) -> Step:
-    """Return the page that holds a field."""
-    head = path.partition(".")[0].partition("[")[0]
-    return {
-        "target": Step.WHERE,
-        "postgresql": Step.POSTGRESQL,
-        "workload": Step.WORKLOAD,
-        "repeats": Step.WORKLOAD,
-    }.get(head, Step.MORE)
-
-
 def build(parts: DraftParts, answers: Mapping[Question, Answer]) -> Built:
     """Return the campaign of a draft, or everything that is wrong with its fields."""
     return _Builder(parts, answers).build()
-
-
-def automatic_name(names: Sequence[str]) -> str:
-    """Return a name for a campaign from what it compares."""
-    if not names:
-        return tr("Benchmark")
-    for name in (
-        tr(" against ").join(names),
-        tr("{first} and {count} others").format(first=names[0], count=len(names) - 1),
-    ):
-        if len(name) <= NAME_LIMIT:
-            return name[:1].upper() + name[1:]
-    return tr("Comparison of {count} configurations").format(count=len(names))
 
 
 @dataclass(slots=True)
@@ -347,7 +280,7 @@ class _Builder:
         each = FIELDS[key]
         if key == SCRIPT:
             value: Any = self._scripts(parse_scripts(text), path)
-        elif not text.strip() and key in _OPTIONAL:
+        elif not text.strip() and key in OPTIONAL:
             value = None
         else:
             value = self._read(key, text, path)
@@ -401,7 +334,7 @@ def _raw_scripts(part: WorkloadDraft) -> list[object]:
 def _part(make: type[Any], layer: Layer, section: str) -> Any:  # noqa: ANN401
     """Return a part of a configuration; None where one of its values was refused."""
     values = {attribute: given.value for attribute, given in layer.sections[section].items()}
-    if any(value is None and attribute not in _NULLABLE[section] for attribute, value in values.items()):
+    if any(value is None and attribute not in NULLABLE[section] for attribute, value in values.items()):
         return None
     if section == "workload" and not _is_complete(values):
         return None

@@ -18,12 +18,13 @@ from app.domain.configuration import (
 from app.domain.text import tr
 from app.runs.campaign_fields import SECTIONS
 from app.runs.campaign_settings import Settings
-from app.runs.draft_build import CHANGEABLE, FIELDS, DraftParts
+from app.runs.draft_fields import CHANGEABLE, FIELDS
 from app.runs.draft_parts import (
     OWN_SCRIPTS,
     CampaignPart,
     ChangeDraft,
     ConfigurationDraft,
+    DraftParts,
     Length,
     Place,
     PostgresDraft,

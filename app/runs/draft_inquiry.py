@@ -9,9 +9,9 @@ from typing import Final
 from app.domain.configuration import Campaign, Configuration, FolderTarget, MemoryTarget, Target, Workload
 from app.domain.errors import CampaignError, FootingError, InstallationError, SettingError, TargetError
 from app.postgres.scale import ScaleChoice, resolve_scale
-from app.runs.draft_build import Built, DraftParts
+from app.runs.draft_build import Built
 from app.runs.draft_environment import DraftEnvironment
-from app.runs.draft_parts import Problem, Step
+from app.runs.draft_parts import DraftParts, Problem, Step
 from app.runs.draft_questions import CampaignQuestion, PostgresQuestion, Question, TargetQuestion
 
 _FIELDS: Final[dict[type[FootingError], str]] = {

@@ -184,3 +184,18 @@ class CampaignPart:
     name: str = ""
     repeats: str = str(DEFAULT_REPEATS)
     seeds: tuple[int, ...] = DEFAULT_SEEDS
+
+
+@dataclass(slots=True)
+class DraftParts:
+    """Everything that the pages hold."""
+
+    campaign: CampaignPart = field(default_factory=CampaignPart)
+    where: WhereDraft = field(default_factory=WhereDraft)
+    postgresql: PostgresDraft = field(default_factory=PostgresDraft)
+    workload: WorkloadDraft = field(default_factory=WorkloadDraft)
+    configurations: list[ConfigurationDraft] = field(default_factory=list)
+
+    def chosen(self) -> list[ConfigurationDraft]:
+        """Return the configurations that count."""
+        return [each for each in self.configurations if each.chosen]

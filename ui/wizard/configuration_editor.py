@@ -11,20 +11,13 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.domain.text import tr
 from app.runs.draft import CampaignDraft
-from app.runs.draft_build import CHANGEABLE, FIELDS
+from app.runs.draft_fields import CHANGEABLE, FIELDS
 from app.runs.draft_parts import ChangeDraft, ConfigurationDraft, Place, Problem
 from ui.theme import SMALL, TINY, Theme
-from ui.wizard.fields import (
-    HELP,
-    Columns,
-    ErrorText,
-    Field,
-    combo_box,
-    line_edit,
-    push_button,
-    text_box,
-)
+from ui.wizard.columns import Columns
+from ui.wizard.fields import HELP, Field, combo_box, line_edit, push_button, text_box
 from ui.wizard.page import belongs
+from ui.wizard.texts import ErrorText
 
 _PLACES: Final = {
     Place.FOLDER: tr("The folder of the first page"),

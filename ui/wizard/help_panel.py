@@ -8,8 +8,9 @@ from typing_extensions import override
 
 from app.domain.text import tr
 from ui.theme import MEDIUM, SMALL, Theme
-from ui.wizard.fields import HELP, Heading, Text
+from ui.wizard.fields import HELP
 from ui.wizard.help_texts import help_for
+from ui.wizard.texts import Heading, Text
 
 
 class HelpPanel(QFrame):

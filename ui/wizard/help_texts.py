@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.domain.text import tr
-from app.runs.draft_build import FIELDS
+from app.runs.draft_fields import FIELDS
 
 
 @dataclass(frozen=True, slots=True)

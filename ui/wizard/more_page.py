@@ -22,8 +22,9 @@ from app.runs.draft import CampaignDraft
 from app.runs.draft_parts import ConfigurationDraft, Problem, Step
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.wizard.configuration_editor import ConfigurationEditor, place_label
-from ui.wizard.fields import HELP, Field, Heading, Text, line_edit, push_button
+from ui.wizard.fields import HELP, Field, line_edit, push_button
 from ui.wizard.page import Page, belongs
+from ui.wizard.texts import Heading, Text
 
 _LINES: Final = 6
 

@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.runs.draft import CampaignDraft
 from app.runs.draft_parts import Problem, Step
 from ui.theme import LARGE, Theme
-from ui.wizard.fields import ErrorText, Field
+from ui.wizard.fields import Field
+from ui.wizard.texts import ErrorText
 
 
 class Page(QWidget):

@@ -16,9 +16,11 @@ from app.runs.draft import CampaignDraft
 from app.runs.draft_environment import DraftEnvironment
 from app.runs.draft_parts import Step
 from ui.theme import Theme
-from ui.wizard.fields import Choice, Columns, Field, Text, combo_box, line_edit, text_box
+from ui.wizard.columns import Columns
+from ui.wizard.fields import Choice, Field, combo_box, line_edit, text_box
 from ui.wizard.page import Page
 from ui.wizard.settings_table import SettingsTable
+from ui.wizard.texts import Text
 
 _INSTALLATION: Final = "postgresql.installation"
 _PRESET: Final = "postgresql.preset"

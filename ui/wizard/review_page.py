@@ -23,8 +23,9 @@ from app.runs.draft_parts import Step
 from app.runs.draft_review import Review, ReviewRow, make_review
 from app.runs.plan import ResolvedCampaign
 from ui.theme import Theme
-from ui.wizard.fields import HELP, Field, Section, Text, combo_box, text_box
+from ui.wizard.fields import HELP, Field, Section, combo_box, text_box
 from ui.wizard.page import Page
+from ui.wizard.texts import Text
 
 _LINES: Final = 14
 _RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter

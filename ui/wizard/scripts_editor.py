@@ -11,7 +11,8 @@ from app.domain.text import tr
 from app.runs.draft_parts import ScriptDraft
 from app.runs.draft_text import builtin_names
 from ui.theme import SMALL, Theme
-from ui.wizard.fields import HELP, Text, combo_box, line_edit, push_button
+from ui.wizard.fields import HELP, combo_box, line_edit, push_button
+from ui.wizard.texts import Text
 
 _FILE = ""
 

@@ -12,8 +12,9 @@ from app.runs.draft import CampaignDraft
 from app.runs.draft_environment import LATER_PLACES, PlaceState
 from app.runs.draft_parts import Place, Step
 from ui.theme import Theme
-from ui.wizard.fields import Choice, Field, Text, line_edit, push_button
+from ui.wizard.fields import Choice, Field, line_edit, push_button
 from ui.wizard.page import Page
+from ui.wizard.texts import Text
 
 _PATH = "target.folder.path"
 _MEMORY = "target.memory.size"

@@ -31,13 +31,14 @@ from app.runs.draft_parts import Step
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.wizard.asking import Asking
 from ui.wizard.campaign_files import CampaignFiles
-from ui.wizard.fields import Rule, Text, describe_button
+from ui.wizard.fields import describe_button
 from ui.wizard.help_panel import HelpPanel
 from ui.wizard.more_page import MorePage
 from ui.wizard.page import Page
 from ui.wizard.postgres_page import PostgresPage
 from ui.wizard.review_page import ReviewPage
 from ui.wizard.steps import StepList
+from ui.wizard.texts import Rule, Text
 from ui.wizard.where_page import WherePage
 from ui.wizard.workload_page import WorkloadPage
 

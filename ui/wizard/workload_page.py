@@ -15,19 +15,11 @@ from app.postgres.scale import ScaleChoice
 from app.runs.draft import CampaignDraft
 from app.runs.draft_parts import OWN_SCRIPTS, Length, ScriptDraft, SizeChoice, Step
 from ui.theme import Theme
-from ui.wizard.fields import (
-    HELP,
-    Choice,
-    Columns,
-    ErrorText,
-    Field,
-    Section,
-    combo_box,
-    describe_button,
-    line_edit,
-)
+from ui.wizard.columns import Columns
+from ui.wizard.fields import HELP, Choice, Field, Section, combo_box, describe_button, line_edit
 from ui.wizard.page import Page, belongs
 from ui.wizard.scripts_editor import ScriptsEditor
+from ui.wizard.texts import ErrorText
 
 _SCRIPT: Final = "workload.script"
 _SIZE: Final = "workload.size"

@@ -25,13 +25,15 @@ from app.postgres.machine import Machine
 from app.runs.campaign_file import parse_campaign
 from app.runs.campaign_format import format_campaign
 from app.runs.draft import STEPS, CampaignDraft
-from app.runs.draft_build import CHANGEABLE, FIELDS, DraftParts, automatic_name, build
+from app.runs.draft_build import build
 from app.runs.draft_environment import DraftEnvironment
+from app.runs.draft_fields import CHANGEABLE, FIELDS, automatic_name
 from app.runs.draft_import import first_parts, parts_of
 from app.runs.draft_parts import (
     OWN_SCRIPTS,
     ChangeDraft,
     ConfigurationDraft,
+    DraftParts,
     Length,
     Place,
     ScriptDraft,

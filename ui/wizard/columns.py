@@ -1,0 +1,88 @@
+"""Widgets in columns, as many as there is room for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtCore import QEvent, QSize
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+from typing_extensions import override
+
+from ui.theme import LARGE, MEDIUM
+
+_COLUMN_EMS: Final = 26
+_MOST_COLUMNS: Final = 3
+
+
+class Columns(QWidget):
+    """Widgets in as many columns as there is room for, each row as high as its texts need.
+
+    Places them itself: Qt's grid keeps the heights of the widths before.
+    """
+
+    def __init__(self, widgets: Sequence[QWidget], column_ems: int = _COLUMN_EMS) -> None:
+        super().__init__()
+        self._widgets = list(widgets)
+        self._column_ems = column_ems
+        for widget in self._widgets:
+            widget.setParent(self)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    @override
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    @override
+    def heightForWidth(self, width: int) -> int:
+        return self._arrange(width, place=False)
+
+    @override
+    def sizeHint(self) -> QSize:
+        width = 2 * self._column_ems * self.fontMetrics().averageCharWidth()
+        return QSize(width, self._arrange(width, place=False))
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        widest = max((widget.minimumSizeHint().width() for widget in self._shown()), default=0)
+        return QSize(widest, 0)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange(event.size().width(), place=True)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.LayoutRequest:
+            self._arrange(self.width(), place=True)
+            self.updateGeometry()
+        return super().event(event)
+
+    def _shown(self) -> list[QWidget]:
+        return [widget for widget in self._widgets if not widget.isHidden()]
+
+    def _arrange(self, width: int, *, place: bool) -> int:
+        """Return the height that the widgets take in this width; put them there where asked to."""
+        shown = self._shown()
+        least = self._column_ems * self.fontMetrics().averageCharWidth()
+        columns = max(1, min(_MOST_COLUMNS, (width + LARGE) // (least + LARGE), len(shown)))
+        each = (width - (columns - 1) * LARGE) // columns
+        top = 0
+        for first in range(0, len(shown), columns):
+            row = shown[first : first + columns]
+            height = max(_height_of(widget, each) for widget in row)
+            for number, widget in enumerate(row):
+                if place:
+                    widget.setGeometry(number * (each + LARGE), top, each, height)
+            top += height + MEDIUM
+        return max(0, top - MEDIUM)
+
+
+def _height_of(widget: QWidget, width: int) -> int:
+    if widget.hasHeightForWidth():
+        return max(widget.heightForWidth(width), widget.minimumSizeHint().height())
+    return widget.sizeHint().height()
