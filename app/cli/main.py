@@ -67,11 +67,20 @@ def _doctor(arguments: argparse.Namespace) -> int:
     return doctor_command(arguments)
 
 
-def _no_command(_arguments: argparse.Namespace) -> int:
-    raise UsageError(
-        tr("The window is not part of this version yet."),
-        hint=tr("`pgfooting run CAMPAIGN.toml` measures, `pgfooting --help` lists the commands."),
-    )
+def _window(arguments: argparse.Namespace) -> int:
+    from app.cli.window import become_window
+
+    options = ["--library", str(arguments.library)] if arguments.library is not None else []
+    if arguments.replay is not None:
+        options += ["--replay", arguments.replay, "--speed", str(arguments.speed)]
+    become_window([*options, "--", *map(str, arguments.runs)])
+
+
+def _speed(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(tr("a speed is a number above 0"))
+    return value
 
 
 def _add_library(parser: argparse.ArgumentParser) -> None:
@@ -91,7 +100,7 @@ def build_parser() -> argparse.ArgumentParser:
         ),
     )
     parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
-    parser.set_defaults(command=_no_command)
+    parser.set_defaults(command=_window, library=None, replay=None, speed=1.0, runs=[])
     commands = parser.add_subparsers(title=tr("commands"), metavar="COMMAND")
 
     run = commands.add_parser("run", help=tr("measure a campaign"))
@@ -124,6 +133,19 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _add_library(export)
     export.set_defaults(command=_export)
+
+    opening = commands.add_parser("open", help=tr("open the window, with these runs; as without a command"))
+    opening.add_argument("runs", nargs="*", type=Path, metavar="RUN", help=tr("run files or folders of them"))
+    _add_library(opening)
+    opening.set_defaults(command=_window)
+
+    replay = commands.add_parser("replay", help=tr("open the window and play a run as if it were live"))
+    replay.add_argument("replay", metavar="RUN", help=tr("id (or its beginning) or path of a run file"))
+    replay.add_argument(
+        "--speed", type=_speed, default=1.0, metavar="N", help=tr("recorded seconds in a second (default: 1)")
+    )
+    _add_library(replay)
+    replay.set_defaults(command=_window)
 
     doctor = commands.add_parser("doctor", help=tr("what works on this machine, and why the rest does not"))
     doctor.add_argument("--json", action="store_true", help=tr("one object"))
