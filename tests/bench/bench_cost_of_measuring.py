@@ -122,6 +122,13 @@ def print_rounds(script: BuiltinScript, found: Rounds, one_in: int) -> None:
     base_us = [math.sqrt(total_us(first) * total_us(second)) for first, second in found.bare]
     whole = [total_us(cost) / bare_us for cost, bare_us in zip(found.measured, base_us, strict=True)]
     _line("CPU per transaction, measured / bare", spread_of(whole))
+    server = [
+        cost.server_s
+        / cost.transactions
+        / math.sqrt(first.server_s / first.transactions * second.server_s / second.transactions)
+        for cost, (first, second) in zip(found.measured, found.bare, strict=True)
+    ]
+    _line("  of it the server (not ours)", spread_of(server))
     _line("CPU per transaction, bare / bare", spread_of([total_us(a) / total_us(b) for a, b in found.bare]))
     parts = _parts(found)
     percent = [
@@ -236,20 +243,25 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=5, help="length of each run")
     parser.add_argument("--quick", action="store_true", help="3 rounds of 3 s: to see that it works")
     parser.add_argument("--no-rounds", action="store_true", help="only the table of sources")
+    parser.add_argument("--workload", type=BuiltinScript, choices=list(TARGETS), help="only this one")
+    parser.add_argument("--one-in", type=int, help="sampling of the log; else as a campaign chooses it")
+    parser.add_argument("--nice", type=int, default=0, help="as root below 0: others disturb less")
     options = parser.parse_args()
     rounds, seconds = (3, 3) if options.quick else (options.rounds, options.seconds)
+    scripts = [options.workload] if options.workload else list(TARGETS)
+    os.nice(options.nice)
     cpu = max(os.sched_getaffinity(0))
     print(describe_machine())
-    first = builtin_workload(BuiltinScript.SELECT_ONLY, seconds)
+    first = builtin_workload(scripts[0], seconds)
     items: dict[BuiltinScript, dict[str, float]] = {}
     try:
         with rig(first, cpu) as bench:
             version = bench.resolved.installation.version
             print(f"PostgreSQL {version}, data in memory, all on CPU {cpu}, {rounds} rounds x {seconds} s")
-            for script in TARGETS:
+            for script in scripts:
                 workload = builtin_workload(script, seconds)
                 warm = bench.measured(workload, None, phase=Phase.WARM_UP)
-                one_in = sampling_rate(workload, warm.summary.tps)
+                one_in = options.one_in or sampling_rate(workload, warm.summary.tps)
                 if not options.no_rounds:
                     print_rounds(script, run_rounds(bench, workload, one_in, rounds, cpu), one_in)
                 items[script] = itemise(bench, builtin_workload(script, 5 if options.quick else 20), one_in)
