@@ -89,11 +89,11 @@ def run_campaign(request: CampaignRequest, listener: Listener, switch: StopSwitc
         stack.callback(lock.release)
         machine_lock = stack.enter_context(acquire_machine_lock(str(folder), campaign.name))
         leavings = stack.enter_context(Leavings.create(str(folder), campaign.name, account))
-        control = ControlServer(folder)
-        stack.callback(control.close)
-        switch.listen(control)
+        deaf = _listen(stack, switch, folder)
         stack.enter_context(switch.signals())
         listener.campaign_started(str(folder), campaign.repeats * len(campaign.configurations))
+        if deaf:
+            listener.told("note", deaf)
         listener.told("note", account_reason(account))
         if machine_lock.scope_note:
             listener.told("note", machine_lock.scope_note)
@@ -109,6 +109,18 @@ def run_campaign(request: CampaignRequest, listener: Listener, switch: StopSwitc
             early_commands=tuple(commands),
         )
         return _run_all(execution, resolved, CampaignResult(campaign, folder))
+
+
+def _listen(stack: ExitStack, switch: StopSwitch, folder: Path) -> str:
+    """Open the control socket; return why there is none where the library's filesystem has no sockets."""
+    try:
+        control = ControlServer(folder)
+    except OSError as err:
+        message = tr("Only signals (Ctrl-C) stop this campaign: {folder} takes no control socket ({reason}).")
+        return message.format(folder=folder, reason=err.strerror)
+    stack.callback(control.close)
+    switch.listen(control)
+    return ""
 
 
 def _prepare_machine(

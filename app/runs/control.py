@@ -49,6 +49,11 @@ class ControlServer:
     """The runner's end: `poll` never blocks. Only this user and root are heard."""
 
     def __init__(self, folder: Path) -> None:
+        """Listen in a campaign folder whose lock is held.
+
+        Raises:
+            OSError: the filesystem has no sockets (vfat, some network filesystems), or is full.
+        """
         self._path = folder / SOCKET_NAME
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         self._socket.settimeout(0)
@@ -72,10 +77,10 @@ class ControlServer:
         while True:
             try:
                 peer, _ = self._socket.accept()
-            except BlockingIOError:
-                return strongest
-            except OSError:
+            except ConnectionAbortedError:
                 continue  # the other side was gone before it was heard
+            except OSError:  # nobody waits (EAGAIN), or no descriptor is left: asked again in a second
+                return strongest
             with peer:
                 request = self._serve(peer)
             if request and (strongest is None or order.index(request) > order.index(strongest)):
@@ -100,9 +105,10 @@ class ControlServer:
         return request
 
     def close(self) -> None:
-        """Stop listening and remove the socket."""
+        """Stop listening and remove the socket; where that fails, the next start removes it."""
         self._socket.close()
-        self._path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
 
 
 def send_request(folder: Path, request: Request, *, timeout_s: float = 5.0) -> None:

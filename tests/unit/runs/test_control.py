@@ -85,3 +85,17 @@ def test_a_refusal_reaches_the_asker(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="refused"):
             send_request(tmp_path, Request.FINISH)
         thread.join()
+
+
+def test_a_folder_that_vanished_does_not_disturb_the_end(tmp_path: Path) -> None:
+    folder = tmp_path / "campaign"
+    folder.mkdir()
+    server = ControlServer(folder)
+    (folder / SOCKET_NAME).unlink()
+    folder.rmdir()
+    server.close()
+
+
+def test_a_filesystem_without_sockets_is_told_by_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        ControlServer(tmp_path / "missing")
