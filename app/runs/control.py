@@ -62,9 +62,12 @@ class ControlServer:
         try:
             with _address(folder) as address:
                 self._socket.bind(address)
+            self._socket.listen(8)
+        except OSError:
+            self._socket.close()
+            raise
         finally:
             os.umask(before)
-        self._socket.listen(8)
 
     def fileno(self) -> int:
         """For selectors: readable when somebody asks."""
