@@ -1,0 +1,74 @@
+"""Main windows for tests: settings and state of the test alone, nothing left running when it ends."""
+
+# ruff: noqa: PLC0415 - this file is loaded for every test; those without a window do not wait for Qt
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:  # tests without a window must not need Qt
+    from pytestqt.qtbot import QtBot
+
+    from ui.theme import Theme
+    from ui.window.main_window import MainWindow
+
+    OpenWindow = Callable[..., MainWindow]
+
+
+@pytest.fixture
+def light(qtbot: QtBot) -> Theme:
+    """The light theme, whatever the system says."""
+    from ui.theme import Scheme, Theme
+
+    return Theme(Scheme.LIGHT)
+
+
+@pytest.fixture
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folders of this test alone: no campaign of the machine is seen."""
+    for name in ("STATE", "CONFIG", "DATA", "CACHE"):
+        folder = tmp_path / "xdg" / name.lower()
+        folder.mkdir(parents=True, mode=0o700)
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(folder))
+    return tmp_path / "xdg"
+
+
+@pytest.fixture
+def open_window(qtbot: QtBot, own_state: Path, light: Theme, tmp_path: Path) -> Iterator[OpenWindow]:
+    """Open a window of a library; windows of one test share their settings, as in life."""
+    from PySide6.QtCore import QSettings
+
+    from ui.background import finish_background
+    from ui.window.main_window import MainWindow
+    from ui.window.window_settings import WindowSettings
+
+    opened: list[MainWindow] = []
+
+    def make(library: Path, *, width: int = 1280, height: int = 800, begin: bool = True) -> MainWindow:
+        settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+        window = MainWindow(library, light, WindowSettings(settings))
+        opened.append(window)
+        if not settings.contains("window/geometry"):
+            window.resize(width, height)
+        window.show()
+        if begin:
+            window.begin()
+        return window
+
+    yield make
+    for window in opened:
+        window.close_without_question()
+        window.deleteLater()
+    assert finish_background(30)
+
+
+def until_read(qtbot: QtBot, window: MainWindow) -> None:
+    """Wait until the whole library has been read."""
+    with qtbot.waitSignal(
+        window.reader.read, timeout=20_000, check_params_cb=lambda _runs, complete: complete
+    ):
+        window.reader.refresh()

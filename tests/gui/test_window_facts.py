@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QUrl
+from pytestqt.qtbot import QtBot
+
+from app.process import CommandOutcome
+from app.runs.run_facts import read_run_facts
+from app.runs.runfile import RunState, finish_run_file
+from app.runs.summary import FIGURES, Figure
+from tests.fix_window import LONG_NAME, Trial, begin_trial, write_campaign, write_trial
+from ui.theme import Scheme, Theme
+from ui.window.facts_panel import FactsPanel
+from ui.window.words import format_figure, format_number, moment
+
+pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
+
+DIFFERS, VERDICT, FIGURES_HEADING = "What differs", "Verdict", "Figures"
+
+
+@pytest.fixture
+def panel(qtbot: QtBot, light: Theme) -> FactsPanel:
+    made = FactsPanel(light)
+    qtbot.addWidget(made)
+    made.resize(500, 700)
+    made.show()
+    return made
+
+
+def text(panel: FactsPanel) -> str:
+    return panel.text.toPlainText()
+
+
+def show(panel: FactsPanel, *paths: Path) -> None:
+    panel.show_runs([(read_run_facts(path), number) for number, path in enumerate(paths)])
+
+
+def unfold(panel: FactsPanel, section: str) -> None:
+    panel.text.anchorClicked.emit(QUrl(f"section:{section}"))
+
+
+def test_without_runs_it_says_how_to_get_some(panel: FactsPanel) -> None:
+    assert text(panel) == "Tick runs in the library to see them here."
+
+
+def test_what_differs_stands_first_then_the_verdict_then_the_figures(
+    panel: FactsPanel, tmp_path: Path
+) -> None:
+    show(panel, *write_campaign(tmp_path))
+    told = text(panel)
+    assert told.index(DIFFERS) < told.index(VERDICT) < told.index(FIGURES_HEADING)
+    assert "Target: filesystem" in told
+    assert "■■■ ext4  ext4" in told
+    assert "■■■ xfs  xfs" in told
+    assert "xfs is 10.0 % faster than ext4 (95 % interval" in told
+
+
+def test_swatches_have_the_colours_of_the_lines(panel: FactsPanel, tmp_path: Path, light: Theme) -> None:
+    show(panel, *write_campaign(tmp_path, repeats=1))
+    html = panel.text.toHtml()
+    for number in (0, 1):
+        assert light.series_colour(number).name() in html
+
+
+def test_repeats_of_one_configuration_do_not_differ(panel: FactsPanel, tmp_path: Path) -> None:
+    show(panel, *write_campaign(tmp_path)[::2])
+    assert "these are repeats" in text(panel)
+    assert VERDICT not in text(panel)
+
+
+def test_one_run_has_no_differences_but_figures_and_marks_with_words(
+    panel: FactsPanel, tmp_path: Path
+) -> None:
+    trial = Trial(name="a", marks=(("unsafe", "fsync = off: a crash loses the data directory"),), tps=3527.4)
+    show(panel, write_trial(tmp_path / "a.footing", trial))
+    told = text(panel)
+    assert DIFFERS not in told
+    assert "unsafe: fsync = off: a crash loses the data directory" in told
+    assert "transactions per second" in told
+    assert "3,527" in told
+
+
+def test_the_run_in_focus_is_told_in_detail(panel: FactsPanel, tmp_path: Path) -> None:
+    paths = write_campaign(tmp_path, repeats=1)
+    show(panel, *paths)
+    assert str(paths[0]) in text(panel)
+    panel.set_focus_run(str(paths[1]))
+    assert str(paths[1]) in text(panel)
+    assert str(paths[0]) not in text(panel)
+    panel.set_focus_run("/not/shown")
+    assert str(paths[0]) in text(panel)
+
+
+def test_commands_configuration_and_environment_unfold_and_fold(panel: FactsPanel, tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    writer = begin_trial(path, Trial())
+    with writer.transaction():
+        argv = ("/usr/bin/initdb", "--pgdata", "/a b")
+        writer.add_command(CommandOutcome(argv, "dba", 0.0, 1.5, 3, "", ""))
+        writer.add_unavailable(0, "pressure", "the kernel has none")
+    writer.close()
+    finish_run_file(path, RunState.DONE, {})
+    show(panel, path)
+    assert "▸ Commands (1)" in text(panel)
+    assert "/usr/bin/initdb" not in text(panel)
+    unfold(panel, "commands")
+    assert "1.50 s  dba$ /usr/bin/initdb --pgdata '/a b'  exit status 3" in text(panel)
+    unfold(panel, "environment")
+    assert "storage.mount.filesystem  ext4" in text(panel)
+    unfold(panel, "properties")
+    assert "Workload: clients  4" in text(panel)
+    unfold(panel, "missing")
+    assert "pressure  the kernel has none" in text(panel)
+    unfold(panel, "commands")
+    assert "/usr/bin/initdb" not in text(panel)
+
+
+def test_a_failed_run_says_why_and_an_incomplete_one_what_is_kept(panel: FactsPanel, tmp_path: Path) -> None:
+    error = {"message": "The server died.", "hint": "Look at its log."}
+    show(panel, write_trial(tmp_path / "a.footing", Trial(state=RunState.FAILED, more={"error": error})))
+    assert "The server died. Look at its log." in text(panel)
+    left = tmp_path / "left.footing"
+    begin_trial(left, Trial(state=RunState.RUNNING)).close()
+    show(panel, left)
+    assert "incomplete" in text(panel)
+    assert "every complete second until then is here" in text(panel)
+
+
+def test_markup_in_a_foreign_file_stays_text(panel: FactsPanel, tmp_path: Path) -> None:
+    evil = "<img src='file:///etc/passwd'><a href='section:commands'>x</a>"
+    trial = Trial(name=evil, configuration=evil, marks=((evil, evil),), settings=((evil, evil),))
+    show(panel, write_trial(tmp_path / "a.footing", trial), write_trial(tmp_path / "b.footing", Trial()))
+    unfold(panel, "properties")
+    assert evil in text(panel)
+    assert "<img" not in panel.text.toHtml()
+
+
+def test_names_of_80_characters_fit_a_narrow_panel(panel: FactsPanel, tmp_path: Path) -> None:
+    trial = Trial(name=LONG_NAME, configuration=LONG_NAME, settings=((LONG_NAME, "x" * 300),), tps=123456.7)
+    show(panel, write_trial(tmp_path / "a.footing", trial), write_trial(tmp_path / "b.footing", Trial()))
+    panel.resize(220, 700)
+    unfold(panel, "properties")
+    assert LONG_NAME in text(panel)
+    assert panel.text.document().idealWidth() <= panel.text.viewport().width() + 1
+
+
+def test_light_and_dark_are_followed(panel: FactsPanel, light: Theme, tmp_path: Path) -> None:
+    show(panel, write_trial(tmp_path / "a.footing", Trial()))
+    before = panel.text.toHtml()
+    light.set_scheme(Scheme.DARK)
+    assert panel.text.toHtml() != before
+    assert light.colour("text").name() in panel.text.toHtml()
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (0, "0"),
+        (42286, "42,286"),
+        (3527.436, "3,527"),
+        (99.96, "100"),
+        (44.1834, "44.2"),
+        (1.123, "1.12"),
+        (0.745436, "0.745"),
+        (0.0863, "0.0863"),
+        (0.00231471, "0.002315"),
+        (1e-9, "0."),
+        (-12.34, "-12.3"),
+    ],
+)
+def test_numbers_have_about_three_digits_and_no_exponent(value: float, words: str) -> None:
+    assert format_number(value).startswith(words)
+    assert "e" not in format_number(value)
+
+
+def test_every_figure_is_written_with_its_unit() -> None:
+    by_name = {figure.name: figure for figure in FIGURES}
+    assert format_figure(by_name["steady"], 0) == "no"
+    assert format_figure(by_name["jitter_cv"], 0.246709) == "24.7 %"
+    assert format_figure(by_name["wal_bytes"], 2809.28) == "2.74 KiB"
+    assert format_figure(by_name["server_cpu_us"], 144.581) == "145 µs"
+    assert format_figure(by_name["latency_p99_ms"], 7.01317) == "7.01 ms"
+    assert format_figure(Figure("x", "x", "%"), 21.58) == "21.6 %"
+    assert all(format_figure(figure, 1.0) for figure in FIGURES)
+
+
+def test_a_moment_that_no_calendar_has_is_no_text() -> None:
+    assert moment(None) == ""
+    assert moment(1e30) == ""
+    assert moment(float("nan")) == ""
+    assert "2001" in moment(1e9)

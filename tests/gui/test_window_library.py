@@ -1,0 +1,359 @@
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QModelIndex, QPoint, Qt
+from PySide6.QtGui import QPixmap
+from PySide6.QtTest import QAbstractItemModelTester, QTest
+from pytestqt.qtbot import QtBot
+
+from app.runs.library_scan import LibraryScan, ListedRun
+from app.runs.runfile import RunState
+from tests.fix_window import LONG_NAME, Trial, write_bad_files, write_campaign, write_trial
+from ui.background import finish_background
+from ui.theme import Theme
+from ui.window.library_delegate import check_width
+from ui.window.library_model import COLOUR_ROLE, MIME_TYPE, ROW_ROLE, LibraryModel
+from ui.window.library_panel import LibraryPanel
+from ui.window.library_reader import SLICE, LibraryReader
+from ui.window.library_rows import Heading, RunRow
+from ui.window.words import one_line, tooltip
+
+pytestmark = [
+    pytest.mark.gui,
+    # The offscreen platform has no window manager.
+    pytest.mark.qt_log_ignore("This plugin does not support"),
+]
+
+PLAIN = Qt.KeyboardModifier.NoModifier
+
+
+def listed(library: Path) -> list[ListedRun]:
+    return list(LibraryScan(library).read())
+
+
+def names(model: LibraryModel) -> list[str]:
+    return [str(model.index(row).data()) for row in range(model.rowCount())]
+
+
+@pytest.fixture
+def model(qtbot: QtBot) -> LibraryModel:
+    made = LibraryModel()
+    QAbstractItemModelTester(made, QAbstractItemModelTester.FailureReportingMode.Fatal, made)
+    return made
+
+
+def test_runs_stand_below_their_campaign_and_bad_files_below_everything(
+    model: LibraryModel, tmp_path: Path
+) -> None:
+    write_campaign(tmp_path, repeats=1)
+    write_bad_files(tmp_path / "bad")
+    model.set_runs(listed(tmp_path))
+    assert names(model) == [
+        "Trial",
+        "ext4 #1",
+        "xfs #1",
+        "Trial",
+        "left",
+        "Cannot be read",
+        "cut",
+        "newer",
+        "text",
+    ]
+
+
+def test_rows_that_stay_keep_their_place_when_others_come_and_go(model: LibraryModel, tmp_path: Path) -> None:
+    paths = write_campaign(tmp_path)
+    model.set_runs(listed(tmp_path))
+    kept = model.index_of(str(paths[3]))
+    paths[0].unlink()
+    write_trial(tmp_path / "two" / "new.footing", Trial(name="new", started=1.9e9))
+    resets: list[None] = []
+    model.modelReset.connect(lambda: resets.append(None))
+    model.set_runs(listed(tmp_path))
+    assert names(model)[:2] == ["Trial", "new"]
+    assert "ext4 #1" not in names(model)
+    assert resets == []
+    assert kept.row() != model.index_of(str(paths[3])).row()
+
+
+def test_runs_whose_order_changes_are_shown_in_the_new_order(model: LibraryModel, tmp_path: Path) -> None:
+    write_campaign(tmp_path, "a", repeats=1, started=1.7e9)
+    write_campaign(tmp_path, "b", repeats=1, started=1.6e9)
+    runs = listed(tmp_path)
+    model.set_runs(runs)
+    (tmp_path / "b" / "00-ext4.footing").unlink()
+    write_trial(tmp_path / "b" / "00-ext4.footing", Trial(name="late", started=1.9e9))
+    model.set_runs(listed(tmp_path))
+    assert names(model) == ["Trial", "xfs #1", "late", "Trial", "ext4 #1", "xfs #1"]
+
+
+def test_a_chosen_run_gets_the_first_free_colour_and_keeps_it(model: LibraryModel, tmp_path: Path) -> None:
+    first, second, third, *_ = (str(path) for path in write_campaign(tmp_path))
+    model.set_runs(listed(tmp_path))
+    model.choose([first, second])
+    assert model.chosen == {first: 0, second: 1}
+    model.choose([second, third])
+    assert model.chosen == {second: 1, third: 0}
+    model.choose([first])
+    assert model.chosen == {first: 0}
+    model.toggle(second)
+    assert model.chosen == {first: 0, second: 1}
+    assert model.index_of(first).data(COLOUR_ROLE) == 0
+    assert model.index_of(third).data(COLOUR_ROLE) == -1
+
+
+def test_a_campaign_is_ticked_and_unticked_as_a_whole(model: LibraryModel, tmp_path: Path) -> None:
+    paths = write_campaign(tmp_path)
+    model.set_runs(listed(tmp_path))
+    heading = model.index(0).data(ROW_ROLE)
+    assert isinstance(heading, Heading)
+    model.toggle(heading.key)
+    assert list(model.chosen) == [str(path) for path in paths]
+    model.toggle(heading.key)
+    assert model.chosen == {}
+
+
+def test_an_unreadable_file_cannot_be_chosen_and_says_why(model: LibraryModel, tmp_path: Path) -> None:
+    bad = write_bad_files(tmp_path)
+    model.set_runs(listed(tmp_path))
+    model.choose([str(bad["cut"]), str(bad["text"]), str(bad["newer"])])
+    assert model.chosen == {}
+    index = model.index_of(str(bad["newer"]))
+    assert not model.flags(index) & Qt.ItemFlag.ItemIsUserCheckable
+    assert "has format 9" in str(index.data(Qt.ItemDataRole.AccessibleTextRole))
+    assert "has format 9" in str(index.data(Qt.ItemDataRole.ToolTipRole))
+
+
+def test_a_chosen_run_that_is_deleted_is_chosen_no_more(
+    qtbot: QtBot, model: LibraryModel, tmp_path: Path
+) -> None:
+    paths = write_campaign(tmp_path)
+    model.set_runs(listed(tmp_path))
+    model.choose(map(str, paths[:2]))
+    paths[0].unlink()
+    with qtbot.waitSignal(model.chosen_changed):
+        model.set_runs(listed(tmp_path))
+    assert list(model.chosen) == [str(paths[1])]
+
+
+def test_a_row_tells_a_screen_reader_name_figure_marks_and_state(model: LibraryModel, tmp_path: Path) -> None:
+    trial = Trial(name="x", tps=4321, state=RunState.STOPPED, marks=(("unsafe", "fsync = off"),))
+    path = write_trial(tmp_path / "x.footing", trial)
+    model.set_runs(listed(tmp_path))
+    told = str(model.index_of(str(path)).data(Qt.ItemDataRole.AccessibleTextRole))
+    assert told.startswith("x, 4,321 transactions per second, stopped early, unsafe, ext4")
+
+
+def test_foreign_names_are_shown_as_plain_text_in_one_line(model: LibraryModel, tmp_path: Path) -> None:
+    path = write_trial(tmp_path / "x.footing", Trial(name="<b>a</b>\n\x1b[31mb\u2028c"))
+    model.set_runs(listed(tmp_path))
+    index = model.index_of(str(path))
+    assert index.data() == "<b>a</b> [31mb c"
+    assert "&lt;b&gt;a&lt;/b&gt;" in str(index.data(Qt.ItemDataRole.ToolTipRole))
+    assert tooltip("<i>", "") == "<qt>&lt;i&gt;</qt>"
+    assert one_line("a\tb") == "a b"
+
+
+def test_rows_are_dragged_as_their_paths(model: LibraryModel, tmp_path: Path) -> None:
+    paths = write_campaign(tmp_path, repeats=1)
+    bad = write_bad_files(tmp_path / "bad")
+    model.set_runs(listed(tmp_path))
+    data = model.mimeData([model.index_of(str(path)) for path in (paths[1], bad["cut"])])
+    assert bytes(data.data(MIME_TYPE).data()).decode() == str(paths[1])
+
+
+# The panel
+
+
+@pytest.fixture
+def panel(qtbot: QtBot, model: LibraryModel, light: Theme, tmp_path: Path) -> LibraryPanel:
+    write_campaign(tmp_path / "library")
+    made = LibraryPanel(model, light)
+    qtbot.addWidget(made)
+    made.resize(320, 500)
+    made.show()
+    made.show_runs(listed(tmp_path / "library"), complete=True)
+    return made
+
+
+def place_of(panel: LibraryPanel, row: int, *, tick: bool = False) -> QPoint:
+    rect = panel.list.visualRect(panel.list.model().index(row, 0))
+    x = check_width(panel.list.fontMetrics()) // 2 if tick else rect.center().x()
+    return QPoint(x, rect.center().y())
+
+
+def chosen_names(model: LibraryModel) -> list[str]:
+    return [
+        row.run.entry.name or ""
+        for path in model.chosen
+        if isinstance(row := model.row(model.index_of(path)), RunRow)
+    ]
+
+
+def test_a_click_shows_a_run_alone_and_a_click_on_its_tick_adds_it(
+    qtbot: QtBot, panel: LibraryPanel, model: LibraryModel
+) -> None:
+    view = panel.list.viewport()
+    QTest.mouseClick(view, Qt.MouseButton.LeftButton, PLAIN, place_of(panel, 1))
+    assert chosen_names(model) == ["ext4 #1"]
+    QTest.mouseClick(view, Qt.MouseButton.LeftButton, PLAIN, place_of(panel, 3, tick=True))
+    assert chosen_names(model) == ["ext4 #1", "ext4 #2"]
+    control = Qt.KeyboardModifier.ControlModifier
+    QTest.mouseClick(view, Qt.MouseButton.LeftButton, control, place_of(panel, 2))
+    assert chosen_names(model) == ["ext4 #1", "ext4 #2", "xfs #1"]
+    QTest.mouseClick(view, Qt.MouseButton.LeftButton, PLAIN, place_of(panel, 3, tick=True))
+    assert chosen_names(model) == ["ext4 #1", "xfs #1"]
+
+
+def test_a_click_on_a_campaign_shows_all_its_runs(
+    qtbot: QtBot, panel: LibraryPanel, model: LibraryModel
+) -> None:
+    QTest.mouseClick(panel.list.viewport(), Qt.MouseButton.LeftButton, PLAIN, place_of(panel, 0))
+    assert len(model.chosen) == 6
+
+
+def test_everything_is_done_with_the_keyboard_alone(
+    qtbot: QtBot, panel: LibraryPanel, model: LibraryModel
+) -> None:
+    focus: list[str] = []
+    panel.focus_changed.connect(focus.append)
+    panel.list.setFocus()
+    panel.list.setCurrentIndex(model.index(0))
+    QTest.keyClick(panel.list, Qt.Key.Key_Down)
+    QTest.keyClick(panel.list, Qt.Key.Key_Return)
+    assert chosen_names(model) == ["ext4 #1"]
+    QTest.keyClick(panel.list, Qt.Key.Key_Down)
+    QTest.keyClick(panel.list, Qt.Key.Key_Space)
+    assert chosen_names(model) == ["ext4 #1", "xfs #1"]
+    QTest.keyClick(panel.list, Qt.Key.Key_Space)
+    assert chosen_names(model) == ["ext4 #1"]
+    assert [Path(path).name for path in focus if path] == ["00-ext4.footing", "01-xfs.footing"]
+
+
+def test_the_menu_of_a_row_says_what_can_be_done_with_it(
+    qtbot: QtBot, panel: LibraryPanel, model: LibraryModel
+) -> None:
+    menu = panel.open_menu(model.index(1), QPoint(5, 5))
+    texts = [action.text().replace("&", "") for action in menu.actions() if action.isEnabled()]
+    assert texts == ["Show only this", "Add to the charts", "Replay", "Open its folder"]
+    with qtbot.waitSignal(panel.replay_asked) as asked:
+        menu.actions()[2].trigger()
+    assert asked.args == [model.index(1).data(ROW_ROLE).key]
+    menu.close()
+
+
+def test_the_count_tells_of_files_that_cannot_be_read(panel: LibraryPanel, tmp_path: Path) -> None:
+    write_bad_files(tmp_path / "library" / "bad")
+    panel.show_runs(listed(tmp_path / "library"), complete=False)
+    assert panel.count.text() == "10 runs, 3 cannot be read, reading …"
+
+
+def test_names_of_80_characters_marks_and_bad_files_are_painted(
+    qtbot: QtBot, panel: LibraryPanel, model: LibraryModel, tmp_path: Path
+) -> None:
+    library = tmp_path / "library"
+    marks = (("unsafe", "fsync = off"), ("not-steady", "it has a trend"), ("foreign-kind", ""))
+    write_trial(
+        library / "long" / "x.footing", Trial(name=LONG_NAME, campaign=LONG_NAME, marks=marks, started=1.9e9)
+    )
+    write_bad_files(library / "bad")
+    panel.show_runs(listed(library), complete=True)
+    model.choose(model.newest_campaign())
+    for width in (120, 320, 900):
+        panel.resize(width, 600)
+        assert not panel.grab().isNull()
+    assert panel.list.horizontalScrollBar().maximum() == 0
+
+
+def test_a_chosen_row_shows_the_colour_of_its_line(
+    panel: LibraryPanel, model: LibraryModel, light: Theme
+) -> None:
+    def paints(colour: str) -> bool:
+        image = QPixmap(panel.list.viewport().grab()).toImage()
+        return any(
+            image.pixelColor(x, y).name() == colour
+            for x in range(image.width())
+            for y in range(image.height())
+        )
+
+    colour = light.series_colour(0).name()
+    assert not paints(colour)
+    model.choose(model.newest_campaign()[:1])
+    assert paints(colour)
+
+
+# Following the folder
+
+
+@pytest.fixture
+def reader(qtbot: QtBot, tmp_path: Path) -> LibraryReader:
+    return LibraryReader(tmp_path / "library")
+
+
+def wait_for_runs(qtbot: QtBot, reader: LibraryReader, count: int) -> list[ListedRun]:
+    seen: list[list[ListedRun]] = []
+
+    def enough(runs: list[ListedRun], complete: bool) -> bool:  # noqa: FBT001 - the signal's signature
+        seen.append(runs)
+        return complete and len(runs) == count
+
+    with qtbot.waitSignal(reader.read, timeout=20_000, check_params_cb=enough):
+        reader.refresh()
+    return seen[-1]
+
+
+def test_files_that_come_and_go_are_noticed_without_asking(
+    qtbot: QtBot, reader: LibraryReader, tmp_path: Path
+) -> None:
+    wait_for_runs(qtbot, reader, 0)
+
+    def becomes(count: int) -> AbstractContextManager[object]:
+        return qtbot.waitSignal(
+            reader.read,
+            timeout=20_000,
+            check_params_cb=lambda runs, complete: complete and len(runs) == count,
+        )
+
+    with becomes(2):
+        paths = write_campaign(tmp_path / "library", repeats=1)
+    with becomes(1):
+        paths[0].unlink()
+    reader.stop()
+    assert finish_background(10)
+
+
+def test_a_large_library_is_shown_slice_by_slice(qtbot: QtBot, reader: LibraryReader, tmp_path: Path) -> None:
+    for number in range(SLICE + 5):
+        write_trial(tmp_path / "library" / f"{number:03}.footing", Trial(seconds=2, started=1.8e9 + number))
+    steps: list[tuple[int, bool]] = []
+    reader.read.connect(lambda runs, complete: steps.append((len(runs), complete)))
+    wait_for_runs(qtbot, reader, SLICE + 5)
+    assert steps == [(SLICE, False), (SLICE + 5, True)]
+    steps.clear()
+    wait_for_runs(qtbot, reader, SLICE + 5)
+    assert steps == [(SLICE + 5, True)]
+    reader.stop()
+
+
+def test_a_refresh_while_reading_reads_once_more(qtbot: QtBot, reader: LibraryReader, tmp_path: Path) -> None:
+    write_campaign(tmp_path / "library", repeats=1)
+    ends: list[int] = []
+    reader.read.connect(lambda runs, complete: ends.append(len(runs)) if complete else None)
+    reader.refresh()
+    reader.refresh()
+    qtbot.waitUntil(lambda: len(ends) == 2, timeout=20_000)
+    reader.stop()
+
+
+def test_a_stopped_reader_delivers_nothing(qtbot: QtBot, reader: LibraryReader, tmp_path: Path) -> None:
+    write_campaign(tmp_path / "library", repeats=1)
+    seen: list[QModelIndex] = []
+    reader.read.connect(lambda *_: seen.append(QModelIndex()))
+    reader.refresh()
+    reader.stop()
+    assert finish_background(10)
+    qtbot.wait(50)
+    assert seen == []

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QFont
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel
+from pytestqt.qtbot import QtBot
+
+from app.hosts.targets import CheckedTarget
+from app.postgres.installation import Installation
+from app.process import current_account
+from app.runs.draft_environment import DraftEnvironment, PlaceState
+from tests.fix_postgres import SMALL_MACHINE
+from ui.theme import Theme
+from ui.window.choice_button import ChoiceButton
+from ui.window.start_page import StartPage
+
+pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
+
+OLD = Installation(
+    "/opt/old/bin", "9.6.1", 9, unusable=("Version 9.6.1 is not supported.",), origin="own build"
+)
+NEW = Installation("/opt/new/bin", "17.2", 17, version_text="postgres (PostgreSQL) 17.2", origin="package")
+HINT = "Install it with: apt install postgresql"
+WORKING = DraftEnvironment(
+    SMALL_MACHINE,
+    current_account(),
+    "",
+    (NEW, OLD),
+    HINT,
+    PlaceState(CheckedTarget("/somewhere", "", 1 << 36)),
+    "/somewhere",
+    PlaceState(CheckedTarget("/dev/shm", "", 1 << 30)),
+)
+
+
+@pytest.fixture
+def page(qtbot: QtBot, light: Theme) -> StartPage:
+    made = StartPage(light)
+    qtbot.addWidget(made)
+    made.resize(1280, 760)
+    made.show()
+    qtbot.waitExposed(made)
+    return made
+
+
+@pytest.fixture
+def large_type(qapp: QApplication) -> Iterator[None]:
+    """Type of 200 %."""
+    before = qapp.font()
+    font = QFont(before)
+    font.setPointSizeF(before.pointSizeF() * 2)
+    qapp.setFont(font)
+    yield
+    qapp.setFont(before)
+
+
+def clipped(page: StartPage) -> list[str]:
+    """Texts of labels that have less room than they need."""
+    found = []
+    for label in page.findChildren(QLabel):
+        if label.isVisibleTo(page) and label.text():
+            needed = label.heightForWidth(label.width()) if label.wordWrap() else label.sizeHint().height()
+            if needed > label.height() or label.width() < label.minimumSizeHint().width():
+                found.append(label.text())
+    return found
+
+
+def overlapping(page: StartPage) -> bool:
+    buttons = [page.new, page.open, page.example]
+    rects = [QRect(button.mapTo(page, QPoint(0, 0)), button.size()) for button in buttons]
+    return any(one.intersects(other) for i, one in enumerate(rects) for other in rects[i + 1 :])
+
+
+def test_the_three_choices_ask_for_what_they_say(qtbot: QtBot, page: StartPage) -> None:
+    for button, signal in (
+        (page.new, page.new_asked),
+        (page.open, page.open_asked),
+        (page.example, page.example_asked),
+    ):
+        with qtbot.waitSignal(signal):
+            QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def test_a_click_on_the_words_of_a_choice_counts(qtbot: QtBot, page: StartPage) -> None:
+    window = page.windowHandle()
+    place = page.new.sentence.mapTo(page, page.new.sentence.rect().center())
+    with qtbot.waitSignal(page.new_asked):
+        QTest.mouseClick(window, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, place)
+
+
+def test_return_and_mnemonics_choose(qtbot: QtBot, page: StartPage) -> None:
+    page.activateWindow()
+    qtbot.waitUntil(page.isActiveWindow)
+    page.setFocus()
+    assert page.new.hasFocus()
+    with qtbot.waitSignal(page.new_asked):
+        QTest.keyClick(page.new, Qt.Key.Key_Space)
+    with qtbot.waitSignal(page.open_asked):
+        QTest.keyClick(page.windowHandle(), Qt.Key.Key_O, Qt.KeyboardModifier.AltModifier)
+
+
+def test_where_postgresql_is_missing_it_says_what_to_install(page: StartPage) -> None:
+    page.show_environment(replace(WORKING, installations=(OLD,)))
+    assert "No PostgreSQL" in page.findings.message.text()
+    assert HINT in page.findings.hint.text()
+    assert "/opt/old/bin: Version 9.6.1 is not supported." in page.findings.hint.text()
+    assert page.findings.isVisibleTo(page)
+    assert not page.new.isEnabled()
+    assert "No PostgreSQL" in page.new.accessibleDescription()
+    assert page.open.isEnabled()
+
+
+def test_when_it_is_there_at_last_nothing_is_refused_any_more(qtbot: QtBot, page: StartPage) -> None:
+    page.show_environment(replace(WORKING, installations=()))
+    with qtbot.waitSignal(page.look_again_asked):
+        QTest.mouseClick(page.findings.again, Qt.MouseButton.LeftButton)
+    page.show_environment(WORKING)
+    assert page.new.isEnabled()
+    assert not page.findings.isVisibleTo(page)
+    assert "PostgreSQL" not in page.new.accessibleDescription()
+
+
+def test_without_an_account_for_the_server_the_reason_is_told(page: StartPage) -> None:
+    page.show_environment(DraftEnvironment(SMALL_MACHINE, account_sentence="useradd refused."))
+    assert page.findings.message.text() == "useradd refused."
+    assert not page.new.isEnabled()
+
+
+def test_without_a_place_for_the_data_the_reason_is_told(page: StartPage) -> None:
+    full = PlaceState(problem="The folder is full.", hint="Make room.")
+    page.show_environment(replace(WORKING, folder=full, memory=full))
+    assert (page.findings.message.text(), page.findings.hint.text()) == ("The folder is full.", "Make room.")
+
+
+def test_a_machine_that_cannot_be_looked_at_leaves_the_choice(page: StartPage) -> None:
+    page.show_problem("It went wrong.")
+    assert page.new.isEnabled()
+    assert page.findings.message.text() == "It went wrong."
+
+
+def test_a_missing_example_is_greyed_with_its_reason(page: StartPage) -> None:
+    page.show_example("This copy came without examples.")
+    assert not page.example.isEnabled()
+    assert page.example.sentence.text() == "This copy came without examples."
+    page.show_example("")
+    assert page.example.isEnabled()
+
+
+def test_the_library_is_offered_where_it_holds_runs(qtbot: QtBot, page: StartPage) -> None:
+    assert not page.library.isVisibleTo(page)
+    page.show_library_size(3)
+    assert page.library.isVisibleTo(page)
+    with qtbot.waitSignal(page.library_asked):
+        QTest.mouseClick(page.library, Qt.MouseButton.LeftButton)
+
+
+def test_every_choice_has_a_name_and_a_sentence_for_a_screen_reader(page: StartPage) -> None:
+    for button in page.findChildren(ChoiceButton):
+        assert button.accessibleName()
+        assert "&" not in button.accessibleName()
+        assert button.accessibleDescription() == button.sentence.text()
+
+
+@pytest.mark.parametrize(("width", "height"), [(640, 400), (1024, 640), (1280, 760), (3840, 2100)])
+def test_nothing_is_clipped_at_any_size(page: StartPage, width: int, height: int) -> None:
+    page.show_environment(replace(WORKING, installations=(OLD,)))
+    page.resize(width, height)
+    QApplication.sendPostedEvents()
+    assert clipped(page) == []
+    assert not overlapping(page)
+
+
+@pytest.mark.parametrize(("width", "height"), [(640, 400), (1024, 640), (1280, 760)])
+@pytest.mark.usefixtures("large_type")
+def test_nothing_is_clipped_at_200_percent_type(page: StartPage, width: int, height: int) -> None:
+    page.show_environment(replace(WORKING, installations=(OLD,)))
+    page.resize(width, height)
+    QApplication.sendPostedEvents()
+    assert clipped(page) == []
+    assert not overlapping(page)

@@ -1,0 +1,157 @@
+"""From the wizard to the running campaign, and replay: pages that are made when they are first needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QSettings, Signal
+from PySide6.QtWidgets import QWidget
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from ui.background import BackgroundOp
+from ui.theme import Theme
+from ui.window.campaign_starter import CampaignStarter
+from ui.window.closing import ask_runner
+from ui.window.looking import load_replay
+
+if TYPE_CHECKING:  # charts take a third of a second to import: see chart_area
+    from app.domain.configuration import Campaign
+    from app.runs.campaign_status import CampaignStatus
+    from app.runs.draft import CampaignDraft
+    from app.runs.replay import ReplaySource
+    from ui.live.page import LivePage
+    from ui.wizard.wizard import Wizard
+
+
+class CampaignPages(QObject):
+    """Wizard, live page and replay page of one window.
+
+    Attributes:
+        live_page: of the running or last campaign; None before there was one.
+        replay_page: of the last replay; None before there was one.
+
+    Signals:
+        page_made: a page for the window's stack.
+        page_wanted: a page that shall be shown.
+        begun: folder of a campaign that this window started.
+        ended: folder of a campaign that was watched to its end.
+        runs_wanted: folder of a campaign whose runs shall be shown.
+        told: a sentence that somebody should see.
+    """
+
+    page_made = Signal(QWidget)
+    page_wanted = Signal(QWidget)
+    begun = Signal(Path)
+    ended = Signal(Path)
+    runs_wanted = Signal(Path)
+    told = Signal(str)
+
+    def __init__(self, window: QWidget, theme: Theme, library: Path, settings: QSettings) -> None:
+        super().__init__(window)
+        self._window = window
+        self._theme = theme
+        self._settings = settings
+        self.live_page: LivePage | None = None
+        self.replay_page: LivePage | None = None
+        self._folder: Path | None = None
+        self._wizard: Wizard | None = None
+        self._draft: CampaignDraft | None = None
+        self._starter = CampaignStarter(library, self)
+        self._starter.started.connect(self._on_started)
+        self._starter.failed.connect(self._on_failed)
+
+    # The wizard
+
+    def open_wizard(self) -> None:
+        """Ask what shall be measured; one wizard at a time."""
+        from ui.wizard.wizard import Wizard  # noqa: PLC0415 - not needed to show the window
+
+        if self._wizard is not None:
+            self._wizard.activateWindow()
+            return
+        self._wizard = Wizard(self._theme, self._draft, self._window)
+        self._wizard.accepted_campaign.connect(self.start)
+        self._wizard.finished.connect(self._forget_wizard)
+        self._wizard.open()
+
+    def _forget_wizard(self) -> None:
+        if self._wizard is not None:
+            self._draft = self._wizard.draft  # what was filled in is there the next time
+            self._wizard.deleteLater()
+        self._wizard = None
+
+    # A campaign
+
+    def start(self, campaign: Campaign) -> None:
+        """Start the runner of a campaign."""
+        self.told.emit(tr("Starting “{name}” …").format(name=campaign.name))
+        self._starter.start(campaign)
+
+    def _on_started(self, folder: Path) -> None:
+        self.told.emit("")
+        self.begun.emit(folder)
+        self.show_live(folder)
+
+    def _on_failed(self, message: str, hint: str) -> None:
+        self.told.emit(" ".join(part for part in (message, hint) if part))
+
+    def show_live(self, folder: Path) -> None:
+        """Show a campaign while it runs."""
+        if self.live_page is None:
+            self.live_page = self._make_page()
+            self.live_page.finished.connect(self._on_finished)
+            self.live_page.runs_wanted.connect(self.runs_wanted)
+        if folder != self._folder:
+            self._folder = folder
+            self.live_page.set_campaign(folder)
+        self.page_wanted.emit(self.live_page)
+
+    def _on_finished(self, folder: Path) -> None:
+        self._folder = None
+        self.ended.emit(folder)
+
+    def ask_to_stop(self, statuses: tuple[CampaignStatus, ...]) -> None:
+        """Ask how the running campaign shall stop, and tell its runner."""
+        from ui.live.stop_dialog import ask_how_to_stop  # noqa: PLC0415 - as above
+
+        if statuses:
+            status = statuses[0]
+            ask_how_to_stop(
+                self._window,
+                self._theme,
+                status.name,
+                lambda request: ask_runner(status.folder, request, self.told.emit),
+            )
+
+    # Replay
+
+    def replay(self, path: str, speed: float = 1.0) -> None:
+        """Play a run as if it were live."""
+        if path:
+            BackgroundOp(
+                lambda: load_replay(Path(path), speed), self._show_replay, self._on_no_replay
+            ).start()
+
+    def _show_replay(self, source: ReplaySource) -> None:
+        if self.replay_page is None:
+            self.replay_page = self._make_page()
+        self.replay_page.set_source(source)
+        self.page_wanted.emit(self.replay_page)
+
+    def _on_no_replay(self, error: FootingError) -> None:
+        self.told.emit(error.message)
+
+    def _make_page(self) -> LivePage:
+        from ui.live.page import LivePage  # noqa: PLC0415 - see above
+
+        page = LivePage(self._theme, self._settings)
+        self.page_made.emit(page)
+        return page
+
+    def stop(self) -> None:
+        """Follow nothing any more."""
+        for page in (self.live_page, self.replay_page):
+            if page is not None:
+                page.stop()

@@ -1,0 +1,37 @@
+"""A small window beside the charts: which charts in which order, and which lines in them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTabWidget, QVBoxLayout, QWidget
+
+from app.domain.text import tr
+from ui.charts.chooser import ChartChooser
+from ui.charts.series_list import SeriesList
+from ui.charts.stack import ChartStack
+
+
+class ChartWindow(QDialog):
+    """Not modal: every tick is seen in the charts at once.
+
+    Attributes:
+        charts: which charts.
+        lines: which lines.
+    """
+
+    def __init__(self, stack: ChartStack, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(tr("Charts"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.charts = ChartChooser(stack, self)
+        self.lines = SeriesList(stack, self)
+        pages = QTabWidget(self)
+        pages.addTab(self.charts, tr("&Charts"))
+        pages.addTab(self.lines, tr("&Lines"))
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        buttons.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.addWidget(pages)
+        layout.addWidget(buttons)
+        em = self.fontMetrics().averageCharWidth()
+        self.resize(em * 60, em * 66)

@@ -1,0 +1,123 @@
+"""Follows the library: reads it in the background, a slice at a time, again whenever files come or go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
+
+from app.domain.errors import FootingError
+from app.runs.library_scan import LibraryScan, ListedRun
+from app.runs.runfile import RunState
+from ui.background import BackgroundOp
+
+SLICE: Final = 25
+"""Files that are read before the list shows them."""
+_SETTLE_MS: Final = 300
+_LIVE_MS: Final = 3_000
+_QUIET_MS: Final = 30_000
+"""Where no watcher tells of changes, on network filesystems, this long passes at most."""
+
+
+class LibraryReader(QObject):
+    """Reads one library and files from elsewhere.
+
+    Signals:
+        read: the runs so far, and whether these are all.
+        failed: the library cannot be read; a sentence.
+    """
+
+    read = Signal(list, bool)
+    failed = Signal(str)
+
+    def __init__(self, library: Path, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.library = library
+        self._scan = LibraryScan(library)
+        self._iterator: Iterator[ListedRun] = iter(())
+        self._found: list[ListedRun] = []
+        self._shown: list[ListedRun] = []
+        self._reading = False
+        self._again = False
+        self._op: BackgroundOp[list[ListedRun]] | None = None
+        self._watcher = QFileSystemWatcher(self)
+        self._settle = QTimer(self, singleShot=True, interval=_SETTLE_MS)
+        self._next = QTimer(self, singleShot=True)
+        self._watcher.directoryChanged.connect(lambda _path: self._settle.start())
+        self._settle.timeout.connect(self.refresh)
+        self._next.timeout.connect(self.refresh)
+
+    @property
+    def extra(self) -> tuple[Path, ...]:
+        """Files outside the library that are listed as well."""
+        return self._scan.extra
+
+    def add_files(self, paths: Iterable[Path]) -> None:
+        """List these files as well, wherever they are."""
+        known = dict.fromkeys((*self._scan.extra, *(path.absolute() for path in paths)))
+        self._scan.extra = tuple(known)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read what changed."""
+        if self._reading:
+            self._again = True
+            return
+        self._reading, self._again = True, False
+        self._settle.stop()
+        self._next.stop()
+        self._iterator = self._scan.read()
+        self._found = []
+        self._read_slice()
+
+    def stop(self) -> None:
+        """Read nothing any more."""
+        self._settle.stop()
+        self._next.stop()
+        self._again = False
+        if self._op is not None:
+            self._op.cancel()
+
+    def _read_slice(self) -> None:
+        iterator = self._iterator
+        self._op = BackgroundOp(lambda: list(islice(iterator, SLICE)), self._take, self._fail)
+        self._op.start()
+
+    def _take(self, found: list[ListedRun]) -> None:
+        self._found += found
+        complete = len(found) < SLICE
+        # While a list that is known is read again, what was shown stays until all is read.
+        if complete or len(self._found) > len(self._shown):
+            self._shown = list(self._found)
+            self.read.emit(self._shown, complete)
+        if complete:
+            self._finish()
+        else:
+            self._read_slice()
+
+    def _finish(self) -> None:
+        self._reading = False
+        self._watch()
+        live = any(run.entry.state == RunState.RUNNING for run in self._shown)
+        self._next.start(_LIVE_MS if live else _QUIET_MS)
+        if self._again:
+            self.refresh()
+
+    def _fail(self, error: FootingError) -> None:
+        self._reading = False
+        self._next.start(_QUIET_MS)
+        self.failed.emit(error.message)
+
+    def _watch(self) -> None:
+        """Watch the library and every folder with runs; a missing library is watched through its parent."""
+        folders = {str(Path(run.entry.path).parent) for run in self._shown}
+        there = next(path for path in (self.library, *self.library.parents) if path.is_dir())
+        folders.add(str(there))
+        watched = set(self._watcher.directories())
+        if watched - folders:
+            self._watcher.removePaths(sorted(watched - folders))
+        if folders - watched:
+            self._watcher.addPaths(sorted(folders - watched))

@@ -1,0 +1,54 @@
+"""Work for the background whose imports come with it: the window is on the screen before."""
+
+# ruff: noqa: PLC0415
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from app.domain.configuration import Campaign
+    from app.hosts.sweeping import SweepEvent
+    from app.runs.draft_environment import DraftEnvironment
+    from app.runs.launch import LaunchedCampaign
+    from app.runs.replay import ReplaySource
+
+
+def look_at_machine() -> DraftEnvironment:
+    """Return which PostgreSQL and targets can be used here."""
+    from app.runs.draft_environment import read_environment
+
+    return read_environment()
+
+
+def sweep() -> tuple[SweepEvent, ...]:
+    """Finish and remove what dead campaigns of this user left."""
+    from app.runs.abandoned import sweep_abandoned
+
+    return sweep_abandoned()
+
+
+def find_live_folders() -> tuple[Path, ...]:
+    """Return the folders of this user's running campaigns, the oldest first."""
+    from app.runs.launch import live_campaigns
+
+    try:
+        return tuple(campaign.folder for campaign in live_campaigns())
+    except OSError:  # no state folder: nothing of ours was ever started here
+        return ()
+
+
+def launch(campaign: Campaign, library: Path) -> LaunchedCampaign:
+    """Start the runner of a campaign."""
+    from app.runs.launch import start_campaign
+
+    return start_campaign(campaign, library)
+
+
+def load_replay(path: Path, speed: float) -> ReplaySource:
+    """Read a run for its replay."""
+    from app.runs.replay import load_replay as load
+
+    return load(path, speed=speed)

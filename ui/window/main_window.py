@@ -1,0 +1,346 @@
+"""The main window: its pages and commands, and what leads from one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from app.runs.control import Request
+from app.runs.examples import find_examples
+from app.runs.library_scan import ListedRun
+from app.runs.runfile import SUFFIX
+from ui.background import BackgroundOp
+from ui.theme import Theme
+from ui.window.actions import make_actions
+from ui.window.campaign_line import CampaignLine
+from ui.window.campaign_pages import CampaignPages
+from ui.window.closing import ask_runner, ask_whether_it_goes_on
+from ui.window.library_reader import LibraryReader
+from ui.window.live_campaigns import LiveCampaigns
+from ui.window.looking import look_at_machine, sweep
+from ui.window.notice import Notice
+from ui.window.opening import choose_files, open_folder_of, run_files
+from ui.window.runs_page import RunsPage
+from ui.window.start_page import StartPage
+from ui.window.tool_bar import ToolBar
+from ui.window.window_settings import WindowSettings
+
+if TYPE_CHECKING:
+    from app.runs.campaign_status import CampaignStatus
+    from app.runs.draft_environment import DraftEnvironment
+    from ui.window.help_window import HelpWindow
+
+_DEFAULT_SIZE = (1280, 800)
+
+
+class MainWindow(QMainWindow):
+    """Start page, saved runs, live campaign, replay.
+
+    Attributes:
+        start_page: shown where the library is empty.
+        runs_page: library, charts, facts.
+        campaigns: the pages of live campaign and replay, and the wizard.
+        notice: what went wrong or changed by itself.
+        campaign_line: the running campaign.
+        commands: actions by the id of their `Command`.
+        reader: follows the library.
+        live: follows running campaigns.
+    """
+
+    def __init__(self, library: Path, theme: Theme, settings: WindowSettings) -> None:
+        super().__init__()
+        self._theme = theme
+        self._settings = settings
+        self._page_chosen = False
+        self._may_close = False
+        self._help: HelpWindow | None = None
+        self.setWindowTitle("pgFooting")
+        self.setAcceptDrops(True)
+        self.reader = LibraryReader(library, self)
+        self.live = LiveCampaigns(parent=self)
+        self.start_page = StartPage(theme)
+        self.runs_page = RunsPage(theme)
+        self.notice = Notice()
+        self.campaign_line = CampaignLine()
+        self.pages = QStackedWidget()
+        self.campaigns = CampaignPages(self, theme, library, settings.qt)
+        self.commands = make_actions(self, self._deeds())
+        self._lay_out()
+        self._connect()
+        self._restore()
+
+    # Making
+
+    def _deeds(self) -> dict[str, Callable[[], None]]:
+        """Return what each command does."""
+        page = self.runs_page
+        return {
+            "new": self.campaigns.open_wizard,
+            "open": self._choose_files,
+            "charts": page.choose_charts,
+            "replay": lambda: self.campaigns.replay(page.focus),
+            "runs": self.show_runs,
+            "live": self._show_live,
+            "start": lambda: self._go(self.start_page),
+            "library": self._follow_panels,
+            "facts": self._follow_panels,
+            "campaign": lambda: page.choose_campaign(page.focus),
+            "clear": lambda: page.model.choose(()),
+            "refresh": self.refresh,
+            "example": self.open_example,
+            "help": self.show_help,
+            "close": self._ask_to_close,
+        }
+
+    def _lay_out(self) -> None:
+        self.tool_bar = ToolBar(self.commands, self)
+        self.addToolBar(Qt.ToolBarArea.TopToolBarArea, self.tool_bar)
+        for page in (self.start_page, self.runs_page):
+            self.pages.addWidget(page)
+        around = QWidget()
+        layout = QVBoxLayout(around)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.notice)
+        layout.addWidget(self.pages, 1)
+        layout.addWidget(self.campaign_line)
+        self.setCentralWidget(around)
+        self.setMinimumSize(640, 400)
+
+    def _connect(self) -> None:
+        start = self.start_page
+        start.new_asked.connect(self.campaigns.open_wizard)
+        start.open_asked.connect(self._choose_files)
+        start.example_asked.connect(self.open_example)
+        start.look_again_asked.connect(self._look_at_machine)
+        start.library_asked.connect(self.show_runs)
+        self.runs_page.told.connect(self.notice.tell)
+        self.runs_page.focus_changed.connect(lambda _path: self._enable_commands())
+        self.runs_page.model.chosen_changed.connect(self._enable_commands)
+        self.runs_page.library.replay_asked.connect(self.campaigns.replay)
+        self.runs_page.library.folder_asked.connect(open_folder_of)
+        self.reader.read.connect(self._take_runs)
+        self.reader.failed.connect(self.notice.tell)
+        self.live.changed.connect(self._take_live)
+        self.live.ended.connect(lambda _folder: self.reader.refresh())
+        self.campaign_line.show_asked.connect(self.campaigns.show_live)
+        self.campaign_line.stop_asked.connect(lambda _folder: self.campaigns.ask_to_stop(self.live.statuses))
+        self.campaigns.page_made.connect(self.pages.addWidget)
+        self.campaigns.page_wanted.connect(self._go)
+        self.campaigns.told.connect(self.notice.tell)
+        self.campaigns.begun.connect(lambda _folder: self.live.look())
+        self.campaigns.ended.connect(self._tell_end)
+        self.campaigns.runs_wanted.connect(self._show_campaign)
+        self.pages.currentChanged.connect(self._follow_page)
+
+    def _restore(self) -> None:
+        self.resize(*_DEFAULT_SIZE)
+        self.restoreGeometry(self._settings.geometry)
+        state = self._settings.runs
+        self.runs_page.restore(state)
+        self.commands["library"].setChecked(state.library)
+        self.commands["facts"].setChecked(state.facts)
+        self.pages.setCurrentWidget(self.runs_page if self._settings.had_runs else self.start_page)
+        self._follow_page()
+        try:
+            find_examples()
+        except FootingError as error:
+            self.start_page.show_example(error.message)
+            self.commands["example"].setEnabled(False)
+            self.commands["example"].setToolTip(error.message)
+        self._enable_commands()
+
+    # Work that begins once the window is on the screen
+
+    def begin(self) -> None:
+        """Look for runs, campaigns and PostgreSQL, all in the background."""
+        self._focus_page()
+        self.reader.refresh()
+        self.live.look()
+        self._look_at_machine()
+        BackgroundOp(sweep, lambda swept: self.reader.refresh() if swept else None, _ignore).start()
+
+    def refresh(self) -> None:
+        """Look again at everything."""
+        self.reader.refresh()
+        self.live.look()
+        self._look_at_machine()
+
+    def _look_at_machine(self) -> None:
+        BackgroundOp(
+            look_at_machine,
+            self._take_environment,
+            lambda error: self.start_page.show_problem(error.message),
+        ).start()
+
+    def _take_environment(self, environment: DraftEnvironment) -> None:
+        self.start_page.show_environment(environment)
+
+    def _take_runs(self, runs: list[ListedRun], complete: bool) -> None:  # noqa: FBT001 - a signal's argument
+        self.runs_page.show_runs(runs, complete=complete)
+        self.start_page.show_library_size(len(runs))
+        if complete:
+            self._settings.had_runs = bool(runs)
+        if not self._page_chosen and (complete or runs):
+            page = self.runs_page if runs else self.start_page
+            if self.pages.currentWidget() is not page:
+                self.pages.setCurrentWidget(page)
+                self._focus_page()
+        self._enable_commands()
+
+    def _take_live(self, statuses: tuple[CampaignStatus, ...]) -> None:
+        self.campaign_line.tell(statuses)
+        if statuses and not self._page_chosen:
+            self.campaigns.show_live(statuses[0].folder)
+        self._update_line()
+        self._enable_commands()
+
+    # Pages
+
+    def show_runs(self) -> None:
+        """Show library and charts."""
+        self._go(self.runs_page)
+
+    def _go(self, page: QWidget) -> None:
+        self._page_chosen = True
+        self.pages.setCurrentWidget(page)
+        self._focus_page()
+        self._enable_commands()
+
+    def _focus_page(self) -> None:
+        if (page := self.pages.currentWidget()) is not None:
+            page.setFocus()
+
+    def _show_live(self) -> None:
+        if self.live.statuses:
+            self.campaigns.show_live(self.live.statuses[0].folder)
+        elif self.campaigns.live_page is not None:
+            self._go(self.campaigns.live_page)
+
+    def _show_campaign(self, folder: Path) -> None:
+        """Show the runs of a campaign once the library has them."""
+        self.runs_page.choose_folder(str(folder))
+        self.reader.refresh()
+        self.show_runs()
+
+    def _tell_end(self, folder: Path) -> None:
+        self.reader.refresh()
+        if self.pages.currentWidget() is self.campaigns.live_page:
+            return  # it says so itself
+        sentence = tr("The campaign has ended; its runs are in the library.")
+        self.notice.tell(sentence, tr("&Show its runs"), lambda: self._show_campaign(folder))
+
+    def _follow_page(self) -> None:
+        # The start page has the same choices, with the same mnemonics.
+        self.tool_bar.show_commands(shown=self.pages.currentWidget() is not self.start_page)
+        self._update_line()
+
+    def _update_line(self) -> None:
+        """The live page has a Stop of its own."""
+        shown = self.pages.currentWidget() is self.campaigns.live_page
+        self.campaign_line.setVisible(self.campaign_line.folder is not None and not shown)
+
+    def _enable_commands(self) -> None:
+        focus, chosen = bool(self.runs_page.focus), bool(self.runs_page.model.chosen)
+        live = bool(self.live.statuses) or self.campaigns.live_page is not None
+        states = {"replay": focus, "campaign": bool(self.runs_page.model.runs), "clear": chosen, "live": live}
+        for name, enabled in states.items():
+            self.commands[name].setEnabled(enabled)
+
+    def _follow_panels(self) -> None:
+        self.runs_page.library.setVisible(self.commands["library"].isChecked())
+        self.runs_page.facts.setVisible(self.commands["facts"].isChecked())
+
+    def show_help(self) -> None:
+        """Show the help window, or bring it to the front."""
+        from ui.window.help_window import HelpWindow  # noqa: PLC0415 - not needed to show the window
+
+        if self._help is None:
+            self._help = HelpWindow(self._theme, self)
+            self._help.destroyed.connect(self._forget_help)
+        self._help.show()
+        self._help.activateWindow()
+
+    def _forget_help(self) -> None:
+        self._help = None
+
+    # Opening
+
+    def open_example(self) -> None:
+        """Show the runs that ship with the program."""
+        try:
+            self.open_files(find_examples())
+        except FootingError as error:
+            self.notice.tell(error.message)
+
+    def open_files(self, paths: Iterable[Path]) -> None:
+        """List and show these run files, wherever they are; a folder means the run files in it."""
+        files = [file.absolute() for path in paths for file in run_files(path)]
+        if not files:
+            self.notice.tell(tr("There is no run file (*{suffix}) in there.").format(suffix=SUFFIX))
+            return
+        self.runs_page.choose(map(str, files))
+        self.reader.add_files(files)
+        self.show_runs()
+
+    def _choose_files(self) -> None:
+        choose_files(self, self._settings.open_folder or str(self.reader.library), self._take_files)
+
+    def _take_files(self, names: list[str]) -> None:
+        if names:
+            self._settings.open_folder = str(Path(names[0]).parent)
+            self.open_files(map(Path, names))
+
+    @override
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.mimeData().hasUrls():
+            event.acceptProposedAction()
+
+    @override
+    def dropEvent(self, event: QDropEvent) -> None:
+        self.open_files(Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile())
+
+    # Closing
+
+    @override
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if self.live.statuses and not self._may_close:
+            event.ignore()
+            status = self.live.statuses[0]
+            ask_whether_it_goes_on(
+                self, status.name, self.close_without_question, lambda: self._stop_and_close(status.folder)
+            )
+            return
+        self._remember()
+        self.reader.stop()
+        self.live.stop()
+        self.runs_page.stop()
+        self.campaigns.stop()
+        super().closeEvent(event)
+
+    def _stop_and_close(self, folder: Path) -> None:
+        ask_runner(folder, Request.STOP, self.notice.tell, self.close_without_question)
+
+    def _ask_to_close(self) -> None:
+        self.close()
+
+    def close_without_question(self) -> None:
+        """Close the window; a campaign goes on."""
+        self._may_close = True
+        self.close()
+
+    def _remember(self) -> None:
+        self._settings.geometry = self.saveGeometry()
+        self._settings.runs = self.runs_page.state()
+
+
+def _ignore(_error: FootingError) -> None:
+    """What cannot be swept is told by the doctor."""
