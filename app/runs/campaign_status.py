@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,8 @@ from app.runs.runfile import SUFFIX, Json, Phase, RunState
 from app.runs.runfile_reader import RunFile
 
 _BENCHMARK: Final = (Phase.WARM_UP, Phase.MEASURE)
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +147,10 @@ class CampaignWatch:
             self._campaign = load_campaign(self.folder / CAMPAIGN_NAME)
             self._problem = ""
         except FootingError as error:  # also where a script of the workload is gone meanwhile
-            self._problem = error.message
+            _log.debug("%s", self.folder, exc_info=error)
+            self._problem = tr(
+                "The campaign file cannot be read any more: only the runs that have begun are known."
+            )
 
     def _status(self, path: Path, *, live: bool) -> RunStatus:
         state = RunState.RUNNING if live else RunState.INCOMPLETE

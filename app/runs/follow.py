@@ -14,6 +14,7 @@ from app.runs.run_data import RunData
 from app.runs.runfile import RunState
 from app.runs.runfile_reader import CommandRecord, RunFile
 from app.runs.snapshot import QUIET_S, LiveNumbers, LogLine, Moment, RunSnapshot, RunSource, take_snapshot
+from app.runs.summary import summarise
 
 __all__ = ["LiveNumbers", "LogLine", "RunFollower", "RunSnapshot", "RunSource"]
 
@@ -60,7 +61,7 @@ class RunFollower:
         state = data.state
         if state is RunState.RUNNING and not live:
             state = RunState.INCOMPLETE
-            data = replace(data, state=state)
+            data = replace(data, state=state, summary=data.summary or self._summarise())
         now_ms = self._now_ms(data) if state is RunState.RUNNING else data.last_ms
         silent_s = (now_ms - data.last_ms) / 1000
         problem = ""
@@ -75,6 +76,11 @@ class RunFollower:
         if not isinstance(started, int | float):
             return data.last_ms
         return max(data.last_ms, 1000 * (time.time() - started))
+
+    def _summarise(self) -> dict[str, float | None]:
+        """Return the figures of a run that nobody could finish."""
+        with RunFile(self.path) as run:
+            return summarise(run)
 
     def _read_commands(self, data: RunData) -> tuple[CommandRecord, ...]:
         """Return the executed programs; read only when a phase began, because that is when they end."""

@@ -141,6 +141,8 @@ def test_a_run_without_a_runner_is_incomplete_and_not_running(growing: Growing) 
     assert snapshot.data.state is RunState.INCOMPLETE
     assert snapshot.finished
     assert "has died" in snapshot.problem
+    tps = snapshot.data.series("pgbench.tps")[1][-5:]
+    assert snapshot.data.summary["tps"] == pytest.approx(tps.mean()), "nobody has finished its file yet"
     assert len(snapshot.data.series("pgbench.tps")[0]) == WARM_UP_S + 5
 
 

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import logging
+import threading
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.domain.errors import FootingError, InternalError
+from ui.background import BackgroundOp, finish_background
+
+pytestmark = pytest.mark.gui
+
+
+def unwanted(value: object) -> None:
+    raise AssertionError(value)
+
+
+def test_the_result_arrives_in_the_gui_thread_and_the_work_does_not(qtbot: QtBot) -> None:
+    worked: list[threading.Thread] = []
+    arrived: list[tuple[int, threading.Thread]] = []
+
+    def work() -> int:
+        worked.append(threading.current_thread())
+        return 42
+
+    BackgroundOp(work, lambda value: arrived.append((value, threading.current_thread())), unwanted).start()
+    qtbot.waitUntil(lambda: bool(arrived))
+    assert arrived == [(42, threading.main_thread())]
+    assert worked[0] is not threading.main_thread()
+    assert worked[0].daemon
+
+
+def test_an_error_of_the_work_arrives_as_it_is(qtbot: QtBot) -> None:
+    errors: list[FootingError] = []
+    error = FootingError("It failed.", hint="Do this.")
+
+    def work() -> None:
+        raise error
+
+    BackgroundOp(work, unwanted, errors.append).start()
+    qtbot.waitUntil(lambda: bool(errors))
+    assert errors == [error]
+
+
+def test_an_error_that_nobody_expected_becomes_a_sentence(
+    qtbot: QtBot, caplog: pytest.LogCaptureFixture
+) -> None:
+    errors: list[FootingError] = []
+    with caplog.at_level(logging.DEBUG, "ui.background"):
+        BackgroundOp(lambda: 1 / 0, unwanted, errors.append).start()
+        qtbot.waitUntil(lambda: bool(errors))
+    assert isinstance(errors[0], InternalError)
+    assert "ZeroDivisionError" in errors[0].message
+    assert caplog.records[-1].exc_info is not None
+
+
+def test_a_cancelled_result_is_not_delivered(qtbot: QtBot) -> None:
+    go_on = threading.Event()
+    seen: list[bool] = []
+    arrived: list[int] = []
+    op = BackgroundOp(lambda: go_on.wait(10), unwanted, unwanted)
+    op.start()
+    op.cancel()
+    go_on.set()
+    BackgroundOp(lambda: seen.append(op.is_cancelled), lambda _none: arrived.append(1), unwanted).start()
+    qtbot.waitUntil(lambda: bool(arrived))
+    assert finish_background()
+    assert seen == [True]
+
+
+def test_work_that_was_cancelled_before_it_began_never_begins(qtbot: QtBot) -> None:
+    go_on = threading.Event()
+    done: list[int] = []
+    blockers = [BackgroundOp(lambda: go_on.wait(10), lambda _: done.append(0), unwanted) for _ in range(8)]
+    for blocker in blockers:
+        blocker.start()
+    late = BackgroundOp(lambda: done.append(99), unwanted, unwanted)
+    late.start()
+    late.cancel()
+    go_on.set()
+    qtbot.waitUntil(lambda: len(done) == len(blockers))
+    assert finish_background()
+    assert 99 not in done
+
+
+def test_many_pieces_of_work_share_a_few_threads(qtbot: QtBot) -> None:
+    names: set[str] = set()
+    count: list[int] = []
+
+    def work() -> int:
+        names.add(threading.current_thread().name)
+        return 1
+
+    for _ in range(200):
+        BackgroundOp(work, count.append, unwanted).start()
+    qtbot.waitUntil(lambda: len(count) == 200)
+    assert len(names) <= 4
+    assert all(name.startswith("background-") for name in names)
+
+
+def test_waiting_for_work_that_hangs_ends_in_time(qtbot: QtBot) -> None:
+    go_on = threading.Event()
+    arrived: list[bool] = []
+    BackgroundOp(lambda: go_on.wait(30), arrived.append, unwanted).start()
+    assert not finish_background(0.05)
+    go_on.set()
+    qtbot.waitUntil(lambda: bool(arrived))
+    assert finish_background()

@@ -1,0 +1,634 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QSettings, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.runs.control import ControlServer, Request
+from app.runs.follow import RunFollower
+from app.runs.replay import ReplaySource, load_replay
+from app.runs.run_data import RunData, load_run_data
+from app.runs.runfile import Json, Phase, RunState
+from tests.fix_runs import WARM_UP_S, Shape, write_run
+from tests.gui.live_bench import SECONDS, LiveBench
+from ui.live.big_numbers import shown_numbers
+from ui.live.page import LivePage
+from ui.live.phase_bar import steps_of, usual_lengths
+from ui.live.words import NOTHING, format_rate, three_digits
+from ui.theme import Scheme, Theme
+
+pytestmark = [
+    pytest.mark.gui,
+    pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints"),
+]
+
+LONG_NAME = "ext4 on four NVMe disks, RAID 10, chunk 64 KiB, noatime, wal on its own two disks"[:80]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[LiveBench]:
+    made = LiveBench.create(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(qtbot: QtBot) -> Iterator[LivePage]:
+    theme = Theme(Scheme.LIGHT)
+    made = LivePage(theme)
+    qtbot.addWidget(made)
+    made.resize(1280, 800)
+    made.show()
+    yield made
+    made.stop()
+
+
+def look(qtbot: QtBot, page: LivePage) -> None:
+    """Wait for a look that begins now."""
+    with qtbot.waitSignal(page.poller.watched):
+        page.poller.look()
+
+
+def tile(page: LivePage, name: str) -> str:
+    return page.numbers.tiles[name].value.text()
+
+
+def seconds_of(data: RunData | None) -> int:
+    return 0 if data is None else len(data.series("pgbench.tps")[0])
+
+
+def current_step(page: LivePage) -> tuple[str, str]:
+    (step,) = [step for step in page.phases.steps if step.current]
+    return step.name, step.words
+
+
+# A campaign that runs
+
+
+def test_a_growing_run_is_shown_second_by_second(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+    writer = bench.begin(1)
+    bench.grow(writer, 0, WARM_UP_S + 20)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    assert page.header.run.text() == "ext4 #1"
+    assert "Disks of db7: run 1 of 4" in page.header.campaign.text()
+    assert current_step(page)[0] == "Measure"
+    assert current_step(page)[1].endswith("/ 01:00")
+    first = tile(page, "tps")
+    assert first != NOTHING
+    bench.grow(writer, WARM_UP_S + 20, WARM_UP_S + 30)
+    look(qtbot, page)
+    run = page.watched.run
+    assert run is not None
+    assert tile(page, "tps") == format_rate(run.numbers.tps) != first
+    assert len(run.data.series("pgbench.tps")[0]) == WARM_UP_S + 30
+    assert page.chart_feed.live is run.data
+    assert page.command.text().startswith("pgbench: tpcb-like, 4 clients")
+    assert not page.banner.isVisible()
+
+
+def test_the_page_looks_again_by_itself(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+    writer = bench.begin(1)
+    bench.grow(writer, 0, 5)
+    page.set_campaign(bench.folder)
+    qtbot.waitUntil(lambda: page.watched.run is not None)
+    bench.grow(writer, 5, 8)
+
+    def seen() -> bool:
+        run = page.watched.run
+        return run is not None and len(run.data.series("pgbench.tps")[0]) == 8
+
+    qtbot.waitUntil(seen, timeout=10_000)
+
+
+def test_earlier_runs_of_the_campaign_lie_pale_behind_the_live_one(
+    qtbot: QtBot, page: LivePage, bench: LiveBench
+) -> None:
+    bench.add_done(1)
+    bench.add_done(2)
+    bench.grow(bench.begin(3), 0, WARM_UP_S + 5)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    behind = page.chart_feed.behind
+    assert tuple(page.charts.runs) == behind
+    assert [(trace.label, trace.colour_index, trace.pale) for trace in behind] == [
+        ("ext4 #1", 0, True),
+        ("xfs #1", 1, True),
+    ]
+    assert page.chart_feed.live is not None
+    assert (page.chart_feed.live.name, page.chart_feed.colour) == ("xfs #2", 1)
+
+
+def test_the_charts_are_painted_where_they_stand(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+    """The stack does not lie in the window's corner: what is painted must not lie there either."""
+    bench.grow(bench.begin(1), 0, WARM_UP_S + SECONDS)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    qtbot.wait(50)
+    image = page.charts.grab().toImage()
+    whole = page.grab().toImage()
+    corner = page.charts.mapTo(page, QPoint(0, 0))
+    colour = page._theme.series_colour(0).rgb()
+
+    def rows_of(picture: object, left: int, top: int) -> set[int]:
+        assert picture is image or picture is whole
+        shown = image if picture is image else whole
+        return {
+            y
+            for y in range(page.charts.height() // 3)
+            for x in range(100, page.charts.width() // 2, 3)
+            if shown.pixel(left + x, top + y) == colour
+        }
+
+    alone = rows_of(image, 0, 0)
+    assert alone
+    assert rows_of(whole, corner.x(), corner.y()) == alone
+
+
+def test_the_next_run_takes_the_place_of_the_one_that_ended(
+    qtbot: QtBot, page: LivePage, bench: LiveBench
+) -> None:
+    writer = bench.begin(1)
+    bench.grow(writer, 0, WARM_UP_S + SECONDS)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    bench.finish(writer)
+    look(qtbot, page)
+    assert page.numbers.tiles["tps"].beneath.text() == "mean of the run"
+    bench.grow(bench.begin(2), 0, 3)
+    look(qtbot, page)
+    assert page.header.run.text() == "xfs #1"
+    assert [trace.label for trace in page.chart_feed.behind] == ["ext4 #1"]
+    assert page.chart_feed.live is not None
+    assert page.chart_feed.live.name == "xfs #1"
+
+
+def test_before_the_first_run_the_page_says_so(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    assert page.header.run.text() == "Disks of db7"
+    assert "the first is about to begin" in page.header.campaign.text()
+    assert tile(page, "tps") == NOTHING
+    assert page.header.stop.isVisible()
+
+
+@pytest.mark.parametrize(
+    ("phases", "name"),
+    [
+        ((Phase.PREPARE,), "Prepare"),
+        ((Phase.PREPARE, Phase.INITDB), "Prepare"),
+        ((Phase.PREPARE, Phase.INITDB, Phase.LOAD), "Load"),
+        ((Phase.PREPARE, Phase.INITDB, Phase.LOAD, Phase.SETTLE), "Settle"),
+    ],
+)
+def test_every_phase_before_measuring_is_shown_with_its_time(
+    qtbot: QtBot, page: LivePage, bench: LiveBench, phases: tuple[Phase, ...], name: str
+) -> None:
+    bench.begin_phases(bench.begin(1, started_epoch_s=time.time() - 3 * len(phases)), *phases)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    shown, words = current_step(page)
+    assert shown == name
+    assert words.startswith("00:")
+    assert [step.name for step in page.phases.steps] == [
+        "Prepare",
+        "Load",
+        "Settle",
+        "Warm-up",
+        "Measure",
+        "Clean up",
+    ]
+    assert page.phases.steps[4].words == "01:00"
+    assert page.phases.accessibleDescription().startswith(name)
+
+
+def test_what_a_phase_took_in_earlier_runs_tells_how_long_it_will_take(bench: LiveBench) -> None:
+    bench.add_done(1)
+    writer = bench.begin(2)
+    bench.begin_phases(writer, Phase.PREPARE, Phase.LOAD)
+    follower = RunFollower(bench.path(2))
+    earlier = load_run_data(bench.path(1))
+    usual = usual_lengths([earlier])
+    assert usual[Phase.WARM_UP] == pytest.approx(WARM_UP_S)
+    step = steps_of(follower.poll(), {Phase.LOAD: 12.0})[1]
+    assert "of about 00:12" in step.words
+
+
+def test_a_campaign_without_warm_up_says_none(bench: LiveBench) -> None:
+    workload: Json = {"label": "x", "clients": 1, "duration_s": 60, "warmup_s": 0}
+    writer = bench.begin(1, workload=workload)
+    bench.begin_phases(writer, Phase.PREPARE)
+    steps = steps_of(RunFollower(bench.path(1)).poll(), {})
+    assert steps[3].words == "none"
+
+
+# Bad days
+
+
+def test_a_runner_that_died_is_never_shown_as_running(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+    bench.grow(bench.begin(1), 0, WARM_UP_S + 20)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    bench.release()
+    with qtbot.waitSignal(page.finished) as ended:
+        page.poller.look()
+    assert ended.args == [bench.folder]
+    assert "has died" in page.banner.words.text()
+    assert page.banner.isVisible()
+    assert "its runner died" in page.header.campaign.text()
+    assert not page.header.stop.isVisible()
+    assert page.header.runs.isVisible()
+    assert current_step(page)[1].startswith("ended at")
+    assert page.numbers.tiles["tps"].beneath.text() == "mean of the run"
+    assert page.command.text() == ""
+    assert not page.poller.is_running
+
+
+def test_a_run_that_failed_tells_why_and_the_campaign_goes_on(
+    qtbot: QtBot, page: LivePage, bench: LiveBench
+) -> None:
+    writer = bench.begin(1)
+    bench.grow(writer, 0, WARM_UP_S + 20)
+    with writer.transaction():
+        writer.set_run({"error": {"code": "server", "message": "The server ended.", "hint": "See its log."}})
+    bench.finish(writer, RunState.FAILED, WARM_UP_S + 20)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    assert page.banner.words.text() == "This run failed. The server ended. See its log."
+    assert page.header.stop.isVisible()
+    bench.grow(bench.begin(2), 0, 3)
+    look(qtbot, page)
+    assert page.header.run.text() == "xfs #1"
+    assert page.banner.words.text() == "ext4 #1: The server ended."
+
+
+def test_a_file_removed_while_it_is_shown_is_told(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+    bench.grow(bench.begin(1), 0, WARM_UP_S + 20)
+    follower = RunFollower(bench.path(1))
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_source(follower)
+    for path in bench.folder.glob("01-*"):
+        path.unlink()
+    look(qtbot, page)
+    assert "was removed while it was followed" in page.banner.words.text()
+    assert tile(page, "tps") == NOTHING
+
+
+def test_a_folder_that_cannot_be_read_is_told_and_tried_again(
+    qtbot: QtBot, page: LivePage, tmp_path: Path
+) -> None:
+    with qtbot.waitSignal(page.poller.failed):
+        page.set_campaign(tmp_path / "none")
+    assert "cannot be read" in page.banner.words.text()
+    assert page.poller.is_running
+
+
+def test_silence_of_the_runner_is_told(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+    writer = bench.begin(1)
+    bench.grow(writer, 0, WARM_UP_S + 20)
+    with writer.transaction():
+        writer.set_run({"started_epoch_s": time.time() - WARM_UP_S - 60})
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    assert page.banner.words.text().startswith("Nothing new for 4")
+
+
+def test_an_unsafe_run_says_so_next_to_its_name(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+    writer = bench.begin(1)
+    with writer.transaction():
+        writer.add_mark("unsafe", "fsync = off: commits are lost on power loss")
+    bench.grow(writer, 0, 3)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    assert "UNSAFE" in page.header.marks.text()
+    assert "fsync = off" in page.header.marks.toolTip()
+
+
+@pytest.mark.parametrize("stall_s", [0.8])  # as long as one likes: the runner does not know of it
+def test_a_stall_of_the_window_loses_no_second(
+    qtbot: QtBot, page: LivePage, bench: LiveBench, stall_s: float
+) -> None:
+    """The window hangs while the runner writes: afterwards every second is there."""
+    writer = bench.begin(1)
+    bench.grow(writer, 0, 5)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    until_s = time.monotonic() + stall_s
+    second = 5
+    while time.monotonic() < until_s or second < 30:  # this is the GUI thread: nothing is delivered
+        bench.grow(writer, second, second + 1)
+        second += 1
+        time.sleep(0.02)
+    look(qtbot, page)
+    run = page.watched.run
+    assert run is not None
+    t_s = run.data.series("pgbench.tps")[0]
+    assert len(t_s) == second
+    assert set(t_s[1:] - t_s[:-1]) == {1.0}
+
+
+# Stopping
+
+
+@pytest.mark.parametrize("request_", list(Request))
+def test_each_choice_of_stop_reaches_the_runner(
+    qtbot: QtBot, page: LivePage, bench: LiveBench, request_: Request
+) -> None:
+    control = ControlServer(bench.folder)
+    bench.grow(bench.begin(1), 0, WARM_UP_S + 5)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    QTest.mouseClick(page.header.stop, Qt.MouseButton.LeftButton)
+    dialog = page._dialog
+    assert dialog is not None
+    assert dialog.isVisible()
+    with qtbot.waitSignal(page.stop_requested) as asked:
+        QTest.mouseClick(dialog.buttons[request_], Qt.MouseButton.LeftButton)
+    assert asked.args == [request_]
+    heard: list[Request] = []
+
+    def hears() -> bool:
+        got = control.poll()
+        if got is not None:
+            heard.append(got)
+        return bool(heard)
+
+    qtbot.waitUntil(hears)
+    assert heard == [request_]
+    words = {Request.FINISH: "ends after this run", Request.STOP: "kept", Request.DISCARD: "discarded"}
+    qtbot.waitUntil(lambda: words[request_] in page.header.campaign.text())
+    qtbot.waitUntil(lambda: page._dialog is None)
+    control.close()
+
+
+def test_going_on_asks_nothing_of_the_runner(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+    control = ControlServer(bench.folder)
+    bench.grow(bench.begin(1), 0, 3)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    page.ask_to_stop()
+    dialog = page._dialog
+    assert dialog is not None
+    QTest.keyClick(dialog, Qt.Key.Key_Return)  # the harmless answer is the default one
+    qtbot.waitUntil(lambda: page._dialog is None)
+    assert control.poll() is None
+    control.close()
+
+
+def test_a_runner_that_does_not_answer_is_told(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+    bench.grow(bench.begin(1), 0, 3)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    page.request_stop(Request.STOP)
+    qtbot.waitUntil(lambda: "No runner answers" in page.banner.words.text())
+
+
+def test_a_question_about_a_campaign_that_ends_meanwhile_closes_itself(
+    qtbot: QtBot, page: LivePage, bench: LiveBench
+) -> None:
+    bench.add_done(1)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    page.ask_to_stop()
+    assert page._dialog is not None
+    bench.release()
+    look(qtbot, page)
+    qtbot.waitUntil(lambda: page._dialog is None)
+
+
+def test_a_discarded_run_is_said_to_be_discarded(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+    control = ControlServer(bench.folder)
+    bench.grow(bench.begin(1), 0, 3)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    page.request_stop(Request.DISCARD)
+    qtbot.waitUntil(lambda: control.poll() is Request.DISCARD)
+    qtbot.waitUntil(lambda: "discarded" in page.header.campaign.text())
+    control.close()
+    for path in bench.folder.glob("01-*"):
+        path.unlink()
+    bench.release()
+    look(qtbot, page)
+    assert "was discarded, as you asked" in page.banner.words.text()
+
+
+# What is remembered, sizes
+
+
+def test_the_log_holds_what_happened_and_its_drawer_is_remembered(
+    qtbot: QtBot, bench: LiveBench, tmp_path: Path
+) -> None:
+    settings = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
+    writer = bench.begin(1)
+    bench.grow(writer, 0, WARM_UP_S + 30)
+    with writer.transaction():
+        writer.add_event(2_000, "warning", "two\nlines")
+    page = LivePage(Theme(Scheme.DARK), settings)
+    qtbot.addWidget(page)
+    page.show()
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    assert not page.log.isVisible()
+    page.log_button.click()
+    lines = page.log.toPlainText().splitlines()
+    assert lines[0].split() == ["00:02", "warning", "two", "lines"]
+    assert any("checkpoint starting" in line for line in lines)
+    page.charts.set_charts(["cpu", "tps"])
+    page.stop()
+    other = LivePage(Theme(Scheme.DARK), settings)
+    qtbot.addWidget(other)
+    other.show()
+    assert other.log.isVisible()
+    assert other.charts.chart_ids == ("cpu", "tps")
+
+
+def test_settings_that_somebody_broke_count_as_none(qtbot: QtBot, tmp_path: Path) -> None:
+    settings = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
+    settings.setValue("live/charts", ["nonsense", 7])
+    settings.setValue("live/log", "perhaps")
+    page = LivePage(Theme(Scheme.DARK), settings)
+    qtbot.addWidget(page)
+    assert page.charts.chart_ids == ("tps", "latency", "iops")
+    assert not page.log.isVisibleTo(page)
+
+
+@pytest.mark.parametrize("size", [(1024, 700), (3840, 2160)])
+def test_a_long_name_widens_nothing(
+    qtbot: QtBot, page: LivePage, bench: LiveBench, size: tuple[int, int]
+) -> None:
+    bench.grow(bench.begin(1, name=LONG_NAME * 3), 0, WARM_UP_S + 5)
+    page.resize(*size)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    assert page.minimumSizeHint().width() <= 1024
+    assert page.width() == size[0]
+    assert LONG_NAME in page.header.run.toolTip()
+
+
+def test_every_button_has_a_mnemonic_and_every_control_a_name(
+    qtbot: QtBot, page: LivePage, bench: LiveBench
+) -> None:
+    buttons = page.findChildren(QPushButton)
+    assert len(buttons) > 5
+    assert all("&" in button.text() for button in buttons)
+    assert page.log.accessibleName()
+    assert page.replay.slider.accessibleName()
+    bench.grow(bench.begin(1), 0, WARM_UP_S + 5)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    assert page.numbers.tiles["tps"].accessibleName().startswith("Transactions: ")
+
+
+def test_a_hidden_page_watches_on_and_shows_it_when_it_is_seen(
+    qtbot: QtBot, page: LivePage, bench: LiveBench
+) -> None:
+    writer = bench.begin(1)
+    bench.grow(writer, 0, 3)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    page.hide()
+    bench.grow(writer, 3, WARM_UP_S + 9)
+    look(qtbot, page)
+    assert current_step(page)[0] == "Warm-up"
+    page.show()
+    assert current_step(page)[0] == "Measure"
+
+
+# Replay
+
+
+@pytest.fixture
+def replay(tmp_path: Path) -> ReplaySource:
+    path = write_run(tmp_path / "run.footing", Shape(seconds=120, checkpoint_every_s=40, seed=5))
+    return load_replay(path)
+
+
+def test_a_replay_looks_like_a_live_run_and_can_be_steered(
+    qtbot: QtBot, page: LivePage, replay: ReplaySource
+) -> None:
+    replay.pause()
+    replay.jump(30)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_source(replay)
+    bar = page.replay
+    assert bar.isVisible()
+    assert not page.header.stop.isVisible()
+    assert "replay of a recorded run" in page.header.campaign.text()
+    assert current_step(page) == ("Measure", "00:30 / 02:00")
+    assert bar.clock.text() == "00:30 / 02:00"
+    assert bar.play.text() == "&Play"
+    with qtbot.waitSignal(page.poller.watched):
+        bar.after.click()
+    assert current_step(page)[1] == f"{replay.position_s // 60:02.0f}:{replay.position_s % 60:02.0f} / 02:00"
+    with qtbot.waitSignal(page.poller.watched):
+        QTest.keyClick(page, Qt.Key.Key_J)
+    before = replay.position_s
+    with qtbot.waitSignal(page.poller.watched):
+        bar.slider.triggerAction(bar.slider.SliderAction.SliderPageStepAdd)
+    assert replay.position_s > before
+    QTest.keyClick(page, Qt.Key.Key_BracketRight)
+    assert replay.speed == 2.0
+    QTest.keyClick(page, Qt.Key.Key_P)
+    assert not replay.paused
+    assert bar.play.text() == "&Pause"
+
+
+def test_a_replay_that_goes_back_shows_less_again(qtbot: QtBot, page: LivePage, replay: ReplaySource) -> None:
+    replay.pause()
+    replay.jump(90)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_source(replay)
+    assert seconds_of(page.chart_feed.live) == 100
+    replay.jump(20)
+    look(qtbot, page)
+    assert seconds_of(page.chart_feed.live) == 30
+
+
+def test_a_replay_ends_with_the_figures_of_the_run_and_can_begin_again(
+    qtbot: QtBot, page: LivePage, replay: ReplaySource
+) -> None:
+    replay.jump(119.9)
+    page.set_source(replay)
+    qtbot.waitUntil(lambda: page.watched.ended)
+    assert not page.poller.is_running
+    assert page.numbers.tiles["tps"].beneath.text() == "mean of the run"
+    with qtbot.waitSignal(page.poller.watched):
+        page.replay.play.click()
+    assert not page.watched.ended
+    assert page.poller.is_running
+
+
+def test_a_paused_replay_costs_no_looks(qtbot: QtBot, page: LivePage, replay: ReplaySource) -> None:
+    replay.pause()
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_source(replay)
+    assert not page.poller.is_running
+    with qtbot.waitSignal(page.poller.watched):
+        page.replay.play.click()
+    assert page.poller.is_running
+
+
+def test_a_replay_without_checkpoints_offers_no_jump(qtbot: QtBot, page: LivePage, tmp_path: Path) -> None:
+    source = load_replay(write_run(tmp_path / "run.footing", Shape(seconds=20)))
+    source.pause()
+    page.set_source(source)
+    assert not page.replay.after.isEnabled()
+    assert "No checkpoint" in page.replay.after.toolTip()
+
+
+def test_an_odd_speed_is_offered_too(qtbot: QtBot, page: LivePage, replay: ReplaySource) -> None:
+    replay.pause()
+    replay.set_speed(7.5)
+    page.set_source(replay)
+    assert page.replay.speed.currentData() == 7.5
+
+
+def test_a_campaign_after_a_replay_has_no_replay_bar(
+    qtbot: QtBot, page: LivePage, bench: LiveBench, replay: ReplaySource
+) -> None:
+    page.set_source(replay)
+    bench.grow(bench.begin(1), 0, 3)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    assert not page.replay.isVisible()
+    assert page.header.run.text() == "ext4 #1"
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0.000"), (0.0123, "0.012"), (0.5, "0.500"), (4, "4.00"), (26.84, "26.8"), (999.6, "1,000")],
+)
+def test_numbers_have_three_digits(value: float, text: str) -> None:
+    assert three_digits(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, NOTHING), (0, "0"), (3.14159, "3.14"), (42.4, "42"), (7707.2, "7,707")]
+)
+def test_rates_are_whole_with_thousands_separators(value: float | None, text: str) -> None:
+    assert format_rate(value) == text
+
+
+def test_the_numbers_of_an_ended_run_are_its_means(bench: LiveBench) -> None:
+    bench.add_done(1)
+    run = RunFollower(bench.path(1)).poll()
+    numbers = shown_numbers(run)
+    summary = run.data.summary
+    tps = summary["tps"]
+    assert tps is not None
+    assert numbers.tps == tps
+    assert numbers.p99_ms == summary["latency_p99_ms"]
+    t_s, writes = run.data.series("storage.writes")
+    reads = run.data.series("storage.reads")[1]
+    assert numbers.iops == pytest.approx(float((writes + reads)[t_s > 0].mean()), rel=0.02)
+    user, system = (run.data.series(f"process.cpu_{kind}", "postgres")[1] for kind in ("user", "system"))
+    assert numbers.cpu_server == pytest.approx(float((user + system)[t_s > 0].mean()), rel=0.02)

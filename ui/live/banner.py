@@ -1,0 +1,81 @@
+"""The line that tells what is wrong with the run that is shown: in words, framed in the warning colour."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QWidget
+
+from app.domain.text import tr
+from app.runs.campaign_follow import Watched
+from app.runs.runfile import RunState
+from app.runs.snapshot import RunSnapshot
+from ui.live.words import quiet_words
+from ui.theme import MEDIUM, SMALL, Theme
+
+
+def run_problem(run: RunSnapshot) -> str:
+    """Return what is wrong with a run, in sentences; empty where nothing is."""
+    if run.state is RunState.FAILED:
+        return tr("This run failed. {reason}").format(reason=run.problem).strip()
+    if run.state is RunState.INCOMPLETE:
+        return run.problem or tr("This run is incomplete: its runner died.")
+    if run.state is RunState.STOPPED:
+        return tr("This run was stopped early. What it measured is kept; no verdict uses it.")
+    if run.problem:
+        return run.problem
+    return quiet_words(run.quiet_s) if run.quiet_s else ""
+
+
+def banner_text(watched: Watched) -> str:
+    """Return everything that is wrong with what is watched."""
+    told = [] if watched.run is None else [run_problem(watched.run)]
+    if watched.problem:
+        told.append(watched.problem)
+    if watched.status is not None:
+        shown = None if watched.run is None else watched.run.data.path
+        told += [
+            f"{run.name}: {run.problem}"
+            for run in watched.status.runs
+            if run.problem and run.path != shown and run.state in {RunState.FAILED, RunState.INCOMPLETE}
+        ]
+    return "\n".join(dict.fromkeys(filter(None, told)))
+
+
+class Banner(QFrame):
+    """Hidden as long as nothing is wrong.
+
+    Attributes:
+        words: what is told.
+    """
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.setFrameShape(QFrame.Shape.Box)
+        self.setAutoFillBackground(True)
+        self.words = QLabel(self)
+        self.words.setTextFormat(Qt.TextFormat.PlainText)
+        self.words.setWordWrap(True)
+        self.words.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(MEDIUM, SMALL, MEDIUM, SMALL)
+        layout.addWidget(self.words, 1)
+        theme.changed.connect(self._dress)
+        self._dress()
+        self.hide()
+
+    def _dress(self) -> None:
+        palette = QPalette(self.palette())
+        palette.setColor(QPalette.ColorRole.WindowText, self._theme.warning)
+        palette.setColor(QPalette.ColorRole.Window, self._theme.background)
+        self.setPalette(palette)
+
+    def tell(self, sentences: str) -> None:
+        """Show these sentences, or nothing."""
+        if sentences != self.words.text():
+            self.words.setText(sentences)
+            self.words.setAccessibleName(tr("Warning: {text}").format(text=sentences) if sentences else "")
+        self.setVisible(bool(sentences))

@@ -1,0 +1,102 @@
+"""What is being measured, how far the campaign is, and the button that stops it."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.domain.text import tr
+from app.runs.campaign_follow import Watched
+from app.runs.control import Request
+from app.runs.run_data import RunData
+from ui.live.elided import ElidedLabel
+from ui.live.words import campaign_words
+from ui.theme import MEDIUM, SMALL, Theme
+
+
+def mark_text(data: RunData) -> tuple[str, str]:
+    """Return the labels that belong to every number of a run, in words, and their reasons."""
+    unsafe = [reason for kind, reason in data.marks_with_reasons if kind == "unsafe"]
+    others = sorted({kind for kind in data.marks if kind != "unsafe"})
+    words = [tr("⚠ UNSAFE")] if unsafe else []
+    words += [kind.replace("-", " ") for kind in others]
+    return " · ".join(words), "\n".join(reason for _, reason in data.marks_with_reasons)
+
+
+class Header(QWidget):
+    """Two lines: the run with its labels, and the campaign.
+
+    Attributes:
+        run: name of the run.
+        campaign: name of the campaign and how far it is.
+        marks: labels of the run.
+        stop: asks how to stop.
+        talk: full screen for an audience.
+        runs: shows the runs of an ended campaign.
+    """
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.run, self.campaign = ElidedLabel(self), ElidedLabel(self)
+        self.marks = QLabel(self)
+        self.stop = QPushButton(tr("&Stop …"), self)
+        self.talk = QPushButton(tr("&Talk mode"), self)
+        self.runs = QPushButton(tr("Show the &runs"), self)
+        self.stop.setToolTip(tr("Asks what shall be kept"))
+        self.talk.setToolTip(tr("Full screen with large type, for an audience (F11)"))
+        first = QHBoxLayout()
+        first.setSpacing(MEDIUM)
+        first.addWidget(self.run, 1)
+        first.addWidget(self.marks)
+        words = QVBoxLayout()
+        words.setSpacing(0)
+        words.addLayout(first)
+        words.addWidget(self.campaign)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SMALL)
+        layout.addLayout(words, 1)
+        for button in (self.runs, self.talk, self.stop):
+            layout.addWidget(button)
+        self.runs.hide()
+        theme.changed.connect(self._dress)
+        self._dress()
+
+    def _dress(self) -> None:
+        self.run.setFont(self._theme.font(1.35, bold=True))
+        for label, colour in ((self.campaign, self._theme.muted), (self.marks, self._theme.warning)):
+            palette = QPalette(label.palette())
+            palette.setColor(QPalette.ColorRole.WindowText, colour)
+            label.setPalette(palette)
+        self.marks.setFont(self._theme.font(bold=True))
+
+    def clear(self, name: str, words: str) -> None:
+        """Show a campaign or run of which nothing is known yet."""
+        self.run.show_line(name)
+        self.campaign.show_line(words)
+        self.marks.clear()
+        self.stop.hide()
+        self.runs.hide()
+
+    def show_watched(self, watched: Watched, request: Request | None, *, replay: bool) -> None:
+        """Show what is watched."""
+        status, run = watched.status, watched.run
+        if run is not None:
+            self.run.show_line(run.data.name)
+            words, reasons = mark_text(run.data)
+            self.marks.setText(words)
+            self.marks.setToolTip(reasons)
+            self.marks.setAccessibleName(f"{words}. {reasons}" if words else "")
+        elif status is not None:
+            self.run.show_line(status.name)
+            self.marks.clear()
+        if status is not None:
+            how_far = campaign_words(watched, request)
+            self.campaign.show_line(f"{status.name}: {how_far}" if run is not None else how_far)
+        elif run is not None:
+            kind = tr("replay of a recorded run") if replay else tr("a run by itself")
+            self.campaign.show_line(" · ".join(filter(None, [run.data.campaign, kind])))
+        self.stop.setVisible(status is not None and not watched.ended)
+        self.runs.setVisible(status is not None and watched.ended and run is not None)
+        self.talk.setVisible(run is not None and not replay)

@@ -1,0 +1,306 @@
+"""The live page: large numbers, phases, charts, command and log of a run that lasts or is replayed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QSettings, Qt, Signal
+from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut, QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from app.runs.campaign_follow import CampaignFollower, SingleRun, Watched
+from app.runs.control import Request, send_request
+from app.runs.replay import ReplaySource
+from app.runs.snapshot import RunSource
+from ui.background import BackgroundOp
+from ui.charts.registry import CHARTS, DEFAULT_CHARTS, PERCENTILE
+from ui.charts.stack import ChartStack
+from ui.live.banner import Banner, banner_text
+from ui.live.big_numbers import BigNumbers
+from ui.live.chart_feed import ChartFeed
+from ui.live.elided import ElidedLabel
+from ui.live.feed_poller import LIVE_MS, REPLAY_MS, FeedPoller
+from ui.live.header import Header
+from ui.live.log_drawer import LogDrawer
+from ui.live.phase_bar import PhaseBar, usual_lengths
+from ui.live.replay_bar import ReplayBar
+from ui.live.stop_dialog import StopDialog, ask_how_to_stop
+from ui.live.talk import TalkWindow
+from ui.theme import MEDIUM, SMALL, Theme
+
+METRICS = frozenset(
+    metric
+    for chart in CHARTS.values()
+    for curve in chart.curves
+    for metric, _ in curve.parts
+    if not metric.startswith(PERCENTILE)
+)
+"""What charts may need of earlier runs: read outside of the GUI thread."""
+
+
+class LivePage(QWidget):
+    """Shows one campaign, one growing run, or one replay at a time.
+
+    Attributes:
+        header: names, and Stop.
+        banner: what is wrong.
+        phases: how far the run is.
+        numbers: the latest.
+        charts: of the run and the ones before it.
+        chart_feed: what the charts were given.
+        command: what is executed.
+        log: the drawer.
+        replay: steers a replay; hidden otherwise.
+        poller: looks at the feed.
+
+    Signals:
+        finished: folder of a campaign that has ended.
+        stop_requested: the `Request` that was chosen; it is sent to the runner by the page itself.
+        runs_wanted: folder of an ended campaign whose runs shall be shown.
+    """
+
+    finished = Signal(Path)
+    stop_requested = Signal(object)
+    runs_wanted = Signal(Path)
+
+    def __init__(
+        self, theme: Theme, settings: QSettings | None = None, parent: QWidget | None = None
+    ) -> None:
+        """Make an empty page.
+
+        Args:
+            theme: colours and fonts.
+            settings: where charts and drawer are remembered; None for nowhere.
+            parent: Qt's.
+        """
+        super().__init__(parent)
+        self._theme = theme
+        self._settings = settings
+        self._folder: Path | None = None
+        self._request: Request | None = None
+        self._watched = Watched()
+        self._told_end = False
+        self._dialog: StopDialog | None = None
+        self._talk: TalkWindow | None = None
+        self.header = Header(theme, self)
+        self.banner = Banner(theme, self)
+        self.phases = PhaseBar(theme, self)
+        self.numbers = BigNumbers(theme, self)
+        self.charts = ChartStack(theme, self)
+        self.command = ElidedLabel(self, Qt.TextElideMode.ElideMiddle)
+        self.log_button = QPushButton(tr("&Log"), self)
+        self.log = LogDrawer(theme, self)
+        self.replay = ReplayBar(theme, self)
+        self.poller = FeedPoller(self)
+        self.chart_feed = ChartFeed(self.charts)
+        self._lay_out()
+        self._connect()
+        self._restore()
+
+    def _lay_out(self) -> None:
+        foot = QHBoxLayout()
+        foot.setSpacing(SMALL)
+        foot.addWidget(self.command, 1)
+        foot.addWidget(self.log_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(MEDIUM, SMALL, MEDIUM, SMALL)
+        layout.setSpacing(SMALL)
+        for widget in (self.header, self.banner, self.phases, self.numbers):
+            layout.addWidget(widget)
+        layout.addWidget(self.charts, 1)
+        layout.addWidget(self.replay)
+        layout.addLayout(foot)
+        layout.addWidget(self.log)
+        self.replay.hide()
+        self.command.setFont(self._theme.fixed_font(0.95))
+        self.command.setAccessibleName(tr("What is executed"))
+        self.log_button.setCheckable(True)
+        self.log_button.setToolTip(tr("Events of the run, and the programs that were executed"))
+
+    def _connect(self) -> None:
+        self.poller.watched.connect(self._on_watched)
+        self.poller.failed.connect(self._on_failed)
+        self.header.stop.clicked.connect(self.ask_to_stop)
+        self.header.runs.clicked.connect(self._on_runs)
+        self.header.talk.clicked.connect(self.talk)
+        self.replay.steered.connect(self.poller.look)
+        self.replay.talk_asked.connect(self.talk)
+        self.log_button.toggled.connect(self._on_log_toggled)
+        self.charts.charts_changed.connect(lambda ids: self._remember("live/charts", list(ids)))
+        full = QShortcut(QKeySequence("F11"), self)
+        full.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        full.activated.connect(self.talk)
+
+    # What is shown
+
+    def set_campaign(self, folder: Path) -> None:
+        """Show a campaign from now on, whether it runs or has ended."""
+        self._begin(folder)
+        self.replay.hide()
+        self.header.clear(folder.name, tr("Waiting for the first run …"))
+        self.poller.start(CampaignFollower(folder, METRICS), LIVE_MS)
+
+    def set_source(self, source: RunSource) -> None:
+        """Show a single run from now on: a replay, or a run file that grows."""
+        self._begin(None)
+        self.header.clear("", "")
+        is_replay = isinstance(source, ReplaySource)
+        self.replay.setVisible(is_replay)
+        if isinstance(source, ReplaySource):
+            self.replay.steer(source)
+        self.poller.start(SingleRun(source), REPLAY_MS if is_replay else LIVE_MS)
+
+    def stop(self) -> None:
+        """Look no more, as when the window closes; the runner goes on."""
+        self.poller.stop()
+        if self._talk is not None:
+            self._talk.close()
+
+    @property
+    def folder(self) -> Path | None:
+        """Folder of the campaign that is shown; None for a single run."""
+        return self._folder
+
+    @property
+    def watched(self) -> Watched:
+        """What was seen last."""
+        return self._watched
+
+    def _begin(self, folder: Path | None) -> None:
+        self.poller.stop()
+        self._folder, self._request, self._watched, self._told_end = folder, None, Watched(), False
+        self.chart_feed.clear()
+        self.numbers.clear()
+        self.phases.clear()
+        self.banner.tell("")
+        self.command.show_line("")
+        self.log.show_lines(())
+
+    def _on_watched(self, watched: Watched) -> None:
+        self._watched = watched
+        if watched.ended:
+            self.poller.rest()
+            self._close_dialog()
+        if self.isVisible() or self._talk is not None:
+            self._show()
+        if watched.ended and self._folder is not None and not self._told_end:
+            self._told_end = True
+            self.finished.emit(self._folder)
+
+    def _on_failed(self, error: FootingError) -> None:
+        """Nothing could be read: told, and tried again."""
+        self.banner.tell(" ".join(part for part in (error.message, error.hint) if part))
+
+    def _show(self) -> None:
+        watched, source = self._watched, self.replay.source if self.replay.isVisibleTo(self) else None
+        self.header.show_watched(watched, self._request, replay=source is not None)
+        self.banner.tell(self._banner_text(watched))
+        if source is not None:
+            self.replay.follow()
+            if source.paused:
+                self.poller.rest()
+        run = watched.run
+        if run is None:
+            return
+        self.chart_feed.show(watched)
+        self.numbers.set_colour(self.chart_feed.colour)
+        self.numbers.show_run(run)
+        self.phases.show_run(run, usual_lengths(each.data for each in watched.earlier))
+        self.command.show_line(run.command)
+        if self.log.isVisibleTo(self):
+            self.log.show_lines(run.log)
+        if self._talk is not None:
+            self._talk.show_watched(watched)
+
+    def _banner_text(self, watched: Watched) -> str:
+        if watched.ended and self._request is Request.DISCARD:
+            return tr("The run that was being measured was discarded, as you asked.")
+        return banner_text(watched)
+
+    # Stopping
+
+    def ask_to_stop(self) -> None:
+        """Ask how the campaign shall stop; nothing where none runs."""
+        status = self._watched.status
+        if self._folder is None or status is None or self._watched.ended or self._dialog is not None:
+            return
+        self._dialog = ask_how_to_stop(self, self._theme, status.name, self.request_stop)
+        self._dialog.destroyed.connect(self._forget_dialog)
+
+    def request_stop(self, request: Request) -> None:
+        """Send a request to the runner; a refusal is told."""
+        folder = self._folder
+        if folder is None:
+            return
+        self.stop_requested.emit(request)
+
+        def accepted(_none: None) -> None:
+            if self._folder == folder:
+                self._request = request
+                self._show()
+
+        BackgroundOp(lambda: send_request(folder, request), accepted, self._on_failed).start()
+
+    def _close_dialog(self) -> None:
+        if self._dialog is not None:
+            self._dialog.close()
+
+    def _forget_dialog(self) -> None:
+        self._dialog = None
+
+    # Talk mode, log, what is remembered
+
+    def talk(self) -> None:
+        """Show what is watched on the full screen, with large type."""
+        if self._talk is None and self._watched.run is not None:
+            source = self.replay.source if self.replay.isVisibleTo(self) else None
+            self._talk = TalkWindow(self._theme.scheme, source)
+            self._talk.steered.connect(self.poller.look)
+            self._talk.closed.connect(self._forget_talk)
+            self._talk.show_watched(self._watched)
+            self._talk.showFullScreen()
+
+    def _forget_talk(self) -> None:
+        self._talk = None
+
+    def _on_runs(self) -> None:
+        if self._folder is not None:
+            self.runs_wanted.emit(self._folder)
+
+    def _on_log_toggled(self, shown: bool) -> None:  # noqa: FBT001 - the signal's signature
+        self.log.setVisible(shown)
+        if shown and self._watched.run is not None:
+            self.log.show_lines(self._watched.run.log)
+        self._remember("live/log", shown)
+
+    def _restore(self) -> None:
+        shown, charts = False, list(DEFAULT_CHARTS)
+        if self._settings is not None:
+            shown = str(self._settings.value("live/log", "false")).lower() == "true"
+            stored = self._settings.value("live/charts")
+            names = [stored] if isinstance(stored, str) else stored
+            if isinstance(names, list):
+                charts = [name for name in names if name in CHARTS] or charts
+        self.log.setVisible(shown)
+        self.log_button.setChecked(shown)
+        self.charts.set_charts(charts)
+
+    def _remember(self, key: str, value: object) -> None:
+        if self._settings is not None:
+            self._settings.setValue(key, value)
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._watched.run is not None or self._watched.status is not None:
+            self._show()
+
+    @override
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        source = self.replay.source
+        if source is not None and self._talk is None and not source.at_end:
+            source.pause()  # a replay that nobody sees stands still

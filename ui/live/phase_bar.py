@@ -1,0 +1,206 @@
+"""The phases of a run as a row of steps: what is done, what lasts and how long, what comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+from typing_extensions import override
+
+from app.domain.text import tr
+from app.domain.units import format_duration
+from app.runs.run_data import RunData
+from app.runs.runfile import Phase, RunState
+from app.runs.snapshot import RunSnapshot, planned_seconds_of
+from ui.live.words import PHASE_NAMES, clock_words
+from ui.theme import SMALL, TINY, Theme
+
+STEPS: Final = (
+    (Phase.PREPARE, Phase.INITDB),
+    (Phase.LOAD,),
+    (Phase.SETTLE,),
+    (Phase.WARM_UP,),
+    (Phase.MEASURE,),
+    (Phase.COLLECT, Phase.TEARDOWN),
+)
+_WEIGHTS: Final = (1.0, 1.0, 1.0, 1.0, 2.4, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step as it is drawn.
+
+    Attributes:
+        name: of the phase.
+        words: times, or why it does not take place.
+        share: how much of it is done, 0 to 1; None where it lasts and nobody knows how long.
+        current: it lasts, or the run ended in it.
+    """
+
+    name: str
+    words: str
+    share: float | None
+    current: bool
+
+
+def usual_lengths(runs: Iterable[RunData]) -> dict[Phase, float]:
+    """Return how long each phase took on average in these runs, in s."""
+    lengths: dict[Phase, list[float]] = {}
+    for data in runs:
+        for times in data.phases:
+            if times.ended_ms is not None:
+                lengths.setdefault(times.phase, []).append((times.ended_ms - times.started_ms) / 1000)
+    return {phase: sum(found) / len(found) for phase, found in lengths.items()}
+
+
+def steps_of(run: RunSnapshot, usual: Mapping[Phase, float]) -> tuple[Step, ...]:
+    """Return the steps of a run as it is now."""
+    times = {each.phase: each for each in run.data.phases}
+    place = next(number for number, phases in enumerate(STEPS) if run.phase in phases)
+    steps = []
+    for number, phases in enumerate(STEPS):
+        name = PHASE_NAMES[phases[0]]
+        begun = [times[phase] for phase in phases if phase in times]
+        if number == place and not (run.finished and run.state is RunState.DONE):
+            steps.append(_current(run, name, usual))
+        elif begun and number <= place:
+            end_ms = max((each.ended_ms or each.started_ms) for each in begun)
+            words = format_duration((end_ms - begun[0].started_ms) / 1000)
+            steps.append(Step(name, words, 1.0, current=False))
+        elif phases == (Phase.WARM_UP,) and planned_seconds_of(run.data, Phase.WARM_UP) == 0:
+            steps.append(Step(name, tr("none"), 0.0, current=False))
+        else:
+            planned_s = planned_seconds_of(run.data, phases[0])
+            words = format_duration(planned_s) if planned_s is not None and not run.finished else ""
+            steps.append(Step(name, words, 0.0, current=False))
+    return tuple(steps)
+
+
+def _current(run: RunSnapshot, name: str, usual: Mapping[Phase, float]) -> Step:
+    elapsed_s, planned_s = run.phase_elapsed_s, run.phase_planned_s
+    if run.finished:
+        return Step(name, tr("ended at {time}").format(time=format_duration(elapsed_s)), 1.0, current=True)
+    if planned_s:
+        share = min(1.0, elapsed_s / planned_s)
+        return Step(name, clock_words(elapsed_s, planned_s), share, current=True)
+    about_s = usual.get(run.phase)
+    if about_s:
+        words = tr("{elapsed} of about {usual}")
+        told = words.format(elapsed=format_duration(elapsed_s), usual=format_duration(about_s))
+        return Step(name, told, min(1.0, elapsed_s / about_s), current=True)
+    return Step(name, format_duration(elapsed_s), None, current=True)
+
+
+def remaining_words(run: RunSnapshot, usual: Mapping[Phase, float]) -> str:
+    """Return what is left of the phase that lasts, in words; empty where nobody knows."""
+    if run.finished:
+        return ""
+    if run.phase_planned_s:
+        left_s = run.phase_planned_s - run.phase_elapsed_s
+        return tr("{time} left").format(time=format_duration(left_s)) if left_s > 0 else tr("about to end")
+    about_s = usual.get(run.phase)
+    if about_s and about_s > run.phase_elapsed_s:
+        return tr("about {time} left").format(time=format_duration(about_s - run.phase_elapsed_s))
+    return ""
+
+
+class PhaseBar(QWidget):
+    """Draws the steps; the one that lasts is filled as far as it is.
+
+    Attributes:
+        steps: what is shown.
+        remaining: what is left of the phase, in words.
+    """
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._failed = False
+        self.steps: tuple[Step, ...] = ()
+        self.remaining = ""
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(tr("Phases of the run"))
+        theme.changed.connect(self.update)
+
+    def show_run(self, run: RunSnapshot, usual: Mapping[Phase, float]) -> None:
+        """Show how far a run is."""
+        steps, remaining = steps_of(run, usual), remaining_words(run, usual)
+        failed = run.state in {RunState.FAILED, RunState.INCOMPLETE}
+        if (steps, remaining, failed) != (self.steps, self.remaining, self._failed):
+            self.steps, self.remaining, self._failed = steps, remaining, failed
+            current = next((step for step in steps if step.current), None)
+            told = "" if current is None else f"{current.name}, {current.words}. {remaining}".strip()
+            self.setAccessibleDescription(told)
+            self.setToolTip(told)
+            self.update()
+
+    def clear(self) -> None:
+        """Show that nothing has begun."""
+        self.steps = tuple(Step(PHASE_NAMES[phases[0]], "", 0.0, current=False) for phases in STEPS)
+        self.remaining, self._failed = "", False
+        self.update()
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(600, 2 * self.fontMetrics().height() + 3 * TINY)
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(300, self.sizeHint().height())
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        gap = float(TINY)
+        unit = (self.width() - gap * (len(STEPS) - 1)) / sum(_WEIGHTS)
+        x = 0.0
+        for step, weight in zip(self.steps, _WEIGHTS, strict=False):
+            box = QRectF(x + 0.5, 0.5, unit * weight - 1, self.height() - 1)
+            self._draw(painter, box, step)
+            x += unit * weight + gap
+
+    def _draw(self, painter: QPainter, box: QRectF, step: Step) -> None:
+        theme = self._theme
+        outline = QPainterPath()
+        outline.addRoundedRect(box, 3, 3)
+        painter.fillPath(outline, theme.background)
+        tone = theme.warning if step.current and self._failed else theme.colour("accent")
+        filled = 1.0 if step.share is None else step.share
+        if filled > 0:
+            painter.save()
+            painter.setClipRect(QRectF(box.left(), box.top(), box.width() * filled, box.height()))
+            painter.fillPath(outline, theme.pale(tone, 0.3 if step.current else 0.12))
+            painter.restore()
+        painter.setPen(QPen(tone if step.current else theme.colour("frame"), 1.5 if step.current else 1))
+        painter.drawPath(outline)
+        inside = box.adjusted(SMALL, TINY, -SMALL, -TINY)
+        half = inside.height() / 2
+        done = step.share == 1.0 and not step.current
+        name = f"✓ {step.name}" if done else step.name
+        lines = ((name, 0.0, theme.text), (step.words, half, theme.muted))
+        for text, top, colour in lines:
+            line = QRectF(inside.left(), inside.top() + top, inside.width(), half)
+            pending = not step.current and not done
+            painter.setPen(theme.muted if pending else colour)
+            painter.setFont(theme.font(bold=step.current and top == 0) if top == 0 else theme.number_font())
+            shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(line.width()))
+            painter.drawText(line, int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft), shown)
+        if step.current and self.remaining:
+            painter.setFont(theme.number_font())
+            room = QRectF(inside.left(), inside.top(), inside.width(), half)
+            used = painter.fontMetrics().horizontalAdvance(self.remaining)
+            if used + theme_width(painter, name) + SMALL < inside.width():
+                painter.setPen(theme.text)
+                painter.drawText(
+                    room, int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight), self.remaining
+                )
+
+
+def theme_width(painter: QPainter, text: str) -> float:
+    """Return how wide a text in bold is, a little more than in the painter's font."""
+    return painter.fontMetrics().horizontalAdvance(text) * 1.1

@@ -1,0 +1,133 @@
+"""How a campaign shall stop: three choices, each with what it keeps. Never blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QGridLayout,
+    QLabel,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.domain.text import tr
+from app.runs.control import Request
+from ui.live.elided import ElidedLabel
+from ui.theme import LARGE, MEDIUM, SMALL, Theme
+
+
+@dataclass(frozen=True, slots=True)
+class StopChoice:
+    """A way to stop.
+
+    Attributes:
+        request: what the runner is asked.
+        text: of the button, with its mnemonic.
+        meaning: what is kept.
+    """
+
+    request: Request
+    text: str
+    meaning: str
+
+
+CHOICES: Final = (
+    StopChoice(
+        Request.FINISH,
+        tr("&Finish this run"),
+        tr("This run is measured to its end and counts; the runs after it are left out."),
+    ),
+    StopChoice(
+        Request.STOP,
+        tr("Stop now and &keep"),
+        tr("What this run has measured is kept, marked as stopped early; no verdict uses it."),
+    ),
+    StopChoice(
+        Request.DISCARD,
+        tr("Stop now and &discard"),
+        tr("The file of this run is removed. Runs that have ended stay in the library."),
+    ),
+)
+
+
+class StopDialog(QDialog):
+    """Asks; window modal, and gone when it is closed.
+
+    Attributes:
+        buttons: by request.
+
+    Signals:
+        chosen: a `Request`.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self, name: str, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(tr("Stop the campaign"))
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        question = QLabel(tr("What shall be kept of the run that is being measured?"), self)
+        question.setFont(theme.font(1.15, bold=True))
+        question.setWordWrap(True)
+        campaign = ElidedLabel(self)
+        campaign.show_line(name)
+        rows = QGridLayout()
+        rows.setHorizontalSpacing(MEDIUM)
+        rows.setVerticalSpacing(MEDIUM)
+        rows.setColumnStretch(1, 1)
+        self.buttons: dict[Request, QPushButton] = {}
+        for row, choice in enumerate(CHOICES):
+            rows.addWidget(self._make_button(choice), row, 0)
+            meaning = QLabel(choice.meaning, self)
+            meaning.setWordWrap(True)
+            palette = QPalette(meaning.palette())
+            palette.setColor(QPalette.ColorRole.WindowText, theme.muted)
+            meaning.setPalette(palette)
+            rows.addWidget(meaning, row, 1)
+        box = QDialogButtonBox(self)
+        stay = box.addButton(tr("&Go on measuring"), QDialogButtonBox.ButtonRole.RejectRole)
+        stay.setDefault(True)
+        box.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(LARGE, LARGE, LARGE, MEDIUM)
+        layout.setSpacing(SMALL)
+        layout.addWidget(question)
+        layout.addWidget(campaign)
+        layout.addSpacing(SMALL)
+        layout.addLayout(rows)
+        layout.addStretch(1)
+        layout.addSpacing(SMALL)
+        layout.addWidget(box)
+        self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 96)
+        stay.setFocus()
+
+    def _make_button(self, choice: StopChoice) -> QPushButton:
+        button = QPushButton(choice.text, self)
+        button.setAutoDefault(False)
+        button.setAccessibleDescription(choice.meaning)
+        button.clicked.connect(lambda: self._choose(choice.request))
+        self.buttons[choice.request] = button
+        return button
+
+    def _choose(self, request: Request) -> None:
+        self.chosen.emit(request)
+        self.accept()
+
+
+def ask_how_to_stop(
+    parent: QWidget, theme: Theme, name: str, chosen: Callable[[Request], None]
+) -> StopDialog:
+    """Ask what is kept of the run that is being measured; nothing happens where the person goes on."""
+    dialog = StopDialog(name, theme, parent)
+    dialog.chosen.connect(chosen)
+    dialog.open()
+    return dialog

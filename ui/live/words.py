@@ -1,0 +1,120 @@
+"""Numbers, phases and states of the live page as people read them; no widgets."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.domain.text import tr
+from app.domain.units import format_duration
+from app.runs.campaign_follow import Watched
+from app.runs.campaign_status import CampaignStatus
+from app.runs.control import Request
+from app.runs.runfile import Phase, RunState
+
+NOTHING: Final = "–"  # noqa: RUF001 - an en dash stands for no value
+"""Shown where there is no value."""
+
+PHASE_NAMES: Final = {
+    Phase.PREPARE: tr("Prepare"),
+    Phase.INITDB: tr("Prepare"),
+    Phase.LOAD: tr("Load"),
+    Phase.SETTLE: tr("Settle"),
+    Phase.WARM_UP: tr("Warm-up"),
+    Phase.MEASURE: tr("Measure"),
+    Phase.COLLECT: tr("Clean up"),
+    Phase.TEARDOWN: tr("Clean up"),
+}
+
+REQUEST_WORDS: Final = {
+    Request.FINISH: tr("ends after this run"),
+    Request.STOP: tr("is being stopped, what was measured is kept"),
+    Request.DISCARD: tr("is being stopped, this run is discarded"),
+}
+
+
+def three_digits(value: float) -> str:
+    """Return a number with three significant digits, from 1000 on whole with thousands separators."""
+    if value >= 99.95:
+        return f"{value:,.0f}"
+    if value >= 9.995:
+        return f"{value:.1f}"
+    if value >= 0.9995:
+        return f"{value:.2f}"
+    return f"{value:.3f}" if value >= 0.0995 or value == 0 else f"{value:.2g}"
+
+
+def format_rate(value: float | None) -> str:
+    """Return operations per second: whole, below 10 with decimals."""
+    if value is None:
+        return NOTHING
+    return f"{value:,.0f}" if value >= 9.995 or value == 0 else three_digits(value)
+
+
+def format_number(value: float | None) -> str:
+    """Return a latency or a throughput with three digits."""
+    return NOTHING if value is None else three_digits(value)
+
+
+def format_cores(value: float | None) -> str:
+    """Return cores with two decimals."""
+    return NOTHING if value is None else f"{value:.2f}"
+
+
+def format_megabytes(bytes_: float | None) -> str:
+    """Return 10^6 bytes with three digits."""
+    return NOTHING if bytes_ is None else three_digits(bytes_ / 1e6)
+
+
+def clock_words(elapsed_s: float, planned_s: float | None) -> str:
+    """Return how long something lasts, of how long where that is known."""
+    if planned_s is None:
+        return format_duration(elapsed_s)
+    return f"{format_duration(elapsed_s)} / {format_duration(planned_s)}"
+
+
+def signed_clock(t_s: float) -> str:
+    """Return a time of the run's axis: negative before the measured phase."""
+    return ("−" if t_s <= -0.5 else "") + format_duration(abs(t_s))  # noqa: RUF001 - a minus sign
+
+
+def campaign_words(watched: Watched, request: Request | None) -> str:
+    """Return how far a campaign is, in one line."""
+    status = watched.status
+    if status is None:
+        return ""
+    if watched.ended:
+        return _end_words(status)
+    begun = status.current or status.newest
+    parts = []
+    if begun is None:
+        parts.append(tr("{total} runs, the first is about to begin").format(total=status.total))
+    else:
+        parts.append(tr("run {number} of {total}").format(number=begun.number, total=status.total))
+    if request is not None:
+        parts.append(REQUEST_WORDS[request])
+    elif status.left_s is not None and status.left_s > 0:
+        parts.append(tr("about {time} left in all").format(time=format_duration(status.left_s)))
+    return " · ".join(parts)
+
+
+def _end_words(status: CampaignStatus) -> str:
+    states = [run.state for run in status.runs]
+    done, total = states.count(RunState.DONE), status.total
+    if done == total and total:
+        return tr("finished: {total} of {total} runs").format(total=total)
+    if RunState.INCOMPLETE in states:
+        return tr("its runner died: {done} of {total} runs are done").format(done=done, total=total)
+    if RunState.FAILED in states:
+        failed = states.count(RunState.FAILED)
+        words = tr("ended: {done} of {total} runs are done, {failed} failed")
+        return words.format(done=done, total=total, failed=failed)
+    return tr("stopped: {done} of {total} runs are done").format(done=done, total=total)
+
+
+def quiet_words(quiet_s: float) -> str:
+    """Return what is said when a living runner writes nothing."""
+    words = tr(
+        "Nothing new for {seconds:.0f} s, although the runner lives: it waits for its disk or for the CPU. "
+        "The numbers are the last known ones."
+    )
+    return words.format(seconds=quiet_s)
