@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 import pyqtgraph as pg
-from PySide6.QtGui import QFontMetricsF
-from PySide6.QtWidgets import QGraphicsItem
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QPainter
+from PySide6.QtWidgets import QGraphicsItem, QGraphicsWidget, QStyleOptionGraphicsItem, QWidget
 from typing_extensions import override
 
 from ui.charts.scale import (
@@ -17,6 +18,7 @@ from ui.charts.scale import (
     log_ticks,
     tick_step,
     time_ticks,
+    time_unit,
     value_ticks,
 )
 from ui.theme import TINY, Theme
@@ -41,17 +43,33 @@ class _Axis(pg.AxisItem):  # type: ignore[misc]
         self._type_scale = scale
         self.dress()
 
+    def draw(self, painter: QPainter) -> None:
+        """Paint the axis at the painter's origin, without the picture that is kept of it."""
+        specs = self.generateDrawSpecs(painter)
+        if specs is not None:
+            painter.save()
+            self.drawPicture(painter, *specs)
+            painter.restore()
+
     def dress(self) -> None:
         """Take colours and font from the theme."""
-        font = self._theme.number_font(_SMALLER * self._type_scale)
-        self.metrics = QFontMetricsF(font)
-        self.setTickFont(font)
+        self.font_used = self._theme.number_font(_SMALLER * self._type_scale)
+        self.metrics = QFontMetricsF(self.font_used)
+        self.setTickFont(self.font_used)
         self.setPen(self._theme.colour("frame"))
         self.setTextPen(self._theme.muted)
 
 
 class TimeAxis(_Axis):
-    """Time since the measured phase began."""
+    """Time since the measured phase began.
+
+    Signals:
+        ranged: it shows another time now.
+        fitted: its height in pixels is another now.
+    """
+
+    ranged = Signal()
+    fitted = Signal(float)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__("bottom", theme)
@@ -59,7 +77,14 @@ class TimeAxis(_Axis):
     @override
     def dress(self) -> None:
         super().dress()
-        self.setHeight(math.ceil(self.metrics.height()) + TINY)
+        height = math.ceil(self.metrics.height()) + TINY
+        self.setHeight(height)
+        self.fitted.emit(height)
+
+    @override
+    def setRange(self, mn: float, mx: float) -> None:
+        super().setRange(mn, mx)
+        self.ranged.emit()
 
     def ticks(self, start_s: float, end_s: float, width: float) -> list[float]:
         """Return where labels stand on this many pixels."""
@@ -72,8 +97,33 @@ class TimeAxis(_Axis):
 
     @override
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        span_s = self.range[1] - self.range[0]
-        return [format_time(value, max(span_s, abs(self.range[1]))) for value in values]
+        return [format_time(value, self.range[1]) for value in values]
+
+
+class Caption(QGraphicsWidget):
+    """What the labels of the time axis are written in, at its left."""
+
+    def __init__(self, theme: Theme, axis: TimeAxis) -> None:
+        super().__init__()
+        self._theme, self._axis = theme, axis
+        axis.ranged.connect(self.update)
+        axis.fitted.connect(self._fit)
+        self._fit(axis.height())
+
+    def _fit(self, height: float) -> None:
+        self.setMinimumHeight(height)
+        self.setPreferredHeight(height)
+        self.setMaximumHeight(height)
+
+    @override
+    def paint(
+        self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
+    ) -> None:
+        painter.setFont(self._axis.font_used)
+        painter.setPen(self._theme.muted)
+        area = QRectF(TINY, 0, self.size().width(), self.size().height())
+        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(area, left, time_unit(self._axis.range[1]))
 
 
 class ValueAxis(_Axis):

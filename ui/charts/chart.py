@@ -74,6 +74,14 @@ class Chart(QObject):
         self.heading.update()
         self.layer.invalidate()
 
+    def set_shown(self, *, shown: bool) -> None:
+        """Show or hide the chart; a hidden one holds no lines."""
+        for item in (self.heading, self.axis, self.view):
+            item.setVisible(shown)
+        if not shown:
+            self.set_saved((), Ground())
+            self.set_live((), Ground(), 0.0, None)
+
     def set_type_scale(self, scale: float) -> None:
         """Use larger or smaller type."""
         self.heading.set_type_scale(scale)
@@ -93,17 +101,22 @@ class Chart(QObject):
         else:
             self.layer.grow_live(lines, ground, end_s, changed_s)
 
-    def fit_values(self, *, anew: bool) -> None:
-        """Make the value axis hold its lines; an axis that holds them with room stays as it is."""
+    def fit_values(self, *, anew: bool) -> bool:
+        """Make the value axis hold its lines; an axis that holds them with room stays as it is.
+
+        Returns whether it is another now.
+        """
         found = [extremes for line in self.lines if (extremes := line.extremes) is not None]
         extremes = (min(low for low, _ in found), max(high for _, high in found)) if found else None
         wanted = value_range(extremes, zero_based=self.spec.zero_based, is_log=self.spec.log_y)
         kept = keep_range(None if anew else self._values, wanted, is_log=self.spec.log_y)
-        if kept != self._values:
-            self._values = kept
-            low, high = (math.log10(kept[0]), math.log10(kept[1])) if self.spec.log_y else kept
-            self.view.setYRange(low, high, padding=0)
-            self._update_layer()
+        if kept == self._values:
+            return False
+        self._values = kept
+        low, high = (math.log10(kept[0]), math.log10(kept[1])) if self.spec.log_y else kept
+        self.view.setYRange(low, high, padding=0)
+        self._update_layer()
+        return True
 
     def set_times(self, times: Range) -> None:
         """Show this time."""
@@ -120,12 +133,14 @@ class Chart(QObject):
         self.axis.setWidth(pixels)
         self.heading.set_indent(pixels)
 
-    def explain(self) -> None:
-        """Tell in the heading what the line styles stand for."""
+    def explain(self, runs: int) -> None:
+        """Tell in the heading what the line styles stand for, and why there is no line at all."""
+        empty = tr("The runs shown hold no samples for this chart.") if runs and not self.lines else ""
+        self.layer.set_message(empty)
         keys: dict[str, Key] = {}
-        runs = {line.run_id for line in self.lines if line.rank or line in self.live}
+        full = {line.run_id for line in self.lines if line.rank}
         for line in sorted(self.lines, key=lambda line: -line.rank):
-            colour = line.colour if len(runs) <= 1 else self._theme.muted
+            colour = line.colour if len(full) <= 1 else self._theme.muted
             keys.setdefault(line.curve.id, Key(line.curve.label, colour, line.style))
         ordered = [keys[curve.id] for curve in self.spec.curves if curve.id in keys]
         smooth = any(line.data.mean is not None for line in self.lines)
@@ -141,7 +156,7 @@ class Chart(QObject):
             self.crosshair.show_at(None, None)
             return
         x = (t_s - self._times[0]) / (self._times[1] - self._times[0]) * self.view.width()
-        self.crosshair.show_at(x, read_lines(self.lines, t_s, title))
+        self.crosshair.show_at(x, read_lines(self.lines, self.spec.curves, t_s, title))
 
     def time_at(self, scene: QPointF) -> float:
         """Return the time under a point of the scene."""

@@ -14,6 +14,7 @@ from typing_extensions import override
 from app.domain.text import tr
 from ui.charts.lines import Line
 from ui.charts.painting import paint_sample
+from ui.charts.registry import CurveSpec
 from ui.charts.scale import format_value
 from ui.theme import SMALL, TINY, Theme
 
@@ -39,15 +40,16 @@ class Reading:
     left_out: int = 0
 
 
-def read_lines(lines: Sequence[Line], t_s: float, title: str) -> Reading:
-    """Return the value of every line at a time: runs as rows, their curves as columns."""
+def read_lines(lines: Sequence[Line], curves: Sequence[CurveSpec], t_s: float, title: str) -> Reading:
+    """Return the value of every line at a time: runs as rows, their curves as columns in the order given."""
     runs = list(dict.fromkeys(line.run_id for line in lines))
-    curves = list(dict.fromkeys(line.curve for line in lines))
+    drawn = {line.curve.id for line in lines}
+    curves = [curve for curve in curves if curve.id in drawn]
     values = {(line.run_id, line.curve.id): _value(line.read(t_s)) for line in lines}
     if len(runs) == 1:
         rows = tuple((line, line.curve.label, (values[line.run_id, line.curve.id],)) for line in lines)
         return Reading(title, (), rows)
-    first = {line.run_id: line for line in reversed(lines)}
+    first = {line.run_id: line for line in sorted(lines, key=lambda line: line.curve.main)}
     columns = tuple(curve.label for curve in curves) if len(curves) > 1 else ()
     return Reading(
         title,

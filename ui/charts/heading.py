@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QRectF, QSizeF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsWidget, QStyleOptionGraphicsItem, QWidget
 from typing_extensions import override
@@ -66,7 +66,11 @@ class Heading(QGraphicsWidget):
     def paint(
         self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
     ) -> None:
-        area = QRectF(self._indent, 0, self.size().width() - self._indent, self.size().height() - TINY / 2)
+        self.draw(painter, self.size())
+
+    def draw(self, painter: QPainter, size: QSizeF) -> None:
+        """Paint the heading at the painter's origin."""
+        area = QRectF(self._indent, 0, size.width() - self._indent, size.height() - TINY / 2)
         x = self._text(painter, area, area.left(), self._spec.title, bold=True)
         x = self._text(painter, area, x + SMALL, self._spec.unit) + 2 * SMALL
         metrics = QFontMetricsF(self._theme.font(0.9 * self._type_scale))

@@ -10,13 +10,21 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from PySide6.QtCore import QPointF, QRectF
-from PySide6.QtGui import QPaintDevice, QPainter, QPixmap
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QFontInfo, QPaintDevice, QPainter, QPixmap
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsObject, QStyleOptionGraphicsItem, QWidget
 from typing_extensions import override
 
 from ui.charts.lines import Line
-from ui.charts.painting import Ground, paint_checkpoints, paint_grid, paint_lines, paint_stalls, paint_warm_up
+from ui.charts.painting import (
+    Ground,
+    draw_lines,
+    paint_checkpoints,
+    paint_grid,
+    paint_lines,
+    paint_stalls,
+    paint_warm_up,
+)
 from ui.charts.scale import Frame, Range
 from ui.theme import Theme
 
@@ -34,7 +42,6 @@ class Layer(QGraphicsObject):
     Attributes:
         rendering_s: how long the last complete painting took.
         sketching: while True an old picture is moved instead of painting a new one.
-        vector: while True lines are painted as lines, for SVG.
     """
 
     def __init__(self, theme: Theme, parent: QGraphicsItem, ticks: Ticks, *, is_log: bool) -> None:
@@ -47,12 +54,12 @@ class Layer(QGraphicsObject):
         self._saved_ground, self._live_ground = Ground(), Ground()
         self._live: Sequence[Line] = ()
         self._live_end_s = 0.0
+        self._message = ""
         self._base: tuple[Frame, QPixmap] | None = None
         self._whole: tuple[Frame, QPixmap] | None = None
         self._frozen_s = 0.0
         self.rendering_s = 0.0
         self.sketching = False
-        self.vector = False
 
     def set_size(self, width: float, height: float) -> None:
         """Fill the parent, in its pixels."""
@@ -90,6 +97,12 @@ class Layer(QGraphicsObject):
         right = float(frame.x(end_s)) * ratio + _MARGIN
         self.update(QRectF(left, 0, right - left, self._size[1]))
 
+    def set_message(self, text: str) -> None:
+        """Say why there are no lines."""
+        if text != self._message:
+            self._message = text
+            self.invalidate()
+
     def invalidate(self) -> None:
         """Paint everything anew."""
         self._base = self._whole = None
@@ -105,9 +118,10 @@ class Layer(QGraphicsObject):
     ) -> None:
         device: QPaintDevice = painter.device()
         ratio = device.devicePixelRatio()
-        area = painter.deviceTransform().mapRect(self.boundingRect())
-        left, top = round(area.left()), round(area.top())
-        frame = self._frame(round(area.right()) - left, round(area.bottom()) - top)
+        # Not deviceTransform: it holds the place of the widget in its window too, which stays.
+        area = painter.worldTransform().mapRect(self.boundingRect())
+        left, top = round(area.left() * ratio), round(area.top() * ratio)
+        frame = self._frame(round(area.right() * ratio) - left, round(area.bottom() * ratio) - top)
         if frame is None:
             return
         painter.save()
@@ -115,9 +129,7 @@ class Layer(QGraphicsObject):
         painter.scale(1 / ratio, 1 / ratio)
         painter.translate(left, top)
         painter.setClipRect(QRectF(0, 0, frame.width, frame.height))
-        if self.vector:
-            self._paint_all(painter, frame, ratio)
-        elif not (self.sketching and self._sketch(painter, frame)):
+        if not (self.sketching and self._sketch(painter, frame)):
             self._paint_pictures(painter, frame, ratio)
         painter.restore()
 
@@ -174,32 +186,49 @@ class Layer(QGraphicsObject):
         paint_grid(painter, frame, self._theme, *self._ticks(frame))
         paint_checkpoints(painter, frame, self._theme, self._saved_ground, ratio)
         paint_lines(painter, frame, self._saved, ratio)
+        if self._message:
+            font = self._theme.font()
+            font.setPixelSize(round(QFontInfo(font).pixelSize() * ratio))
+            painter.setFont(font)
+            painter.setPen(self._theme.muted)
+            area = QRectF(0, 0, frame.width, frame.height)
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._message)
 
     def _paint_whole(self, base: QPixmap, frame: Frame, ratio: float) -> QPixmap:
         if not self._live:
             return base
         picture = base.copy()
         painter = QPainter(picture)
-        self._paint_live(painter, frame, ratio)
-        painter.end()
-        self._frozen_s = self._live_end_s - SETTLED_S
-        return picture
-
-    def _paint_live(self, painter: QPainter, frame: Frame, ratio: float) -> None:
         paint_stalls(painter, frame, self._theme, self._live_ground)
         paint_checkpoints(painter, frame, self._theme, self._live_ground, ratio)
+        self._frozen_s = self._live_end_s - SETTLED_S
+        self._clip_settled(painter, frame)
         paint_lines(painter, frame, self._live, ratio)
+        painter.end()
+        return picture
 
     def _freeze(self, picture: QPixmap, frame: Frame, ratio: float) -> None:
-        """Paint what has settled into the picture."""
+        """Paint what has settled since into the picture."""
         painter = QPainter(picture)
-        settled_s = self._live_end_s - SETTLED_S
-        painter.setClipRect(QRectF(0, 0, float(frame.x(settled_s)) + 1, frame.height))
-        paint_lines(painter, frame, self._live, ratio, self._frozen_s)
+        before_s, self._frozen_s = self._frozen_s, self._live_end_s - SETTLED_S
+        self._clip_settled(painter, frame)
+        paint_lines(painter, frame, self._live, ratio, before_s)
         painter.end()
-        self._frozen_s = settled_s
 
-    def _paint_all(self, painter: QPainter, frame: Frame, ratio: float) -> None:
-        painter.fillRect(QRectF(0, 0, frame.width, frame.height), self._theme.background)
-        self._paint_saved(painter, frame, ratio)
-        self._paint_live(painter, frame, ratio)
+    def _clip_settled(self, painter: QPainter, frame: Frame) -> None:
+        painter.setClipRect(QRectF(0, 0, max(0.0, float(frame.x(self._frozen_s)) + 1), frame.height))
+
+    def draw(self, painter: QPainter) -> None:
+        """Paint everything anew as lines, at the painter's origin, in the window's pixels: for files."""
+        frame = self._frame(round(self._size[0]), round(self._size[1]))
+        if frame is None:
+            return
+        painter.save()
+        for ground in (self._saved_ground, self._live_ground):
+            if ground is self._saved_ground:
+                paint_warm_up(painter, frame, self._theme)
+                paint_grid(painter, frame, self._theme, *self._ticks(frame))
+            paint_stalls(painter, frame, self._theme, ground)
+            paint_checkpoints(painter, frame, self._theme, ground, 1.0)
+        draw_lines(painter, frame, (*self._saved, *self._live))
+        painter.restore()

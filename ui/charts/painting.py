@@ -119,10 +119,35 @@ def paint_lines(
         _paint(painter, frame, _piece(line.main, frame, after_s), beside)
 
 
+def draw_lines(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
+    """Draw lines once each with pens of their width: slow, but small in a vector file."""
+    ordered = sorted(lines, key=lambda line: line.rank)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=True)
+    for line in ordered:
+        if line.seconds_colour is not None:
+            painter.setPen(QPen(line.seconds_colour, 0.6))
+            _paint(painter, frame, _piece(line.data.seconds, frame, None), _BESIDE[:1])
+    for line in ordered:
+        painter.setPen(QPen(line.colour, 0.4 + 0.5 * line.weight, line.style))
+        _paint(painter, frame, _piece(line.main, frame, None), _BESIDE[:1])
+
+
 def _piece(series: Pyramid, frame: Frame, after_s: float | None) -> tuple[Array, Array]:
-    if after_s is None:
-        return series.reduced(frame.start_s, frame.end_s, frame.width)
-    return series.after(after_s)
+    if after_s is not None:
+        return series.after(after_s)
+    return _cut(*series.reduced(frame.start_s, frame.end_s, frame.width), frame)
+
+
+def _cut(t_s: Array, values: Array, frame: Frame) -> tuple[Array, Array]:
+    """End a line at the edges of the frame instead of at the points beyond them."""
+    if len(t_s) < 2 or (t_s[0] >= frame.start_s and t_s[-1] <= frame.end_s):
+        return t_s, values
+    inside = (t_s > frame.start_s) & (t_s < frame.end_s)
+    edges = [edge for edge in (frame.start_s, frame.end_s) if t_s[0] <= edge <= t_s[-1]]
+    times = np.concatenate((t_s[inside], edges))
+    order = np.argsort(times, kind="stable")
+    at_edges = np.interp(edges, t_s, values)
+    return times[order], np.concatenate((values[inside], at_edges))[order]
 
 
 def _paint(

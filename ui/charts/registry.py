@@ -110,9 +110,9 @@ _ALL: Final = (
         (
             CurveSpec("postgres", tr("PostgreSQL"), _program("postgres")),
             CurveSpec("pgbench", tr("pgbench"), _program("pgbench"), style=1, main=False),
-            CurveSpec("user", tr("user, whole machine"), _one("cpu.user"), style=2, main=False),
-            CurveSpec("system", tr("system, whole machine"), _one("cpu.system"), style=3, main=False),
-            CurveSpec("iowait", tr("waiting for I/O"), _one("cpu.iowait"), style=2, main=False),
+            CurveSpec("user", tr("machine, user"), _one("cpu.user"), style=2, main=False),
+            CurveSpec("system", tr("machine, system"), _one("cpu.system"), style=3, main=False),
+            CurveSpec("iowait", tr("I/O wait"), _one("cpu.iowait"), style=2, main=False),
         ),
     ),
     ChartSpec(

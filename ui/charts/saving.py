@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRectF, QSaveFile, QSize, Qt
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRectF, QSaveFile, QSize, QSizeF, Qt
 from PySide6.QtGui import QFontMetricsF, QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
 
@@ -20,12 +20,14 @@ from app.domain.errors import FootingError
 from app.domain.text import tr
 from ui.charts.lines import Line
 from ui.charts.painting import paint_sample
-from ui.theme import SMALL, Theme
+from ui.charts.scale import time_unit
+from ui.theme import SMALL, TINY, Theme
 
 if TYPE_CHECKING:
     from ui.charts.chart import Chart
 
 _SHARPNESS: Final = 2.0
+_MARGIN: Final = 20.0
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 
@@ -34,42 +36,43 @@ class SavingError(FootingError):
 
 
 class Picture:
-    """A chart ready to be painted elsewhere."""
+    """A chart ready to be painted elsewhere: heading, axes, lines, and the names of the runs below."""
 
     def __init__(self, chart: Chart, theme: Theme) -> None:
         self._chart, self._theme = chart, theme
-        top = chart.heading.sceneBoundingRect().top()
-        content = chart.view.sceneBoundingRect()
-        left = chart.axis.sceneBoundingRect().left()
-        self._body = QRectF(left, top, content.right() - left + SMALL, content.bottom() - top + 2)
-        axis = chart.time_axis.sceneBoundingRect()
-        self._axis = QRectF(left, axis.top(), self._body.width(), axis.height())
+        self._left = chart.axis.width()
+        self._top = chart.heading.size().height()
+        self._content = QSizeF(chart.view.width(), chart.view.height())
+        self._width = self._left + self._content.width() + _MARGIN
         self._metrics = QFontMetricsF(theme.font(0.9))
         self._legend = self._legend_rows()
 
     @property
     def size(self) -> QSize:
         """In device-independent pixels."""
-        height = self._body.height() + self._axis.height() + len(self._legend) * self._row + 2 * SMALL
-        return QSize(math.ceil(self._body.width()), math.ceil(height))
+        below = self._chart.time_axis.height() + len(self._legend) * self._row
+        return QSize(
+            math.ceil(self._width), math.ceil(self._top + self._content.height() + below + 2 * SMALL)
+        )
 
     @property
     def _row(self) -> float:
         return float(math.ceil(self._metrics.height()) + 2)
 
     def _runs(self) -> list[Line]:
+        """Return the line that stands for each run."""
         first: dict[str, Line] = {}
-        for line in sorted(self._chart.lines, key=lambda line: -line.rank):
+        for line in sorted(self._chart.lines, key=lambda line: not line.curve.main):
             first.setdefault(line.run_id, line)
         return list(first.values())
 
     def _legend_rows(self) -> list[list[tuple[Line, float]]]:
-        """Return the runs in rows that fit the width; with the place of each."""
+        """Return the runs in rows that fit the width, with the place of each."""
         rows: list[list[tuple[Line, float]]] = []
         x = math.inf
         for line in self._runs():
             width = self._metrics.horizontalAdvance(line.label) + 4 * self._row
-            if x + width > self._body.width():
+            if x + width > self._width:
                 rows.append([])
                 x = float(SMALL)
             rows[-1].append((line, x))
@@ -78,20 +81,23 @@ class Picture:
 
     def paint(self, painter: QPainter) -> None:
         """Paint the picture at the origin, in device-independent pixels."""
+        chart, bottom = self._chart, self._top + self._content.height()
         painter.fillRect(QRectF(0, 0, self.size.width(), self.size.height()), self._theme.background)
-        scene = self._chart.view.scene()
-        body = QRectF(0, SMALL / 2, self._body.width(), self._body.height())
-        self._chart.layer.vector = True
-        reading = self._chart.crosshair.isVisible()
-        self._chart.crosshair.setVisible(False)
-        try:
-            scene.render(painter, body, self._body)
-            below = QRectF(0, body.bottom(), self._axis.width(), self._axis.height())
-            scene.render(painter, below, self._axis)
-        finally:
-            self._chart.layer.vector = False
-            self._chart.crosshair.setVisible(reading)
-        self._paint_legend(painter, body.bottom() + self._axis.height() + SMALL / 2)
+        chart.heading.draw(painter, QSizeF(self._width - _MARGIN, self._top))
+        for draw, x, y in (
+            (chart.layer.draw, self._left, self._top),
+            (chart.axis.draw, 0.0, self._top),
+            (chart.time_axis.draw, self._left, bottom),
+        ):
+            painter.save()
+            painter.translate(x, y)
+            draw(painter)
+            painter.restore()
+        painter.setFont(chart.time_axis.font_used)
+        painter.setPen(self._theme.muted)
+        unit = QRectF(TINY, bottom, self._left, chart.time_axis.height())
+        painter.drawText(unit, _LEFT, time_unit(chart.times[1]))
+        self._paint_legend(painter, bottom + chart.time_axis.height() + SMALL)
 
     def _paint_legend(self, painter: QPainter, top: float) -> None:
         painter.setFont(self._theme.font(0.9))
@@ -101,7 +107,7 @@ class Picture:
                 sample = QRectF(x, y, 2 * self._row, self._row)
                 paint_sample(painter, sample, line.colour, line.style, 2)
                 painter.setPen(self._theme.text)
-                place = QRectF(sample.right() + SMALL, y, self._body.width(), self._row)
+                place = QRectF(sample.right() + SMALL, y, self._width, self._row)
                 painter.drawText(place, _LEFT, line.label)
 
 

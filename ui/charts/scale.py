@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from app.domain.text import tr
+
 Array = NDArray[np.float64]
 
 _TIME_STEPS_S: Final = (
@@ -142,16 +144,25 @@ def time_ticks(start_s: float, end_s: float, most: int) -> list[float]:
     return [float(number * step) for number in range(first, last + 1)]
 
 
-def format_time(t_s: float, span_s: float) -> str:
-    """Return a time for an axis that ends at `span_s`: mm:ss below an hour, else h:mm, h:mm:ss in between."""
+def format_time(t_s: float, end_s: float) -> str:
+    """Return a tick of an axis that ends at `end_s`: mm:ss below an hour, else h:mm, h:mm:ss in between."""
+    exact = format_moment(t_s, end_s)
+    return exact if end_s < 3600 or not exact.endswith(":00") else exact.removesuffix(":00")
+
+
+def format_moment(t_s: float, end_s: float) -> str:
+    """Return a second on an axis that ends at `end_s`: mm:ss below an hour, else h:mm:ss."""
     sign = "\N{MINUS SIGN}" if round(t_s) < 0 else ""
     hours, rest = divmod(abs(round(t_s)), 3600)
     minutes, seconds = divmod(rest, 60)
-    if not hours and span_s < 3600:
+    if not hours and end_s < 3600:
         return f"{sign}{minutes:02}:{seconds:02}"
-    if seconds:
-        return f"{sign}{hours}:{minutes:02}:{seconds:02}"
-    return f"{sign}{hours}:{minutes:02}"
+    return f"{sign}{hours}:{minutes:02}:{seconds:02}"
+
+
+def time_unit(end_s: float) -> str:
+    """Return what the labels of an axis that ends at `end_s` are written in."""
+    return tr("h:mm") if end_s >= 3600 else tr("min:s")
 
 
 def format_value(value: float, step: float | None = None) -> str:

@@ -1,0 +1,501 @@
+from __future__ import annotations
+
+import csv
+import io
+import math
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu, QMessageBox, QTreeWidgetItem
+from pytestqt.qtbot import QtBot
+
+from app.runs.growing_run import GrowingRun
+from app.runs.run_data import RunData, load_run_data
+from tests.fix_runs import Shape, add_seconds, begin_run, write_run
+from ui.charts.chooser import ChartChooser
+from ui.charts.menu import ChartMenu, save_chart
+from ui.charts.registry import CHARTS, DEFAULT_CHARTS
+from ui.charts.saving import chart_image, csv_text
+from ui.charts.series_list import SeriesList
+from ui.charts.stack import ChartStack, prefetch
+from ui.charts.traces import RunTrace
+from ui.theme import Scheme, Theme
+
+pytestmark = pytest.mark.gui
+
+SHAPE = Shape(seconds=120, checkpoint_every_s=50, stall=(70, 6))
+
+
+@pytest.fixture
+def theme(qtbot: QtBot) -> Theme:
+    return Theme(Scheme.LIGHT)
+
+
+@pytest.fixture
+def stack(qtbot: QtBot, theme: Theme) -> ChartStack:
+    widget = ChartStack(theme)
+    qtbot.addWidget(widget)
+    widget.resize(900, 600)
+    widget.show()
+    qtbot.waitExposed(widget)
+    return widget
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[RunData]:
+    shapes = [replace(SHAPE, seed=seed, tps=2000.0 + 1000 * seed) for seed in range(4)]
+    return [
+        load_run_data(write_run(tmp_path / f"{shape.seed}.footing", shape, f"run {shape.seed}"))
+        for shape in shapes
+    ]
+
+
+def traces(runs: list[RunData]) -> list[RunTrace]:
+    return [RunTrace(f"r{number}", data, number, data.name) for number, data in enumerate(runs)]
+
+
+def pixels(stack: ChartStack) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    image = stack.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+    rows = np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.bytesPerLine())
+    return rows[:, : 4 * image.width()].reshape(image.height(), image.width(), 4)[:, :, 2::-1].copy()
+
+
+def holds(stack: ChartStack, colour: str) -> bool:
+    wanted = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+    return bool((pixels(stack) == wanted).all(axis=2).any())
+
+
+def point_in(stack: ChartStack, chart: int, t_s: float, value: float) -> QPointF:
+    """A point of the scene."""
+    shown = stack.charts[chart]
+    x = (t_s - stack.times[0]) / (stack.times[1] - stack.times[0]) * shown.view.width()
+    low, high = shown.values
+    y = (high - value) / (high - low) * shown.view.height()
+    return QPointF(shown.view.mapToScene(QPointF(x, y)))
+
+
+def test_an_empty_stack_shows_axes_and_says_nothing_wrong(stack: ChartStack) -> None:
+    assert stack.chart_ids == DEFAULT_CHARTS
+    assert stack.times == (0.0, 60.0)
+    assert pixels(stack).std() > 0
+
+
+def test_a_run_is_drawn_in_its_colour_from_warm_up_to_end(stack: ChartStack, runs: list[RunData]) -> None:
+    stack.set_runs(traces(runs)[:1])
+    assert stack.times == (-10.0, 120.0)
+    assert holds(stack, stack.theme.palette.series[0])
+    assert [len(chart.lines) for chart in stack.charts] == [1, 3, 3]
+
+
+def test_zero_is_on_the_axis_of_transactions(stack: ChartStack, runs: list[RunData]) -> None:
+    stack.set_runs(traces(runs))
+    low, high = stack.charts[0].values
+    assert low == 0
+    assert high >= max(float(data.series("pgbench.tps")[1].max()) for data in runs)
+
+
+def test_all_charts_begin_at_the_same_place(stack: ChartStack, runs: list[RunData]) -> None:
+    stack.set_runs(traces(runs))
+    stack.grab()
+    assert len({chart.view.sceneBoundingRect().left() for chart in stack.charts}) == 1
+
+
+def test_the_crosshair_reads_every_line(stack: ChartStack, runs: list[RunData]) -> None:
+    stack.set_runs(traces(runs)[:3])
+    stack.show_crosshair(30.0)
+    reading = stack.charts[0].crosshair.reading
+    assert reading is not None
+    assert [name for _, name, _ in reading.rows] == ["run 0", "run 1", "run 2"]
+    for (_, _, values), data in zip(reading.rows, runs, strict=False):
+        t_s, tps = data.series("pgbench.tps")
+        assert values == (f"{tps[t_s == 30.0][0]:,.0f}",)
+    latency = stack.charts[1].crosshair.reading
+    assert latency is not None
+    assert latency.columns == ("p50", "p95", "p99")
+
+
+def test_the_crosshair_says_checkpoint_and_stall_of_a_single_run(
+    stack: ChartStack, runs: list[RunData]
+) -> None:
+    stack.set_runs(traces(runs)[:1])
+    titles = []
+    for t_s in (20.0, 43.0, 73.0):
+        stack.show_crosshair(t_s)
+        reading = stack.charts[0].crosshair.reading
+        titles.append("" if reading is None else reading.title)
+    assert titles == [
+        "00:20",
+        "00:43 \N{MIDDLE DOT} checkpoint, 8 s, 2,983 buffers",
+        "01:13 \N{MIDDLE DOT} stalled",
+    ]
+
+
+def test_a_missed_second_is_read_as_unknown(stack: ChartStack, tmp_path: Path) -> None:
+    path = write_run(tmp_path / "run.footing", SHAPE)
+    connection = sqlite3.connect(path)
+    connection.execute("DELETE FROM sample WHERE t_ms BETWEEN 40000 AND 50000")
+    connection.commit()
+    connection.close()
+    stack.set_runs([RunTrace("r", load_run_data(path), 0, "run")])
+    stack.show_crosshair(35.0)
+    reading = stack.charts[0].crosshair.reading
+    assert reading is not None
+    assert reading.rows[0][2] == ("\N{EN DASH}",)
+    assert pixels(stack).std() > 0
+
+
+def test_the_pointer_moves_the_crosshair_and_takes_it_away(
+    qtbot: QtBot, stack: ChartStack, runs: list[RunData]
+) -> None:
+    stack.set_runs(traces(runs)[:1])
+    stack.grab()
+    seen: list[float] = []
+    stack.hovered.connect(seen.append)
+    stack._on_pointed(point_in(stack, 0, 60.0, 1000.0))
+    assert seen[-1] == pytest.approx(60.0, abs=0.5)
+    stack._on_pointed(QPointF(-5, -5))
+    assert math.isnan(seen[-1])
+
+
+def test_a_click_on_a_line_chooses_its_run_and_beside_it_none(
+    qtbot: QtBot, stack: ChartStack, runs: list[RunData]
+) -> None:
+    stack.set_runs(traces(runs))
+    stack.grab()
+    clicked: list[str] = []
+    stack.run_clicked.connect(clicked.append)
+    t_s, tps = runs[2].series("pgbench.tps")
+    stack._on_clicked(
+        point_in(stack, 0, 30.0, float(tps[t_s == 30.0][0])), Qt.MouseButton.LeftButton, twice=False
+    )
+    stack._on_clicked(point_in(stack, 0, 30.0, 500.0), Qt.MouseButton.LeftButton, twice=False)
+    assert clicked == ["r2"]
+
+
+def test_keys_zoom_move_and_read(qtbot: QtBot, stack: ChartStack, runs: list[RunData]) -> None:
+    stack.set_runs(traces(runs)[:1])
+    QTest.keyClick(stack, Qt.Key.Key_Plus)
+    assert stack.times == (22.5, 87.5)
+    QTest.keyClick(stack, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert stack.times == (29.0, 94.0)
+    QTest.keyClick(stack, Qt.Key.Key_Right)
+    QTest.keyClick(stack, Qt.Key.Key_Right)
+    reading = stack.charts[0].crosshair.reading
+    assert reading is not None
+    assert reading.title.startswith("01:02")
+    QTest.keyClick(stack, Qt.Key.Key_Escape)
+    assert stack.charts[0].crosshair.reading is None
+    QTest.keyClick(stack, Qt.Key.Key_Home)
+    assert stack.times == (-10.0, 120.0)
+    for _ in range(20):
+        QTest.keyClick(stack, Qt.Key.Key_Plus)
+    assert stack.times[1] - stack.times[0] == 5.0
+    for _ in range(20):
+        QTest.keyClick(stack, Qt.Key.Key_Minus)
+    assert stack.times[1] - stack.times[0] == 130.0
+
+
+def test_dragging_one_chart_moves_all_and_the_wheel_zooms(
+    qtbot: QtBot, stack: ChartStack, runs: list[RunData]
+) -> None:
+    stack.set_runs(traces(runs)[:1])
+    stack.show_times(20, 60)
+    stack.charts[1].view.setXRange(30, 70, padding=0)
+    stack.charts[1].view.sigRangeChangedManually.emit([True, False])
+    assert {chart.times for chart in stack.charts} == {(30.0, 70.0)}
+
+
+def test_after_a_gesture_the_picture_is_as_sharp_as_one_painted_anew(
+    qtbot: QtBot, stack: ChartStack, runs: list[RunData]
+) -> None:
+    stack.set_runs(traces(runs))
+    stack.grab()
+    for chart in stack.charts:
+        chart.layer.rendering_s = 1.0
+    stack.show_times(20, 60)
+    assert all(chart.layer.sketching for chart in stack.charts)
+    moved = pixels(stack)
+    qtbot.waitUntil(lambda: not any(chart.layer.sketching for chart in stack.charts), timeout=5000)
+    sharp = pixels(stack)
+    for chart in stack.charts:
+        chart.layer.invalidate()
+    assert (pixels(stack) == sharp).all()
+    assert (moved != sharp).any()
+
+
+def test_a_run_that_grows_looks_as_if_it_were_drawn_at_once(
+    qtbot: QtBot, stack: ChartStack, theme: Theme, runs: list[RunData]
+) -> None:
+    stack.set_runs(traces(runs)[:2])
+    stack.set_live(runs[3].until(5.0), 3, "live")
+    for t_s in range(6, 101):
+        stack.update_live(runs[3].until(float(t_s)))
+        stack.grab()
+    at_once = ChartStack(theme)
+    qtbot.addWidget(at_once)
+    at_once.resize(stack.size())
+    at_once.show()
+    at_once.set_runs(traces(runs)[:2])
+    at_once.set_live(runs[3].until(100.0), 3, "live")
+    for ours, theirs in zip(stack.charts, at_once.charts, strict=True):
+        assert ours.values == theirs.values
+    # Where pieces meet, edges that are softened are painted twice.
+    grown, drawn = pixels(stack).astype(int), pixels(at_once).astype(int)
+    assert (np.abs(grown - drawn).max(axis=2) > 60).mean() < 0.001
+
+
+def test_the_future_of_a_live_run_is_empty_and_a_longer_one_makes_room(
+    stack: ChartStack, runs: list[RunData]
+) -> None:
+    stack.set_live(runs[0].until(30.0), 0, "live")
+    assert stack.times == (-10.0, 120.0)
+    stack.set_planned_range(-10.0, 60.0)
+    assert stack.times == (-10.0, 60.0)
+    stack.update_live(runs[0].until(61.0))
+    assert stack.times == (-10.0, 77.5)
+    stack.update_live(runs[0].until(62.0))
+    assert stack.times == (-10.0, 77.5)
+
+
+def test_late_lines_of_the_log_change_what_was_drawn_already(stack: ChartStack, tmp_path: Path) -> None:
+    writer = begin_run(tmp_path / "run.footing", SHAPE, "run")
+    growing = GrowingRun(writer.path)
+    add_seconds(writer, replace(SHAPE, histograms=10), 0, 100)
+    stack.set_live(growing.refresh(), 0, "live")
+    stack.grab()
+    assert len(stack.charts[1].live[0].data.seconds.t_s) == 10
+    add_seconds(writer, SHAPE, 100, 110)
+    stack.update_live(growing.refresh())
+    assert len(stack.charts[1].live[0].data.seconds.t_s) == 20
+    writer.close()
+
+
+def test_a_live_run_before_its_first_second_is_no_mistake(stack: ChartStack, tmp_path: Path) -> None:
+    writer = begin_run(tmp_path / "run.footing", SHAPE, "run")
+    growing = GrowingRun(writer.path)
+    stack.set_live(growing.refresh(), 0, "live")
+    stack.show_crosshair(0.0)
+    stack.grab()
+    add_seconds(writer, SHAPE, 0, 3)
+    stack.update_live(growing.refresh())
+    assert [line.curve.id for line in stack.charts[0].live] == ["tps"]
+    writer.close()
+
+
+def test_earlier_runs_are_pale_behind_a_live_one(stack: ChartStack, runs: list[RunData]) -> None:
+    stack.set_runs(traces(runs)[:2])
+    stack.set_live(runs[3].until(60.0), 3, "live")
+    assert not holds(stack, stack.theme.palette.series[0])
+    assert holds(stack, stack.theme.palette.series[3])
+    stack.set_live(None)
+    assert holds(stack, stack.theme.palette.series[0])
+
+
+def test_more_than_six_runs_show_means_only_but_the_one_in_focus(
+    stack: ChartStack, runs: list[RunData]
+) -> None:
+    many = [RunTrace(f"r{number}", runs[number % 4], number, f"run {number}") for number in range(8)]
+    stack.set_runs(many)
+    assert not any(line.seconds_colour for line in stack.charts[0].lines)
+    stack.set_focus("r5")
+    assert [line.run_id for line in stack.charts[0].lines if line.seconds_colour] == ["r5"]
+    assert {line.run_id for line in stack.charts[1].lines if line.curve.id == "p50"} == {"r5"}
+
+
+def test_hidden_runs_and_curves_are_not_drawn(stack: ChartStack, runs: list[RunData]) -> None:
+    stack.set_runs(traces(runs)[:2])
+    stack.set_run_visible("r0", visible=False)
+    stack.set_curve_visible("latency", "p95", visible=False)
+    assert {line.run_id for chart in stack.charts for line in chart.lines} == {"r1"}
+    assert [line.curve.id for line in stack.charts[1].lines] == ["p50", "p99"]
+    assert not stack.is_curve_visible("latency", "p95")
+
+
+def test_a_chart_without_samples_says_so(stack: ChartStack, runs: list[RunData], tmp_path: Path) -> None:
+    path = write_run(tmp_path / "memory.footing", SHAPE)
+    connection = sqlite3.connect(path)
+    connection.execute("DELETE FROM series WHERE metric LIKE 'storage.%'")
+    connection.commit()
+    connection.close()
+    stack.set_runs([RunTrace("r", load_run_data(path), 0, "memory")])
+    assert "no samples" in stack.charts[2].layer._message
+    stack.set_runs(traces(runs)[:1])
+    assert stack.charts[2].layer._message == ""
+
+
+def test_charts_are_chosen_ordered_and_unknown_ones_left_out(stack: ChartStack, runs: list[RunData]) -> None:
+    told: list[list[str]] = []
+    stack.charts_changed.connect(told.append)
+    stack.set_runs(traces(runs)[:2])
+    stack.set_charts(["cpu", "no such chart", "tps", "cpu"])
+    assert stack.chart_ids == ("cpu", "tps")
+    assert told == [["cpu", "tps"]]
+    assert all(chart.lines for chart in stack.charts)
+    stack.set_charts([])
+    stack.grab()
+    stack.set_charts(CHARTS)
+    assert all(chart.lines for chart in stack.charts)
+
+
+def test_curves_of_programs_are_the_sum_of_their_parts(stack: ChartStack, runs: list[RunData]) -> None:
+    stack.set_charts(["cpu"])
+    stack.set_runs(traces(runs)[:1])
+    line = next(line for line in stack.charts[0].lines if line.curve.id == "postgres")
+    user = runs[0].series("process.cpu_user", "postgres")[1]
+    system = runs[0].series("process.cpu_system", "postgres")[1]
+    assert line.data.seconds.values == pytest.approx(user + system)
+
+
+def test_a_change_of_scheme_repaints_everything(stack: ChartStack, runs: list[RunData]) -> None:
+    stack.set_runs(traces(runs)[:1])
+    stack.theme.set_scheme(Scheme.DARK)
+    assert holds(stack, stack.theme.palette.series[0])
+    assert holds(stack, stack.theme.palette.background)
+    assert not holds(stack, "#ffffff")
+
+
+def test_a_run_deleted_while_shown_stays_on_the_screen(stack: ChartStack, runs: list[RunData]) -> None:
+    for data in runs:
+        prefetch(data, stack.chart_ids)
+    stack.set_runs(traces(runs))
+    for data in runs:
+        data.path.unlink()
+    stack.resize(700, 500)
+    stack.set_focus("r1")
+    assert holds(stack, stack.theme.palette.series[0])
+
+
+def test_thick_lines_and_large_type_still_fit(stack: ChartStack, runs: list[RunData]) -> None:
+    stack.set_thick(True, 2.0)  # noqa: FBT003 - a setter
+    stack.set_runs(traces(runs)[:2])
+    assert {line.weight for line in stack.charts[0].lines} == {4}
+    assert pixels(stack).std() > 0
+
+
+def actions(menu: QMenu) -> list[str]:
+    return [action.text().replace("&", "") for action in menu.actions() if not action.isSeparator()]
+
+
+def test_the_menu_of_a_chart_copies_saves_and_chooses(
+    qtbot: QtBot, stack: ChartStack, runs: list[RunData]
+) -> None:
+    stack.set_runs(traces(runs)[:1])
+    menu = ChartMenu(stack, stack.charts[1])
+    qtbot.addWidget(menu)
+    assert actions(menu) == [
+        "Copy as image",
+        "Save as PNG\N{HORIZONTAL ELLIPSIS}",
+        "Save as SVG\N{HORIZONTAL ELLIPSIS}",
+        "Save seconds as CSV\N{HORIZONTAL ELLIPSIS}",
+        "Lines",
+        "Charts",
+        "Move chart up",
+        "Move chart down",
+        "Show the whole time",
+    ]
+    by_name: dict[str, Callable[[], None]] = {
+        action.text().replace("&", ""): action.trigger for action in menu.actions()
+    }
+    by_name["Copy as image"]()
+    assert QGuiApplication.clipboard().image().width() > 1000
+    by_name["Move chart up"]()
+    assert stack.chart_ids == ("latency", "tps", "iops")
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "csv"])
+def test_a_chart_is_saved_in_the_format_of_its_name(
+    kind: str, stack: ChartStack, runs: list[RunData], tmp_path: Path
+) -> None:
+    stack.set_runs(traces(runs)[:2])
+    stack.grab()
+    path = tmp_path / f"chart.{kind}"
+    save_chart(stack, stack.charts[0], path)
+    content = path.read_bytes()
+    assert content.startswith({"png": b"\x89PNG", "svg": b"<?xml", "csv": b"t_s,"}[kind])
+    if kind == "svg":
+        assert content.count(b"<polyline") >= 4
+        assert b"<image" not in content
+        assert b"run 1" in content
+
+
+def test_a_table_holds_seconds_as_measured_within_the_time_shown(
+    stack: ChartStack, runs: list[RunData]
+) -> None:
+    stack.set_runs(traces(runs)[:2])
+    stack.show_times(10, 20)
+    rows = list(csv.reader(io.StringIO(csv_text(stack.charts[0].lines, stack.times, "per second"))))
+    assert rows[0] == ["t_s", "run 0: TPS (per second)", "run 1: TPS (per second)"]
+    assert [float(row[0]) for row in rows[1:]] == [float(second) for second in range(10, 21)]
+    t_s, tps = runs[1].series("pgbench.tps")
+    assert float(rows[1][2]) == pytest.approx(tps[t_s == 10.0][0], rel=1e-5)
+
+
+def test_where_a_chart_cannot_be_saved_a_sentence_says_so(
+    qtbot: QtBot, stack: ChartStack, tmp_path: Path
+) -> None:
+    save_chart(stack, stack.charts[0], tmp_path / "no folder" / "chart.png")
+    box = stack.findChild(QMessageBox)
+    assert box is not None
+    assert "cannot be written" in box.text()
+    assert "Nothing there was changed" in box.text()
+    box.close()
+
+
+def test_names_of_eighty_characters_fit_into_box_and_picture(stack: ChartStack, runs: list[RunData]) -> None:
+    name = "xfs on raid10 with agcount 32 and a stripe unit of 64 kB, noatime, write cache on #1"[:80]
+    stack.set_runs([replace(trace, label=name) for trace in traces(runs)])
+    stack.show_crosshair(60.0)
+    stack.grab()
+    assert stack.charts[0].crosshair._area().width() < stack.width() / 2
+    assert chart_image(stack.charts[0], stack.theme).width() > 1000
+
+
+def tick(listed: SeriesList, group: int, row: int) -> QTreeWidgetItem:
+    top = listed.topLevelItem(group)
+    assert top is not None
+    item = top.child(row)
+    assert item is not None
+    return item
+
+
+def test_the_check_list_hides_and_shows(qtbot: QtBot, stack: ChartStack, runs: list[RunData]) -> None:
+    stack.set_runs(traces(runs)[:2])
+    listed = SeriesList(stack)
+    qtbot.addWidget(listed)
+    assert [tick(listed, 0, row).text(0) for row in (0, 1)] == ["run 0", "run 1"]
+    tick(listed, 0, 0).setCheckState(0, Qt.CheckState.Unchecked)
+    assert {line.run_id for line in stack.charts[0].lines} == {"r1"}
+    tick(listed, 2, 2).setCheckState(0, Qt.CheckState.Unchecked)
+    assert not stack.is_curve_visible("latency", "p99")
+    assert tick(listed, 0, 0).checkState(0) is Qt.CheckState.Unchecked
+
+
+def test_the_chooser_ticks_and_moves_charts(qtbot: QtBot, stack: ChartStack) -> None:
+    chooser = ChartChooser(stack)
+    qtbot.addWidget(chooser)
+    assert chooser.list.count() == len(CHARTS)
+    chooser.list.setCurrentRow(0)
+    assert not chooser.up.isEnabled()
+    chooser.down.click()
+    assert list(stack.chart_ids) == ["latency", "tps", "iops"]
+    QTest.keyClick(chooser.list, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
+    assert list(stack.chart_ids) == list(DEFAULT_CHARTS)
+    chooser.list.item(3).setCheckState(Qt.CheckState.Checked)
+    assert list(stack.chart_ids) == [*DEFAULT_CHARTS, "throughput"]
+    stack.set_charts(["wal"])
+    assert chooser.list.item(0).text() == CHARTS["wal"].title
+    assert chooser.list.item(0).checkState() is Qt.CheckState.Checked
+
+
+def test_many_charts_scroll_instead_of_shrinking(stack: ChartStack) -> None:
+    stack.set_charts(CHARTS)
+    stack.grab()
+    assert min(chart.view.height() for chart in stack.charts) > 60
+    assert stack.childAt(QPoint(5, 5)) is not None

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.domain.metrics import METRICS
+from ui.charts.registry import CHARTS, PERCENTILE
+from ui.theme import PALETTES, SERIES, Scheme, Theme, mix, qt_palette
+
+pytestmark = pytest.mark.gui
+
+# Viénot, Brettel, Mollon 1999, in linear RGB: what protanopes and deuteranopes see.
+SEEN = {
+    "all": np.eye(3),
+    "protanopia": np.array([[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]]),
+    "deuteranopia": np.array([[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]]),
+}
+
+
+def linear(colour: str) -> NDArray[np.float64]:
+    parts = np.array([int(colour[place : place + 2], 16) for place in (1, 3, 5)]) / 255
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def luminance(colour: str) -> float:
+    return float(linear(colour) @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def lab(rgb: NDArray[np.float64]) -> NDArray[np.float64]:
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ rgb
+    scaled = np.cbrt(np.maximum(xyz / [0.9505, 1.0, 1.089], 1e-6))
+    return np.array([116 * scaled[1] - 16, 500 * (scaled[0] - scaled[1]), 200 * (scaled[1] - scaled[2])])
+
+
+@pytest.mark.parametrize("scheme", Scheme)
+def test_every_line_stands_out_from_its_ground(scheme: Scheme) -> None:
+    palette = PALETTES[scheme]
+    assert len(palette.series) == SERIES
+    for colour in palette.series:
+        assert contrast(colour, palette.background) >= 3.0, colour
+
+
+@pytest.mark.parametrize("scheme", Scheme)
+def test_every_word_can_be_read(scheme: Scheme) -> None:
+    palette = PALETTES[scheme]
+    for ground in (palette.background, palette.window, palette.box):
+        for ink in (palette.text, palette.muted, palette.warning, palette.good):
+            assert contrast(ink, ground) >= 4.5, (ink, ground)
+
+
+@pytest.mark.parametrize("eyes", SEEN)
+@pytest.mark.parametrize("scheme", Scheme)
+def test_no_two_lines_look_alike_whatever_the_eyes(scheme: Scheme, eyes: str) -> None:
+    seen = [lab(np.clip(SEEN[eyes] @ linear(colour), 0, 1)) for colour in PALETTES[scheme].series]
+    for one, other in combinations(range(SERIES), 2):
+        distance = float(np.linalg.norm(seen[one] - seen[other]))
+        assert distance > (28 if eyes == "all" else 17) - 0.5, (
+            PALETTES[scheme].series[one],
+            PALETTES[scheme].series[other],
+            distance,
+        )
+
+
+def test_the_ninth_line_differs_from_the_first_by_its_style(qtbot: QtBot) -> None:
+    theme = Theme(Scheme.LIGHT)
+    assert theme.series_colour(8) == theme.series_colour(0)
+    assert theme.series_style(8) is not theme.series_style(0)
+
+
+def test_pale_colours_are_opaque_and_lie_between(qtbot: QtBot) -> None:
+    assert mix(QColor("#000000"), QColor("#ffffff"), 0.25).name() == "#bfbfbf"
+    pale = Theme(Scheme.DARK).pale(QColor("#4da6e0"))
+    assert pale.alpha() == 255
+
+
+def test_a_theme_follows_the_system_until_a_scheme_is_asked_for(qtbot: QtBot, qapp: QApplication) -> None:
+    theme = Theme()
+    system = qapp.styleHints().colorSchemeChanged
+    seen: list[Scheme] = []
+    theme.changed.connect(lambda: seen.append(theme.scheme))
+    system.emit(Qt.ColorScheme.Dark)
+    theme.set_scheme(Scheme.PRINT)
+    system.emit(Qt.ColorScheme.Light)
+    theme.set_scheme(None)
+    assert seen == [Scheme.DARK, Scheme.PRINT, Scheme.LIGHT]
+
+
+def test_widgets_get_the_colours_of_the_charts() -> None:
+    for palette in PALETTES.values():
+        made = qt_palette(palette)
+        assert made.base().color().name() == palette.background
+        assert made.text().color().name() == palette.text
+
+
+def test_every_curve_reads_a_metric_that_exists() -> None:
+    for chart_id, chart in CHARTS.items():
+        assert chart.id == chart_id
+        assert chart.unit
+        assert any(curve.main for curve in chart.curves)
+        assert len({curve.id for curve in chart.curves}) == len(chart.curves)
+        for curve in chart.curves:
+            units = {METRICS[metric].unit for metric, _ in curve.parts}
+            assert len(units) == 1
+            assert all(metric in METRICS or metric.startswith(PERCENTILE) for metric, _ in curve.parts)
