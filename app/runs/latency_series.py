@@ -5,6 +5,7 @@ A second of a growing run may be read again: pgbench writes its log in blocks, l
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from typing import Final
 
@@ -22,9 +23,11 @@ COMMON: Final = PERCENTS
 
 
 class LatencySeries:
-    """The seconds of one run with what was computed of them. Not safe for use by several threads."""
+    """The seconds of one run with what was computed of them. Safe for several threads."""
 
     def __init__(self) -> None:
+        # The window reads what is under the pointer while a look at the file adds seconds.
+        self._lock = threading.Lock()
         self._seconds: list[LatencySecond] = []
         self._t_ms: list[int] = []
         self._known: dict[float, Array] = {}
@@ -33,6 +36,11 @@ class LatencySeries:
 
     def update(self, seconds: Iterable[LatencySecond]) -> None:
         """Take new seconds and newer contents of known ones, ascending."""
+        fresh = list(seconds)  # reads the file, for which nobody shall wait
+        with self._lock:
+            self._take(fresh)
+
+    def _take(self, seconds: Iterable[LatencySecond]) -> None:
         for second in seconds:
             if not self._t_ms or second.t_ms > self._t_ms[-1]:
                 self._seconds.append(second)
@@ -51,9 +59,10 @@ class LatencySeries:
     @property
     def unsettled_ms(self) -> int:
         """Everything after this time may still change; -1 where nothing is settled."""
-        while self._settled < len(self._seconds) and not self._seconds[self._settled].partial:
-            self._settled += 1
-        return self._t_ms[self._settled - 1] if self._settled else -1
+        with self._lock:
+            while self._settled < len(self._seconds) and not self._seconds[self._settled].partial:
+                self._settled += 1
+            return self._t_ms[self._settled - 1] if self._settled else -1
 
     def percentile(self, percent: float) -> tuple[Array, Array]:
         """Return (end of each second in ms, latency in ms) of the seconds that have transactions.
@@ -61,15 +70,17 @@ class LatencySeries:
         Raises:
             CorruptRunFileError: a histogram is damaged.
         """
-        self._complete(percent)
-        values = self._known[percent]
-        ends = np.array(self._t_ms, dtype=np.float64) + SECOND_MS
+        with self._lock:
+            self._complete(percent)
+            values = self._known[percent].copy()  # a second that is completed later is changed in place
+            ends = np.array(self._t_ms, dtype=np.float64) + SECOND_MS
         present = ~np.isnan(values)
         return ends[present], values[present]
 
     def partial_ends_ms(self) -> Array:
         """Return the ends of the seconds of which lines may be missing."""
-        ends = [second.t_ms + SECOND_MS for second in self._seconds if second.partial]
+        with self._lock:
+            ends = [second.t_ms + SECOND_MS for second in self._seconds if second.partial]
         return np.array(ends, dtype=np.float64)
 
     def _complete(self, percent: float) -> None:
