@@ -8,8 +8,10 @@ MARKERS=(machine disks postgres bus gui)
 SUMMARY=() PASSED=0 FAILED=0 SKIPPED=0
 STARTED=0
 
+# Signals that the caller ignores (nohup, a job in the background) would stay ignored in what the tests start, and the
+# tests send them.
 python() {
-  "$ENVIRONMENT/bin/python" "$@" </dev/null
+  env --default-signal=HUP,INT,QUIT,TERM,PIPE "$ENVIRONMENT/bin/python" "$@" </dev/null
 }
 
 heading() {

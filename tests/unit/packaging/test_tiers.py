@@ -145,6 +145,13 @@ def test_arguments_are_handed_to_one_pytest(scripts: Scripts) -> None:
     )
 
 
+def test_signals_that_the_caller_ignores_reach_the_tests(scripts: Scripts) -> None:
+    (scripts.fake / "environment" / "bin").mkdir(parents=True)
+    (scripts.fake / "environment" / "bin" / "python").symlink_to(scripts.fake / "python3")
+    show = 'python -c "import signal; print(signal.getsignal(signal.SIGHUP) is signal.SIG_DFL)"'
+    assert scripts.call(f"trap '' HUP INT\n{TIER}{show}").stdout == "True\n"
+
+
 def test_benches_run_one_by_one_and_a_red_one_is_counted(scripts: Scripts, tmp_path: Path) -> None:
     benches = tmp_path / "tests" / "bench"
     benches.mkdir(parents=True)
