@@ -138,7 +138,7 @@ class ReplaySource:
             return take_snapshot(data, Moment(data.last_ms, state), self._commands)
         now_ms = self.data.origin_ms + 1000 * position_s
         data = self.data.until(position_s)
-        return take_snapshot(data, Moment(now_ms, RunState.RUNNING), self._commands)
+        return take_snapshot(data, Moment(now_ms, RunState.RUNNING, replayed=True), self._commands)
 
     def _now_s(self) -> float:
         if self._paused:

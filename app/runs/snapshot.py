@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
@@ -115,12 +115,14 @@ class Moment:
         state: as it is, see `RunSnapshot.state`.
         quiet_s: see there.
         problem: see there; empty for what the run file says.
+        replayed: the commands that last are known; of a live run only those that have ended are stored.
     """
 
     now_ms: float
     state: RunState
     quiet_s: float = 0.0
-    problem: str = field(default="")
+    problem: str = ""
+    replayed: bool = False
 
 
 def take_snapshot(data: RunData, moment: Moment, commands: Sequence[CommandRecord]) -> RunSnapshot:
@@ -128,7 +130,7 @@ def take_snapshot(data: RunData, moment: Moment, commands: Sequence[CommandRecor
     phase, started_ms, ended_ms = _phase(data)
     now_ms = moment.now_ms if ended_ms is None else float(ended_ms)
     finished = moment.state is not RunState.RUNNING
-    running = next((line for line in commands if _lasts(line, now_ms)), None) if ended_ms is None else None
+    running = next((line for line in commands if moment.replayed and _lasts(line, now_ms)), None)
     return RunSnapshot(
         data=data,
         phase=phase,
@@ -234,7 +236,7 @@ def what_happens(data: RunData, phase: Phase) -> str:
     if phase is Phase.LOAD:
         return tr("pgbench --initialize --scale={scale}").format(scale=values.get("scale", "?"))
     if phase in _SAMPLED:
-        return tr("pgbench: {scripts}, {clients} clients, {threads} threads, protocol {protocol}").format(
+        return tr("pgbench: {scripts}, clients {clients}, threads {threads}, protocol {protocol}").format(
             scripts=_text(workload, "label"),
             clients=_text(workload, "clients"),
             threads=_text(workload, "threads"),

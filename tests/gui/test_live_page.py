@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
+from app.domain.metrics import Sample
 from app.runs.control import ControlServer, Request
 from app.runs.follow import RunFollower
 from app.runs.replay import ReplaySource, load_replay
@@ -89,7 +90,7 @@ def test_a_growing_run_is_shown_second_by_second(qtbot: QtBot, page: LivePage, b
     assert tile(page, "tps") == format_rate(run.numbers.tps) != first
     assert len(run.data.series("pgbench.tps")[0]) == WARM_UP_S + 30
     assert page.chart_feed.live is run.data
-    assert page.command.text().startswith("pgbench: tpcb-like, 4 clients")
+    assert page.command.text().startswith("pgbench: tpcb-like, clients 4")
     assert not page.banner.isVisible()
 
 
@@ -248,6 +249,19 @@ def test_a_runner_that_died_is_never_shown_as_running(qtbot: QtBot, page: LivePa
     assert page.numbers.tiles["tps"].beneath.text() == "mean of the run"
     assert page.command.text() == ""
     assert not page.poller.is_running
+
+
+def test_a_run_in_memory_says_why_there_are_no_operations(
+    qtbot: QtBot, page: LivePage, bench: LiveBench
+) -> None:
+    writer = bench.begin(1, target={"kind": "memory", "path": "/dev/shm"})
+    with writer.transaction():
+        sample = Sample("pgbench.tps", 100.0)
+        writer.add_tick(0, 1000, lateness_us=0, missed=0, samples=[(1000, sample)])
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    assert tile(page, "iops") == NOTHING
+    assert page.numbers.tiles["iops"].beneath.text() == "memory: no disk below"
 
 
 def test_a_run_that_failed_tells_why_and_the_campaign_goes_on(

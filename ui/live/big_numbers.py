@@ -172,11 +172,14 @@ def shown_numbers(run: RunSnapshot) -> LiveNumbers:
     return numbers_of_summary(run.data)
 
 
-def _mean_words(number: str, numbers: LiveNumbers) -> str:
-    if number == "p99":
-        return tr("of all transactions of the run")
+def _mean_words(number: str, numbers: LiveNumbers, data: RunData) -> str:
+    """Return what the number of an ended run is."""
+    if number == "iops" and (numbers.iops is None or numbers.flushes is None):
+        return _flush_words(numbers, data)
     if number == "iops":
         return tr("mean of the run, flushes {rate} /s").format(rate=format_rate(numbers.flushes))
+    if number == "p99":
+        return tr("of all transactions of the run")
     return tr("mean of the run")
 
 
@@ -277,6 +280,6 @@ class BigNumbers(QWidget):
         for tile in self.tiles.values():
             value, beneath = tile.spec.value(numbers), tile.spec.beneath(numbers, data)
             if run.finished:
-                beneath = _mean_words(tile.spec.id, numbers) if summarised and value != NOTHING else ""
+                beneath = _mean_words(tile.spec.id, numbers, data) if summarised else ""
             tile.tell(value, beneath)
             tile.spark.show_series(*tile.spec.series(data), now_s)

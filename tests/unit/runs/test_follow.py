@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import RunFileError
+from app.process import CommandOutcome
 from app.runs.follow import RunFollower
 from app.runs.library import CampaignLock
 from app.runs.live_file import begin_live_file, settle_live_file
@@ -295,6 +296,15 @@ def test_the_log_holds_events_and_commands_in_order(growing: Growing) -> None:
         (500, "note", "early"),
         (1500, "warning", "the disk is nearly full"),
     ]
+
+
+def test_a_program_that_has_ended_is_not_shown_as_the_one_that_runs(growing: Growing) -> None:
+    growing.add(0, 2)
+    with growing.writer.transaction():
+        growing.writer.add_command(CommandOutcome(("initdb",), "postgres", 0.0, 60.0, 0, "", ""))
+    snapshot = RunFollower(growing.path).poll()
+    assert snapshot.command.startswith("pgbench: tpcb-like, clients 4")
+    assert [line.text for line in snapshot.log] == ["initdb"]
 
 
 def test_what_happens_is_said_in_words_for_every_phase(tmp_path: Path) -> None:
