@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QSettings, Qt
+from PySide6.QtGui import QFont
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.domain.metrics import Sample
@@ -483,6 +484,44 @@ def test_a_long_name_widens_nothing(
     assert page.minimumSizeHint().width() <= 1024
     assert page.width() == size[0]
     assert LONG_NAME in page.header.run.toolTip()
+
+
+@pytest.fixture
+def _large_type() -> Iterator[None]:
+    """Type twice as large as usual."""
+    before = QApplication.font()
+    font = QFont(before)
+    font.setPointSizeF(2 * before.pointSizeF())
+    QApplication.setFont(font)
+    yield
+    QApplication.setFont(before)
+
+
+@pytest.mark.usefixtures("_large_type")
+@pytest.mark.parametrize("kind", ["campaign", "replay"])
+def test_type_of_twice_the_size_fits_into_the_smallest_window(
+    qtbot: QtBot, bench: LiveBench, replay: ReplaySource, kind: str
+) -> None:
+    writer = bench.begin(1, name=LONG_NAME)
+    with writer.transaction():
+        writer.add_mark("unsafe", "fsync = off")
+    bench.grow(writer, 0, WARM_UP_S + 5)
+    page = LivePage(Theme(Scheme.LIGHT))
+    qtbot.addWidget(page)
+    page.resize(1024, 700)
+    page.show()
+    replay.pause()
+    replay.jump(30)
+    with qtbot.waitSignal(page.poller.watched):
+        if kind == "campaign":
+            page.set_campaign(bench.folder)
+        else:
+            page.set_source(replay)
+    qtbot.wait(10)
+    assert (page.width(), page.height()) == (1024, 700)
+    for shown in page.numbers.tiles.values():
+        assert shown.value.width() >= shown.value.sizeHint().width()
+        assert shown.unit.width() >= shown.unit.sizeHint().width()
 
 
 def test_every_button_has_a_mnemonic_and_every_control_a_name(

@@ -9,8 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QPalette
+from PySide6.QtGui import QFontMetricsF, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QSizePolicy, QWidget
+from typing_extensions import override
 
 from app.domain.text import tr
 from app.domain.units import format_duration
@@ -24,6 +25,9 @@ from ui.theme import MEDIUM, SMALL, Theme
 Series = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 _NUMBER_SCALE: Final = 2.3
+_LEAST_SCALE: Final = 1.0
+_USUAL: Final = "88,888"
+"""What numbers are made to fit, so that their size does not change with every second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +206,10 @@ class NumberTile(QFrame):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.title, self.beneath = ElidedLabel(self), ElidedLabel(self)
         self.value, self.unit = QLabel(NOTHING, self), QLabel(spec.unit, self)
+        self._scale = _NUMBER_SCALE
         for label in (self.value, self.unit):
             label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setMinimumWidth(1)  # the type gives way, not the window
         self.title.show_line(spec.title)
         self.spark = SparkLine(theme, self)
         number = QHBoxLayout()
@@ -223,7 +229,7 @@ class NumberTile(QFrame):
 
     def _dress(self) -> None:
         theme = self._theme
-        self.value.setFont(theme.number_font(_NUMBER_SCALE, bold=True))
+        self.value.setFont(theme.number_font(self._scale, bold=True))
         self.unit.setFont(theme.font(1.1))
         palette = QPalette(self.palette())
         palette.setColor(QPalette.ColorRole.Window, theme.background)
@@ -232,6 +238,22 @@ class NumberTile(QFrame):
         palette.setColor(QPalette.ColorRole.WindowText, theme.muted)
         for label in (self.title, self.beneath, self.unit):
             label.setPalette(palette)
+
+    def fitting_scale(self) -> float:
+        """Return the scale of the type at which the number and its unit fit."""
+        metrics = QFontMetricsF(self._theme.number_font(_NUMBER_SCALE, bold=True))
+        longest = max(_USUAL, self.value.text(), key=len)
+        unit = QFontMetricsF(self.unit.font()).horizontalAdvance(self.spec.unit)
+        room = self.width() - 2 * MEDIUM - SMALL - unit - 4
+        return max(
+            _LEAST_SCALE, min(_NUMBER_SCALE, _NUMBER_SCALE * room / metrics.horizontalAdvance(longest))
+        )
+
+    def set_scale(self, scale: float) -> None:
+        """Use larger or smaller type for the number."""
+        if scale != self._scale:
+            self._scale = scale
+            self.value.setFont(self._theme.number_font(scale, bold=True))
 
     def tell(self, value: str, beneath: str) -> None:
         """Show a number and a line beneath it."""
@@ -283,3 +305,15 @@ class BigNumbers(QWidget):
                 beneath = _mean_words(tile.spec.id, numbers, data) if summarised else ""
             tile.tell(value, beneath)
             tile.spark.show_series(*tile.spec.series(data), now_s)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Use one size of type for all, the largest that fits everywhere."""
+        scale = min(tile.fitting_scale() for tile in self.tiles.values())
+        for tile in self.tiles.values():
+            tile.set_scale(scale)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()

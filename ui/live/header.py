@@ -77,6 +77,7 @@ class Header(QWidget):
         self.campaign.show_line(words)
         self.marks.clear()
         self.stop.hide()
+        self.talk.hide()
         self.runs.hide()
 
     def show_watched(self, watched: Watched, request: Request | None, *, replay: bool) -> None:
@@ -99,4 +100,4 @@ class Header(QWidget):
             self.campaign.show_line(" · ".join(filter(None, [run.data.campaign, kind])))
         self.stop.setVisible(status is not None and not watched.ended)
         self.runs.setVisible(status is not None and watched.ended and run is not None)
-        self.talk.setVisible(run is not None and not replay)
+        self.talk.setVisible(run is not None)

@@ -127,7 +127,6 @@ class LivePage(QWidget):
         self.header.runs.clicked.connect(self._on_runs)
         self.header.talk.clicked.connect(self.talk)
         self.replay.steered.connect(self.poller.look)
-        self.replay.talk_asked.connect(self.talk)
         self.log_button.toggled.connect(self._on_log_toggled)
         self.charts.charts_changed.connect(lambda ids: self._remember("live/charts", list(ids)))
         full = QShortcut(QKeySequence("F11"), self)

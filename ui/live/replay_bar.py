@@ -33,11 +33,9 @@ class ReplayBar(QWidget):
 
     Signals:
         steered: something was changed: the page looks at once.
-        talk_asked: the talk mode is wanted.
     """
 
     steered = Signal()
-    talk_asked = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -48,9 +46,6 @@ class ReplayBar(QWidget):
         self.slider = QSlider(Qt.Orientation.Horizontal, self)
         self.clock = QLabel(self)
         self.speed = QComboBox(self)
-        self.talk = QPushButton(tr("&Talk mode"), self)
-        self._speed_label = QLabel(tr("Sp&eed"), self)
-        self._speed_label.setBuddy(self.speed)
         self._lay_out()
         self._name()
         self.clock.setFont(theme.number_font())
@@ -60,7 +55,6 @@ class ReplayBar(QWidget):
         self.after.clicked.connect(lambda: self.jump_to_checkpoint(backwards=False))
         self.slider.actionTriggered.connect(lambda _action: self._on_slider())
         self.speed.activated.connect(lambda index: self.set_speed(float(self.speed.itemData(index))))
-        self.talk.clicked.connect(self.talk_asked)
         self._add_keys()
 
     def _lay_out(self) -> None:
@@ -70,7 +64,7 @@ class ReplayBar(QWidget):
         widest = self.fontMetrics().horizontalAdvance(tr("&Pause") + tr("&Play"))
         self.play.setMinimumWidth(widest)
         left: tuple[QWidget, ...] = (self.play, self.before, self.after)
-        right: tuple[QWidget, ...] = (self.clock, self._speed_label, self.speed, self.talk)
+        right: tuple[QWidget, ...] = (self.clock, self.speed)
         for widget in left:
             layout.addWidget(widget)
         layout.addWidget(self.slider, 1)
@@ -84,7 +78,7 @@ class ReplayBar(QWidget):
         self.after.setToolTip(tr("Jump to shortly before the next checkpoint (C)"))
         self.play.setToolTip(tr("Stand still, or go on (P); J and L jump by 10 s"))
         self.speed.setToolTip(tr("Recorded seconds in a second ([ and ])"))
-        self.talk.setToolTip(tr("Full screen with large type, for an audience (F11)"))
+        self.speed.setAccessibleName(tr("Speed of the replay"))
 
     def _add_keys(self) -> None:
         keys = {
