@@ -43,15 +43,24 @@ def open_window(qtbot: QtBot, own_state: Path, light: Theme, tmp_path: Path) -> 
     from PySide6.QtCore import QSettings
 
     from ui.background import finish_background
+    from ui.window.looking import find_live_folders
     from ui.window.main_window import MainWindow
     from ui.window.window_settings import WindowSettings
 
+    def find_own() -> tuple[Path, ...]:
+        return tuple(folder for folder in find_live_folders() if own(folder))
+
     opened: list[MainWindow] = []
+    libraries: list[Path] = []
+
+    def own(folder: Path) -> bool:  # root's campaigns are all in one place: others may run as well
+        return any(folder.is_relative_to(library) for library in libraries)
 
     def make(library: Path, *, width: int = 1280, height: int = 800, begin: bool = True) -> MainWindow:
         settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-        window = MainWindow(library, light, WindowSettings(settings))
+        window = MainWindow(library, light, WindowSettings(settings), find_own)
         opened.append(window)
+        libraries.append(library.resolve())
         if not settings.contains("window/geometry"):
             window.resize(width, height)
         window.show()

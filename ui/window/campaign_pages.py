@@ -57,6 +57,7 @@ class CampaignPages(QObject):
         self.replay_page: LivePage | None = None
         self._folder: Path | None = None
         self._wizard: Wizard | None = None
+        self._loading: BackgroundOp[ReplaySource] | None = None
         self._draft: CampaignDraft | None = None
         self._starter = CampaignStarter(library, self)
         self._starter.started.connect(self._on_started)
@@ -130,9 +131,8 @@ class CampaignPages(QObject):
     def replay(self, path: str, speed: float = 1.0) -> None:
         """Play a run as if it were live."""
         if path:
-            BackgroundOp(
-                lambda: load_replay(Path(path), speed), self._show_replay, self._on_no_replay
-            ).start()
+            work = BackgroundOp(lambda: load_replay(Path(path), speed), self._show_replay, self._on_no_replay)
+            self._loading = work.start()
 
     def _show_replay(self, source: ReplaySource) -> None:
         if self.replay_page is None:
@@ -152,6 +152,9 @@ class CampaignPages(QObject):
 
     def stop(self) -> None:
         """Follow nothing any more."""
+        if self._loading is not None:
+            self._loading.cancel()
+        self._starter.stop()
         for page in (self.live_page, self.replay_page):
             if page is not None:
                 page.stop()

@@ -34,6 +34,7 @@ class CampaignStarter(QObject):
         super().__init__(parent)
         self._library = library
         self._launched: LaunchedCampaign | None = None
+        self._op: BackgroundOp[LaunchedCampaign] | None = None
         self._timer = QTimer(self, interval=_POLL_MS)
         self._timer.timeout.connect(self._poll)
 
@@ -45,7 +46,13 @@ class CampaignStarter(QObject):
     def start(self, campaign: Campaign) -> None:
         """Start a runner."""
         library = self._library
-        BackgroundOp(lambda: launch(campaign, library), self._take, self._fail).start()
+        self._op = BackgroundOp(lambda: launch(campaign, library), self._take, self._fail).start()
+
+    def stop(self) -> None:
+        """Tell nothing any more; a runner that was started goes on."""
+        self._timer.stop()
+        if self._op is not None:
+            self._op.cancel()
 
     def _take(self, launched: LaunchedCampaign) -> None:
         self._launched = launched

@@ -65,6 +65,7 @@ COMMANDS: Final = (
     Command("start", tr("&Start page"), "Ctrl+3", tr("Shows the first page.")),
     Command("library", tr("&Library"), "F9", tr("Shows or hides the list of runs."), checkable=True),
     Command("facts", tr("&Facts"), "F10", tr("Shows or hides what differs between runs."), checkable=True),
+    Command("panel", tr("Ne&xt panel"), "F6", tr("Goes from library to charts to facts.")),
     Command("campaign", tr("&Whole campaign"), "Ctrl+A", tr("Shows all runs of the campaign in focus.")),
     Command("clear", tr("&Empty the charts"), "Ctrl+Backspace", tr("Takes all runs out of the charts.")),
     Command("refresh", tr("Re&ad again"), "F5", tr("Reads the library and looks at the machine again.")),
@@ -78,7 +79,6 @@ KEYS: Final = (
     Key("Space", tr("In the library: adds the run or campaign to the charts or takes it out.")),
     Key("Return", tr("In the library: shows the run or campaign alone.")),
     Key("Menu, Shift+F10", tr("Opens the menu of a run or of a chart.")),
-    Key("F6", tr("Goes from library to charts to facts.")),
     Key("Alt+letter", tr("Presses what has this letter underlined.")),
 )
 

@@ -42,6 +42,7 @@ class LibraryReader(QObject):
         self._shown: list[ListedRun] = []
         self._reading = False
         self._again = False
+        self._stopped = False
         self._op: BackgroundOp[list[ListedRun]] | None = None
         self._watcher = QFileSystemWatcher(self)
         self._settle = QTimer(self, singleShot=True, interval=_SETTLE_MS)
@@ -63,6 +64,8 @@ class LibraryReader(QObject):
 
     def refresh(self) -> None:
         """Read what changed."""
+        if self._stopped:
+            return
         if self._reading:
             self._again = True
             return
@@ -75,6 +78,7 @@ class LibraryReader(QObject):
 
     def stop(self) -> None:
         """Read nothing any more."""
+        self._stopped = True
         self._settle.stop()
         self._next.stop()
         self._again = False

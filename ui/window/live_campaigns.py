@@ -10,7 +10,6 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.domain.errors import FootingError
 from ui.background import BackgroundOp
-from ui.window.looking import find_live_folders
 
 if TYPE_CHECKING:
     from app.runs.campaign_status import CampaignStatus, CampaignWatch
@@ -32,24 +31,28 @@ class LiveCampaigns(QObject):
     changed = Signal(tuple)
     ended = Signal(Path)
 
-    def __init__(
-        self, find: Callable[[], tuple[Path, ...]] = find_live_folders, parent: QObject | None = None
-    ) -> None:
+    def __init__(self, find: Callable[[], tuple[Path, ...]], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.statuses: tuple[CampaignStatus, ...] = ()
         self._find = find
         self._watches: dict[Path, CampaignWatch] = {}
         self._op: BackgroundOp[tuple[CampaignStatus, ...]] | None = None
+        self._stopped = False
+        self._looking = False
         self._timer = QTimer(self, singleShot=True, interval=_EVERY_MS)
         self._timer.timeout.connect(self.look)
 
     def look(self) -> None:
         """Look now, and then every second."""
+        if self._stopped or self._looking:
+            return
+        self._looking = True
         self._timer.stop()
         self._op = BackgroundOp(self._read, self._take, self._fail).start()
 
     def stop(self) -> None:
         """Look no more."""
+        self._stopped = True
         self._timer.stop()
         if self._op is not None:
             self._op.cancel()
@@ -73,6 +76,7 @@ class LiveCampaigns(QObject):
         return tuple(found)
 
     def _take(self, statuses: tuple[CampaignStatus, ...]) -> None:
+        self._looking = False
         gone = {status.folder for status in self.statuses} - {status.folder for status in statuses}
         different = statuses != self.statuses
         self.statuses = statuses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
@@ -25,7 +25,7 @@ from ui.window.campaign_pages import CampaignPages
 from ui.window.closing import ask_runner, ask_whether_it_goes_on
 from ui.window.library_reader import LibraryReader
 from ui.window.live_campaigns import LiveCampaigns
-from ui.window.looking import look_at_machine, sweep
+from ui.window.looking import find_live_folders, look_at_machine, sweep
 from ui.window.notice import Notice
 from ui.window.opening import choose_files, open_folder_of, run_files
 from ui.window.runs_page import RunsPage
@@ -55,17 +55,24 @@ class MainWindow(QMainWindow):
         live: follows running campaigns.
     """
 
-    def __init__(self, library: Path, theme: Theme, settings: WindowSettings) -> None:
+    def __init__(
+        self,
+        library: Path,
+        theme: Theme,
+        settings: WindowSettings,
+        find_live: Callable[[], tuple[Path, ...]] = find_live_folders,
+    ) -> None:
         super().__init__()
         self._theme = theme
         self._settings = settings
         self._page_chosen = False
         self._may_close = False
         self._help: HelpWindow | None = None
+        self._ops: list[BackgroundOp[Any]] = []
         self.setWindowTitle("pgFooting")
         self.setAcceptDrops(True)
         self.reader = LibraryReader(library, self)
-        self.live = LiveCampaigns(parent=self)
+        self.live = LiveCampaigns(find_live, self)
         self.start_page = StartPage(theme)
         self.runs_page = RunsPage(theme)
         self.notice = Notice()
@@ -92,6 +99,7 @@ class MainWindow(QMainWindow):
             "start": lambda: self._go(self.start_page),
             "library": self._follow_panels,
             "facts": self._follow_panels,
+            "panel": page.focus_next_panel,
             "campaign": lambda: page.choose_campaign(page.focus),
             "clear": lambda: page.model.choose(()),
             "refresh": self.refresh,
@@ -166,7 +174,7 @@ class MainWindow(QMainWindow):
         self.reader.refresh()
         self.live.look()
         self._look_at_machine()
-        BackgroundOp(sweep, lambda swept: self.reader.refresh() if swept else None, _ignore).start()
+        self._do(BackgroundOp(sweep, lambda swept: self.reader.refresh() if swept else None, _ignore))
 
     def refresh(self) -> None:
         """Look again at everything."""
@@ -175,11 +183,12 @@ class MainWindow(QMainWindow):
         self._look_at_machine()
 
     def _look_at_machine(self) -> None:
-        BackgroundOp(
-            look_at_machine,
-            self._take_environment,
-            lambda error: self.start_page.show_problem(error.message),
-        ).start()
+        show = self.start_page.show_problem
+        self._do(BackgroundOp(look_at_machine, self._take_environment, lambda error: show(error.message)))
+
+    def _do(self, op: BackgroundOp[Any]) -> None:
+        """Start background work whose result the window does not want any more once it is closed."""
+        self._ops = [*self._ops[-3:], op.start()]
 
     def _take_environment(self, environment: DraftEnvironment) -> None:
         self.start_page.show_environment(environment)
@@ -324,6 +333,8 @@ class MainWindow(QMainWindow):
         self.live.stop()
         self.runs_page.stop()
         self.campaigns.stop()
+        for op in self._ops:
+            op.cancel()
         super().closeEvent(event)
 
     def _stop_and_close(self, folder: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QByteArray, Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.domain.text import tr
@@ -62,7 +62,7 @@ class RunsPage(QWidget):
         self._focus = ""
         self._sized = False
         self._charts_wanted: tuple[str, ...] = DEFAULT_CHARTS
-        self._wanted_when_read: tuple[str, ...] = ()
+        self._asked: tuple[str, ...] = ()
         self._folder_when_read = ""
         self.model = LibraryModel(self)
         self.library = LibraryPanel(self.model, theme)
@@ -79,7 +79,7 @@ class RunsPage(QWidget):
         layout.addWidget(self.splitter)
         self._set_least_sizes()
         self.setFocusProxy(self.library.list)
-        self.model.chosen_changed.connect(self._load)
+        self.model.chosen_changed.connect(self._on_chosen_changed)
         self.library.focus_changed.connect(self._set_focus)
         self.charts.run_clicked.connect(self.library.focus_run)
         self.charts.dropped.connect(self._add)
@@ -87,9 +87,9 @@ class RunsPage(QWidget):
 
     def _set_least_sizes(self) -> None:
         em = self.fontMetrics().averageCharWidth()
-        self.library.setMinimumWidth(em * 30)
-        self.facts.setMinimumWidth(em * 30)
-        self.charts.setMinimumWidth(em * 40)
+        self.library.setMinimumWidth(em * 20)
+        self.facts.setMinimumWidth(em * 20)
+        self.charts.setMinimumWidth(em * 34)
 
     @override
     def showEvent(self, event: QShowEvent) -> None:
@@ -118,10 +118,10 @@ class RunsPage(QWidget):
                 tr("Gone from the charts, because the file was removed: {names}.").format(names=names)
             )
         if self._folder_when_read and complete:
-            self.choose(self.model.paths_in(self._folder_when_read))
+            self._asked = self.model.paths_in(self._folder_when_read)
             self._folder_when_read = ""
-        elif self._wanted_when_read:
-            self._choose_wanted(complete=complete)
+        if self._asked:
+            self._choose_asked()
         elif any(run.entry.path in self.model.chosen for run in runs):
             self._load()
 
@@ -131,8 +131,8 @@ class RunsPage(QWidget):
 
     def choose(self, paths: Iterable[str]) -> None:
         """Show these runs and no others, as soon as the list has them."""
-        self._wanted_when_read = tuple(paths)
-        self._choose_wanted(complete=False)
+        self._asked = tuple(paths)
+        self._choose_asked()
 
     def choose_campaign(self, path: str) -> None:
         """Show every run of the campaign to which this run belongs; the newest where it is empty."""
@@ -144,14 +144,15 @@ class RunsPage(QWidget):
         """Show every run of a campaign folder once the library has been read to its end."""
         self._folder_when_read = folder
 
-    def _choose_wanted(self, *, complete: bool) -> None:
-        there = [path for path in self._wanted_when_read if self.model.run(path) is not None]
-        if len(there) == len(self._wanted_when_read) or complete:
-            self._wanted_when_read = ()
+    def _choose_asked(self) -> None:
+        """Choose what is there of what was asked for; the rest as soon as it comes."""
+        asked = self._asked
+        there = [path for path in asked if self.model.run(path) is not None]
         if there:
             self.model.choose(there)
             if self._focus not in there:
                 self.library.focus_run(there[0])
+        self._asked = asked if len(there) < len(asked) else ()
 
     def _add(self, paths: list[str]) -> None:
         self.model.choose([*self.model.chosen, *paths])
@@ -162,7 +163,19 @@ class RunsPage(QWidget):
         self.facts.set_focus_run(path)
         self.focus_changed.emit(path)
 
+    def focus_next_panel(self) -> None:
+        """Give the focus to the panel after the one that has it; hidden ones are left out."""
+        panels = [self.library.list, self.charts.stack, self.facts.text]
+        there = [panel for panel in panels if panel is not None and panel.isVisible()]
+        if there:
+            having = [index for index, panel in enumerate(there) if _holds_focus(panel)]
+            there[(having[0] + 1) % len(there) if having else 0].setFocus(Qt.FocusReason.TabFocusReason)
+
     # What is chosen
+
+    def _on_chosen_changed(self) -> None:
+        self._asked = ()  # somebody chose; what `_choose_asked` still waits for, it sets again
+        self._load()
 
     def _load(self) -> None:
         wanted = {path: run for path in self.model.chosen if (run := self.model.run(path)) is not None}
@@ -192,7 +205,7 @@ class RunsPage(QWidget):
     def state(self) -> RunsState:
         """Return what is to be remembered."""
         return RunsState(
-            tuple(self.model.chosen) or self._wanted_when_read,
+            self._asked or tuple(self.model.chosen),
             self.charts.chart_ids or self._charts_wanted,
             self.splitter.saveState(),
             not self.library.isHidden(),
@@ -211,6 +224,11 @@ class RunsPage(QWidget):
     def stop(self) -> None:
         """Load nothing any more."""
         self._loader.stop()
+
+
+def _holds_focus(panel: QWidget) -> bool:
+    having = QApplication.focusWidget()
+    return having is not None and (having is panel or panel.isAncestorOf(having))
 
 
 def _label(run: ListedRun, *, with_campaign: bool) -> str:

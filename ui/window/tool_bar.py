@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
 from app.domain.text import tr
 from ui.window.commands import COMMANDS
 
-_BREAKS_AFTER = frozenset({"replay", "start", "facts", "clear", "example"})
+_BREAKS_AFTER = frozenset({"replay", "start", "panel", "clear", "example"})
 
 
 class ToolBar(QToolBar):

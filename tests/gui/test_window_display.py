@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import UsageError
+from tests.fix_window import write_campaign
+from ui.application import check_display, read_arguments, run_window
+
+pytestmark = pytest.mark.gui
+
+TOP = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> socket.socket:
+    """Something that listens where a Wayland compositor would."""
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(tmp_path / "wayland-7"))
+    listening.listen()
+    return listening
+
+
+def test_without_a_display_it_is_a_sentence_and_not_an_abort_of_qt() -> None:
+    with pytest.raises(UsageError, match="none is named") as caught:
+        check_display({})
+    assert "ssh -X" in caught.value.hint
+
+
+def test_a_dead_display_is_named(tmp_path: Path) -> None:
+    environment = {"WAYLAND_DISPLAY": "wayland-9", "XDG_RUNTIME_DIR": str(tmp_path), "DISPLAY": ":987"}
+    with pytest.raises(UsageError, match="WAYLAND_DISPLAY=wayland-9 DISPLAY=:987"):
+        check_display(environment)
+
+
+def test_a_forwarded_display_that_is_gone_is_found_out() -> None:
+    with pytest.raises(UsageError, match="localhost:5987"):
+        check_display({"DISPLAY": "localhost:5987.0"})
+
+
+def test_a_compositor_that_answers_is_left_to_qt(tmp_path: Path, server: socket.socket) -> None:
+    with server:
+        assert check_display({"WAYLAND_DISPLAY": "wayland-7", "XDG_RUNTIME_DIR": str(tmp_path)}) == {}
+
+
+def test_where_wayland_is_absent_but_named_x11_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ui.application._x11_answers", lambda display: display == ":3")
+    environment = {"WAYLAND_DISPLAY": "wayland-9", "XDG_RUNTIME_DIR": str(tmp_path), "DISPLAY": ":3"}
+    assert check_display(environment) == {"QT_QPA_PLATFORM": "xcb"}
+    assert check_display({"DISPLAY": ":3"}) == {}
+
+
+def test_a_platform_that_somebody_chose_is_not_questioned() -> None:
+    assert check_display({"QT_QPA_PLATFORM": "offscreen"}) == {}
+
+
+def test_the_program_ends_with_a_sentence_where_there_is_no_display(tmp_path: Path) -> None:
+    hidden = {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    done = subprocess.run(
+        [sys.executable, "-m", "ui"], cwd=TOP, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("pgfooting: There is no display for the window (none is named).\n  ")
+
+
+def test_arguments_name_library_runs_replay_and_speed(tmp_path: Path) -> None:
+    run = tmp_path / "a.footing"
+    run.touch()
+    request = read_arguments(["--library", str(tmp_path), "--replay", str(run), "--speed", "60", str(run)])
+    assert (request.library, request.runs, request.replay, request.speed) == (tmp_path, (run,), run, 60.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["/no/such.footing"], "There is no run file /no/such.footing"),
+        (["--replay", "abcdef", "--library", "/no/such"], "begins with abcdef"),
+        (["--speed", "0"], "a speed is a number above 0"),
+        (["--sped", "1"], "--sped"),
+    ],
+)
+def test_wrong_arguments_are_a_sentence_and_status_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_window(arguments) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("pgfooting: ")
+    assert words in told
+
+
+def test_no_opengl_is_loaded_or_needed(own_state: Path, tmp_path: Path) -> None:
+    """The window paints without OpenGL: no driver of it gets into the process."""
+    script = """
+import sys
+from PySide6.QtCore import QTimer
+import ui.program
+from ui.window.main_window import MainWindow
+class Watched(MainWindow):
+    def begin(self):
+        super().begin()
+        self.reader.read.connect(self.seen)
+    def seen(self, runs, complete):
+        if complete:
+            self.runs_page.choose([run.entry.path for run in runs])
+            QTimer.singleShot(1500, self.finish)
+    def finish(self):
+        assert self.runs_page.charts.stack is not None
+        self.grab()
+        with open("/proc/self/maps") as file:
+            maps = file.read()
+        print([name for name in ("_dri.so", "libgallium", "libGLX_", "libEGL_") if name in maps])
+        self.close_without_question()
+ui.program.MainWindow = Watched
+from ui.application import ICON, read_arguments
+sys.exit(ui.program.show_window(read_arguments(["--library", sys.argv[1]]), ICON))
+"""
+    write_campaign(tmp_path / "library", repeats=1)
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "LIBGL_DRIVERS_PATH": "/nowhere"}
+    argv = [sys.executable, "-W", "error", "-c", script, str(tmp_path / "library")]
+    done = subprocess.run(
+        argv, cwd=TOP, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr

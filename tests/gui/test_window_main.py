@@ -1,0 +1,659 @@
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFont
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractScrollArea,
+    QApplication,
+    QFileDialog,
+    QLabel,
+    QMessageBox,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from app.runs import examples
+from app.runs.campaign_status import CampaignStatus, RunStatus
+from app.runs.runfile import RunState
+from tests.fix_main_window import until_read
+from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial
+from ui.theme import Scheme, Theme
+from ui.window.campaign_line import CampaignLine, describe_status
+from ui.window.chart_window import ChartWindow
+from ui.window.closing import ask_whether_it_goes_on
+from ui.window.commands import COMMANDS, KEYS
+from ui.window.help_window import HelpWindow, key_lines
+from ui.window.live_campaigns import LiveCampaigns
+from ui.window.main_window import MainWindow
+from ui.window.window_settings import WindowSettings
+
+pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
+
+OpenWindow = Callable[..., MainWindow]
+PATIENCE_MS = 20_000
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    write_campaign(tmp_path / "library")
+    return tmp_path / "library"
+
+
+def shown_runs(window: MainWindow) -> list[str]:
+    stack = window.runs_page.charts.stack
+    return [] if stack is None else [trace.run_id for trace in stack.runs]
+
+
+def choose(qtbot: QtBot, window: MainWindow, *paths: Path) -> None:
+    window.runs_page.choose(map(str, paths))
+    qtbot.waitUntil(lambda: shown_runs(window) == [str(path) for path in paths], timeout=PATIENCE_MS)
+
+
+def activate(qtbot: QtBot, window: MainWindow) -> None:
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+
+
+def status_of(folder: Path, *, live: bool = True) -> CampaignStatus:
+    runs = (
+        RunStatus(1, "a", 0, RunState.DONE, folder / "01.footing", "a #1", 1000.0, measured=True),
+        RunStatus(2, "b", 0, RunState.RUNNING, folder / "02.footing", "b #1"),
+        RunStatus(3, "a", 1, name="a #2"),
+    )
+    return CampaignStatus("Trial", folder, live, runs, 125.0)
+
+
+# First sight
+
+
+def test_an_empty_library_begins_with_the_start_page(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    window = open_window(tmp_path / "none")
+    until_read(qtbot, window)
+    assert window.pages.currentWidget() is window.start_page
+    assert window.start_page.new.isVisible()
+    assert window.runs_page.library.count.text() == "0 runs"
+
+
+def test_a_library_with_runs_begins_with_them(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    assert window.pages.currentWidget() is window.runs_page
+    assert window.runs_page.library.count.text() == "6 runs"
+
+
+def test_the_start_page_stays_once_somebody_went_there(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    window = open_window(library)
+    window.commands["start"].trigger()
+    until_read(qtbot, window)
+    assert window.pages.currentWidget() is window.start_page
+    assert window.start_page.library.isVisible()
+
+
+def test_what_is_missing_on_the_machine_is_looked_for_at_the_start(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.runs.draft_environment.find_installations", lambda *_: ())
+    window = open_window(tmp_path / "none")
+    qtbot.waitUntil(window.start_page.findings.isVisible, timeout=PATIENCE_MS)
+    assert "No PostgreSQL" in window.start_page.findings.message.text()
+    assert not window.start_page.new.isEnabled()
+
+
+# Charts and facts
+
+
+def test_chosen_runs_are_in_charts_and_facts_with_the_colour_of_their_row(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    paths = sorted(library.rglob("*.footing"))
+    choose(qtbot, window, *paths[:2])
+    stack = window.runs_page.charts.stack
+    assert stack is not None
+    assert [(trace.colour_index, trace.label) for trace in stack.runs] == [(0, "ext4 #1"), (1, "xfs #1")]
+    assert window.runs_page.model.chosen == {str(paths[0]): 0, str(paths[1]): 1}
+    assert "Target: filesystem" in window.runs_page.facts.text.toPlainText()
+
+
+def test_runs_of_several_campaigns_are_told_apart_by_their_campaign(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    other = write_trial(library / "two" / "x.footing", Trial(name="ext4 #1", campaign="Other"))
+    window = open_window(library)
+    until_read(qtbot, window)
+    choose(qtbot, window, library / "one" / "00-ext4.footing", other)
+    stack = window.runs_page.charts.stack
+    assert stack is not None
+    assert [trace.label for trace in stack.runs] == ["Trial · ext4 #1", "Other · ext4 #1"]
+
+
+def test_the_whole_campaign_is_one_key_away_and_so_is_none(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    window.commands["campaign"].trigger()
+    qtbot.waitUntil(lambda: len(shown_runs(window)) == 6, timeout=PATIENCE_MS)
+    window.commands["clear"].trigger()
+    qtbot.waitUntil(lambda: shown_runs(window) == [], timeout=PATIENCE_MS)
+    assert window.runs_page.charts.empty.isVisible()
+    assert not window.commands["clear"].isEnabled()
+
+
+def test_a_run_dragged_onto_the_charts_is_added(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    paths = sorted(library.rglob("*.footing"))
+    choose(qtbot, window, paths[0])
+    data = window.runs_page.model.mimeData([window.runs_page.model.index_of(str(paths[3]))])
+    drop(window.runs_page.charts, data)
+    qtbot.waitUntil(lambda: shown_runs(window) == [str(paths[0]), str(paths[3])], timeout=PATIENCE_MS)
+
+
+def drop(target: QWidget, data: QMimeData) -> None:
+    left, plain = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    QApplication.sendEvent(
+        target, QDragEnterEvent(QPoint(50, 50), Qt.DropAction.CopyAction, data, left, plain)
+    )
+    event = QDropEvent(QPointF(50, 50), Qt.DropAction.CopyAction, data, left, plain)
+    QApplication.sendEvent(target, event)
+
+
+def test_panels_are_hidden_and_shown_by_their_keys(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    activate(qtbot, window)
+    QTest.keyClick(window.windowHandle(), Qt.Key.Key_F9)
+    assert window.runs_page.library.isHidden()
+    QTest.keyClick(window.windowHandle(), Qt.Key.Key_F10)
+    assert window.runs_page.facts.isHidden()
+    QTest.keyClick(window.windowHandle(), Qt.Key.Key_F9)
+    assert not window.runs_page.library.isHidden()
+
+
+def test_f6_goes_around_the_panels(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    choose(qtbot, window, library / "one" / "00-ext4.footing")
+    activate(qtbot, window)
+    window.runs_page.library.list.setFocus()
+    places = []
+    for _ in range(3):
+        QTest.keyClick(window.windowHandle(), Qt.Key.Key_F6)
+        places.append(window.focusWidget())
+    stack = window.runs_page.charts.stack
+    assert places == [stack, window.runs_page.facts.text, window.runs_page.library.list]
+
+
+def test_charts_are_chosen_beside_the_window(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    choose(qtbot, window, library / "one" / "00-ext4.footing")
+    window.commands["charts"].trigger()
+    chooser = window.runs_page.charts.chooser
+    assert isinstance(chooser, ChartWindow)
+    stack = window.runs_page.charts.stack
+    assert stack is not None
+    before = len(stack.chart_ids)
+    chooser.charts.list.item(before).setCheckState(Qt.CheckState.Checked)
+    assert len(stack.chart_ids) == before + 1
+    chooser.close()
+
+
+# Bad days
+
+
+def test_bad_files_among_good_ones_are_listed_with_reasons_and_harm_nothing(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    write_bad_files(library / "bad")
+    window = open_window(library)
+    until_read(qtbot, window)
+    assert window.runs_page.library.count.text() == "10 runs, 3 cannot be read"
+    window.commands["campaign"].trigger()
+    qtbot.waitUntil(lambda: len(shown_runs(window)) == 6, timeout=PATIENCE_MS)
+
+
+def test_an_incomplete_run_is_shown_and_said_to_be_incomplete(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    left = write_bad_files(library / "bad")["left"]
+    window = open_window(library)
+    until_read(qtbot, window)
+    choose(qtbot, window, left)
+    qtbot.waitUntil(lambda: "incomplete" in window.runs_page.facts.text.toPlainText(), timeout=PATIENCE_MS)
+
+
+def test_a_run_deleted_while_shown_leaves_the_charts_and_is_told(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    paths = sorted(library.rglob("*.footing"))
+    choose(qtbot, window, *paths[:2])
+    paths[0].unlink()
+    qtbot.waitUntil(lambda: shown_runs(window) == [str(paths[1])], timeout=PATIENCE_MS)
+    assert window.notice.isVisible()
+    assert "00-ext4.footing" in window.notice.words.text()
+
+
+def test_a_run_that_is_damaged_where_the_list_does_not_look_is_told(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    path = write_trial(library / "one" / "zz.footing", Trial(name="zz"))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE sample")
+    window = open_window(library)
+    until_read(qtbot, window)
+    window.runs_page.choose([str(path)])
+    qtbot.waitUntil(lambda: "damaged" in window.notice.words.text(), timeout=PATIENCE_MS)
+    assert shown_runs(window) == []
+
+
+def test_a_library_that_vanishes_is_an_empty_one(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    shutil.rmtree(library)
+    qtbot.waitUntil(lambda: window.runs_page.library.count.text() == "0 runs", timeout=PATIENCE_MS)
+
+
+def test_a_growing_run_is_followed_in_the_library(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    writer = begin_trial(library / "live" / "x.footing", Trial(name="grows", state=RunState.RUNNING))
+    window = open_window(library)
+    until_read(qtbot, window)
+    choose(qtbot, window, library / "live" / "x.footing")
+    writer.close()
+
+
+@pytest.fixture
+def large_type(qapp: QApplication) -> Iterator[None]:
+    before = qapp.font()
+    font = QFont(before)
+    font.setPointSizeF(before.pointSizeF() * 2)
+    qapp.setFont(font)
+    yield
+    qapp.setFont(before)
+
+
+@pytest.mark.parametrize("size", [(1024, 700), (1280, 800)])
+@pytest.mark.usefixtures("large_type")
+def test_long_names_at_200_percent_type_fit_the_window(
+    qtbot: QtBot, open_window: OpenWindow, library: Path, size: tuple[int, int]
+) -> None:
+    marks = (("unsafe", "fsync = off"), ("not-steady", "it has a trend"))
+    trial = Trial(name=LONG_NAME, campaign=LONG_NAME, configuration=LONG_NAME, marks=marks, started=1.9e9)
+    path = write_trial(library / "long" / "x.footing", trial)
+    window = open_window(library, width=size[0], height=size[1])
+    until_read(qtbot, window)
+    choose(qtbot, window, path)
+    window.notice.tell(LONG_NAME * 3)
+    QApplication.sendPostedEvents()
+    assert (window.width(), window.height()) == size
+    page = window.runs_page
+    panels = [page.library, page.charts, page.facts]
+    assert all(panel.width() >= panel.minimumSizeHint().width() for panel in panels)
+    right = page.facts.mapTo(window, QPoint(page.facts.width(), 0)).x()
+    assert right <= window.width()
+    words = window.notice.words
+    assert words.height() >= words.heightForWidth(words.width())
+
+
+def test_the_window_fits_1024_by_700(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
+    window = open_window(library, width=1024, height=700)
+    until_read(qtbot, window)
+    choose(qtbot, window, *sorted(library.rglob("*.footing")))
+    assert (window.width(), window.height()) == (1024, 700)
+    assert window.runs_page.charts.width() >= 450
+
+
+def test_two_windows_show_the_same_library_and_do_not_disturb_each_other(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    first, second = open_window(library), open_window(library)
+    until_read(qtbot, first)
+    until_read(qtbot, second)
+    paths = sorted(library.rglob("*.footing"))
+    choose(qtbot, first, paths[0])
+    choose(qtbot, second, paths[1], paths[2])
+    assert shown_runs(first) == [str(paths[0])]
+    paths[5].unlink()
+    for window in (first, second):
+        qtbot.waitUntil(lambda w=window: w.runs_page.model.runs == 5, timeout=PATIENCE_MS)  # type: ignore[misc]
+
+
+# Opening
+
+
+def test_files_from_elsewhere_are_opened_dropped_and_listed(
+    qtbot: QtBot, open_window: OpenWindow, library: Path, tmp_path: Path
+) -> None:
+    mail = write_trial(tmp_path / "mail" / "his.footing", Trial(name="his"))
+    disk = write_trial(tmp_path / "disk" / "deep" / "hers.footing", Trial(name="hers"))
+    window = open_window(library)
+    window.open_files([mail])
+    qtbot.waitUntil(lambda: shown_runs(window) == [str(mail)], timeout=PATIENCE_MS)
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(tmp_path / "disk"))])
+    drop(window, data)
+    qtbot.waitUntil(lambda: shown_runs(window) == [str(disk)], timeout=PATIENCE_MS)
+    assert window.runs_page.model.runs == 8
+
+
+def test_a_folder_without_runs_is_told(open_window: OpenWindow, library: Path, tmp_path: Path) -> None:
+    (tmp_path / "nothing").mkdir()
+    window = open_window(library)
+    window.open_files([tmp_path / "nothing"])
+    assert window.notice.words.text() == "There is no run file (*.footing) in there."
+
+
+def test_a_file_that_is_no_run_is_listed_with_its_reason(
+    qtbot: QtBot, open_window: OpenWindow, library: Path, tmp_path: Path
+) -> None:
+    text = write_bad_files(tmp_path / "bad")["text"]
+    window = open_window(library)
+    window.open_files([text])
+    qtbot.waitUntil(lambda: "1 cannot be read" in window.runs_page.library.count.text(), timeout=PATIENCE_MS)
+
+
+def test_files_are_chosen_in_a_dialog_that_remembers_its_folder(
+    qtbot: QtBot, open_window: OpenWindow, library: Path, tmp_path: Path
+) -> None:
+    mail = write_trial(tmp_path / "mail" / "his.footing", Trial(name="his"))
+    window = open_window(library)
+    window.commands["open"].trigger()
+    dialog = window.findChild(QFileDialog)
+    assert dialog is not None
+    dialog.filesSelected.emit([str(mail)])
+    dialog.close()
+    qtbot.waitUntil(lambda: shown_runs(window) == [str(mail)], timeout=PATIENCE_MS)
+    window.commands["open"].trigger()
+    again = [one for one in window.findChildren(QFileDialog) if one.isVisible()]
+    assert again[0].directory().path() == str(tmp_path / "mail")
+    again[0].close()
+
+
+def test_the_example_is_opened_where_it_came_with_the_program(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = write_campaign(tmp_path / "examples", repeats=1)
+    monkeypatch.setattr(examples.find_examples, "__defaults__", (tmp_path / "examples",))
+    window = open_window(tmp_path / "none")
+    QTest.mouseClick(window.start_page.example, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: shown_runs(window) == [str(path) for path in paths], timeout=PATIENCE_MS)
+
+
+def test_a_missing_example_is_greyed_with_the_reason(
+    open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examples.find_examples, "__defaults__", (tmp_path / "none",))
+    window = open_window(tmp_path / "none")
+    assert not window.start_page.example.isEnabled()
+    assert "came without examples" in window.start_page.example.sentence.text()
+    assert not window.commands["example"].isEnabled()
+
+
+# Remembering
+
+
+def test_geometry_panels_charts_and_chosen_runs_are_remembered(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    paths = sorted(library.rglob("*.footing"))
+    first = open_window(library)
+    until_read(qtbot, first)
+    first.resize(790, 600)  # the offscreen screen has 800 x 800
+    choose(qtbot, first, paths[2], paths[4])
+    stack = first.runs_page.charts.stack
+    assert stack is not None
+    stack.set_charts(["cpu", "tps"])
+    first.commands["facts"].trigger()
+    first.close()
+    second = open_window(library)
+    assert second.pages.currentWidget() is second.runs_page
+    until_read(qtbot, second)
+    qtbot.waitUntil(lambda: shown_runs(second) == [str(paths[2]), str(paths[4])], timeout=PATIENCE_MS)
+    assert (second.width(), second.height()) == (790, 600)
+    assert second.runs_page.facts.isHidden()
+    assert not second.commands["facts"].isChecked()
+    stack = second.runs_page.charts.stack
+    assert stack is not None
+    assert stack.chart_ids == ("cpu", "tps")
+
+
+def test_settings_that_somebody_broke_count_as_none(qtbot: QtBot, tmp_path: Path) -> None:
+    path = tmp_path / "broken.ini"
+    path.write_text("[runs]\nchosen=5\ncharts=tps, no-such\nsizes=x\nlibrary=perhaps\n[window]\ngeometry=y\n")
+    settings = WindowSettings(QSettings(str(path), QSettings.Format.IniFormat))
+    state = settings.runs
+    assert state.charts == ("tps",)
+    assert state.library is False
+    assert settings.geometry.isEmpty()
+    assert settings.open_folder == ""
+
+
+def test_runs_that_are_gone_since_are_forgotten_without_a_word(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    paths = sorted(library.rglob("*.footing"))
+    first = open_window(library)
+    until_read(qtbot, first)
+    choose(qtbot, first, *paths[:2])
+    first.close()
+    paths[0].unlink()
+    second = open_window(library)
+    until_read(qtbot, second)
+    qtbot.waitUntil(lambda: shown_runs(second) == [str(paths[1])], timeout=PATIENCE_MS)
+    assert not second.notice.isVisible()
+
+
+# Campaigns
+
+
+def test_a_running_campaign_is_told_in_one_line(tmp_path: Path) -> None:
+    told = describe_status(status_of(tmp_path))
+    assert told == "Trial: run 2 of 3, b #1 · about 02:05 left"
+
+
+def test_the_line_of_a_campaign_asks_to_show_and_to_stop(qtbot: QtBot, tmp_path: Path) -> None:
+    line = CampaignLine()
+    qtbot.addWidget(line)
+    line.tell((status_of(tmp_path),))
+    for button, signal in ((line.show_button, line.show_asked), (line.stop_button, line.stop_asked)):
+        with qtbot.waitSignal(signal) as asked:
+            button.click()
+        assert asked.args == [tmp_path]
+    line.tell(())
+    assert line.folder is None
+
+
+def test_a_dead_campaign_is_not_a_running_one(qtbot: QtBot, tmp_path: Path) -> None:
+    folder = tmp_path / "dead"
+    begin_trial(folder / "01-x.footing", Trial(state=RunState.RUNNING)).close()
+    looked: list[int] = []
+
+    def find() -> tuple[Path, ...]:
+        looked.append(1)
+        return (folder, tmp_path / "gone")
+
+    live = LiveCampaigns(find)
+    live.look()
+    qtbot.waitUntil(lambda: len(looked) >= 2, timeout=PATIENCE_MS)
+    live.stop()
+    assert live.statuses == ()
+
+
+def question(window: MainWindow) -> QMessageBox:
+    box = window.findChild(QMessageBox)
+    assert box is not None
+    return box
+
+
+def button(box: QMessageBox, words: str) -> QAbstractButton:
+    return next(one for one in box.buttons() if words in one.text())
+
+
+def test_closing_while_a_campaign_runs_asks_and_can_be_taken_back(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    window = open_window(library, begin=False)
+    window.live.statuses = (status_of(library / "one"),)
+    window.close()
+    assert window.isVisible()
+    assert "still being measured" in question(window).text()
+    button(question(window), "Cancel").click()
+    assert window.isVisible()
+    QApplication.sendPostedEvents(None, 0)
+    window.close()
+    boxes = [box for box in window.findChildren(QMessageBox) if box.isVisible()]
+    button(boxes[-1], "go on").click()
+    assert not window.isVisible()
+
+
+def test_stopping_on_the_way_out_asks_the_runner_and_tells_a_refusal(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    window = open_window(library, begin=False)
+    window.live.statuses = (status_of(library / "one"),)
+    window.close()
+    button(question(window), "Stop it").click()
+    qtbot.waitUntil(lambda: "No runner answers" in window.notice.words.text(), timeout=PATIENCE_MS)
+    assert window.isVisible()
+
+
+def test_a_name_with_markup_is_text_in_the_question(qtbot: QtBot) -> None:
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    box = ask_whether_it_goes_on(parent, "<b>x</b>", lambda: None, lambda: None)
+    assert box.textFormat() is Qt.TextFormat.PlainText
+    assert "<b>x</b>" in box.text()
+    box.close()
+
+
+def test_a_replay_of_a_run_that_is_gone_is_told(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
+    window = open_window(library)
+    window.campaigns.replay(str(library / "none.footing"))
+    qtbot.waitUntil(lambda: "none.footing" in window.notice.words.text(), timeout=PATIENCE_MS)
+
+
+def test_the_run_in_focus_is_replayed(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    assert not window.commands["replay"].isEnabled()
+    window.runs_page.library.focus_run(str(library / "one" / "01-xfs.footing"))
+    window.commands["replay"].trigger()
+    page = window.campaigns
+    qtbot.waitUntil(
+        lambda: page.replay_page is not None and window.pages.currentWidget() is page.replay_page,
+        timeout=PATIENCE_MS,
+    )
+    assert page.replay_page is not None
+    assert page.replay_page.replay.isVisible()
+    window.commands["runs"].trigger()
+    assert window.pages.currentWidget() is window.runs_page
+
+
+# Commands, help, looks
+
+
+def test_every_command_does_something_and_no_key_is_used_twice(
+    open_window: OpenWindow, library: Path
+) -> None:
+    window = open_window(library, begin=False)
+    assert set(window.commands) == {command.id for command in COMMANDS}
+    keys = [command.keys for command in COMMANDS if command.keys]
+    assert len(keys) == len(set(keys))
+
+
+def test_the_tool_bar_has_at_most_six_things(open_window: OpenWindow, library: Path) -> None:
+    window = open_window(library, begin=False)
+    buttons = [one for one in window.tool_bar.findChildren(QAbstractButton) if one.text()]
+    assert len(buttons) <= 6
+
+
+def test_the_help_lists_every_key_and_the_machine(
+    qtbot: QtBot, open_window: OpenWindow, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = open_window(library, begin=False)
+    activate(qtbot, window)
+    QTest.keyClick(window.windowHandle(), Qt.Key.Key_F1)
+    helping = window.findChild(HelpWindow)
+    assert helping is not None
+    told = helping.keys.toPlainText()
+    for keys, text in key_lines():
+        assert f"{keys}  {text}" in told
+    assert len(key_lines()) == len(KEYS) + sum(bool(command.keys) for command in COMMANDS)
+    qtbot.waitUntil(lambda: "postgresql" in helping.machine.toPlainText(), timeout=60_000)
+    assert "pgFooting" in helping.program.toPlainText()
+    activate(qtbot, window)
+    QTest.keyClick(window.windowHandle(), Qt.Key.Key_F1)
+    assert len([one for one in window.findChildren(HelpWindow) if one.isVisible()]) == 1
+    helping.close()
+
+
+def test_everything_that_takes_the_focus_has_a_name(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    choose(qtbot, window, library / "one" / "00-ext4.footing")
+    nameless = []
+    for page in (window.runs_page, window.start_page):
+        window.pages.setCurrentWidget(page)
+        for widget in window.findChildren(QWidget):
+            takes = widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.isVisibleTo(window)
+            text = widget.text() if isinstance(widget, QAbstractButton) else ""
+            inner = isinstance(widget.parent(), QAbstractScrollArea)  # its frame has the name
+            if takes and not inner and not (widget.accessibleName() or text):
+                nameless.append((type(widget).__name__, type(widget.parent()).__name__))
+    assert nameless == []
+
+
+def test_light_and_dark_are_followed_while_the_window_is_open(
+    qtbot: QtBot, open_window: OpenWindow, library: Path, light: Theme
+) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    choose(qtbot, window, library / "one" / "00-ext4.footing")
+    before = window.grab().toImage()
+    light.set_scheme(Scheme.DARK)
+    QApplication.sendPostedEvents()
+    assert window.grab().toImage() != before
+
+
+def test_labels_with_foreign_words_are_plain_text(open_window: OpenWindow, library: Path) -> None:
+    window = open_window(library, begin=False)
+    for label in (window.notice.words, window.campaign_line.words, window.runs_page.library.count):
+        assert isinstance(label, QLabel)
+        assert label.textFormat() is Qt.TextFormat.PlainText
+
+
+def test_the_settings_file_holds_no_more_than_it_says(
+    qtbot: QtBot, open_window: OpenWindow, library: Path, tmp_path: Path
+) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    window.close()
+    keys = set(QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat).allKeys())
+    known = {"window/geometry", "library/had_runs", "runs/chosen", "runs/charts", "runs/sizes"}
+    assert keys <= known | {"runs/library", "runs/facts", "open/folder"}, json.dumps(sorted(keys))
