@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QRectF, Qt, Signal
@@ -34,9 +33,14 @@ class _Axis(pg.AxisItem):  # type: ignore[misc]
         self._theme = theme
         self._type_scale = 1.0
         self.enableAutoSIPrefix(False)  # noqa: FBT003 - pyqtgraph's signature
-        self.setStyle(tickLength=0, hideOverlappingLabels=False, autoExpandTextSpace=False)
+        self.setStyle(tickLength=0, autoExpandTextSpace=False)
         self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
         self.dress()
+
+    @property
+    def overhang(self) -> float:
+        """Pixels by which a label may reach over the end of the axis."""
+        return float(self.metrics.horizontalAdvance("00:00:00")) / 2 + 1
 
     def set_type_scale(self, scale: float) -> None:
         """Use larger or smaller type."""
@@ -56,6 +60,8 @@ class _Axis(pg.AxisItem):  # type: ignore[misc]
         self.font_used = self._theme.number_font(_SMALLER * self._type_scale)
         self.metrics = QFontMetricsF(self.font_used)
         self.setTickFont(self.font_used)
+        # So far a label may reach over the end of the axis; one that reaches farther is left out.
+        self.setStyle(hideOverlappingLabels=math.ceil(self.overhang))
         self.setPen(self._theme.colour("frame"))
         self.setTextPen(self._theme.muted)
 
@@ -109,6 +115,13 @@ class Caption(QGraphicsWidget):
         axis.ranged.connect(self.update)
         axis.fitted.connect(self._fit)
         self._fit(axis.height())
+
+    def wanted_width(self) -> float:
+        """Return the pixels that the caption and half of the axis's first label need."""
+        metrics = self._axis.metrics
+        return float(
+            metrics.horizontalAdvance(time_unit(0)) + metrics.horizontalAdvance("00:00") / 2 + 2 * TINY
+        )
 
     def _fit(self, height: float) -> None:
         self.setMinimumHeight(height)
@@ -168,9 +181,3 @@ class ValueAxis(_Axis):
         low, high = self.range
         step = values[1] - values[0] if len(values) > 1 else tick_step(high - low, 2)
         return [format_value(value, step) for value in values]
-
-    @override
-    def boundingRect(self) -> Any:
-        # The highest and lowest label reach over the edge by half a line.
-        over = self.metrics.height() / 2
-        return super().boundingRect().adjusted(0, -over, 0, over)

@@ -17,8 +17,6 @@ from ui.charts.registry import CHARTS
 from ui.theme import Theme
 
 _LOWEST_CHART = 110
-_RIGHT_MARGIN = 20
-"""Half of the last label of the time axis."""
 _CACHE_KIB = 64 * 1024
 
 
@@ -47,7 +45,6 @@ class Canvas(QScrollArea):
         self.charts: list[Chart] = []
         self._central = QGraphicsWidget()
         self._grid = QGraphicsGridLayout(self._central)
-        self._grid.setContentsMargins(0, 0, _RIGHT_MARGIN, 0)
         self._grid.setSpacing(0)
         self.time_axis = TimeAxis(theme)
         self._caption = Caption(theme, self.time_axis)
@@ -110,11 +107,13 @@ class Canvas(QScrollArea):
         for chart in self._made.values():
             chart.set_type_scale(scale)
         self.time_axis.set_type_scale(scale)
+        self._grid.setContentsMargins(0, 0, self.time_axis.overhang, 0)
         self._view.setMinimumHeight(round(_LOWEST_CHART * scale) * len(self.charts) + 24)
 
     def align(self) -> None:
         """Make all value axes as wide as the widest."""
-        width = math.ceil(max((chart.wanted_axis_width() for chart in self.charts), default=0.0))
+        widths = [chart.wanted_axis_width() for chart in self.charts]
+        width = math.ceil(max(self._caption.wanted_width(), *widths, 0.0))
         for chart in self.charts:
             chart.set_axis_width(width)
 

@@ -50,6 +50,7 @@ class Chart(QObject):
         self.live: Sequence[Line] = ()
         self._values: Range | None = None
         self._times: Range = (0.0, 60.0)
+        self.set_times(self._times)
         self.dress()
 
     @property
@@ -133,10 +134,9 @@ class Chart(QObject):
         self.axis.setWidth(pixels)
         self.heading.set_indent(pixels)
 
-    def explain(self, runs: int) -> None:
-        """Tell in the heading what the line styles stand for, and why there is no line at all."""
-        empty = tr("The runs shown hold no samples for this chart.") if runs and not self.lines else ""
-        self.layer.set_message(empty)
+    def explain(self, empty: str) -> None:
+        """Tell in the heading what the line styles stand for, and say `empty` where there is no line."""
+        self.layer.set_message("" if self.lines else empty)
         keys: dict[str, Key] = {}
         full = {line.run_id for line in self.lines if line.rank}
         for line in sorted(self.lines, key=lambda line: -line.rank):

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class ChartMenu(QMenu):
-    """Actions on one chart; deletes itself when it is closed."""
+    """Actions on one chart; deletes itself when it has gone."""
 
     def __init__(self, stack: ChartStack, chart: Chart) -> None:
         super().__init__(stack)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.aboutToHide.connect(self.deleteLater)
         self._stack, self._chart = stack, chart
         self.addAction(tr("&Copy as image"), self._copy)
         self.addSeparator()

@@ -29,55 +29,72 @@ class SeriesList(QTreeWidget):
         self.setUniformRowHeights(True)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setAccessibleName(tr("Lines shown in the charts"))
-        stack.lines_changed.connect(self._fill)
+        self._rows: list[tuple[tuple[str, ...], QTreeWidgetItem]] = []
+        stack.lines_changed.connect(self._update)
         self.itemChanged.connect(self._on_item_changed)
-        self._fill()
+        self._update()
 
-    def _fill(self) -> None:
+    def _update(self) -> None:
+        """Show the ticks as the stack has them.
+
+        Rows are made anew only where others are wanted: a tick is told from inside its row, which must
+        live on.
+        """
+        wanted = self._wanted()
         self.blockSignals(True)  # noqa: FBT003 - Qt's signature
-        place = self.verticalScrollBar().value()
-        self.clear()
-        if self._stack.runs:
-            runs = self._group(tr("Runs"))
-            for trace in self._stack.runs:
-                item = self._item(runs, trace.label, trace.visible, ("run", trace.run_id))
-                colour = self._stack.theme.series_colour(trace.colour_index)
-                item.setIcon(0, self._sample(colour, self._stack.theme.series_style(trace.colour_index)))
-        for chart in self._stack.charts:
-            group = self._group(chart.spec.title)
-            for curve in chart.spec.curves:
-                shown = self._stack.is_curve_visible(chart.spec.id, curve.id)
-                item = self._item(group, curve.label, shown, ("curve", chart.spec.id, curve.id))
-                lines = [line for line in chart.lines if line.curve.id == curve.id and line.rank]
-                if len(lines) == 1:
-                    item.setIcon(0, self._sample(lines[0].colour, lines[0].style))
-        self.expandAll()
-        self.verticalScrollBar().setValue(place)
+        if [key for key, _ in self._rows] != [key for keys in wanted.values() for key in keys]:
+            self._make(wanted)
+        for key, item in self._rows:
+            self._show(key, item)
         self.blockSignals(False)  # noqa: FBT003 - Qt's signature
 
-    def _group(self, title: str) -> QTreeWidgetItem:
-        group = QTreeWidgetItem(self, [title])
-        group.setFlags(Qt.ItemFlag.ItemIsEnabled)
-        font = group.font(0)
-        font.setBold(True)
-        group.setFont(0, font)
-        return group
+    def _wanted(self) -> dict[str, list[tuple[str, ...]]]:
+        """Return the keys of the rows by the title of their group."""
+        groups: dict[str, list[tuple[str, ...]]] = {}
+        if self._stack.runs:
+            groups[tr("Runs")] = [("run", trace.run_id) for trace in self._stack.runs]
+        for chart in self._stack.charts:
+            keys = [("curve", chart.spec.id, curve.id) for curve in chart.spec.curves]
+            groups[chart.spec.title] = list(keys)
+        return groups
 
-    def _item(
-        self,
-        group: QTreeWidgetItem,
-        text: str,
-        checked: bool,  # noqa: FBT001 - as Qt has it
-        key: tuple[str, ...],
-    ) -> QTreeWidgetItem:
-        item = QTreeWidgetItem(group, [text])
-        item.setFlags(
-            Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable
-        )
-        item.setCheckState(0, Qt.CheckState.Checked if checked else Qt.CheckState.Unchecked)
+    def _make(self, wanted: dict[str, list[tuple[str, ...]]]) -> None:
+        place = self.verticalScrollBar().value()
+        self.clear()
+        self._rows = []
+        for title, keys in wanted.items():
+            group = QTreeWidgetItem(self, [title])
+            group.setFlags(Qt.ItemFlag.ItemIsEnabled)
+            font = group.font(0)
+            font.setBold(True)
+            group.setFont(0, font)
+            for key in keys:
+                item = QTreeWidgetItem(group)
+                item.setFlags(
+                    Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable
+                )
+                item.setData(0, _KEY, key)
+                self._rows.append((key, item))
+        self.expandAll()
+        self.verticalScrollBar().setValue(place)
+
+    def _show(self, key: tuple[str, ...], item: QTreeWidgetItem) -> None:
+        theme = self._stack.theme
+        if key[0] == "run":
+            trace = next(trace for trace in self._stack.runs if trace.run_id == key[1])
+            text, shown = trace.label, trace.visible
+            index = trace.colour_index
+            item.setIcon(0, self._sample(theme.series_colour(index), theme.series_style(index)))
+        else:
+            chart = next(chart for chart in self._stack.charts if chart.spec.id == key[1])
+            text = next(curve.label for curve in chart.spec.curves if curve.id == key[2])
+            lines = [line for line in chart.lines if line.curve.id == key[2]]
+            shown = bool(lines)
+            full = [line for line in lines if line.rank]
+            item.setIcon(0, self._sample(full[0].colour, full[0].style) if len(full) == 1 else QIcon())
+        item.setText(0, text)
         item.setToolTip(0, text)
-        item.setData(0, _KEY, key)
-        return item
+        item.setCheckState(0, Qt.CheckState.Checked if shown else Qt.CheckState.Unchecked)
 
     def _sample(self, colour: QColor, style: Qt.PenStyle) -> QIcon:
         ratio = self.devicePixelRatioF()

@@ -64,6 +64,15 @@ class Shown:
             return focused[0]
         return shown[0].data if len(shown) == 1 else None
 
+    @property
+    def words_for_nothing(self) -> str:
+        """What a chart without lines says."""
+        if self.live is not None:
+            return tr("No samples yet.")
+        if self.traces:
+            return tr("The runs shown hold no samples for this chart.")
+        return tr("No run is shown.")
+
     def set_runs(self, runs: Sequence[RunTrace]) -> None:
         """Show these saved runs; what was computed of those that were shown already is kept."""
         self.runs = tuple(runs)

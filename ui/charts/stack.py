@@ -226,7 +226,7 @@ class ChartStack(QWidget):
             chart.set_live(lines, ground, end_s, None if others else changed_s)
             moved = chart.fit_values(anew=anew) or moved
             if others:
-                chart.explain(len(self.shown.traces))
+                chart.explain(self.shown.words_for_nothing)
         if moved or anew:
             self._canvas.align()
 
