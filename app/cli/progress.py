@@ -166,6 +166,8 @@ class JsonProgress(Silence):
             path=result.path,
             tps=result.summary.get("tps"),
             error=result.error.code if result.error else None,
+            message=result.error.message if result.error else None,
+            hint=result.error.hint if result.error else None,
         )
 
 

@@ -234,7 +234,7 @@ class Runner:
     def _load(self, site: Site, server: Server) -> None:
         connection = Connection(site.socket_directory, database=DATABASE)
         argv = initialise_argv(self._program(), connection, self.resolved.scale.scale)
-        child = self._spawn(site, argv, "load")
+        child = self._spawn(site, argv, Phase.LOAD.value)
         started_s = time.monotonic()
         try:
             self._watch(site, server, child)
@@ -357,6 +357,8 @@ class Runner:
         )
 
     def _spawn(self, site: Site, argv: tuple[str, ...], name: str) -> subprocess.Popen[bytes]:
+        # A program is recorded when it has ended; until then this says which one runs.
+        self.recorder.set_run({"running_command": {"phase": name, "argv": list(argv)}})
         folder = Path(site.private_directory)
         return spawn(
             argv,

@@ -10,10 +10,11 @@
 PRAGMA application_id = 1346848335;
 PRAGMA user_version = 1;
 
--- What the run is: key and JSON value. Keys: id, name, campaign, campaign_id, number, repeat, repeats,
+-- What the run is: key and JSON value. Keys: id, name, campaign, campaign_folder, number, repeat, repeats,
 -- seed, state (running, done, stopped, failed, incomplete), error, started_epoch_s, ended_epoch_s,
 -- program_version, configuration, campaign_file, target, installation, settings, scale, data_bytes,
--- transaction_log_rate (1 = every transaction, n = one in n).
+-- transaction_log_one_in (1 = every transaction, n = one in n), running_command (pgbench while it runs:
+-- phase and argv), pgbench (figures as it printed them).
 CREATE TABLE run (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL

@@ -220,6 +220,11 @@ def _lasts(command: CommandRecord, now_ms: float) -> bool:
 def _command_text(data: RunData, phase: Phase, running: CommandRecord | None) -> str:
     if running is not None:
         return " ".join(running.argv)
+    started = data.values.get("running_command")
+    if isinstance(started, dict) and started.get("phase") == phase.value:
+        argv = started.get("argv")
+        if isinstance(argv, list):
+            return " ".join(str(word) for word in argv)
     return what_happens(data, phase)
 
 
