@@ -50,6 +50,9 @@ def open_window(qtbot: QtBot, own_state: Path, light: Theme, tmp_path: Path) -> 
     def find_own() -> tuple[Path, ...]:
         return tuple(folder for folder in find_live_folders() if own(folder))
 
+    before = QSettings.defaultFormat()
+    QSettings.setDefaultFormat(QSettings.Format.IniFormat)  # of pages that keep things of their own
+    QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, str(tmp_path))
     opened: list[MainWindow] = []
     libraries: list[Path] = []
 
@@ -69,6 +72,7 @@ def open_window(qtbot: QtBot, own_state: Path, light: Theme, tmp_path: Path) -> 
         return window
 
     yield make
+    QSettings.setDefaultFormat(before)
     for window in opened:
         window.close_without_question()
         window.deleteLater()

@@ -29,6 +29,7 @@ class CampaignPages(QObject):
     """Wizard, live page and replay page of one window.
 
     Attributes:
+        wizard: while it is open.
         live_page: of the running or last campaign; None before there was one.
         replay_page: of the last replay; None before there was one.
 
@@ -56,7 +57,7 @@ class CampaignPages(QObject):
         self.live_page: LivePage | None = None
         self.replay_page: LivePage | None = None
         self._folder: Path | None = None
-        self._wizard: Wizard | None = None
+        self.wizard: Wizard | None = None
         self._loading: BackgroundOp[ReplaySource] | None = None
         self._draft: CampaignDraft | None = None
         self._starter = CampaignStarter(library, self)
@@ -69,19 +70,19 @@ class CampaignPages(QObject):
         """Ask what shall be measured; one wizard at a time."""
         from ui.wizard.wizard import Wizard  # noqa: PLC0415 - not needed to show the window
 
-        if self._wizard is not None:
-            self._wizard.activateWindow()
+        if self.wizard is not None:
+            self.wizard.activateWindow()
             return
-        self._wizard = Wizard(self._theme, self._draft, self._window)
-        self._wizard.accepted_campaign.connect(self.start)
-        self._wizard.finished.connect(self._forget_wizard)
-        self._wizard.open()
+        self.wizard = Wizard(self._theme, self._draft, self._window)
+        self.wizard.accepted_campaign.connect(self.start)
+        self.wizard.finished.connect(self._forget_wizard)
+        self.wizard.open()
 
     def _forget_wizard(self) -> None:
-        if self._wizard is not None:
-            self._draft = self._wizard.draft  # what was filled in is there the next time
-            self._wizard.deleteLater()
-        self._wizard = None
+        if self.wizard is not None:
+            self._draft = self.wizard.draft  # what was filled in is there the next time
+            self.wizard.deleteLater()
+        self.wizard = None
 
     # A campaign
 

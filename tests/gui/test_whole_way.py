@@ -1,0 +1,178 @@
+"""From the start page to a finished run in the library: real PostgreSQL, the window's own runner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QLineEdit, QMessageBox
+from pytestqt.qtbot import QtBot
+
+from app.postgres.installation import Installation
+from app.runs.control import Request
+from app.runs.draft_parts import Step
+from app.runs.runfile import Phase, RunState
+from app.runs.runfile_reader import RunFile
+from tests.fix_campaign import CampaignBench
+from ui.live.page import LivePage
+from ui.window.main_window import MainWindow
+from ui.wizard.where_page import WherePage
+from ui.wizard.wizard import Wizard
+from ui.wizard.workload_page import WorkloadPage
+
+pytestmark = [
+    pytest.mark.gui,
+    pytest.mark.postgres,
+    pytest.mark.usefixtures("installation"),
+    pytest.mark.qt_log_ignore("This plugin does not support"),
+]
+
+OpenWindow = Callable[..., MainWindow]
+PATIENCE_MS = 120_000
+
+
+@pytest.fixture
+def bench(own_state: Path, campaign_bench: CampaignBench, monkeypatch: pytest.MonkeyPatch) -> CampaignBench:
+    """Folders in which the window's own runner may work."""
+    for name, value in campaign_bench.environment.items():
+        monkeypatch.setenv(name, value)
+    return campaign_bench
+
+
+def click(button: QAbstractButton) -> None:
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def retype(edit: QLineEdit, text: str) -> None:
+    edit.selectAll()
+    QTest.keyClicks(edit, text)
+
+
+def go_on(qtbot: QtBot, wizard: Wizard, step: Step) -> None:
+    """Press Next as soon as nothing is in its way, and wait for the page after it."""
+
+    def free() -> bool:
+        return wizard.next.isEnabled() and wizard.flow.obstacle() is None
+
+    qtbot.waitUntil(free, timeout=PATIENCE_MS)
+    click(wizard.next)
+    qtbot.waitUntil(lambda: wizard.flow.step is step, timeout=PATIENCE_MS)
+
+
+def fill_wizard(qtbot: QtBot, window: MainWindow, target: Path, seconds: int) -> None:
+    """Answer the wizard's questions: a folder and memory, a little data, a few seconds; and start."""
+    wizard = window.campaigns.wizard
+    assert wizard is not None
+    assert wizard.isVisible()
+    where = wizard.pages[Step.WHERE]
+    assert isinstance(where, WherePage)
+    qtbot.waitUntil(where.path.isEnabled, timeout=PATIENCE_MS)
+    retype(where.path, str(target))
+    go_on(qtbot, wizard, Step.POSTGRESQL)
+    go_on(qtbot, wizard, Step.WORKLOAD)
+    work = wizard.pages[Step.WORKLOAD]
+    assert isinstance(work, WorkloadPage)
+    QTest.keyClick(work.data_size, Qt.Key.Key_End)
+    retype(work.size_text, "1")
+    retype(work.length_text, f"{seconds}s")
+    for key, text in (("workload.warmup", "1s"), ("workload.clients", "1"), ("repeats", "1")):
+        edit = wizard.pages[Step.WORKLOAD].fields[key].control
+        assert isinstance(edit, QLineEdit)
+        retype(edit, text)
+    go_on(qtbot, wizard, Step.MORE)
+    go_on(qtbot, wizard, Step.REVIEW)
+    qtbot.waitUntil(wizard.next.isEnabled, timeout=PATIENCE_MS)
+    click(wizard.next)
+
+
+def start_campaign(qtbot: QtBot, window: MainWindow, target: Path, seconds: int) -> LivePage:
+    """Go from the start page to the live page."""
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is window.start_page, timeout=PATIENCE_MS)
+    click(window.start_page.new)
+    fill_wizard(qtbot, window, target, seconds)
+    return wait_for_live_page(qtbot, window)
+
+
+def wait_for_live_page(qtbot: QtBot, window: MainWindow) -> LivePage:
+    def shown() -> bool:
+        page = window.campaigns.live_page
+        return page is not None and window.pages.currentWidget() is page
+
+    qtbot.waitUntil(lambda: shown() or "aborted" in window.notice.words.text(), timeout=PATIENCE_MS)
+    page = window.campaigns.live_page
+    assert page is not None, window.notice.words.text()
+    return page
+
+
+def is_measuring(page: LivePage) -> bool:
+    run = page.watched.run
+    return run is not None and run.phase is Phase.MEASURE and run.numbers.tps is not None
+
+
+def test_from_the_start_page_through_the_wizard_to_a_finished_run_in_the_library(
+    qtbot: QtBot, open_window: OpenWindow, bench: CampaignBench, installation: Installation
+) -> None:
+    window = open_window(bench.library)
+    page = start_campaign(qtbot, window, bench.target, seconds=4)
+    qtbot.waitUntil(lambda: is_measuring(page), timeout=PATIENCE_MS)
+    assert window.live.statuses or not page.watched.ended
+    assert not window.campaign_line.isVisible()
+    window.commands["runs"].trigger()
+    qtbot.waitUntil(window.campaign_line.isVisible, timeout=PATIENCE_MS)
+    assert "run " in window.campaign_line.words.text()
+    click(window.campaign_line.show_button)
+    assert window.pages.currentWidget() is page
+    qtbot.waitUntil(lambda: page.watched.ended, timeout=PATIENCE_MS)
+
+    click(page.header.runs)
+    assert window.pages.currentWidget() is window.runs_page
+    files = bench.run_files()
+    qtbot.waitUntil(lambda: set(window.runs_page.model.chosen) == set(map(str, files)), timeout=PATIENCE_MS)
+    stack = window.runs_page.charts.stack
+    qtbot.waitUntil(
+        lambda: stack is not None or window.runs_page.charts.stack is not None, timeout=PATIENCE_MS
+    )
+    facts = window.runs_page.facts.text
+    qtbot.waitUntil(lambda: "indicative only" in facts.toPlainText(), timeout=PATIENCE_MS)
+    assert "Target: kind" in facts.toPlainText()
+    assert len(files) == 2
+    for path in files:
+        with RunFile(path) as run:
+            assert run.state is RunState.DONE
+            assert (run.summary()["tps"] or 0) > 0
+    qtbot.waitUntil(lambda: not window.live.statuses, timeout=PATIENCE_MS)
+    window.close()
+    assert not window.isVisible()
+
+
+def test_a_window_closed_in_the_middle_is_opened_again_and_finds_its_campaign(
+    qtbot: QtBot, open_window: OpenWindow, bench: CampaignBench, installation: Installation
+) -> None:
+    first = open_window(bench.library)
+    page = start_campaign(qtbot, first, bench.target, seconds=8)
+    qtbot.waitUntil(lambda: is_measuring(page) and bool(first.live.statuses), timeout=PATIENCE_MS)
+    folder = page.folder
+    first.close()
+    assert first.isVisible()
+    box = first.findChild(QMessageBox)
+    assert box is not None
+    click(next(button for button in box.buttons() if "go on" in button.text()))
+    assert not first.isVisible()
+
+    second = open_window(bench.library)
+    page = wait_for_live_page(qtbot, second)
+    assert page.folder == folder
+    qtbot.waitUntil(lambda: is_measuring(page), timeout=PATIENCE_MS)
+    page.request_stop(Request.FINISH)
+    qtbot.waitUntil(lambda: page.watched.ended, timeout=PATIENCE_MS)
+    with RunFile(bench.run_files()[0]) as run:
+        assert run.state is RunState.DONE
+        assert run.summary()["missed_ticks"] == 0
+        measured = run.phase(Phase.MEASURE)
+        assert measured is not None
+        t_ms, _ = run.samples("pgbench.tps", after_ms=measured.started_ms)
+        assert len(t_ms) >= 7
+    qtbot.waitUntil(lambda: not second.live.statuses, timeout=PATIENCE_MS)
