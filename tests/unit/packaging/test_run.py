@@ -82,11 +82,12 @@ def test_graphics_libraries_are_asked_for_only_where_they_are_used(scripts: Scri
     (scripts.fake / "os-release").write_text("ID=fedora")
     missing(scripts, "qt", "screen")
     scripts.environment["DISPLAY"] = ":0"
-    assert scripts.run([str(start), "--headless"]).returncode == 0
-    assert scripts.run([str(start), "list"]).returncode == 0
-    outcome = scripts.run([str(start)])
-    assert outcome.returncode == 1
-    assert "libglvnd-egl" in outcome.stderr
+    for engine in ("--headless", "list", "--help", "export x -o y.csv"):
+        assert scripts.run([str(start), *engine.split()]).returncode == 0, engine
+    for window in ("", "open", "replay x", "report x", "export x -o y.png"):
+        outcome = scripts.run([str(start), *window.split()])
+        assert outcome.returncode == 1, window
+        assert "libglvnd-egl" in outcome.stderr
 
 
 @pytest.mark.parametrize("status", ["0", "1", "2", "3", "130"])
