@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -424,8 +425,8 @@ def test_a_library_that_fills_up_ends_the_run_and_keeps_its_seconds(campaign_ben
         assert "cannot be written" in errors_of(campaign_bench)
         assert "Make room" in errors_of(campaign_bench)
         no_traceback(errors_of(campaign_bench))
-        command = " ".join((sys.executable, "-m", "app", "list", "--json", "--library", str(library)))
-        script = f"cd {TOP}; rm -f {library}/filler; {command}; cp -a {library} {outside}"
+        command = shlex.join((sys.executable, "-m", "app", "list", "--json", "--library", str(library)))
+        script = f"cd {shlex.quote(str(TOP))}; rm -f {library}/filler; {command}; cp -a {library} {outside}"
         entered = ("nsenter", f"--mount=/proc/{os.getpid()}/fd/{namespace}", "sh", "-ec", script)
         listed = subprocess.run(
             entered, cwd=TOP, env=campaign_bench.environment, capture_output=True, text=True, check=True
@@ -464,8 +465,8 @@ def test_a_run_file_that_cannot_leave_memory_stays_there_until_the_library_can_b
         assert found, errors
         with RunFile(Path(found[0])) as run:
             assert run.summary()["tps"]
-        command = " ".join((sys.executable, "-m", "app", "list", "--library", str(library)))
-        script = f"cd {TOP}; {command} 2>&1; umount {folder}; {command} --json; cp -a {library} {outside}"
+        command = shlex.join((sys.executable, "-m", "app", "list", "--library", str(library)))
+        script = f"cd {shlex.quote(str(TOP))}; {command} 2>&1; umount {folder}; {command} --json; cp -a {library} {outside}"
         entered = ("nsenter", f"--mount=/proc/{os.getpid()}/fd/{namespace}", "sh", "-ec", script)
         said = subprocess.run(
             entered, cwd=TOP, env=campaign_bench.environment, capture_output=True, text=True, check=True

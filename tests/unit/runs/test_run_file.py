@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,12 @@ def write_live(path: Path, *, seconds: int = SECONDS) -> RunFileWriter:
 
 def latency_second(t_ms: int) -> LatencySecond:
     return LatencySecond(t_ms, 100, 5000, 0, 0, partial=True, buckets=b"\x01")
+
+
+def ask(path: Path, query: str) -> list[tuple[object, ...]]:
+    """Ask as plain sqlite3 does."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(query).fetchall()
 
 
 def fill_up(writer: RunFileWriter, written: list[int]) -> None:
@@ -126,16 +133,16 @@ def test_finishing_twice_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     write_live(path).close()
     finish_run_file(path, RunState.INCOMPLETE, {"tps": 1.0})
-    first = sqlite3.connect(path).execute("SELECT * FROM samples ORDER BY 1, 2, 3").fetchall()
+    first = ask(path, "SELECT * FROM samples ORDER BY 1, 2, 3")
     finish_run_file(path, RunState.INCOMPLETE, {"tps": 1.0})
-    assert sqlite3.connect(path).execute("SELECT * FROM samples ORDER BY 1, 2, 3").fetchall() == first
+    assert ask(path, "SELECT * FROM samples ORDER BY 1, 2, 3") == first
 
 
 def test_plain_sqlite3_reads_a_live_file_through_the_view(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     writer = write_live(path)
     query = "SELECT count(*), min(value) FROM samples WHERE metric = 'pgbench.tps'"
-    assert sqlite3.connect(path).execute(query).fetchone() == (SECONDS, 100.0)
+    assert ask(path, query) == [(SECONDS, 100.0)]
     writer.close()
 
 
