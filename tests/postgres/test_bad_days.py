@@ -466,7 +466,8 @@ def test_a_run_file_that_cannot_leave_memory_stays_there_until_the_library_can_b
         with RunFile(Path(found[0])) as run:
             assert run.summary()["tps"]
         command = shlex.join((sys.executable, "-m", "app", "list", "--library", str(library)))
-        script = f"cd {shlex.quote(str(TOP))}; {command} 2>&1; umount {folder}; {command} --json; cp -a {library} {outside}"
+        twice = f"{command} 2>&1; umount {folder}; {command} --json"
+        script = f"cd {shlex.quote(str(TOP))}; {twice}; cp -a {library} {outside}"
         entered = ("nsenter", f"--mount=/proc/{os.getpid()}/fd/{namespace}", "sh", "-ec", script)
         said = subprocess.run(
             entered, cwd=TOP, env=campaign_bench.environment, capture_output=True, text=True, check=True
