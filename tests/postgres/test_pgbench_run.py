@@ -141,7 +141,7 @@ def _is_running(process: subprocess.Popen[bytes]) -> bool:
 @pytest.fixture
 def private_folder(database_account: Account) -> Iterator[Path]:
     """A folder in memory that belongs to the server's account."""
-    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - where logs really lie
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as name:
         Path(name).chmod(0o711)
         yield give(Path(name) / "private", database_account)

@@ -30,6 +30,11 @@ def sweep() -> tuple[SweepEvent, ...]:
     return sweep_abandoned()
 
 
+def import_charts() -> None:
+    """Import what charts are drawn with, so that the first click on a run need not wait for it."""
+    import ui.charts.stack  # noqa: F401
+
+
 def find_live_folders() -> tuple[Path, ...]:
     """Return the folders of this user's running campaigns, the oldest first."""
     from app.runs.launch import live_campaigns

@@ -25,7 +25,7 @@ from ui.window.campaign_pages import CampaignPages
 from ui.window.closing import ask_runner, ask_whether_it_goes_on
 from ui.window.library_reader import LibraryReader
 from ui.window.live_campaigns import LiveCampaigns
-from ui.window.looking import find_live_folders, look_at_machine, sweep
+from ui.window.looking import find_live_folders, import_charts, look_at_machine, sweep
 from ui.window.notice import Notice
 from ui.window.opening import choose_files, open_folder_of, run_files
 from ui.window.runs_page import RunsPage
@@ -174,6 +174,7 @@ class MainWindow(QMainWindow):
         self.reader.refresh()
         self.live.look()
         self._look_at_machine()
+        self._do(BackgroundOp(import_charts, lambda _none: None, _ignore))
         self._do(BackgroundOp(sweep, lambda swept: self.reader.refresh() if swept else None, _ignore))
 
     def refresh(self) -> None:
@@ -354,4 +355,4 @@ class MainWindow(QMainWindow):
 
 
 def _ignore(_error: FootingError) -> None:
-    """What cannot be swept is told by the doctor."""
+    """What cannot be swept is told by the doctor, what cannot be imported by whoever needs it."""

@@ -17,7 +17,7 @@ from app.postgres.pgbench_log import LogFormat, TransactionBatch, concatenate
 from app.postgres.pgbench_log_tail import CHUNK_BYTES, TransactionLogTail
 
 PID = 4242
-MEMORY = Path("/dev/shm")  # noqa: S108  # where the logs of a run lie
+MEMORY = Path("/dev/shm")  # where the logs of a run lie
 
 
 @pytest.fixture

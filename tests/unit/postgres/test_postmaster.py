@@ -13,7 +13,7 @@ PID = 27918
 
 def test_shared_memory_is_removed_once_each_and_nobody_elses() -> None:
     others = "7f0a45f00000-7f0a45f10000 rw-s 00000000 00:1a 9    /dev/shm/somebody.else\n"
-    segment = "/dev/shm/PostgreSQL.3606224434"  # noqa: S108 - as recorded
+    segment = "/dev/shm/PostgreSQL.3606224434"
     id_of_pid_file = PID_FILE.splitlines()[6].split()[1]
     assert parse_shared_memory(MAPS + others) == [
         ("rm", "--force", segment),
