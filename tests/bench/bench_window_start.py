@@ -20,6 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.fix_runs import Shape, write_run
+
 TOP = Path(__file__).resolve().parents[2]
 STARTS = 7
 
@@ -65,6 +67,7 @@ class Watched(MainWindow):
     def click(self):
         runs = [row.run for row in self.runs_page.model._rows if hasattr(row, "run")]
         self.show_runs()
+        self.runs_page.model.choose(())
         self.clicked = time.monotonic()
         self.runs_page._loader.loaded.connect(self.was_loaded)
         self.runs_page.choose(run.entry.path for run in runs[:chosen])
@@ -93,8 +96,6 @@ def start(library: Path, environment: dict[str, str], chosen: int = 0) -> list[d
 
 def write_hours(library: Path, runs: int, seconds: int = 3600) -> None:
     """Write hour-long runs of invented seconds."""
-    from tests.fix_runs import Shape, write_run
-
     folder = library / "hours"
     folder.mkdir(parents=True)
     for number in range(runs):
@@ -152,12 +153,12 @@ def main() -> None:
                     server.wait()
         else:
             print("Xvfb is not installed: not measured under X11")
-        told = [start(library, offscreen, arguments.runs) for _ in range(3)]
-        shown = statistics.median(one[2]["shown_s"] for one in told)
+        told = [start(library, offscreen, arguments.runs) for _ in range(5)]
+        times = [one[2]["shown_s"] for one in told]
+        shown = statistics.median(times)
         settled = statistics.median(one[3]["settled_memory_mib"] for one in told)
-        print(
-            f"{arguments.runs} runs of an hour: {1000 * shown:.0f} ms from choosing to painted, {settled:.0f} MiB"
-        )
+        words = f"{1000 * shown:.0f} ms from choosing to painted (best {1000 * min(times):.0f})"
+        print(f"{arguments.runs} runs of an hour: {words}, then {settled:.0f} MiB")
 
 
 if __name__ == "__main__":

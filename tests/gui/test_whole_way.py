@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -176,3 +178,23 @@ def test_a_window_closed_in_the_middle_is_opened_again_and_finds_its_campaign(
         t_ms, _ = run.samples("pgbench.tps", after_ms=measured.started_ms)
         assert len(t_ms) >= 7
     qtbot.waitUntil(lambda: not second.live.statuses, timeout=PATIENCE_MS)
+
+
+@pytest.mark.expects_log
+def test_a_runner_killed_while_it_is_watched_is_told_and_its_seconds_are_kept(
+    qtbot: QtBot, open_window: OpenWindow, bench: CampaignBench
+) -> None:
+    window = open_window(bench.library)
+    page = start_campaign(qtbot, window, bench.target, seconds=60)
+    qtbot.waitUntil(lambda: is_measuring(page) and bool(window.live.statuses), timeout=PATIENCE_MS)
+    runner = window.campaigns.starter.runner_pid
+    assert runner is not None
+    os.kill(runner, signal.SIGKILL)
+    qtbot.waitUntil(lambda: page.watched.ended, timeout=PATIENCE_MS)
+    assert "has died" in page.banner.words.text()
+    qtbot.waitUntil(lambda: not window.live.statuses, timeout=PATIENCE_MS)
+    click(page.header.runs)
+    (path,) = bench.run_files()
+    qtbot.waitUntil(lambda: set(window.runs_page.model.chosen) == {str(path)}, timeout=PATIENCE_MS)
+    facts = window.runs_page.facts.text
+    qtbot.waitUntil(lambda: "every complete second until then" in facts.toPlainText(), timeout=PATIENCE_MS)

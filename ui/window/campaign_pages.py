@@ -29,6 +29,7 @@ class CampaignPages(QObject):
     """Wizard, live page and replay page of one window.
 
     Attributes:
+        starter: starts runners.
         wizard: while it is open.
         live_page: of the running or last campaign; None before there was one.
         replay_page: of the last replay; None before there was one.
@@ -60,9 +61,9 @@ class CampaignPages(QObject):
         self.wizard: Wizard | None = None
         self._loading: BackgroundOp[ReplaySource] | None = None
         self._draft: CampaignDraft | None = None
-        self._starter = CampaignStarter(library, self)
-        self._starter.started.connect(self._on_started)
-        self._starter.failed.connect(self._on_failed)
+        self.starter = CampaignStarter(library, self)
+        self.starter.started.connect(self._on_started)
+        self.starter.failed.connect(self._on_failed)
 
     # The wizard
 
@@ -89,7 +90,7 @@ class CampaignPages(QObject):
     def start(self, campaign: Campaign) -> None:
         """Start the runner of a campaign."""
         self.told.emit(tr("Starting “{name}” …").format(name=campaign.name))
-        self._starter.start(campaign)
+        self.starter.start(campaign)
 
     def _on_started(self, folder: Path) -> None:
         self.told.emit("")
@@ -155,7 +156,7 @@ class CampaignPages(QObject):
         """Follow nothing any more."""
         if self._loading is not None:
             self._loading.cancel()
-        self._starter.stop()
+        self.starter.stop()
         for page in (self.live_page, self.replay_page):
             if page is not None:
                 page.stop()

@@ -14,9 +14,7 @@ from typing_extensions import override
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.runs.control import Request
-from app.runs.examples import find_examples
 from app.runs.library_scan import ListedRun
-from app.runs.runfile import SUFFIX
 from ui.background import BackgroundOp
 from ui.theme import Theme
 from ui.window.actions import make_actions
@@ -27,7 +25,7 @@ from ui.window.library_reader import LibraryReader
 from ui.window.live_campaigns import LiveCampaigns
 from ui.window.looking import find_live_folders, import_charts, look_at_machine, sweep
 from ui.window.notice import Notice
-from ui.window.opening import choose_files, open_folder_of, run_files
+from ui.window.opening import RunOpener, open_folder_of
 from ui.window.runs_page import RunsPage
 from ui.window.start_page import StartPage
 from ui.window.tool_bar import ToolBar
@@ -47,6 +45,7 @@ class MainWindow(QMainWindow):
     Attributes:
         start_page: shown where the library is empty.
         runs_page: library, charts, facts.
+        opener: opens run files from elsewhere.
         campaigns: the pages of live campaign and replay, and the wizard.
         notice: what went wrong or changed by itself.
         campaign_line: the running campaign.
@@ -78,6 +77,7 @@ class MainWindow(QMainWindow):
         self.notice = Notice()
         self.campaign_line = CampaignLine()
         self.pages = QStackedWidget()
+        self.opener = RunOpener(self, settings, library)
         self.campaigns = CampaignPages(self, theme, library, settings.qt)
         self.commands = make_actions(self, self._deeds())
         self._lay_out()
@@ -91,7 +91,7 @@ class MainWindow(QMainWindow):
         page = self.runs_page
         return {
             "new": self.campaigns.open_wizard,
-            "open": self._choose_files,
+            "open": self.opener.choose_files,
             "charts": page.choose_charts,
             "replay": lambda: self.campaigns.replay(page.focus),
             "runs": self.show_runs,
@@ -103,7 +103,7 @@ class MainWindow(QMainWindow):
             "campaign": lambda: page.choose_campaign(page.focus),
             "clear": lambda: page.model.choose(()),
             "refresh": self.refresh,
-            "example": self.open_example,
+            "example": self.opener.open_example,
             "help": self.show_help,
             "close": self._ask_to_close,
         }
@@ -126,8 +126,8 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         start = self.start_page
         start.new_asked.connect(self.campaigns.open_wizard)
-        start.open_asked.connect(self._choose_files)
-        start.example_asked.connect(self.open_example)
+        start.open_asked.connect(self.opener.choose_files)
+        start.example_asked.connect(self.opener.open_example)
         start.look_again_asked.connect(self._look_at_machine)
         start.library_asked.connect(self.show_runs)
         self.runs_page.told.connect(self.notice.tell)
@@ -144,6 +144,8 @@ class MainWindow(QMainWindow):
         self.campaigns.page_made.connect(self.pages.addWidget)
         self.campaigns.page_wanted.connect(self._go)
         self.campaigns.told.connect(self.notice.tell)
+        self.opener.told.connect(self.notice.tell)
+        self.opener.opened.connect(self._show_opened)
         self.campaigns.begun.connect(lambda _folder: self.live.look())
         self.campaigns.ended.connect(self._tell_end)
         self.campaigns.runs_wanted.connect(self._show_campaign)
@@ -158,12 +160,10 @@ class MainWindow(QMainWindow):
         self.commands["facts"].setChecked(state.facts)
         self.pages.setCurrentWidget(self.runs_page if self._settings.had_runs else self.start_page)
         self._follow_page()
-        try:
-            find_examples()
-        except FootingError as error:
-            self.start_page.show_example(error.message)
+        if reason := self.opener.why_no_example():
+            self.start_page.show_example(reason)
             self.commands["example"].setEnabled(False)
-            self.commands["example"].setToolTip(error.message)
+            self.commands["example"].setToolTip(reason)
         self._enable_commands()
 
     # Work that begins once the window is on the screen
@@ -253,6 +253,11 @@ class MainWindow(QMainWindow):
         self.tool_bar.show_commands(shown=self.pages.currentWidget() is not self.start_page)
         self._update_line()
 
+    def _show_opened(self, files: list[Path]) -> None:
+        self.runs_page.choose(map(str, files))
+        self.reader.add_files(files)
+        self.show_runs()
+
     def _update_line(self) -> None:
         """The live page has a Stop of its own."""
         shown = self.pages.currentWidget() is self.campaigns.live_page
@@ -284,30 +289,9 @@ class MainWindow(QMainWindow):
 
     # Opening
 
-    def open_example(self) -> None:
-        """Show the runs that ship with the program."""
-        try:
-            self.open_files(find_examples())
-        except FootingError as error:
-            self.notice.tell(error.message)
-
     def open_files(self, paths: Iterable[Path]) -> None:
         """List and show these run files, wherever they are; a folder means the run files in it."""
-        files = [file.absolute() for path in paths for file in run_files(path)]
-        if not files:
-            self.notice.tell(tr("There is no run file (*{suffix}) in there.").format(suffix=SUFFIX))
-            return
-        self.runs_page.choose(map(str, files))
-        self.reader.add_files(files)
-        self.show_runs()
-
-    def _choose_files(self) -> None:
-        choose_files(self, self._settings.open_folder or str(self.reader.library), self._take_files)
-
-    def _take_files(self, names: list[str]) -> None:
-        if names:
-            self._settings.open_folder = str(Path(names[0]).parent)
-            self.open_files(map(Path, names))
+        self.opener.open_files(paths)
 
     @override
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
@@ -316,7 +300,9 @@ class MainWindow(QMainWindow):
 
     @override
     def dropEvent(self, event: QDropEvent) -> None:
-        self.open_files(Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile())
+        self.opener.open_files(
+            Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()
+        )
 
     # Closing
 

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, Qt, Signal
+from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.domain.text import tr
 from app.runs.library_scan import ListedRun
+from app.runs.run_facts import RunFacts
 from ui.charts.registry import DEFAULT_CHARTS
 from ui.theme import Theme
 from ui.window.chart_area import ChartArea
@@ -64,6 +65,9 @@ class RunsPage(QWidget):
         self._charts_wanted: tuple[str, ...] = DEFAULT_CHARTS
         self._asked: tuple[str, ...] = ()
         self._folder_when_read = ""
+        self._shown: list[tuple[RunFacts, int]] = []
+        self._problems: list[str] = []
+        self._facts_timer = QTimer(self, singleShot=True, interval=0)
         self.model = LibraryModel(self)
         self.library = LibraryPanel(self.model, theme)
         self.charts = ChartArea(theme)
@@ -84,6 +88,7 @@ class RunsPage(QWidget):
         self.charts.run_clicked.connect(self.library.focus_run)
         self.charts.dropped.connect(self._add)
         self._loader.loaded.connect(self._show)
+        self._facts_timer.timeout.connect(self._show_facts)
 
     def _set_least_sizes(self) -> None:
         em = self.fontMetrics().averageCharWidth()
@@ -194,11 +199,15 @@ class RunsPage(QWidget):
             self._charts_wanted,
         )
         self.charts.set_focus(self._focus)
-        facts = [(run.facts, colour) for run, colour in good if run.facts is not None]
-        if problems and not facts:
-            self.facts.show_problem(" ".join(problems))
+        self._shown = [(run.facts, colour) for run, colour in good if run.facts is not None]
+        self._problems = problems
+        self._facts_timer.start()  # charts are painted first: they are what somebody waits for
+
+    def _show_facts(self) -> None:
+        if self._problems and not self._shown:
+            self.facts.show_problem(" ".join(self._problems))
         else:
-            self.facts.show_runs(facts)
+            self.facts.show_runs(self._shown)
 
     # Remembering
 
