@@ -88,7 +88,7 @@ def start_in_own_mounts(bench: CampaignBench, mounts: str, text: str) -> Running
 
 def beside(running: Running, script: str) -> str:
     """Run a shell script as root among the mounts of a running campaign; return what it printed."""
-    entered = ("nsenter", "--mount", f"--target={running.process.pid}", "sh", "-ec", script)
+    entered = ("nsenter", "--mount", "--root", f"--target={running.process.pid}", "sh", "-ec", script)
     return subprocess.run(entered, capture_output=True, text=True, check=True).stdout
 
 
@@ -419,6 +419,7 @@ def test_a_library_that_fills_up_ends_the_run_and_keeps_its_seconds(campaign_ben
     running = start_in_own_mounts(campaign_bench, mounts, campaign_text(memory=True, workload=LONG))
     running.until_second(2)
     namespace = os.open(f"/proc/{running.process.pid}/ns/mnt", os.O_RDONLY)
+    root = os.open(f"/proc/{running.process.pid}/root", os.O_PATH | os.O_DIRECTORY)
     try:
         beside(running, f"dd if=/dev/zero of={library}/filler bs=4k 2>/dev/null || true")
         assert running.end() == 1
@@ -427,12 +428,15 @@ def test_a_library_that_fills_up_ends_the_run_and_keeps_its_seconds(campaign_ben
         no_traceback(errors_of(campaign_bench))
         command = shlex.join((sys.executable, "-m", "app", "list", "--json", "--library", str(library)))
         script = f"cd {shlex.quote(str(TOP))}; rm -f {library}/filler; {command}; cp -a {library} {outside}"
-        entered = ("nsenter", f"--mount=/proc/{os.getpid()}/fd/{namespace}", "sh", "-ec", script)
+        kept = f"/proc/{os.getpid()}/fd"
+        places = (f"--mount={kept}/{namespace}", f"--root={kept}/{root}")
+        entered = ("nsenter", *places, "sh", "-ec", script)
         listed = subprocess.run(
             entered, cwd=TOP, env=campaign_bench.environment, capture_output=True, text=True, check=True
         )
     finally:
         os.close(namespace)
+        os.close(root)
     (entry,) = json.loads(listed.stdout)
     assert entry["state"] in {"failed", "incomplete"}
     assert entry["tps"] > 0
@@ -455,6 +459,7 @@ def test_a_run_file_that_cannot_leave_memory_stays_there_until_the_library_can_b
     running.until_second(1)
     (folder,) = library.iterdir()
     namespace = os.open(f"/proc/{running.process.pid}/ns/mnt", os.O_RDONLY)
+    root = os.open(f"/proc/{running.process.pid}/root", os.O_PATH | os.O_DIRECTORY)
     try:
         beside(running, f"mount -t tmpfs -o nr_inodes=1 none {folder}")
         assert running.end() == 1
@@ -468,12 +473,15 @@ def test_a_run_file_that_cannot_leave_memory_stays_there_until_the_library_can_b
         command = shlex.join((sys.executable, "-m", "app", "list", "--library", str(library)))
         twice = f"{command} 2>&1; umount {folder}; {command} --json"
         script = f"cd {shlex.quote(str(TOP))}; {twice}; cp -a {library} {outside}"
-        entered = ("nsenter", f"--mount=/proc/{os.getpid()}/fd/{namespace}", "sh", "-ec", script)
+        kept = f"/proc/{os.getpid()}/fd"
+        places = (f"--mount={kept}/{namespace}", f"--root={kept}/{root}")
+        entered = ("nsenter", *places, "sh", "-ec", script)
         said = subprocess.run(
             entered, cwd=TOP, env=campaign_bench.environment, capture_output=True, text=True, check=True
         ).stdout
     finally:
         os.close(namespace)
+        os.close(root)
     assert "could not be finished and is kept" in said
     (entry,) = json.loads(said[said.index("\n[") :])
     assert entry["state"] == "done"
@@ -487,7 +495,8 @@ def test_without_room_in_shared_memory_the_run_is_measured_and_says_so(campaign_
     text = campaign_text(folder=campaign_bench.target, workload=SHORT)
     library = str(campaign_bench.library)
     script = (
-        'mount -t tmpfs -o size=2m none /dev/shm\nmount -t tmpfs none /run/user\n"$@"\nls -A /dev/shm >&2\n'
+        "mount -t tmpfs -o size=2m none /dev/shm\n"
+        '[ ! -d /run/user ] || mount -t tmpfs none /run/user\n"$@"\nls -A /dev/shm >&2\n'
     )
     ended = run_shell(
         campaign_bench, script, "run", campaign_bench.write(text), "--output", library, own_mounts=True
