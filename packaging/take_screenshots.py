@@ -163,6 +163,7 @@ def take_pictures(folder: Path, scratch: Path) -> None:
     photographer.take(window, "replay")
     window.close_without_question()
     finish_background()
+    settings.qt.sync()  # not when it is deleted: its folder is gone by then
 
 
 def main() -> None:
