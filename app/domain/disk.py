@@ -1,0 +1,168 @@
+"""A disk as people and plans name it, and the answer to the question whether it is spare.
+
+Source: design.md, sections 4 and 6: identity is what the maker wrote into the disk, never a path; three
+answers; a refusal carries its rule, what was found and what would help.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+_UNNAMEABLE: Final = re.compile(r"[^A-Za-z0-9._:+-]+")
+_SHOWN_TAIL: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class DiskIdentity:
+    """What tells a disk from every other one, and from itself after it was pulled and plugged in again.
+
+    Attributes:
+        serial: serial number as the disk reports it; empty where it reports none.
+        wwn: world wide name, or the NVMe namespace's NGUID, EUI-64 or UUID, such as ``eui.0025385...``;
+            None where there is none.
+        model: maker's name for it; may be empty.
+        size_bytes: of the whole disk.
+        device_number: ``major:minor`` of the whole disk, as in /sys/dev/block.
+        diskseq: sequence number that the kernel gives to each appearance of a disk (/sys/block/X/diskseq,
+            since Linux 5.15); None on older kernels.
+    """
+
+    serial: str
+    wwn: str | None
+    model: str
+    size_bytes: int
+    device_number: str
+    diskseq: int | None = None
+
+    def key(self) -> str:
+        """Return the stable name for campaign files: the WWN, else the serial; empty where it has neither.
+
+        Letters, digits and ``._:+-`` only, so that it can be written into any file.
+        """
+        return _UNNAMEABLE.sub("_", (self.wwn or self.serial).strip())
+
+    def tail(self) -> str:
+        """Return the last four characters of the serial (else of the WWN), which people type to confirm."""
+        return (self.serial or self.wwn or "").strip()[-_SHOWN_TAIL:]
+
+    def differs_from(self, now: DiskIdentity) -> tuple[str, ...]:
+        """Return the names of the fields in which the disk that was chosen differs from `now`.
+
+        Empty means: the same disk, and it was not away meanwhile.
+        """
+        return tuple(
+            name
+            for name in ("serial", "wwn", "model", "size_bytes", "device_number", "diskseq")
+            if getattr(self, name) != getattr(now, name)
+        )
+
+
+class Answer(StrEnum):
+    """Whether a disk may be used."""
+
+    SPARE = "spare"
+    LOOKS_SPARE = "looks spare"
+    """No rule speaks against it, but some could not be decided without root."""
+    NOT_SPARE = "not spare"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One reason why a disk is not spare, or one question that only root can answer.
+
+    Attributes:
+        rule: identifier of the rule, such as ``D05``.
+        message: what the rule found, one sentence.
+        evidence: what was seen and where, such as ``8:17 mounted at /srv (mount namespace 4026531841)``.
+        remedy: what would make the disk spare; empty where nothing does.
+    """
+
+    rule: str
+    message: str
+    evidence: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """One whole disk of this machine with its answer.
+
+    Attributes:
+        identity: see `DiskIdentity`.
+        name: kernel name now, such as ``sdb``; may be another one after the next start.
+        bus: ``nvme``, ``sata``, ``sas``, ``scsi``, ``usb``, ``virtio``, ``mmc``, ``loop`` ...;
+            empty where unknown.
+        rotational: whether it turns; None where unknown.
+        removable: whether the medium can be taken out.
+        read_only: whether the kernel lets nobody write to it.
+        logical_block_bytes: smallest unit that can be addressed.
+        physical_block_bytes: smallest unit that the disk writes without reading first.
+        held_by: what uses it now, in words such as ``mounted at /srv`` or ``md0``; empty for nothing known.
+        answer: see `Answer`.
+        refusals: why it is not spare, by rule; empty otherwise.
+        questions: what is still open and why; empty unless it looks spare.
+        is_test_device: a loop device, accepted only in development mode: its figures measure a file.
+        rotation_rpm: turns a minute; None where unknown or where nothing turns.
+        firmware: revision; may be empty.
+    """
+
+    identity: DiskIdentity
+    name: str
+    bus: str
+    rotational: bool | None
+    removable: bool
+    read_only: bool
+    logical_block_bytes: int
+    physical_block_bytes: int
+    held_by: tuple[str, ...] = ()
+    answer: Answer = Answer.NOT_SPARE
+    refusals: tuple[Refusal, ...] = ()
+    questions: tuple[Refusal, ...] = ()
+    is_test_device: bool = False
+    rotation_rpm: int | None = None
+    firmware: str = ""
+
+    @property
+    def path(self) -> str:
+        """Device node that the kernel's name gives; for showing, never for deciding."""
+        return f"/dev/{self.name}"
+
+    def as_mapping(self) -> Mapping[str, object]:
+        """Return it as plain values for JSON; `pgfooting disks --json` promises these names."""
+        identity = self.identity
+        return {
+            "name": self.name,
+            "answer": self.answer.value,
+            "model": identity.model,
+            "serial": identity.serial,
+            "wwn": identity.wwn,
+            "key": identity.key(),
+            "size_bytes": identity.size_bytes,
+            "device_number": identity.device_number,
+            "diskseq": identity.diskseq,
+            "bus": self.bus,
+            "rotational": self.rotational,
+            "rotation_rpm": self.rotation_rpm,
+            "firmware": self.firmware,
+            "removable": self.removable,
+            "read_only": self.read_only,
+            "logical_block_bytes": self.logical_block_bytes,
+            "physical_block_bytes": self.physical_block_bytes,
+            "held_by": list(self.held_by),
+            "is_test_device": self.is_test_device,
+            "refusals": [_refusal_mapping(refusal) for refusal in self.refusals],
+            "questions": [_refusal_mapping(refusal) for refusal in self.questions],
+        }
+
+
+def _refusal_mapping(refusal: Refusal) -> dict[str, str]:
+    return {
+        "rule": refusal.rule,
+        "message": refusal.message,
+        "evidence": refusal.evidence,
+        "remedy": refusal.remedy,
+    }
