@@ -18,7 +18,9 @@ FULL_LOG_TPS: Final = 5_000
 SAMPLED_TPS: Final = 2_500
 """Above, as many a second as this: the standard error of the 99th percentile's rank is then 5 of 25 in one
 second, and 0.6 of 25 over a minute."""
-UNKNOWN_READS_ONE_IN: Final = 20
+SAMPLED_READS_TPS: Final = 1_250
+"""The same for transactions that only read: they are so short that half as many lines is what 2 % allows."""
+UNKNOWN_READS_ONE_IN: Final = 40
 """For reads without expectation: even a small machine serves 50 000 a second from memory."""
 
 
@@ -28,10 +30,11 @@ def sampling_rate(workload: Workload, expected_tps: float | None = None) -> int:
     Args:
         workload: its rate bounds the TPS.
         expected_tps: as measured by a warm-up or an earlier run; None where nothing is known. Workloads that
-            write are then logged in full, the built-in select-only one in ten.
+            write are then logged in full, the built-in select-only as `UNKNOWN_READS_ONE_IN` says.
     """
     known = [tps for tps in (workload.rate_tps, expected_tps) if tps is not None]
     if not known:
         return 1 if workload.writes else UNKNOWN_READS_ONE_IN
     tps = min(known)
-    return 1 if tps <= FULL_LOG_TPS else math.ceil(tps / SAMPLED_TPS)
+    sampled = SAMPLED_TPS if workload.writes else SAMPLED_READS_TPS
+    return 1 if tps <= FULL_LOG_TPS else math.ceil(tps / sampled)
