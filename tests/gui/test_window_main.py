@@ -35,6 +35,7 @@ from ui.window.commands import COMMANDS, KEYS
 from ui.window.help_window import HelpWindow, key_lines
 from ui.window.live_campaigns import LiveCampaigns
 from ui.window.main_window import MainWindow
+from ui.window.tools import shown_commands
 from ui.window.window_settings import WindowSettings
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
@@ -580,7 +581,7 @@ def test_every_command_does_something_and_no_key_is_used_twice(
     open_window: OpenWindow, library: Path
 ) -> None:
     window = open_window(library, begin=False)
-    assert set(window.commands) == {command.id for command in COMMANDS}
+    assert set(window.commands) == {command.id for command in shown_commands()}
     keys = [command.keys for command in COMMANDS if command.keys]
     assert len(keys) == len(set(keys))
 
@@ -602,7 +603,7 @@ def test_the_help_lists_every_key_and_the_machine(
     told = helping.keys.toPlainText()
     for keys, text in key_lines():
         assert f"{keys}  {text}" in told
-    assert len(key_lines()) == len(KEYS) + sum(bool(command.keys) for command in COMMANDS)
+    assert len(key_lines()) == len(KEYS) + sum(bool(command.keys) for command in shown_commands())
     qtbot.waitUntil(lambda: "postgresql" in helping.machine.toPlainText(), timeout=60_000)
     assert "pgFooting" in helping.program.toPlainText()
     activate(qtbot, window)

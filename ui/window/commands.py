@@ -1,4 +1,7 @@
-"""Everything that the window can be told, with its keys: menus, tool bar and the help read this registry."""
+"""Everything that the window can be told, with its keys: menus, tool bar and the help read this registry.
+
+Commands of `ui.window.tools` are shown where their tool is there.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ class Command:
         help: what it does, a sentence.
         checkable: whether it switches something on and off.
         in_tool_bar: whether it stands in the tool bar.
+        is_tool: whether `ui.window.tools` does it.
     """
 
     id: str
@@ -27,6 +31,7 @@ class Command:
     help: str
     checkable: bool = False
     in_tool_bar: bool = False
+    is_tool: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,25 @@ COMMANDS: Final = (
         "Ctrl+R",
         tr("Plays the run in focus as if it were live: any speed, pause, jump, talk mode."),
         in_tool_bar=True,
+    ),
+    Command(
+        "compare",
+        tr("Co&mpare"),
+        "Ctrl+M",
+        tr("Compares the ticked runs: verdicts, bars, distributions."),
+        in_tool_bar=True,
+        is_tool=True,
+    ),
+    Command(
+        "report",
+        tr("Re&port …"),
+        "Ctrl+P",
+        tr("Writes a PDF about the ticked runs."),
+        in_tool_bar=True,
+        is_tool=True,
+    ),
+    Command(
+        "import", tr("&Import …"), "Ctrl+I", tr("Makes run files of other tools' results."), is_tool=True
     ),
     Command("runs", tr("&Runs"), "Ctrl+1", tr("Shows library and charts.")),
     Command("live", tr("&Live campaign"), "Ctrl+2", tr("Shows the campaign that runs now.")),

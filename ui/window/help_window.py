@@ -18,7 +18,8 @@ from app.domain.errors import FootingError
 from app.domain.text import tr
 from ui.background import BackgroundOp
 from ui.theme import Theme
-from ui.window.commands import COMMANDS, KEYS
+from ui.window.commands import KEYS
+from ui.window.tools import shown_commands
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,9 @@ class _Line:
 def key_lines() -> tuple[tuple[str, str], ...]:
     """Return (keys, what they do) of every command and page."""
     native = QKeySequence.SequenceFormat.NativeText
-    commands = [(QKeySequence(item.keys).toString(native), item.help) for item in COMMANDS if item.keys]
+    commands = [
+        (QKeySequence(item.keys).toString(native), item.help) for item in shown_commands() if item.keys
+    ]
     return (*commands, *((key.keys, key.help) for key in KEYS))
 
 

@@ -17,6 +17,7 @@ from app.runs.control import Request
 from app.runs.library_scan import ListedRun
 from ui.background import BackgroundOp
 from ui.theme import Theme
+from ui.window import tools
 from ui.window.actions import make_actions
 from ui.window.campaign_line import CampaignLine
 from ui.window.campaign_pages import CampaignPages
@@ -29,6 +30,7 @@ from ui.window.opening import RunOpener, open_folder_of
 from ui.window.runs_page import RunsPage
 from ui.window.start_page import StartPage
 from ui.window.tool_bar import ToolBar
+from ui.window.tools import ToolContext, ToolUser
 from ui.window.window_settings import WindowSettings
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class MainWindow(QMainWindow):
         notice: what went wrong or changed by itself.
         campaign_line: the running campaign.
         commands: actions by the id of their `Command`.
+        tools: uses what other packages add.
         reader: follows the library.
         live: follows running campaigns.
     """
@@ -79,7 +82,8 @@ class MainWindow(QMainWindow):
         self.pages = QStackedWidget()
         self.opener = RunOpener(self, settings, library)
         self.campaigns = CampaignPages(self, theme, library, settings.qt)
-        self.commands = make_actions(self, self._deeds())
+        self.tools = ToolUser(self, self._tool_context)
+        self.commands = make_actions(self, {**self._deeds(), **self.tools.deeds()})
         self._lay_out()
         self._connect()
         self._restore()
@@ -141,8 +145,9 @@ class MainWindow(QMainWindow):
         self.live.ended.connect(lambda _folder: self.reader.refresh())
         self.campaign_line.show_asked.connect(self.campaigns.show_live)
         self.campaign_line.stop_asked.connect(lambda _folder: self.campaigns.ask_to_stop(self.live.statuses))
-        self.campaigns.page_made.connect(self.pages.addWidget)
-        self.campaigns.page_wanted.connect(self._go)
+        for maker in (self.campaigns, self.tools):
+            maker.page_made.connect(self.pages.addWidget)
+            maker.page_wanted.connect(self._go)
         self.campaigns.told.connect(self.notice.tell)
         self.opener.told.connect(self.notice.tell)
         self.opener.opened.connect(self._show_opened)
@@ -267,8 +272,26 @@ class MainWindow(QMainWindow):
         focus, chosen = bool(self.runs_page.focus), bool(self.runs_page.model.chosen)
         live = bool(self.live.statuses) or self.campaigns.live_page is not None
         states = {"replay": focus, "campaign": bool(self.runs_page.model.runs), "clear": chosen, "live": live}
+        states |= {tool.command: len(self.runs_page.model.chosen) >= tool.least_runs for tool in tools.TOOLS}
         for name, enabled in states.items():
             self.commands[name].setEnabled(enabled)
+
+    def _tool_context(self, page: QWidget | None, show_page: Callable[[QWidget], None]) -> ToolContext:
+        model = self.runs_page.model
+        return ToolContext(
+            window=self,
+            theme=self._theme,
+            settings=self._settings.qt,
+            library=self.reader.library,
+            runs=tuple(run for path in model.chosen if (run := model.run(path)) is not None),
+            colours=model.chosen,
+            focus=self.runs_page.focus,
+            page=page,
+            show_page=show_page,
+            tell=self.notice.tell,
+            open_files=self.opener.open_files,
+            refresh=self.reader.refresh,
+        )
 
     def _follow_panels(self) -> None:
         self.runs_page.library.setVisible(self.commands["library"].isChecked())

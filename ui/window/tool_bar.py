@@ -9,9 +9,9 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from app.domain.text import tr
-from ui.window.commands import COMMANDS
+from ui.window.tools import shown_commands
 
-_BREAKS_AFTER = frozenset({"replay", "start", "panel", "clear", "example"})
+_BREAKS_AFTER = frozenset({"import", "replay", "start", "panel", "clear", "example"})
 
 
 class ToolBar(QToolBar):
@@ -28,7 +28,9 @@ class ToolBar(QToolBar):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self._buttons = [
-            self._add_button(actions[command.id], command.text) for command in COMMANDS if command.in_tool_bar
+            self._add_button(actions[command.id], command.text)
+            for command in shown_commands()
+            if command.in_tool_bar
         ]
         space = QWidget(self)
         space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
@@ -56,7 +58,7 @@ class ToolBar(QToolBar):
 
 def _make_menu(parent: QWidget, actions: Mapping[str, QAction]) -> QMenu:
     menu = QMenu(parent)
-    for command in COMMANDS:
+    for command in shown_commands():
         menu.addAction(actions[command.id])
         if command.id in _BREAKS_AFTER:
             menu.addSeparator()

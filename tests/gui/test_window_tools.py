@@ -1,0 +1,92 @@
+"""What other packages add to the window: their commands, pages and what they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QLabel, QToolButton
+from pytestqt.qtbot import QtBot
+
+from tests.fix_main_window import until_read
+from tests.fix_window import Trial, write_trial
+from ui.window import tools
+from ui.window.main_window import MainWindow
+from ui.window.tools import Tool, ToolContext
+
+pytestmark = pytest.mark.gui
+
+OpenWindow = Callable[..., MainWindow]
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """Three runs of one campaign."""
+    folder = tmp_path / "library"
+    for number, name in enumerate(("ext4", "xfs", "btrfs")):
+        write_trial(folder / "one" / f"{number:02}-{name}.footing", Trial(f"{name} #1", name))
+    return folder
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> list[ToolContext]:
+    """A tool that compares, by showing a label; what it was given each time."""
+    contexts: list[ToolContext] = []
+
+    def compare(context: ToolContext) -> None:
+        contexts.append(context)
+        context.show_page(context.page or QLabel("compared"))
+
+    monkeypatch.setattr(tools, "TOOLS", (Tool("compare", compare, least_runs=2),))
+    return contexts
+
+
+def tick(window: MainWindow, *names: str) -> tuple[str, ...]:
+    paths = [path for path in window.runs_page.model.newest_campaign() if Path(path).stem[3:] in names]
+    window.runs_page.model.choose(paths)
+    return tuple(paths)
+
+
+def test_a_tool_gets_the_ticked_runs_with_their_colours_once_there_are_enough(
+    qtbot: QtBot, open_window: OpenWindow, library: Path, given: list[ToolContext]
+) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    tick(window, "ext4")
+    assert not window.commands["compare"].isEnabled()
+    paths = tick(window, "ext4", "btrfs")
+    assert window.commands["compare"].isEnabled()
+    window.commands["compare"].trigger()
+    (context,) = given
+    assert tuple(run.entry.path for run in context.runs) == paths
+    assert dict(context.colours) == window.runs_page.model.chosen
+    assert context.library == library
+
+
+def test_the_page_of_a_tool_is_shown_kept_and_left_with_the_command_runs(
+    qtbot: QtBot, open_window: OpenWindow, library: Path, given: list[ToolContext]
+) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    tick(window, "ext4", "xfs")
+    window.commands["compare"].trigger()
+    page = window.pages.currentWidget()
+    assert isinstance(page, QLabel)
+    assert page.text() == "compared"
+    window.commands["runs"].trigger()
+    assert window.pages.currentWidget() is window.runs_page
+    window.commands["compare"].trigger()
+    assert window.pages.currentWidget() is page
+    assert given[1].page is page
+
+
+def test_a_command_whose_tool_is_not_there_is_not_shown(
+    open_window: OpenWindow, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools, "TOOLS", ())
+    window = open_window(library, begin=False)
+    assert "compare" not in window.commands
+    texts = [button.text() for button in window.tool_bar.findChildren(QToolButton)]
+    assert texts
+    assert not any("Co&mpare" in text for text in texts)
