@@ -1,0 +1,64 @@
+"""Versions of the kernel and of programs, and what an option needs of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+Version = tuple[int, ...]
+"""Numbers of a version, such as (6, 18, 44); compared number by number."""
+
+_NUMBERS: Final = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,5}", re.ASCII)
+
+
+class Component(StrEnum):
+    """What has a version that options depend on; the value is the upstream name people know."""
+
+    KERNEL = "Linux"
+    E2FSPROGS = "e2fsprogs"
+    XFSPROGS = "xfsprogs"
+    BTRFS_PROGS = "btrfs-progs"
+    F2FS_TOOLS = "f2fs-tools"
+    ZFS = "OpenZFS"
+    MDADM = "mdadm"
+
+
+Versions = Mapping[Component, Version]
+"""What is installed; a component that is missing is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A version of a component that begins or ends something.
+
+    Attributes:
+        component: whose version.
+        version: the first one that has it (since), or that has it no more (removed).
+    """
+
+    component: Component
+    version: Version
+
+    def is_reached(self, versions: Versions) -> bool | None:
+        """Return whether what is installed is this version or newer; None where it is not known."""
+        installed = versions.get(self.component)
+        return None if installed is None else installed >= self.version
+
+    @property
+    def words(self) -> str:
+        """Return it for people, such as ``Linux 5.6``."""
+        return f"{self.component} {format_version(self.version)}"
+
+
+def parse_version(text: str) -> Version | None:
+    """Return the first dotted number of a text such as ``6.1.0-56-amd64`` or ``zfs-2.1.11-1``, or None."""
+    match = _NUMBERS.search(text)
+    return None if match is None else tuple(int(number) for number in match[0].split("."))
+
+
+def format_version(version: Version) -> str:
+    """Return ``6.18.44`` for (6, 18, 44)."""
+    return ".".join(map(str, version))
