@@ -7,51 +7,38 @@ from datetime import datetime
 from typing import Final
 
 from app.domain.text import tr
-from app.domain.units import format_size
 from app.runs.comparison_table import format_tps
 from app.runs.library_scan import ListedRun
 from app.runs.runfile import RunState
-from app.runs.summary import Figure
+from app.runs.words import (
+    MARK_WORDS,
+    STATE_WORDS,
+    UNREADABLE,
+    format_figure,
+    format_number,
+    mark_words,
+    one_line,
+    state_words,
+)
 
-UNREADABLE: Final = "unreadable"
-"""State of an entry whose file cannot be read, see `app.runs.library.LibraryEntry`."""
+__all__ = [
+    "MARK_WORDS",
+    "SEPARATOR",
+    "STATE_WORDS",
+    "UNREADABLE",
+    "format_figure",
+    "format_number",
+    "mark_words",
+    "moment",
+    "one_line",
+    "run_name",
+    "second_line",
+    "spoken",
+    "state_words",
+    "tooltip",
+]
 
 SEPARATOR: Final = " · "
-
-STATE_WORDS: Final = {
-    RunState.RUNNING: tr("running"),
-    RunState.DONE: tr("done"),
-    RunState.STOPPED: tr("stopped early"),
-    RunState.FAILED: tr("failed"),
-    RunState.INCOMPLETE: tr("incomplete"),
-    UNREADABLE: tr("unreadable"),
-}
-
-MARK_WORDS: Final = {
-    "unsafe": tr("unsafe"),
-    "contended": tr("contended"),
-    "client-bound": tr("client-bound"),
-    "missed-seconds": tr("seconds missed"),
-    "not-steady": tr("not steady"),
-    "suspended": tr("suspended"),
-    "partial-latencies": tr("latencies partial"),
-}
-"""Marks that have a name of their own; others are shown as they are stored."""
-
-
-def state_words(state: str) -> str:
-    """Return a state of a run as people read it."""
-    return STATE_WORDS.get(state, state)
-
-
-def mark_words(kind: str) -> str:
-    """Return the kind of a mark as people read it."""
-    return MARK_WORDS.get(kind, one_line(kind).replace("-", " "))
-
-
-def one_line(text: str) -> str:
-    """Return a foreign text without line breaks and control characters."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def tooltip(*lines: str) -> str:
@@ -103,27 +90,3 @@ def spoken(run: ListedRun) -> str:
     words = [tps, state, *map(mark_words, entry.marks), second_line(run), moment(entry.started)]
     parts = [run_name(run), *words]
     return ", ".join(part for part in parts if part)
-
-
-def format_number(value: float) -> str:
-    """Return a number with about three digits, thousands separators and never an exponent."""
-    size = abs(value)
-    if size >= 99.95 or value == round(value):
-        return f"{value:,.0f}"
-    for decimals, least in ((1, 9.995), (2, 0.9995), (3, 0.09995), (4, 0.009995)):
-        if size >= least:
-            return f"{value:,.{decimals}f}"
-    return f"{value:,.6f}".rstrip("0")
-
-
-def format_figure(figure: Figure, value: float) -> str:
-    """Return a figure of the summary with its unit."""
-    if figure.name == "steady":
-        return tr("yes") if value else tr("no")
-    if figure.name in {"jitter_cv", "drift"}:
-        return tr("{percent} %").format(percent=format_number(round(100 * value, 2)))
-    if figure.unit == "B":
-        return format_size(value)
-    if figure.unit == "us":
-        return tr("{value} µs").format(value=format_number(value))
-    return format_number(value) if figure.unit in {"1/s", ""} else f"{format_number(value)} {figure.unit}"
