@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.raid import LAYOUTS, Assembler, Layout, Level, layout
+from app.domain.units import GIB
+
+LAYOUT = pytest.mark.parametrize("item", LAYOUTS, ids=lambda item: f"{item.level}-{item.assembler}")
+several = st.sampled_from(LAYOUTS)
+sizes = st.lists(st.integers(1, 10**15), min_size=1, max_size=12)
+
+
+def test_every_level_is_made_by_somebody_and_no_layout_stands_twice() -> None:
+    keys = [(item.level, item.assembler) for item in LAYOUTS]
+    assert len(set(keys)) == len(keys)
+    assert {level for level, _ in keys} == set(Level)
+    for level in set(Level) - {Level.RAIDZ3, Level.SINGLE}:
+        assert {assembler for found, assembler in keys if found is level} == set(Assembler) - {Assembler.RAW}
+
+
+def test_a_level_that_an_assembler_does_not_make_is_an_error() -> None:
+    assert layout(Level.RAID6, Assembler.ZFS).name == "raidz2"
+    with pytest.raises(KeyError):
+        layout(Level.RAIDZ3, Assembler.MD)
+
+
+@LAYOUT
+def test_every_layout_has_words_and_btrfs_names_both_profiles(item: Layout) -> None:
+    assert item.words.endswith(".")
+    assert bool(item.metadata) is (item.assembler is Assembler.BTRFS)
+
+
+@LAYOUT
+def test_the_minimum_is_enough_and_one_disk_less_is_refused_with_the_numbers(item: Layout) -> None:
+    assert item.problem(item.minimum_disks) == ""
+    refused = item.problem(item.minimum_disks - 1)
+    assert str(item.minimum_disks) in refused or "one disk" in refused
+    assert str(item.minimum_disks - 1) in refused
+
+
+def test_a_single_disk_is_one_disk_and_zfs_mirrors_come_in_pairs() -> None:
+    assert layout(Level.SINGLE, Assembler.RAW).problem(2) == "Single disk takes one disk, not 2."
+    assert layout(Level.RAID10, Assembler.ZFS).problem(5) == (
+        "Striped mirrors (RAID 10) needs at least 4 disks, an even number; 5 are chosen."
+    )
+    assert layout(Level.RAID10, Assembler.MD).problem(5) == ""
+
+
+@pytest.mark.parametrize(
+    ("level", "assembler", "disks", "usable", "survives"),
+    [
+        (Level.SINGLE, Assembler.RAW, 1, 1, 0),
+        (Level.STRIPE, Assembler.MD, 6, 6, 0),
+        (Level.MIRROR, Assembler.MD, 6, 1, 5),
+        (Level.MIRROR, Assembler.ZFS, 6, 1, 5),
+        (Level.MIRROR, Assembler.BTRFS, 6, 3, 1),  # what Vondra 2022 reminds his readers of
+        (Level.RAID10, Assembler.MD, 6, 3, 1),
+        (Level.RAID10, Assembler.BTRFS, 6, 3, 1),
+        (Level.RAID10, Assembler.ZFS, 6, 3, 1),
+        (Level.RAID5, Assembler.MD, 6, 5, 1),
+        (Level.RAID6, Assembler.ZFS, 6, 4, 2),
+        (Level.RAIDZ3, Assembler.ZFS, 6, 3, 3),
+    ],
+)
+def test_size_and_failures_of_six_disks_are_those_of_the_published_table(
+    level: Level, assembler: Assembler, disks: int, usable: int, survives: int
+) -> None:
+    item = layout(level, assembler)
+    assert item.usable_bytes([GIB] * disks) == usable * GIB
+    assert item.survives(disks) == survives
+
+
+@pytest.mark.parametrize(("copies", "usable", "survives"), [(2, 6, 1), (3, 4, 2), (4, 3, 3)])
+def test_more_copies_of_a_btrfs_mirror_hold_less_and_survive_more(
+    copies: int, usable: int, survives: int
+) -> None:
+    mirror = layout(Level.MIRROR, Assembler.BTRFS)
+    assert mirror.usable_bytes([2 * GIB] * 6, copies) == usable * GIB
+    assert mirror.survives(6, copies) == survives
+
+
+@pytest.mark.parametrize(
+    ("held", "usable"),
+    [([10, 10], 10), ([10, 1], 1), ([10, 1, 1], 2), ([4, 3, 2], 4), ([5, 5, 1], 5)],
+)
+def test_a_btrfs_mirror_of_unequal_disks_is_limited_by_its_largest(held: list[int], usable: int) -> None:
+    assert layout(Level.MIRROR, Assembler.BTRFS).usable_bytes(held) == usable
+
+
+@pytest.mark.parametrize(
+    ("level", "assembler", "disks", "data_disks"),
+    [
+        (Level.SINGLE, Assembler.RAW, 1, None),
+        (Level.MIRROR, Assembler.MD, 4, None),
+        (Level.STRIPE, Assembler.MD, 4, 4),
+        (Level.RAID10, Assembler.MD, 4, 2),
+        (Level.RAID10, Assembler.MD, 5, None),
+        (Level.RAID5, Assembler.MD, 4, 3),
+        (Level.RAID6, Assembler.MD, 6, 4),
+    ],
+)
+def test_a_full_stripe_lies_over_the_data_disks(
+    level: Level, assembler: Assembler, disks: int, data_disks: int | None
+) -> None:
+    assert layout(level, assembler).data_disks(disks) == data_disks
+
+
+@given(several, sizes)
+def test_nothing_holds_more_than_its_disks_or_survives_all_of_them(item: Layout, held: list[int]) -> None:
+    if item.problem(len(held)):
+        return
+    usable = item.usable_bytes(held)
+    assert 0 <= usable <= sum(held)
+    assert 0 <= item.survives(len(held)) < len(held)
+    if item.survives(len(held)) and item.level is not Level.MIRROR:
+        assert usable < sum(held)
+
+
+@given(several, st.integers(1, 40), st.integers(1, 10**13))
+def test_more_disks_never_hold_less(item: Layout, disks: int, size: int) -> None:
+    more = disks + item.multiple_of
+    if not item.problem(disks) and not item.problem(more):
+        assert item.usable_bytes([size] * disks) <= item.usable_bytes([size] * more)
