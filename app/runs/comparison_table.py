@@ -51,11 +51,13 @@ class MeasuredConfiguration:
         name: of the configuration.
         runs: in any order.
         marks: words such as "unsafe: fsync = off" or "client-bound", as the table shows them.
+        campaign: the same for what was interleaved; runs are paired only within one.
     """
 
     name: str
     runs: tuple[MeasuredRun, ...]
     marks: tuple[str, ...] = ()
+    campaign: str = ""
 
     def tps_by_repeat(self) -> dict[int, float]:
         """Return the mean TPS of each complete run."""
@@ -148,13 +150,15 @@ def build_rows(
     judged = sum(comparison.p_value is not None for comparison in comparisons)
     rows = [_row(first, None, "")]
     for other, comparison in zip(others, comparisons, strict=True):
-        rows.append(_row(other, comparison, describe(comparison, first.name, other.name, comparisons=judged)))
+        together = first.campaign == other.campaign
+        told = describe(comparison, first.name, other.name, comparisons=judged, interleaved=together)
+        rows.append(_row(other, comparison, told))
     return tuple(rows)
 
 
 def _samples(first: MeasuredConfiguration, other: MeasuredConfiguration) -> Samples:
     a, b = first.tps_by_repeat(), other.tps_by_repeat()
-    both = sorted(a.keys() & b.keys())
+    both = sorted(a.keys() & b.keys()) if first.campaign == other.campaign else []
     enough = min(len(a), len(b)) >= RUNS_FOR_A_VERDICT
     if len(both) >= RUNS_FOR_A_VERDICT or (both and not enough):
         return Samples(tuple(a[repeat] for repeat in both), tuple(b[repeat] for repeat in both), paired=True)

@@ -41,7 +41,9 @@ def format_interval(comparison: Comparison) -> str:
     return tr("{low} to {high} %").format(low=low, high=high)
 
 
-def describe(comparison: Comparison, baseline: str, candidate: str, *, comparisons: int = 1) -> str:
+def describe(
+    comparison: Comparison, baseline: str, candidate: str, *, comparisons: int = 1, interleaved: bool = True
+) -> str:
     """Return the verdict as a sentence about TPS, without a full stop.
 
     Args:
@@ -49,8 +51,10 @@ def describe(comparison: Comparison, baseline: str, candidate: str, *, compariso
         baseline: name of the first configuration.
         candidate: name of the second.
         comparisons: how many were made at once; said where the interval allows for it.
+        interleaved: whether all runs are of one campaign; said where not, because what changed on the machine
+            between two campaigns is part of their difference.
     """
-    names = {"baseline": baseline, "candidate": candidate}
+    names = {"baseline": baseline, "candidate": candidate, "count": _count(comparison.runs, interleaved)}
     match comparison:
         case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
             return _tell_difference(comparison, ratio, interval, names | {"comparisons": str(comparisons)})
@@ -62,7 +66,7 @@ def describe(comparison: Comparison, baseline: str, candidate: str, *, compariso
             sentence = tr(
                 "indicative only: {candidate} was {magnitude} {baseline} ({count}; a verdict takes 3)"
             )
-            return sentence.format(magnitude=_magnitude(ratio), count=_count(comparison.runs), **names)
+            return sentence.format(magnitude=_magnitude(ratio), **names)
         case _:
             sentence = tr("{baseline} and {candidate} cannot be compared: one has no run with transactions")
             return sentence.format(**names)
@@ -84,10 +88,11 @@ def _ends(interval: Interval, ratio: float) -> str:
     return tr("{low} to {high} %").format(low=_percent(ends[0]), high=_percent(ends[1]))
 
 
-def _count(runs: tuple[int, int]) -> str:
+def _count(runs: tuple[int, int], interleaved: bool) -> str:  # noqa: FBT001 - private
+    told = tr("{first} and {second} runs").format(first=runs[0], second=runs[1])
     if runs[0] == runs[1]:
-        return tr("{runs} runs each").format(runs=runs[0])
-    return tr("{first} and {second} runs").format(first=runs[0], second=runs[1])
+        told = tr("1 run each") if runs[0] == 1 else tr("{runs} runs each").format(runs=runs[0])
+    return told if interleaved else tr("{count}, not interleaved").format(count=told)
 
 
 def _confidence(interval: Interval) -> str:
@@ -96,7 +101,7 @@ def _confidence(interval: Interval) -> str:
 
 
 Names = dict[str, str]
-"""Values of {baseline}, {candidate} and {comparisons}."""
+"""Values of {baseline}, {candidate}, {count} and {comparisons}."""
 
 
 def _tell_difference(comparison: Comparison, ratio: float, interval: Interval, names: Names) -> str:
@@ -110,7 +115,6 @@ def _tell_difference(comparison: Comparison, ratio: float, interval: Interval, n
         magnitude=_magnitude(ratio),
         confidence=_confidence(interval),
         ends=_ends(interval, ratio),
-        count=_count(comparison.runs),
         **names,
     )
     if comparison.equivalent:
@@ -128,7 +132,6 @@ def _tell_equal(comparison: Comparison, narrow: Interval, names: Names) -> str:
         confidence=_confidence(narrow),
         low=_signed_percent(narrow.low),
         high=_signed_percent(narrow.high),
-        count=_count(comparison.runs),
         **names,
     )
 

@@ -7,15 +7,19 @@ the report show them, `app.runs.differences` compares them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from app.domain.text import tr
 from app.domain.units import format_duration, format_size
 from app.runs.library import effective_state
+from app.runs.run_shape import RunShape, read_shape
 from app.runs.runfile import Json
 from app.runs.runfile_reader import CommandRecord, RunFile
+
+PGBENCH: Final = tr("pgbench")
+"""Name of the property that holds pgbench's version."""
 
 _LONGEST: Final = 2000
 """Characters of one value that are shown: a run file may come from anybody."""
@@ -57,6 +61,7 @@ class RunFacts:
         commands: every program that was executed.
         environment: dotted name and value of every fact that was read before the run.
         unavailable: (source, reason) of series that do not exist.
+        shape: how its measured phase went; None where there is nothing of it.
     """
 
     path: str
@@ -75,6 +80,7 @@ class RunFacts:
     commands: tuple[CommandRecord, ...]
     environment: tuple[tuple[str, str], ...]
     unavailable: tuple[tuple[str, str], ...]
+    shape: RunShape | None = field(default=None, repr=False, compare=False)
 
 
 def read_run_facts(path: Path) -> RunFacts:
@@ -103,6 +109,7 @@ def read_run_facts(path: Path) -> RunFacts:
             commands=run.commands(),
             environment=tuple(_flat(facts)),
             unavailable=tuple((source, reason) for _, source, reason in run.unavailable()),
+            shape=read_shape(run),
         )
 
 
@@ -226,6 +233,7 @@ def _postgresql(values: dict[str, Json]) -> Pairs:
     yield tr("version"), _text(installation.get("version"))
     yield tr("installation"), _text(installation.get("folder"))
     yield tr("build"), _text(installation.get("sha256"))[:12]
+    yield PGBENCH, _text(_dict(values.get("pgbench")).get("version"))
     yield tr("preset"), _text(chosen.get("preset"))
     yield tr("checksums"), _value(chosen.get("checksums"))
 
