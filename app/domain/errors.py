@@ -19,6 +19,10 @@
     │   ├── NewerRunFileError
     │   └── CorruptRunFileError
     ├── SettingError              a server setting that the server refuses
+    ├── ForeignDataError          results of others that cannot be read: names file and line
+    ├── ReferenceDataError        a file of published figures that is not as it should be
+    ├── StorageError              making or unmaking storage failed
+    │   └── ReadBackError         what was made is not what was asked for (app.storage.readback)
     └── InternalError             a mistake of this program
 
 A message says what happened and what was not touched; the hint says what to do.
@@ -168,6 +172,24 @@ class CorruptRunFileError(RunFileError):
     """The file is damaged or cut off."""
 
     code = "run-file-corrupt"
+
+
+class ForeignDataError(FootingError):
+    """Results of others that cannot be read, or not without danger; names the file, and the line if any."""
+
+    code = "foreign-data"
+
+
+class ReferenceDataError(FootingError):
+    """A file of published figures that is not as it should be."""
+
+    code = "reference-data"
+
+
+class StorageError(FootingError):
+    """Making or unmaking storage failed; the message names the step and what the program said."""
+
+    code = "storage"
 
 
 class InternalError(FootingError):
