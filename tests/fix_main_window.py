@@ -64,7 +64,7 @@ def open_window(qtbot: QtBot, own_state: Path, light: Theme, tmp_path: Path) -> 
         window = MainWindow(library, light, WindowSettings(settings), find_own)
         opened.append(window)
         libraries.append(library.resolve())
-        if not settings.contains("window/geometry"):
+        if width and not settings.contains("window/geometry"):
             window.resize(width, height)
         window.show()
         if begin:

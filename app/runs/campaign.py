@@ -14,12 +14,12 @@ from app.domain.text import tr
 from app.hosts.account import account_reason, server_account
 from app.hosts.leavings import Leavings
 from app.hosts.machine_lock import acquire_machine_lock
-from app.probes.preflight import Finding, Questions, run_preflight
 from app.process import CommandOutcome
 from app.runs.abandoned import sweep_abandoned
 from app.runs.campaign_file import load_campaign
 from app.runs.campaign_format import format_campaign
 from app.runs.control import ControlServer
+from app.runs.disturbances import Finding, find_disturbances
 from app.runs.library import CAMPAIGN_NAME, CampaignLock, is_live, read_entry
 from app.runs.names import slug
 from app.runs.plan import ResolvedCampaign, resolve_campaign
@@ -133,23 +133,12 @@ def _prepare_machine(
         stack.enter_context(inhibit_sleep(why))
     except InhibitorUnavailable as err:
         sleep_reason = err.reason
-    findings: dict[str, Finding] = {}  # by code: what is true of the machine is told once
-    for item in resolved.configurations.values():
-        in_memory = item.configuration.target.kind == "memory"
-        questions = Questions(
-            data_directory=item.target.path,
-            library=str(folder),
-            memory_target=in_memory,
-            needed_bytes=item.need_bytes if in_memory else 0,
-            sleep_reason=sleep_reason,
-        )
-        for finding in run_preflight(questions):
-            findings.setdefault(finding.code, finding)
-    for finding in findings.values():
+    findings = find_disturbances(resolved, str(folder), sleep_reason)
+    for finding in findings:
         listener.told(
             finding.severity.value, " ".join(part for part in (finding.message, finding.hint) if part)
         )
-    return tuple(findings.values())
+    return findings
 
 
 def _run_all(execution: Execution, resolved: ResolvedCampaign, result: CampaignResult) -> CampaignResult:

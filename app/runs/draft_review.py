@@ -14,6 +14,7 @@ from typing import Final
 from app.domain.configuration import Campaign, MemoryTarget, Workload, interleaved_order
 from app.domain.text import tr
 from app.domain.units import format_size
+from app.postgres.presets import PRESETS
 from app.process import Account
 from app.runs.draft_commands import CommandLine, removed_folders, run_commands, run_folders
 from app.runs.plan import ResolvedCampaign, ResolvedConfiguration, planned_seconds
@@ -106,7 +107,7 @@ def _row(campaign: Campaign, resolved: ResolvedConfiguration, account: Account) 
     return ReviewRow(
         configuration.name,
         place.format(path=resolved.target.path),
-        f"{resolved.installation.version}, {configuration.postgresql.preset}",
+        f"{resolved.installation.version} · {PRESETS[configuration.postgresql.preset].label}",
         resolved.scale.data_bytes,
         tr("scale {scale}: {reason}").format(scale=resolved.scale.scale, reason=resolved.scale.reason),
         resolved.need_bytes,

@@ -328,6 +328,15 @@ def test_the_window_fits_1024_by_700(qtbot: QtBot, open_window: OpenWindow, libr
     assert window.runs_page.charts.width() >= 450
 
 
+def test_a_first_window_fits_its_screen_with_its_frame(
+    open_window: OpenWindow, library: Path, qapp: QApplication
+) -> None:
+    window = open_window(library, width=0, height=0, begin=False)
+    room = qapp.primaryScreen().availableSize()
+    assert window.width() < room.width()
+    assert window.height() < room.height() - 20
+
+
 def test_two_windows_show_the_same_library_and_do_not_disturb_each_other(
     qtbot: QtBot, open_window: OpenWindow, library: Path
 ) -> None:

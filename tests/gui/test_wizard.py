@@ -28,13 +28,17 @@ from app.postgres.installation import Installation
 from app.postgres.machine import Machine
 from app.process import current_account
 from app.runs.campaign_file import load_campaign
+from app.runs.disturbances import Finding, Severity
 from app.runs.draft import STEPS, CampaignDraft
 from app.runs.draft_environment import DraftEnvironment, PlaceState
 from app.runs.draft_parts import OWN_SCRIPTS, Place, SizeChoice, Step
 from app.runs.draft_questions import Answer
+from app.runs.plan import ResolvedCampaign
 from app.runs.recipes import list_recipes, load_recipe
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
+from ui.wizard import disturbances
+from ui.wizard.disturbances import Disturbances
 from ui.wizard.more_page import MorePage
 from ui.wizard.postgres_page import PostgresPage
 from ui.wizard.review_page import ReviewPage
@@ -265,12 +269,42 @@ def test_the_review_shows_commands_time_and_what_is_removed(qtbot: QtBot, make_w
     assert page.time.text().startswith("6 runs, about 4 min")
     assert "removed" in page.removed.text()
     assert "quiet machine" in page.effect.text()
+    told = page.disturbances
+    qtbot.waitUntil(lambda: "Looking" not in told.notes.text(), timeout=PATIENCE_MS)
+    assert told.warnings.text() or told.notes.text()
     page.configuration.setCurrentIndex(1)
     assert "/dev/shm/pgfooting-XXXXXXXX/data" in page.commands.toPlainText()
     assert wizard.next.text() == "&Start"
 
 
 # --- what is wrong, and where that is said
+
+
+def test_what_would_disturb_the_measurement_stands_on_the_review(
+    qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    battery = Finding("battery", Severity.WARNING, "The machine runs on battery.", "Plug it in.")
+    note = Finding("library-on-target", Severity.NOTE, "The library lies on a disk under test (sda).")
+    asked: list[str | None] = []
+
+    def find(_resolved: ResolvedCampaign, library: str | None) -> tuple[Finding, ...]:
+        asked.append(library)
+        return (battery, note)
+
+    monkeypatch.setattr(disturbances, "find_disturbances", find)
+    box = Disturbances(Theme(Scheme.LIGHT))
+    qtbot.addWidget(box)
+    box.library = Path("/")
+    box.look(ResolvedCampaign(Campaign("x", (), 1, ()), MACHINE, {}))
+    assert box.notes.text() == "Looking …"
+    qtbot.waitUntil(lambda: bool(box.warnings.text()), timeout=PATIENCE_MS)
+    assert box.warnings.text() == "⚠ The machine runs on battery. Plug it in."
+    assert box.notes.text() == "The library lies on a disk under test (sda)."
+    assert asked == ["/"]
+    monkeypatch.setattr(disturbances, "find_disturbances", lambda *_: ())
+    box.look(ResolvedCampaign(Campaign("x", (), 1, ()), MACHINE, {}))
+    qtbot.waitUntil(lambda: "Nothing was found" in box.notes.text(), timeout=PATIENCE_MS)
+    assert box.warnings.isHidden()
 
 
 def test_next_is_disabled_with_its_reason_beside_it_and_beside_the_field(
@@ -283,6 +317,7 @@ def test_next_is_disabled_with_its_reason_beside_it_and_beside_the_field(
     QTest.keyClicks(page.path, "somewhere/relative")
     assert not wizard.next.isEnabled()
     assert "absolute folder" in wizard.reason.text()
+    assert wizard.reason.text().startswith("Folder: ")
     assert wizard.reason.isVisible()
     assert "absolute folder" in wizard.next.accessibleDescription()
     error = page.fields["target.folder.path"].error

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from app.runs.draft_environment import DraftEnvironment
     from ui.window.help_window import HelpWindow
 
-_DEFAULT_SIZE = (1280, 800)
+_DEFAULT_SIZE = QSize(1280, 800)
+_FRAME = QSize(16, 40)
+"""What a window manager may put around a window."""
 
 
 class MainWindow(QMainWindow):
@@ -157,7 +159,8 @@ class MainWindow(QMainWindow):
         self.pages.currentChanged.connect(self._follow_page)
 
     def _restore(self) -> None:
-        self.resize(*_DEFAULT_SIZE)
+        room = self.screen().availableSize() - _FRAME  # a title bar must fit as well
+        self.resize(_DEFAULT_SIZE.boundedTo(room))
         self.restoreGeometry(self._settings.geometry)
         state = self._settings.runs
         self.runs_page.restore(state)

@@ -60,7 +60,9 @@ class MorePage(Page):
         buttons.addStretch(1)
         top_layout.addWidget(self.list, 1)
         top_layout.addLayout(buttons)
-        for widget in (intro, top, self.heading, self.editor, self.fields["name"]):
+        sentence = tr("Its place comes from the first page. Copy it to change more than its name.")
+        self.origin = Text(theme, sentence, role="muted")
+        for widget in (intro, top, self.heading, self.origin, self.editor, self.fields["name"]):
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
         self.list.currentCellChanged.connect(self._on_row)
@@ -150,12 +152,10 @@ class MorePage(Page):
         self.editor.setVisible(each is not None)
         if each is None:
             self.heading.setText("")
+            self.origin.hide()
             return
-        self.heading.setText(
-            tr("This one (a place of the first page: copy it to change more than its name)")
-            if each.from_where
-            else tr("This one")
-        )
+        self.heading.setText(tr("Selected configuration"))
+        self.origin.setVisible(each.from_where)
         self.editor.show_configuration(each)
 
     def _on_row(self) -> None:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.runs.draft import CampaignDraft
 from app.runs.draft_parts import Problem, Step
 from ui.theme import LARGE, Theme
-from ui.wizard.fields import Field
+from ui.wizard.fields import Field, plain
 from ui.wizard.texts import ErrorText
 
 
@@ -71,6 +71,11 @@ class Page(QWidget):
             field.show_problems(mine)
             rest = [each for each in rest if each not in mine]
         self.general.show_problems(rest)
+
+    def label_of(self, field: str) -> str:
+        """Return the label of the control that a field of the draft belongs to; empty where none does."""
+        mine = [control for key, control in self.fields.items() if belongs(field, key)]
+        return plain(mine[0].label.text()) if mine else ""
 
     def tell(self) -> None:
         """Tell that a field of the draft was changed by a person."""

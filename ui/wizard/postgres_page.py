@@ -145,7 +145,7 @@ class PostgresPage(Page):
         known = self.draft.postgres_answer()
         if known is not None:
             self.fields[_INSTALLATION].set_note(
-                tr("{version} in {folder}").format(
+                tr("{version}\n{folder}").format(
                     version=known.installation.version_text, folder=known.installation.bin_directory
                 )
             )

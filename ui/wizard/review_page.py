@@ -23,6 +23,7 @@ from app.runs.draft_parts import Step
 from app.runs.draft_review import Review, ReviewRow, make_review
 from app.runs.plan import ResolvedCampaign
 from ui.theme import Theme
+from ui.wizard.disturbances import Disturbances
 from ui.wizard.fields import HELP, Field, Section, combo_box, text_box
 from ui.wizard.page import Page
 from ui.wizard.texts import Text
@@ -44,6 +45,7 @@ class ReviewPage(Page):
         self.table = self._make_table()
         self.unsafe = Text(theme, role="warning")
         self.time = Text(theme)
+        self.disturbances = Disturbances(theme)
         self.effect = Text(theme)
         self.written = Text(theme)
         self.removed = Text(theme)
@@ -56,6 +58,7 @@ class ReviewPage(Page):
         self._sections = (
             Section(theme, "", [self.table, self.unsafe]),
             Section(theme, tr("Time"), [self.time]),
+            Section(theme, tr("What would disturb the measurement"), [self.disturbances]),
             Section(theme, tr("What these runs can show"), [self.effect]),
             Section(theme, tr("What is written"), [self.written]),
             Section(theme, tr("What is made, and removed after each run"), [self.removed]),
@@ -93,6 +96,11 @@ class ReviewPage(Page):
         return self.table
 
     @override
+    def load(self) -> None:
+        self._shown = None  # what disturbs is looked for anew each time the page opens
+        super().load()
+
+    @override
     def refresh(self) -> None:
         resolved = self.draft.resolved()
         environment = self.draft.environment
@@ -102,6 +110,7 @@ class ReviewPage(Page):
         if resolved is not None and environment is not None and environment.account is not None:
             if resolved is not self._shown:
                 self._show(make_review(resolved, environment.account))
+                self.disturbances.look(resolved)
             self._shown = resolved
         super().refresh()
 

@@ -6,6 +6,7 @@ has to say arrives later, and an Enter that came too early is remembered.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QEvent, QSettings, Qt, Signal
@@ -27,7 +28,7 @@ from app.domain.configuration import Campaign
 from app.domain.text import tr
 from app.runs.draft import CampaignDraft
 from app.runs.draft_flow import DraftFlow
-from app.runs.draft_parts import Step
+from app.runs.draft_parts import Problem, Step
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.wizard.asking import Asking
 from ui.wizard.campaign_files import CampaignFiles
@@ -62,9 +63,26 @@ class Wizard(QDialog):
     accepted_campaign = Signal(object)
 
     def __init__(
-        self, theme: Theme, draft: CampaignDraft | None = None, parent: QWidget | None = None
+        self,
+        theme: Theme,
+        draft: CampaignDraft | None = None,
+        parent: QWidget | None = None,
+        *,
+        settings: QSettings | None = None,
+        library: Path | None = None,
     ) -> None:
+        """Make the window of a draft.
+
+        Args:
+            theme: colours and fonts.
+            draft: what is put together; None begins anew.
+            parent: Qt's.
+            settings: where the geometry is remembered; None for the program's own.
+            library: folder that will get the runs.
+        """
         super().__init__(parent)
+        self._settings = settings if settings is not None else QSettings()
+        self._library = library
         self.setWindowTitle(tr("New benchmark"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.theme = theme
@@ -107,6 +125,9 @@ class Wizard(QDialog):
         for kind in kinds:
             page = kind(self.draft, self.theme)
             self.pages[page.step] = page
+            if isinstance(page, ReviewPage):
+                page.disturbances.library = self._library
+                self.finished.connect(page.disturbances.stop)
             area = QScrollArea()
             area.setWidgetResizable(True)
             area.setFrameShape(QFrame.Shape.NoFrame)
@@ -230,12 +251,19 @@ class Wizard(QDialog):
         self.next.setEnabled(obstacle is None or waits)
         wrong = obstacle is not None and not obstacle.pending
         self.reason.set_role("warning" if wrong or self._trouble else "muted")
-        reason = self._trouble or flow.reason()
+        reason = self._trouble or self._named(flow.reason(), obstacle)
         self.reason.setText(reason)
         self.reason.setToolTip(reason)
         describe_button(self.next, "")
         self.next.setAccessibleDescription(reason)
         self.files.show_draft(self.draft)
+
+    def _named(self, reason: str, obstacle: Problem | None) -> str:
+        """Return the reason with the field's label, where it is one of the page that is open."""
+        if obstacle is None or obstacle.pending or obstacle.step is not self.flow.step:
+            return reason
+        label = self.pages[obstacle.step].label_of(obstacle.field)
+        return tr("{field}: {reason}").format(field=label, reason=reason) if label else reason
 
     def _on_loaded(self, draft: CampaignDraft) -> None:
         """Take another draft's fields: a recipe's or a file's."""
@@ -247,11 +275,11 @@ class Wizard(QDialog):
     # --- the window
 
     def _restore_geometry(self) -> None:
-        geometry = QSettings().value(_GEOMETRY)
+        geometry = self._settings.value(_GEOMETRY)
         if not (geometry and self.restoreGeometry(geometry)):
             em = self.fontMetrics().averageCharWidth()
             room = self.screen().availableGeometry()
-            self.resize(min(130 * em, room.width() * 9 // 10), min(80 * em, room.height() * 9 // 10))
+            self.resize(min(170 * em, room.width() * 9 // 10), min(112 * em, room.height() * 9 // 10))
 
     @override
     def showEvent(self, event: QShowEvent) -> None:
@@ -285,4 +313,4 @@ class Wizard(QDialog):
 
     def _on_finished(self) -> None:
         self.asking.stop()
-        QSettings().setValue(_GEOMETRY, self.saveGeometry())
+        self._settings.setValue(_GEOMETRY, self.saveGeometry())

@@ -1,0 +1,33 @@
+"""What would spoil a campaign's measurement, found before it starts: the preflight over all its places."""
+
+from __future__ import annotations
+
+from app.probes.preflight import Finding, Questions, Severity, run_preflight
+from app.runs.plan import ResolvedCampaign
+
+__all__ = ["Finding", "Severity", "find_disturbances"]
+
+
+def find_disturbances(
+    resolved: ResolvedCampaign, library: str | None, sleep_reason: str = ""
+) -> tuple[Finding, ...]:
+    """Watch the machine for less than a second for each configuration and return what may spoil the runs.
+
+    Args:
+        resolved: the campaign; its folders exist.
+        library: folder of the run files, which exists; None where it will be made.
+        sleep_reason: why the machine could not be kept awake; empty where it is.
+    """
+    findings: dict[str, Finding] = {}  # by code: what is true of the machine is told once
+    for item in resolved.configurations.values():
+        in_memory = item.configuration.target.kind == "memory"
+        questions = Questions(
+            data_directory=item.target.path,
+            library=library,
+            memory_target=in_memory,
+            needed_bytes=item.need_bytes if in_memory else 0,
+            sleep_reason=sleep_reason,
+        )
+        for finding in run_preflight(questions):
+            findings.setdefault(finding.code, finding)
+    return tuple(findings.values())
