@@ -80,6 +80,8 @@ class LaunchedCampaign:
         launch_folder: where its input and output are.
         folder: of the campaign in the library; None until the runner has told it.
         exit_status: None while it runs; negative where a signal ended it.
+        problem: why the newest run that failed did, and what helps; the runner says it even where the run
+            file cannot, as on a full library. Empty where none failed.
     """
 
     def __init__(self, pid: int, launch_folder: Path) -> None:
@@ -87,6 +89,7 @@ class LaunchedCampaign:
         self.launch_folder = launch_folder
         self.folder: Path | None = None
         self.exit_status: int | None = None
+        self.problem = ""
         self._begun = False
         self._read_bytes = 0
 
@@ -160,9 +163,7 @@ class LaunchedCampaign:
         return self.exit_status is not None
 
     def _read_progress(self) -> None:
-        """Take in whole new lines of the progress; only the first few matter."""
-        if self._begun:
-            return
+        """Take in whole new lines of the progress."""
         with suppress(OSError), (self.launch_folder / _PROGRESS).open("rb") as file:
             file.seek(self._read_bytes)
             for line in file:
@@ -176,6 +177,8 @@ class LaunchedCampaign:
             self.folder = Path(str(event["folder"]))
         elif event.get("event") == "run":
             self._begun = True
+        elif event.get("event") == "finished" and event.get("error"):
+            self.problem = " ".join(str(event[key]) for key in ("message", "hint") if event.get(key))
 
     def _failure(self) -> LaunchError:
         status = self.exit_status or 0

@@ -146,10 +146,19 @@ class LibraryEntry:
 
 
 def effective_state(path: Path, stored: RunState) -> RunState:
-    """Return `incomplete` for a file that says running although its campaign's lock is free."""
-    if stored is RunState.RUNNING and not is_live(path.parent):
+    """Return the state of a file that was read as `stored`: `incomplete` where its runner is gone.
+
+    A runner finishes its file and then lets go of the campaign's lock. So where the lock is free and the
+    file was read as running, the file decides once more: it may have been finished in between.
+    """
+    if stored is not RunState.RUNNING or is_live(path.parent):
+        return stored
+    try:
+        with RunFile(path) as again:
+            stored = again.state
+    except FootingError:  # removed or damaged since
         return RunState.INCOMPLETE
-    return stored
+    return RunState.INCOMPLETE if stored is RunState.RUNNING else stored
 
 
 def _dict(value: Json) -> dict[str, Json]:
@@ -198,8 +207,8 @@ def _unreadable(path: Path, problem: str) -> LibraryEntry:
 
 
 def _entry(path: Path, run: RunFile) -> LibraryEntry:
-    values, summary, marks = run.values, run.summary(), run.marks()
     state = effective_state(path, run.state)
+    values, summary, marks = run.values, run.summary(), run.marks()  # after that: a finished run has them
     if state is RunState.INCOMPLETE and not summary:
         summary = summarise(run)  # nobody could finish it yet
     filesystem = _filesystem(run.facts("before"))

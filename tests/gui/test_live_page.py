@@ -19,6 +19,7 @@ from app.runs.run_data import RunData, load_run_data
 from app.runs.runfile import Json, Phase, RunState
 from tests.fix_runs import WARM_UP_S, Shape, write_run
 from tests.gui.live_bench import SECONDS, LiveBench
+from ui.live.banner import join_problems
 from ui.live.big_numbers import shown_numbers
 from ui.live.page import LivePage
 from ui.live.phase_bar import steps_of, usual_lengths
@@ -685,3 +686,12 @@ def test_the_numbers_of_an_ended_run_are_its_means(bench: LiveBench) -> None:
     assert numbers.iops == pytest.approx(float((writes + reads)[t_s > 0].mean()), rel=0.02)
     user, system = (run.data.series(f"process.cpu_{kind}", "postgres")[1] for kind in ("user", "system"))
     assert numbers.cpu_server == pytest.approx(float((user + system)[t_s > 0].mean()), rel=0.02)
+
+
+def test_what_the_runner_says_of_a_failed_run_is_told_where_its_file_could_not() -> None:
+    seen = "This run is incomplete: its runner died."
+    said = "The run file /x.footing cannot be written: full. Make room."
+    assert join_problems(seen, said) == f"{seen}\n{said}"
+    assert join_problems("", said) == said
+    assert join_problems(f"This run failed. {said}", said) == f"This run failed. {said}"
+    assert join_problems(seen, "") == seen

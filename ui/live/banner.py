@@ -42,6 +42,12 @@ def banner_text(watched: Watched) -> str:
     return "\n".join(dict.fromkeys(filter(None, told)))
 
 
+def join_problems(seen: str, said: str) -> str:
+    """Return what the files show and what the runner said; the latter only where it says more."""
+    first = said.partition(". ")[0].rstrip(".")
+    return "\n".join(part for part in (seen, "" if first in seen else said) if part)
+
+
 class Banner(QFrame):
     """Hidden as long as nothing is wrong.
 

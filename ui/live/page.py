@@ -18,7 +18,7 @@ from app.runs.snapshot import RunSource
 from ui.background import BackgroundOp
 from ui.charts.registry import CHARTS, DEFAULT_CHARTS, PERCENTILE
 from ui.charts.stack import ChartStack
-from ui.live.banner import Banner, banner_text
+from ui.live.banner import Banner, banner_text, join_problems
 from ui.live.big_numbers import BigNumbers
 from ui.live.chart_feed import ChartFeed
 from ui.live.elided import ElidedLabel
@@ -83,6 +83,7 @@ class LivePage(QWidget):
         self._request: Request | None = None
         self._watched = Watched()
         self._told_end = False
+        self._problem = ""
         self._dialog: StopDialog | None = None
         self._talk: TalkWindow | None = None
         self.header = Header(theme, self)
@@ -152,6 +153,12 @@ class LivePage(QWidget):
             self.replay.steer(source)
         self.poller.start(SingleRun(source), REPLAY_MS if is_replay else LIVE_MS)
 
+    def add_problem(self, sentence: str) -> None:
+        """Tell what the runner says of a run that failed, beside what the run file says."""
+        self._problem = sentence
+        if self.isVisible():
+            self._show()
+
     def stop(self) -> None:
         """Look no more, as when the window closes; the runner goes on."""
         self.poller.stop()
@@ -171,6 +178,7 @@ class LivePage(QWidget):
     def _begin(self, folder: Path | None) -> None:
         self.poller.stop()
         self._folder, self._request, self._watched, self._told_end = folder, None, Watched(), False
+        self._problem = ""
         self.chart_feed.clear()
         self.numbers.clear()
         self.phases.clear()
@@ -217,7 +225,7 @@ class LivePage(QWidget):
     def _banner_text(self, watched: Watched) -> str:
         if watched.ended and self._request is Request.DISCARD:
             return tr("The run that was being measured was discarded, as you asked.")
-        return banner_text(watched)
+        return join_problems(banner_text(watched), self._problem)
 
     # Stopping
 

@@ -55,6 +55,7 @@ class CampaignPages(QObject):
         self._window = window
         self._theme = theme
         self._settings = settings
+        self._library = library
         self.live_page: LivePage | None = None
         self.replay_page: LivePage | None = None
         self._folder: Path | None = None
@@ -64,6 +65,7 @@ class CampaignPages(QObject):
         self.starter = CampaignStarter(library, self)
         self.starter.started.connect(self._on_started)
         self.starter.failed.connect(self._on_failed)
+        self.starter.run_failed.connect(self._on_run_failed)
 
     # The wizard
 
@@ -74,7 +76,9 @@ class CampaignPages(QObject):
         if self.wizard is not None:
             self.wizard.activateWindow()
             return
-        self.wizard = Wizard(self._theme, self._draft, self._window)
+        self.wizard = Wizard(
+            self._theme, self._draft, self._window, settings=self._settings, library=self._library
+        )
         self.wizard.accepted_campaign.connect(self.start)
         self.wizard.finished.connect(self._forget_wizard)
         self.wizard.open()
@@ -99,6 +103,10 @@ class CampaignPages(QObject):
 
     def _on_failed(self, message: str, hint: str) -> None:
         self.told.emit(" ".join(part for part in (message, hint) if part))
+
+    def _on_run_failed(self, folder: Path, problem: str) -> None:
+        if self.live_page is not None and self.live_page.folder == folder:
+            self.live_page.add_problem(problem)
 
     def show_live(self, folder: Path) -> None:
         """Show a campaign while it runs."""

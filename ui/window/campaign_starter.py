@@ -25,14 +25,17 @@ class CampaignStarter(QObject):
     Signals:
         started: folder of the campaign, in which its first run has begun.
         failed: a sentence and what to do.
+        run_failed: folder of the campaign, and why a run in it failed, as the runner says it.
     """
 
     started = Signal(Path)
     failed = Signal(str, str)
+    run_failed = Signal(Path, str)
 
     def __init__(self, library: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._library = library
+        self._told = ""
         self._launched: LaunchedCampaign | None = None
         self._op: BackgroundOp[LaunchedCampaign] | None = None
         self._timer = QTimer(self, interval=_POLL_MS)
@@ -61,6 +64,7 @@ class CampaignStarter(QObject):
 
     def _take(self, launched: LaunchedCampaign) -> None:
         self._launched = launched
+        self._told = ""
         self._timer.start(_POLL_MS)
 
     def _fail(self, error: FootingError) -> None:
@@ -81,6 +85,9 @@ class CampaignStarter(QObject):
         if folder is not None and was_starting:
             self._timer.start(_REAP_MS)  # from now on only so that the ended runner leaves no zombie
             self.started.emit(folder)
+        if folder is not None and launched.problem != self._told:
+            self._told = launched.problem
+            self.run_failed.emit(folder, launched.problem)
         if launched.exit_status is not None:
             self._timer.stop()
             self._launched = None

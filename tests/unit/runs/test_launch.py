@@ -160,3 +160,22 @@ def test_live_campaigns_are_those_whose_runner_lives(tmp_path: Path) -> None:
         assert [(campaign.folder, campaign.name) for campaign in found] == [(first, "One")]
     lock.release()
     assert live_campaigns() == ()
+
+
+def test_why_a_run_failed_is_learnt_from_the_runner_also_after_it_has_begun(tmp_path: Path) -> None:
+    launched = launch(UNKNOWN_KEY, tmp_path)
+    launched.wait(PATIENCE_S)
+    progress = launched.launch_folder / "progress.jsonl"
+    full = {"error": "run-file", "message": "The run file x cannot be written: full.", "hint": "Make room."}
+    lines = [
+        {"event": "campaign", "folder": str(tmp_path / "x"), "runs": 2},
+        {"event": "run", "number": 1},
+        {"event": "finished", "number": 1, "error": None, "message": None, "hint": None},
+    ]
+    progress.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    launched.poll()
+    assert launched.problem == ""
+    with progress.open("a") as file:
+        file.write(json.dumps({"event": "finished", "number": 2, **full}) + "\n")
+    launched.poll()
+    assert launched.problem == "The run file x cannot be written: full. Make room."

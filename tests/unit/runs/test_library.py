@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from app.domain.errors import BusyError, UsageError
+from app.runs import library
 from app.runs.abandoned import finish_incomplete
 from app.runs.library import (
     CAMPAIGN_NAME,
@@ -165,3 +167,24 @@ def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPat
     with pytest.raises(UsageError, match="no home folder") as caught:
         default_library()
     assert "XDG_DATA_HOME" in caught.value.hint
+
+
+def test_a_run_that_is_finished_between_reading_it_and_asking_the_lock_is_not_called_incomplete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.footing"
+    write_run(path).close()
+    with RunFile(path) as run:
+        assert run.state is RunState.RUNNING
+
+    def finish(_folder: Path) -> bool:
+        # As `finish_run_file` does; it would then wait until the reader of this very thread closes the file.
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("UPDATE run SET value = '\"done\"' WHERE key = 'state'")
+            connection.execute("INSERT OR REPLACE INTO summary VALUES ('tps', 1000.0)")
+        return False
+
+    monkeypatch.setattr(library, "is_live", finish)
+    entry = read_entry(path)
+    assert entry.state == "done"
+    assert entry.tps == 1000.0
