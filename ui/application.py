@@ -16,6 +16,7 @@ from typing_extensions import override
 from app import APPLICATION_ID, COMMAND, VERSION
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import tr
+from ui.platform_plugin import check_plugin, missing_library_error, soname_in
 
 ICON: Final = Path(__file__).resolve().parents[1] / "resources" / "icons" / f"{APPLICATION_ID}.svg"
 
@@ -76,17 +77,21 @@ def read_arguments(argv: Sequence[str]) -> WindowRequest:
 def check_display(environment: Mapping[str, str]) -> dict[str, str]:
     """Return what has to be set in the environment so that Qt finds the display.
 
-    Qt ends the process (abort) where it cannot reach a display, so that is looked at before.
+    Qt ends the process (abort) where it cannot reach a display, or lacks a library for it, so that is
+    looked at before.
 
     Raises:
-        UsageError: there is no display.
+        UsageError: there is no display, or a library is missing.
     """
-    if environment.get("QT_QPA_PLATFORM"):
+    chosen = environment.get("QT_QPA_PLATFORM", "")
+    if chosen and chosen != "xcb":
         return {}  # somebody knows what they want
     wayland, x11 = environment.get("WAYLAND_DISPLAY", ""), environment.get("DISPLAY", "")
-    if wayland and _answers(Path(environment.get("XDG_RUNTIME_DIR", "/")) / wayland):
+    if not chosen and wayland and _answers(Path(environment.get("XDG_RUNTIME_DIR", "/")) / wayland):
+        check_plugin("wayland")
         return {}
     if x11 and _x11_answers(x11):
+        check_plugin("xcb")
         return {"QT_QPA_PLATFORM": "xcb"} if wayland else {}
     where = " ".join(
         f"{name}={value}" for name, value in (("WAYLAND_DISPLAY", wayland), ("DISPLAY", x11)) if value
@@ -134,10 +139,19 @@ def run_window(argv: Sequence[str]) -> int:
         request = read_arguments(argv)
         os.environ.update(check_display(os.environ))
     except FootingError as error:
-        sys.stderr.write(f"{COMMAND}: {error.message}\n")
-        if error.hint:
-            sys.stderr.write(f"  {error.hint}\n")
-        return int(error.exit_status)
-    from ui.program import show_window  # noqa: PLC0415 - mistakes are told before Qt is loaded
-
+        return _tell(error)
+    try:
+        from ui.program import show_window  # noqa: PLC0415 - mistakes are told before Qt is loaded
+    except ImportError as error:
+        soname = soname_in(str(error))
+        if not soname:
+            raise
+        return _tell(missing_library_error(soname))
     return show_window(request, ICON)
+
+
+def _tell(error: FootingError) -> int:
+    sys.stderr.write(f"{COMMAND}: {error.message}\n")
+    if error.hint:
+        sys.stderr.write(f"  {error.hint}\n")
+    return int(error.exit_status)

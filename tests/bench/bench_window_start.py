@@ -20,7 +20,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from app.domain.errors import UsageError
 from tests.fix_runs import Shape, write_run
+from ui.platform_plugin import check_plugin
 
 TOP = Path(__file__).resolve().parents[2]
 STARTS = 7
@@ -122,6 +124,17 @@ def measure(name: str, library: Path, environment: dict[str, str]) -> None:
     )
 
 
+def measure_x11(library: Path, environment: dict[str, str]) -> None:
+    """Measure under X11, or say what is missing for it."""
+    try:
+        check_plugin("xcb")
+    except UsageError as error:
+        print(f"not measured under X11: {error.message} {error.hint}")
+        return
+    start(library, environment)
+    measure("Xvfb", library, environment)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--library", type=Path)
@@ -146,8 +159,7 @@ def main() -> None:
                         time.sleep(0.05)
                         display.seek(0)
                         number = display.read()
-                    start(library, environment_for(scratch, "xcb", DISPLAY=f":{number.strip()}"))
-                    measure("Xvfb", library, environment_for(scratch, "xcb", DISPLAY=f":{number.strip()}"))
+                    measure_x11(library, environment_for(scratch, "xcb", DISPLAY=f":{number.strip()}"))
                 finally:
                     server.terminate()
                     server.wait()

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import ctypes.util
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 from app.domain.errors import UsageError
 from tests.fix_window import write_campaign
 from ui.application import check_display, read_arguments, run_window
+from ui.platform_plugin import debian_package, missing_library, plugin_path
 
 pytestmark = pytest.mark.gui
 
@@ -43,7 +46,10 @@ def test_a_forwarded_display_that_is_gone_is_found_out() -> None:
         check_display({"DISPLAY": "localhost:5987.0"})
 
 
-def test_a_compositor_that_answers_is_left_to_qt(tmp_path: Path, server: socket.socket) -> None:
+def test_a_compositor_that_answers_is_left_to_qt(
+    tmp_path: Path, server: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ui.application.check_plugin", lambda _platform: None)
     with server:
         assert check_display({"WAYLAND_DISPLAY": "wayland-7", "XDG_RUNTIME_DIR": str(tmp_path)}) == {}
 
@@ -52,6 +58,7 @@ def test_where_wayland_is_absent_but_named_x11_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ui.application._x11_answers", lambda display: display == ":3")
+    monkeypatch.setattr("ui.application.check_plugin", lambda _platform: None)
     environment = {"WAYLAND_DISPLAY": "wayland-9", "XDG_RUNTIME_DIR": str(tmp_path), "DISPLAY": ":3"}
     assert check_display(environment) == {"QT_QPA_PLATFORM": "xcb"}
     assert check_display({"DISPLAY": ":3"}) == {}
@@ -59,6 +66,63 @@ def test_where_wayland_is_absent_but_named_x11_is_used(
 
 def test_a_platform_that_somebody_chose_is_not_questioned() -> None:
     assert check_display({"QT_QPA_PLATFORM": "offscreen"}) == {}
+
+
+def test_x11_that_somebody_chose_still_needs_a_display() -> None:
+    with pytest.raises(UsageError, match="none is named"):
+        check_display({"QT_QPA_PLATFORM": "xcb"})
+
+
+@pytest.mark.parametrize(
+    ("soname", "package"),
+    [
+        ("libxcb-cursor.so.0", "libxcb-cursor0"),
+        ("libxcb-render-util.so.0", "libxcb-render-util0"),
+        ("libxkbcommon-x11.so.0", "libxkbcommon-x11-0"),
+        ("libX11-xcb.so.1", "libx11-xcb1"),
+        ("libEGL.so.1", "libegl1"),
+        ("libwayland-client.so.0", "libwayland-client0"),
+    ],
+)
+def test_the_package_of_a_library_is_named_as_debian_names_it(soname: str, package: str) -> None:
+    """The pairs stand in packaging/system.sh as well, where apt takes them."""
+    assert debian_package(soname) == package
+    assert package in (TOP / "packaging" / "system.sh").read_text()
+
+
+@pytest.fixture
+def needy(tmp_path: Path) -> Path:
+    """A plugin that was linked against a library which has been removed since."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler makes a plugin with a missing library")
+    (tmp_path / "empty.c").write_text("int nothing;\n")
+    needed, plugin = tmp_path / "libxcb-cursor.so.0", tmp_path / "libqxcb.so"
+    common = [compiler, "-shared", "-fPIC", str(tmp_path / "empty.c")]
+    subprocess.run([*common, "-Wl,-soname,libxcb-cursor.so.0", "-o", str(needed)], check=True)
+    subprocess.run([*common, "-Wl,--no-as-needed", str(needed), "-o", str(plugin)], check=True)
+    needed.unlink()
+    return plugin
+
+
+def test_a_library_that_qt_would_abort_for_is_a_sentence_with_its_package(
+    needy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if ctypes.util.find_library("xcb-cursor"):  # the linker would find the system's
+        renamed = needy.read_bytes().replace(b"libxcb-cursor.so.0", b"libxcb-cursos.so.0")
+        needy.write_bytes(renamed)
+    monkeypatch.setattr("ui.platform_plugin.plugin_path", lambda _platform: needy)
+    monkeypatch.setattr("ui.application._x11_answers", lambda _display: True)
+    with pytest.raises(UsageError, match=r"needs the library libxcb-curso[rs]\.so\.0") as caught:
+        check_display({"DISPLAY": ":3"})
+    assert "apt-get install libxcb-curso" in caught.value.hint
+
+
+def test_a_plugin_that_is_whole_or_not_there_misses_nothing(tmp_path: Path) -> None:
+    assert missing_library(tmp_path / "none.so") == ""
+    offscreen = plugin_path("xcb")
+    assert offscreen is not None
+    assert missing_library(offscreen.with_name("libqoffscreen.so")) == ""
 
 
 def test_the_program_ends_with_a_sentence_where_there_is_no_display(tmp_path: Path) -> None:
