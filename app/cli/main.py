@@ -55,6 +55,12 @@ def _show(arguments: argparse.Namespace) -> int:
     return show_command(arguments)
 
 
+def _compare(arguments: argparse.Namespace) -> int:
+    from app.cli.compare import compare_command
+
+    return compare_command(arguments)
+
+
 def _export(arguments: argparse.Namespace) -> int:
     from app.cli.show import export_command
 
@@ -80,6 +86,22 @@ def _speed(text: str) -> float:
     value = float(text)
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(tr("a speed is a number above 0"))
+    return value
+
+
+def _percent(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 100:
+        raise argparse.ArgumentTypeError(tr("a difference is above 0 and at most 100 %%"))
+    return value
+
+
+def _cut_s(text: str) -> float | None:
+    if text == "auto":
+        return None
+    value = 0.0 if text == "none" else float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(tr("seconds from 0 on, auto, or none"))
     return value
 
 
@@ -124,6 +146,31 @@ def build_parser() -> argparse.ArgumentParser:
     show.add_argument("--json", action="store_true", help=tr("one object"))
     _add_library(show)
     show.set_defaults(command=_show)
+
+    compare = commands.add_parser("compare", help=tr("compare runs: verdicts, costs, what differs"))
+    compare.add_argument(
+        "runs", nargs="+", metavar="RUN", help=tr("id (or its beginning), path, or a folder of runs")
+    )
+    compare.add_argument("--json", action="store_true", help=tr("one object"))
+    compare.add_argument(
+        "--baseline",
+        default="",
+        metavar="NAME",
+        help=tr("configuration to compare with (default: the first)"),
+    )
+    compare.add_argument(
+        "--effect", type=_percent, default=2.0, metavar="PERCENT", help=tr("least difference of interest (2)")
+    )
+    compare.add_argument(
+        "--cut",
+        type=_cut_s,
+        default=None,
+        metavar="SECONDS",
+        help=tr("left out of the beginning of every run: seconds, auto (default), or none"),
+    )
+    compare.add_argument("--details", action="store_true", help=tr("tell about every run, however many"))
+    _add_library(compare)
+    compare.set_defaults(command=_compare)
 
     export = commands.add_parser("export", help=tr("write runs as CSV or JSON"))
     export.add_argument("runs", nargs="+", metavar="RUN")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Final, Literal
 
@@ -91,6 +92,16 @@ def print_line(console: Console, text: str, *, style: str = "") -> None:
         console.print(line, overflow="ignore", no_wrap=False, crop=False)
     else:
         console.print(line, soft_wrap=True)
+
+
+def print_sentence(console: Console, text: str, *, style: str = "") -> None:
+    """Print a sentence that may hold foreign words; a terminal gets it broken between words."""
+    line = plain(text)
+    lines = [line]
+    if console.is_terminal:
+        lines = textwrap.wrap(line, console.width, break_long_words=False, break_on_hyphens=False)
+    for each in lines:
+        print_line(console, each, style=style)
 
 
 def print_grid(

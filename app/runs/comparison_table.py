@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -157,8 +157,19 @@ def build_rows(
 
 
 def _samples(first: MeasuredConfiguration, other: MeasuredConfiguration) -> Samples:
-    a, b = first.tps_by_repeat(), other.tps_by_repeat()
-    both = sorted(a.keys() & b.keys()) if first.campaign == other.campaign else []
+    together = first.campaign == other.campaign
+    return pair_samples(first.tps_by_repeat(), other.tps_by_repeat(), interleaved=together)
+
+
+def pair_samples(a: Mapping[int, float], b: Mapping[int, float], *, interleaved: bool) -> Samples:
+    """Return the values of two configurations by repeat as pairs where that is sound, else as independent.
+
+    Args:
+        a: of the first, by repeat.
+        b: of the second.
+        interleaved: whether equal repeats were neighbours in time.
+    """
+    both = sorted(a.keys() & b.keys()) if interleaved else []
     enough = min(len(a), len(b)) >= RUNS_FOR_A_VERDICT
     if len(both) >= RUNS_FOR_A_VERDICT or (both and not enough):
         return Samples(tuple(a[repeat] for repeat in both), tuple(b[repeat] for repeat in both), paired=True)

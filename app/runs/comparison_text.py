@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from app.domain.text import tr
@@ -9,6 +10,25 @@ from app.runs.statistics import Comparison, Interval, Verdict
 
 _TIMES_FROM: Final = 2.0
 """From this ratio on people understand "3.1 times" better than "210 % faster"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How a difference of a figure is said.
+
+    Attributes:
+        more: after the percents of what is higher.
+        less: after the percents of what is lower.
+        times: after a ratio of two and more.
+    """
+
+    more: str
+    less: str
+    times: str
+
+
+SPEED: Final = Wording(tr("% faster than"), tr("% slower than"), tr("times as fast as"))
+SIZE: Final = Wording(tr("% higher than"), tr("% lower than"), tr("times as high as"))
 
 
 def _percent(share: float) -> str:
@@ -42,9 +62,15 @@ def format_interval(comparison: Comparison) -> str:
 
 
 def describe(
-    comparison: Comparison, baseline: str, candidate: str, *, comparisons: int = 1, interleaved: bool = True
+    comparison: Comparison,
+    baseline: str,
+    candidate: str,
+    *,
+    comparisons: int = 1,
+    interleaved: bool = True,
+    wording: Wording = SPEED,
 ) -> str:
-    """Return the verdict as a sentence about TPS, without a full stop.
+    """Return the verdict as a sentence, about TPS where no other wording is given, without a full stop.
 
     Args:
         comparison: the candidate against the baseline.
@@ -53,11 +79,13 @@ def describe(
         comparisons: how many were made at once; said where the interval allows for it.
         interleaved: whether all runs are of one campaign; said where not, because what changed on the machine
             between two campaigns is part of their difference.
+        wording: of the difference.
     """
     names = {"baseline": baseline, "candidate": candidate, "count": _count(comparison.runs, interleaved)}
     match comparison:
         case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
-            return _tell_difference(comparison, ratio, interval, names | {"comparisons": str(comparisons)})
+            names |= {"comparisons": str(comparisons), "magnitude": _magnitude(ratio, wording)}
+            return _tell_difference(comparison, ratio, interval, names)
         case Comparison(Verdict.EQUAL, narrow=Interval() as narrow):
             return _tell_equal(comparison, narrow, names)
         case Comparison(Verdict.INCONCLUSIVE):
@@ -66,18 +94,17 @@ def describe(
             sentence = tr(
                 "indicative only: {candidate} was {magnitude} {baseline} ({count}; a verdict takes 3)"
             )
-            return sentence.format(magnitude=_magnitude(ratio), **names)
+            return sentence.format(magnitude=_magnitude(ratio, wording), **names)
         case _:
             sentence = tr("{baseline} and {candidate} cannot be compared: one has no run with transactions")
             return sentence.format(**names)
 
 
-def _magnitude(ratio: float) -> str:
+def _magnitude(ratio: float, wording: Wording) -> str:
     """Return ``3.1 % faster than``, ``4.0 % slower than`` or ``3.1 times as fast as``."""
     if ratio >= _TIMES_FROM:
-        return tr("{ratio:.1f} times as fast as").format(ratio=ratio)
-    sentence = tr("{percent} % faster than") if ratio >= 1 else tr("{percent} % slower than")
-    return sentence.format(percent=_percent(abs(ratio - 1)))
+        return f"{ratio:.1f} {wording.times}"
+    return f"{_percent(abs(ratio - 1))} {wording.more if ratio >= 1 else wording.less}"
 
 
 def _ends(interval: Interval, ratio: float) -> str:
@@ -101,7 +128,7 @@ def _confidence(interval: Interval) -> str:
 
 
 Names = dict[str, str]
-"""Values of {baseline}, {candidate}, {count} and {comparisons}."""
+"""Values of {baseline}, {candidate}, {count}, {magnitude} and {comparisons}."""
 
 
 def _tell_difference(comparison: Comparison, ratio: float, interval: Interval, names: Names) -> str:
@@ -112,7 +139,6 @@ def _tell_difference(comparison: Comparison, ratio: float, interval: Interval, n
             "comparisons, {count})"
         )
     told = sentence.format(
-        magnitude=_magnitude(ratio),
         confidence=_confidence(interval),
         ends=_ends(interval, ratio),
         **names,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -42,6 +43,25 @@ def percentiles(encoded: Sequence[bytes], percents: Sequence[float]) -> Array:
     return rows
 
 
+def merge_encoded(encoded: Sequence[bytes]) -> Histogram:
+    """Return all latencies of many encoded histograms in one: `Histogram.merged` of the decoded ones.
+
+    Raises:
+        CorruptRunFileError: a histogram is damaged.
+    """
+    dense = np.zeros(BUCKETS, np.int64)
+    for begin in range(0, len(encoded), _BATCH):
+        batch = encoded[begin : begin + _BATCH]
+        decoded = _decode(batch)
+        found = None if decoded is None else _buckets(*decoded)
+        if found is None:
+            whole = Histogram.merged(map(Histogram.decode, batch))
+            dense[whole.buckets] += whole.counts
+        else:
+            np.add.at(dense, found.buckets, found.counts)
+    return Histogram.of_dense(dense)
+
+
 def _one_by_one(encoded: Sequence[bytes], percents: Sequence[float]) -> Array:
     rows = np.full((len(percents), len(encoded)), np.nan)
     for column, each in enumerate(encoded):
@@ -52,9 +72,15 @@ def _one_by_one(encoded: Sequence[bytes], percents: Sequence[float]) -> Array:
 
 
 def _batch(encoded: Sequence[bytes], percents: Sequence[float]) -> Array | None:
-    """Return the percentiles of histograms that are all as `Histogram.encode` writes them; None where not."""
+    decoded = _decode(encoded)
+    found = None if decoded is None else _buckets(*decoded)
+    return None if found is None else _percentiles(found, percents)
+
+
+def _decode(encoded: Sequence[bytes]) -> tuple[Integers, Integers] | None:
+    """Return the numbers of histograms that are all as `Histogram.encode` writes them; None where not."""
     limit = _LONGEST * (1 + 2 * BUCKETS)
-    if any(len(each) < 2 or each[0] != _VERSION or len(each) > limit for each in encoded):
+    if not encoded or any(len(each) < 2 or each[0] != _VERSION or len(each) > limit for each in encoded):
         return None
     try:
         contents = [_content(each, limit) for each in encoded]
@@ -65,8 +91,7 @@ def _batch(encoded: Sequence[bytes], percents: Sequence[float]) -> Array | None:
     plain = [content for content in contents if content is not None]
     lengths = np.array([len(content) for content in plain])
     octets = np.frombuffer(b"".join(plain), np.uint8)
-    decoded = _numbers(octets, np.cumsum(lengths))
-    return None if decoded is None else _percentiles(*decoded, percents)
+    return _numbers(octets, np.cumsum(lengths))
 
 
 def _content(encoded: bytes, limit: int) -> bytes | None:
@@ -94,7 +119,17 @@ def _numbers(octets: NDArray[np.uint8], borders: Integers) -> tuple[Integers, In
     return numbers, counts
 
 
-def _percentiles(numbers: Integers, lengths: Integers, percents: Sequence[float]) -> Array | None:
+@dataclass(frozen=True, slots=True)
+class _Buckets:
+    """Buckets and counts of several histograms one after the other; `firsts` and `sizes` say whose."""
+
+    buckets: Integers
+    counts: Integers
+    firsts: Integers
+    sizes: Integers
+
+
+def _buckets(numbers: Integers, lengths: Integers) -> _Buckets | None:
     begins = np.cumsum(lengths) - lengths
     sizes = numbers[begins]
     if (lengths != 1 + 2 * sizes).any() or (sizes > BUCKETS).any():
@@ -106,10 +141,15 @@ def _percentiles(numbers: Integers, lengths: Integers, percents: Sequence[float]
     buckets = _within(gaps + 1, firsts, sizes) - 1
     if len(buckets) and int(buckets.max()) >= BUCKETS:
         return None
+    return _Buckets(buckets, counts, firsts, sizes)
+
+
+def _percentiles(found: _Buckets, percents: Sequence[float]) -> Array:
+    counts, buckets = found.counts, found.buckets
     ends = np.cumsum(counts)
-    before = np.concatenate(([0], ends))[firsts]
-    totals = np.concatenate(([0], ends))[firsts + sizes] - before
-    rows = np.full((len(percents), len(sizes)), np.nan)
+    before = np.concatenate(([0], ends))[found.firsts]
+    totals = np.concatenate(([0], ends))[found.firsts + found.sizes] - before
+    rows = np.full((len(percents), len(found.sizes)), np.nan)
     filled = np.flatnonzero(totals)
     for row, percent in enumerate(percents):
         ranks = [max(1, math.ceil(round(percent * total / 100, 6))) for total in totals[filled].tolist()]

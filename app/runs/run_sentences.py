@@ -10,6 +10,12 @@ from app.runs.comparison_table import format_tps
 from app.runs.run_shape import RunShape
 from app.runs.series_statistics import SLOPE_LIMIT, SPREAD_LIMIT
 
+WITHIN_RUN_NOTE: Final = tr(
+    "Intervals within a run come from its own seconds, which are alike in time; they are blind to what"
+    " differs between runs, which is often two or three times as much."
+)
+"""To stand wherever such intervals do."""
+
 _DRIFT_TOLD: Final = 0.05
 _DIP_TOLD: Final = 0.02
 
@@ -33,10 +39,7 @@ def _interval(shape: RunShape) -> Iterator[str]:
     interval, mean = shape.own_interval(), shape.within.mean
     if interval is None or mean is None:
         return
-    sentence = tr(
-        "{mean} TPS, within this run {low} to {high} ({percent:g} % interval of its own seconds, blind to"
-        " what differs between runs)."
-    )
+    sentence = tr("{mean} TPS, within this run {low} to {high} ({percent:g} % interval).")
     yield sentence.format(
         mean=format_tps(mean),
         low=format_tps(interval.low),

@@ -1,0 +1,175 @@
+"""`pgfooting compare`: what differs, the table of verdicts, costs per transaction, facts of each run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from app.cli.show import library_of, print_json, tell_left_over
+from app.cli.tables import print_sentence, print_table
+from app.domain.errors import ExitStatus, UsageError, did_you_mean
+from app.domain.text import tr
+from app.runs.abandoned import sweep_abandoned
+from app.runs.compare import RunComparison, compare_runs
+from app.runs.comparison_export import comparison_as_json
+from app.runs.comparison_table import HEADINGS
+from app.runs.comparison_text import format_difference
+from app.runs.comparison_warnings import comparison_warnings
+from app.runs.differences import find_differences
+from app.runs.figure_comparison import COSTS, LATENCIES, FigureComparison, compare_figures, format_mean
+from app.runs.library import find_run, run_paths
+from app.runs.run_facts import read_run_facts
+from app.runs.run_sentences import WITHIN_RUN_NOTE, describe_shape
+from app.runs.words import one_line
+
+_MOST_RUNS_TOLD: Final = 12
+"""Facts of more runs than this are asked for with ``--runs``."""
+
+_LONGEST: Final = 60
+
+
+def compare_command(arguments: argparse.Namespace) -> int:
+    """Compare runs.
+
+    Raises:
+        UsageError: fewer than two runs, or the baseline is none of them.
+        RunFileError: one cannot be read.
+    """
+    tell_left_over(sweep_abandoned())
+    library = library_of(arguments)
+    paths = list(dict.fromkeys(path for name in arguments.runs for path in _paths(name, library)))
+    if len(paths) < 2:
+        message = tr("A comparison takes two runs or more; this is one.")
+        raise UsageError(message, hint=tr("A folder stands for all runs in it."))
+    comparison = compare_runs(
+        [read_run_facts(path) for path in paths],
+        effect=arguments.effect / 100,
+        cut_s=arguments.cut,
+        baseline=arguments.baseline,
+    )
+    _check_baseline(comparison, arguments.baseline)
+    if arguments.json:
+        print_json(comparison_as_json(comparison))
+        return ExitStatus.DONE
+    _print(comparison, Console(), all_runs=arguments.details)
+    return ExitStatus.DONE
+
+
+def _paths(name: str, library: Path) -> list[Path]:
+    """Return the run files that a name stands for: those of a folder, or one."""
+    folder = Path(name)
+    if folder.is_dir():
+        found = sorted(run_paths(folder))
+        if not found:
+            raise UsageError(tr("There is no run in the folder {folder}.").format(folder=folder))
+        return found
+    return [find_run(name, library)]
+
+
+def _check_baseline(comparison: RunComparison, baseline: str) -> None:
+    names = [group.name for group in comparison.groups]
+    if baseline and baseline not in names:
+        message = tr("There is no configuration “{name}” among these runs.").format(name=baseline)
+        guess = did_you_mean(baseline, names)
+        hint = guess or tr("There are: {names}.").format(names=", ".join(names))
+        raise UsageError(message, hint=hint)
+
+
+def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> None:
+    for warning in comparison_warnings(comparison):
+        print_sentence(console, warning, style="yellow")
+    _print_differences(comparison, console)
+    _title(console, tr("Verdict"))
+    for verdict in comparison.verdicts:
+        print_sentence(console, verdict)
+    if not comparison.verdicts:
+        print_sentence(console, tr("One configuration only: there is nothing to compare it with."))
+    console.print()
+    words = frozenset({0, len(HEADINGS) - 1})
+    rows = [row.cells() for row in comparison.rows]
+    print_table(console, HEADINGS, rows, left=words, words=words, optional=(7, 5, 4))
+    _print_figures(console, tr("Latency"), comparison, compare_figures(comparison, LATENCIES))
+    _print_figures(console, tr("Costs per transaction"), comparison, compare_figures(comparison, COSTS))
+    _print_runs(comparison, console, all_runs=all_runs)
+
+
+def _title(console: Console, text: str) -> None:
+    console.print()
+    print_sentence(console, text, style="bold")
+
+
+def _print_differences(comparison: RunComparison, console: Console) -> None:
+    _title(console, tr("What differs"))
+    found = find_differences([run.facts for run in comparison.runs])
+    if not found:
+        print_sentence(
+            console, tr("Nothing that was chosen and nothing known of the machine: these are repeats.")
+        )
+    for difference in found:
+        told = [
+            tr("{value} ({whose})").format(
+                value=_cut(variant.value), whose=", ".join(_whose(comparison, variant.runs))
+            )
+            for variant in difference.variants
+        ]
+        print_sentence(console, f"{difference.topic}, {one_line(difference.name)}: {'; '.join(told)}")
+
+
+def _cut(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _whose(comparison: RunComparison, places: Sequence[int]) -> Iterator[str]:
+    """Yield names of groups where all of a group has it, else of runs."""
+    having = set(places)
+    for group in comparison.groups:
+        members = set(group.members)
+        if members <= having:
+            yield group.name
+        else:
+            yield from (comparison.runs[place].name for place in sorted(members & having))
+
+
+def _print_figures(
+    console: Console, title: str, comparison: RunComparison, figures: Sequence[FigureComparison]
+) -> None:
+    if not figures:
+        return
+    _title(console, title)
+    rows = []
+    for found in figures:
+        others = (_with_difference(found, place) for place in range(1, len(comparison.groups)))
+        rows.append((found.figure.label, format_mean(found, 0), *others))
+    names = tuple(group.name for group in comparison.groups)
+    print_table(
+        console,
+        (tr("figure"), *names),
+        rows,
+        words=frozenset(range(len(names) + 1)),
+        optional=tuple(range(len(names), 2, -1)),
+    )
+
+
+def _with_difference(found: FigureComparison, place: int) -> str:
+    """Return a mean, with its difference where that is more than chance."""
+    mean = format_mean(found, place)
+    if found.better(place) is None:
+        return mean
+    return f"{mean} ({format_difference(found.comparisons[place - 1])})"
+
+
+def _print_runs(comparison: RunComparison, console: Console, *, all_runs: bool) -> None:
+    _title(console, tr("Each run for itself"))
+    print_sentence(console, WITHIN_RUN_NOTE, style="dim")
+    told = comparison.runs if all_runs else comparison.runs[:_MOST_RUNS_TOLD]
+    for run in told:
+        sentences = " ".join(describe_shape(run.facts.shape)) or tr("Nothing of its seconds is known.")
+        print_sentence(console, f"{run.name}: {sentences}")
+    if len(told) < len(comparison.runs):
+        more = tr("{count} more; --details tells all.").format(count=len(comparison.runs) - len(told))
+        print_sentence(console, more, style="dim")

@@ -1,0 +1,96 @@
+"""`pgfooting compare` as its caller sees it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.cli import main as command
+from tests.fix_window import Trial, write_bad_files, write_campaign, write_trial
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DATA", "STATE", "CACHE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / "xdg" / name))
+
+
+def call(*arguments: object) -> int:
+    return command.main(["compare", *map(str, arguments)])
+
+
+def test_a_campaign_folder_is_compared_as_a_whole(tmp_path: Path, capsys: Capture) -> None:
+    paths = write_campaign(tmp_path)
+    assert call(paths[0].parent) == 0
+    told = capsys.readouterr().out
+    assert "Target, filesystem: ext4 (ext4); xfs (xfs)" in told
+    assert "xfs is 10.0 % faster than ext4 (95 % interval" in told
+    assert told.index("What differs") < told.index("Verdict") < told.index("Each run for itself")
+    assert "latency, 99th percentile  4.25 ms  4.25 ms" in told
+
+
+def test_runs_are_named_by_path_and_the_baseline_by_name(tmp_path: Path, capsys: Capture) -> None:
+    paths = write_campaign(tmp_path)
+    assert call(*paths, "--baseline", "xfs", "--effect", "5", "--cut", "none") == 0
+    assert "ext4 is 9.1 % slower than xfs" in capsys.readouterr().out
+
+
+def test_json_is_one_object(tmp_path: Path, capsys: Capture) -> None:
+    assert call(*write_campaign(tmp_path), "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["version"], told["configurations"][1]["verdict"]) == (1, "higher")
+
+
+def test_hostile_names_are_plain_text(tmp_path: Path, capsys: Capture) -> None:
+    name = "[red]x[/red] \x1b]0;owned\x07<b>"
+    one = write_trial(tmp_path / "a.footing", Trial(name, name, campaign=name))
+    assert call(one, write_trial(tmp_path / "b.footing", Trial())) == 0
+    told = capsys.readouterr().out
+    assert "\x1b" not in told
+    assert "[red]x[/red]" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["A"], "takes two runs or more"),
+        (["A", "A"], "takes two runs or more"),
+        (["A", "B", "--baseline", "zfs"], "no configuration “zfs”"),
+        (["A", "B", "--effect", "0"], "--effect"),
+        (["A", "B", "--cut", "-3"], "--cut"),
+        (["A", "nothing-here"], "nothing-here"),
+        (["EMPTY", "A"], "no run in the folder"),
+    ],
+)
+def test_bad_usage_is_told_with_what_would_help(
+    tmp_path: Path, capsys: Capture, arguments: list[str], words: str
+) -> None:
+    a, b, *_ = write_campaign(tmp_path)
+    (tmp_path / "empty").mkdir()
+    stands_for = {"A": str(a), "B": str(b), "EMPTY": str(tmp_path / "empty")}
+    assert call(*(stands_for.get(word, word) for word in arguments)) == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("bad", ["text", "cut", "newer"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, capsys: Capture, bad: str) -> None:
+    good = write_campaign(tmp_path / "good")[0]
+    path = write_bad_files(tmp_path / "bad")[bad]
+    assert call(good, path) == 1
+    assert bad in capsys.readouterr().err
+
+
+def test_a_read_only_library_can_be_compared(tmp_path: Path, capsys: Capture) -> None:
+    paths = write_campaign(tmp_path)
+    for path in paths:
+        path.chmod(0o400)
+    paths[0].parent.chmod(0o500)
+    try:
+        assert call(paths[0].parent) == 0
+    finally:
+        paths[0].parent.chmod(0o700)
+    assert "xfs is 10.0 % faster" in capsys.readouterr().out
