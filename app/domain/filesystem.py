@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from app.domain.option_kinds import OptionValue
 from app.domain.option_words import Seen
-from app.domain.options import OptionSpec, Stage
+from app.domain.options import OptionSpec, Safety, Stage
 from app.domain.raid import Assembler, Level
 from app.domain.versions import Component
 
@@ -58,6 +58,21 @@ class Always:
     why: str
     source: str
     seen: Seen | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """Something that people look for here and that does not exist: shown with the reason, never hidden.
+
+    Attributes:
+        option: the id that it has elsewhere.
+        why: why not, and what comes nearest.
+        source: where that is from.
+    """
+
+    option: str
+    why: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +133,8 @@ class FilesystemSpec:
         options: in the order in which they are offered.
         always: what is said whatever is chosen.
         presets: first the defaults.
+        lacks: what other filesystems have and this one has not.
+        risks: what it costs in safety whatever is chosen.
     """
 
     id: str
@@ -132,6 +149,8 @@ class FilesystemSpec:
     options: tuple[OptionSpec, ...]
     always: tuple[Always, ...]
     presets: tuple[Preset, ...]
+    lacks: tuple[Lack, ...] = ()
+    risks: tuple[Safety, ...] = ()
 
     def assembler(self, level: Level) -> Assembler:
         """Return who makes a level for this filesystem: a single disk below ext4 or XFS is used as is."""

@@ -153,6 +153,8 @@ class OptionSpec:
         if self.shown is None:
             return None
         token = self.shown.token(value)
+        if self.shown_by is ShownBy.PROPERTIES and token is not None:
+            return Seen((token,))  # a property has one value: nothing else has to be absent
         if isinstance(self.kind, Integer):
             prefix = self.shown.template.partition("{value}")[0]
             return Seen(absent=(prefix,)) if token is None else Seen(present=(token,))

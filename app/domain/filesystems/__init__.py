@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from app.domain.filesystem import FilesystemSpec
+from app.domain.filesystems.btrfs import BTRFS
+from app.domain.filesystems.ext3 import EXT3
 from app.domain.filesystems.ext4 import EXT4
+from app.domain.filesystems.f2fs import F2FS
+from app.domain.filesystems.tmpfs import TMPFS
+from app.domain.filesystems.xfs import XFS
+from app.domain.filesystems.zfs import ZFS
 
-FILESYSTEMS: Final = (EXT4,)
+FILESYSTEMS: Final = (EXT4, XFS, BTRFS, ZFS, F2FS, EXT3, TMPFS)
 
 
 def filesystem(filesystem_id: str) -> FilesystemSpec:

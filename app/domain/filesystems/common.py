@@ -1,29 +1,40 @@
-"""Options and words that several filesystems share.
+"""Options, words and sources that several filesystems share.
 
 Sources, abbreviated in all files of this folder:
-  mount(8)      util-linux 2.38, mount(8) and mount(2)
+  mount(8)      util-linux 2.38, mount(8); Linux, mount(2)
   ext4.rst      Linux Documentation/admin-guide/ext4.rst
   xfs.rst       Linux Documentation/admin-guide/xfs.rst
   f2fs.rst      Linux Documentation/filesystems/f2fs.rst
   tmpfs.rst     Linux Documentation/filesystems/tmpfs.rst
   btrfs(5)      btrfs-progs Documentation/ch-mount-options.rst
   zfsprops(7), zpoolprops(7), zfs(4)  OpenZFS manual pages; defaults cross-checked at release tags
-  zfs docs      openzfs-docs Performance and Tuning/Workload Tuning.rst
+  zfs docs      openzfs-docs, Performance and Tuning/Workload Tuning.rst
+  manual        PostgreSQL 18 manual
   2011          “Effects of filesystems and mount options upon PostgreSQL performance”, 2011-04-21
   Vondra 2016   T. Vondra, “PostgreSQL na EXT3/4, XFS, BTRFS a ZFS”, FOSDEM PgDay, 2016-01-28
-  Vondra 2022   T. Vondra, “Postgres vs. File Systems: A Performance Comparison”, EDB, 2022-10-10
-  tested        seen on Linux 6.1 or 6.18 by a test of this project
+  Vondra 2022   T. Vondra, “Postgres vs. File Systems: A Performance Comparison”, EDB, 2022-10-10, and the
+                scripts published with it (pg-fs-benchmark)
+  tested        seen by a test of this project (tests/disks/test_option_facts.py, tests/machine)
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from app.domain.filesystem import Always
-from app.domain.option_kinds import Alternative, Choice, Toggle
+from app.domain.filesystem import Always, Choosing, Preset
+from app.domain.option_kinds import Alternative, Choice, Integer, Toggle
 from app.domain.option_words import Seen, Words, words
-from app.domain.options import OptionSpec, Stage
+from app.domain.options import OptionSpec, Safety, Stage
+from app.domain.raid import Level
 from app.domain.text import tr
+from app.domain.units import KIB
+
+SOURCE_2011: Final = "2011"
+SOURCE_2016: Final = "Vondra 2016"
+SOURCE_2022: Final = "Vondra 2022"
+
+MD_LEVELS: Final = (Level.SINGLE, Level.STRIPE, Level.MIRROR, Level.RAID10, Level.RAID5, Level.RAID6)
+"""Levels of a filesystem that leaves its disks to md."""
 
 ATIME: Final = OptionSpec(
     id="atime",
@@ -33,12 +44,12 @@ ATIME: Final = OptionSpec(
         (
             Alternative("relatime", tr("at most one update of a file's access time a day")),
             Alternative("noatime", tr("reading never writes")),
-            Alternative("strictatime", tr("every read makes the inode dirty")),
+            Alternative("strictatime", tr("every read makes the file's inode dirty")),
         )
     ),
     default="relatime",
-    effect=tr("Whether reading a table writes its access time: PostgreSQL never looks at it."),
-    source="mount(8); 2011",
+    effect=tr("Whether reading a table also writes its access time, which PostgreSQL never looks at."),
+    source="mount(8); 2011; tested",
     spelling=Words("{value}"),
     shown=Words("{value}", (("strictatime", None),)),
 )
@@ -50,12 +61,65 @@ LAZYTIME: Final = OptionSpec(
     kind=Toggle(),
     default=False,
     effect=tr(
-        "Keeps time stamps in memory for up to a day, which saves writing inodes that only changed times."
+        "Keeps time stamps in memory for up to a day: an inode that only changed its times is not written."
     ),
-    source="mount(8)",
+    source="mount(8); tested",
     spelling=words("lazytime", "nolazytime"),
     shown=words("lazytime", None),
 )
+
+DISCARD: Final = OptionSpec(
+    id="discard",
+    label=tr("Discard while running"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=False,
+    effect=tr(
+        "Tells the SSD at once which blocks are free; costs latency at checkpoints, fstrim does it later."
+    ),
+    source="xfs.rst (“performance impact quite severe”); ext4.rst; Vondra 2016 (little effect); tested",
+    spelling=words("discard", "nodiscard"),
+    shown=words("discard", None),
+)
+
+BARRIER: Final = OptionSpec(
+    id="barrier",
+    label=tr("Write barriers"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=True,
+    effect=tr("Off: fsync returns before the disk's write cache is flushed, so that commits wait much less."),
+    source="ext4.rst; 2011 (235 against 2392 tps); Vondra 2016; tested",
+    spelling=words("barrier", "nobarrier"),
+    shown=words(None, "nobarrier"),
+    risks=((False, (Safety.LOSES_COMMITS_WITHOUT_PLP,)),),
+)
+
+
+def mkfs_discard(flag: str, on: str | None, off: str | None, source: str) -> OptionSpec:
+    """Return the option whether the mkfs program discards the whole device first; nothing ever shows it.
+
+    Args:
+        flag: flag of the program.
+        on: item that discards; None to say nothing.
+        off: item that does not.
+        source: manual page.
+    """
+    return OptionSpec(
+        id="mkfs_discard",
+        label=tr("Discard when made"),
+        stage=Stage.MKFS,
+        kind=Toggle(),
+        default=True,
+        effect=tr("On: the SSD starts as fresh as from the factory; off: as used as it is."),
+        source=source,
+        spelling=words(on, off),
+        flag=flag,
+        risks=((False, (Safety.DISTORTS,)),),
+    )
+
+
+BLOCK_SIZES: Final = Integer(KIB, 64 * KIB, power_of_two=True, unit="B")
 
 NODEV: Final = Always(
     Stage.MOUNT,
@@ -73,3 +137,16 @@ NOSUID: Final = Always(
     "mount(8); CVE-2025-6019",
     Seen(("nosuid",)),
 )
+
+NOATIME: Final = Choosing("atime", "noatime", tr("reading never writes"), "mount(8); 2011; Vondra 2016")
+NO_BARRIER: Final = Choosing("barrier", False, tr("as published; only for disks with PLP"), SOURCE_2016)
+ONLINE_DISCARD: Final = Choosing("discard", True, tr("as published"), SOURCE_2016)
+
+
+def defaults(source: str) -> Preset:
+    """Return the preset that chooses nothing.
+
+    Args:
+        source: where the defaults are written down.
+    """
+    return Preset("defaults", tr("Defaults of tools and kernel"), source)

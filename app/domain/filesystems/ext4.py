@@ -5,26 +5,160 @@ from __future__ import annotations
 from typing import Final
 
 from app.domain.filesystem import Always, Choosing, FilesystemSpec, Preset, Program
-from app.domain.filesystems.common import ATIME, LAZYTIME, NODEV, NOSUID
+from app.domain.filesystems.common import (
+    ATIME,
+    BARRIER,
+    BLOCK_SIZES,
+    DISCARD,
+    LAZYTIME,
+    MD_LEVELS,
+    NO_BARRIER,
+    NOATIME,
+    NODEV,
+    NOSUID,
+    ONLINE_DISCARD,
+    SOURCE_2011,
+    SOURCE_2016,
+    SOURCE_2022,
+    defaults,
+    mkfs_discard,
+)
 from app.domain.option_kinds import Alternative, Choice, Integer, Toggle
 from app.domain.option_words import Seen, ShownBy, Words, words
 from app.domain.options import OptionSpec, Safety, Stage
-from app.domain.raid import Assembler, Level
+from app.domain.raid import Assembler
 from app.domain.text import tr
-from app.domain.units import MIB
-from app.domain.versions import Component
+from app.domain.units import GIB, KIB, MIB
+from app.domain.versions import Component, Requirement
 
-BARRIER: Final = OptionSpec(
-    id="barrier",
-    label=tr("Write barriers"),
-    stage=Stage.MOUNT,
+BLOCK_SIZE: Final = OptionSpec(
+    id="block_size",
+    label=tr("Block size"),
+    stage=Stage.MKFS,
+    kind=BLOCK_SIZES,
+    default=4 * KIB,
+    effect=tr("Unit of allocation; larger than the machine's memory page cannot be mounted."),
+    source="mke2fs(8); tested",
+    spelling=Words("{value}"),
+    flag="-b",
+    shown=Words("Block size: {value}"),
+    shown_by=ShownBy.SUPERBLOCK,
+)
+
+STRIDE: Final = OptionSpec(
+    id="stride",
+    label=tr("RAID stride"),
+    stage=Stage.MKFS,
+    kind=Integer(1, 65536, unit="blocks"),
+    default=None,
+    effect=tr(
+        "Chunk of a RAID controller in blocks, so that metadata spreads over disks; set by itself on md."
+    ),
+    source="mke2fs(8); Vondra 2022; tested",
+    spelling=Words("stride={value}"),
+    flag="-E",
+    shown=Words("RAID stride: {value}"),
+    shown_by=ShownBy.SUPERBLOCK,
+)
+
+STRIPE_WIDTH: Final = OptionSpec(
+    id="stripe_width",
+    label=tr("RAID stripe width"),
+    stage=Stage.MKFS,
+    kind=Integer(1, 1 << 20, unit="blocks"),
+    default=None,
+    effect=tr(
+        "Full stripe of a RAID controller in blocks: allocations begin there, which spares parity reads."
+    ),
+    source="mke2fs(8); Vondra 2022; tested",
+    spelling=Words("stripe_width={value}"),
+    flag="-E",
+    shown=Words("RAID stripe width: {value}"),
+    shown_by=ShownBy.SUPERBLOCK,
+)
+
+RESERVED_PERCENT: Final = OptionSpec(
+    id="reserved_percent",
+    label=tr("Reserved for root"),
+    stage=Stage.MKFS,
+    kind=Integer(0, 50, unit="%"),
+    default=5,
+    effect=tr("Room that PostgreSQL cannot use; less of it leaves more for data."),
+    source="mke2fs(8)",
+    spelling=Words("{value}"),
+    flag="-m",  # dumpe2fs shows blocks, rounded, not per cent
+)
+
+JOURNAL: Final = OptionSpec(
+    id="journal",
+    label=tr("Journal"),
+    stage=Stage.MKFS,
     kind=Toggle(),
     default=True,
-    effect=tr("Off: fsync returns before the disk's write cache is flushed, so each commit waits less."),
-    source="ext4.rst; ext4(5); 2011; Vondra 2016",
-    spelling=words("barrier", "nobarrier"),
-    shown=words(None, "nobarrier"),
-    risks=((False, (Safety.LOSES_COMMITS_WITHOUT_PLP,)),),
+    effect=tr("Off: nothing is journalled at fsync, but a crash needs fsck and can lose files."),
+    source="mke2fs(8); ext4(5); tested",
+    spelling=words("has_journal", "^has_journal"),
+    flag="-O",
+    shown=words("has_journal", None),
+    shown_by=ShownBy.SUPERBLOCK,
+    risks=((False, (Safety.LOSES_COMMITS,)),),
+)
+
+JOURNAL_BYTES: Final = OptionSpec(
+    id="journal_bytes",
+    label=tr("Journal size"),
+    stage=Stage.MKFS,
+    kind=Integer(4 * MIB, 32 * GIB, multiple_of=MIB, unit="B"),
+    default=None,
+    effect=tr("A larger journal is emptied less often under a load that changes much metadata."),
+    source="mke2fs(8)",
+    spelling=Words("size={value}", divisor=MIB),
+    flag="-J",  # dumpe2fs adds the fast-commit area to the size that it shows
+)
+
+FAST_COMMIT: Final = OptionSpec(
+    id="fast_commit",
+    label=tr("Fast commits"),
+    stage=Stage.MKFS,
+    kind=Toggle(),
+    default=False,
+    effect=tr("fsync logs what changed and not whole blocks: fewer bytes for each commit of PostgreSQL."),
+    source="ext4(5); tested",
+    spelling=words("fast_commit", "^fast_commit"),
+    flag="-O",
+    shown=words("fast_commit", None),
+    shown_by=ShownBy.SUPERBLOCK,
+    risks=((True, (Safety.EXPERIMENTAL,)),),
+    since=(Requirement(Component.KERNEL, (5, 10)), Requirement(Component.E2FSPROGS, (1, 46))),
+)
+
+BIGALLOC: Final = OptionSpec(
+    id="bigalloc",
+    label=tr("Allocation in clusters"),
+    stage=Stage.MKFS,
+    kind=Toggle(),
+    default=False,
+    effect=tr("Space is given out in clusters of many blocks: fewer allocations while tables grow."),
+    source="ext4(5) (“under development”); mke2fs(8); tested",
+    spelling=words("bigalloc", "^bigalloc"),
+    flag="-O",
+    shown=words("bigalloc", None),
+    shown_by=ShownBy.SUPERBLOCK,
+    risks=((True, (Safety.EXPERIMENTAL,)),),
+)
+
+CLUSTER_BYTES: Final = OptionSpec(
+    id="cluster_bytes",
+    label=tr("Cluster size"),
+    stage=Stage.MKFS,
+    kind=Integer(2 * KIB, 256 * MIB, power_of_two=True, unit="B"),
+    default=64 * KIB,
+    effect=tr("How much space is given out at once with clusters; small files fill a whole cluster."),
+    source="mke2fs(8); tested",
+    spelling=Words("{value}"),
+    flag="-C",
+    shown=Words("Cluster size: {value}"),
+    shown_by=ShownBy.SUPERBLOCK,
 )
 
 DATA: Final = OptionSpec(
@@ -35,16 +169,16 @@ DATA: Final = OptionSpec(
         (
             Alternative("ordered", tr("data is written before the metadata that names it")),
             Alternative(
-                "writeback", tr("no order between data and metadata: after a crash files can hold old data")
+                "writeback", tr("no order: after a crash files can show what lay on the disk before")
             ),
             Alternative("journal", tr("all data is written twice, and direct I/O is off")),
         )
     ),
     default="ordered",
-    effect=tr("What goes through the filesystem's journal; PostgreSQL recovers from its own WAL either way."),
-    source="ext4.rst; 2011",
+    effect=tr("What passes through the filesystem's journal; PostgreSQL itself recovers from its own WAL."),
+    source="ext4.rst; manual 28.3; 2011; tested",
     spelling=Words("data={value}"),
-    shown=Words("data={value}", (("ordered", None),)),
+    shown=Words("data={value}", (("ordered", None),)),  # ordered is shown only where it was said
     risks=(("writeback", (Safety.LOSES_COMMITS_WITHOUT_PLP,)),),
 )
 
@@ -55,29 +189,132 @@ COMMIT: Final = OptionSpec(
     kind=Integer(1, 3600, unit="s"),
     default=5,
     effect=tr(
-        "How long metadata may wait in memory; commits of PostgreSQL use fsync and do not depend on it."
+        "How long metadata may wait in memory; commits of PostgreSQL use fsync and do not wait for it."
     ),
-    source="ext4.rst; 2011 (commit=999)",
+    source="ext4.rst; 2011 (commit=999); tested",
     spelling=Words("commit={value}"),
     shown=Words("commit={value}", ((5, None),)),
 )
 
-JOURNAL: Final = OptionSpec(
-    id="journal",
-    label=tr("Journal"),
-    stage=Stage.MKFS,
+DELALLOC: Final = OptionSpec(
+    id="delalloc",
+    label=tr("Delayed allocation"),
+    stage=Stage.MOUNT,
     kind=Toggle(),
     default=True,
-    effect=tr("Off: no journal to write at fsync, but a crash of the machine needs fsck and can lose files."),
-    source="mke2fs(8)",
-    spelling=words("has_journal", "^has_journal"),
-    flag="-O",
-    shown=words("has_journal", None),
-    shown_by=ShownBy.SUPERBLOCK,
-    risks=((False, (Safety.LOSES_COMMITS,)),),
+    effect=tr(
+        "Blocks are chosen when data is written out and not when PostgreSQL writes: longer runs of blocks."
+    ),
+    source="ext4.rst; tested",
+    spelling=words("delalloc", "nodelalloc"),
+    shown=words(None, "nodelalloc"),
 )
 
-ALWAYS: Final = (
+DIOREAD_NOLOCK: Final = OptionSpec(
+    id="dioread_nolock",
+    label=tr("Reads without the inode lock"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=True,
+    effect=tr("Checkpoint writes into new blocks do not hold up readers of the same table."),
+    source="Linux commit 244adf6426ee (default since 5.6; ext4.rst is older); tested",
+    spelling=words("dioread_nolock", "dioread_lock"),
+    shown=words(None, "nodioread_nolock"),
+)
+
+JOURNAL_ASYNC_COMMIT: Final = OptionSpec(
+    id="journal_async_commit",
+    label=tr("Journal commit without waiting"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=False,
+    effect=tr("fsync saves one wait for the disk; refused by the kernel while data is ordered."),
+    source="ext4.rst; ext4(5); tested",
+    spelling=words("journal_async_commit", None),  # the kernel knows no word for off
+    shown=words("journal_async_commit", None),
+    risks=((True, (Safety.EXPERIMENTAL,)),),
+)
+
+MAX_BATCH_TIME: Final = OptionSpec(
+    id="max_batch_time",
+    label=tr("Longest wait for other commits"),
+    stage=Stage.MOUNT,
+    kind=Integer(0, 1_000_000, unit="us"),
+    default=15000,
+    effect=tr("How long an fsync may wait so that others join it: changes TPS and latency with few clients."),
+    source="ext4.rst; tested",
+    spelling=Words("max_batch_time={value}"),
+    shown=Words("max_batch_time={value}", ((15000, None),)),
+)
+
+MIN_BATCH_TIME: Final = OptionSpec(
+    id="min_batch_time",
+    label=tr("Shortest wait for other commits"),
+    stage=Stage.MOUNT,
+    kind=Integer(0, 1_000_000, unit="us"),
+    default=0,
+    effect=tr("Makes every fsync wait at least so long: more commits share a flush, each takes longer."),
+    source="ext4.rst; tested",
+    spelling=Words("min_batch_time={value}"),
+    shown=Words("min_batch_time={value}", ((0, None),)),
+)
+
+JOURNAL_IOPRIO: Final = OptionSpec(
+    id="journal_ioprio",
+    label=tr("I/O priority of the journal"),
+    stage=Stage.MOUNT,
+    kind=Integer(0, 7),
+    default=3,
+    effect=tr(
+        "Lower is more urgent; works only with I/O schedulers that know priorities (BFQ, mq-deadline)."
+    ),
+    source="ext4.rst; tested (never shown)",
+    spelling=Words("journal_ioprio={value}"),
+)
+
+AUTO_DA_ALLOC: Final = OptionSpec(
+    id="auto_da_alloc",
+    label=tr("Write out replaced files"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=True,
+    effect=tr(
+        "Files that replace others are written at once; PostgreSQL calls fsync itself and needs no such care."
+    ),
+    source="ext4.rst; tested",
+    spelling=words("auto_da_alloc", "noauto_da_alloc"),
+    shown=words(None, "noauto_da_alloc"),
+)
+
+BLOCK_VALIDITY: Final = OptionSpec(
+    id="block_validity",
+    label=tr("Check of block numbers"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=True,
+    effect=tr(
+        "Every block number is checked against the metadata's own blocks: a little CPU for each allocation."
+    ),
+    source="ext4.rst (on; the manual page ext4(5) says off); tested",
+    spelling=words("block_validity", "noblock_validity"),
+    shown=words(None, "noblock_validity"),
+)
+
+DAX: Final = OptionSpec(
+    id="dax",
+    label=tr("Direct access to persistent memory"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=False,
+    effect=tr("Past the page cache to persistent memory (pmem); every other disk is refused by the kernel."),
+    source="ext4.rst; tested (refusal only)",
+    spelling=words("dax=always", "dax=never"),
+    shown=words("dax=always", "dax=never"),
+    since=(Requirement(Component.KERNEL, (5, 8)),),
+    untested=True,
+)
+
+LAZY_INIT: Final = (
     Always(
         Stage.MKFS,
         "-E",
@@ -89,47 +326,119 @@ ALWAYS: Final = (
         Stage.MKFS,
         "-E",
         "lazy_journal_init=0",
-        tr("else a crash could replay what lay in the journal before"),
+        tr("else a crash could replay what lay there before"),
         "mke2fs(8)",
     ),
-    NODEV,
-    NOSUID,
-    Always(
-        Stage.MOUNT,
-        "",
-        "errors=remount-ro",
-        tr("an I/O error ends the run and is not written over"),
-        "ext4.rst",
-        Seen(("errors=remount-ro",)),
-    ),
 )
+REMOUNT_READ_ONLY: Final = Always(
+    Stage.MOUNT,
+    "",
+    "errors=remount-ro",
+    tr("an I/O error ends the run and is not written over"),
+    "ext4.rst",
+    Seen(("errors=remount-ro",)),
+)
+ALWAYS: Final = (*LAZY_INIT, NODEV, NOSUID, REMOUNT_READ_ONLY)
 
 PROGRAMS: Final = (
-    Program("mkfs.ext4", "e2fsprogs", Component.E2FSPROGS),
     Program("dumpe2fs", "e2fsprogs"),
+    Program("e2fsck", "e2fsprogs"),
 )
 
-DISK_LEVELS: Final = (Level.SINGLE, Level.STRIPE, Level.MIRROR, Level.RAID10, Level.RAID5, Level.RAID6)
+MKFS_DISCARD: Final = mkfs_discard("-E", "discard", "nodiscard", "mke2fs(8)")
+
+_WRITEBACK: Final = Choosing("data", "writeback", tr("as published"), SOURCE_2011)
+
+PRESETS: Final = (
+    defaults("mke2fs.conf; ext4.rst; 2011 (data=ordered,relatime)"),
+    Preset(
+        "recommended",
+        tr("Recommended for PostgreSQL"),
+        "2011; Vondra 2016; manual 28.3",
+        (
+            NOATIME,
+            Choosing("discard", False, tr("fstrim between runs costs no latency"), "xfs.rst; Vondra 2016"),
+            Choosing(
+                "barrier",
+                True,
+                tr("stated: commits survive a power cut"),
+                "manual 28.1; ext4.rst; Vondra 2016",
+            ),
+        ),
+    ),
+    Preset(
+        "2011-writeback",
+        tr("2011: writeback, noatime"),
+        SOURCE_2011,
+        (_WRITEBACK, NOATIME),
+        "defaults",
+    ),
+    Preset(
+        "2011-commit",
+        tr("2011: writeback, noatime, commit=999"),
+        SOURCE_2011,
+        (_WRITEBACK, NOATIME, Choosing("commit", 999, tr("as published"), SOURCE_2011)),
+        "defaults",
+    ),
+    Preset(
+        "2011-nobarrier",
+        tr("2011: writeback, noatime, barrier=0"),
+        SOURCE_2011,
+        (_WRITEBACK, NOATIME, Choosing("barrier", False, tr("as published; only with PLP"), SOURCE_2011)),
+        "defaults",
+    ),
+    Preset(
+        "2016-nobarrier-discard",
+        tr("FOSDEM 2016: nobarrier, discard"),
+        SOURCE_2016,
+        (NO_BARRIER, ONLINE_DISCARD),
+    ),
+    Preset(
+        "2022",
+        tr("EDB 2022: relatime, aligned"),
+        SOURCE_2022,
+        (Choosing("atime", "relatime", tr("as published"), SOURCE_2022),),
+        "seeds",
+    ),
+)
 
 EXT4: Final = FilesystemSpec(
     id="ext4",
     label="ext4",
-    good_for=tr("The usual choice: high throughput, overwrites in place, few surprises."),
+    good_for=tr("The usual choice: overwrites in place, high throughput, few surprises."),
     mkfs="mkfs.ext4",
-    programs=PROGRAMS,
+    programs=(Program("mkfs.ext4", "e2fsprogs", Component.E2FSPROGS), *PROGRAMS),
     kernel_modules=("ext4",),
-    minimum_bytes=64 * MIB,
+    minimum_bytes=16 * MIB,
     several=Assembler.MD,
-    levels=DISK_LEVELS,
-    options=(JOURNAL, ATIME, LAZYTIME, BARRIER, DATA, COMMIT),
-    always=ALWAYS,
-    presets=(
-        Preset("defaults", tr("Defaults"), "mke2fs.conf; ext4.rst"),
-        Preset(
-            "recommended",
-            tr("Recommended for PostgreSQL"),
-            "PostgreSQL manual 28.1; ext4.rst; 2011",
-            (Choosing("atime", "noatime", tr("reading never writes"), "2011; Vondra 2016"),),
-        ),
+    levels=MD_LEVELS,
+    options=(
+        ATIME,
+        BARRIER,
+        DATA,
+        COMMIT,
+        DISCARD,
+        LAZYTIME,
+        DELALLOC,
+        DIOREAD_NOLOCK,
+        MAX_BATCH_TIME,
+        MIN_BATCH_TIME,
+        JOURNAL_ASYNC_COMMIT,
+        JOURNAL_IOPRIO,
+        AUTO_DA_ALLOC,
+        BLOCK_VALIDITY,
+        DAX,
+        BLOCK_SIZE,
+        STRIDE,
+        STRIPE_WIDTH,
+        RESERVED_PERCENT,
+        JOURNAL,
+        JOURNAL_BYTES,
+        FAST_COMMIT,
+        BIGALLOC,
+        CLUSTER_BYTES,
+        MKFS_DISCARD,
     ),
+    always=ALWAYS,
+    presets=PRESETS,
 )

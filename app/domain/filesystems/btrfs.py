@@ -1,0 +1,425 @@
+"""btrfs: options, presets, what is always said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from app.domain.filesystem import Choosing, FilesystemSpec, Preset, Program
+from app.domain.filesystems.common import (
+    ATIME,
+    BARRIER,
+    LAZYTIME,
+    MD_LEVELS,
+    NOATIME,
+    NODEV,
+    NOSUID,
+    SOURCE_2011,
+    SOURCE_2016,
+    SOURCE_2022,
+    defaults,
+    mkfs_discard,
+)
+from app.domain.filesystems.server import FULL_PAGE_WRITES, WAL_INIT_ZERO, WAL_RECYCLE
+from app.domain.option_kinds import Alternative, Choice, Integer, OptionValue, Toggle
+from app.domain.option_words import ShownBy, Words, words
+from app.domain.options import OptionSpec, Safety, Stage
+from app.domain.raid import Assembler, Layout, Level
+from app.domain.text import tr
+from app.domain.units import KIB, MIB
+from app.domain.versions import Component, Requirement
+
+_MKFS: Final = "mkfs.btrfs(8)"
+_KERNEL_5_5: Final = (Requirement(Component.KERNEL, (5, 5)),)
+_FAST_ZSTD: Final = (Requirement(Component.KERNEL, (6, 15)),)
+
+DATACOW: Final = OptionSpec(
+    id="datacow",
+    label=tr("Copy on write"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=True,
+    effect=tr("Off: tables are overwritten in place, without checksums and without compression."),
+    source="btrfs(5); 2011; Vondra 2016; tested",
+    spelling=words("datacow", "nodatacow"),
+    shown=words(None, "nodatacow"),
+    risks=((False, (Safety.NO_CHECKSUMS, Safety.TORN_PAGES)),),
+)
+
+DATASUM: Final = OptionSpec(
+    id="datasum",
+    label=tr("Checksums of data"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=True,
+    effect=tr("Off: no checksum is computed and stored for each block that PostgreSQL writes."),
+    source="btrfs(5); tested",
+    spelling=words("datasum", "nodatasum"),
+    shown=words(None, "nodatasum"),
+    risks=((False, (Safety.NO_CHECKSUMS,)),),
+)
+
+_COMPRESSIONS: Final = (
+    Alternative("off", tr("nothing is compressed")),
+    Alternative("lzo", tr("fast, little saved")),
+    *(
+        Alternative(
+            f"zstd:{level}",
+            tr("zstd, level {level}: a higher one saves more, takes more CPU").format(level=level),
+        )
+        for level in range(1, 16)
+    ),
+    *(
+        Alternative(
+            f"zstd:-{level}",
+            tr("zstd, level -{level}: faster than level 1, saves less").format(level=level),
+            since=_FAST_ZSTD,
+        )
+        for level in range(1, 16)
+    ),
+    *(
+        Alternative(f"zlib:{level}", tr("zlib, level {level}: slower than zstd").format(level=level))
+        for level in range(1, 10)
+    ),
+)
+
+COMPRESS: Final = OptionSpec(
+    id="compress",
+    label=tr("Compression"),
+    stage=Stage.MOUNT,
+    kind=Choice(_COMPRESSIONS),
+    default="off",
+    effect=tr("Fewer bytes to the disk for more CPU; a file whose first blocks do not shrink is left alone."),
+    source="btrfs(5); Vondra 2016; tested",
+    spelling=Words("compress={value}", (("off", None),)),
+    shown=Words("compress={value}", (("off", None),)),
+)
+
+COMPRESS_FORCE: Final = OptionSpec(
+    id="compress_force",
+    label=tr("Compression, always tried"),
+    stage=Stage.MOUNT,
+    kind=Choice(_COMPRESSIONS),
+    default="off",
+    effect=tr("As compression, but tried again for every write, whatever earlier blocks of the file gave."),
+    source="btrfs(5); tested",
+    spelling=Words("compress-force={value}", (("off", None),)),
+    shown=Words("compress-force={value}", (("off", None),)),
+)
+
+SSD: Final = OptionSpec(
+    id="ssd",
+    label=tr("Allocation for SSDs"),
+    stage=Stage.MOUNT,
+    kind=Choice(
+        (
+            Alternative("ssd", tr("looks for larger free areas")),
+            Alternative("nossd", tr("as for disks that turn")),
+            Alternative("ssd_spread", tr("only wholly free areas")),
+        )
+    ),
+    default=None,
+    effect=tr(
+        "How space is looked for; chosen from what the disk says of itself, little effect since Linux 4.14."
+    ),
+    source="btrfs(5); Vondra 2016; Vondra 2022; tested",
+    spelling=Words("{value}"),
+    shown=Words("{value}"),
+)
+
+DISCARD: Final = OptionSpec(
+    id="discard",
+    label=tr("Discard while running"),
+    stage=Stage.MOUNT,
+    kind=Choice(
+        (
+            Alternative("async", tr("collected and sent in the background")),
+            Alternative("sync", tr("at each commit of the filesystem, which waits for it")),
+            Alternative("off", tr("never: for runs that can be repeated")),
+        )
+    ),
+    default=None,
+    effect=tr("Copy on write frees blocks all the time: when the SSD is told of it changes its latency."),
+    source="btrfs(5) (async where the disk can since Linux 6.2); Vondra 2016; tested",
+    spelling=Words("discard={value}", (("off", "nodiscard"),)),
+    shown=Words("discard={value}", (("off", None), ("sync", "discard"))),
+    since=(Requirement(Component.KERNEL, (5, 6)),),
+)
+
+COMMIT: Final = OptionSpec(
+    id="commit",
+    label=tr("Commit interval"),
+    stage=Stage.MOUNT,
+    kind=Integer(1, 300, unit="s"),
+    default=30,
+    effect=tr(
+        "How long changes may wait before a full commit of the filesystem, which shows as a dip of TPS."
+    ),
+    source="btrfs(5); tested",
+    spelling=Words("commit={value}"),
+    shown=Words("commit={value}", ((30, None),)),
+)
+
+FLUSHONCOMMIT: Final = OptionSpec(
+    id="flushoncommit",
+    label=tr("Data with each commit"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=False,
+    effect=tr(
+        "A commit of the filesystem first writes all data: longer dips, and what is on disk fits together."
+    ),
+    source="btrfs(5); tested",
+    spelling=words("flushoncommit", "noflushoncommit"),
+    shown=words("flushoncommit", None),
+)
+
+TREELOG: Final = OptionSpec(
+    id="treelog",
+    label=tr("Log for fsync"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=True,
+    effect=tr(
+        "Off: each commit of PostgreSQL waits for a full commit of the filesystem, which is very slow."
+    ),
+    source="btrfs(5); tested",
+    spelling=words("treelog", "notreelog"),
+    shown=words(None, "notreelog"),
+)
+
+AUTODEFRAG: Final = OptionSpec(
+    id="autodefrag",
+    label=tr("Automatic defragmentation"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=False,
+    effect=tr("Rewrites what small writes scattered; “not well suited for large database workloads”."),
+    source="btrfs(5); tested",
+    spelling=words("autodefrag", "noautodefrag"),
+    shown=words("autodefrag", None),
+)
+
+THREAD_POOL: Final = OptionSpec(
+    id="thread_pool",
+    label=tr("Worker threads"),
+    stage=Stage.MOUNT,
+    kind=Integer(1, 1024),
+    default=None,
+    effect=tr("How many kernel threads compress and compute checksums: min(CPUs + 2, 8) by itself."),
+    source="btrfs(5); tested (not shown where it is the default)",
+    spelling=Words("thread_pool={value}"),
+)
+
+MAX_INLINE: Final = OptionSpec(
+    id="max_inline",
+    label=tr("Small files in metadata"),
+    stage=Stage.MOUNT,
+    kind=Integer(0, 4 * KIB, unit="B"),
+    default=2048,
+    effect=tr("Files up to this size live in metadata; PostgreSQL has few so small, none that matters."),
+    source="btrfs(5); tested",
+    spelling=Words("max_inline={value}"),
+    shown=Words("max_inline={value}", ((2048, None),)),
+)
+
+MIRROR_COPIES: Final = OptionSpec(
+    id="mirror_copies",
+    label=tr("Copies of a mirror"),
+    stage=Stage.MKFS,
+    kind=Choice(
+        (
+            Alternative("2", tr("two copies, whatever the number of disks")),
+            Alternative("3", tr("three copies: survives two disks"), since=_KERNEL_5_5),
+            Alternative("4", tr("four copies: survives three disks"), since=_KERNEL_5_5),
+        )
+    ),
+    default="2",
+    effect=tr("On how many disks each block is written: more copies write more and hold less."),
+    source=f"{_MKFS}, PROFILES; tested",
+    spelling=Words(),  # said by `profiles`, and shown by `btrfs filesystem df`
+)
+
+METADATA_PROFILE: Final = OptionSpec(
+    id="metadata_profile",
+    label=tr("Profile of metadata"),
+    stage=Stage.MKFS,
+    kind=Choice(
+        (
+            Alternative("single", tr("one copy")),
+            Alternative("dup", tr("two copies on the same disk")),
+            Alternative("raid0", tr("one copy, spread")),
+            Alternative("raid1", tr("two copies on two disks")),
+            Alternative("raid1c3", tr("three copies on three disks"), since=_KERNEL_5_5),
+            Alternative("raid1c4", tr("four copies on four disks"), since=_KERNEL_5_5),
+            Alternative("raid10", tr("two copies, spread")),
+        )
+    ),
+    default=None,
+    effect=tr("How often each change of metadata is written; every commit of PostgreSQL changes metadata."),
+    source=f"{_MKFS}, PROFILES; tested",
+    spelling=Words(),  # said by `profiles`, and shown by `btrfs filesystem df`
+    risks=(("single", (Safety.LESS_REDUNDANCY,)), ("raid0", (Safety.LESS_REDUNDANCY,))),
+)
+
+CHECKSUM: Final = OptionSpec(
+    id="checksum",
+    label=tr("Kind of checksum"),
+    stage=Stage.MKFS,
+    kind=Choice(
+        (
+            Alternative("crc32c", tr("computed by the CPU's own instruction")),
+            Alternative("xxhash", tr("fast without that instruction")),
+            Alternative("sha256", tr("cryptographic, slow without CPU support")),
+            Alternative("blake2", tr("cryptographic, faster than sha256 in software")),
+        )
+    ),
+    default="crc32c",
+    effect=tr("CPU for each block read and written."),
+    source=f"{_MKFS}; tested",
+    spelling=Words("{value}"),
+    flag="--csum",
+    shown=Words("csum_type={value}", (("xxhash", "csum_type=xxhash64"),)),
+    shown_by=ShownBy.SUPERBLOCK,
+    since=(*_KERNEL_5_5, Requirement(Component.BTRFS_PROGS, (5, 5))),
+)
+
+NODESIZE: Final = OptionSpec(
+    id="nodesize",
+    label=tr("Size of metadata blocks"),
+    stage=Stage.MKFS,
+    kind=Integer(4 * KIB, 64 * KIB, power_of_two=True, unit="B"),
+    default=16 * KIB,
+    effect=tr("Smaller ones lock and write less for each change, larger ones make shallower trees."),
+    source=f"{_MKFS}; tested",
+    spelling=Words("{value}"),
+    flag="-n",
+    shown=Words("nodesize={value}"),
+    shown_by=ShownBy.SUPERBLOCK,
+)
+
+NOCOW_ATTRIBUTE: Final = OptionSpec(
+    id="nocow_attribute",
+    label=tr("No copy on write for the data directory"),
+    stage=Stage.ATTRIBUTE,
+    kind=Toggle(),
+    default=False,
+    effect=tr(
+        "As copy on write off, but for the data directory only (chattr +C), the rest keeps its checksums."
+    ),
+    source="btrfs(5); chattr(1); tested",
+    spelling=words("+C", None),
+    shown=words("C", None),
+    shown_by=ShownBy.ATTRIBUTES,
+    risks=((True, (Safety.NO_CHECKSUMS, Safety.TORN_PAGES)),),
+)
+
+
+def profiles(made: Layout, chosen: Mapping[str, OptionValue]) -> tuple[str, str]:
+    """Return the profiles of data and metadata; mkfs.btrfs(8) recommends to say both always.
+
+    Args:
+        made: layout of the level by btrfs.
+        chosen: options; more copies of a mirror's data mean as many of its metadata.
+    """
+    data, metadata = made.name, made.metadata
+    if made.level is Level.MIRROR and chosen.get("mirror_copies", "2") != "2":
+        data = metadata = f"raid1c{chosen['mirror_copies']}"
+    return data, str(chosen.get("metadata_profile", metadata))
+
+
+_NODATACOW: Final = Choosing("datacow", False, tr("as published"), "2011; Vondra 2016")
+_SSD: Final = Choosing("ssd", "ssd", tr("as published"), "Vondra 2016; Vondra 2022")
+_NO_BARRIER: Final = Choosing("barrier", False, tr("as published; only for disks with PLP"), SOURCE_2016)
+
+BTRFS: Final = FilesystemSpec(
+    id="btrfs",
+    label="btrfs",
+    good_for=tr("Checksums, compression, snapshots and RAID of its own; random writes are its weak side."),
+    mkfs="mkfs.btrfs",
+    programs=(
+        Program("mkfs.btrfs", "btrfs-progs", Component.BTRFS_PROGS),
+        Program("btrfs", "btrfs-progs"),
+    ),
+    kernel_modules=("btrfs",),
+    minimum_bytes=128 * MIB,
+    several=Assembler.BTRFS,
+    levels=MD_LEVELS,
+    options=(
+        ATIME,
+        replace(BARRIER, source="btrfs(5) (“most certainly … corrupted”); Vondra 2016; tested"),
+        DATACOW,
+        DATASUM,
+        COMPRESS,
+        COMPRESS_FORCE,
+        SSD,
+        DISCARD,
+        LAZYTIME,
+        COMMIT,
+        FLUSHONCOMMIT,
+        TREELOG,
+        AUTODEFRAG,
+        THREAD_POOL,
+        MAX_INLINE,
+        MIRROR_COPIES,
+        METADATA_PROFILE,
+        CHECKSUM,
+        NODESIZE,
+        mkfs_discard("-K", None, "", _MKFS),
+        NOCOW_ATTRIBUTE,
+        FULL_PAGE_WRITES,
+        WAL_INIT_ZERO,
+        WAL_RECYCLE,
+    ),
+    always=(NODEV, NOSUID),
+    presets=(
+        defaults(f"{_MKFS}; btrfs(5); 2011; Vondra 2016"),
+        Preset(
+            "recommended",
+            tr("Recommended for PostgreSQL"),
+            "btrfs(5); manual 19.5; Vondra 2022",
+            (
+                Choosing(
+                    "atime",
+                    "noatime",
+                    tr("a new access time copies metadata: without it reading is much faster"),
+                    "btrfs(5); 2011",
+                ),
+                Choosing("autodefrag", False, tr("not for large databases"), "btrfs(5)"),
+                Choosing(
+                    "wal_init_zero",
+                    False,
+                    tr("zeroed blocks are not reused by copy on write"),
+                    "manual 19.5.1",
+                ),
+                Choosing(
+                    "wal_recycle", False, tr("a new file costs no more than an old one"), "manual 19.5.1"
+                ),
+            ),
+        ),
+        Preset("2011-nodatacow", tr("2011: nodatacow"), SOURCE_2011, (_NODATACOW,), "defaults"),
+        Preset(
+            "2011-nodatacow-noatime",
+            tr("2011: nodatacow, noatime"),
+            SOURCE_2011,
+            (_NODATACOW, NOATIME),
+            "defaults",
+        ),
+        Preset("2016-ssd", tr("FOSDEM 2016: ssd"), SOURCE_2016, (_SSD,)),
+        Preset("2016-ssd-nobarrier", tr("FOSDEM 2016: ssd, nobarrier"), SOURCE_2016, (_SSD, _NO_BARRIER)),
+        Preset(
+            "2016-all",
+            tr("FOSDEM 2016: ssd, nobarrier, discard, nodatacow"),
+            SOURCE_2016,
+            (_SSD, _NO_BARRIER, Choosing("discard", "sync", tr("as published"), SOURCE_2016), _NODATACOW),
+        ),
+        Preset(
+            "2022",
+            tr("EDB 2022: ssd, relatime"),
+            SOURCE_2022,
+            (_SSD, Choosing("atime", "relatime", tr("as published"), SOURCE_2022)),
+            "seeds",
+        ),
+    ),
+)

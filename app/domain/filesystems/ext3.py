@@ -1,0 +1,81 @@
+"""ext3: the format of 2001, mounted by the ext4 driver, which refuses ext4's own options for it (tested)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.domain.filesystem import Choosing, FilesystemSpec, Lack, Preset, Program
+from app.domain.filesystems import ext4
+from app.domain.filesystems.common import (
+    ATIME,
+    BARRIER,
+    DISCARD,
+    LAZYTIME,
+    MD_LEVELS,
+    NOATIME,
+    SOURCE_2016,
+    defaults,
+)
+from app.domain.raid import Assembler
+from app.domain.text import tr
+from app.domain.units import MIB
+from app.domain.versions import Component
+
+_NOT_EXT3: Final = tr(
+    "ext3 has no such thing: with it the filesystem would be ext4, and the kernel refuses it."
+)
+_SOURCE: Final = "mke2fs(8) -t; tested (“Mount option(s) incompatible with ext3”)"
+
+EXT3: Final = FilesystemSpec(
+    id="ext3",
+    label="ext3",
+    good_for=tr("To compare with old servers and benchmarks; nothing new should be put on it."),
+    mkfs="mkfs.ext3",
+    programs=(Program("mkfs.ext3", "e2fsprogs", Component.E2FSPROGS), *ext4.PROGRAMS),
+    kernel_modules=("ext4",),
+    minimum_bytes=16 * MIB,
+    several=Assembler.MD,
+    levels=MD_LEVELS,
+    options=(
+        ATIME,
+        BARRIER,
+        ext4.DATA,
+        ext4.COMMIT,
+        DISCARD,
+        LAZYTIME,
+        ext4.MAX_BATCH_TIME,
+        ext4.MIN_BATCH_TIME,
+        ext4.BLOCK_SIZE,
+        ext4.STRIDE,
+        ext4.STRIPE_WIDTH,
+        ext4.RESERVED_PERCENT,
+        ext4.JOURNAL_BYTES,
+        ext4.MKFS_DISCARD,
+    ),
+    always=ext4.ALWAYS,
+    presets=(
+        defaults("mke2fs.conf; ext4.rst; Vondra 2016"),
+        Preset(
+            "recommended",
+            tr("Recommended for PostgreSQL"),
+            "manual 28.3; 2011; Vondra 2016",
+            (
+                NOATIME,
+                Choosing("barrier", True, tr("stated: commits survive a power cut"), "manual 28.1; ext4.rst"),
+            ),
+        ),
+        Preset("2016", tr("FOSDEM 2016: defaults"), SOURCE_2016),
+    ),
+    lacks=tuple(
+        Lack(option, _NOT_EXT3, _SOURCE)
+        for option in (
+            "journal",
+            "bigalloc",
+            "cluster_bytes",
+            "fast_commit",
+            "delalloc",
+            "dioread_nolock",
+            "journal_async_commit",
+        )
+    ),
+)

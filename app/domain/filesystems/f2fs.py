@@ -1,0 +1,318 @@
+"""f2fs: options, presets, what is always said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from app.domain.filesystem import Choosing, FilesystemSpec, Lack, Preset, Program
+from app.domain.filesystems.common import (
+    ATIME,
+    BARRIER,
+    DISCARD,
+    LAZYTIME,
+    MD_LEVELS,
+    NO_BARRIER,
+    NOATIME,
+    NODEV,
+    NOSUID,
+    ONLINE_DISCARD,
+    SOURCE_2016,
+    defaults,
+    mkfs_discard,
+)
+from app.domain.option_kinds import Alternative, Choice, Integer, Toggle
+from app.domain.option_words import ShownBy, Words, words
+from app.domain.options import OptionSpec, Safety, Stage
+from app.domain.raid import Assembler
+from app.domain.text import tr
+from app.domain.units import MIB
+from app.domain.versions import Component, Requirement
+
+_MKFS: Final = "mkfs.f2fs(8)"
+
+FSYNC_MODE: Final = OptionSpec(
+    id="fsync_mode",
+    label=tr("Strictness of fsync"),
+    stage=Stage.MOUNT,
+    kind=Choice(
+        (
+            Alternative("posix", tr("what POSIX asks for: less than other filesystems do")),
+            Alternative("strict", tr("as ext4, XFS and btrfs: the fair comparison")),
+            Alternative("nobarrier", tr("as posix, and the disk's write cache is not flushed")),
+        )
+    ),
+    default="posix",
+    effect=tr(
+        "How much is on the disk when a commit of PostgreSQL returns; compare with others as strict only."
+    ),
+    source="f2fs.rst; tested",
+    spelling=Words("fsync_mode={value}"),
+    shown=Words("fsync_mode={value}"),
+    risks=(("nobarrier", (Safety.LOSES_COMMITS_WITHOUT_PLP,)),),
+)
+
+MODE: Final = OptionSpec(
+    id="mode",
+    label=tr("Writing mode"),
+    stage=Stage.MOUNT,
+    kind=Choice(
+        (
+            Alternative("adaptive", tr("may overwrite in place where free segments are rare")),
+            Alternative("lfs", tr("always appends: no random writes, more cleaning")),
+        )
+    ),
+    default="adaptive",
+    effect=tr("Whether PostgreSQL's random writes become random writes of the disk."),
+    source="f2fs.rst; tested",
+    spelling=Words("mode={value}"),
+    shown=Words("mode={value}"),
+)
+
+BACKGROUND_GC: Final = OptionSpec(
+    id="background_gc",
+    label=tr("Cleaning in the background"),
+    stage=Stage.MOUNT,
+    kind=Choice(
+        (
+            Alternative("on", tr("while the disk is idle")),
+            Alternative("off", tr("only when room runs out: put off beyond the end of the benchmark")),
+            Alternative("sync", tr("while idle, and waits for it")),
+        )
+    ),
+    default="on",
+    effect=tr("When segments with free blocks are cleaned, which competes with PostgreSQL for the disk."),
+    source="f2fs.rst; tested",
+    spelling=Words("background_gc={value}"),
+    shown=Words("background_gc={value}"),
+    risks=(("off", (Safety.DISTORTS,)),),
+)
+
+GC_MERGE: Final = OptionSpec(
+    id="gc_merge",
+    label=tr("Merge waits for cleaning"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=False,
+    effect=tr("One thread cleans for all backends that wait for room, which shortens stalls."),
+    source="f2fs.rst; tested",
+    spelling=words("gc_merge", "nogc_merge"),
+    shown=words("gc_merge", None),
+    since=(Requirement(Component.KERNEL, (5, 13)),),
+)
+
+CHECKPOINT_MERGE: Final = OptionSpec(
+    id="checkpoint_merge",
+    label=tr("Merge filesystem checkpoints"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=None,
+    effect=tr("fsyncs that need a checkpoint of the filesystem share one, which shortens stalls."),
+    source="f2fs.rst; tested",
+    spelling=words("checkpoint_merge", "nocheckpoint_merge"),
+    shown=words("checkpoint_merge", None),
+    since=(Requirement(Component.KERNEL, (5, 12)),),
+)
+
+FLUSH_MERGE: Final = OptionSpec(
+    id="flush_merge",
+    label=tr("Merge flushes"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=None,
+    effect=tr("Flushes of concurrent commits become one: more TPS with many clients."),
+    source="f2fs.rst; tested",
+    spelling=words("flush_merge", "noflush_merge"),
+    shown=words("flush_merge", None),
+)
+
+ATGC: Final = OptionSpec(
+    id="atgc",
+    label=tr("Cleaning by age"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=False,
+    effect=tr("Chooses what to clean by how long it has not changed: less copying of hot pages."),
+    source="f2fs.rst; tested",
+    spelling=words("atgc", None),  # the kernel knows no word for off
+    shown=words("atgc", None),
+    since=(Requirement(Component.KERNEL, (5, 10)),),
+)
+
+ALLOC_MODE: Final = OptionSpec(
+    id="alloc_mode",
+    label=tr("Allocation"),
+    stage=Stage.MOUNT,
+    kind=Choice(
+        (
+            Alternative("default", tr("mostly new segments")),
+            Alternative("reuse", tr("segments that were used before, first")),
+        )
+    ),
+    default="default",
+    effect=tr("Where new versions of pages go: reuse keeps the device's used area small."),
+    source="f2fs.rst; tested",
+    spelling=Words("alloc_mode={value}"),
+    shown=Words("alloc_mode={value}"),
+)
+
+ACTIVE_LOGS: Final = OptionSpec(
+    id="active_logs",
+    label=tr("Active logs"),
+    stage=Stage.MOUNT,
+    kind=Choice(
+        (
+            Alternative("2", tr("data and metadata")),
+            Alternative("4", tr("hot and cold of each")),
+            Alternative("6", tr("hot, warm and cold of each")),
+        )
+    ),
+    default="6",
+    effect=tr("Into how many streams writes are sorted by how soon they will be replaced."),
+    source="f2fs.rst; tested",
+    spelling=Words("active_logs={value}"),
+    shown=Words("active_logs={value}"),
+)
+
+DISCARD_UNIT: Final = OptionSpec(
+    id="discard_unit",
+    label=tr("Unit of discards"),
+    stage=Stage.MOUNT,
+    kind=Choice(
+        (
+            Alternative("block", tr("each block")),
+            Alternative("segment", tr("whole segments of 2 MiB only")),
+            Alternative("section", tr("whole sections only")),
+        )
+    ),
+    default="block",
+    effect=tr("Larger units tell the SSD less often, and later, what is free."),
+    source="f2fs.rst; tested",
+    spelling=Words("discard_unit={value}"),
+    shown=Words("discard_unit={value}"),
+    since=(Requirement(Component.KERNEL, (5, 15)),),
+)
+
+AGE_EXTENT_CACHE: Final = OptionSpec(
+    id="age_extent_cache",
+    label=tr("Cache of update frequency"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=False,
+    effect=tr("Remembers how often blocks change, so that hot and cold pages are kept apart."),
+    source="f2fs.rst",
+    spelling=words("age_extent_cache", None),
+    shown=words("age_extent_cache", None),
+    since=(Requirement(Component.KERNEL, (6, 2)),),
+    untested=True,
+)
+
+ERRORS: Final = OptionSpec(
+    id="errors",
+    label=tr("After an I/O error"),
+    stage=Stage.MOUNT,
+    kind=Choice(
+        (
+            Alternative("remount-ro", tr("read-only: the run ends")),
+            Alternative("continue", tr("goes on with what it has")),
+        )
+    ),
+    default="continue",
+    effect=tr("What happens when the disk fails: a run should end and not go on over it."),
+    source="f2fs.rst",
+    spelling=Words("errors={value}"),
+    shown=Words("errors={value}"),
+    risks=(("continue", (Safety.DISTORTS,)),),
+    since=(Requirement(Component.KERNEL, (6, 5)),),
+    untested=True,
+)
+
+MKFS_CHECKSUMS: Final = OptionSpec(
+    id="metadata_checksums",
+    label=tr("Checksums of metadata"),
+    stage=Stage.MKFS,
+    kind=Toggle(),
+    default=False,
+    effect=tr("Inodes and superblock get checksums; f2fs has none for data."),
+    source=f"{_MKFS}; tested",
+    spelling=words("extra_attr,inode_checksum,sb_checksum", None),
+    flag="-O",
+    shown=words("inode_checksum", None),
+    shown_by=ShownBy.SUPERBLOCK,
+)
+
+OVERPROVISION: Final = OptionSpec(
+    id="overprovision_percent",
+    label=tr("Overprovisioning"),
+    stage=Stage.MKFS,
+    kind=Integer(1, 50, unit="%"),
+    default=None,
+    effect=tr("Room kept free for cleaning: more of it, fewer stalls on a full disk."),
+    source=_MKFS,
+    spelling=Words("{value}"),
+    flag="-o",
+)
+
+F2FS: Final = FilesystemSpec(
+    id="f2fs",
+    label="F2FS",
+    good_for=tr("Appends instead of overwriting, made for flash; no checksums of data."),
+    mkfs="mkfs.f2fs",
+    programs=(
+        Program("mkfs.f2fs", "f2fs-tools", Component.F2FS_TOOLS),
+        Program("dump.f2fs", "f2fs-tools"),
+    ),
+    kernel_modules=("f2fs",),
+    minimum_bytes=64 * MIB,
+    several=Assembler.MD,
+    levels=MD_LEVELS,
+    options=(
+        ATIME,
+        replace(BARRIER, source="f2fs.rst (order is kept); Vondra 2016; tested"),
+        FSYNC_MODE,
+        replace(DISCARD, default=None, source="f2fs.rst (on where the disk can); Vondra 2016; tested"),
+        DISCARD_UNIT,
+        replace(LAZYTIME, default=True, source="f2fs.rst; Linux fs/f2fs/super.c (on by itself); tested"),
+        MODE,
+        BACKGROUND_GC,
+        GC_MERGE,
+        CHECKPOINT_MERGE,
+        FLUSH_MERGE,
+        ATGC,
+        ALLOC_MODE,
+        ACTIVE_LOGS,
+        AGE_EXTENT_CACHE,
+        ERRORS,
+        MKFS_CHECKSUMS,
+        OVERPROVISION,
+        mkfs_discard("-t", "1", "0", _MKFS),
+    ),
+    always=(NODEV, NOSUID),
+    presets=(
+        defaults(f"{_MKFS}; f2fs.rst; Vondra 2016"),
+        Preset(
+            "recommended",
+            tr("Recommended for PostgreSQL"),
+            "f2fs.rst; 2011; Vondra 2016",
+            (
+                NOATIME,
+                Choosing("fsync_mode", "strict", tr("durable as on other filesystems"), "f2fs.rst"),
+                Choosing("checkpoint_merge", True, tr("shorter stalls at fsync"), "f2fs.rst"),
+            ),
+        ),
+        Preset(
+            "2016-nobarrier-discard",
+            tr("FOSDEM 2016: nobarrier, discard"),
+            SOURCE_2016,
+            (NO_BARRIER, ONLINE_DISCARD),
+        ),
+    ),
+    lacks=(
+        Lack(
+            "compress",
+            tr("f2fs compresses only what is written once: PostgreSQL's tables and WAL stay as they are."),
+            "f2fs.rst, “Compression”",
+        ),
+        Lack("checksum", tr("f2fs has no checksums of data."), "f2fs.rst"),
+    ),
+)

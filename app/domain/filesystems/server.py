@@ -1,0 +1,48 @@
+"""Server settings that belong to the filesystem: copy on write changes what is safe and fast."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.domain.option_kinds import Toggle
+from app.domain.option_words import words
+from app.domain.options import OptionSpec, Safety, Stage
+from app.domain.text import tr
+
+FULL_PAGE_WRITES: Final = OptionSpec(
+    id="full_page_writes",
+    label=tr("Full page writes"),
+    stage=Stage.SERVER,
+    kind=Toggle(),
+    default=True,
+    effect=tr(
+        "Off: pages are not repeated in the WAL after a checkpoint: right only where no page is half written."
+    ),
+    source="manual 19.5.1; zfs docs; Vondra 2022",
+    spelling=words("full_page_writes=on", "full_page_writes=off"),
+    risks=((False, (Safety.TORN_PAGES,)),),
+)
+
+WAL_INIT_ZERO: Final = OptionSpec(
+    id="wal_init_zero",
+    label=tr("Zero new WAL files"),
+    stage=Stage.SERVER,
+    kind=Toggle(),
+    default=True,
+    effect=tr(
+        "Off: a new WAL file is only sized, not written: copy on write would not reuse the zeroed blocks."
+    ),
+    source="manual 19.5.1; Vondra 2022",
+    spelling=words("wal_init_zero=on", "wal_init_zero=off"),
+)
+
+WAL_RECYCLE: Final = OptionSpec(
+    id="wal_recycle",
+    label=tr("Recycle WAL files"),
+    stage=Stage.SERVER,
+    kind=Toggle(),
+    default=True,
+    effect=tr("Off: a new WAL file is made each time: with copy on write renaming an old one saves nothing."),
+    source="manual 19.5.1; Vondra 2022",
+    spelling=words("wal_recycle=on", "wal_recycle=off"),
+)

@@ -1,0 +1,84 @@
+"""tmpfs: memory as a filesystem, the upper limit; nothing on it outlives the machine."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.domain.filesystem import FilesystemSpec, Lack, Preset, Program
+from app.domain.filesystems.common import ATIME, NOATIME, NODEV, NOSUID, defaults
+from app.domain.option_kinds import Alternative, Choice, Integer, Toggle
+from app.domain.option_words import Words, words
+from app.domain.options import OptionSpec, Safety, Stage
+from app.domain.raid import Assembler
+from app.domain.text import tr
+from app.domain.units import KIB, MIB, TIB
+from app.domain.versions import Component, Requirement
+
+SIZE_BYTES: Final = OptionSpec(
+    id="size_bytes",
+    label=tr("Size"),
+    stage=Stage.MOUNT,
+    kind=Integer(64 * MIB, 16 * TIB, multiple_of=64 * KIB, unit="B"),
+    default=None,
+    effect=tr(
+        "How much memory data and WAL may take: half of the RAM by itself; too much hangs the machine."
+    ),
+    source="tmpfs.rst; tested",
+    spelling=Words("size={value}k", divisor=KIB),
+    shown=Words("size={value}k", divisor=KIB),
+)
+
+HUGE: Final = OptionSpec(
+    id="huge",
+    label=tr("Huge pages"),
+    stage=Stage.MOUNT,
+    kind=Choice(
+        (
+            Alternative("never", tr("4 KiB pages")),
+            Alternative("always", tr("huge pages wherever there are any")),
+            Alternative("within_size", tr("huge pages inside the file's size")),
+            Alternative("advise", tr("only where a program asks for them")),
+        )
+    ),
+    default="never",
+    effect=tr("Fewer, larger pages behind the files: less work for the CPU, more memory used."),
+    source="tmpfs.rst; tested",
+    spelling=Words("huge={value}"),
+    shown=Words("huge={value}", (("never", None),)),
+)
+
+NOSWAP: Final = OptionSpec(
+    id="noswap",
+    label=tr("Never swapped out"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=False,
+    effect=tr("Keeps the data in memory: otherwise a full machine benchmarks its swap space."),
+    source="tmpfs.rst; tested",
+    spelling=words("noswap", None),
+    shown=words("noswap", None),
+    since=(Requirement(Component.KERNEL, (6, 4)),),
+)
+
+TMPFS: Final = FilesystemSpec(
+    id="tmpfs",
+    label="tmpfs",
+    good_for=tr("The upper limit of this machine: fsync does nothing, and a power cut takes everything."),
+    mkfs=None,
+    programs=(Program("mount", "mount"),),
+    kernel_modules=("tmpfs",),
+    minimum_bytes=64 * MIB,
+    several=Assembler.RAW,
+    levels=(),
+    options=(SIZE_BYTES, ATIME, HUGE, NOSWAP),
+    always=(NODEV, NOSUID),
+    presets=(
+        defaults("tmpfs.rst"),
+        Preset("recommended", tr("Recommended for PostgreSQL"), "tmpfs.rst; mount(8)", (NOATIME,)),
+    ),
+    lacks=(
+        Lack("barrier", tr("Nothing is ever written to a disk: there is nothing to flush."), "tmpfs.rst"),
+        Lack("discard", tr("There is no disk below."), "tmpfs.rst"),
+    ),
+    risks=(Safety.LOSES_COMMITS,),
+)

@@ -1,0 +1,334 @@
+"""XFS: options, presets, what is always said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from app.domain.filesystem import Choosing, FilesystemSpec, Preset, Program
+from app.domain.filesystems.common import (
+    ATIME,
+    BARRIER,
+    DISCARD,
+    LAZYTIME,
+    MD_LEVELS,
+    NOATIME,
+    NODEV,
+    NOSUID,
+    ONLINE_DISCARD,
+    SOURCE_2011,
+    SOURCE_2016,
+    SOURCE_2022,
+    defaults,
+    mkfs_discard,
+)
+from app.domain.option_kinds import Alternative, Choice, Integer, Toggle
+from app.domain.option_words import ShownBy, Words, words
+from app.domain.options import OptionSpec, Stage
+from app.domain.raid import Assembler
+from app.domain.text import tr
+from app.domain.units import GIB, KIB, MIB
+from app.domain.versions import Component, Requirement
+
+_MKFS: Final = "mkfs.xfs(8)"
+
+XFS_BARRIER: Final = replace(
+    BARRIER,
+    source="xfs.rst, “Removed Mount Options”; 2011 (227 against 2439 tps); Vondra 2016; tested (refused)",
+    removed=(Requirement(Component.KERNEL, (4, 19)),),
+)
+
+LOGBUFS: Final = OptionSpec(
+    id="logbufs",
+    label=tr("Log buffers"),
+    stage=Stage.MOUNT,
+    kind=Integer(2, 8),
+    default=8,
+    effect=tr(
+        "How many pieces of the metadata log can be on their way at once; fewer throttle parallel fsyncs."
+    ),
+    source="xfs.rst; tested",
+    spelling=Words("logbufs={value}"),
+    shown=Words("logbufs={value}"),
+)
+
+LOGBSIZE: Final = OptionSpec(
+    id="logbsize",
+    label=tr("Size of a log buffer"),
+    stage=Stage.MOUNT,
+    kind=Integer(16 * KIB, 256 * KIB, power_of_two=True, unit="B"),
+    default=None,
+    effect=tr("Larger buffers write the metadata log in fewer, larger pieces when many files change."),
+    source="xfs.rst; tested (the kernel shows KiB, and refuses less than the log's stripe unit)",
+    spelling=Words("logbsize={value}k", divisor=KIB),
+    shown=Words("logbsize={value}k", divisor=KIB),
+)
+
+ALLOCSIZE: Final = OptionSpec(
+    id="allocsize",
+    label=tr("Preallocation"),
+    stage=Stage.MOUNT,
+    kind=Integer(64 * KIB, GIB, power_of_two=True, unit="B"),
+    default=None,
+    effect=tr("Room taken beyond the end of a file that grows; a fixed size turns the growing one off."),
+    source="xfs.rst; tested (rounded down to a power of two without a word)",
+    spelling=Words("allocsize={value}k", divisor=KIB),
+    shown=Words("allocsize={value}k", divisor=KIB),
+)
+
+LARGEIO: Final = OptionSpec(
+    id="largeio",
+    label=tr("Large preferred I/O"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=False,
+    effect=tr("Programs are told the stripe width as the best size of I/O; PostgreSQL does not ask."),
+    source="xfs.rst; tested",
+    spelling=words("largeio", "nolargeio"),
+    shown=words("largeio", None),
+)
+
+SWALLOC: Final = OptionSpec(
+    id="swalloc",
+    label=tr("Align to the stripe width"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=False,
+    effect=tr(
+        "Files that grow by more than a stripe start at one: whole stripes are written on parity RAID."
+    ),
+    source="xfs.rst; tested",
+    spelling=words("swalloc", None),  # the kernel knows no word for off
+    shown=words("swalloc", None),
+)
+
+WSYNC: Final = OptionSpec(
+    id="wsync",
+    label=tr("Synchronous metadata"),
+    stage=Stage.MOUNT,
+    kind=Toggle(),
+    default=False,
+    effect=tr("Every change of a directory waits for the disk: slower creation of WAL segments and tables."),
+    source="xfs.rst; tested",
+    spelling=words("wsync", None),
+    shown=words("wsync", None),
+)
+
+QUOTA: Final = OptionSpec(
+    id="quota",
+    label=tr("Quotas"),
+    stage=Stage.MOUNT,
+    kind=Choice(
+        (
+            Alternative("noquota", tr("nothing is counted")),
+            Alternative(
+                "uquota", tr("space is counted for each user: a little metadata for each allocation")
+            ),
+        )
+    ),
+    default="noquota",
+    effect=tr("Counting the space of users, which PostgreSQL does not need."),
+    source="xfs.rst; 2011 (noquota); tested",
+    spelling=Words("{value}"),
+    shown=Words("{value}", (("uquota", "usrquota"),)),
+)
+
+BLOCK_SIZE: Final = OptionSpec(
+    id="block_size",
+    label=tr("Block size"),
+    stage=Stage.MKFS,
+    kind=Integer(KIB, 64 * KIB, power_of_two=True, unit="B"),
+    default=4 * KIB,
+    effect=tr("Unit of allocation; larger than the machine's memory page only on newer kernels."),
+    source=f"{_MKFS}; tested",
+    spelling=Words("size={value}"),
+    flag="-b",
+    shown=Words("data.bsize={value}"),
+    shown_by=ShownBy.SUPERBLOCK,
+)
+
+SU: Final = OptionSpec(
+    id="su",
+    label=tr("Stripe unit"),
+    stage=Stage.MKFS,
+    kind=Integer(4 * KIB, 64 * MIB, multiple_of=4 * KIB, unit="B"),
+    default=None,
+    effect=tr("Chunk of a RAID controller, so that allocations spread over its disks; set by itself on md."),
+    source=f"{_MKFS}; Vondra 2022; tested",
+    spelling=Words("su={value}"),
+    flag="-d",  # xfs_info shows it in blocks: the alignment check of the read back compares it
+)
+
+SW: Final = OptionSpec(
+    id="sw",
+    label=tr("Stripe width"),
+    stage=Stage.MKFS,
+    kind=Integer(1, 255, unit=tr("disks")),
+    default=None,
+    effect=tr("Over how many disks that hold data a full stripe of the RAID controller lies."),
+    source=f"{_MKFS}; Vondra 2022; tested",
+    spelling=Words("sw={value}"),
+    flag="-d",
+)
+
+AGCOUNT: Final = OptionSpec(
+    id="agcount",
+    label=tr("Allocation groups"),
+    stage=Stage.MKFS,
+    kind=Integer(1, 4096),
+    default=None,
+    effect=tr("In how many places at once space can be given out: matters when many tables grow together."),
+    source=f"{_MKFS}; tested",
+    spelling=Words("agcount={value}"),
+    flag="-d",
+    shown=Words("meta-data.agcount={value}"),
+    shown_by=ShownBy.SUPERBLOCK,
+)
+
+REFLINK: Final = OptionSpec(
+    id="reflink",
+    label=tr("Shared extents"),
+    stage=Stage.MKFS,
+    kind=Toggle(),
+    default=True,
+    effect=tr("Allows copies that share data; off saves counting references at each allocation."),
+    source=f"{_MKFS}; tested",
+    spelling=words("reflink=1", "reflink=0"),
+    flag="-m",
+    shown=words("meta-data.reflink=1", "meta-data.reflink=0"),
+    shown_by=ShownBy.SUPERBLOCK,
+)
+
+RMAPBT: Final = OptionSpec(
+    id="rmapbt",
+    label=tr("Reverse mapping"),
+    stage=Stage.MKFS,
+    kind=Toggle(),
+    default=None,
+    effect=tr("Keeps for each extent who owns it, for repairs: more metadata for each allocation."),
+    source=f"{_MKFS} (off until xfsprogs 6.4); tested",
+    spelling=words("rmapbt=1", "rmapbt=0"),
+    flag="-m",
+    shown=words("meta-data.rmapbt=1", "meta-data.rmapbt=0"),
+    shown_by=ShownBy.SUPERBLOCK,
+)
+
+FINOBT: Final = OptionSpec(
+    id="finobt",
+    label=tr("Index of free inodes"),
+    stage=Stage.MKFS,
+    kind=Toggle(),
+    default=True,
+    effect=tr("Finds room for a new file at once, at the price of a little more metadata."),
+    source=f"{_MKFS}; tested",
+    spelling=words("finobt=1", "finobt=0"),
+    flag="-m",
+    shown=words("meta-data.finobt=1", "meta-data.finobt=0"),
+    shown_by=ShownBy.SUPERBLOCK,
+)
+
+LOG_BYTES: Final = OptionSpec(
+    id="log_bytes",
+    label=tr("Size of the metadata log"),
+    stage=Stage.MKFS,
+    kind=Integer(64 * MIB, 2048 * MIB - 64 * KIB, multiple_of=64 * KIB, unit="B"),
+    default=None,
+    effect=tr("A larger log is emptied less often under a load that changes much metadata."),
+    source=_MKFS,
+    spelling=Words("size={value}"),
+    flag="-l",  # xfs_info shows it in blocks
+)
+
+LOG_SU: Final = OptionSpec(
+    id="log_su",
+    label=tr("Stripe unit of the metadata log"),
+    stage=Stage.MKFS,
+    kind=Integer(4 * KIB, 256 * KIB, multiple_of=4 * KIB, unit="B"),
+    default=None,
+    effect=tr("Log writes are padded to it, so that each fsync of metadata writes whole chunks."),
+    source=f"{_MKFS}; xfs_mkfs.c (at most 256 KiB)",
+    spelling=Words("su={value}"),
+    flag="-l",
+)
+
+XFS: Final = FilesystemSpec(
+    id="xfs",
+    label="XFS",
+    good_for=tr("Overwrites in place like ext4; keeps its pace with many clients and large disks."),
+    mkfs="mkfs.xfs",
+    programs=(
+        Program("mkfs.xfs", "xfsprogs", Component.XFSPROGS),
+        Program("xfs_info", "xfsprogs"),
+        Program("xfs_db", "xfsprogs"),
+    ),
+    kernel_modules=("xfs",),
+    minimum_bytes=300 * MIB,
+    several=Assembler.MD,
+    levels=MD_LEVELS,
+    options=(
+        ATIME,
+        XFS_BARRIER,
+        DISCARD,
+        LAZYTIME,
+        LOGBUFS,
+        LOGBSIZE,
+        ALLOCSIZE,
+        SWALLOC,
+        LARGEIO,
+        WSYNC,
+        QUOTA,
+        BLOCK_SIZE,
+        SU,
+        SW,
+        AGCOUNT,
+        REFLINK,
+        RMAPBT,
+        FINOBT,
+        LOG_BYTES,
+        LOG_SU,
+        mkfs_discard("-K", None, "", _MKFS),
+    ),
+    always=(NODEV, NOSUID),
+    presets=(
+        defaults(f"{_MKFS}; xfs.rst"),
+        Preset(
+            "recommended",
+            tr("Recommended for PostgreSQL"),
+            "2011; Vondra 2016; xfs.rst",
+            (
+                NOATIME,
+                Choosing(
+                    "discard", False, tr("fstrim between runs costs no latency"), "xfs.rst; Vondra 2016"
+                ),
+            ),
+        ),
+        Preset(
+            "2011",
+            tr("2011: noatime, noquota"),
+            SOURCE_2011,
+            (NOATIME, Choosing("quota", "noquota", tr("as published"), SOURCE_2011)),
+            "defaults",
+        ),
+        Preset(
+            "2011-nobarrier",
+            tr("2011: noatime, noquota, nobarrier"),
+            SOURCE_2011,
+            (
+                NOATIME,
+                Choosing("quota", "noquota", tr("as published"), SOURCE_2011),
+                Choosing("barrier", False, tr("as published; Linux before 4.19 only"), SOURCE_2011),
+            ),
+            "defaults",
+        ),
+        Preset(
+            "2016-discard", tr("FOSDEM 2016: discard (nobarrier is gone)"), SOURCE_2016, (ONLINE_DISCARD,)
+        ),
+        Preset(
+            "2022",
+            tr("EDB 2022: relatime, aligned"),
+            SOURCE_2022,
+            (Choosing("atime", "relatime", tr("as published"), SOURCE_2022),),
+            "seeds",
+        ),
+    ),
+)

@@ -1,0 +1,442 @@
+"""ZFS: options of the pool and the dataset, presets, what is always said."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.domain.filesystem import Always, Choosing, FilesystemSpec, Lack, Preset, Program
+from app.domain.filesystems.common import (
+    MD_LEVELS,
+    NODEV,
+    NOSUID,
+    SOURCE_2016,
+    SOURCE_2022,
+    defaults,
+)
+from app.domain.filesystems.server import FULL_PAGE_WRITES, WAL_INIT_ZERO, WAL_RECYCLE
+from app.domain.option_kinds import Alternative, Choice, Integer, OptionValue, Toggle
+from app.domain.option_words import Seen, ShownBy, Words, words
+from app.domain.options import OptionSpec, Safety, Stage
+from app.domain.raid import Assembler, Level
+from app.domain.text import tr
+from app.domain.units import KIB, MIB
+from app.domain.versions import Component, Requirement
+
+ZFS_2_2: Final = (Requirement(Component.ZFS, (2, 2)),)
+ZFS_2_3: Final = (Requirement(Component.ZFS, (2, 3)),)
+
+
+def _always(stage: Stage, item: str, why: str) -> Always:
+    source = "zpoolprops(7)" if stage is Stage.POOL else "zfsprops(7)"
+    return Always(stage, "", item, why, source, Seen((item,)))
+
+
+ALWAYS: Final = (
+    _always(Stage.POOL, "cachefile=none", tr("nothing imports the pool by itself at the next boot")),
+    _always(Stage.POOL, "failmode=continue", tr("a failed disk ends the run instead of hanging it")),
+    _always(Stage.DATASET, "mountpoint=legacy", tr("mounted by us, like every other filesystem")),
+    _always(Stage.DATASET, "canmount=noauto", tr("nothing mounts it by itself")),
+    _always(Stage.DATASET, "setuid=off", tr("no program on it gains rights")),
+    _always(Stage.DATASET, "devices=off", tr("device nodes on it mean nothing")),
+    NODEV,
+    NOSUID,
+)
+
+
+def _onoff(name: str) -> Words:
+    return words(f"{name}=on", f"{name}=off")
+
+
+ASHIFT: Final = OptionSpec(
+    id="ashift",
+    label=tr("Sector size (power of two)"),
+    stage=Stage.POOL,
+    kind=Integer(9, 16, also=(0,)),
+    default=0,
+    effect=tr("12 means 4 KiB sectors; smaller than the SSD's own pages makes it read before it writes."),
+    source="zpoolprops(7); Vondra 2022; tested",
+    spelling=Words("ashift={value}"),
+    shown=Words("ashift={value}"),
+    shown_by=ShownBy.PROPERTIES,
+)
+
+AUTOTRIM: Final = OptionSpec(
+    id="autotrim",
+    label=tr("Discard while running"),
+    stage=Stage.POOL,
+    kind=Toggle(),
+    default=False,
+    effect=tr("Tells the SSD by and by which blocks are free, which costs latency while PostgreSQL runs."),
+    source="zpoolprops(7); tested",
+    spelling=_onoff("autotrim"),
+    shown=_onoff("autotrim"),
+    shown_by=ShownBy.PROPERTIES,
+)
+
+RECORDSIZE: Final = OptionSpec(
+    id="recordsize",
+    label=tr("Record size"),
+    stage=Stage.DATASET,
+    kind=Integer(512, MIB, power_of_two=True, unit="B"),
+    default=128 * KIB,
+    effect=tr(
+        "Each changed page rewrites a whole record: 8 KiB writes least, larger records compress better."
+    ),
+    source="zfsprops(7); zfs docs (32 KiB, earlier 8 KiB); Vondra 2016; Vondra 2022; tested",
+    spelling=Words("recordsize={value}"),
+    shown=Words("recordsize={value}"),
+    shown_by=ShownBy.PROPERTIES,
+    risks=tuple((size, (Safety.TORN_PAGES,)) for size in (512, KIB, 2 * KIB, 4 * KIB)),
+)
+
+_COMPRESSIONS: Final = (
+    Alternative("off", tr("nothing is compressed")),
+    Alternative("lz4", tr("fast: nearly always worth it")),
+    Alternative("zle", tr("runs of zeroes only")),
+    Alternative("lzjb", tr("the old one, worse than lz4")),
+    *(
+        Alternative(
+            f"zstd-{level}",
+            tr("zstd, level {level}: a higher one saves more, takes more CPU").format(level=level),
+        )
+        for level in range(1, 20)
+    ),
+    *(
+        Alternative(f"zstd-fast-{level}", tr("zstd, faster than level 1, saves less"))
+        for level in (*range(1, 11), *range(20, 101, 10), 500, 1000)
+    ),
+    *(
+        Alternative(f"gzip-{level}", tr("gzip, level {level}: slower than zstd").format(level=level))
+        for level in range(1, 10)
+    ),
+)
+
+COMPRESSION: Final = OptionSpec(
+    id="compression",
+    label=tr("Compression"),
+    stage=Stage.DATASET,
+    kind=Choice(_COMPRESSIONS),
+    default=None,
+    effect=tr("Fewer bytes to the disk for more CPU; pays only where a record shrinks by a whole sector."),
+    source="zfsprops(7); release tags (off until 2.1, lz4 since 2.2); Vondra 2022; tested",
+    spelling=Words("compression={value}"),
+    shown=Words("compression={value}"),
+    shown_by=ShownBy.PROPERTIES,
+)
+
+ATIME: Final = OptionSpec(
+    id="atime",
+    label=tr("Access times"),
+    stage=Stage.DATASET,
+    kind=Choice(
+        (
+            Alternative("relatime", tr("at most one update of a file's access time a day")),
+            Alternative("noatime", tr("reading never writes")),
+            Alternative("strictatime", tr("every read writes metadata anew")),
+        )
+    ),
+    default=None,
+    effect=tr("Whether reading a table also writes its access time, which PostgreSQL never looks at."),
+    source="zfsprops(7); release tags (strict until 2.1, relatime since 2.2); Vondra 2022; tested",
+    spelling=Words(
+        values=(("noatime", "atime=off"), ("relatime", "relatime=on"), ("strictatime", "relatime=off"))
+    ),
+    shown=Words(
+        values=(("noatime", "atime=off"), ("relatime", "relatime=on"), ("strictatime", "relatime=off"))
+    ),
+    shown_by=ShownBy.PROPERTIES,
+)
+
+LOGBIAS: Final = OptionSpec(
+    id="logbias",
+    label=tr("Log bias"),
+    stage=Stage.DATASET,
+    kind=Choice(
+        (
+            Alternative("latency", tr("fsync is answered from the log, on log devices where there are any")),
+            Alternative("throughput", tr("data goes to its place at once, past log devices, and fragments")),
+        )
+    ),
+    default="latency",
+    effect=tr("How an fsync of PostgreSQL is made durable."),
+    source="zfsprops(7); zfs docs; Vondra 2016; Vondra 2022; tested",
+    spelling=Words("logbias={value}"),
+    shown=Words("logbias={value}"),
+    shown_by=ShownBy.PROPERTIES,
+)
+
+SYNC: Final = OptionSpec(
+    id="sync",
+    label=tr("Synchronous writes"),
+    stage=Stage.DATASET,
+    kind=Choice(
+        (
+            Alternative("standard", tr("fsync waits for the disk")),
+            Alternative("always", tr("every write waits for the disk")),
+            Alternative("disabled", tr("fsync waits for nothing: up to 5 s of commits are lost in a crash")),
+        )
+    ),
+    default="standard",
+    effect=tr("Whether a commit of PostgreSQL is on the disk when it returns."),
+    source="zfsprops(7) (“very dangerous … ignoring synchronous demands of databases”); zfs(4); tested",
+    spelling=Words("sync={value}"),
+    shown=Words("sync={value}"),
+    shown_by=ShownBy.PROPERTIES,
+    risks=(("disabled", (Safety.LOSES_COMMITS,)),),
+)
+
+REDUNDANT_METADATA: Final = OptionSpec(
+    id="redundant_metadata",
+    label=tr("Extra copies of metadata"),
+    stage=Stage.DATASET,
+    kind=Choice(
+        (
+            Alternative("all", tr("one bad block loses one record")),
+            Alternative("most", tr("fewer writes; one bad block can lose about 1000 records of a table")),
+            Alternative("some", tr("only the most important metadata"), since=ZFS_2_2),
+            Alternative("none", tr("one bad block can lose the dataset"), since=ZFS_2_2),
+        )
+    ),
+    default="all",
+    effect=tr("How many blocks of metadata each small random write of PostgreSQL adds."),
+    source="zfsprops(7); zfs docs; Vondra 2022; tested (all, most)",
+    spelling=Words("redundant_metadata={value}"),
+    shown=Words("redundant_metadata={value}"),
+    shown_by=ShownBy.PROPERTIES,
+    risks=tuple((value, (Safety.LESS_REDUNDANCY,)) for value in ("most", "some", "none")),
+)
+
+PRIMARYCACHE: Final = OptionSpec(
+    id="primarycache",
+    label=tr("What the ARC keeps"),
+    stage=Stage.DATASET,
+    kind=Choice(
+        (
+            Alternative("all", tr("data and metadata")),
+            Alternative("metadata", tr("metadata only: every read beyond shared_buffers goes to the disk")),
+            Alternative("none", tr("nothing: very slow")),
+        )
+    ),
+    default="all",
+    effect=tr("PostgreSQL counts on the system's cache behind its shared_buffers; on ZFS that is the ARC."),
+    source="zfsprops(7); zfs docs; tested",
+    spelling=Words("primarycache={value}"),
+    shown=Words("primarycache={value}"),
+    shown_by=ShownBy.PROPERTIES,
+)
+
+PREFETCH: Final = OptionSpec(
+    id="prefetch",
+    label=tr("Read ahead"),
+    stage=Stage.DATASET,
+    kind=Choice(
+        (
+            Alternative("all", tr("data and metadata")),
+            Alternative("metadata", tr("metadata only")),
+            Alternative("none", tr("nothing")),
+        )
+    ),
+    default="all",
+    effect=tr("Whether sequential scans are read ahead, which random reads do not need."),
+    source="zfsprops(7)",
+    spelling=Words("prefetch={value}"),
+    shown=Words("prefetch={value}"),
+    shown_by=ShownBy.PROPERTIES,
+    since=ZFS_2_3,
+    untested=True,
+)
+
+DIRECT: Final = OptionSpec(
+    id="direct",
+    label=tr("Direct I/O"),
+    stage=Stage.DATASET,
+    kind=Choice(
+        (
+            Alternative("standard", tr("where a program asks for it and whole records are written")),
+            Alternative("always", tr("past the ARC wherever possible; pages smaller than a record are not")),
+            Alternative("disabled", tr("never: through the ARC, as before 2.3")),
+        )
+    ),
+    default="standard",
+    effect=tr("Matters only for debug_io_direct: PostgreSQL writes 8 KiB, which has to be a whole record."),
+    source="zfsprops(7); release tags",
+    spelling=Words("direct={value}"),
+    shown=Words("direct={value}"),
+    shown_by=ShownBy.PROPERTIES,
+    since=ZFS_2_3,
+    untested=True,
+)
+
+CHECKSUM: Final = OptionSpec(
+    id="checksum",
+    label=tr("Kind of checksum"),
+    stage=Stage.DATASET,
+    kind=Choice(
+        (
+            Alternative("on", tr("fletcher4")),
+            Alternative("fletcher4", tr("cheap")),
+            Alternative("sha256", tr("cryptographic")),
+            Alternative("sha512", tr("cryptographic, faster on 64-bit CPUs")),
+            Alternative("skein", tr("cryptographic")),
+            Alternative("edonr", tr("cryptographic, fast")),
+            Alternative("blake3", tr("cryptographic, fast"), since=ZFS_2_2),
+        )
+    ),
+    default="on",
+    effect=tr("CPU for each record read and written."),
+    source="zfsprops(7); tested",
+    spelling=Words("checksum={value}"),
+    shown=Words("checksum={value}"),
+    shown_by=ShownBy.PROPERTIES,
+)
+
+COPIES: Final = OptionSpec(
+    id="copies",
+    label=tr("Copies of each block"),
+    stage=Stage.DATASET,
+    kind=Integer(1, 3),
+    default=1,
+    effect=tr("Everything is written so many times; no replacement for a mirror."),
+    source="zfsprops(7); tested",
+    spelling=Words("copies={value}"),
+    shown=Words("copies={value}"),
+    shown_by=ShownBy.PROPERTIES,
+)
+
+XATTR: Final = OptionSpec(
+    id="xattr",
+    label=tr("Extended attributes"),
+    stage=Stage.DATASET,
+    kind=Choice(
+        (
+            Alternative("dir", tr("in hidden directories")),
+            Alternative("sa", tr("beside the inode: one I/O less where there are any (SELinux)")),
+        )
+    ),
+    default=None,
+    effect=tr("Where labels of files lie; PostgreSQL sets none itself."),
+    source="zfsprops(7); release tags (dir until 2.2, sa since 2.3); tested",
+    spelling=Words("xattr={value}"),
+    shown=Words("xattr={value}", (("dir", "xattr=on"),)),
+    shown_by=ShownBy.PROPERTIES,
+)
+
+
+def _choice(option: str, value: OptionValue, why: str, source: str) -> Choosing:
+    return Choosing(option, value, why, source)
+
+
+_COPY_ON_WRITE: Final = (
+    _choice("full_page_writes", False, tr("ZFS never writes half a record"), "zfs docs; Vondra 2022"),
+    _choice(
+        "wal_init_zero",
+        False,
+        tr("zeroed blocks are not reused by copy on write"),
+        "manual 19.5.1; Vondra 2022",
+    ),
+    _choice(
+        "wal_recycle", False, tr("a new file costs no more than an old one"), "manual 19.5.1; Vondra 2022"
+    ),
+)
+_POOL_2022: Final = (
+    _choice("ashift", 12, tr("as published"), SOURCE_2022),
+    _choice("recordsize", 8 * KIB, tr("as published: PostgreSQL's page"), SOURCE_2022),
+    _choice("compression", "lz4", tr("as published"), SOURCE_2022),
+    _choice("atime", "noatime", tr("as published (atime=off; relatime=on has no effect then)"), SOURCE_2022),
+    _choice("logbias", "latency", tr("as published"), SOURCE_2022),
+    _choice("redundant_metadata", "most", tr("as published"), SOURCE_2022),
+)
+_RECORD_2016: Final = _choice("recordsize", 8 * KIB, tr("as published: PostgreSQL's page"), SOURCE_2016)
+
+PRESETS: Final = (
+    defaults("zpoolprops(7); zfsprops(7); Vondra 2016"),
+    Preset(
+        "recommended",
+        tr("Recommended for PostgreSQL"),
+        "zfs docs; zpoolprops(7); Vondra 2022",
+        (
+            _choice(
+                "ashift", 12, tr("SSDs often claim 512-byte sectors and have larger ones"), "zpoolprops(7)"
+            ),
+            _choice("recordsize", 32 * KIB, tr("with lz4 better than 8 KiB for most databases"), "zfs docs"),
+            _choice("compression", "lz4", tr("costs little CPU and saves writes"), "zfs docs"),
+            _choice("atime", "noatime", tr("reading never writes"), "zfsprops(7); Vondra 2022"),
+            _choice("logbias", "latency", tr("throughput fragments small updates"), "zfs docs"),
+            *_COPY_ON_WRITE,
+        ),
+    ),
+    Preset(
+        "2008-8k",
+        tr("2008: 8 KiB records, no compression"),
+        "“PostgreSQL on UFS versus ZFS”, 2008",
+        (
+            _choice("recordsize", 8 * KIB, tr("as published"), "“PostgreSQL on UFS versus ZFS”, 2008"),
+            _choice("compression", "off", tr("as published"), "“PostgreSQL on UFS versus ZFS”, 2008"),
+        ),
+    ),
+    Preset("2016-recordsize", tr("FOSDEM 2016: recordsize=8k"), SOURCE_2016, (_RECORD_2016,)),
+    Preset(
+        "2016-recordsize-logbias",
+        tr("FOSDEM 2016: recordsize=8k, logbias=throughput"),
+        SOURCE_2016,
+        (_RECORD_2016, _choice("logbias", "throughput", tr("as published"), SOURCE_2016)),
+    ),
+    Preset("2022", tr("EDB 2022, server untuned"), SOURCE_2022, _POOL_2022, "seeds"),
+    Preset(
+        "2022-tuned",
+        tr("EDB 2022, tuned: no full page writes"),
+        SOURCE_2022,
+        (*_POOL_2022, *_COPY_ON_WRITE),
+        "seeds-zfs",
+    ),
+)
+
+ZFS: Final = FilesystemSpec(
+    id="zfs",
+    label="ZFS",
+    good_for=tr("Checksums, compression, snapshots and RAID of its own; even TPS, for more CPU and memory."),
+    mkfs=None,
+    programs=(
+        Program("zpool", "zfsutils-linux", Component.ZFS),
+        Program("zfs", "zfsutils-linux"),
+        Program("mount.zfs", "zfsutils-linux"),
+    ),
+    kernel_modules=("zfs",),
+    minimum_bytes=64 * MIB,
+    several=Assembler.ZFS,
+    levels=(*MD_LEVELS, Level.RAIDZ3),
+    options=(
+        RECORDSIZE,
+        COMPRESSION,
+        ATIME,
+        SYNC,
+        LOGBIAS,
+        REDUNDANT_METADATA,
+        PRIMARYCACHE,
+        PREFETCH,
+        DIRECT,
+        CHECKSUM,
+        COPIES,
+        XATTR,
+        ASHIFT,
+        AUTOTRIM,
+        FULL_PAGE_WRITES,
+        WAL_INIT_ZERO,
+        WAL_RECYCLE,
+    ),
+    always=ALWAYS,
+    presets=PRESETS,
+    lacks=(
+        Lack(
+            "barrier",
+            tr(
+                "ZFS always flushes the disk's write cache and has no switch for it. sync=disabled is a "
+                "different and a worse trade: it loses commits even with PLP."
+            ),
+            "zfsprops(7); zfs(4)",
+        ),
+        Lack("discard", tr("On ZFS it is an option of the pool: autotrim."), "zpoolprops(7)"),
+        Lack("block_size", tr("ZFS has records of variable size: recordsize."), "zfsprops(7)"),
+        Lack("data", tr("ZFS has no journal of this kind; see sync and logbias."), "zfsprops(7)"),
+    ),
+)

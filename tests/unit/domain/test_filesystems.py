@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from app.domain.filesystem import FilesystemSpec, Preset
+from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.filesystems.btrfs import profiles
+from app.domain.option_kinds import Choice, Integer, OptionValue, Toggle
+from app.domain.options import OptionSpec, Safety, Stage
+from app.domain.raid import Assembler, Level, layout
+
+FILESYSTEM = pytest.mark.parametrize("spec", FILESYSTEMS, ids=lambda spec: spec.id)
+OPTIONS = [(spec, option) for spec in FILESYSTEMS for option in spec.options]
+OPTION = pytest.mark.parametrize(("spec", "option"), OPTIONS, ids=[f"{s.id}-{o.id}" for s, o in OPTIONS])
+PRESETS = [(spec, preset) for spec in FILESYSTEMS for preset in spec.presets]
+PRESET = pytest.mark.parametrize(("spec", "preset"), PRESETS, ids=[f"{s.id}-{p.id}" for s, p in PRESETS])
+
+_SAID_ELSEWHERE = {"mirror_copies", "metadata_profile"}
+"""btrfs: the profiles are always said, by `profiles`."""
+_NEVER_OFFERED = re.compile(
+    r"degraded|norecovery|nouuid|checkpoint=disable|fragment|dedup|crc=0|lazy-count|attr2|ikeep"
+)
+
+
+def some_values(option: OptionSpec) -> tuple[OptionValue, ...]:
+    """Return every value of a toggle or choice, and the borders of a number."""
+    if isinstance(option.kind, Toggle):
+        return (True, False)
+    if isinstance(option.kind, Choice):
+        return option.kind.ids
+    assert isinstance(option.kind, Integer)
+    return (option.kind.minimum, option.kind.maximum, *option.kind.also)
+
+
+def test_seven_filesystems_are_declared_and_each_is_found_by_its_id() -> None:
+    assert {spec.id for spec in FILESYSTEMS} == {"ext4", "ext3", "xfs", "btrfs", "zfs", "f2fs", "tmpfs"}
+    assert len({spec.id for spec in FILESYSTEMS}) == len(FILESYSTEMS)
+    assert all(filesystem(spec.id) is spec for spec in FILESYSTEMS)
+    with pytest.raises(KeyError):
+        filesystem("reiserfs")
+
+
+@FILESYSTEM
+def test_a_filesystem_says_what_it_is_good_for_and_what_it_needs(spec: FilesystemSpec) -> None:
+    assert spec.good_for.endswith(".")
+    assert spec.programs
+    assert all(program.package for program in spec.programs)
+    assert spec.kernel_modules
+    assert spec.mkfs is None or spec.mkfs == spec.programs[0].name
+    for level in spec.levels:
+        assert layout(level, spec.assembler(level)).level is level
+
+
+@FILESYSTEM
+def test_ids_of_options_are_unique_and_nothing_is_both_offered_and_lacking(spec: FilesystemSpec) -> None:
+    ids = [option.id for option in spec.options] + [lack.option for lack in spec.lacks]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]*", option) for option in ids)
+    for option in spec.options:
+        assert spec.option(option.id) is option
+    with pytest.raises(KeyError):
+        spec.option("bogus")
+
+
+@FILESYSTEM
+def test_what_is_lacking_is_something_that_others_have_and_says_why(spec: FilesystemSpec) -> None:
+    elsewhere = {option.id for other in FILESYSTEMS if other is not spec for option in other.options}
+    for lack in spec.lacks:
+        assert lack.option in elsewhere
+        assert lack.why.endswith(".")
+        assert lack.source
+
+
+@OPTION
+def test_an_option_has_effect_source_label_and_a_legal_default(
+    spec: FilesystemSpec, option: OptionSpec
+) -> None:
+    assert option.label
+    assert option.source
+    assert option.effect.endswith(".")
+    assert "\n" not in option.effect
+    assert option.default is None or option.kind.accepts(option.default)
+    assert option.kind.allowed
+    if isinstance(option.kind, Choice):
+        assert len(set(option.kind.ids)) == len(option.kind.ids) > 1
+        assert all(item.effect for item in option.kind.values)
+
+
+@OPTION
+def test_an_option_costs_safety_for_legal_values_only_and_never_by_its_default(
+    spec: FilesystemSpec, option: OptionSpec
+) -> None:
+    for value, classes in option.risks:
+        assert option.kind.accepts(value)
+        assert classes
+        assert Safety.SAFE not in classes
+        assert option.safety_of(value) == classes
+        assert set(classes) <= set(option.safety)
+    if option.default is not None and (spec.id, option.id) != ("f2fs", "errors"):
+        assert option.safety_of(option.default) == (Safety.SAFE,)
+
+
+@OPTION
+def test_an_option_has_a_flag_exactly_where_a_mkfs_program_reads_it(
+    spec: FilesystemSpec, option: OptionSpec
+) -> None:
+    if option.id in _SAID_ELSEWHERE:
+        assert option.flag == ""
+    else:
+        assert bool(option.flag) is (option.stage is Stage.MKFS)
+    assert option.stage is not Stage.MKFS or spec.mkfs
+
+
+@OPTION
+def test_what_an_option_writes_is_one_plain_word_and_different_for_every_value(
+    spec: FilesystemSpec, option: OptionSpec
+) -> None:
+    written = [option.written(value) for value in some_values(option)]
+    if option.id in _SAID_ELSEWHERE:
+        assert written == [None] * len(written)
+        return
+    assert any(item is not None for item in written)
+    assert len(set(written)) == len(written)
+    for item in written:
+        assert item is None or re.fullmatch(r"[a-zA-Z0-9_=:^+,-]*", item.item)
+        assert item is None or not item.item.startswith("-")
+
+
+@OPTION
+def test_a_read_back_tells_every_value_from_every_other(spec: FilesystemSpec, option: OptionSpec) -> None:
+    if option.shown is None:
+        return
+    values = some_values(option)
+    for value in values:
+        seen = option.seen(value)
+        assert seen is not None
+        assert not seen.contradictions(seen.present)
+        for other in values:
+            shown = option.shown.token(other)
+            tokens = [shown] if shown else []
+            assert bool(seen.contradictions(tokens)) is (other != value), (value, other)
+
+
+@OPTION
+def test_what_must_never_be_offered_is_not(spec: FilesystemSpec, option: OptionSpec) -> None:
+    for value in some_values(option):
+        written = option.written(value)
+        assert written is None or not _NEVER_OFFERED.search(written.item)
+    assert (spec.id, option.id) != ("zfs", "dedup")
+
+
+@OPTION
+def test_an_option_newer_than_what_could_be_tested_says_so(spec: FilesystemSpec, option: OptionSpec) -> None:
+    newest = {"Linux": (6, 18), "OpenZFS": (2, 1, 11)}
+    for need in option.since:
+        if need.version > newest.get(need.component, (99,)):
+            assert option.untested
+    if option.untested:
+        assert not re.search(r"tested$", option.source)
+
+
+@FILESYSTEM
+def test_every_mount_refuses_devices_and_setuid_programs(spec: FilesystemSpec) -> None:
+    said = {item.item for item in spec.always if item.stage is Stage.MOUNT}
+    assert {"nodev", "nosuid"} <= said
+    for item in spec.always:
+        assert item.why
+        assert item.source
+        assert bool(item.flag) is (item.stage is Stage.MKFS)
+
+
+@FILESYSTEM
+def test_presets_begin_with_the_defaults_and_recommend_something(spec: FilesystemSpec) -> None:
+    ids = [preset.id for preset in spec.presets]
+    assert len(set(ids)) == len(ids)
+    assert ids[:2] == ["defaults", "recommended"]
+    assert spec.presets[0].options == {}
+    assert spec.presets[1].options
+    assert all(spec.preset(preset.id) is preset for preset in spec.presets)
+    with pytest.raises(KeyError):
+        spec.preset("bogus")
+
+
+@PRESET
+def test_a_preset_chooses_known_options_legally_with_reason_and_source(
+    spec: FilesystemSpec, preset: Preset
+) -> None:
+    assert preset.label
+    assert preset.source
+    assert len(preset.options) == len(preset.choices)
+    for choice in preset.choices:
+        assert spec.option(choice.option).kind.accepts(choice.value)
+        assert choice.why
+        assert choice.source
+
+
+@FILESYSTEM
+def test_nothing_that_is_recommended_loses_commits(spec: FilesystemSpec) -> None:
+    for choice in spec.preset("recommended").choices:
+        lost = {Safety.LOSES_COMMITS, Safety.LOSES_COMMITS_WITHOUT_PLP, Safety.NO_CHECKSUMS}
+        assert not lost & set(spec.option(choice.option).safety_of(choice.value))
+
+
+@pytest.mark.parametrize(
+    ("filesystem_id", "published"),
+    [
+        ("ext4", "barrier=False data=writeback atime=noatime"),  # 2011: 2392 tps
+        ("ext4", "data=writeback atime=noatime commit=999"),
+        ("xfs", "atime=noatime quota=noquota barrier=False"),
+        ("btrfs", "datacow=False atime=noatime"),
+        ("ext4", "barrier=False discard=True"),  # FOSDEM 2016
+        ("f2fs", "barrier=False discard=True"),
+        ("btrfs", "ssd=ssd barrier=False discard=sync datacow=False"),
+        ("zfs", "recordsize=8192 logbias=throughput"),
+        (  # EDB 2022, run-pgbench-zfs.sh
+            "zfs",
+            (
+                "ashift=12 recordsize=8192 compression=lz4 atime=noatime logbias=latency "
+                "redundant_metadata=most "
+                "full_page_writes=False wal_init_zero=False wal_recycle=False"
+            ),
+        ),
+        ("btrfs", "ssd=ssd atime=relatime"),
+    ],
+)
+def test_what_the_published_benchmarks_set_is_a_preset(filesystem_id: str, published: str) -> None:
+    wanted = set(published.split())
+    sets = [
+        {f"{name}={value}" for name, value in preset.options.items()}
+        for preset in filesystem(filesystem_id).presets
+    ]
+    assert wanted in sets
+
+
+def test_profiles_of_btrfs_follow_the_level_the_copies_and_the_choice() -> None:
+    mirror = layout(Level.MIRROR, Assembler.BTRFS)
+    assert profiles(mirror, {}) == ("raid1", "raid1")
+    assert profiles(mirror, {"mirror_copies": "3"}) == ("raid1c3", "raid1c3")
+    assert profiles(mirror, {"mirror_copies": "3", "metadata_profile": "raid1"}) == ("raid1c3", "raid1")
+    assert profiles(layout(Level.SINGLE, Assembler.BTRFS), {}) == ("single", "dup")
+    assert profiles(layout(Level.STRIPE, Assembler.BTRFS), {"mirror_copies": "3"}) == ("raid0", "raid0")
