@@ -24,19 +24,25 @@ NEEDS=(
   "screen|what Qt's window needs on X11 and Wayland|libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xkb1 libxkbcommon-x11-0 libx11-xcb1 libwayland-client0 libwayland-cursor0|xcb-util-cursor xcb-util-wm xcb-util-image xcb-util-keysyms xcb-util-renderutil libxkbcommon-x11 libX11-xcb libwayland-client libwayland-cursor|xcb-util-cursor xcb-util-wm xcb-util-image xcb-util-keysyms xcb-util-renderutil libxkbcommon-x11 libx11 wayland|libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xkb1 libxkbcommon-x11-0 libX11-xcb1 libwayland-client0 libwayland-cursor0"
   "dbus-daemon|tests of D-Bus start a bus of their own|dbus-daemon|dbus-daemon|dbus|dbus-1-daemon"
   "shellcheck|checks packaging's scripts|shellcheck|ShellCheck|shellcheck|ShellCheck"
+  "qemu|runs the virtual machine of the machine tests|qemu-system-x86|qemu-system-x86-core|qemu-system-x86|qemu-x86"
+  "qemu-img|makes the virtual machine's disks|qemu-utils|qemu-img|qemu-img|qemu-img"
+  "mmdebstrap|makes the virtual machine's Debian|mmdebstrap|mmdebstrap|mmdebstrap|mmdebstrap"
+  "depmod|puts the virtual machine's kernel modules together|kmod|kmod|kmod|kmod"
+  "mkfs.ext4|makes the virtual machine's root disk|e2fsprogs|e2fsprogs|e2fsprogs|e2fsprogs"
 )
 QT_LIBRARIES=(libEGL.so.1 libGL.so.1 libxkbcommon.so.0 libfontconfig.so.1 libdbus-1.so.3)
 SCREEN_LIBRARIES=(libxcb-cursor.so.0 libxcb-icccm.so.4 libxcb-image.so.0 libxcb-keysyms.so.1 libxcb-randr.so.0
   libxcb-render-util.so.0 libxcb-shape.so.0 libxcb-xkb.so.1 libxkbcommon-x11.so.0 libX11-xcb.so.1
   libwayland-client.so.0 libwayland-cursor.so.0)
 
-# Prints the names of the needs of a use: `engine`, `window` or `test`.
+# Prints the names of the needs of a use: `engine`, `window`, `test` or `machine` (the virtual machine).
 needs_of() {
   local engine="python venv gi pydbus postgresql util-linux"
   case $1 in
     engine) printf '%s' "$engine" ;;
     window) printf '%s' "$engine qt screen" ;;
     test) printf '%s' "$engine qt dbus-daemon shellcheck" ;;
+    machine) printf '%s' "python venv qemu qemu-img mmdebstrap depmod mkfs.ext4 util-linux" ;;
   esac
 }
 
@@ -81,6 +87,7 @@ has() {
     util-linux) command -v setpriv >/dev/null && command -v flock >/dev/null ;;
     qt) has_libraries "${QT_LIBRARIES[@]}" ;;
     screen) has_libraries "${SCREEN_LIBRARIES[@]}" ;;
+    qemu) command -v "qemu-system-$(uname --machine)" >/dev/null ;;
     *) command -v "$1" >/dev/null ;;
   esac
 }
@@ -191,7 +198,7 @@ provide_debian_packages() {
   install_debian_packages "${packages[@]}"
 }
 
-# Makes sure that the system has what USE (engine, window, test) needs.
+# Makes sure that the system has what USE (engine, window, test, machine) needs.
 provide_system_packages() {
   local field name kept=()
   UNFINISHED=$CACHE/unfinished-packages

@@ -1,22 +1,18 @@
-"""Rules for every test: unexpected log warnings fail, a crash of the previous session is told."""
+"""What every test session does: loads the fixtures of fix_*.py, tells of a crash of the previous session."""
 
 from __future__ import annotations
 
-import logging
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 pytest_plugins: list[str] = [f"tests.{path.stem}" for path in sorted(Path(__file__).parent.glob("fix_*.py"))]
+# Some import others, and what is imported before pytest knows of it would be an error.
+pytest.register_assert_rewrite(*pytest_plugins)
 
 _SENTINEL = Path(tempfile.gettempdir()) / f"pgfooting-tests-{os.getuid()}.running"
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "expects_log: the test causes log warnings on purpose")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -35,19 +31,3 @@ _crash_key = pytest.StashKey[str]()
 def pytest_report_header(config: pytest.Config) -> str | None:
     crashed = config.stash.get(_crash_key, None)
     return f"the previous test session did not end ({crashed}): did it crash?" if crashed else None
-
-
-@pytest.fixture(autouse=True)
-def _no_unexpected_log_records(
-    request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
-) -> Iterator[None]:
-    yield
-    if request.node.get_closest_marker("expects_log"):
-        return
-    records = [
-        record
-        for phase in ("setup", "call")
-        for record in caplog.get_records(phase)
-        if record.levelno >= logging.WARNING
-    ]
-    assert not records, [record.getMessage() for record in records]

@@ -1,0 +1,133 @@
+"""Runs tests marked `inside` in guests, their reports as if they had run here (tests/machine/__init__.py)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.machine.batches import Inside, group_by_guest, smallest_cover
+from tests.machine.conductor import Conductor, Results
+from tests.machine.coverage_table import Row, table
+from tests.machine.rig import CHECKOUT, Guest, built_guest
+
+IN_GUEST = os.environ.get("PGFOOTING_GUEST") == "yes"
+_SHORT = os.environ.get("PGFOOTING_MACHINE_TESTS") == "short"
+_SECONDS_KEY = "machine/seconds"
+_results_key = pytest.StashKey[Results]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for marker in (
+        "inside(*disks, account, group): the test runs in a guest with these disks",
+        "covers(*words): what the test stands for in the machine tier's table and in its short form",
+        "long: left out of the short form of the machine tier",
+    ):
+        config.addinivalue_line("markers", marker)
+
+
+def _inside(item: pytest.Item) -> Inside | None:
+    marker = item.get_closest_marker("inside")
+    return None if marker is None else Inside(tuple(marker.args), **marker.kwargs)
+
+
+def _covered(item: pytest.Item) -> tuple[str, ...]:
+    return tuple(word for marker in item.iter_markers("covers") for word in marker.args)
+
+
+def _choose_short(items: list[pytest.Item], seconds: dict[str, float]) -> list[pytest.Item]:
+    covers = {item.nodeid: words for item in items if (words := _covered(item))}
+    chosen = smallest_cover(covers, {test: seconds[test] for test in covers if test in seconds})
+    return [
+        item
+        for item in items
+        if item.nodeid in chosen or (item.nodeid not in covers and item.get_closest_marker("long") is None)
+    ]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The short form leaves machine tests out, by what the tests say they cover."""
+    machine = [item for item in items if item.get_closest_marker("machine") is not None]
+    if IN_GUEST or not _SHORT or not machine:
+        return
+    chosen = set(_choose_short(machine, _known_seconds(config)))
+    left_out = [item for item in machine if item not in chosen]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
+
+
+def _cache(config: pytest.Config) -> pytest.Cache | None:
+    cache: pytest.Cache | None = getattr(config, "cache", None)  # absent with -p no:cacheprovider
+    return cache
+
+
+def _known_seconds(config: pytest.Config) -> dict[str, float]:
+    cache = _cache(config)
+    return {} if cache is None else dict(cache.get(_SECONDS_KEY, {}))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Runs what belongs into guests; the rest is left to pytest's own loop, which comes next."""
+    if IN_GUEST or session.config.option.collectonly or session.testsfailed:
+        return
+    wanted = [(item, inside) for item in session.items if (inside := _inside(item)) is not None]
+    if not wanted:
+        return
+    session.config.stash[_results_key] = results = Results(items={item.nodeid: item for item, _ in wanted})
+    tests = group_by_guest((item.nodeid, inside) for item, inside in wanted)
+    Conductor(session, results).run(tests, _known_seconds(session.config))
+    session.items[:] = [item for item in session.items if item.nodeid not in results.items]
+    if session.shouldfail:
+        raise session.Failed(session.shouldfail)
+    if session.shouldstop:
+        raise session.Interrupted(session.shouldstop)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Prints and keeps the table of what was covered, and remembers how long each test took."""
+    results = config.stash.get(_results_key, None)
+    if results is None:
+        return
+    for line in results.guests:
+        terminalreporter.write_line(f"guest {line}")
+    cache = _cache(config)
+    if cache is not None:
+        cache.set(_SECONDS_KEY, {**_known_seconds(config), **results.seconds})
+    rows = [
+        Row(words, results.seconds[nodeid], _outcome(nodeid, results))
+        for nodeid, item in results.items.items()
+        if nodeid in results.finished and (words := _covered(item))
+    ]
+    if rows:
+        text = table(rows)
+        terminalreporter.write_line(text)
+        if cache is not None:
+            file = Path(cache.mkdir("machine")) / "table.txt"
+            file.write_text(f"{text}\n")
+            terminalreporter.write_line(f"This table is kept in {file}")
+
+
+def _outcome(nodeid: str, results: Results) -> str:
+    if nodeid in results.failed:
+        return "FAILED"
+    return "skipped" if nodeid in results.skipped else "passed"
+
+
+@pytest.fixture
+def start_guest() -> Iterator[Callable[..., Guest]]:
+    """A function that boots a guest with the given disks and returns it; gone when the test ends."""
+    started: list[Guest] = []
+
+    def start(*disks: str, checkout: Path | None = CHECKOUT) -> Guest:
+        guest = Guest(disks, folder=built_guest(), checkout=checkout)
+        guest.__enter__()
+        started.append(guest)
+        return guest
+
+    yield start
+    for guest in started:
+        guest.__exit__(None, None, None)

@@ -1,0 +1,172 @@
+"""Tests that run inside of guests: which share a guest, what the short tier leaves out, how they are run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.machine.rig import PROJECT, SHARE, Guest
+
+MARK = "\x1f"
+"""Stands before each report that `guest_reports` sends."""
+
+_GUEST_MEMORY_MIB = 2048
+# What QEMU needs beside its guest's memory, mostly for translated code.
+_QEMU_MEMORY_MIB = 900
+# A guest of its own costs 30 s before its first test.
+_LEAST_PART = 6
+_LIMIT_S = 3500.0
+_PYTEST = (
+    *("python3", "-m", "pytest", "--confcutdir", "tests/machine", "-p", "tests.machine.guest_reports"),
+    *(
+        "-p",
+        "tests.fix_log_records",
+        "-p",
+        "tests.fix_machine",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:randomly",
+    ),
+    *("-o", "addopts=", "-o", "faulthandler_timeout=900", "-o", "timeout=900", "-o", "qt_api="),
+    *("--strict-markers", "--import-mode=importlib", "-W", "ignore::pytest.PytestConfigWarning"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """Arguments of the marker `inside`: what a guest must be like for a test."""
+
+    disks: tuple[str, ...]
+    account: str = "root"
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Tests (node ids) that one guest runs."""
+
+    inside: Inside
+    tests: tuple[str, ...]
+
+
+def guests_at_once() -> int:
+    """Return how many guests this machine has processors and free memory for; at least one.
+
+    An emulated guest keeps one processor busy.
+    """
+    with Path("/proc/meminfo").open() as file:
+        fields = dict(line.split(":") for line in file)
+    available_mib = int(fields["MemAvailable"].split()[0]) // 1024
+    return max(1, min(os.cpu_count() or 1, available_mib // (_GUEST_MEMORY_MIB + _QEMU_MEMORY_MIB)))
+
+
+def parts(wanted: Mapping[Inside, Sequence[str]], seconds: Mapping[str, float], guests: int) -> list[Part]:
+    """Divide the tests of each kind of guest into parts of about equal time, the longest part first.
+
+    Args:
+        wanted: node ids by what their guest must be like.
+        seconds: what tests took earlier; one that is not known counts as the mean of those that are.
+        guests: how many run at once.
+    """
+    usual = sum(seconds.values()) / len(seconds) if seconds else 1.0
+    found: list[tuple[float, Part]] = []
+    for inside, tests in wanted.items():
+        bins: list[list[str]] = [[] for _ in range(max(1, min(guests, len(tests) // _LEAST_PART)))]
+        loads = [0.0] * len(bins)
+        for test in sorted(tests, key=lambda test: -seconds.get(test, usual)):
+            least = loads.index(min(loads))
+            bins[least].append(test)
+            loads[least] += seconds.get(test, usual)
+        found += [
+            (load, Part(inside, tuple(sorted(chosen, key=list(tests).index))))
+            for load, chosen in zip(loads, bins, strict=True)
+        ]
+    return [part for _, part in sorted(found, key=lambda each: -each[0])]
+
+
+def smallest_cover(covers: Mapping[str, Iterable[str]], seconds: Mapping[str, float]) -> set[str]:
+    """Return tests that together cover each word that any test covers.
+
+    Chosen greedily: again and again the test that adds most new words for its seconds. That is not always the
+    least possible choice, but never leaves a word out.
+    """
+    left = set().union(*(set(words) for words in covers.values())) if covers else set()
+    chosen: set[str] = set()
+    usual = sum(seconds.values()) / len(seconds) if seconds else 1.0
+    while left:
+        best = max(covers, key=lambda test: (len(left & set(covers[test])) / seconds.get(test, usual), test))
+        chosen.add(best)
+        left -= set(covers[best])
+    return chosen
+
+
+class ReportReader:
+    """Tells the reports from the other output of a job."""
+
+    def __init__(self, receive: Callable[[dict[str, Any]], None]) -> None:
+        self._receive = receive
+        self._unread = b""
+        self.other = bytearray()
+
+    def feed(self, text: bytes) -> None:
+        """Take the next piece of output; whole reports are handed to `receive`."""
+        mark = MARK.encode()
+        self._unread += text
+        while True:
+            before, found, after = self._unread.partition(mark)
+            self.other += before
+            self._unread = found + after
+            line, end, rest = after.partition(b"\n")
+            if not end:
+                return
+            self._unread = rest
+            self._receive(json.loads(line))
+
+
+def run_part(part: Part, image: Path, receive: Callable[[dict[str, Any]], None], running: set[Guest]) -> str:
+    """Boot a guest, run the part's tests in it and return what was printed beside the reports.
+
+    Args:
+        part: the tests.
+        image: folder of the built guest.
+        receive: called with ``{"started_test": nodeid}`` and with each report, as
+            ``pytest_report_to_serializable`` gives it.
+        running: holds the guest while it runs, for whoever has to end it early.
+
+    Raises:
+        GuestError: the guest died or time is over; reports that came before have been handed on.
+    """
+    reader = ReportReader(receive)
+    guest = Guest(part.inside.disks, folder=image, memory_mib=_GUEST_MEMORY_MIB)
+    running.add(guest)
+    with guest:
+        disks = [
+            {"serial": disk.serial, "size_bytes": disk.size_bytes, "kind": disk.kind.value}
+            for disk in guest.disks
+        ]
+        (guest.share / "disks.json").write_text(json.dumps(disks))
+        (guest.share / "tests").write_text("".join(f"{test}\n" for test in part.tests))
+        settings = (
+            f"PYTHONPATH={PROJECT}",
+            "PYTHONSAFEPATH=1",
+            "PYTHONDONTWRITEBYTECODE=1",
+            "PGFOOTING_GUEST=yes",
+        )
+        command = ("env", *settings, *_PYTEST, f"@{SHARE}/tests")
+        guest.run(command, account=part.inside.account, limit_s=_LIMIT_S, output=reader.feed)
+    running.discard(guest)
+    return reader.other.decode(errors="replace")
+
+
+def group_by_guest(tests: Iterable[tuple[str, Inside]]) -> dict[Inside, list[str]]:
+    """Return the node ids by what their guest must be like, in order."""
+    found: dict[Inside, list[str]] = defaultdict(list)
+    for test, inside in tests:
+        found[inside].append(test)
+    return dict(found)

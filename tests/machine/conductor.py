@@ -1,0 +1,132 @@
+"""Runs tests in guests while pytest on the host reports them as its own."""
+
+from __future__ import annotations
+
+import functools
+import queue
+import threading
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.machine.batches import Inside, Part, guests_at_once, parts, run_part
+from tests.machine.rig import Guest, GuestError, built_guest
+from tests.machine.rig_qemu import kvm_works
+
+
+@dataclass(slots=True)
+class Results:
+    """What became of the tests that ran in guests."""
+
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    failed: set[str] = field(default_factory=set)
+    skipped: set[str] = field(default_factory=set)
+    finished: set[str] = field(default_factory=set)
+    items: dict[str, pytest.Item] = field(default_factory=dict)
+    guests: list[str] = field(default_factory=list)
+
+
+class Conductor:
+    """Runs parts in guests, several at once, and reports from this thread alone."""
+
+    def __init__(self, session: pytest.Session, results: Results) -> None:
+        """Build the guest where it is missing.
+
+        Raises:
+            GuestError: that is impossible.
+        """
+        self._session = session
+        self._hook = session.config.hook
+        self._results = results
+        self._image = built_guest()
+        kvm_works(self._image)  # tried once, before there are threads
+        self._waiting: queue.SimpleQueue[Part] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[tuple[Part, dict[str, Any] | str | None]] = queue.SimpleQueue()
+        self._stopped = threading.Event()
+        self._running: set[Guest] = set()
+
+    def run(self, wanted: dict[Inside, list[str]], seconds: dict[str, float]) -> None:
+        """Run the tests (node ids by what their guest must be like); `seconds` is what they took earlier."""
+        guests = guests_at_once()
+        todo = parts(wanted, seconds, guests)
+        for part in todo:
+            self._waiting.put(part)
+        workers = [threading.Thread(target=self._work, daemon=True) for _ in range(min(guests, len(todo)))]
+        for worker in workers:
+            worker.start()
+        left = len(todo)
+        try:
+            while left:
+                part, event = self._events.get()
+                if isinstance(event, dict):
+                    self._report(event)
+                else:
+                    left -= 1
+                    self._report_missing(part, event)
+                if self._session.shouldfail or self._session.shouldstop:
+                    self._stopped.set()
+        finally:
+            self._stopped.set()
+            for guest in tuple(self._running):
+                guest.abandon()
+            for worker in workers:
+                worker.join()
+
+    def _work(self) -> None:
+        while True:
+            try:
+                part = self._waiting.get_nowait()
+            except queue.Empty:
+                return
+            if self._stopped.is_set():
+                self._events.put((part, None))
+                continue
+            started = time.monotonic()
+            receive = functools.partial(self._receive, part)
+            try:
+                printed: str | None = run_part(part, self._image, receive, self._running)
+            except GuestError as error:
+                printed = str(error)
+            except Exception as error:  # noqa: BLE001 - a thread's error would be lost, its tests be missing
+                printed = f"{type(error).__name__}: {error}"
+            took = time.monotonic() - started
+            self._results.guests.append(
+                f"{took:6.0f} s, {len(part.tests)} tests: {' '.join(part.inside.disks)}"
+            )
+            self._events.put((part, printed))
+
+    def _receive(self, part: Part, data: dict[str, Any]) -> None:
+        self._events.put((part, data))
+
+    def _report(self, data: dict[str, Any]) -> None:
+        if "started_test" in data:
+            item = self._results.items[data["started_test"]]
+            self._hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+            return
+        report = self._hook.pytest_report_from_serializable(config=self._session.config, data=data)
+        self._results.seconds[report.nodeid] += report.duration
+        if report.failed:
+            self._results.failed.add(report.nodeid)
+        if report.skipped:
+            self._results.skipped.add(report.nodeid)
+        self._hook.pytest_runtest_logreport(report=report)
+        if report.when == "teardown":
+            self._results.finished.add(report.nodeid)
+            self._hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
+
+    def _report_missing(self, part: Part, printed: str | None) -> None:
+        """What a guest did not run has failed, unless the session stops anyway."""
+        if self._stopped.is_set():
+            return
+        for nodeid in part.tests:
+            if nodeid not in self._results.finished:
+                item = self._results.items[nodeid]
+                self._results.failed.add(nodeid)
+                report = pytest.TestReport(
+                    nodeid, item.location, {}, "failed", f"not finished in the guest:\n{printed}", "call"
+                )
+                self._hook.pytest_runtest_logreport(report=report)
+                self._hook.pytest_runtest_logfinish(nodeid=nodeid, location=item.location)

@@ -1,0 +1,70 @@
+"""What tests that run inside of the guest may count on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.machine.conftest import RigBlockDevice
+
+pytestmark = [
+    pytest.mark.machine,
+    pytest.mark.inside("virtio:1G", "sata:1G:7200", "scsi:1G:1,wwn=5000c50015ea71aa", "nvme:1G", "usb:1G"),
+]
+
+
+def run(*argv: str) -> str:
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+
+def test_it_runs_as_root_in_a_guest_with_a_path_that_has_spaces() -> None:
+    assert os.getuid() == 0
+    assert Path("/proc/sys/kernel/hostname").read_text() == "rig\n"
+    assert " " in str(Path.cwd())
+
+
+def test_each_kind_of_disk_is_found_by_its_serial(rig_disks: list[RigBlockDevice]) -> None:
+    found = [(disk.kind, disk.serial, disk.size_bytes) for disk in rig_disks]
+    kinds = ("virtio", "sata", "scsi", "nvme", "usb")
+    assert found == [(kind, f"RIG{kind.upper()}{number}", 1024**3) for number, kind in enumerate(kinds, 1)]
+    assert len({disk.path for disk in rig_disks}) == len(rig_disks)
+
+
+def test_udisks_tells_the_serials(rig_disks: list[RigBlockDevice]) -> None:
+    status = run("udisksctl", "status")
+    assert [disk.serial for disk in rig_disks if disk.serial not in status] == []
+
+
+def test_rotation_and_world_wide_name_are_told(rig_disks: list[RigBlockDevice]) -> None:
+    sata, scsi = rig_disks[1], rig_disks[2]
+    assert Path(f"/sys/block/{sata.name}/queue/rotational").read_text() == "1\n"
+    assert Path(f"/sys/block/{scsi.name}/queue/rotational").read_text() == "0\n"
+    assert "5000c50015ea71aa" in run("udevadm", "info", "--query=property", scsi.path)
+
+
+@pytest.mark.parametrize("module", ["raid1", "raid10", "raid456", "zfs", "f2fs", "btrfs", "xfs", "ext4"])
+def test_the_kernel_has(module: str) -> None:
+    run("modprobe", module)
+
+
+def test_zfs_makes_a_pool(rig_disks: list[RigBlockDevice]) -> None:
+    disk = rig_disks[0].path
+    run("modprobe", "zfs")
+    run("zpool", "create", "-O", "mountpoint=none", "rigpool", disk)
+    try:
+        assert "ONLINE" in run("zpool", "status", "rigpool")
+    finally:
+        run("zpool", "destroy", "rigpool")
+        run("wipefs", "--all", disk)
+        run("udevadm", "settle")
+
+
+def test_polkit_and_udisks_answer() -> None:
+    names = run(
+        "busctl", "--system", "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "ListNames"
+    )
+    assert "org.freedesktop.UDisks2" in names
+    assert "org.freedesktop.PolicyKit1" in names
