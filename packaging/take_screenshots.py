@@ -22,7 +22,8 @@ from app.runs.runfile import Phase
 from ui.background import finish_background
 from ui.live.page import LivePage
 from ui.program import make_application
-from ui.theme import Scheme, Theme, apply_theme
+from ui.style import apply_theme
+from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow
 from ui.window.window_settings import WindowSettings
 from ui.wizard.wizard import Wizard

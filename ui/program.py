@@ -18,7 +18,8 @@ from PySide6.QtWidgets import QApplication
 from app import APPLICATION_ID, COMMAND
 from app.domain.errors import InternalError
 from ui.background import finish_background
-from ui.theme import Theme, apply_theme
+from ui.style import apply_theme
+from ui.theme import Theme
 from ui.window.main_window import MainWindow
 from ui.window.window_settings import ORGANISATION, WindowSettings, open_settings
 

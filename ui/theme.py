@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from PySide6.QtCore import QObject, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPainter, QPalette, QPen
-from PySide6.QtWidgets import QApplication, QProxyStyle, QStyle, QStyleOption, QWidget
-from typing_extensions import override
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPen
 
 TINY: Final = 4
 SMALL: Final = 8
@@ -260,72 +258,3 @@ class Theme(QObject):
         if scheme is not self._scheme:
             self._scheme = scheme
             self.changed.emit()
-
-
-def qt_palette(palette: Palette) -> QPalette:
-    """Return the palette as Qt's widgets want it."""
-    roles = {
-        QPalette.ColorRole.Window: palette.window,
-        QPalette.ColorRole.WindowText: palette.text,
-        QPalette.ColorRole.Base: palette.background,
-        QPalette.ColorRole.AlternateBase: palette.warm_up,
-        QPalette.ColorRole.ToolTipBase: palette.box,
-        QPalette.ColorRole.ToolTipText: palette.text,
-        QPalette.ColorRole.Text: palette.text,
-        QPalette.ColorRole.Button: palette.window,
-        QPalette.ColorRole.ButtonText: palette.text,
-        QPalette.ColorRole.BrightText: palette.warning,
-        QPalette.ColorRole.Link: palette.accent,
-        QPalette.ColorRole.Highlight: palette.accent,
-        QPalette.ColorRole.HighlightedText: palette.background,
-        QPalette.ColorRole.PlaceholderText: palette.muted,
-    }
-    made = QPalette(QColor(palette.window))
-    for role, colour in roles.items():
-        made.setColor(role, QColor(colour))
-    for role in (QPalette.ColorRole.WindowText, QPalette.ColorRole.Text, QPalette.ColorRole.ButtonText):
-        made.setColor(QPalette.ColorGroup.Disabled, role, QColor(palette.muted))
-    return made
-
-
-class _Style(QProxyStyle):
-    """Fusion, whose empty boxes for ticks cannot be seen on a dark ground: they get an edge."""
-
-    _BOXES: Final = (
-        QStyle.PrimitiveElement.PE_IndicatorItemViewItemCheck,
-        QStyle.PrimitiveElement.PE_IndicatorCheckBox,
-        QStyle.PrimitiveElement.PE_IndicatorRadioButton,
-    )
-
-    @override
-    def drawPrimitive(
-        self,
-        element: QStyle.PrimitiveElement,
-        option: QStyleOption,
-        painter: QPainter,
-        widget: QWidget | None = None,
-    ) -> None:
-        super().drawPrimitive(element, option, painter, widget)
-        if element in self._BOXES:
-            palette = option.palette
-            painter.save()
-            painter.setPen(QPen(palette.color(QPalette.ColorRole.PlaceholderText), 1))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            edge = QRectF(option.rect).adjusted(0.5, 0.5, -0.5, -0.5)
-            if element is QStyle.PrimitiveElement.PE_IndicatorRadioButton:
-                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-                painter.drawEllipse(edge)
-            else:
-                painter.drawRect(edge)
-            painter.restore()
-
-
-def apply_theme(app: QApplication, theme: Theme) -> None:
-    """Give all widgets of the program the theme's colours, now and whenever they change."""
-
-    def apply() -> None:
-        app.setPalette(qt_palette(theme.palette))
-
-    app.setStyle(_Style("Fusion"))
-    apply()
-    theme.changed.connect(apply)

@@ -7,12 +7,21 @@ import pytest
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QLineEdit,
+    QPushButton,
+    QRadioButton,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from app.domain.metrics import METRICS
 from ui.charts.registry import CHARTS, PERCENTILE
-from ui.theme import PALETTES, SERIES, Scheme, Theme, mix, qt_palette
+from ui.style import EdgedFusion, qt_palette
+from ui.theme import PALETTES, SERIES, Scheme, Theme, mix
 
 pytestmark = pytest.mark.gui
 
@@ -102,6 +111,28 @@ def test_widgets_get_the_colours_of_the_charts() -> None:
         made = qt_palette(palette)
         assert made.base().color().name() == palette.background
         assert made.text().color().name() == palette.text
+
+
+@pytest.mark.parametrize("kind", [QLineEdit, QComboBox, QCheckBox, QRadioButton, QPushButton])
+@pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
+def test_edges_of_controls_can_be_seen(qtbot: QtBot, scheme: Scheme, kind: type[QWidget]) -> None:
+    """WCAG 2.2, 1.4.11: 3:1 against what is around; a light button has its word instead."""
+    around = QWidget()
+    qtbot.addWidget(around)
+    style = EdgedFusion("Fusion")
+    style.setParent(around)
+    around.setPalette(qt_palette(PALETTES[scheme]))
+    control = kind(around)
+    control.setStyle(style)
+    control.setGeometry(10, 10, 120, control.sizeHint().height())
+    around.resize(140, 60)
+    around.show()
+    picture = around.grab().toImage()
+    middle = control.geometry().center().y()
+    window = PALETTES[scheme].window
+    row = [picture.pixelColor(x, middle).name() for x in range(8, 30)]
+    least = 3.0 if scheme is Scheme.DARK or kind is not QPushButton else 1.3
+    assert max(contrast(colour, window) for colour in row) >= least, row
 
 
 def test_every_curve_reads_a_metric_that_exists() -> None:

@@ -20,7 +20,8 @@ from ui.live.big_numbers import NUMBERS, shown_numbers
 from ui.live.chart_feed import ChartFeed
 from ui.live.elided import ElidedLabel
 from ui.live.words import NOTHING, PHASE_NAMES, clock_words
-from ui.theme import LARGE, MEDIUM, Scheme, Theme, qt_palette
+from ui.style import qt_palette
+from ui.theme import LARGE, MEDIUM, Scheme, Theme
 
 NUMBER_POINTS: Final = 24.0
 """Least size of numbers, in points; more where the screen has room."""

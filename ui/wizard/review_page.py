@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -29,6 +30,7 @@ from ui.wizard.page import Page
 from ui.wizard.texts import Text
 
 _LINES: Final = 14
+_ROWS: Final = 6
 _RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _ORDER_LIMIT: Final = 24
 
@@ -79,12 +81,13 @@ class ReviewPage(Page):
         table.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         table.setTabKeyNavigation(False)
         table.setShowGrid(False)
-        table.setWordWrap(False)
+        table.setWordWrap(True)
+        table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         table.setAccessibleName(tr("What will be measured"))
         table.setProperty(HELP, "review")
         header = table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        for column in (0, 1):
+        for column in (0, 1, 2):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
         header.setMinimumSectionSize(9 * table.fontMetrics().averageCharWidth())
         header.setHighlightSections(False)
@@ -144,10 +147,18 @@ class ReviewPage(Page):
                     item.setTextAlignment(_RIGHT)
                 self.table.setItem(number, column, item)
         self.table.setCurrentCell(0, 0)
-        lines = min(8, len(review.rows)) + 1
-        bar = self.table.horizontalScrollBar().sizeHint().height()
+        self._fit_table()
+
+    def _fit_table(self) -> None:
+        """Give the table the height of its first rows; the rest is scrolled."""
+        rows = sum(self.table.rowHeight(row) for row in range(min(_ROWS, self.table.rowCount())))
         header = self.table.horizontalHeader().sizeHint().height()
-        self.table.setFixedHeight(header + (lines - 1) * self.table.rowHeight(0) + bar)
+        self.table.setFixedHeight(header + rows + 2 * self.table.frameWidth())
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_table()
 
     def _show_commands(self) -> None:
         row = self.configuration.currentIndex()
@@ -189,8 +200,8 @@ def _risks(review: Review) -> list[str]:
 
 
 def _texts(row: ReviewRow) -> tuple[str, ...]:
-    data = tr("{size}, {scale}").format(size=format_size(row.data_bytes), scale=row.scale.split(":")[0])
-    return row.name, row.place, row.postgresql, data, format_size(row.free_bytes)
+    data = tr("{size}\n{scale}").format(size=format_size(row.data_bytes), scale=row.scale.split(":")[0])
+    return row.name, row.place, row.postgresql.replace(" · ", "\n"), data, format_size(row.free_bytes)
 
 
 def _order(order: tuple[str, ...]) -> str:
