@@ -1,0 +1,129 @@
+"""Reads everything that the spare-disk rules need into one frozen snapshot, as root or as a user.
+
+Only reads, opens disks read-only and leaves those in use in peace: their content is passed over. Each source
+is read once for all disks. Only the standard library and app.domain: root imports this.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from app.storage import inspect_processes as processes
+from app.storage import inspect_references as references
+from app.storage import inspect_uses as uses
+from app.storage.inspect_content import read_content, read_exclusive
+from app.storage.inspect_disk import read_disk
+from app.storage.inspect_health import read_health
+from app.storage.places import Places
+from app.storage.released import read_released
+from app.storage.rules import is_in_use
+from app.storage.rules_disk import DISK_KINDS, is_loop
+from app.storage.snapshot import DiskFacts, Known, Machine, Policy, Reading, Snapshot, State, read
+
+_AT_ONCE: Final = 8
+
+
+def inspect_machine(
+    policy: Policy, places: Places | None = None, *, only: frozenset[str] | None = None
+) -> Snapshot:
+    """Return the snapshot of this machine now.
+
+    Args:
+        policy: decides whether loop devices are looked at.
+        places: where to read; this machine's without it.
+        only: names of the disks whose content is to be read; all without it. The other facts are always
+            read of all disks, because doubles of an identity are looked for among them.
+    """
+    places = places or Places.of_this_machine()
+    names, others = _block_devices(places, policy)
+    backings = uses.read_loop_backings(places)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        disks = tuple(facts for facts in pool.map(lambda name: _disk(places, name), names) if facts)
+        machine = _machine(places, backings, disks)
+        known = Snapshot(machine, disks, others)
+        read_fully = pool.map(
+            lambda facts: (
+                facts
+                if only is not None and facts.name not in only
+                else _content(places, facts, known, policy)
+            ),
+            disks,
+        )
+        return dataclasses.replace(known, disks=tuple(read_fully))
+
+
+def _block_devices(places: Places, policy: Policy) -> tuple[list[str], tuple[str, ...]]:
+    """Return the names of disks, and of block devices that are none."""
+    disks, others = [], []
+    for folder in sorted((places.sys / "block").iterdir(), key=lambda each: (len(each.name), each.name)):
+        is_disk = any(kind.fullmatch(folder.name) for kind, _ in DISK_KINDS)
+        attached = not is_loop(folder.name) or (folder / "loop/backing_file").exists()
+        if is_disk or (is_loop(folder.name) and policy.accept_loop_devices and attached):
+            disks.append(folder.name)
+        elif attached and not folder.name.startswith(("ram", "zram")):
+            others.append(folder.name)
+    return disks, tuple(others)
+
+
+def _disk(places: Places, name: str) -> DiskFacts | None:
+    try:
+        facts = read_disk(places, name)
+    except OSError:  # unplugged meanwhile: nothing can be said of it, and nothing is offered
+        return None
+    return dataclasses.replace(facts, exclusive=read_exclusive(places, facts.name, facts.number))
+
+
+def _machine(
+    places: Places, backings: Reading[tuple[uses.LoopBacking, ...]], disks: Iterable[DiskFacts]
+) -> Machine:
+    return Machine(
+        mounts=processes.read_mounts(places),
+        swaps=uses.read_swaps(places),
+        btrfs=uses.read_btrfs(places),
+        pools=uses.read_pools(places),
+        arrays=uses.read_arrays(places),
+        openers=processes.read_openers(places),
+        loops=uses.loop_uses(backings),
+        targets=uses.read_targets(places),
+        stacking=uses.read_stacking(places, backings),
+        hibernation=uses.read_hibernation(places),
+        identities=_identities(disks),
+        released=read_released(places),
+        fstab=references.read_fstab(places),
+        crypttab=references.read_crypttab(places),
+        mdadm=references.read_mdadm(places),
+        lvm=references.read_lvm(places),
+        zpool_cache=references.read_zpool_cache(places),
+        units=references.read_units(places),
+        cmdline=references.read_cmdline(places),
+    )
+
+
+def _identities(disks: Iterable[DiskFacts]) -> Reading[tuple[Known, ...]]:
+    """Return the identities of all disks; one that cannot be read could be the double of any."""
+    known = []
+    unread: Reading[tuple[Known, ...]] | None = None
+    for facts in disks:
+        identity = facts.identity.value
+        if identity is None:
+            state = State.NEEDS_ROOT if facts.identity.state is State.NEEDS_ROOT else State.UNREADABLE
+            unread = Reading(state, None, f"{facts.name}: {facts.identity.reason}")
+        else:
+            known.append(Known(facts.name, identity.serial, identity.wwn))
+    if unread is not None:
+        return Reading(unread.state, tuple(known), unread.reason)
+    return read(tuple(known))
+
+
+def _content(places: Places, facts: DiskFacts, known: Snapshot, policy: Policy) -> DiskFacts:
+    medium = facts.medium.value
+    if medium is None or is_in_use(known, facts.name, policy):
+        return facts
+    return dataclasses.replace(
+        facts,
+        content=read_content(places, facts.name, facts.number, medium),
+        health=read_health(places, facts.name, facts.number),
+    )

@@ -1,0 +1,75 @@
+"""The spare-disk rules D01 to D17: one registry, and the answer that they give together.
+
+Pure: snapshot in, answer out. Called by root at the moment of use, and by everyone for showing. Nothing
+here can be forced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.disk import Answer, DiskIdentity, Refusal
+from app.domain.text import tr
+from app.storage.rule import Rule, Verdict, View, judge
+from app.storage.rules_content import CONTENT_RULES
+from app.storage.rules_disk import DISK_RULES
+from app.storage.rules_use import USE_RULES
+from app.storage.snapshot import Policy, Snapshot
+
+RULES: Final[tuple[Rule, ...]] = tuple(
+    sorted((*DISK_RULES, *USE_RULES, *CONTENT_RULES), key=lambda rule: rule.id)
+)
+"""Every rule, by number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the rules say of one disk.
+
+    Attributes:
+        answer: see `Answer`.
+        refusals: every reason against it, by rule.
+        questions: what only root can answer.
+        users: who uses it, in words.
+    """
+
+    answer: Answer
+    refusals: tuple[Refusal, ...]
+    questions: tuple[Refusal, ...]
+    users: tuple[str, ...]
+
+
+def decide(snapshot: Snapshot, name: str, policy: Policy, *, chosen: DiskIdentity | None = None) -> Decision:
+    """Return the answer for one disk of a snapshot.
+
+    Args:
+        snapshot: the machine now.
+        name: kernel name of the disk.
+        policy: the caller's.
+        chosen: the disk that was shown and chosen earlier, to notice another one in its place.
+
+    Raises:
+        KeyError: the snapshot has no such disk.
+    """
+    view = View(snapshot.machine, snapshot.disk(name), policy, chosen)
+    verdicts = [judge(rule, view) for rule in RULES]
+    refusals = tuple(refusal for verdict in verdicts for refusal in verdict.refusals)
+    questions = tuple(question for verdict in verdicts for question in verdict.questions)
+    users = tuple(dict.fromkeys(user for verdict in verdicts for user in verdict.users))
+    if not refusals and any(verdict.passed_over for verdict in verdicts):
+        refusals = (Refusal("D08b", tr("Its content was not read."), "disk.content"),)
+    if refusals:
+        return Decision(Answer.NOT_SPARE, refusals, (), users)
+    return Decision(Answer.LOOKS_SPARE if questions else Answer.SPARE, (), questions, users)
+
+
+def is_in_use(snapshot: Snapshot, name: str, policy: Policy) -> bool:
+    """Return whether a rule about use refuses the disk, so that its content is better left unread.
+
+    Raises:
+        KeyError: the snapshot has no such disk.
+    """
+    view = View(snapshot.machine, snapshot.disk(name), policy)
+    verdicts: list[Verdict] = [judge(rule, view) for rule in RULES if rule.in_use]
+    return any(verdict.refusals for verdict in verdicts)

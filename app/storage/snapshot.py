@@ -1,0 +1,324 @@
+"""Everything that the spare-disk rules look at, read at one moment and frozen.
+
+Each fact is a `Reading`: read, absent (its source does not exist on this machine), unreadable, or only root
+may read it. The rules never read anything themselves, so that whatever could not be read is seen and refuses.
+Numbers of devices are ``major:minor`` in decimal, as sysfs and mountinfo write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Generic, TypeVar
+
+from app.domain.disk import DiskIdentity
+from app.domain.units import MIB
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+MINIMUM_BYTES: Final = 512 * MIB
+"""Smallest disk on which every filesystem and an empty cluster have room (XFS alone needs 300 MiB)."""
+
+
+class State(StrEnum):
+    """How much is known of a source."""
+
+    READ = "read"
+    ABSENT = "absent"
+    UNREADABLE = "unreadable"
+    NEEDS_ROOT = "needs root"
+    PASSED_OVER = "passed over"
+    """Not read because the disk is in use: other rules refuse it, and a disk that works is left in peace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[T]):
+    """What came of reading one source.
+
+    Attributes:
+        state: see `State`.
+        value: what was read; a part of it where only a part could be read; None where nothing was.
+        reason: why it is not (wholly) read, for people.
+    """
+
+    state: State
+    value: T | None = None
+    reason: str = ""
+
+    def known(self, otherwise: D) -> T | D:
+        """Return what was read, or `otherwise` where nothing was. The state is judged by `rules.judge`."""
+        return otherwise if self.value is None else self.value
+
+
+def read(value: T) -> Reading[T]:
+    """Return the reading of a source that was read completely."""
+    return Reading(State.READ, value)
+
+
+def absent(reason: str) -> Reading[T]:
+    """Return the reading of a source that does not exist on this machine."""
+    return Reading(State.ABSENT, None, reason)
+
+
+def unreadable(reason: str, part: T | None = None) -> Reading[T]:
+    """Return the reading of a source that exists but could not be read, or only in part."""
+    return Reading(State.UNREADABLE, part, reason)
+
+
+def needs_root(reason: str, part: T | None = None) -> Reading[T]:
+    """Return the reading of a source that this user may not read, or only in part."""
+    return Reading(State.NEEDS_ROOT, part, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the caller decides; never an argument or the environment of a user.
+
+    Attributes:
+        accept_loop_devices: development mode: loop devices count as disks, and are marked.
+        minimum_bytes: smaller disks are refused.
+    """
+
+    accept_loop_devices: bool = False
+    minimum_bytes: int = MINIMUM_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A device that something uses.
+
+    Attributes:
+        number: the device.
+        user: who uses it, for people: a mount point, pool, swap, process ...
+        detail: where that was seen.
+    """
+
+    number: str
+    user: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A device that a configuration names.
+
+    Attributes:
+        file: which one.
+        text: what it says, such as ``/dev/disk/by-id/wwn-0x5000...`` or ``UUID=...``.
+        number: the device that a path leads to now; empty where it leads to none.
+    """
+
+    file: str
+    text: str
+    number: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Identity of one disk of this machine, for finding doubles."""
+
+    name: str
+    serial: str
+    wwn: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """A disk that root recorded as released by pgFooting (/var/lib/pgfooting/disks).
+
+    Attributes:
+        serial, wwn, size_bytes: which disk.
+        released_s: when, seconds since the epoch.
+    """
+
+    serial: str
+    wwn: str | None
+    size_bytes: int
+    released_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Facts of the machine as a whole.
+
+    Attributes:
+        mounts: of every mount namespace.
+        swaps: areas in use.
+        btrfs: devices of mounted btrfs filesystems.
+        pools: devices of imported ZFS pools.
+        arrays: members of md arrays, also of arrays that do not run.
+        openers: processes that hold a block device open or have it mapped.
+        loops: devices below loop devices.
+        targets: devices that this machine serves to others (LIO, nvmet).
+        stacking: what lies directly below each device: the disk of a partition, members, what a loop's file
+            lies on.
+        hibernation: device to which the kernel writes its image.
+        identities: of all disks.
+        released: disks released by pgFooting.
+        fstab, crypttab, mdadm, lvm, zpool_cache, units, cmdline: devices that these name.
+    """
+
+    mounts: Reading[tuple[Use, ...]]
+    swaps: Reading[tuple[Use, ...]]
+    btrfs: Reading[tuple[Use, ...]]
+    pools: Reading[tuple[Use, ...]]
+    arrays: Reading[tuple[Use, ...]]
+    openers: Reading[tuple[Use, ...]]
+    loops: Reading[tuple[Use, ...]]
+    targets: Reading[tuple[Use, ...]]
+    stacking: Reading[Mapping[str, tuple[str, ...]]]
+    hibernation: Reading[str]
+    identities: Reading[tuple[Known, ...]]
+    released: Reading[tuple[Released, ...]]
+    fstab: Reading[tuple[Reference, ...]]
+    crypttab: Reading[tuple[Reference, ...]]
+    mdadm: Reading[tuple[Reference, ...]]
+    lvm: Reading[tuple[Reference, ...]]
+    zpool_cache: Reading[tuple[Reference, ...]]
+    units: Reading[tuple[Reference, ...]]
+    cmdline: Reading[tuple[Reference, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What kind of block device it is.
+
+    Attributes:
+        subsystem: of the device behind it: ``nvme``, ``scsi``, ``virtio``, ``xen`` ...; empty for purely
+            logical devices such as loop, dm, md, zram, nbd, zvol.
+        hidden: the kernel shows it to nobody (a path of NVMe multipath).
+        scsi_type: peripheral device type of SCSI and SATA devices, 0 for disks; None for others.
+    """
+
+    subsystem: str
+    hidden: bool
+    scsi_type: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Medium:
+    """What can be stored on it, from /sys/block/X and its queue."""
+
+    size_bytes: int
+    read_only: bool
+    removable: bool
+    zoned: str
+    logical_block_bytes: int
+    physical_block_bytes: int
+    rotational: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition: kernel name, device number, first byte and size."""
+
+    name: str
+    number: str
+    start_bytes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A format that was recognised: its name as blkid(8) writes it, its kind, and where its magic stands."""
+
+    name: str
+    kind: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What lies on the disk, read from the medium itself.
+
+    Attributes:
+        signatures: recognised formats.
+        edges: offsets of the first bytes that are not zero in the first and in the last 16 MiB; what belongs
+            to our own partition table and partition is left out.
+        samples: offsets of samples in between that are not zero.
+        sampled: how many samples were read.
+        has_own_table: a GPT whose only partition is of pgFooting's type and name.
+    """
+
+    signatures: tuple[Signature, ...] = ()
+    edges: tuple[int, ...] = ()
+    samples: tuple[int, ...] = ()
+    sampled: int = 0
+    has_own_table: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Udev:
+    """What udev noted of the disk or one of its partitions (/run/udev/data)."""
+
+    number: str
+    properties: Mapping[str, str]
+    links: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFacts:
+    """Facts of one disk.
+
+    Attributes:
+        name: kernel name.
+        number: device number.
+        hardware, medium, identity, partitions: see their classes.
+        holders: kernel devices built on the disk or a partition (dm, md, bcache).
+        udev: of the disk and its partitions.
+        udisks: what UDisks2 says against it: (rule, evidence) pairs; for showing only, root never asks it.
+        exclusive: empty where the kernel gave the disk exclusively, else why not.
+        content: see `Content`.
+        health: warnings of the disk itself (SMART, NVMe critical warning, sanitize).
+    """
+
+    name: str
+    number: str
+    hardware: Reading[Hardware]
+    medium: Reading[Medium]
+    identity: Reading[DiskIdentity]
+    partitions: Reading[tuple[Partition, ...]]
+    holders: Reading[tuple[Use, ...]]
+    udev: Reading[tuple[Udev, ...]]
+    udisks: Reading[tuple[tuple[str, str], ...]]
+    exclusive: Reading[str]
+    content: Reading[Content]
+    health: Reading[tuple[str, ...]]
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        """Device numbers of the disk and its partitions."""
+        return frozenset({self.number, *(part.number for part in self.partitions.known(()))})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Kernel names of the disk and its partitions."""
+        return (self.name, *(part.name for part in self.partitions.known(())))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The machine and its disks at one moment.
+
+    Attributes:
+        machine: see `Machine`.
+        disks: everything that could be a disk, by name.
+        others: names of block devices that are no disks at all (arrays, mappings, memory, optical).
+    """
+
+    machine: Machine
+    disks: tuple[DiskFacts, ...]
+    others: tuple[str, ...] = ()
+
+    def disk(self, name: str) -> DiskFacts:
+        """Return the disk of that kernel name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for facts in self.disks:
+            if facts.name == name:
+                return facts
+        raise KeyError(name)

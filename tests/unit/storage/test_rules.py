@@ -1,0 +1,369 @@
+"""The spare-disk rules over snapshots: what each refuses, and that nothing unread is ever accepted."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.disk import Answer
+from app.domain.plan import PARTITION_TYPE
+from app.storage.rule import Rule, View, judge, reading_of
+from app.storage.rules import RULES, decide, is_in_use
+from app.storage.snapshot import (
+    Content,
+    DiskFacts,
+    Hardware,
+    Known,
+    Machine,
+    Medium,
+    Partition,
+    Policy,
+    Reading,
+    Reference,
+    Released,
+    Signature,
+    Snapshot,
+    State,
+    Udev,
+    Use,
+    absent,
+    needs_root,
+    read,
+    unreadable,
+)
+from tests.unit.storage.blank_disk import (
+    DISK,
+    IDENTITY,
+    MACHINE,
+    MEDIUM,
+    decided,
+    replaced,
+    rules_of,
+    with_reading,
+)
+
+SPARE = Snapshot(MACHINE, (DISK,))
+POLICY = Policy()
+READINGS = [f"machine.{field.name}" for field in dataclasses.fields(Machine)] + [
+    f"disk.{field.name}" for field in dataclasses.fields(DiskFacts) if field.name not in {"name", "number"}
+]
+PAIRS = [(rule, source) for rule in RULES for source in rule.sources]
+
+
+def names(pair: tuple[Rule, str]) -> str:
+    return f"{pair[0].id}-{pair[1]}"
+
+
+def verdict_with(rule: Rule, source: str, reading: Reading[Any]) -> tuple[set[str], set[str]]:
+    snapshot = with_reading(source, reading)
+    verdict = judge(rule, View(snapshot.machine, snapshot.disks[0], POLICY))
+    return {each.evidence for each in verdict.refusals}, {each.evidence for each in verdict.questions}
+
+
+def test_a_blank_disk_that_nobody_uses_is_spare() -> None:
+    decision = decide(SPARE, "sdb", POLICY)
+    assert (decision.answer, decision.refusals, decision.questions) == (Answer.SPARE, (), ())
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=names)
+def test_a_source_that_cannot_be_read_refuses(pair: tuple[Rule, str]) -> None:
+    rule, source = pair
+    refusals, _ = verdict_with(rule, source, unreadable("Input/output error"))
+    assert refusals == {f"{source}: Input/output error"}
+    assert rule.id in rules_of(decide(with_reading(source, unreadable("x")), "sdb", POLICY))
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=names)
+def test_a_source_that_was_read_in_part_refuses(pair: tuple[Rule, str]) -> None:
+    rule, source = pair
+    whole = reading_of(View(MACHINE, DISK, POLICY), source)
+    refusals, _ = verdict_with(rule, source, unreadable("denied", whole.value))
+    assert refusals == {f"{source}: denied"}
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=names)
+def test_a_source_that_only_root_may_read_leaves_a_question(pair: tuple[Rule, str]) -> None:
+    rule, source = pair
+    refusals, questions = verdict_with(rule, source, needs_root("Permission denied"))
+    assert (refusals, questions) == (set(), {f"{source}: Permission denied"})
+    assert decide(with_reading(source, needs_root("x")), "sdb", POLICY).answer is Answer.LOOKS_SPARE
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=names)
+def test_a_source_that_is_absent_refuses_unless_the_rule_says_that_it_may_be(pair: tuple[Rule, str]) -> None:
+    rule, source = pair
+    refusals, questions = verdict_with(rule, source, absent("not here"))
+    assert questions == set()
+    assert refusals == (set() if source in rule.may_be_absent else {f"{source}: not here"})
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_a_rule_looks_at_nothing_that_it_does_not_name(rule: Rule) -> None:
+    """Otherwise a gap in that source would go unnoticed."""
+    machine, disk = MACHINE, DISK
+    for source in set(READINGS) - set(rule.sources):
+        machine, disk = replaced(machine, disk, source, unreadable("not named"))
+    assert judge(rule, View(machine, disk, POLICY)) == judge(rule, View(MACHINE, DISK, POLICY))
+
+
+def test_every_source_of_the_snapshot_is_some_rules() -> None:
+    assert {source for rule in RULES for source in rule.sources} == set(READINGS)
+
+
+@pytest.mark.parametrize("source", ["disk.hardware", "disk.medium", "disk.content", "disk.exclusive"])
+def test_a_source_that_was_passed_over_never_ends_in_spare(source: str) -> None:
+    decision = decide(with_reading(source, Reading(State.PASSED_OVER)), "sdb", POLICY)
+    assert decision.answer is Answer.NOT_SPARE
+
+
+@given(
+    states=st.fixed_dictionaries(
+        {source: st.sampled_from(list(State)) for source in READINGS},
+    )
+)
+def test_spare_means_that_everything_was_read_or_may_be_absent(states: dict[str, State]) -> None:
+    machine, disk = MACHINE, DISK
+    for source, state in states.items():
+        whole = reading_of(View(MACHINE, DISK, POLICY), source)
+        changed = Reading(state, whole.value if state is State.READ else None, "changed")
+        if state is State.READ and whole.state is not State.READ:
+            changed = read(())
+        machine, disk = replaced(machine, disk, source, changed)
+    answer = decide(Snapshot(machine, (disk,)), "sdb", POLICY).answer
+    lacking = [
+        source
+        for rule in RULES
+        for source in rule.sources
+        if states[source] is not State.READ
+        and not (states[source] is State.ABSENT and source in rule.may_be_absent)
+    ]
+    assert (answer is Answer.SPARE) == (not lacking)
+    assert (answer is Answer.LOOKS_SPARE) <= all(states[source] is State.NEEDS_ROOT for source in lacking)
+
+
+BAD: list[tuple[str, str, object]] = [
+    ("D01", "disk.hardware", Hardware("", hidden=False)),
+    ("D01", "disk.hardware", Hardware("scsi", hidden=True, scsi_type=0)),
+    ("D01", "disk.hardware", Hardware("scsi", hidden=False, scsi_type=5)),
+    ("D01", "disk.hardware", Hardware("mmc", hidden=False)),
+    ("D02", "disk.medium", dataclasses.replace(MEDIUM, size_bytes=0)),
+    ("D02", "disk.medium", dataclasses.replace(MEDIUM, size_bytes=300 * 1024**2)),
+    ("D02", "disk.medium", dataclasses.replace(MEDIUM, read_only=True)),
+    ("D02", "disk.medium", dataclasses.replace(MEDIUM, removable=True)),
+    ("D02", "disk.medium", dataclasses.replace(MEDIUM, zoned="host-managed")),
+    ("D03", "disk.holders", (Use("8:16", "md127", "sdb"),)),
+    ("D03", "disk.holders", (Use("8:16", "dm-3", "sdb"),)),
+    ("D03", "disk.holders", (Use("8:16", "bcache0", "sdb"),)),
+    ("D04", "machine.swaps", (Use("8:16", "/dev/sdb", "/proc/swaps"),)),
+    ("D05", "machine.mounts", (Use("8:16", "/srv", "xfs, mnt:[1]"),)),
+    ("D06", "machine.btrfs", (Use("8:16", "btrfs 0e1f", "/sys/fs/btrfs/0e1f/devices/sdb"),)),
+    ("D07", "machine.pools", (Use("8:16", "tank", "zpool status: /dev/sdb"),)),
+    ("D08", "disk.content", Content((Signature("ext4", "filesystem", 1080),), (1024,))),
+    ("D08", "disk.content", Content((Signature("gpt", "table", 512),), (510,))),
+    ("D08", "disk.partitions", (Partition("sdb1", "8:17", 1048576, 10**9),)),
+    ("D08", "disk.udev", (Udev("8:16", {"ID_PART_TABLE_TYPE": "dos"}, ()),)),
+    ("D08", "disk.udev", (Udev("8:16", {"ID_FS_TYPE": "ntfs", "ID_FS_USAGE": "filesystem"}, ()),)),
+    ("D08b", "disk.content", Content(edges=(4096,))),
+    ("D08b", "disk.content", Content(samples=(10**9,), sampled=71)),
+    ("D09", "disk.content", Content((Signature("LVM2_member", "volume", 512),), (512,))),
+    ("D09", "disk.content", Content((Signature("linux_raid_member", "raid", 4096),), (4096,))),
+    ("D09", "disk.content", Content((Signature("crypto_LUKS", "encryption", 0),), (0,))),
+    ("D09", "disk.content", Content((Signature("swap", "swap", 4086),), (4086,))),
+    ("D09", "disk.udev", (Udev("8:16", {"ID_FS_TYPE": "zfs_member", "ID_FS_USAGE": "raid"}, ()),)),
+    ("D10", "machine.identities", (Known("sdb", "A", "naa.9"), Known("sdc", "B", "naa.9"))),
+    ("D10", "machine.identities", (Known("sdb", "A123", None), Known("sdc", "A123", "naa.9"))),
+    ("D10", "disk.udev", (Udev("8:16", {"DM_MULTIPATH_DEVICE_PATH": "1"}, ()),)),
+    ("D11", "machine.fstab", (Reference("/etc/fstab", "/dev/sdb", "8:16"),)),
+    ("D11", "machine.crypttab", (Reference("/etc/crypttab", "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4"),)),
+    ("D11", "machine.mdadm", (Reference("/etc/mdadm/mdadm.conf", "/dev/sdb"),)),
+    ("D11", "machine.lvm", (Reference("/etc/lvm/devices/system.devices", "IDNAME=naa.5000c500a1b2c3d4"),)),
+    ("D11", "machine.zpool_cache", (Reference("/etc/zfs/zpool.cache", "/dev/disk/by-id/ata-x_Z1D0ABCD"),)),
+    ("D11", "machine.units", (Reference("/etc/systemd/system/srv.mount", "/dev/sdb"),)),
+    ("D11", "machine.cmdline", (Reference("/proc/cmdline", "/dev/sdb"),)),
+    ("D12", "machine.hibernation", "8:16"),
+    ("D12", "machine.stacking", {"8:1": ("253:0",), "253:0": ("8:16",)}),
+    ("D13", "machine.openers", (Use("8:16", "qemu (process 9)", "/proc/9/fd/11"),)),
+    ("D13", "machine.loops", (Use("8:16", "/dev/loop3", "/sys/block/loop3/loop"),)),
+    ("D13", "machine.targets", (Use("8:16", "/dev/sdb", "/sys/kernel/config/nvmet"),)),
+    ("D13", "machine.arrays", (Use("8:16", "md127", "/proc/mdstat"),)),
+    ("D14", "disk.exclusive", "open(/dev/sdb, O_EXCL): Device or resource busy"),
+    ("D15", "disk.identity", dataclasses.replace(IDENTITY, serial="", wwn=None)),
+    ("D15", "disk.identity", dataclasses.replace(IDENTITY, serial="0000000000", wwn=None)),
+    ("D16", "disk.health", ("SMART: a threshold is exceeded",)),
+    ("D16", "disk.udisks", (("D16", "UDisks2: SmartFailing"),)),
+    ("D17", "disk.udev", (Udev("8:16", {"UDISKS_IGNORE": "1"}, ()),)),
+]
+
+
+@pytest.mark.parametrize(
+    ("rule", "source", "value"), BAD, ids=[f"{rule}-{source}-{n}" for n, (rule, source, _) in enumerate(BAD)]
+)
+def test_each_reason_is_refused_by_its_rule_alone_with_evidence(
+    rule: str, source: str, value: object
+) -> None:
+    decision = decided(source, value)
+    assert rules_of(decision) == {rule}
+    assert all(refusal.message and refusal.evidence for refusal in decision.refusals)
+
+
+def test_every_rule_has_an_example_here() -> None:
+    assert {rule for rule, _, _ in BAD} == {rule.id for rule in RULES}
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("machine.mounts", (Use("8:17", "/srv", "ext4"),)),
+        ("machine.swaps", (Use("8:17", "/dev/sdb1"),)),
+        ("machine.openers", (Use("8:17", "dd (process 3)"),)),
+    ],
+)
+def test_what_uses_a_partition_uses_the_disk(source: str, value: tuple[Use, ...]) -> None:
+    disk = dataclasses.replace(DISK, partitions=read((Partition("sdb1", "8:17", 1048576, 10**9),)))
+    machine, _ = replaced(MACHINE, disk, source, read(value))
+    found = rules_of(decide(Snapshot(machine, (disk,)), "sdb", POLICY))
+    assert found > {"D08"}
+    assert is_in_use(Snapshot(machine, (disk,)), "sdb", POLICY)
+
+
+def test_a_loop_device_is_a_disk_only_in_development_mode() -> None:
+    loop = dataclasses.replace(DISK, name="loop3", hardware=read(Hardware("", hidden=False)))
+    snapshot = Snapshot(dataclasses.replace(MACHINE, identities=read(())), (loop,))
+    refused = decide(snapshot, "loop3", POLICY)
+    assert rules_of(refused) == {"D01"}
+    assert decide(snapshot, "loop3", Policy(accept_loop_devices=True)).answer is Answer.SPARE
+
+
+RECORD = Released(IDENTITY.serial, IDENTITY.wwn, IDENTITY.size_bytes, 1.8e9)
+OLD_DATA = Content(samples=(10**9, 2 * 10**9), sampled=71)
+
+
+def with_record(content: Content, *released: Released, partitions: tuple[Partition, ...] = ()) -> set[str]:
+    machine = dataclasses.replace(MACHINE, released=read(released))
+    disk = dataclasses.replace(DISK, content=read(content), partitions=read(partitions))
+    return rules_of(decide(Snapshot(machine, (disk,)), "sdb", POLICY))
+
+
+def test_old_data_in_the_middle_is_accepted_only_where_root_recorded_the_release() -> None:
+    assert with_record(OLD_DATA) == {"D08b"}
+    assert with_record(OLD_DATA, RECORD) == set()
+
+
+def test_a_record_excuses_nothing_at_the_ends() -> None:
+    assert with_record(dataclasses.replace(OLD_DATA, edges=(512,)), RECORD) == {"D08b"}
+    assert with_record(Content((Signature("xfs", "filesystem", 0),), (0,)), RECORD) == {"D08"}
+    assert with_record(Content((Signature("LVM2_member", "volume", 0),), (0,)), RECORD) == {"D09"}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        dataclasses.replace(RECORD, wwn="naa.5000c500a1b2c3d5"),
+        dataclasses.replace(RECORD, size_bytes=IDENTITY.size_bytes + 512),
+        dataclasses.replace(RECORD, wwn=None, serial="Z1D0ABCE"),
+    ],
+)
+def test_the_record_of_another_disk_excuses_nothing(other: Released) -> None:
+    assert with_record(OLD_DATA, other) == {"D08b"}
+
+
+def test_our_own_table_counts_as_blank_only_on_a_disk_that_root_recorded() -> None:
+    own = Content(has_own_table=True)
+    part = (Partition("sdb1", "8:17", 1048576, 10**9),)
+    assert with_record(own, RECORD, partitions=part) == set()
+    assert with_record(own, partitions=part) == {"D08"}
+    assert with_record(dataclasses.replace(own, edges=(600_000,)), RECORD, partitions=part) == {"D08b"}
+
+
+def test_a_user_is_told_that_our_own_table_looks_spare() -> None:
+    udev = (Udev("8:16", {}, ()), Udev("8:17", {"ID_PART_ENTRY_TYPE": PARTITION_TYPE}, ()))
+    disk = dataclasses.replace(
+        DISK,
+        content=needs_root("x"),
+        partitions=read((Partition("sdb1", "8:17", 1048576, 10**9),)),
+        udev=read(udev),
+    )
+    machine = dataclasses.replace(MACHINE, released=needs_root("x"))
+    assert decide(Snapshot(machine, (disk,)), "sdb", POLICY).answer is Answer.LOOKS_SPARE
+    foreign = dataclasses.replace(
+        disk, udev=read((udev[0], Udev("8:17", {"ID_PART_ENTRY_TYPE": "0x83"}, ())))
+    )
+    assert rules_of(decide(Snapshot(machine, (foreign,)), "sdb", POLICY)) == {"D08"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"serial": "other"},
+        {"wwn": None},
+        {"diskseq": 13},
+        {"device_number": "8:32"},
+        {"size_bytes": 1},
+        {"model": "x"},
+    ],
+)
+def test_another_disk_in_the_place_of_the_chosen_one_is_refused(change: dict[str, Any]) -> None:
+    decision = decide(SPARE, "sdb", POLICY, chosen=dataclasses.replace(IDENTITY, **change))
+    assert rules_of(decision) == {"D15"}
+    assert next(iter(change)) in decision.refusals[0].evidence
+    assert decide(SPARE, "sdb", POLICY, chosen=IDENTITY).answer is Answer.SPARE
+
+
+@pytest.mark.parametrize(
+    ("text", "udev", "means"),
+    [
+        ("/dev/sdb2", (), False),
+        ("/dev/sda", (), False),
+        ("/dev/disk/by-path/pci-1-ata-2", (Udev("8:16", {}, ("disk/by-path/pci-1-ata-2",)),), True),
+        ("/dev/disk/by-path/pci-1-ata-3", (Udev("8:16", {}, ("disk/by-path/pci-1-ata-2",)),), False),
+        ("UUID=1-2", (Udev("8:16", {"ID_FS_UUID": "1-2"}, ()),), True),
+        ("UUID=1-3", (Udev("8:16", {"ID_FS_UUID": "1-2"}, ()),), False),
+        ("PARTLABEL=x", (Udev("8:16", {"ID_PART_ENTRY_NAME": "x"}, ()),), True),
+        ("/dev/disk/by-id/ata-ST4000NM0033_z1d0abcd-part1", (), True),
+        ("/dev/mapper/Z1D0ABCD", (), False),
+    ],
+)
+def test_a_reference_means_the_disk_by_name_link_serial_or_uuid(
+    text: str, udev: tuple[Udev, ...], *, means: bool
+) -> None:
+    machine = dataclasses.replace(MACHINE, fstab=read((Reference("/etc/fstab", text),)))
+    disk = dataclasses.replace(DISK, udev=read(udev))
+    refusals = decide(Snapshot(machine, (disk,)), "sdb", POLICY).refusals
+    assert any(refusal.rule == "D11" for refusal in refusals) is means
+
+
+def test_two_namespaces_of_one_nvme_controller_are_two_disks() -> None:
+    known = (Known("sdb", "S5GX", "eui.01"), Known("nvme0n2", "S5GX", "eui.02"))
+    assert rules_of(decided("machine.identities", known)) == set()
+
+
+def test_every_remedy_that_erases_says_so_and_forces_nothing() -> None:
+    for _, source, value in BAD:
+        for refusal in decided(source, value).refusals:
+            assert "--force" not in refusal.remedy
+            assert ("wipefs" in refusal.remedy) == ("give up everything" in refusal.remedy)
+
+
+def test_who_uses_a_disk_is_told_in_words() -> None:
+    decision = decided("machine.mounts", (Use("8:16", "/srv", "xfs"),))
+    assert decision.users == ("mounted at /srv",)
+    assert decision.refusals[0].remedy == "Unmount it: umount /srv"
+
+
+def test_a_medium_of_the_smallest_size_is_enough() -> None:
+    medium: Medium = dataclasses.replace(MEDIUM, size_bytes=Policy().minimum_bytes)
+    assert decided("disk.medium", medium).answer is Answer.SPARE
+
+
+def test_no_rule_reads_anything_itself() -> None:
+    """The rules are pure: none of their modules can open, list or run something."""
+    folder = Path(__file__).parents[3] / "app/storage"
+    for file in (folder / "rule.py", folder / "snapshot.py", *folder.glob("rules*.py")):
+        source = file.read_text()
+        for word in ("import os", "pathlib", "subprocess", "run_program"):
+            assert word not in source, (file.name, word)
