@@ -27,9 +27,9 @@ from app.runs.campaign_status import CampaignStatus, RunStatus
 from app.runs.runfile import RunState
 from tests.fix_main_window import until_read
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial
+from ui.charts.chart_window import ChartWindow
 from ui.theme import Scheme, Theme
 from ui.window.campaign_line import CampaignLine, describe_status
-from ui.window.chart_window import ChartWindow
 from ui.window.closing import ask_whether_it_goes_on
 from ui.window.commands import COMMANDS, KEYS
 from ui.window.help_window import HelpWindow, key_lines
@@ -208,8 +208,8 @@ def test_charts_are_chosen_beside_the_window(qtbot: QtBot, open_window: OpenWind
     until_read(qtbot, window)
     choose(qtbot, window, library / "one" / "00-ext4.footing")
     window.commands["charts"].trigger()
-    chooser = window.runs_page.charts.chooser
-    assert isinstance(chooser, ChartWindow)
+    chooser = window.findChild(ChartWindow)
+    assert chooser is not None
     stack = window.runs_page.charts.stack
     assert stack is not None
     before = len(stack.chart_ids)
@@ -579,6 +579,11 @@ def test_the_run_in_focus_is_replayed(qtbot: QtBot, open_window: OpenWindow, lib
     )
     assert page.replay_page is not None
     assert page.replay_page.replay.isVisible()
+    window.commands["charts"].trigger()
+    chooser = window.findChild(ChartWindow)
+    assert chooser is not None
+    assert chooser.parent() is page.replay_page.charts, "of the page that is shown"
+    chooser.close()
     window.commands["runs"].trigger()
     assert window.pages.currentWidget() is window.runs_page
 

@@ -16,6 +16,7 @@ from app.runs.control import Request, send_request
 from app.runs.replay import ReplaySource
 from app.runs.snapshot import RunSource
 from ui.background import BackgroundOp
+from ui.charts.chart_window import open_chart_window
 from ui.charts.registry import CHARTS, DEFAULT_CHARTS, PERCENTILE
 from ui.charts.stack import ChartStack
 from ui.live.banner import Banner, banner_text, join_problems
@@ -258,7 +259,11 @@ class LivePage(QWidget):
     def _forget_dialog(self) -> None:
         self._dialog = None
 
-    # Talk mode, log, what is remembered
+    # Charts, talk mode, log, what is remembered
+
+    def choose_charts(self) -> None:
+        """Let the user choose and order the charts, and the lines in them."""
+        open_chart_window(self.charts)
 
     def talk(self) -> None:
         """Show what is watched on the full screen, with large type."""

@@ -21,7 +21,6 @@ from ui.window.run_loader import LoadedRun
 
 if TYPE_CHECKING:
     from ui.charts.stack import ChartStack
-    from ui.window.chart_window import ChartWindow
 
 
 class ChartArea(QWidget):
@@ -46,7 +45,6 @@ class ChartArea(QWidget):
         self._layout = QStackedLayout(self)
         self._layout.addWidget(self.empty)
         self.stack: ChartStack | None = None
-        self.chooser: ChartWindow | None = None
 
     @property
     def chart_ids(self) -> tuple[str, ...]:
@@ -81,16 +79,9 @@ class ChartArea(QWidget):
 
     def open_chooser(self, charts: tuple[str, ...]) -> None:
         """Let the user choose and order the charts, and the lines in them; one such window at a time."""
-        from ui.window.chart_window import ChartWindow  # noqa: PLC0415 - see the module's docstring
+        from ui.charts.chart_window import open_chart_window  # noqa: PLC0415 - see the module's docstring
 
-        if self.chooser is None:
-            self.chooser = ChartWindow(self._make_stack(charts), self)
-            self.chooser.destroyed.connect(self._forget_chooser)
-        self.chooser.show()
-        self.chooser.activateWindow()
-
-    def _forget_chooser(self) -> None:
-        self.chooser = None
+        open_chart_window(self._make_stack(charts))
 
     def set_focus(self, path: str) -> None:
         """Draw one run thick."""

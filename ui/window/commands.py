@@ -52,20 +52,6 @@ COMMANDS: Final = (
     ),
     Command("open", tr("&Open runs …"), "Ctrl+O", tr("Shows run files from any folder."), in_tool_bar=True),
     Command(
-        "charts",
-        tr("&Charts …"),
-        "Ctrl+K",
-        tr("Chooses and orders the charts that are shown."),
-        in_tool_bar=True,
-    ),
-    Command(
-        "replay",
-        tr("&Replay"),
-        "Ctrl+R",
-        tr("Plays the run in focus as if it were live: any speed, pause, jump, talk mode."),
-        in_tool_bar=True,
-    ),
-    Command(
         "compare",
         tr("Co&mpare"),
         "Ctrl+M",
@@ -80,6 +66,19 @@ COMMANDS: Final = (
         tr("Writes a PDF about the ticked runs."),
         in_tool_bar=True,
         is_tool=True,
+    ),
+    Command(
+        "charts",
+        tr("&Charts …"),
+        "Ctrl+K",
+        tr("Chooses and orders the charts that are shown."),
+        in_tool_bar=True,
+    ),
+    Command(
+        "replay",
+        tr("&Replay"),
+        "Ctrl+R",
+        tr("Plays the run in focus as if it were live: any speed, pause, jump, talk mode."),
     ),
     Command(
         "import", tr("&Import …"), "Ctrl+I", tr("Makes run files of other tools' results."), is_tool=True

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, Qt, QUrl
-from PySide6.QtGui import QResizeEvent, QTextOption
-from PySide6.QtWidgets import QLabel, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction, QResizeEvent, QTextOption
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QTextBrowser, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.domain.text import tr
@@ -40,11 +40,20 @@ class FactsPanel(QWidget):
         self.text.anchorClicked.connect(self._fold)
         title = QLabel(tr("&Facts"), self)
         title.setBuddy(self.text)
+        self._head = QHBoxLayout()
+        self._head.addWidget(title, 1)
         layout = QVBoxLayout(self)
-        layout.addWidget(title)
+        layout.addLayout(self._head)
         layout.addWidget(self.text, 1)
         theme.changed.connect(self._write)
         self._write()
+
+    def add_button(self, action: QAction) -> None:
+        """Offer a command for the run in focus above its facts."""
+        button = QToolButton(self)
+        button.setDefaultAction(action)
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._head.addWidget(button)
 
     def show_runs(self, runs: Sequence[tuple[RunFacts, int]]) -> None:
         """Show the facts of these runs, each with the number of its colour."""

@@ -98,7 +98,7 @@ class MainWindow(QMainWindow):
         return {
             "new": self.campaigns.open_wizard,
             "open": self.opener.choose_files,
-            "charts": page.choose_charts,
+            "charts": self._choose_charts,
             "replay": lambda: self.campaigns.replay(page.focus),
             "runs": self.show_runs,
             "live": self._show_live,
@@ -117,6 +117,7 @@ class MainWindow(QMainWindow):
     def _lay_out(self) -> None:
         self.tool_bar = ToolBar(self.commands, self)
         self.addToolBar(Qt.ToolBarArea.TopToolBarArea, self.tool_bar)
+        self.runs_page.facts.add_button(self.commands["replay"])
         for page in (self.start_page, self.runs_page):
             self.pages.addWidget(page)
         around = QWidget()
@@ -236,6 +237,15 @@ class MainWindow(QMainWindow):
     def _focus_page(self) -> None:
         if (page := self.pages.currentWidget()) is not None:
             page.setFocus()
+
+    def _choose_charts(self) -> None:
+        """Let the user choose the charts of the page that is shown."""
+        live = [page for page in (self.campaigns.live_page, self.campaigns.replay_page) if page is not None]
+        shown = [page for page in live if page is self.pages.currentWidget()]
+        if shown:
+            shown[0].choose_charts()
+        else:
+            self.runs_page.choose_charts()
 
     def _show_live(self) -> None:
         if self.live.statuses:

@@ -35,3 +35,13 @@ class ChartWindow(QDialog):
         layout.addWidget(buttons)
         em = self.fontMetrics().averageCharWidth()
         self.resize(em * 60, em * 66)
+
+
+def open_chart_window(stack: ChartStack) -> ChartWindow:
+    """Show the window of a stack of charts, or bring it to the front: there is one for each stack."""
+    window = stack.findChild(ChartWindow)
+    if window is None:
+        window = ChartWindow(stack, stack)
+    window.show()
+    window.activateWindow()
+    return window
