@@ -10,7 +10,6 @@ from app.domain.filesystems.common import (
     ATIME,
     BARRIER,
     DISCARD,
-    LAZYTIME,
     MD_LEVELS,
     NO_BARRIER,
     NOATIME,
@@ -106,7 +105,7 @@ CHECKPOINT_MERGE: Final = OptionSpec(
     label=tr("Merge filesystem checkpoints"),
     stage=Stage.MOUNT,
     kind=Toggle(),
-    default=None,
+    default=None,  # on in Linux 6.1
     effect=tr("fsyncs that need a checkpoint of the filesystem share one, which shortens stalls."),
     source="f2fs.rst; tested",
     spelling=words("checkpoint_merge", "nocheckpoint_merge"),
@@ -149,9 +148,9 @@ ALLOC_MODE: Final = OptionSpec(
             Alternative("reuse", tr("segments that were used before, first")),
         )
     ),
-    default="default",
-    effect=tr("Where new versions of pages go: reuse keeps the device's used area small."),
-    source="f2fs.rst; tested",
+    default=None,
+    effect=tr("Where new versions of pages go; below about 16 GiB it is reuse, whatever is said."),
+    source="f2fs.rst; tested (6.1 turns default into reuse on a small device without a word)",
     spelling=Words("alloc_mode={value}"),
     shown=Words("alloc_mode={value}"),
 )
@@ -268,11 +267,14 @@ F2FS: Final = FilesystemSpec(
     levels=MD_LEVELS,
     options=(
         ATIME,
-        replace(BARRIER, source="f2fs.rst (order is kept); Vondra 2016; tested"),
+        replace(
+            BARRIER,
+            source="f2fs.rst (order is kept); Vondra 2016; tested (6.1 refuses the word barrier)",
+            spelling=words(None, "nobarrier"),
+        ),
         FSYNC_MODE,
         replace(DISCARD, default=None, source="f2fs.rst (on where the disk can); Vondra 2016; tested"),
         DISCARD_UNIT,
-        replace(LAZYTIME, default=True, source="f2fs.rst; Linux fs/f2fs/super.c (on by itself); tested"),
         MODE,
         BACKGROUND_GC,
         GC_MERGE,
@@ -312,6 +314,11 @@ F2FS: Final = FilesystemSpec(
             "compress",
             tr("f2fs compresses only what is written once: PostgreSQL's tables and WAL stay as they are."),
             "f2fs.rst, “Compression”",
+        ),
+        Lack(
+            "lazytime",
+            tr("f2fs turns lazy timestamps on by itself; nolazytime is accepted and dropped."),
+            "tested (Linux 6.1)",
         ),
         Lack("checksum", tr("f2fs has no checksums of data."), "f2fs.rst"),
     ),

@@ -22,8 +22,9 @@ from app.domain.text import tr
 from app.domain.units import KIB, MIB
 from app.domain.versions import Component, Requirement
 
-ZFS_2_2: Final = (Requirement(Component.ZFS, (2, 2)),)
-ZFS_2_3: Final = (Requirement(Component.ZFS, (2, 3)),)
+_ZFS_2_1_11: Final = (Requirement(Component.ZFS, (2, 1, 11)),)
+_ZFS_2_2: Final = (Requirement(Component.ZFS, (2, 2)),)
+_ZFS_2_3: Final = (Requirement(Component.ZFS, (2, 3)),)
 
 
 def _always(stage: Stage, item: str, why: str) -> Always:
@@ -120,7 +121,10 @@ COMPRESSION: Final = OptionSpec(
     effect=tr("Fewer bytes to the disk for more CPU; pays only where a record shrinks by a whole sector."),
     source="zfsprops(7); release tags (off until 2.1, lz4 since 2.2); Vondra 2022; tested",
     spelling=Words("compression={value}"),
-    shown=Words("compression={value}"),
+    shown=Words(
+        "compression={value}",
+        (("gzip-6", "compression=gzip"), ("zstd-fast-1", "compression=zstd-fast")),
+    ),
     shown_by=ShownBy.PROPERTIES,
 )
 
@@ -193,13 +197,13 @@ REDUNDANT_METADATA: Final = OptionSpec(
         (
             Alternative("all", tr("one bad block loses one record")),
             Alternative("most", tr("fewer writes; one bad block can lose about 1000 records of a table")),
-            Alternative("some", tr("only the most important metadata"), since=ZFS_2_2),
-            Alternative("none", tr("one bad block can lose the dataset"), since=ZFS_2_2),
+            Alternative("some", tr("only the most important metadata"), since=_ZFS_2_1_11),
+            Alternative("none", tr("one bad block can lose the dataset"), since=_ZFS_2_1_11),
         )
     ),
     default="all",
     effect=tr("How many blocks of metadata each small random write of PostgreSQL adds."),
-    source="zfsprops(7); zfs docs; Vondra 2022; tested (all, most)",
+    source="zfsprops(7); zfs docs; Vondra 2022; tested (some and none are older than 2.2)",
     spelling=Words("redundant_metadata={value}"),
     shown=Words("redundant_metadata={value}"),
     shown_by=ShownBy.PROPERTIES,
@@ -242,7 +246,7 @@ PREFETCH: Final = OptionSpec(
     spelling=Words("prefetch={value}"),
     shown=Words("prefetch={value}"),
     shown_by=ShownBy.PROPERTIES,
-    since=ZFS_2_3,
+    since=_ZFS_2_3,
     untested=True,
 )
 
@@ -263,7 +267,7 @@ DIRECT: Final = OptionSpec(
     spelling=Words("direct={value}"),
     shown=Words("direct={value}"),
     shown_by=ShownBy.PROPERTIES,
-    since=ZFS_2_3,
+    since=_ZFS_2_3,
     untested=True,
 )
 
@@ -279,7 +283,7 @@ CHECKSUM: Final = OptionSpec(
             Alternative("sha512", tr("cryptographic, faster on 64-bit CPUs")),
             Alternative("skein", tr("cryptographic")),
             Alternative("edonr", tr("cryptographic, fast")),
-            Alternative("blake3", tr("cryptographic, fast"), since=ZFS_2_2),
+            Alternative("blake3", tr("cryptographic, fast"), since=_ZFS_2_2),
         )
     ),
     default="on",
