@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any, Final
 
-from app.hosts import examining, folders, leftover_servers, removing
+from app.hosts import examining, folders, leftover_servers, removing, shared_memory
 from app.hosts.folders import Identity
 
 
@@ -36,7 +36,11 @@ def _remove(path: str, identity: list[int] | None, *, same_boot: bool, volatile:
 
 
 def _end(data_directory: str, identity: list[int], *, patience_s: float) -> tuple[list[int], list[int]]:
-    return leftover_servers.end_servers(data_directory, Identity(*identity), patience_s=patience_s)
+    folder = Identity(*identity)
+    ended, left = leftover_servers.end_servers(data_directory, folder, patience_s=patience_s)
+    if not left:
+        shared_memory.remove_shared_memory(data_directory, folder)
+    return ended, left
 
 
 TASKS: Final = {"examine": _examine, "make": _make, "write": _write, "remove": _remove, "end": _end}

@@ -81,7 +81,9 @@ def remove(
 def end_servers(
     data_directory: str, identity: Identity, *, account: Account, record: Recorder, patience_s: float = 15.0
 ) -> tuple[list[int], list[int]]:
-    """End what still works in a recorded data directory; see `app.hosts.leftover_servers`.
+    """End what still works in a recorded data directory, and remove what it left in shared memory.
+
+    See `app.hosts.leftover_servers` and `app.hosts.shared_memory`.
 
     Returns:
         Process ids that were ended, and those that are still there.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 from pathlib import Path
 
 import psycopg
@@ -74,3 +75,39 @@ def test_an_abandoned_server_is_ended_and_removed_and_another_runs_on(
             assert connection.execute("SELECT 1").fetchone() == (1,)
     finally:
         server.stop(mode=StopMode.IMMEDIATE)
+
+
+def shared_memory_of_account(account: Account) -> set[str]:
+    """Names of POSIX segments and numbers of System V segments of an account."""
+    posix = {
+        path.name for path in Path("/dev/shm").glob("PostgreSQL.*") if path.lstat().st_uid == account.uid
+    }
+    rows = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
+    return posix | {row[1] for row in rows if int(row[7]) == account.uid}
+
+
+def test_a_killed_server_leaves_nothing_in_shared_memory_and_another_keeps_its_own(
+    target: Target,
+    workbench: Workbench,
+    installation: Installation,
+    database_account: Account,
+    tmp_path: Path,
+) -> None:
+    production = workbench.server()
+    production.start()
+    before = shared_memory_of_account(database_account)
+    with Leavings.create(str(tmp_path), "killed", database_account, state_folder=tmp_path) as leavings:
+        site = LocalHost(database_account, leavings, lambda _outcome: None).prepare(target, 200 * MIB)
+        server = served(site, installation)
+        assert server.pid is not None
+        made = shared_memory_of_account(database_account) - before
+        assert len(made) >= 2  # one System V segment, one or more POSIX segments
+        os.kill(server.pid, signal.SIGKILL)
+    server.stop()
+    assert made <= shared_memory_of_account(database_account)
+    sweep(state_folder=tmp_path)
+    left = shared_memory_of_account(database_account)
+    assert left & made == set()
+    assert left >= before
+    with psycopg.connect(production.conninfo) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
