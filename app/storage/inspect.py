@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Final
 
 from app.storage import inspect_processes as processes
@@ -60,7 +61,7 @@ def _block_devices(places: Places, policy: Policy) -> tuple[list[str], tuple[str
     disks, others = [], []
     for folder in sorted((places.sys / "block").iterdir(), key=lambda each: (len(each.name), each.name)):
         is_disk = any(kind.fullmatch(folder.name) for kind, _ in DISK_KINDS)
-        attached = not is_loop(folder.name) or (folder / "loop/backing_file").exists()
+        attached = _is_attached(folder)
         if is_disk or (is_loop(folder.name) and policy.accept_loop_devices and attached):
             disks.append(folder.name)
         elif attached and not folder.name.startswith(("ram", "zram")):
@@ -69,11 +70,18 @@ def _block_devices(places: Places, policy: Policy) -> tuple[list[str], tuple[str
 
 
 def _disk(places: Places, name: str) -> DiskFacts | None:
+    """Return the facts of a disk; None where it went away meanwhile: it is not offered then."""
     try:
         facts = read_disk(places, name)
-    except OSError:  # unplugged meanwhile: nothing can be said of it, and nothing is offered
+    except FileNotFoundError:
         return None
-    return dataclasses.replace(facts, exclusive=read_exclusive(places, facts.name, facts.number))
+    facts = dataclasses.replace(facts, exclusive=read_exclusive(places, facts.name, facts.number))
+    return facts if _is_attached(places.sys / "block" / name) else None
+
+
+def _is_attached(folder: Path) -> bool:
+    """Return whether a block device is there, and a loop device has a file."""
+    return (folder / ("loop/backing_file" if is_loop(folder.name) else "size")).exists()
 
 
 def _machine(

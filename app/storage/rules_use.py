@@ -80,9 +80,10 @@ def _check_system(view: View) -> Iterator[Finding]:
             layer = {below for number in layer for below in stacking.get(number, ())} - reached
             reached |= layer
         for number in sorted(reached & view.disk.numbers):
-            evidence = tr("{folder} lies on {top}, and that on {number}").format(
-                folder=mount.user, top=mount.number, number=number
-            )
+            evidence = tr("{folder} lies on {number}").format(folder=mount.user, number=number)
+            if number != mount.number:
+                through = tr("{evidence}, through {top}")
+                evidence = through.format(evidence=evidence, top=mount.number)
             yield Finding(evidence, user=tr("system ({folder})").format(folder=mount.user))
 
 
