@@ -12,14 +12,12 @@ from typing_extensions import override
 
 from ui.charts.scale import (
     format_log_tick,
-    format_time,
     format_value,
     log_ticks,
     tick_step,
-    time_ticks,
-    time_unit,
     value_ticks,
 )
+from ui.charts.x_axis import TIME, XAxisKind
 from ui.theme import TINY, Theme
 
 _SMALLER = 0.9
@@ -67,7 +65,7 @@ class _Axis(pg.AxisItem):  # type: ignore[misc]
 
 
 class TimeAxis(_Axis):
-    """Time since the measured phase began.
+    """The horizontal axis: time since the measured phase began, unless it is of another kind.
 
     Signals:
         ranged: it shows another time now.
@@ -77,7 +75,8 @@ class TimeAxis(_Axis):
     ranged = Signal()
     fitted = Signal(float)
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, kind: XAxisKind = TIME) -> None:
+        self.kind = kind
         super().__init__("bottom", theme)
 
     @override
@@ -95,7 +94,7 @@ class TimeAxis(_Axis):
     def ticks(self, start_s: float, end_s: float, width: float) -> list[float]:
         """Return where labels stand on this many pixels."""
         widest = self.metrics.horizontalAdvance("\N{MINUS SIGN}0:00:00") + 3 * TINY
-        return time_ticks(start_s, end_s, max(2, int(width / widest)))
+        return self.kind.ticks(start_s, end_s, max(2, int(width / widest)))
 
     @override
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
@@ -103,7 +102,7 @@ class TimeAxis(_Axis):
 
     @override
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        return [format_time(value, self.range[1]) for value in values]
+        return [self.kind.label(value, self.range[1]) for value in values]
 
 
 class Caption(QGraphicsWidget):
@@ -120,7 +119,9 @@ class Caption(QGraphicsWidget):
         """Return the pixels that the caption and half of the axis's first label need."""
         metrics = self._axis.metrics
         return float(
-            metrics.horizontalAdvance(time_unit(0)) + metrics.horizontalAdvance("00:00") / 2 + 2 * TINY
+            metrics.horizontalAdvance(self._axis.kind.unit(0))
+            + metrics.horizontalAdvance("00:00") / 2
+            + 2 * TINY
         )
 
     def _fit(self, height: float) -> None:
@@ -136,7 +137,7 @@ class Caption(QGraphicsWidget):
         painter.setPen(self._theme.muted)
         area = QRectF(TINY, 0, self.size().width(), self.size().height())
         left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        painter.drawText(area, left, time_unit(self._axis.range[1]))
+        painter.drawText(area, left, self._axis.kind.unit(self._axis.range[1]))
 
 
 class ValueAxis(_Axis):

@@ -13,7 +13,8 @@ from typing_extensions import override
 
 from ui.charts.axes import Caption, TimeAxis
 from ui.charts.chart import Chart
-from ui.charts.registry import CHARTS
+from ui.charts.registry import charts_along
+from ui.charts.x_axis import TIME, XAxisKind
 from ui.theme import Theme
 
 _LOWEST_CHART = 110
@@ -35,7 +36,7 @@ class Canvas(QScrollArea):
     moved = Signal(float, float)
     clicked = Signal(QPointF, Qt.MouseButton, bool)
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, kind: XAxisKind = TIME) -> None:
         super().__init__(widgetResizable=True)
         # Axes and headings keep their pictures there; Qt's default of 10 MB makes them thrash.
         QPixmapCache.setCacheLimit(max(QPixmapCache.cacheLimit(), _CACHE_KIB))
@@ -46,7 +47,7 @@ class Canvas(QScrollArea):
         self._central = QGraphicsWidget()
         self._grid = QGraphicsGridLayout(self._central)
         self._grid.setSpacing(0)
-        self.time_axis = TimeAxis(theme)
+        self.time_axis = TimeAxis(theme, kind)
         self._caption = Caption(theme, self.time_axis)
         for item in (self.time_axis, self._caption):
             item.setParentItem(self._central)
@@ -94,7 +95,7 @@ class Canvas(QScrollArea):
         self._central.setGeometry(QRectF(self._view.rect()))
 
     def _make(self, chart_id: str) -> Chart:
-        chart = Chart(CHARTS[chart_id], self._theme, self.time_axis)
+        chart = Chart(charts_along(self.time_axis.kind.along)[chart_id], self._theme, self.time_axis)
         chart.set_type_scale(self._type_scale)
         chart.moved.connect(self.moved)
         for item in (chart.heading, chart.axis, chart.view):

@@ -42,7 +42,7 @@ class Chart(QObject):
         self.view.disableAutoRange()
         self.view.setMenuEnabled(False)
         self.axis.linkToView(self.view)
-        self.layer = Layer(theme, self.view, self._ticks, is_log=spec.log_y)
+        self.layer = Layer(theme, self.view, self._ticks, is_log=spec.log_y, gap=time_axis.kind.gap)
         self.crosshair = Crosshair(theme, self.view)
         self.view.sigResized.connect(self._on_view_resized)
         self.view.sigRangeChangedManually.connect(self._on_view_moved)

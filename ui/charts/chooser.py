@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.domain.text import tr
-from ui.charts.registry import CHARTS
+from ui.charts.registry import charts_along
 from ui.charts.stack import ChartStack
 from ui.theme import SMALL
 
@@ -72,8 +72,9 @@ class ChartChooser(QWidget):
     def _fill(self) -> None:
         shown = self._stack.chart_ids
         self.list.clear()
-        for chart_id in (*shown, *(each for each in CHARTS if each not in shown)):
-            item = QListWidgetItem(CHARTS[chart_id].title, self.list)
+        offered = charts_along(self._stack.kind.along)
+        for chart_id in (*shown, *(each for each in offered if each not in shown)):
+            item = QListWidgetItem(offered[chart_id].title, self.list)
             item.setData(_ID, chart_id)
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
             item.setCheckState(Qt.CheckState.Checked if chart_id in shown else Qt.CheckState.Unchecked)

@@ -25,7 +25,7 @@ from ui.charts.painting import (
     paint_stalls,
     paint_warm_up,
 )
-from ui.charts.scale import Frame, Range
+from ui.charts.scale import GAP_S, Frame, Range
 from ui.theme import Theme
 
 SETTLED_S: Final = 8.0
@@ -44,9 +44,11 @@ class Layer(QGraphicsObject):
         sketching: while True an old picture is moved instead of painting a new one.
     """
 
-    def __init__(self, theme: Theme, parent: QGraphicsItem, ticks: Ticks, *, is_log: bool) -> None:
+    def __init__(
+        self, theme: Theme, parent: QGraphicsItem, ticks: Ticks, *, is_log: bool, gap: float = GAP_S
+    ) -> None:
         super().__init__(parent)
-        self._theme, self._ticks, self._is_log = theme, ticks, is_log
+        self._theme, self._ticks, self._is_log, self._gap = theme, ticks, is_log, gap
         self._times: Range = (0.0, 60.0)
         self._values: Range = (0.1, 10.0) if is_log else (0.0, 1.0)
         self._size = (0.0, 0.0)
@@ -136,7 +138,7 @@ class Layer(QGraphicsObject):
     def _frame(self, width: int, height: int) -> Frame | None:
         if width < 2 or height < 2 or self._times[1] <= self._times[0]:
             return None
-        return Frame(*self._times, *self._values, width, height, self._is_log)
+        return Frame(*self._times, *self._values, width, height, self._is_log, self._gap)
 
     def _sketch(self, painter: QPainter, frame: Frame) -> bool:
         """Paint the old picture where it belongs now; what was not visible before stays empty.

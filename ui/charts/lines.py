@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Final
 
 import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 
-from app.runs.run_data import RunData, running_mean
+from app.runs.run_data import MEAN_S, running_mean
 from ui.charts.pyramid import Array, Pyramid
 from ui.charts.registry import PERCENTILE, ChartSpec, CurveSpec
+from ui.charts.scale import GAP_S as GAP_S  # noqa: PLC0414 - the report reads it here
 from ui.charts.scale import Range
-from ui.charts.traces import RunTrace
+from ui.charts.traces import Plotted, RunTrace, WithBand
 from ui.theme import SERIES, Theme
 
-GAP_S: Final = 2.5
-"""Seconds further apart than this were missed: no line leads over them."""
 MOST_WITH_SECONDS: Final = 6
 MOST_WITH_ALL_CURVES: Final = 3
 
@@ -32,13 +32,15 @@ class CurveData:
     Attributes:
         seconds: every second.
         mean: running mean over 15 s, None for a curve that is not smoothed.
+        band: lower and upper end of what lies around the line; None where nobody asked for it.
     """
 
     seconds: Pyramid
     mean: Pyramid | None
+    band: tuple[Pyramid, Pyramid] | None = None
 
 
-def curve_samples(data: RunData, curve: CurveSpec) -> tuple[Array, Array]:
+def curve_samples(data: Plotted, curve: CurveSpec) -> tuple[Array, Array]:
     """Return (t_s, values in the metric's unit) of a curve; a sum where it has several parts."""
     (t_s, values), *others = [_part(data, part) for part in _instances(data, curve)] or [
         (np.empty(0), np.empty(0))
@@ -52,7 +54,7 @@ def curve_samples(data: RunData, curve: CurveSpec) -> tuple[Array, Array]:
     return t_s, values
 
 
-def _instances(data: RunData, curve: CurveSpec) -> list[tuple[str, str]]:
+def _instances(data: Plotted, curve: CurveSpec) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for metric, instance in curve.parts:
         if instance == "*":
@@ -62,18 +64,42 @@ def _instances(data: RunData, curve: CurveSpec) -> list[tuple[str, str]]:
     return found
 
 
-def _part(data: RunData, part: tuple[str, str]) -> tuple[Array, Array]:
+def _part(data: Plotted, part: tuple[str, str]) -> tuple[Array, Array]:
     if part[0].startswith(PERCENTILE):
         return data.percentile(float(part[0].removeprefix(PERCENTILE)))
     return data.series(*part)
 
 
-def curve_data(data: RunData, curve: CurveSpec, factor: float) -> CurveData:
+def curve_data(data: Plotted, curve: CurveSpec, factor: float) -> CurveData:
     """Return what is drawn of a curve."""
     t_s, values = curve_samples(data, curve)
     scaled = values if factor == 1.0 else values * factor
     mean = Pyramid(t_s, running_mean(t_s, scaled)) if curve.smooth else None
-    return CurveData(Pyramid(t_s, scaled), mean)
+    band = None
+    if isinstance(data, WithBand):
+        low, high = (Pyramid(t_s, ends * factor) for ends in data.band(curve.parts[0][0]))
+        band = low, high
+    return CurveData(Pyramid(t_s, scaled), mean, band)
+
+
+def with_envelope(data: CurveData) -> CurveData:
+    """Return a curve with the lowest and highest second of the 15 s of each mean around it."""
+    if data.mean is None or data.band is not None or not len(data.seconds.t_s):
+        return data
+    low, high = envelope(data.seconds.t_s, data.seconds.values, MEAN_S)
+    return replace(data, band=(Pyramid(data.seconds.t_s, low), Pyramid(data.seconds.t_s, high)))
+
+
+def envelope(t_s: Array, values: Array, width_s: float) -> tuple[Array, Array]:
+    """Return the lowest and highest value within `width_s` centred on each time."""
+    begins = np.searchsorted(t_s, t_s - width_s / 2, side="left")
+    ends = np.searchsorted(t_s, t_s + width_s / 2, side="right")
+    pairs = np.column_stack((begins, ends)).ravel()
+    # reduceat wants no index beyond the last value; the one added is in no interval.
+    padded = np.append(values, values[-1])
+    low: Array = np.minimum.reduceat(padded, pairs)[::2]
+    high: Array = np.maximum.reduceat(padded, pairs)[::2]
+    return low, high
 
 
 def needed(charts: Iterable[ChartSpec], shown: int) -> tuple[tuple[tuple[str, str], ...], tuple[float, ...]]:
@@ -102,6 +128,7 @@ class Line:
         style: of the mean.
         weight: 1 for most, 2 for the run in focus, more on a projector.
         rank: what is drawn later lies above.
+        gap: places farther apart were missed; infinite where the line is read between its points.
     """
 
     run_id: str
@@ -113,6 +140,7 @@ class Line:
     style: Qt.PenStyle
     weight: int
     rank: int
+    gap: float = GAP_S
 
     @property
     def main(self) -> Pyramid:
@@ -122,18 +150,32 @@ class Line:
     @property
     def extremes(self) -> Range | None:
         """Lowest and highest value drawn."""
-        return (self.main if self.seconds_colour is None else self.data.seconds).extremes
+        drawn = [self.main if self.seconds_colour is None else self.data.seconds, *(self.data.band or ())]
+        found = [extremes for each in drawn if (extremes := each.extremes) is not None]
+        return (min(low for low, _ in found), max(high for _, high in found)) if found else None
 
     def read(self, t_s: float) -> float | None:
         """Return the value at a time: of that second where seconds are drawn, else of the mean."""
         shown = self.main if self.seconds_colour is None else self.data.seconds
         if not len(shown.t_s):
             return None
+        if np.isinf(self.gap):
+            inside = shown.t_s[0] <= t_s <= shown.t_s[-1]
+            return float(np.interp(t_s, shown.t_s, shown.values)) if inside else None
         place = int(np.searchsorted(shown.t_s, t_s))  # a value describes the interval that ends at its time
         place = min(place, len(shown.t_s) - 1)
-        if abs(float(shown.t_s[place]) - t_s) > GAP_S:
+        if abs(float(shown.t_s[place]) - t_s) > self.gap:
             return None
         return float(shown.values[place])
+
+
+class Around(StrEnum):
+    """What is drawn around the means."""
+
+    AUTOMATIC = "automatic"
+    NOTHING = "nothing"
+    ENVELOPE = "envelope"
+    SECONDS = "seconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +187,18 @@ class Wardrobe:
         focus: run that is drawn thick.
         shown: runs that are not pale.
         thick: for a projector.
+        around: what is drawn around the means.
+        styled: whether the line style tells runs apart, not curves.
+        gap: of the horizontal axis, see `Line`.
     """
 
     theme: Theme
     focus: str | None
     shown: int
     thick: bool = False
+    around: Around = Around.AUTOMATIC
+    styled: bool = False
+    gap: float = GAP_S
 
     @property
     def alone(self) -> bool:
@@ -167,7 +215,9 @@ class Wardrobe:
         """Return the line of a curve of a run."""
         colour, style = self._colour_and_style(trace, chart, curve)
         focused = trace.run_id == self.focus and not self.alone
-        with_seconds = not trace.pale and curve.smooth and (self.shown <= MOST_WITH_SECONDS or focused)
+        with_seconds = not trace.pale and curve.smooth and (focused or self._wants_seconds)
+        if self.around is Around.ENVELOPE and not focused and not trace.pale:
+            data = with_envelope(data)
         pale = self.theme.pale(colour)
         return Line(
             run_id=trace.run_id,
@@ -179,7 +229,20 @@ class Wardrobe:
             style=style,
             weight=(3 if self.thick else 1) if trace.pale else (4 if self.thick else 2 + focused),
             rank=0 if trace.pale else 2 if focused else 1,
+            gap=self.gap,
         )
+
+    @property
+    def _wants_seconds(self) -> bool:
+        if self.around is Around.AUTOMATIC:
+            return self.shown <= MOST_WITH_SECONDS
+        return self.around is Around.SECONDS
+
+    def style_of(self, trace: RunTrace) -> Qt.PenStyle:
+        """Return the line style of a run's main curve."""
+        if self.styled:
+            return _STYLES[trace.colour_index % len(_STYLES)]
+        return self.theme.series_style(trace.colour_index)
 
     def _colour_and_style(
         self, trace: RunTrace, chart: ChartSpec, curve: CurveSpec
@@ -188,6 +251,8 @@ class Wardrobe:
         if self.alone and not trace.pale:
             place = _main_first(chart.curves).index(curve)
             return self.theme.series_colour(index + place), Qt.PenStyle.SolidLine
+        if self.styled and (self.shown > MOST_WITH_ALL_CURVES or len(chart.curves) == 1):
+            return self.theme.series_colour(index), self.style_of(trace)
         style = self.theme.series_style(index) if index >= SERIES else _STYLES[curve.style % len(_STYLES)]
         return self.theme.series_colour(index), style
 

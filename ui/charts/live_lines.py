@@ -7,10 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from app.runs.run_data import MEAN_S, RunData, running_mean
+from app.runs.run_data import MEAN_S, running_mean
 from ui.charts.lines import CurveData, curve_samples
 from ui.charts.pyramid import Array, Pyramid
 from ui.charts.registry import ChartSpec, CurveSpec
+from ui.charts.traces import Plotted
 
 
 class LiveCurves:
@@ -19,7 +20,7 @@ class LiveCurves:
     def __init__(self) -> None:
         self._curves: dict[tuple[str, str], _LiveCurve] = {}
 
-    def update(self, data: RunData, chart: ChartSpec, curve: CurveSpec) -> tuple[CurveData, float]:
+    def update(self, data: Plotted, chart: ChartSpec, curve: CurveSpec) -> tuple[CurveData, float]:
         """Return what is drawn of a curve and the time before which nothing is different."""
         known = self._curves.setdefault((chart.id, curve.id), _LiveCurve())
         return known.update(*curve_samples(data, curve), chart.factor, smooth=curve.smooth)

@@ -12,8 +12,9 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from ui.charts.registry import CHARTS
+from ui.charts.registry import charts_along
 from ui.charts.saving import chart_image, save_csv, save_png, save_svg
+from ui.charts.x_axis import Along
 
 if TYPE_CHECKING:
     from ui.charts.chart import Chart
@@ -31,13 +32,16 @@ class ChartMenu(QMenu):
         self.addSeparator()
         self.addAction(tr("Save as &PNG…"), lambda: self._save("png"))
         self.addAction(tr("Save as &SVG…"), lambda: self._save("svg"))
-        self.addAction(tr("Save seconds as CS&V…"), lambda: self._save("csv"))
+        over_time = stack.kind.along is Along.TIME
+        words = tr("Save seconds as CS&V…") if over_time else tr("Save numbers as CS&V…")
+        self.addAction(words, lambda: self._save("csv"))
         self.addSeparator()
         self._add_curves()
         self._add_charts()
         self._add_moves()
         self.addSeparator()
-        self.addAction(tr("Show the &whole time"), stack.show_everything)
+        whole = tr("Show the &whole time") if over_time else tr("Show &everything")
+        self.addAction(whole, stack.show_everything)
 
     def _add_curves(self) -> None:
         spec = self._chart.spec
@@ -55,8 +59,11 @@ class ChartMenu(QMenu):
         return lambda shown: stack.set_curve_visible(chart_id, curve_id, visible=shown)
 
     def _add_charts(self) -> None:
+        offered = charts_along(self._stack.kind.along)
+        if len(offered) < 2:
+            return
         menu = self.addMenu(tr("C&harts"))
-        for chart in CHARTS.values():
+        for chart in offered.values():
             action = menu.addAction(chart.title)
             action.setCheckable(True)
             action.setChecked(chart.id in self._stack.chart_ids)

@@ -6,7 +6,7 @@ again beside itself (measured: 0.1 ms, where a pen of two pixels takes 7 to 30 m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,7 @@ from pyqtgraph.functions import arrayToQPolygonF
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
-from ui.charts.lines import GAP_S, Line
+from ui.charts.lines import Line
 from ui.charts.pyramid import Pyramid
 from ui.charts.scale import Array, Frame
 from ui.theme import Theme
@@ -31,6 +31,9 @@ _BESIDE: Final = (
     (0.7, 1.4),
 )
 """Where a line is painted again for weights 1, 2, 3 ...; two more for each."""
+
+
+_BAND_OPACITY: Final = 0.16
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +107,14 @@ def paint_lines(
     """
     ordered = sorted(lines, key=lambda line: line.rank)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
+    if after_s is None:
+        paint_bands(painter, frame, ordered)
     for line in ordered:
         if line.seconds_colour is not None:
             painter.setPen(QPen(line.seconds_colour, 0))
             _paint(painter, frame, _piece(line.data.seconds, frame, after_s), _BESIDE[:1])
     for line in ordered:
-        smooth = line.data.mean is not None
+        smooth = line.data.mean is not None or line.gap == np.inf
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=smooth)
         pen = QPen(line.colour, 1, line.style)
         pen.setCosmetic(True)
@@ -123,6 +128,7 @@ def draw_lines(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
     """Draw lines once each with pens of their width: slow, but small in a vector file."""
     ordered = sorted(lines, key=lambda line: line.rank)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=True)
+    paint_bands(painter, frame, ordered)
     for line in ordered:
         if line.seconds_colour is not None:
             painter.setPen(QPen(line.seconds_colour, 0.6))
@@ -130,6 +136,35 @@ def draw_lines(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
     for line in ordered:
         painter.setPen(QPen(line.colour, 0.4 + 0.5 * line.weight, line.style))
         _paint(painter, frame, _piece(line.main, frame, None), _BESIDE[:1])
+
+
+def paint_bands(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
+    """Fill what lies around lines; several that lie over each other shine through."""
+    for line in lines:
+        if line.data.band is None:
+            continue
+        colour = QColor(line.colour)
+        colour.setAlphaF(_BAND_OPACITY)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour)
+        (t_s, low), (other_t_s, high) = (_piece(end, frame, None) for end in line.data.band)
+        if not len(t_s) or not len(other_t_s):
+            continue
+        for begin_s, end_s in _rows(t_s, frame):
+            below = (t_s >= begin_s) & (t_s <= end_s)
+            above = (other_t_s >= begin_s) & (other_t_s <= end_s)
+            xs = np.concatenate((frame.x(other_t_s[above]), frame.x(t_s[below])[::-1]))
+            ys = np.concatenate((frame.y(high[above]), frame.y(low[below])[::-1]))
+            painter.drawPolygon(arrayToQPolygonF(xs, np.clip(ys, -1e5, 1e5)))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+
+
+def _rows(t_s: Array, frame: Frame) -> Iterator[tuple[float, float]]:
+    """Yield first and last place of each row without a gap."""
+    longest_s = max(frame.gap, 2.5 * (frame.end_s - frame.start_s) / frame.width)
+    breaks = np.flatnonzero(np.diff(t_s) > longest_s) + 1
+    for begin, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(t_s)], strict=True):
+        yield float(t_s[begin]), float(t_s[end - 1])
 
 
 def _piece(series: Pyramid, frame: Frame, after_s: float | None) -> tuple[Array, Array]:
@@ -157,7 +192,7 @@ def _paint(
     if not len(t_s):
         return
     xs, ys = frame.x(t_s), np.clip(frame.y(values), -1e5, 1e5)
-    longest_s = max(GAP_S, 2.5 * (frame.end_s - frame.start_s) / frame.width)
+    longest_s = max(frame.gap, 2.5 * (frame.end_s - frame.start_s) / frame.width)
     breaks = np.flatnonzero(np.diff(t_s) > longest_s) + 1
     for begin, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(t_s)], strict=True):
         _paint_row(painter, xs[begin:end], ys[begin:end], beside)

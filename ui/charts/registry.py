@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from app.domain.text import tr
+from ui.charts.x_axis import Along
 
 PERCENTILE: Final = "latency.p"
 """A curve's metric that begins like this is a percentile of the histograms: latency.p99 ..."""
@@ -47,6 +48,7 @@ class ChartSpec:
         zero_based: the axis begins at zero.
         factor: from the metric's unit to the axis's.
         checkpoints: whether the labels of checkpoints stand here.
+        along: quantity of the horizontal axis; a stack shows charts of one only.
     """
 
     id: str
@@ -57,6 +59,7 @@ class ChartSpec:
     zero_based: bool = True
     factor: float = 1.0
     checkpoints: bool = False
+    along: Along = Along.TIME
 
 
 def _one(metric: str) -> tuple[tuple[str, str], ...]:
@@ -147,9 +150,48 @@ _ALL: Final = (
             CurveSpec("memory", tr("some for memory"), _one("pressure.memory_some"), style=3, main=False),
         ),
     ),
+    ChartSpec(
+        "nines",
+        tr("Latency by percentile"),
+        "ms",
+        (CurveSpec("nines", tr("latency"), _one("distribution.nines"), smooth=False),),
+        log_y=True,
+        zero_based=False,
+        along=Along.NINES,
+    ),
+    ChartSpec(
+        "shares",
+        tr("Transactions within a latency"),
+        "%",
+        (CurveSpec("shares", tr("share"), _one("distribution.shares"), smooth=False),),
+        factor=100.0,
+        along=Along.LATENCY,
+    ),
+    ChartSpec(
+        "sweep-tps",
+        tr("Transactions"),
+        tr("per second"),
+        (CurveSpec("tps", tr("TPS"), _one("sweep.tps"), smooth=False),),
+        along=Along.SWEPT,
+    ),
+    ChartSpec(
+        "sweep-p99",
+        tr("Latency, 99th percentile"),
+        "ms",
+        (CurveSpec("p99", "p99", _one("sweep.latency_p99_ms"), smooth=False),),
+        along=Along.SWEPT,
+    ),
 )
 
-CHARTS: Final[Mapping[str, ChartSpec]] = MappingProxyType({chart.id: chart for chart in _ALL})
-"""All charts by id, in the order in which they are offered."""
+CHARTS: Final[Mapping[str, ChartSpec]] = MappingProxyType(
+    {chart.id: chart for chart in _ALL if chart.along is Along.TIME}
+)
+"""All charts over time by id, in the order in which they are offered."""
+
+
+def charts_along(along: Along) -> Mapping[str, ChartSpec]:
+    """Return the charts that a stack with this horizontal axis can show, by id."""
+    return {chart.id: chart for chart in _ALL if chart.along is along}
+
 
 DEFAULT_CHARTS: Final = ("tps", "latency", "iops")

@@ -6,10 +6,11 @@ A picture holds what the window shows, with the time axis and the names of the r
 from __future__ import annotations
 
 import csv
+import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRectF, QSaveFile, QSize, QSizeF, Qt
@@ -20,7 +21,7 @@ from app.domain.errors import FootingError
 from app.domain.text import tr
 from ui.charts.lines import Line
 from ui.charts.painting import paint_sample
-from ui.charts.scale import time_unit
+from ui.charts.x_axis import TIME, XAxisKind
 from ui.theme import SMALL, TINY, Theme
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _SHARPNESS: Final = 2.0
 _MARGIN: Final = 20.0
+_PLACES: Final = 6
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 
@@ -96,7 +98,7 @@ class Picture:
         painter.setFont(chart.time_axis.font_used)
         painter.setPen(self._theme.muted)
         unit = QRectF(TINY, bottom, self._left, chart.time_axis.height())
-        painter.drawText(unit, _LEFT, time_unit(chart.times[1]))
+        painter.drawText(unit, _LEFT, chart.time_axis.kind.unit(chart.times[1]))
         self._paint_legend(painter, bottom + chart.time_axis.height() + SMALL)
 
     def _paint_legend(self, painter: QPainter, top: float) -> None:
@@ -111,9 +113,19 @@ class Picture:
                 painter.drawText(place, _LEFT, line.label)
 
 
-def chart_image(chart: Chart, theme: Theme) -> QImage:
-    """Return a picture of a chart, twice as sharp as the window."""
-    picture = Picture(chart, theme)
+class Paintable(Protocol):
+    """What can be painted into a file."""
+
+    @property
+    def size(self) -> QSize:
+        """In device-independent pixels."""
+
+    def paint(self, painter: QPainter) -> None:
+        """Paint it at the origin, in device-independent pixels."""
+
+
+def picture_image(picture: Paintable, theme: Theme) -> QImage:
+    """Return a picture, twice as sharp as the window."""
     image = QImage(picture.size * _SHARPNESS, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(_SHARPNESS)
     image.fill(theme.background)
@@ -123,7 +135,12 @@ def chart_image(chart: Chart, theme: Theme) -> QImage:
     return image
 
 
-def save_png(chart: Chart, theme: Theme, path: Path) -> None:
+def chart_image(chart: Chart, theme: Theme) -> QImage:
+    """Return a picture of a chart, twice as sharp as the window."""
+    return picture_image(Picture(chart, theme), theme)
+
+
+def write_png(picture: Paintable, theme: Theme, path: Path) -> None:
     """Write a PNG file.
 
     Raises:
@@ -132,8 +149,46 @@ def save_png(chart: Chart, theme: Theme, path: Path) -> None:
     content = QByteArray()
     buffer = QBuffer(content)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    chart_image(chart, theme).save(buffer, "PNG")  # type: ignore[call-overload]
+    picture_image(picture, theme).save(buffer, "PNG")  # type: ignore[call-overload]
     _write(path, content)
+
+
+def write_svg(picture: Paintable, title: str, path: Path) -> None:
+    """Write an SVG file, lines as lines.
+
+    Raises:
+        SavingError: it cannot be written; what was there before is untouched.
+    """
+    content = QByteArray()
+    buffer = QBuffer(content)
+    generator = QSvgGenerator()
+    generator.setOutputDevice(buffer)
+    generator.setSize(picture.size)
+    generator.setViewBox(QRectF(0, 0, picture.size.width(), picture.size.height()))
+    generator.setTitle(title)
+    generator.setResolution(96)
+    painter = QPainter(generator)
+    picture.paint(painter)
+    painter.end()
+    _write(path, content)
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write a text file in UTF-8.
+
+    Raises:
+        SavingError: it cannot be written; what was there before is untouched.
+    """
+    _write(path, QByteArray(text.encode()))
+
+
+def save_png(chart: Chart, theme: Theme, path: Path) -> None:
+    """Write a PNG file.
+
+    Raises:
+        SavingError: it cannot be written; what was there before is untouched.
+    """
+    write_png(Picture(chart, theme), theme, path)
 
 
 def save_svg(chart: Chart, theme: Theme, path: Path) -> None:
@@ -142,19 +197,7 @@ def save_svg(chart: Chart, theme: Theme, path: Path) -> None:
     Raises:
         SavingError: it cannot be written; what was there before is untouched.
     """
-    picture = Picture(chart, theme)
-    content = QByteArray()
-    buffer = QBuffer(content)
-    generator = QSvgGenerator()
-    generator.setOutputDevice(buffer)
-    generator.setSize(picture.size)
-    generator.setViewBox(QRectF(0, 0, picture.size.width(), picture.size.height()))
-    generator.setTitle(chart.spec.title)
-    generator.setResolution(96)
-    painter = QPainter(generator)
-    picture.paint(painter)
-    painter.end()
-    _write(path, content)
+    write_svg(Picture(chart, theme), chart.spec.title, path)
 
 
 def save_csv(chart: Chart, path: Path) -> None:
@@ -163,29 +206,32 @@ def save_csv(chart: Chart, path: Path) -> None:
     Raises:
         SavingError: it cannot be written; what was there before is untouched.
     """
-    _write(path, QByteArray(csv_text(chart.lines, chart.times, chart.spec.unit).encode()))
+    write_text(csv_text(chart.lines, chart.times, chart.spec.unit, chart.time_axis.kind), path)
 
 
-def csv_text(lines: Sequence[Line], times: tuple[float, float], unit: str) -> str:
+def csv_text(lines: Sequence[Line], times: tuple[float, float], unit: str, kind: XAxisKind = TIME) -> str:
     """Return a table of lines: seconds as measured, not their means; empty where a second was missed."""
     columns = []
     for line in lines:
         t_s, values = line.data.seconds.t_s, line.data.seconds.values
         inside = (t_s >= times[0]) & (t_s <= times[1])
-        columns.append(dict(zip(np.round(t_s[inside], 3).tolist(), values[inside].tolist(), strict=True)))
-    rows = sorted({t_s for column in columns for t_s in column})
-    written: list[str] = []
+        columns.append(
+            dict(zip(np.round(t_s[inside], _PLACES).tolist(), values[inside].tolist(), strict=True))
+        )
+    places = sorted({t_s for column in columns for t_s in column})
+    headings = [kind.column, *(f"{line.label}: {line.curve.label} ({unit})" for line in lines)]
+    rows = [
+        [f"{kind.number(place):.10g}", *(f"{each[place]:.6g}" if place in each else "" for each in columns)]
+        for place in places
+    ]
+    return table_text([headings, *rows])
 
-    class _Sink:
-        def write(self, text: str) -> int:
-            written.append(text)
-            return len(text)
 
-    writer = csv.writer(_Sink())
-    writer.writerow(["t_s", *(f"{line.label}: {line.curve.label} ({unit})" for line in lines)])
-    for t_s in rows:
-        writer.writerow([t_s, *(f"{column[t_s]:.6g}" if t_s in column else "" for column in columns)])
-    return "".join(written)
+def table_text(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV."""
+    stream = io.StringIO(newline="")
+    csv.writer(stream).writerows(rows)
+    return stream.getvalue()
 
 
 def _write(path: Path, content: QByteArray) -> None:

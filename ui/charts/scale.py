@@ -17,6 +17,9 @@ _TIME_STEPS_S: Final = (
     *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200),
     *(86400, 2 * 86400, 7 * 86400),
 )
+GAP_S: Final = 2.5
+"""Seconds further apart than this were missed: no line leads over them."""
+
 _TOPS: Final = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _HEADROOM: Final = 1.04
 _SHRINK_BELOW: Final = 0.5
@@ -37,6 +40,7 @@ class Frame:
         width: pixels.
         height: pixels.
         is_log: whether the value axis is logarithmic.
+        gap: points farther apart are not joined.
     """
 
     start_s: float
@@ -46,6 +50,7 @@ class Frame:
     width: int
     height: int
     is_log: bool
+    gap: float = GAP_S
 
     def x(self, t_s: Array | float) -> Array:
         """Return pixels from the left of times."""

@@ -84,7 +84,7 @@ class SeriesList(QTreeWidget):
             trace = next(trace for trace in self._stack.runs if trace.run_id == key[1])
             text, shown = trace.label, trace.visible
             index = trace.colour_index
-            item.setIcon(0, self._sample(theme.series_colour(index), theme.series_style(index)))
+            item.setIcon(0, self._sample(theme.series_colour(index), self._stack.shown.style_of(trace)))
         else:
             chart = next(chart for chart in self._stack.charts if chart.spec.id == key[1])
             text = next(curve.label for curve in chart.spec.curves if curve.id == key[2])

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from PySide6.QtCore import Qt
+
 from app.domain.text import tr
-from app.runs.run_data import RunData
 from app.runs.runfile_reader import Event
-from ui.charts.lines import CurveData, Line, Wardrobe, curve_data
+from ui.charts.lines import Around, CurveData, Line, Wardrobe, curve_data
 from ui.charts.live_lines import LiveCurves
 from ui.charts.painting import Ground
 from ui.charts.registry import ChartSpec, CurveSpec
 from ui.charts.scale import Range
-from ui.charts.traces import RunTrace
+from ui.charts.traces import Plotted, RunTrace
+from ui.charts.x_axis import TIME, XAxisKind
 from ui.theme import Theme
 
 LIVE = "live"
-SHORTEST_S = 5.0
 _GROWTH = 1.25
 _MOST_WARM_UP = 0.15
 
@@ -31,17 +32,22 @@ class Shown:
         focus: run that is drawn thick.
         planned: time that was set as the whole.
         thick: lines for a projector.
+        around: what is drawn around the means.
+        styled: whether the line style tells runs apart.
     """
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, kind: XAxisKind = TIME) -> None:
         self._theme = theme
+        self._kind = kind
+        self.around = Around.AUTOMATIC
+        self.styled = False
         self.runs: tuple[RunTrace, ...] = ()
         self.live: RunTrace | None = None
         self.focus: str | None = None
         self.planned: Range | None = None
         self.thick = False
         self._live_curves = LiveCurves()
-        self._known: dict[tuple[str, str, str], tuple[RunData, CurveData]] = {}
+        self._known: dict[tuple[str, str, str], tuple[Plotted, CurveData]] = {}
         self._chosen: dict[tuple[str, str], bool] = {}
 
     @property
@@ -54,7 +60,7 @@ class Shown:
         return (*behind, self.live)
 
     @property
-    def told(self) -> RunData | None:
+    def told(self) -> Plotted | None:
         """The run whose checkpoints and stalls are shown: of several they could not be told apart."""
         if self.live is not None:
             return self.live.data
@@ -105,9 +111,10 @@ class Shown:
             ends = [trace.data.end_s for trace in traces]
             if self.live is not None:
                 ends.append(self.live.data.planned_s or 0.0)
-            end_s = max([*ends, SHORTEST_S]) if traces else 60.0
-            warm_up_s = min((trace.data.begin_s for trace in traces), default=0.0)
-            start_s = max(warm_up_s, -_MOST_WARM_UP * end_s)
+            end_s = max([*ends, self._kind.shortest]) if traces else 60.0
+            start_s = min((trace.data.begin_s for trace in traces), default=0.0)
+            if self._kind is TIME:
+                start_s = max(start_s, -_MOST_WARM_UP * end_s)
         while self.live is not None and self.live.data.end_s > end_s:
             end_s = start_s + (end_s - start_s) * _GROWTH
         return start_s, end_s
@@ -139,9 +146,15 @@ class Shown:
                     lines.append(wardrobe.dress(self.live, chart, curve, data))
         return lines, changed_s
 
+    def style_of(self, trace: RunTrace) -> Qt.PenStyle:
+        """Return the line style of a run's main curve."""
+        return self._wardrobe().style_of(trace)
+
     def _wardrobe(self) -> Wardrobe:
         count = sum(not trace.pale for trace in self.traces)
-        return Wardrobe(self._theme, self.focus, count, self.thick)
+        return Wardrobe(
+            self._theme, self.focus, count, self.thick, self.around, self.styled, gap=self._kind.gap
+        )
 
     def _wants(self, wardrobe: Wardrobe, chart: ChartSpec, curve: CurveSpec, trace: RunTrace) -> bool:
         return self._chosen.get((chart.id, curve.id), wardrobe.is_shown(curve, trace))
@@ -153,7 +166,7 @@ class Shown:
         return self._known[key][1]
 
 
-def ground_of(data: RunData | None) -> Ground:
+def ground_of(data: Plotted | None) -> Ground:
     """Return the stalls and checkpoints of a run."""
     if data is None:
         return Ground()
@@ -165,7 +178,7 @@ def ground_of(data: RunData | None) -> Ground:
     return Ground(tuple(data.stalls()), checkpoints)
 
 
-def describe_events(data: RunData, t_s: float, reach_s: float) -> list[str]:
+def describe_events(data: Plotted, t_s: float, reach_s: float) -> list[str]:
     """Return what happened to a run at a time, in a few words each."""
     words = [
         _describe_checkpoint(event, end_s - start_s)

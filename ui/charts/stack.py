@@ -15,13 +15,14 @@ from app.domain.text import tr
 from app.runs.run_data import RunData
 from ui.charts.canvas import Canvas
 from ui.charts.chart import Chart
-from ui.charts.lines import needed
+from ui.charts.lines import Around, needed
 from ui.charts.menu import ChartMenu
 from ui.charts.painting import Ground
-from ui.charts.registry import CHARTS, DEFAULT_CHARTS
-from ui.charts.scale import Range, format_moment
-from ui.charts.shown import LIVE, SHORTEST_S, Shown, describe_events, ground_of
+from ui.charts.registry import CHARTS, DEFAULT_CHARTS, charts_along
+from ui.charts.scale import Range
+from ui.charts.shown import LIVE, Shown, describe_events, ground_of
 from ui.charts.traces import RunTrace
+from ui.charts.x_axis import TIME, XAxisKind
 from ui.theme import Theme
 
 _SKETCH_ABOVE_S = 0.008
@@ -58,17 +59,18 @@ class ChartStack(QWidget):
     charts_changed = Signal(list)
     lines_changed = Signal()
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, parent: QWidget | None = None, kind: XAxisKind = TIME) -> None:
         super().__init__(parent)
+        self.kind = kind
         self.setAccessibleName(tr("Charts"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.theme = theme
-        self.shown = Shown(theme)
+        self.shown = Shown(theme, kind)
         self._chart_ids: tuple[str, ...] = ()
         self._zoom: Range | None = None
         self._times: Range = (0.0, 60.0)
         self._crosshair_s: float | None = None
-        self._canvas = Canvas(theme)
+        self._canvas = Canvas(theme, kind)
         self._canvas.pointed.connect(self._on_pointed)
         self._canvas.left.connect(lambda: self.show_crosshair(None))
         self._canvas.moved.connect(self.show_times)
@@ -79,7 +81,8 @@ class ChartStack(QWidget):
         self._gesture = QTimer(self, singleShot=True, interval=_GESTURE_ENDS_MS)
         self._gesture.timeout.connect(self._on_gesture_ended)
         theme.changed.connect(self._on_theme_changed)
-        self.set_charts(DEFAULT_CHARTS)
+        if kind is TIME:
+            self.set_charts(DEFAULT_CHARTS)
 
     # What is shown
 
@@ -100,7 +103,8 @@ class ChartStack(QWidget):
 
     def set_charts(self, ids: Iterable[str]) -> None:
         """Show these charts, top first; unknown ids are left out."""
-        wanted = tuple(dict.fromkeys(chart_id for chart_id in ids if chart_id in CHARTS))
+        offered = charts_along(self.kind.along)
+        wanted = tuple(dict.fromkeys(chart_id for chart_id in ids if chart_id in offered))
         if wanted == self._chart_ids:
             return
         self._chart_ids = wanted
@@ -133,6 +137,18 @@ class ChartStack(QWidget):
         """Draw one run thick, with its seconds, checkpoints and stalls."""
         if run_id != self.shown.focus:
             self.shown.focus = run_id
+            self._update_lines()
+
+    def set_around(self, around: Around) -> None:
+        """Draw this around the means."""
+        if around is not self.shown.around:
+            self.shown.around = around
+            self._update_lines()
+
+    def set_styled(self, styled: bool) -> None:  # noqa: FBT001 - a setter
+        """Tell runs apart by line style as well as colour, where each has one line only."""
+        if styled != self.shown.styled:
+            self.shown.styled = styled
             self._update_lines()
 
     def set_live(self, data: RunData | None, colour_index: int = 0, label: str = "") -> None:
@@ -173,7 +189,7 @@ class ChartStack(QWidget):
     def show_times(self, start_s: float, end_s: float) -> None:
         """Zoom to a time: at least 5 s of it, half of it at most beyond what there is."""
         whole = self.shown.whole_times()
-        span = max(SHORTEST_S, min(end_s - start_s, whole[1] - whole[0]))
+        span = max(self.kind.shortest, min(end_s - start_s, whole[1] - whole[0]))
         start_s = min(max(start_s, whole[0] - span / 2), whole[1] - span / 2)
         times = (start_s, start_s + span)
         self._zoom = None if times == whole else times
@@ -248,7 +264,7 @@ class ChartStack(QWidget):
 
     def _title_at(self, t_s: float) -> str:
         """Return the time, and what happened there to the run whose events are shown."""
-        words = [format_moment(t_s, self._times[1])]
+        words = [self.kind.moment(t_s, self._times[1])]
         if self.shown.told is not None:
             words += describe_events(self.shown.told, t_s, (self._times[1] - self._times[0]) / 300)
         return " \N{MIDDLE DOT} ".join(words)

@@ -3,8 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
-from app.runs.run_data import RunData
+import numpy as np
+from numpy.typing import NDArray
+
+from app.runs.runfile_reader import Event
+
+Array = NDArray[np.float64]
+
+
+class Plotted(Protocol):
+    """What charts need to know of a run, or of whatever else is drawn like one; see `app.runs.run_data`."""
+
+    @property
+    def begin_s(self) -> float:
+        """Where its axis begins, at most 0."""
+
+    @property
+    def end_s(self) -> float:
+        """Where its axis ends."""
+
+    @property
+    def planned_s(self) -> float | None:
+        """Where its axis will end."""
+
+    def series_keys(self) -> tuple[tuple[str, str], ...]:
+        """Return (metric, instance) of every series."""
+
+    def series(self, metric: str, instance: str = "") -> tuple[Array, Array]:
+        """Return (places, values), ascending."""
+
+    def percentile(self, percent: float) -> tuple[Array, Array]:
+        """Return (places, latency in ms)."""
+
+    def stalls(self) -> list[tuple[float, float]]:
+        """Return (start, end) of what is shaded."""
+
+    def checkpoints(self) -> list[tuple[float, float, Event]]:
+        """Return (start, end, event) of what is marked."""
+
+
+@runtime_checkable
+class WithBand(Protocol):
+    """What has an interval around its values."""
+
+    def band(self, metric: str) -> tuple[Array, Array]:
+        """Return lower and upper ends of the values of `series`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +66,7 @@ class RunTrace:
     """
 
     run_id: str
-    data: RunData = field(repr=False, compare=False)
+    data: Plotted = field(repr=False, compare=False)
     colour_index: int
     label: str
     visible: bool = True
