@@ -1,0 +1,101 @@
+"""A ZFS pool over our partitions, and its end.
+
+Source: zpool-create(8), zpoolprops(7), zfsprops(7), zpool-labelclear(8). The pool is in no cache file,
+mounts nothing by itself, and answers a failed disk with an error instead of waiting for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from app.domain.filesystem import FilesystemSpec
+from app.domain.options import Stage
+from app.domain.plan import Group
+from app.domain.raid import Assembler, Level, layout
+from app.storage.members import Member
+from app.storage.steps import (
+    LONG_S,
+    POOL_GUID,
+    Command,
+    NoPool,
+    PoolImported,
+    RecordPool,
+    Signed,
+    Step,
+    Unheld,
+    Unsigned,
+)
+from app.storage.written import written
+
+MEMBER: Final = "zfs_member"
+
+
+def pool_steps(
+    group: Group, spec: FilesystemSpec, members: Sequence[Member], logs: Sequence[Member], pool: str
+) -> Iterator[Step]:
+    """Yield the steps that make the pool of a group, with its log devices."""
+    everyone = (*members, *logs)
+    nodes = tuple(member.node for member in everyone)
+    yield Command(
+        (
+            *("zpool", "create"),
+            *_properties("-o", written(spec, group, Stage.POOL)),
+            *_properties("-O", written(spec, group, Stage.DATASET)),
+            pool,
+            *_vdevs(group.level, [member.node for member in members]),
+            *(("log", *_mirrored([member.node for member in logs])) if logs else ()),
+        ),
+        "the disks become one pool",
+        timeout_s=LONG_S,
+        writes=tuple(member.own for member in everyone),
+        before=(NoPool(pool), *(each for node in nodes for each in (Unsigned(node), Unheld(node)))),
+        after=(PoolImported(pool),),
+        undo=(
+            RecordPool(pool, nodes, "the pool's GUID, to know its labels again", required=False),
+            Command(
+                ("zpool", "destroy", pool),
+                "the pool is taken apart",
+                timeout_s=LONG_S,
+                when=(PoolImported(pool),),
+                writes=tuple(member.own for member in everyone),
+                after=(NoPool(pool),),
+            ),
+            *(_clear(member, pool) for member in everyone),
+        ),
+    )
+    yield RecordPool(pool, nodes, "the pool's GUID, for the journal")
+
+
+def _properties(flag: str, items: Sequence[tuple[str, str]]) -> Iterator[str]:
+    for _, item in items:
+        yield flag
+        yield item
+
+
+def _vdevs(level: Level, nodes: Sequence[str]) -> tuple[str, ...]:
+    word = layout(level, Assembler.ZFS).name
+    if level is Level.RAID10:
+        pairs = [nodes[at : at + 2] for at in range(0, len(nodes), 2)]
+        return tuple(part for pair in pairs for part in (word, *pair))
+    return (word, *nodes) if word else tuple(nodes)
+
+
+def _mirrored(nodes: Sequence[str]) -> tuple[str, ...]:
+    return ("mirror", *nodes) if len(nodes) > 1 else tuple(nodes)
+
+
+def _clear(member: Member, pool: str) -> Command:
+    """Return the one forced command of the project, on labels whose GUID the journal holds.
+
+    A destroyed pool can be recovered from its labels until they are cleared; one that a crash left
+    behind counts as potentially active, which labelclear refuses otherwise (design.md, section 6).
+    """
+    return Command(
+        ("zpool", "labelclear", "-f", member.node),
+        "the partition has no label of the pool any more",
+        when=(member.own, Signed(member.node, MEMBER, POOL_GUID, pool)),
+        writes=(member.own,),
+        before=(NoPool(pool), Unheld(member.node)),
+        after=(Unsigned(member.node),),
+    )

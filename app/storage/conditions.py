@@ -1,0 +1,162 @@
+"""Whether the conditions of steps hold now, with what was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.plan import PARTITION_TYPE
+from app.storage import state
+from app.storage.programs import Ended, run_program
+from app.storage.steps import (
+    POOL_GUID,
+    ArrayRuns,
+    Condition,
+    Mounted,
+    NoArray,
+    NoBtrfs,
+    NodeThere,
+    NoNode,
+    NoPool,
+    NotMounted,
+    OwnPartition,
+    OwnTable,
+    PoolImported,
+    Signed,
+    Unheld,
+    Unsigned,
+    pool_fact,
+)
+
+PROBE_S: Final = 120.0
+
+_TOLD: Final = frozenset({"TYPE", "UUID", "LABEL", "PTTYPE", "PTUUID", "USAGE"})
+"""What is about the content; the rest is about the device itself and the partition that it is."""
+
+Run = Callable[[Sequence[str]], Ended]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What became of a condition.
+
+    Attributes:
+        holds: whether it is true.
+        evidence: what was seen, for people.
+        renamed: the name that a device has now instead of the one that the plan gave it.
+    """
+
+    holds: bool
+    evidence: str
+    renamed: str = ""
+
+
+def probe(node: str, run: Run) -> Mapping[str, str]:
+    """Return what libblkid finds on a device (blkid(8), low-level probing); empty where it finds nothing."""
+    ended = run(("blkid", "--probe", "--output", "export", node))
+    if ended.exit_code == 2:
+        return {}
+    if ended.exit_code != 0:
+        # SECURITY: ambivalent or unreadable: something is there, nobody knows what.
+        return {"TYPE": "unknown", "COMPLAINT": ended.complaint()}
+    pairs = (line.partition("=") for line in ended.stdout.splitlines())
+    return {name: value for name, _, value in pairs if name in _TOLD}
+
+
+def probe_with_program(argv: Sequence[str]) -> Ended:
+    """Run a program that only reads."""
+    return run_program(argv, timeout_s=PROBE_S)
+
+
+def check(condition: Condition, facts: Mapping[str, str], run: Run = probe_with_program) -> Seen:  # noqa: C901, PLR0911, PLR0912
+    """Return whether a condition holds now.
+
+    Args:
+        condition: what should be true.
+        facts: what the journal holds, such as a pool's GUID under `pool_fact`.
+        run: how programs that only read are run.
+
+    Raises:
+        OSError: what decides cannot be read.
+        ProgramError: blkid is missing.
+    """
+    match condition:
+        case OwnTable() | OwnPartition():
+            return _owned(condition)
+        case Signed():
+            return _signed(condition, facts, run)
+        case Unsigned(node):
+            if not state.size_bytes(node):
+                return Seen(holds=True, evidence=f"{node} is gone")
+            found = probe(node, run)
+            kind = found.get("TYPE") or found.get("PTTYPE", "")
+            return Seen(not found, f"{node} has {kind or 'nothing'}")
+        case Mounted(folder, sources):
+            entries = state.mounts_on(folder)
+            known = bool(entries) and any(state.same_device(entries[-1].source, name) for name in sources)
+            return Seen(known, f"{folder} has {entries[-1].source if entries else 'nothing mounted'}")
+        case NotMounted(folder):
+            entries = state.mounts_on(folder)
+            return Seen(not entries, f"{folder} has {entries[-1].source if entries else 'nothing mounted'}")
+        case NoNode(node) | NodeThere(node):
+            size_bytes = state.size_bytes(node)
+            wanted = isinstance(condition, NodeThere)
+            return Seen(bool(size_bytes) is wanted, f"{node} has {size_bytes} bytes")
+        case Unheld(node):
+            return _unheld(node)
+        case ArrayRuns(node, uuid, members):
+            array = state.array_on(members)
+            ours = array is not None and any(state.array_uuid(member) == uuid for member in members)
+            return Seen(ours, f"{node} is {array or 'not running'}", (array or "") if ours else "")
+        case NoArray(members):
+            array = state.array_on(members)
+            return Seen(array is None, f"{array or 'no array'} holds {members[0]}")
+        case PoolImported(pool):
+            imported = state.pool_is_imported(pool)
+            return Seen(imported, f"{pool} is {'imported' if imported else 'not imported'}")
+        case NoPool(pool):
+            imported = state.pool_is_imported(pool)
+            return Seen(not imported, f"{pool} is {'imported' if imported else 'not imported'}")
+        case NoBtrfs(uuid):
+            mounted = state.btrfs_is_mounted(uuid)
+            return Seen(not mounted, f"btrfs {uuid} is {'mounted' if mounted else 'not mounted'}")
+
+
+def _owned(condition: OwnTable | OwnPartition) -> Seen:
+    table = state.read_table(condition.disk) if state.size_bytes(condition.disk) else None
+    if table is None:
+        return Seen(holds=False, evidence=f"{condition.disk} has no GPT")
+    if isinstance(condition, OwnTable):
+        return Seen(table.uuid == condition.table_uuid, f"{condition.disk} has GPT {table.uuid}")
+    kind, uuid, _ = table.partitions[0] if len(table.partitions) == 1 else ("", "", "")
+    ours = kind == PARTITION_TYPE and uuid == condition.partition_uuid
+    return Seen(
+        ours, f"{condition.disk} has {len(table.partitions)} partition(s), the first {uuid or 'none'}"
+    )
+
+
+def _signed(condition: Signed, facts: Mapping[str, str], run: Run) -> Seen:
+    if not state.size_bytes(condition.node):
+        return Seen(holds=False, evidence=f"{condition.node} is gone")
+    found = probe(condition.node, run)
+    wanted = facts.get(pool_fact(condition.label), "") if condition.uuid == POOL_GUID else condition.uuid
+    if condition.uuid and not wanted:
+        return Seen(holds=False, evidence="the journal holds no GUID of the pool")
+    holds = (
+        found.get("TYPE") == condition.type
+        and (not wanted or found.get("UUID", "").lower() == wanted.lower())
+        and (not condition.label or found.get("LABEL") == condition.label)
+    )
+    words = " ".join(f"{name}={found[name]}" for name in ("TYPE", "UUID", "LABEL") if name in found)
+    return Seen(holds, f"{condition.node} has {words or 'nothing'}")
+
+
+def _unheld(node: str) -> Seen:
+    if not state.size_bytes(node):
+        return Seen(holds=True, evidence=f"{node} is gone")
+    held_by = state.holders(node)
+    if held_by:
+        return Seen(holds=False, evidence=f"{node} is part of {', '.join(held_by)}")
+    claimed = state.is_claimed(node)
+    return Seen(not claimed, f"{node} is {'claimed' if claimed else 'free'}")

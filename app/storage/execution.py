@@ -1,0 +1,417 @@
+"""Executing the steps of a layout as root: checked before, recorded, verified after, undone on failure.
+
+Standard library and `app.domain` only, so that the root helper runs exactly this. What a disk is and
+whether it may be used is asked right before each step that writes to it; whatever would undo a step is
+given to the journal before the step begins.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from app.domain.disk import DiskIdentity, Refusal
+from app.domain.errors import CancelledError, FootingError, RefusedError, StorageError
+from app.domain.text import tr
+from app.storage import state, waiting
+from app.storage.conditions import Seen, check, probe
+from app.storage.programs import Ended, run_program
+from app.storage.readback import read_back
+from app.storage.steps import (
+    QUICK_S,
+    AwaitNode,
+    AwaitSync,
+    Claim,
+    Command,
+    Condition,
+    MakeFolder,
+    ReadBack,
+    RecordPool,
+    RemoveFolder,
+    Settle,
+    Step,
+    Verify,
+    describe,
+    pool_fact,
+    undo_of,
+)
+
+LOCK_S: Final = 60.0
+"""How long udevd may look at a disk before we give up; it takes a shared lock while it does."""
+AFTER_S: Final = 15.0
+"""How long the kernel may take to let go after a program that unmakes something has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where an execution is.
+
+    Attributes:
+        number: of the step, from 1.
+        count: of all steps.
+        text: the step in words or as a command.
+        fraction: of the step, 0 to 1; None where nobody knows.
+    """
+
+    number: int
+    count: int
+    text: str
+    fraction: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One step that was executed, for the run file and the system journal.
+
+    Attributes:
+        text: the step in words or as a command.
+        exit_code: of a command; None where no program ran.
+        seconds: of the whole step.
+        program_seconds: of it in programs and waiting for the kernel.
+        output: what the program said.
+        skipped: why it was left out; empty where it was not.
+    """
+
+    text: str
+    exit_code: int | None
+    seconds: float
+    program_seconds: float
+    output: str = ""
+    skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an execution did.
+
+    Attributes:
+        steps: in order.
+        seconds: from beginning to end.
+        facts: what became known on the way, such as the pool's GUID.
+    """
+
+    steps: tuple[Done, ...]
+    seconds: float
+    facts: Mapping[str, str]
+
+    @property
+    def own_seconds(self) -> float:
+        """Return our own overhead: time in neither programs nor the kernel's work that is waited for."""
+        return self.seconds - sum(step.program_seconds for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What an execution asks and tells.
+
+    Attributes:
+        identify: returns who the disk of a node is, read afresh; raises OSError where it is gone.
+        refusals: returns why a disk is not spare, decided now; empty where it is.
+        journal: called before each step with the step and what would undo it; returns when that is on disk.
+        fact: called with name and value of what only became known on the way; returns when that is on disk.
+        progress: called when a step begins, and while long ones run.
+        is_cancelled: asked often; ignored while undoing.
+    """
+
+    identify: Callable[[str], DiskIdentity]
+    refusals: Callable[[str, DiskIdentity], Sequence[Refusal]]
+    journal: Callable[[Step, tuple[Step, ...]], None] = lambda _step, _undo: None
+    fact: Callable[[str, str], None] = lambda _name, _value: None
+    progress: Callable[[Progress], None] = lambda _progress: None
+    is_cancelled: Callable[[], bool] = lambda: False
+
+
+@dataclass(slots=True)
+class Execution:
+    """One execution over the disks of one plan.
+
+    Attributes:
+        disks: identity of each disk as it was chosen, by its node.
+        hooks: what is asked and told.
+        facts: what became known on the way; given again when another process undoes.
+    """
+
+    disks: Mapping[str, DiskIdentity]
+    hooks: Hooks
+    facts: dict[str, str] = field(default_factory=dict)
+    _done: list[Done] = field(default_factory=list)
+    _undoing: bool = False
+    _program_s: float = 0.0
+    _where: tuple[int, int] = (0, 0)
+
+    def make(self, steps: Sequence[Step]) -> Report:
+        """Execute steps; where one fails, undo it and all before it.
+
+        Raises:
+            RefusedError: a disk is another one or not spare; nothing was written to it.
+            CancelledError: it was cancelled and undone.
+            StorageError: a step failed; says what was undone and what not.
+        """
+        started_s = time.monotonic()
+        self._done = []
+        for number, step in enumerate(steps, 1):
+            try:
+                self._one(step, number, len(steps))
+            except BaseException as err:
+                self._take_back(err, steps[:number])
+                raise
+        return Report(tuple(self._done), time.monotonic() - started_s, dict(self.facts))
+
+    def unmake(self, undo: Sequence[Step]) -> Report:
+        """Execute what `undo_of` returns; may be repeated, and also goes on where a step fails.
+
+        Raises:
+            StorageError: some step failed; says which, and how many more.
+        """
+        started_s = time.monotonic()
+        self._done = []
+        failures = self._unmake(undo)
+        if failures:
+            raise _unmaking_failed(failures)
+        return Report(tuple(self._done), time.monotonic() - started_s, dict(self.facts))
+
+    def _take_back(self, err: BaseException, steps: Sequence[Step]) -> None:
+        failures = self._unmake(undo_of(steps))
+        if not isinstance(err, FootingError):
+            return
+        if failures:
+            err.hint = f"{err.hint} {_unmaking_failed(failures)}".strip()
+        else:
+            err.hint = f"{err.hint} {tr('What had been made was undone.')}".strip()
+
+    def _unmake(self, undo: Sequence[Step]) -> list[tuple[Step, Exception]]:
+        failures: list[tuple[Step, Exception]] = []
+        self._undoing = True
+        try:
+            for number, step in enumerate(undo, 1):
+                try:
+                    self._one(step, number, len(undo))
+                except (FootingError, OSError) as err:
+                    failures.append((step, err))
+        finally:
+            self._undoing = False
+        return failures
+
+    def _one(self, step: Step, number: int, count: int) -> None:
+        if self._is_cancelled():
+            raise CancelledError(tr("Cancelled before: {step}.").format(step=step.why))
+        text, started_s, before_s = describe(step), time.monotonic(), self._program_s
+        self._where = (number, count)
+        self.hooks.progress(Progress(number, count, text))
+        self.hooks.journal(step, step.undo)
+        try:
+            ended, skipped = self._execute(step)
+        except OSError as err:
+            raise StorageError(tr("{step}: {reason}.").format(step=text, reason=err)) from err
+        self._done.append(
+            Done(
+                text,
+                ended.exit_code if ended else None,
+                time.monotonic() - started_s,
+                self._program_s - before_s,
+                f"{ended.stdout}{ended.stderr}" if ended else "",
+                skipped,
+            )
+        )
+
+    def _execute(self, step: Step) -> tuple[Ended | None, str]:  # noqa: C901 - one case each
+        match step:
+            case Command():
+                return self._command(step)
+            case Claim(disks):
+                for node in disks:
+                    self._check_spare(node)
+            case MakeFolder(path):
+                Path(path).mkdir(mode=0o755)
+            case RemoveFolder(path):
+                with suppress(FileNotFoundError):
+                    Path(path).rmdir()
+            case Settle():
+                if waiting.udevd_runs():
+                    return self._run(("udevadm", "settle", "--timeout=120"), QUICK_S), ""
+                return None, tr("no udevd runs here")
+            case AwaitNode(node, size_bytes):
+                with self._counted():
+                    waiting.await_node(node, size_bytes, self._is_cancelled)
+            case AwaitSync(node):
+                with self._counted():
+                    waiting.await_sync(node, self._tell, self._is_cancelled)
+            case RecordPool():
+                return self._record_pool(step), ""
+            case Verify(conditions):
+                self._hold(conditions, step.why)
+            case ReadBack():
+                read_back(step, lambda argv: self._run(argv, QUICK_S))
+        return None, ""
+
+    def _command(self, command: Command) -> tuple[Ended | None, str]:
+        renamed: dict[str, str] = {}
+        for condition in command.when:
+            seen = self._check(condition)
+            if not seen.holds:
+                return None, seen.evidence
+            if seen.renamed:
+                renamed[getattr(condition, "node", "")] = seen.renamed
+        with ExitStack() as locks:
+            for node in sorted({*command.claims, *(each.disk for each in command.writes)}):
+                locks.enter_context(self._locked(node))
+            for node in command.claims:
+                self._check_spare(node)
+            self._require(command.writes, command)
+            self._require(command.before, command)
+            argv = tuple(renamed.get(word, word) for word in command.argv)
+            ended = self._run(argv, command.timeout_s, command.input)
+        if ended.exit_code != 0 and not any(text in ended.stderr for text in command.forgives):
+            raise StorageError(
+                tr("{command} failed (status {code}): {said}.").format(
+                    command=describe(command), code=ended.exit_code, said=ended.complaint()
+                )
+            )
+        self._hold(command.after, describe(command))
+        return ended, ""
+
+    def _run(self, argv: Sequence[str], timeout_s: float, input_text: str = "") -> Ended:
+        with self._counted():
+            return run_program(
+                argv, timeout_s=timeout_s, input_text=input_text, is_cancelled=self._is_cancelled
+            )
+
+    def _check(self, condition: Condition) -> Seen:
+        return check(condition, self.facts, lambda argv: self._run(argv, QUICK_S))
+
+    def _require(self, conditions: Sequence[Condition], command: Command) -> None:
+        for condition in conditions:
+            seen = self._check(condition)
+            if not seen.holds:
+                raise RefusedError(
+                    tr("Refused: {command}: {evidence}.").format(
+                        command=describe(command), evidence=seen.evidence
+                    )
+                )
+
+    def _hold(self, conditions: Sequence[Condition], what: str) -> None:
+        """Make sure that conditions hold soon: the kernel lets go a little later than a program ends."""
+        deadline_s, pause_s = time.monotonic() + AFTER_S, 0.005
+        for condition in conditions:
+            while not (seen := self._check(condition)).holds:
+                if time.monotonic() >= deadline_s:
+                    raise StorageError(
+                        tr("{step} had not the effect that it should have: {evidence}.").format(
+                            step=what, evidence=seen.evidence
+                        )
+                    )
+                time.sleep(pause_s)
+                pause_s = min(2 * pause_s, 0.5)
+
+    def _check_identity(self, node: str) -> DiskIdentity:
+        chosen = self.disks[node]
+        try:
+            now = self.hooks.identify(node)
+        except OSError as err:
+            raise RefusedError(
+                tr("{node} cannot be identified any more: {reason}. Nothing was written to it.").format(
+                    node=node, reason=err.strerror or err
+                )
+            ) from err
+        changed = chosen.differs_from(now)
+        if changed:
+            raise RefusedError(
+                tr(
+                    "{node} is not the disk that was chosen ({fields} differ). Nothing was written to it."
+                ).format(node=node, fields=", ".join(changed)),
+                hint=tr("Choose the disks again."),
+            )
+        return chosen
+
+    def _check_spare(self, node: str) -> None:
+        identity = self._check_identity(node)
+        for refusal in self.hooks.refusals(node, identity):
+            raise RefusedError(
+                tr("{node} is not spare ({rule}): {message} {evidence}").format(
+                    node=node, rule=refusal.rule, message=refusal.message, evidence=refusal.evidence
+                ),
+                hint=refusal.remedy,
+            )
+        if state.is_claimed(node):
+            raise RefusedError(
+                tr("{node} is in use: the kernel refuses to open it exclusively.").format(node=node)
+            )
+
+    @contextmanager
+    def _locked(self, node: str) -> Iterator[None]:
+        """Hold the lock by which udevd keeps its hands off a disk, on the disk that was chosen.
+
+        Read-only, so that closing it is not taken for a change (systemd, BLOCK_DEVICE_LOCKING).
+        """
+        identity = self._check_identity(node)
+        fd = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            found = os.fstat(fd)
+            number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
+            if not stat.S_ISBLK(found.st_mode) or number != identity.device_number:
+                raise RefusedError(
+                    tr("{node} is not {number} any more.").format(node=node, number=identity.device_number)
+                )
+            with self._counted():
+                waiting.lock(fd, node, LOCK_S)
+            yield
+        finally:
+            fcntl.flock(fd, fcntl.LOCK_UN)
+            os.close(fd)
+
+    def _record_pool(self, step: RecordPool) -> Ended | None:
+        ended: Ended | None = None
+        guid = ""
+        if state.pool_is_imported(step.pool):
+            ended = self._run(("zpool", "get", "-H", "-p", "-o", "value", "guid", step.pool), QUICK_S)
+            guid = ended.stdout.strip() if ended.exit_code == 0 else ""
+        for member in step.members:
+            if not guid and state.size_bytes(member):
+                found = probe(member, lambda argv: self._run(argv, QUICK_S))
+                if found.get("TYPE") == "zfs_member" and found.get("LABEL") == step.pool:
+                    guid = found.get("UUID", "")
+        name = pool_fact(step.pool)
+        if guid.isdigit() and self.facts.get(name, guid) != guid:
+            raise RefusedError(
+                tr("Pool {pool} has GUID {found}, not {known}: it is not ours.").format(
+                    pool=step.pool, found=guid, known=self.facts[name]
+                )
+            )
+        if guid.isdigit():
+            self.facts[name] = guid
+            self.hooks.fact(name, guid)
+        elif step.required:
+            raise StorageError(tr("The GUID of pool {pool} cannot be read.").format(pool=step.pool))
+        return ended
+
+    def _is_cancelled(self) -> bool:
+        return not self._undoing and self.hooks.is_cancelled()
+
+    def _tell(self, text: str, fraction: float | None) -> None:
+        self.hooks.progress(Progress(*self._where, text, fraction))
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count the time inside as the programs' and the kernel's, not ours."""
+        started_s = time.monotonic()
+        try:
+            yield
+        finally:
+            self._program_s += time.monotonic() - started_s
+
+
+def _unmaking_failed(failures: Sequence[tuple[Step, Exception]]) -> StorageError:
+    step, err = failures[0]
+    text = tr("Not everything could be undone. {step}: {reason}").format(
+        step=describe(step), reason=getattr(err, "message", str(err))
+    )
+    if len(failures) > 1:
+        text += " " + tr("({count} more steps failed after it)").format(count=len(failures) - 1)
+    return StorageError(text)

@@ -1,0 +1,213 @@
+"""What is true of disks, partitions, arrays, pools and mounts now: read from the kernel and from the disks.
+
+Every function reads afresh; nothing is remembered. Sources: UEFI specification 2.10, 5.3 (GPT); Linux md,
+drivers/md/md_p.h (superblock 1.2); proc(5) mountinfo; sysfs ABI.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import struct
+import uuid
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from app.domain.errors import RefusedError
+from app.domain.text import tr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+SYSFS: Final = Path("/sys")
+PROC: Final = Path("/proc")
+
+_GPT_SIGNATURE: Final = b"EFI PART"
+_MD_MAGIC: Final = 0xA92B4EFC
+_MD_OFFSET_BYTES: Final = 4096
+_ESCAPE: Final = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a GPT says.
+
+    Attributes:
+        uuid: of the table.
+        partitions: (type, UUID, name) of each partition, by number from 1.
+    """
+
+    uuid: str
+    partitions: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MountEntry:
+    """One line of mountinfo: mount id, folder, type, source, and both kinds of options together."""
+
+    mount_id: int
+    folder: str
+    filesystem: str
+    source: str
+    options: tuple[str, ...]
+
+
+def device_number(node: str) -> str:
+    """Return ``major:minor`` of a block device.
+
+    Raises:
+        OSError: there is no such node.
+        RefusedError: it is no block device.
+    """
+    found = Path(node).stat()
+    if not stat.S_ISBLK(found.st_mode):
+        raise RefusedError(tr("{node} is no block device.").format(node=node))
+    return f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
+
+
+def sysfs_folder(node: str) -> Path:
+    """Return the folder of a block device below /sys/devices.
+
+    Raises:
+        OSError: there is no such device.
+        RefusedError: the node is no block device.
+    """
+    return (SYSFS / "dev/block" / device_number(node)).resolve(strict=True)
+
+
+def size_bytes(node: str) -> int:
+    """Return the size of a block device; 0 where there is none of that name."""
+    try:
+        return int((sysfs_folder(node) / "size").read_text(encoding="ascii")) * 512
+    except OSError:
+        return 0
+
+
+def read_table(node: str) -> Table | None:
+    """Return the GPT of a disk, or None where there is none.
+
+    Raises:
+        OSError: the disk cannot be read.
+    """
+    folder = sysfs_folder(node)
+    block = int((folder / "queue/logical_block_size").read_text(encoding="ascii"))
+    with _reading(node) as fd:
+        header = os.pread(fd, 92, block)
+        if len(header) < 92 or not header.startswith(_GPT_SIGNATURE):
+            return None
+        start, count, entry_bytes = struct.unpack_from("<QII", header, 72)
+        if not 128 <= entry_bytes <= 4096 or count > 4096:
+            return None
+        entries = os.pread(fd, min(count, 128) * entry_bytes, start * block)
+    parts = [entries[at : at + entry_bytes] for at in range(0, len(entries), entry_bytes)]
+    used = tuple(_partition(part) for part in parts if any(part[:16]))
+    return Table(str(uuid.UUID(bytes_le=header[56:72])), used)
+
+
+def _partition(entry: bytes) -> tuple[str, str, str]:
+    kind, own = (str(uuid.UUID(bytes_le=entry[at : at + 16])) for at in (0, 16))
+    name = entry[56:128].decode("utf-16-le", errors="replace").partition("\0")[0]
+    return kind, own, name
+
+
+def array_uuid(node: str) -> str | None:
+    """Return the UUID of the md array (metadata 1.2) of which a partition is a member, or None."""
+    with suppress(OSError), _reading(node) as fd:
+        found = os.pread(fd, 32, _MD_OFFSET_BYTES)
+        if len(found) == 32 and struct.unpack_from("<I", found)[0] == _MD_MAGIC:
+            return str(uuid.UUID(bytes=found[16:32]))
+    return None
+
+
+def holders(node: str) -> tuple[str, ...]:
+    """Return the kernel names of what is made of a device (md, dm, bcache); none for one that is gone."""
+    try:
+        return tuple(sorted(entry.name for entry in (sysfs_folder(node) / "holders").iterdir()))
+    except OSError:
+        return ()
+
+
+def array_on(members: Sequence[str]) -> str | None:
+    """Return the node, such as ``/dev/md127``, of the array that holds one of the members, or None."""
+    for member in members:
+        for name in holders(member):
+            if (SYSFS / "class/block" / name / "md").is_dir():
+                return f"/dev/{name}"
+    return None
+
+
+def is_claimed(node: str) -> bool:
+    """Return whether the kernel refuses an exclusive open: mounted, swap, member, vdev, held by others.
+
+    Raises:
+        OSError: it cannot be opened for another reason.
+    """
+    try:
+        os.close(os.open(node, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC | os.O_NONBLOCK))
+    except OSError as err:
+        if err.errno == errno.EBUSY:
+            return True
+        raise
+    return False
+
+
+def mounts_on(folder: str) -> tuple[MountEntry, ...]:
+    """Return what is mounted on a folder in this mount namespace, the topmost last.
+
+    Raises:
+        OSError: mountinfo cannot be read.
+    """
+    text = (PROC / "self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+    return tuple(entry for entry in parse_mountinfo(text) if entry.folder == folder)
+
+
+def parse_mountinfo(text: str) -> Iterator[MountEntry]:
+    """Yield the lines of /proc/self/mountinfo (proc(5)); those of another form are left out."""
+    for line in text.splitlines():
+        left, _, right = line.partition(" - ")
+        before, after = left.split(" "), right.split(" ")
+        if len(before) >= 6 and len(after) >= 3:
+            options = (*before[5].split(","), *after[2].split(","))
+            yield MountEntry(
+                int(before[0]),
+                _unescape(before[4]),
+                after[0],
+                _unescape(after[1]),
+                tuple(map(_unescape, options)),
+            )
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)
+
+
+def same_device(one: str, other: str) -> bool:
+    """Return whether two nodes are one block device, or two names are the same."""
+    if one == other:
+        return True
+    with suppress(OSError, RefusedError):
+        return device_number(one) == device_number(other)
+    return False
+
+
+def btrfs_is_mounted(filesystem_uuid: str) -> bool:
+    """Return whether the kernel has a mounted btrfs of this UUID."""
+    return (SYSFS / "fs/btrfs" / filesystem_uuid).is_dir()
+
+
+def pool_is_imported(pool: str) -> bool:
+    """Return whether a pool of this name is imported (/proc/spl/kstat/zfs, one folder each)."""
+    return (PROC / "spl/kstat/zfs" / pool).is_dir()
+
+
+@contextmanager
+def _reading(node: str) -> Iterator[int]:
+    fd = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        yield fd
+    finally:
+        os.close(fd)

@@ -1,0 +1,345 @@
+"""The steps of making and unmaking a layout, as data.
+
+A step says what is done, why, what has to be true before and afterwards, and what undoes it.
+`app.storage.commands` makes steps, `app.storage.execution` executes them; nothing here touches anything.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.option_kinds import OptionValue
+
+QUICK_S: Final = 300.0
+"""Time-out of programs that write little; emulated machines are up to 40 times slower than real ones."""
+LONG_S: Final = 4 * 3600.0
+"""Time-out of programs that may write or discard a whole partition."""
+
+POOL_GUID: Final = "{pool-guid}"
+"""Stands in `Signed` for the GUID that ZFS gave to the pool of that label; known only once it exists."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTable:
+    """The disk's GPT has the identifier that this plan gave it."""
+
+    disk: str
+    table_uuid: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPartition:
+    """The first partition of the disk's GPT is of our type and has the identifier that this plan gave it."""
+
+    disk: str
+    partition_uuid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """libblkid finds exactly this signature on a device.
+
+    Attributes:
+        node: device.
+        type: such as ``ext4`` or ``linux_raid_member``.
+        uuid: UUID of it, or `POOL_GUID`; empty where any will do.
+        label: label of it (the name of a pool); empty where any will do.
+    """
+
+    node: str
+    type: str
+    uuid: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsigned:
+    """libblkid finds no signature on a device; a device that is gone has none either."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mounted:
+    """One of these sources is what is mounted, last, on the folder."""
+
+    folder: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotMounted:
+    """Nothing is mounted on the folder."""
+
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeThere:
+    """There is such a device."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoNode:
+    """There is no such device."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unheld:
+    """Nothing in the kernel claims the device: no holders, and it can be opened exclusively."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayRuns:
+    """An md array with this UUID holds one of the members, under whatever name.
+
+    Attributes:
+        node: name that this plan gave it; argument lists that contain it get the name that it has now.
+        uuid: UUID of the array.
+        members: partitions that it was made of.
+    """
+
+    node: str
+    uuid: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoArray:
+    """No md array holds any of the members."""
+
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolImported:
+    """A pool of this name is imported."""
+
+    pool: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoPool:
+    """No pool of this name is imported."""
+
+    pool: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoBtrfs:
+    """The kernel has no mounted btrfs of this UUID."""
+
+    uuid: str
+
+
+Condition = (
+    OwnTable
+    | OwnPartition
+    | Signed
+    | Unsigned
+    | Mounted
+    | NotMounted
+    | NodeThere
+    | NoNode
+    | Unheld
+    | ArrayRuns
+    | NoArray
+    | PoolImported
+    | NoPool
+    | NoBtrfs
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Make sure that every disk is the one that was chosen and is spare now, before any is written.
+
+    Attributes:
+        disks: nodes of the whole disks.
+        why: for people.
+        undo: nothing.
+    """
+
+    disks: tuple[str, ...]
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Run a program.
+
+    Attributes:
+        argv: program name and arguments; looked up in the fixed folders, never through a shell.
+        why: what it is for, one sentence.
+        input: what it reads from standard input; empty means /dev/null.
+        timeout_s: after which it is ended.
+        claims: disks that it writes although they do not carry our partition yet: asked again whether spare.
+        writes: disks that it writes: identity and what makes them ours are read again before.
+        when: else the step is left out: nothing to undo.
+        before: else it is refused.
+        after: what has to be true once it ended, else the step failed.
+        forgives: texts in the error output that make a failure none: it was already so.
+        undo: what undoes it, in the order of execution.
+    """
+
+    argv: tuple[str, ...]
+    why: str
+    input: str = ""
+    timeout_s: float = QUICK_S
+    claims: tuple[str, ...] = ()
+    writes: tuple[OwnPartition | OwnTable, ...] = ()
+    when: tuple[Condition, ...] = ()
+    before: tuple[Condition, ...] = ()
+    after: tuple[Condition, ...] = ()
+    forgives: tuple[str, ...] = ()
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MakeFolder:
+    """Make the folder of a mount point, mode 0755, in a folder that exists."""
+
+    path: str
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFolder:
+    """Remove the empty folder of a mount point; one that is gone is none to remove."""
+
+    path: str
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Wait until udevd has handled what happened to devices; nothing to wait for where none runs."""
+
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitNode:
+    """Wait until a device exists and has at least this size."""
+
+    node: str
+    size_bytes: int
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitSync:
+    """Wait until an md array is complete and idle: nothing degraded, nothing to synchronise."""
+
+    node: str
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPool:
+    """Read the GUID of our pool, imported or from the label of a partition, and give it to the journal."""
+
+    pool: str
+    members: tuple[str, ...]
+    why: str
+    required: bool = True
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verify:
+    """Make sure that conditions hold, else the step failed."""
+
+    conditions: tuple[Condition, ...]
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """What a filesystem is told about the stripes below it.
+
+    Attributes:
+        chunk_bytes: contiguous bytes on one disk.
+        data_disks: disks of a full stripe that hold data, not parity or copies.
+    """
+
+    chunk_bytes: int
+    data_disks: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    """Compare what the kernel and the filesystem show with what was asked, option by option.
+
+    Attributes:
+        filesystem: id.
+        folder: mount point.
+        node: a device of it, or the name of the pool.
+        options: (id, value) pairs that were asked.
+        alignment: that was given to mkfs.
+        block_bytes: that was given to mkfs; 0 where nothing is aligned to it.
+        profiles: of data and metadata on btrfs; empty elsewhere.
+        why: for people.
+        undo: nothing.
+    """
+
+    filesystem: str
+    folder: str
+    node: str
+    options: tuple[tuple[str, OptionValue], ...]
+    why: str
+    alignment: Alignment | None = None
+    block_bytes: int = 0
+    profiles: tuple[str, ...] = ()
+    undo: tuple[Step, ...] = ()
+
+
+Step = (
+    Claim
+    | Command
+    | MakeFolder
+    | RemoveFolder
+    | Settle
+    | AwaitNode
+    | AwaitSync
+    | RecordPool
+    | Verify
+    | ReadBack
+)
+
+
+def pool_fact(pool: str) -> str:
+    """Return the name under which the journal holds the GUID of a pool."""
+    return f"guid of {pool}"
+
+
+def describe(step: Step) -> str:
+    """Return a step as one line for people and logs: a command as it could be typed, else the reason."""
+    if not isinstance(step, Command):
+        return f"# {step.why}"
+    line = shlex.join(step.argv)
+    if step.input:
+        text = step.input.rstrip("\n").replace("\n", "; ")
+        line += f" <<< {shlex.quote(text)}"
+    return line
+
+
+def undo_of(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Return what undoes these steps: the undo of each, the last step first."""
+    return tuple(undoing for step in reversed(tuple(steps)) for undoing in step.undo)

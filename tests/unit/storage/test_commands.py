@@ -1,0 +1,245 @@
+"""Plans become commands: nothing is forced, everything is said, and all of it is undone in reverse."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.option_kinds import Choice, Integer, OptionValue, Toggle
+from app.domain.options import OptionSpec
+from app.domain.plan import PARTITION_TYPE, Bitmap, Group, InitialSync, Role, StoragePlan
+from app.domain.raid import Assembler, Level, layout
+from app.domain.units import MIB
+from app.storage.commands import build_steps, build_undo
+from app.storage.names import Device, Names
+from app.storage.steps import (
+    POOL_GUID,
+    Claim,
+    Command,
+    OwnPartition,
+    OwnTable,
+    ReadBack,
+    Signed,
+    Step,
+    Unsigned,
+    Verify,
+    describe,
+    undo_of,
+)
+from tests.unit.storage.golden_files import GOLDEN
+from tests.unit.storage.plans import FOLDER, NAMES, devices, disk, disks, plan_of, walk
+
+FORCED = {"-f", "-F", "-ff", "-FF", "-y", "-R", "--force", "--run", "--yes", "--no-reread"}
+CASES = [(spec, level) for spec in FILESYSTEMS for level in spec.levels]
+
+
+def steps_of(plan: StoragePlan) -> tuple[Step, ...]:
+    return build_steps(plan, devices(plan), NAMES, FOLDER)
+
+
+def commands(plan: StoragePlan) -> list[Command]:
+    return [step for step in walk(steps_of(plan)) if isinstance(step, Command)]
+
+
+def argv_of(plan: StoragePlan, program: str) -> tuple[str, ...]:
+    return next(step.argv for step in commands(plan) if step.argv[0] == program)
+
+
+def test_no_golden_command_forces_anything_but_clearing_labels_of_a_destroyed_pool() -> None:
+    lines = [line for path in sorted(GOLDEN.iterdir()) for line in path.read_text().splitlines()]
+    assert len(lines) > 5000
+    for line in lines:
+        words = set(line.split()) if not line.startswith("#") else set()
+        if line.startswith("zpool labelclear -f /dev/"):
+            words -= {"-f"}
+        assert not words & FORCED, line
+
+
+@pytest.mark.parametrize("assembler", [Assembler.ZFS])
+def test_labels_are_cleared_only_where_the_journal_holds_their_pool(assembler: Assembler) -> None:
+    spec = next(spec for spec in FILESYSTEMS if spec.several is assembler)
+    cleared = [step for step in commands(plan_of(spec, Level.RAID5, {})) if "labelclear" in step.argv]
+    assert len(cleared) == 3
+    for step in cleared:
+        node = step.argv[-1]
+        assert Signed(node, "zfs_member", POOL_GUID, NAMES.pool(Role.DATA)) in step.when
+        assert {type(each) for each in step.writes} == {OwnPartition}
+
+
+def values_of(option: OptionSpec) -> st.SearchStrategy[OptionValue]:
+    kind = option.kind
+    if isinstance(kind, Toggle):
+        return st.booleans()
+    if isinstance(kind, Choice):
+        return st.sampled_from(kind.ids)
+    assert isinstance(kind, Integer)
+    return st.sampled_from([kind.minimum, kind.maximum, *kind.also])
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> StoragePlan:
+    spec, level = draw(st.sampled_from(CASES))
+    made = layout(level, spec.assembler(level))
+    count = draw(st.integers(made.minimum_disks, made.maximum_disks or 9))
+    count -= count % made.multiple_of
+    chosen = draw(st.lists(st.sampled_from(spec.options), unique_by=lambda option: option.id, max_size=5))
+    options = tuple((option.id, draw(values_of(option))) for option in chosen)
+    group = Group(disks(count), level, spec.id, options, draw(st.sampled_from([None, 512 * MIB])))
+    wal = Group((disk(10),), Level.SINGLE, draw(st.sampled_from(["ext4", "zfs"])))
+    return StoragePlan(group, draw(st.sampled_from([None, wal])), (disk(11),) if spec.id == "zfs" else ())
+
+
+@given(plans())
+def test_whatever_is_chosen_nothing_is_forced_and_all_is_undone_on_its_own_disks(plan: StoragePlan) -> None:
+    steps = steps_of(plan)
+    for step in walk(steps):
+        if isinstance(step, Command):
+            assert "labelclear" in step.argv or not FORCED & set(step.argv)
+            assert "/" not in step.argv[0]
+            assert all(word and "\n" not in word and "\0" not in word for word in step.argv)
+    found = devices(plan)
+    assert build_undo(plan, found, NAMES, FOLDER) == undo_of(steps)
+    partitioned = [step.argv[-1] for step in steps if isinstance(step, Command) and step.argv[0] == "sfdisk"]
+    assert sorted(partitioned) == sorted(device.node for device in found.values())
+    nodes = {
+        word for step in walk(steps) if isinstance(step, Command) for word in step.argv if "/dev/" in word
+    }
+    allowed = {device.node for device in found.values()} | {device.partition for device in found.values()}
+    allowed |= {f"device={partition}" for partition in allowed}
+    for word in nodes:
+        for part in word.split(","):
+            assert part in allowed or part.startswith("/dev/md/pgf-") or "/dev/" not in part
+
+
+@given(plans())
+def test_the_reverse_ends_with_the_partition_tables_and_looks_whether_all_is_blank(plan: StoragePlan) -> None:
+    undo = build_undo(plan, devices(plan), NAMES, FOLDER)
+    assert isinstance(undo[-1], Verify)
+    wiped = [step for step in undo if isinstance(step, Command) and step.argv[0] == "wipefs"]
+    tables = [step for step in wiped if isinstance(step.when[0], OwnTable)]
+    assert {step.argv[-1] for step in tables} == {device.node for device in devices(plan).values()}
+    for step in tables:
+        at = undo.index(step)
+        later = [each for each in undo[at + 1 :] if isinstance(each, Command)]
+        assert not any(step.argv[-1] in word for each in later for word in each.argv)
+
+
+@given(plans())
+def test_every_command_that_writes_names_the_disks_to_look_at_first(plan: StoragePlan) -> None:
+    for step in walk(steps_of(plan)):
+        if isinstance(step, Command) and step.argv[0] not in {"mount", "umount", "chattr", "btrfs", "partx"}:
+            assert step.writes or step.claims, step.argv
+
+
+@given(plans())
+def test_disks_are_claimed_before_anything_else_and_what_is_made_is_read_back(plan: StoragePlan) -> None:
+    steps = steps_of(plan)
+    assert isinstance(steps[0], Claim)
+    assert set(steps[0].disks) == {device.node for device in devices(plan).values()}
+    assert isinstance(steps[-1], ReadBack)
+    assert len([step for step in steps if isinstance(step, ReadBack)]) == (2 if plan.wal else 1)
+
+
+@pytest.mark.parametrize(("spec", "level"), CASES, ids=lambda case: getattr(case, "id", str(case)))
+def test_the_same_plan_gives_the_same_commands(spec: object, level: Level) -> None:
+    plan = plan_of(spec, level, {})  # type: ignore[arg-type]
+    assert steps_of(plan) == steps_of(plan)
+    other = Names(uuid.uuid4())
+    assert build_steps(plan, devices(plan), other, FOLDER) != steps_of(plan)
+
+
+def test_partitions_of_a_group_are_equally_large_and_fit_the_smallest_disk() -> None:
+    small = disk(2, 3000 * MIB + 77 * 512)
+    plan = StoragePlan(Group((disk(1), small, disk(3)), Level.RAID5, "ext4"))
+    scripts = [step.input for step in commands(plan) if step.argv[0] == "sfdisk"]
+    assert all("start=1MiB, size=2998MiB, " in script for script in scripts)
+    assert all(f"type={PARTITION_TYPE}" in script for script in scripts)
+
+
+@pytest.mark.parametrize(
+    ("level", "count", "expected"),
+    [
+        (Level.STRIPE, 2, "stride=128,stripe_width=256"),
+        (Level.RAID10, 4, "stride=128,stripe_width=256"),
+        (Level.RAID5, 4, "stride=128,stripe_width=384"),
+        (Level.RAID6, 6, "stride=128,stripe_width=512"),
+    ],
+)
+def test_stripes_are_said_to_ext4_as_the_reference_computes_them(
+    level: Level, count: int, expected: str
+) -> None:
+    plan = plan_of(filesystem("ext4"), level, {}, count)
+    assert expected in argv_of(plan, "mkfs.ext4")[argv_of(plan, "mkfs.ext4").index("-E") + 1]
+
+
+def test_stripes_are_said_to_xfs_in_bytes_and_disks() -> None:
+    argv = argv_of(plan_of(filesystem("xfs"), Level.RAID5, {}, 4), "mkfs.xfs")
+    assert argv[argv.index("-d") + 1] == "su=524288,sw=3"
+
+
+@pytest.mark.parametrize(("level", "count"), [(Level.MIRROR, 2), (Level.RAID10, 5), (Level.SINGLE, 1)])
+def test_without_even_stripes_nothing_is_said_about_them(level: Level, count: int) -> None:
+    assert "-d" not in argv_of(plan_of(filesystem("xfs"), level, {}, count), "mkfs.xfs")
+
+
+def test_a_stripe_of_md_is_told_no_bitmap_and_no_synchronisation_is_waited_for() -> None:
+    plan = plan_of(filesystem("ext4"), Level.STRIPE, {})
+    assert not any(word.startswith("--bitmap") for word in argv_of(plan, "mdadm"))
+    assert not any("synchronise" in describe(step) for step in steps_of(plan))
+
+
+def test_assume_clean_is_said_only_where_it_was_chosen() -> None:
+    for level in (Level.MIRROR, Level.RAID5, Level.RAID6, Level.RAID10, Level.STRIPE):
+        assert "--assume-clean" not in argv_of(plan_of(filesystem("ext4"), level, {}), "mdadm")
+    plan = plan_of(filesystem("ext4"), Level.MIRROR, {})
+    chosen = replace(plan.data, initial_sync=InitialSync.ASSUME_CLEAN, bitmap=Bitmap.NONE)
+    argv = argv_of(StoragePlan(chosen), "mdadm")
+    assert "--assume-clean" in argv
+    assert "--bitmap=none" in argv
+
+
+def test_names_of_arrays_with_their_home_host_have_at_most_32_characters() -> None:
+    argv = argv_of(plan_of(filesystem("ext4"), Level.MIRROR, {}), "mdadm")
+    words = dict(word.split("=", 1) for word in argv if word.startswith("--") and "=" in word)
+    assert len(f"{words['--homehost']}:{words['--name']}") <= 32
+
+
+def test_nothing_is_made_on_a_partition_or_array_that_has_a_signature() -> None:
+    for spec, level in CASES:
+        for step in steps_of(plan_of(spec, level, {})):
+            if isinstance(step, Command) and (step.argv[0].startswith("mkfs") or "create" in step.argv):
+                assert any(isinstance(each, Unsigned) for each in step.before), step.argv
+
+
+def test_discards_of_mkfs_are_left_out_where_the_disks_are_preconditioned() -> None:
+    expected = {"ext4": "nodiscard", "xfs": "-K", "btrfs": "-K", "f2fs": "0"}
+    for name, word in expected.items():
+        argv = argv_of(plan_of(filesystem(name), Level.SINGLE, {"mkfs_discard": False}), f"mkfs.{name}")
+        assert any(word in part.split(",") for part in argv), argv
+        argv = argv_of(plan_of(filesystem(name), Level.SINGLE, {}), f"mkfs.{name}")
+        assert not any(word in part.split(",") for part in argv), argv
+
+
+def mounts() -> Iterator[tuple[str, ...]]:
+    for spec, level in CASES:
+        yield argv_of(plan_of(spec, level, {}), "mount")
+
+
+def test_every_mount_refuses_devices_and_set_uid_programs_and_reads_no_fstab() -> None:
+    for argv in mounts():
+        assert {"nodev", "nosuid"} <= set(argv[argv.index("--options") + 1].split(","))
+        assert {"--internal-only", "--types", "--source", "--target"} <= set(argv)
+
+
+@pytest.mark.parametrize(
+    ("node", "partition"),
+    [("/dev/sda", "/dev/sda1"), ("/dev/nvme0n1", "/dev/nvme0n1p1"), ("/dev/loop7", "/dev/loop7p1")],
+)
+def test_partitions_are_named_as_the_kernel_names_them(node: str, partition: str) -> None:
+    assert Device(node).partition == partition

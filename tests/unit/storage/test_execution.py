@@ -1,0 +1,225 @@
+"""Steps are checked, recorded, verified, and undone where one fails; with real programs, without disks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.domain.disk import DiskIdentity, Refusal
+from app.domain.errors import CancelledError, RefusedError, StorageError
+from app.storage import state
+from app.storage.execution import Execution, Hooks, Progress
+from app.storage.steps import (
+    Claim,
+    Command,
+    MakeFolder,
+    Mounted,
+    NoNode,
+    NotMounted,
+    OwnPartition,
+    RemoveFolder,
+    Step,
+    Verify,
+    undo_of,
+)
+from tests.unit.storage.plans import disk
+
+NODE = "/dev/no-such-disk"
+
+
+class World:
+    """What the hooks of a test answer, and what they were told."""
+
+    def __init__(self) -> None:
+        self.disk = disk(1)
+        self.refused: Sequence[Refusal] = ()
+        self.told: list[str] = []
+        self.progress: list[Progress] = []
+        self.cancel_after = 1 << 30
+
+    def execution(self) -> Execution:
+        hooks = Hooks(
+            identify=self.identify,
+            refusals=self.refusals,
+            journal=lambda step, undo: self.told.append(
+                f"{step.why} | {', '.join(each.why for each in undo)}"
+            ),
+            fact=lambda name, value: self.told.append(f"{name}={value}"),
+            progress=self.progress.append,
+            is_cancelled=lambda: len(self.told) >= self.cancel_after,
+        )
+        return Execution({NODE: disk(1)}, hooks)
+
+    def identify(self, _node: str) -> DiskIdentity:
+        return self.disk
+
+    def refusals(self, _node: str, _disk: DiskIdentity) -> Sequence[Refusal]:
+        return self.refused
+
+
+def touch(path: Path, **more: object) -> Command:
+    undo = (Command(("rm", str(path)), f"remove {path.name}"),)
+    return Command(("touch", str(path)), f"make {path.name}", undo=undo, **more)  # type: ignore[arg-type]
+
+
+FAIL = Command(("sh", "-c", "echo the disk is on fire >&2; exit 3"), "fail")
+
+
+def test_each_step_is_told_to_the_journal_with_what_undoes_it_before_it_begins(tmp_path: Path) -> None:
+    world = World()
+    a, b = tmp_path / "a", tmp_path / "b"
+    report = world.execution().make((touch(a), touch(b)))
+    assert world.told == ["make a | remove a", "make b | remove b"]
+    assert [step.exit_code for step in report.steps] == [0, 0]
+    assert [(each.number, each.count) for each in world.progress] == [(1, 2), (2, 2)]
+    assert 0 <= report.own_seconds < report.seconds
+
+
+def test_a_step_that_fails_is_named_and_everything_before_it_is_undone_in_reverse(tmp_path: Path) -> None:
+    world = World()
+    with pytest.raises(StorageError, match="the disk is on fire") as caught:
+        world.execution().make((touch(tmp_path / "a"), touch(tmp_path / "b"), FAIL, touch(tmp_path / "c")))
+    assert "What had been made was undone." in caught.value.hint
+    assert "status 3" in caught.value.message
+    assert list(tmp_path.iterdir()) == []
+    assert world.told[-2:] == ["remove b | ", "remove a | "]
+
+
+def test_what_a_failed_step_itself_began_is_undone_too(tmp_path: Path) -> None:
+    half = Command(
+        ("sh", "-c", f"touch {tmp_path}/half; exit 1"),
+        "half",
+        undo=(Command(("rm", f"{tmp_path}/half"), "rm"),),
+    )
+    with pytest.raises(StorageError):
+        World().execution().make((half,))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_undoing_goes_on_where_a_step_fails_and_says_so(tmp_path: Path) -> None:
+    kept = Command(("true",), "kept", undo=(FAIL,))
+    with pytest.raises(StorageError) as caught:
+        World().execution().make((touch(tmp_path / "a"), kept, FAIL))
+    assert "Not everything could be undone." in caught.value.hint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unmaking_tells_the_first_failure_and_how_many_followed(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="on fire.*1 more"):
+        World().execution().unmake((FAIL, FAIL, Command(("touch", f"{tmp_path}/done"), "on")))
+    assert (tmp_path / "done").exists()
+
+
+def test_a_cancelled_execution_is_undone_and_undoing_cannot_be_cancelled(tmp_path: Path) -> None:
+    world = World()
+    world.cancel_after = 2
+    with pytest.raises(CancelledError):
+        world.execution().make((touch(tmp_path / "a"), touch(tmp_path / "b"), touch(tmp_path / "c")))
+    assert list(tmp_path.iterdir()) == []
+    assert not any("make c" in told for told in world.told)
+
+
+def test_a_step_whose_condition_does_not_hold_is_left_out(tmp_path: Path) -> None:
+    command = touch(tmp_path / "a", when=(Mounted(str(tmp_path), ("/dev/null",)),))
+    report = World().execution().make((command,))
+    assert "nothing mounted" in report.steps[0].skipped
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_step_whose_precondition_does_not_hold_is_refused_and_not_run(tmp_path: Path) -> None:
+    command = touch(tmp_path / "a", before=(Mounted(str(tmp_path), ("/dev/null",)),))
+    with pytest.raises(RefusedError, match="nothing mounted"):
+        World().execution().make((replace(command, undo=()),))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_step_that_had_no_effect_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.storage.execution.AFTER_S", 0.05)
+    command = Command(("true",), "nothing", after=(Mounted(str(tmp_path), ("/dev/null",)),))
+    with pytest.raises(StorageError, match="had not the effect"):
+        World().execution().make((command,))
+
+
+def test_a_failure_that_means_it_was_already_so_is_none() -> None:
+    gone = Command(("ls", "/no/such/file"), "gone", forgives=("No such file or directory",))
+    assert World().execution().make((gone,)).steps[0].exit_code != 0
+    with pytest.raises(StorageError):
+        World().execution().make((replace(gone, forgives=("Permission denied",)),))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("serial", "OTHER"),
+        ("wwn", None),
+        ("model", "OTHER"),
+        ("size_bytes", 1),
+        ("device_number", "8:99"),
+        ("diskseq", 99),
+    ],
+)
+@pytest.mark.parametrize("kind", ["claims", "writes"])
+def test_another_disk_under_the_same_name_is_not_touched(
+    tmp_path: Path, field: str, value: object, kind: str
+) -> None:
+    world = World()
+    world.disk = replace(world.disk, **{field: value})  # type: ignore[arg-type]
+    disks: tuple[object, ...] = (NODE,) if kind == "claims" else (OwnPartition(NODE, "uuid"),)
+    command = touch(tmp_path / "a", **{kind: disks})
+    with pytest.raises(RefusedError, match=field):
+        world.execution().make((replace(command, undo=()),))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_gone_is_refused(tmp_path: Path) -> None:
+    world = World()
+    execution = world.execution()
+    execution.hooks = replace(execution.hooks, identify=lambda node: disk(int(Path(node).read_text())))
+    with pytest.raises(RefusedError, match="cannot be identified"):
+        execution.make((Claim((NODE,), "claim"),))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_rules_refuse_is_not_touched_and_their_evidence_is_told(tmp_path: Path) -> None:
+    world = World()
+    world.refused = (Refusal("D05", "It is mounted.", "8:17 at /srv", "umount /srv"),)
+    with pytest.raises(RefusedError, match="D05.*mounted.*8:17 at /srv") as caught:
+        world.execution().make((Claim((NODE,), "claim"), touch(tmp_path / "a")))
+    assert "umount /srv" in caught.value.hint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_are_made_and_removed_and_gone_ones_are_none_to_remove(tmp_path: Path) -> None:
+    steps: tuple[Step, ...] = (
+        MakeFolder(str(tmp_path / "m"), "make", undo=(RemoveFolder(str(tmp_path / "m"), "remove"),)),
+    )
+    World().execution().make(steps)
+    assert (tmp_path / "m").is_dir()
+    World().execution().unmake(undo_of(steps))
+    World().execution().unmake(undo_of(steps))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_exists_is_not_taken_for_ours(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="exists"):
+        World().execution().make((MakeFolder(str(tmp_path), "make"),))
+
+
+def test_what_is_verified_has_to_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.storage.execution.AFTER_S", 0.05)
+    good = (NoNode(NODE), NotMounted(str(tmp_path)))
+    World().execution().make((Verify(good, "free"),))
+    with pytest.raises(StorageError, match="nothing mounted"):
+        World().execution().make((Verify((Mounted(str(tmp_path), (NODE,)),), "mounted"),))
+
+
+def test_a_program_that_is_missing_is_an_error_that_names_it() -> None:
+    with pytest.raises(Exception, match=r"mkfs\.none"):
+        World().execution().make((Command(("mkfs.none",), "make"),))
+
+
+def test_no_disk_of_this_machine_is_behind_the_name_of_these_tests() -> None:
+    assert state.size_bytes(NODE) == 0
