@@ -5,6 +5,7 @@ Sources: proc(5), btrfs(5) sysfs, zpool-status(8), md(4), loop(4), configfs of L
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -134,17 +135,21 @@ def read_loop_backings(places: Places) -> Reading[tuple[LoopBacking, ...]]:
 
     def backings() -> tuple[LoopBacking, ...]:
         folders = sorted((places.sys / "block").glob("loop*"))
-        return tuple(
-            _backing(places, folder) for folder in folders if (folder / "loop/backing_file").exists()
-        )
+        found = (_backing(places, each) for each in folders if (each / "loop/backing_file").exists())
+        return tuple(backing for backing in found if backing is not None)
 
     return places.attempt(places.sys / "block", backings)
 
 
-def _backing(places: Places, folder: Path) -> LoopBacking:
+def _backing(places: Places, folder: Path) -> LoopBacking | None:
+    """Return what lies below a loop device; None for one that was detached meanwhile."""
     fd = os.open(places.dev / folder.name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         data = fcntl.ioctl(fd, _LOOP_GET_STATUS64, bytes(_LOOP_INFO_BYTES))
+    except OSError as err:
+        if err.errno == errno.ENXIO:
+            return None
+        raise
     finally:
         os.close(fd)
     holding, _, own = struct.unpack_from("<QQQ", data)

@@ -1,0 +1,338 @@
+"""Reading the machine: what each source yields, and what becomes of one that is missing, denied or broken."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.domain.disk import DiskIdentity
+from app.storage import inspect_processes, inspect_references, inspect_uses, released
+from app.storage.inspect import inspect_machine
+from app.storage.inspect_disk import bus_of, parse_udev, read_disk
+from app.storage.inspect_uses import parse_mdstat, parse_pools, unescape
+from app.storage.places import Places
+from app.storage.rules import decide
+from app.storage.snapshot import Policy, Reading, Reference, State, Use
+from tests.unit.storage.fake_machine import (
+    MOUNTINFO,
+    add_partition,
+    add_process,
+    add_scsi_disk,
+    as_user,
+    fake_machine,
+    write,
+)
+
+POLICY = Policy()
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    return fake_machine(tmp_path)
+
+
+def test_the_identity_comes_from_sysfs_alone(places: Places) -> None:
+    shutil.rmtree(places.run)
+    facts = read_disk(places, "sdb")
+    assert facts.identity.value == DiskIdentity(
+        "QM00002", "naa.5000000000000002", "QEMU HARDDISK", 4 * 1024**3, "8:16", 16
+    )
+    assert facts.udev.state is State.ABSENT
+
+
+def test_partitions_and_holders_of_both_are_found(places: Places) -> None:
+    add_partition(places.sys, "sdb", "sdb1", "8:17")
+    (places.sys / "block/sdb/sdb1/holders/md127").symlink_to("/nowhere")
+    facts = read_disk(places, "sdb")
+    assert facts.names == ("sdb", "sdb1")
+    assert facts.numbers == {"8:16", "8:17"}
+    assert facts.holders.value == (Use("8:17", "md127", "sdb1"),)
+
+
+def test_the_blank_disk_lacks_only_what_needs_a_real_device(places: Places) -> None:
+    """There are no device nodes here: everything else is read, and speaks for the second disk alone."""
+    snapshot = inspect_machine(POLICY, places)
+    assert [facts.name for facts in snapshot.disks] == ["sda", "sdb"]
+    refused = {
+        name: {each.rule for each in decide(snapshot, name, POLICY).refusals} for name in ("sda", "sdb")
+    }
+    assert refused["sdb"] == {"D14"}
+    assert refused["sda"] == {"D05", "D08", "D12", "D14"}
+
+
+def test_two_disks_with_one_wwn_are_doubles(places: Places) -> None:
+    add_scsi_disk(places.sys, "sdc", "8:32", "OTHER", "naa.5000000000000002")
+    refusals = decide(inspect_machine(POLICY, places), "sdb", POLICY).refusals
+    assert "D10" in {refusal.rule for refusal in refusals}
+
+
+def test_another_disk_whose_identity_cannot_be_read_could_be_the_double(places: Places) -> None:
+    (places.sys / "block/sda/size").write_text("not a number\n")
+    reading = inspect_machine(POLICY, places).machine.identities
+    assert reading.state is State.UNREADABLE
+    assert "sda" in reading.reason
+
+
+SOURCES: dict[str, tuple[Callable[[Places], Reading[Any]], Callable[[Places], Path]]] = {
+    "swaps": (inspect_uses.read_swaps, lambda places: places.proc / "swaps"),
+    "arrays": (inspect_uses.read_arrays, lambda places: places.proc / "mdstat"),
+    "hibernation": (inspect_uses.read_hibernation, lambda places: places.sys / "power/resume"),
+    "btrfs": (inspect_uses.read_btrfs, lambda places: places.sys / "fs/btrfs"),
+    "targets": (inspect_uses.read_targets, lambda places: places.sys / "kernel/config"),
+    "fstab": (inspect_references.read_fstab, lambda places: places.etc / "fstab"),
+    "crypttab": (inspect_references.read_crypttab, lambda places: places.etc / "crypttab"),
+    "zpool_cache": (inspect_references.read_zpool_cache, lambda places: places.etc / "zfs/zpool.cache"),
+    "cmdline": (inspect_references.read_cmdline, lambda places: places.proc / "cmdline"),
+    "released": (released.read_released, lambda places: places.released),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_source_that_is_there_is_read_and_one_that_is_not_is_absent(places: Places, source: str) -> None:
+    reader, where = SOURCES[source]
+    assert reader(places).state is State.READ
+    path = where(places)
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+    assert reader(places).state is State.ABSENT
+
+
+FILES: dict[str, tuple[Callable[[Places], Reading[Any]], str]] = {
+    "mounts": (inspect_processes.read_mounts, "proc/self/mountinfo"),
+    "openers": (inspect_processes.read_openers, "proc/1/maps"),
+    "swaps": (inspect_uses.read_swaps, "proc/swaps"),
+    "arrays": (inspect_uses.read_arrays, "proc/mdstat"),
+    "hibernation": (inspect_uses.read_hibernation, "sys/power/resume"),
+    "fstab": (inspect_references.read_fstab, "etc/fstab"),
+    "crypttab": (inspect_references.read_crypttab, "etc/crypttab"),
+    "mdadm": (inspect_references.read_mdadm, "etc/mdadm/mdadm.conf"),
+    "lvm": (inspect_references.read_lvm, "etc/lvm/devices/system.devices"),
+    "zpool_cache": (inspect_references.read_zpool_cache, "etc/zfs/zpool.cache"),
+    "units": (inspect_references.read_units, "etc/systemd/system/srv.mount"),
+    "cmdline": (inspect_references.read_cmdline, "proc/cmdline"),
+    "released": (released.read_released, "var/disks/x.json"),
+    "medium": (lambda places: read_disk(places, "sdb").medium, "sys/block/sdb/size"),
+    "hardware": (lambda places: read_disk(places, "sdb").hardware, "sys/block/sdb/device/type"),
+    "identity": (lambda places: read_disk(places, "sdb").identity, "sys/block/sdb/diskseq"),
+    "udev": (lambda places: read_disk(places, "sda").udev, "run/udev/data/b8:0"),
+}
+
+
+@pytest.mark.parametrize("source", FILES)
+def test_a_source_that_cannot_be_read_is_never_absent(places: Places, tmp_path: Path, source: str) -> None:
+    """A folder in the place of a file gives EISDIR, also to root."""
+    reader, name = FILES[source]
+    file = tmp_path / name
+    file.unlink()
+    file.mkdir()
+    reading = reader(places)
+    assert reading.state is State.UNREADABLE
+    assert reading.reason
+
+
+@pytest.mark.parametrize("source", FILES)
+def test_a_source_that_is_denied_needs_root_and_refuses_root(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    reader, name = FILES[source]
+    denied = tmp_path / name
+    real_text, real_bytes = Path.read_text, Path.read_bytes
+
+    def deny(self: Path) -> None:
+        if self == denied:
+            raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+    def read_text(self: Path, *arguments: Any, **named: Any) -> str:  # noqa: ANN401
+        deny(self)
+        return real_text(self, *arguments, **named)
+
+    def read_bytes(self: Path) -> bytes:
+        deny(self)
+        return real_bytes(self)
+
+    monkeypatch.setattr(Path, "read_text", read_text)
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    assert reader(places).state is State.UNREADABLE
+    assert reader(as_user(places)).state is State.NEEDS_ROOT
+
+
+def test_a_mount_of_another_namespace_is_found_and_a_process_that_ended_is_no_gap(places: Places) -> None:
+    other = MOUNTINFO + "99 28 8:16 / /data\\040two rw - xfs /dev/sdb rw\n"
+    add_process(places.proc, "8", "mnt:[4026532999]", other)
+    (add_process(places.proc, "9") / "ns/mnt").unlink()
+    reading = inspect_processes.read_mounts(places)
+    assert reading.state is State.READ
+    assert Use("8:16", "/data two", "xfs, mnt:[4026532999]") in reading.known(())
+
+
+def test_a_line_of_mountinfo_that_nobody_knows_is_a_gap(places: Places) -> None:
+    (places.proc / "1/mountinfo").write_text("1 2 3\n")
+    (places.proc / "1/ns/mnt").unlink()
+    (places.proc / "1/ns/mnt").symlink_to("mnt:[1]")
+    assert inspect_processes.read_mounts(places).state is State.UNREADABLE
+
+
+def test_who_sees_only_the_processes_of_a_container_cannot_tell_who_has_a_disk_open(places: Places) -> None:
+    (places.proc / "self/ns/pid").unlink()
+    (places.proc / "self/ns/pid").symlink_to("pid:[4026532101]")
+    reading = inspect_processes.read_openers(places)
+    assert reading.state is State.UNREADABLE
+    assert "container" in reading.reason
+
+
+def test_open_files_of_other_kinds_are_no_devices(places: Places, tmp_path: Path) -> None:
+    folder = places.proc / "7/fd"
+    (folder / "0").symlink_to("/dev/null")
+    (folder / "1").symlink_to("socket:[1]")
+    (folder / "2").symlink_to(tmp_path / "gone")
+    assert inspect_processes.read_openers(places) == Reading(State.READ, ())
+
+
+def test_a_file_on_a_network_filesystem_is_never_asked_for(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (places.proc / "7/fd/3").symlink_to("/srv/with space/file")
+    asked: list[str] = []
+    real = os.stat
+
+    def listening(path: Any, **named: Any) -> os.stat_result:  # noqa: ANN401
+        asked.append(str(path))
+        return real(path, **named)
+
+    monkeypatch.setattr(os, "stat", listening)
+    inspect_processes.read_openers(places)
+    assert not [path for path in asked if "/7/fd/" in path]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("/dev/sdb1 /srv ext4 defaults 0 2", ["/dev/sdb1"]),
+        ('UUID="0a1b-2c" / ext4', ["UUID=0a1b-2c"]),
+        ("# /dev/sdb1 commented", []),
+        ("; /dev/sdb1 commented", []),
+        ("DEVICE /dev/sd[bc]1 /dev/hd*", []),
+        ("ARRAY /dev/md0 devices=/dev/sdb1,/dev/sdc1", ["/dev/md0", "/dev/sdb1", "/dev/sdc1"]),
+        ("IDTYPE=sys_wwid IDNAME=naa.5000 DEVNAME=/dev/sda PVID=x", ["IDNAME=naa.5000", "/dev/sda"]),
+        (
+            "root=PARTUUID=12-34 resume=/dev/disk/by-id/x rd.luks.uuid=y",
+            ["PARTUUID=12-34", "/dev/disk/by-id/x"],
+        ),
+        ("What=/dev/disk/by-label/a\\x20b", ["/dev/disk/by-label/a\\x20b"]),
+        ("home UUID=1-2 /dev/sdk1:/key luks", ["UUID=1-2", "/dev/sdk1:/key"]),
+    ],
+)
+def test_devices_are_found_in_every_kind_of_configuration(text: str, found: list[str]) -> None:
+    assert list(inspect_references.devices_in(text)) == found
+
+
+def test_a_unit_that_is_masked_or_gone_names_nothing(places: Places) -> None:
+    folder = places.etc / "systemd/system"
+    (folder / "masked.mount").symlink_to("/dev/null")
+    (folder / "gone.swap").symlink_to("/nowhere")
+    write(places.run, {"systemd/generator/x.swap": "[Swap]\nWhat=/dev/sdr"})
+    reading = inspect_references.read_units(places)
+    assert reading.state is State.READ
+    assert {reference.text for reference in reading.known(())} == {"/dev/sdq1", "/dev/sdr"}
+
+
+def test_a_path_in_a_configuration_leads_to_a_device_where_it_can(places: Places) -> None:
+    (places.etc / "fstab").write_text("/dev/null /x ext4\n/dev/loop-control /y ext4\n")
+    found = inspect_references.read_fstab(places).known(())
+    file = str(places.etc / "fstab")
+    assert found == (Reference(file, "/dev/null"), Reference(file, "/dev/loop-control"))
+
+
+def test_a_swap_partition_that_cannot_be_found_is_a_gap(places: Places) -> None:
+    (places.proc / "swaps").write_text("Filename Type\n/dev/nowhere partition 1 0 -2\n/swap file 1 0 -3\n")
+    assert inspect_uses.read_swaps(places).state is State.UNREADABLE
+
+
+def test_pools_are_absent_without_zfs_and_unreadable_where_its_tool_fails(places: Places) -> None:
+    """Here the tool is missing, or it says that there is no such module."""
+    assert inspect_uses.read_pools(places).state is State.ABSENT
+    (places.sys / "module/zfs").mkdir()
+    assert inspect_uses.read_pools(places).state is State.UNREADABLE
+
+
+def test_mdstat_shows_members_also_of_arrays_that_do_not_run() -> None:
+    """Recorded: mdadm 4.2, Linux 6.1; the last is what assembling half an array leaves."""
+    text = (
+        "Personalities : [raid1] [raid0]\n"
+        "md10 : active raid1 vdc1[1] vdb1[0](W)\n      1046528 blocks super 1.2 [2/2] [UU]\n\n"
+        "md127 : inactive sdd[1](S)\n      1046528 blocks super 1.2\n\nunused devices: <none>\n"
+    )
+    assert list(parse_mdstat(text)) == [("md10", "vdc1"), ("md10", "vdb1"), ("md127", "sdd")]
+
+
+def test_pools_show_every_device_that_exists() -> None:
+    text = "  pool: tank\nconfig:\n\tNAME  STATE\n\ttank  ONLINE\n\t  /dev/null  ONLINE\n\t  1  UNAVAIL\n"
+    assert list(parse_pools(text)) == []
+
+
+def test_udev_properties_may_hold_any_sign() -> None:
+    record = parse_udev("8:0", "I:1\nE:A=b=c\nS:disk/by-id/x\nE:ID_FS_LABEL=a:b\nG:systemd\n")
+    assert record.properties == {"A": "b=c", "ID_FS_LABEL": "a:b"}
+    assert record.links == ("disk/by-id/x",)
+
+
+@pytest.mark.parametrize(
+    ("device", "bus"),
+    [
+        ("pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0", "sata"),
+        ("pci0000:00/0000:00:14.0/usb1/1-2/host4/4:0:0:0", "usb"),
+        ("pci0000:00/0000:00:02.0/host0/port-0:1/end_device-0:1/0:0:1:0", "sas"),
+        ("platform/host5/session1/target5:0:0/5:0:0:1", "iscsi"),
+    ],
+)
+def test_the_bus_is_told_by_the_devices_place(tmp_path: Path, device: str, bus: str) -> None:
+    (tmp_path / "sys/devices" / device).mkdir(parents=True)
+    (tmp_path / "sys/block/sdx").mkdir(parents=True)
+    (tmp_path / "sys/block/sdx/device").symlink_to(tmp_path / "sys/devices" / device)
+    assert bus_of(Places(sys=tmp_path / "sys"), "sdx") == bus
+
+
+def test_escapes_of_mountinfo_are_undone() -> None:
+    assert unescape("/a\\040b\\134c") == "/a b\\c"
+
+
+IDENTITY = DiskIdentity("Z1D0ABCD", "naa.5000c500a1b2c3d4", "ST", 4_000_787_030_016, "8:16", 12)
+
+
+def test_a_release_is_recorded_read_and_forgotten(tmp_path: Path) -> None:
+    folder = tmp_path / "lib/disks"
+    released.record_release(IDENTITY, folder)
+    released.record_release(IDENTITY, folder)
+    assert [path.name for path in folder.iterdir()] == ["naa.5000c500a1b2c3d4.json"]
+    assert folder.stat().st_mode & 0o777 == 0o700
+    (entry,) = released.read_released(Places(released=folder)).known(())
+    assert (entry.serial, entry.wwn, entry.size_bytes) == ("Z1D0ABCD", IDENTITY.wwn, IDENTITY.size_bytes)
+    released.forget_release(IDENTITY, folder)
+    released.forget_release(IDENTITY, folder)
+    assert released.read_released(Places(released=folder)).value == ()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"serial": "x"}', "\x00", '{"serial": 1, "wwn": 2'])
+def test_a_record_that_nobody_wrote_like_that_is_unreadable(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.json").write_text(text)
+    assert released.read_released(Places(released=tmp_path)).state is State.UNREADABLE
+
+
+def test_a_record_that_is_a_link_or_another_users_is_unreadable(tmp_path: Path) -> None:
+    folder = tmp_path / "disks"
+    released.record_release(IDENTITY, folder)
+    record = folder / "naa.5000c500a1b2c3d4.json"
+    text = record.read_text()
+    record.rename(tmp_path / "elsewhere")
+    record.symlink_to(tmp_path / "elsewhere")
+    assert json.loads(text)
+    assert released.read_released(Places(released=folder, as_root=True)).state is State.UNREADABLE
