@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TypedDict
+
+import pytest
+from typing_extensions import Unpack
+
+from app.domain.conflict_rules import ELSEWHERE, NOT_EXPRESSIBLE, RULES
+from app.domain.conflicts import Action, Circumstances, DiskFacts, Finding, Rule
+from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.option_checks import check, implied, preset_problems
+from app.domain.option_kinds import OptionValue
+from app.domain.raid import Level
+from app.domain.units import GIB, KIB
+from app.domain.versions import Component, Versions
+
+
+class Facts(TypedDict, total=False):
+    level: Level
+    disks: tuple[DiskFacts, ...]
+    versions: Versions
+    page_bytes: int
+    server: dict[str, str]
+    zfs_log_disks: int
+    preconditioned: bool
+
+
+Options = dict[str, OptionValue]
+Side = tuple[Options, Facts]
+
+KERNEL_6_1 = {Component.KERNEL: (6, 1)}
+EVEN = (DiskFacts(GIB), DiskFacts(GIB))
+
+
+def circumstances(name: str, options: Options, **facts: Unpack[Facts]) -> Circumstances:
+    for option, value in options.items():
+        assert filesystem(name).option(option).kind.accepts(value)
+    return Circumstances(filesystem(name), options, **facts)
+
+
+def found(rule: str, name: str, options: Options, **facts: Unpack[Facts]) -> list[Finding]:
+    return [item for item in check(circumstances(name, options, **facts)) if item.rule == rule]
+
+
+PAIRS: list[tuple[str, str, Side, Side]] = [
+    (
+        "C01",
+        "xfs",
+        ({"barrier": False}, {"versions": {Component.KERNEL: (4, 19)}}),
+        ({"barrier": False}, {"versions": {Component.KERNEL: (4, 18)}}),
+    ),
+    ("C01", "xfs", ({"barrier": True}, {"versions": KERNEL_6_1}), ({}, {"versions": KERNEL_6_1})),
+    (
+        "C03",
+        "btrfs",
+        ({"datacow": False, "compress": "zstd:3"}, {}),
+        ({"datacow": False, "compress": "off"}, {}),
+    ),
+    (
+        "C03",
+        "btrfs",
+        ({"nocow_attribute": True, "compress_force": "lzo"}, {}),
+        ({"compress_force": "lzo"}, {}),
+    ),
+    ("C04", "btrfs", ({"datacow": False}, {}), ({"datacow": True}, {})),
+    ("C04", "btrfs", ({"nocow_attribute": True}, {}), ({}, {})),
+    ("C05", "btrfs", ({"datasum": False, "compress": "lzo"}, {}), ({"datasum": True, "compress": "lzo"}, {})),
+    ("C06", "btrfs", ({"datacow": False, "datasum": True}, {}), ({"datacow": False, "datasum": False}, {})),
+    ("C07", "btrfs", ({"datacow": False, "full_page_writes": False}, {}), ({"full_page_writes": False}, {})),
+    (
+        "C07",
+        "ext4",
+        ({}, {"server": {"full_page_writes": "off"}}),
+        ({}, {"server": {"full_page_writes": "on"}}),
+    ),
+    ("C07", "xfs", ({}, {"server": {"full_page_writes": " OFF "}}), ({}, {})),
+    ("C07-unverified", "btrfs", ({"full_page_writes": False}, {}), ({"full_page_writes": True}, {})),
+    (
+        "C08",
+        "zfs",
+        ({"recordsize": 4 * KIB, "full_page_writes": False}, {}),
+        ({"recordsize": 8 * KIB, "full_page_writes": False}, {}),
+    ),
+    ("C08", "zfs", ({"recordsize": 512}, {"server": {"full_page_writes": "off"}}), ({"recordsize": 512}, {})),
+    ("C09", "ext4", ({"journal": False, "data": "writeback"}, {}), ({"journal": False}, {})),
+    ("C09", "ext4", ({"journal": False, "commit": 30}, {}), ({"journal": True, "commit": 30}, {})),
+    ("C09", "ext4", ({"journal": False, "fast_commit": True}, {}), ({"fast_commit": True}, {})),
+    ("C11", "ext4", ({"cluster_bytes": 64 * KIB}, {}), ({"cluster_bytes": 64 * KIB, "bigalloc": True}, {})),
+    (
+        "C11-size",
+        "ext4",
+        ({"cluster_bytes": 4 * KIB, "bigalloc": True}, {}),
+        ({"cluster_bytes": 8 * KIB, "bigalloc": True}, {}),
+    ),
+    (
+        "C12",
+        "ext4",
+        ({"data": "journal", "delalloc": True}, {}),
+        ({"data": "journal", "delalloc": False}, {}),
+    ),
+    ("C12", "ext4", ({"data": "journal", "dioread_nolock": True}, {}), ({"dioread_nolock": True}, {})),
+    ("C12", "ext4", ({"data": "journal", "dax": True}, {}), ({"data": "writeback", "dax": True}, {})),
+    ("C13", "ext4", ({"block_size": 8 * KIB}, {"page_bytes": 4 * KIB}), ({}, {"page_bytes": 4 * KIB})),
+    (
+        "C13",
+        "ext3",
+        ({"block_size": 64 * KIB}, {"page_bytes": 4 * KIB}),
+        ({"block_size": 64 * KIB}, {"page_bytes": 64 * KIB}),
+    ),
+    (
+        "C13",
+        "xfs",
+        ({"block_size": 16 * KIB}, {"page_bytes": 4 * KIB, "versions": KERNEL_6_1}),
+        ({"block_size": 16 * KIB}, {"page_bytes": 4 * KIB, "versions": {Component.KERNEL: (6, 12)}}),
+    ),
+    ("C14", "ext4", ({"stride": 16, "stripe_width": 65}, {}), ({"stride": 16, "stripe_width": 64}, {})),
+    ("C15", "xfs", ({"su": 64 * KIB}, {}), ({"su": 64 * KIB, "sw": 4}, {})),
+    ("C15", "xfs", ({"sw": 4}, {}), ({}, {})),
+    (
+        "C17",
+        "xfs",
+        ({"logbsize": 32 * KIB, "log_su": 64 * KIB}, {}),
+        ({"logbsize": 64 * KIB, "log_su": 32 * KIB}, {}),
+    ),
+    ("C18", "xfs", ({"swalloc": True}, {"level": Level.MIRROR}), ({"swalloc": True}, {"level": Level.RAID5})),
+    (
+        "C18",
+        "xfs",
+        ({"swalloc": True}, {"level": Level.SINGLE}),
+        ({"swalloc": True, "su": 64 * KIB, "sw": 3}, {"level": Level.SINGLE}),
+    ),
+    (
+        "C18-largeio",
+        "xfs",
+        ({"largeio": True}, {"level": Level.SINGLE}),
+        ({"largeio": True, "allocsize": 64 * KIB}, {"level": Level.SINGLE}),
+    ),
+    (
+        "C20",
+        "f2fs",
+        ({"gc_merge": True, "background_gc": "off"}, {}),
+        ({"gc_merge": True, "background_gc": "sync"}, {}),
+    ),
+    (
+        "C20-nobarrier",
+        "f2fs",
+        ({"fsync_mode": "nobarrier", "barrier": False}, {}),
+        ({"fsync_mode": "strict", "barrier": False}, {}),
+    ),
+    ("C21", "zfs", ({"logbias": "throughput"}, {"zfs_log_disks": 1}), ({"logbias": "throughput"}, {})),
+    ("C24", "ext4", ({"barrier": False}, {}), ({"barrier": True}, {})),
+    ("C24", "zfs", ({"sync": "disabled"}, {}), ({"sync": "always"}, {})),
+    ("C24", "btrfs", ({"barrier": False}, {}), ({"datacow": False}, {})),
+    (
+        "C25",
+        "ext4",
+        ({"barrier": False}, {"server": {"fsync": "off"}}),
+        ({"barrier": False}, {"server": {"fsync": "on"}}),
+    ),
+    ("C25", "zfs", ({}, {"server": {"fsync": "off"}, "zfs_log_disks": 2}), ({}, {"zfs_log_disks": 2})),
+    ("C25-equal", "xfs", ({}, {"server": {"fsync": "off"}}), ({}, {"server": {}})),
+    ("C26", "ext4", ({}, {"preconditioned": True}), ({"mkfs_discard": False}, {"preconditioned": True})),
+    ("C26", "btrfs", ({"mkfs_discard": True}, {"preconditioned": True}), ({"mkfs_discard": True}, {})),
+    ("C27", "btrfs", ({}, {"level": Level.RAID5}), ({}, {"level": Level.RAID10})),
+    ("C30", "zfs", ({}, {"disks": (DiskFacts(GIB), DiskFacts(GIB, 4096))}), ({}, {"disks": EVEN})),
+    (
+        "C30-size",
+        "ext4",
+        ({}, {"disks": (DiskFacts(1000), DiskFacts(1011))}),
+        ({}, {"disks": (DiskFacts(1000), DiskFacts(1010))}),
+    ),
+    (
+        "C30-rotational",
+        "ext4",
+        ({}, {"disks": (DiskFacts(1), DiskFacts(1, 512, rotational=True))}),
+        ({}, {"disks": EVEN}),
+    ),
+    (
+        "C32",
+        "ext4",
+        ({"journal_async_commit": True}, {}),
+        ({"journal_async_commit": True, "data": "writeback"}, {}),
+    ),
+    ("C33", "ext4", ({"stride": 16}, {"level": Level.RAID5}), ({"stride": 16}, {"level": Level.SINGLE})),
+    ("C34", "f2fs", ({}, {"versions": {Component.KERNEL: (6, 5)}}), ({}, {"versions": KERNEL_6_1})),
+    (
+        "C34",
+        "f2fs",
+        ({}, {"versions": {Component.KERNEL: (6, 12)}}),
+        ({"errors": "remount-ro"}, {"versions": {Component.KERNEL: (6, 12)}}),
+    ),
+    (
+        "C35",
+        "btrfs",
+        ({"compress": "lzo", "compress_force": "lzo"}, {}),
+        ({"compress": "off", "compress_force": "lzo"}, {}),
+    ),
+    ("C36", "btrfs", ({"mirror_copies": "3"}, {"level": Level.RAID10}), ({"mirror_copies": "3"}, {})),
+    (
+        "C37",
+        "btrfs",
+        ({"mirror_copies": "3"}, {"disks": EVEN}),
+        ({"mirror_copies": "2"}, {"disks": EVEN}),
+    ),
+    (
+        "C37",
+        "btrfs",
+        ({"metadata_profile": "raid1c4"}, {"disks": EVEN}),
+        ({"metadata_profile": "raid1"}, {"disks": EVEN}),
+    ),
+    ("C38", "btrfs", ({"autodefrag": True}, {}), ({"autodefrag": False}, {})),
+    (
+        "C39",
+        "ext4",
+        ({"min_batch_time": 20000}, {}),
+        ({"min_batch_time": 20000, "max_batch_time": 20000}, {}),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "wrong", "right"), PAIRS, ids=[f"{n}-{p[0]}-{p[1]}" for n, p in enumerate(PAIRS)]
+)
+def test_a_rule_applies_on_its_side_and_not_on_the_other(
+    rule: str,
+    name: str,
+    wrong: Side,
+    right: Side,
+) -> None:
+    findings = found(rule, name, wrong[0], **wrong[1])
+    assert len(findings) == 1
+    assert found(rule, name, right[0], **right[1]) == []
+
+
+def test_every_rule_has_a_test_or_stands_for_words_that_are_no_options_there() -> None:
+    unreachable = {"C02", "C10"}  # the words are not offered there: see test_option_checks
+    assert {rule.id for rule in RULES} == {pair[0] for pair in PAIRS} | unreachable
+
+
+@pytest.mark.parametrize(("rule", "name", "word"), [("C02", "zfs", "barrier"), ("C10", "ext3", "delalloc")])
+def test_rules_about_words_that_are_no_options_hold_also_where_nobody_checked_the_words(
+    rule: str, name: str, word: str
+) -> None:
+    wanted = next(item for item in RULES if item.id == rule)
+    assert wanted.applies(Circumstances(filesystem(name), {word: False}))
+    assert not wanted.applies(Circumstances(filesystem(name), {}))
+
+
+def test_all_rules_of_the_reference_are_here_or_have_a_reason_why_not() -> None:
+    numbered = {rule.id.partition("-")[0] for rule in RULES} | set(NOT_EXPRESSIBLE) | set(ELSEWHERE)
+    assert {f"C{number:02}" for number in range(1, 40)} == numbered
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_a_rule_says_what_why_and_where_from_and_names_what_exists(rule: Rule) -> None:
+    assert re.fullmatch(r"C\d\d(-[a-z]+)?", rule.id)
+    assert rule.message.endswith((".", "”."))
+    assert rule.source
+    assert bool(rule.implies) is (rule.action is Action.IMPLY)
+    names = {spec.id for spec in FILESYSTEMS}
+    assert set(rule.filesystems) <= names
+    for name in rule.filesystems or sorted(names):
+        spec = filesystem(name)
+        known = {option.id for option in spec.options} | {lack.option for lack in spec.lacks}
+        known |= {"level", "disks", "fsync", "full_page_writes"}
+        if rule.filesystems:
+            assert set(rule.fields) & known
+        for option, value in rule.implies:
+            assert spec.option(option).kind.accepts(value)
+
+
+def test_ids_of_rules_are_unique() -> None:
+    assert len({rule.id for rule in RULES}) == len(RULES)
+
+
+def test_what_is_implied_is_handed_out_with_its_reason() -> None:
+    findings = check(circumstances("btrfs", {"datacow": False}))
+    assert implied(findings) == {"datasum": False, "full_page_writes": True}
+    finding = next(item for item in findings if item.rule == "C04")
+    assert "full_page_writes" in finding.message
+    assert finding.field == "datacow"
+
+
+def test_a_finding_names_the_option_that_was_chosen() -> None:
+    assert found("C05", "btrfs", {"datasum": False, "compress_force": "lzo"})[0].field == "compress_force"
+
+
+def test_an_option_of_another_version_is_refused_with_both_versions() -> None:
+    old = {Component.KERNEL: (6, 1, 192)}
+    findings = found("C31", "f2fs", {"age_extent_cache": True}, versions=old)
+    assert [item.message for item in findings] == [
+        "Cache of update frequency: exists since Linux 6.2; here is 6.1.192."
+    ]
+    assert found("C31", "f2fs", {"age_extent_cache": True}, versions={Component.KERNEL: (6, 2)}) == []
+    assert found("C31", "f2fs", {"age_extent_cache": True}) == []  # nobody knows the version yet
+
+
+def test_a_value_can_be_newer_than_its_option() -> None:
+    old, new = {Component.KERNEL: (6, 14)}, {Component.KERNEL: (6, 15)}
+    findings = found("C31", "btrfs", {"compress": "zstd:-3"}, versions=old)
+    assert findings[0].message == "Compression: zstd:-3: exists since Linux 6.15; here is 6.14."
+    assert found("C31", "btrfs", {"compress": "zstd:-3"}, versions=new) == []
+    assert found("C31", "btrfs", {"compress": "zstd:3"}, versions=old) == []
+
+
+def test_a_field_is_refused_for_its_best_reason_only() -> None:
+    findings = check(circumstances("xfs", {"barrier": False}, versions={Component.KERNEL: (6, 18)}))
+    assert [item.rule for item in findings if item.action is Action.REFUSE] == ["C01"]
+
+
+def test_no_preset_contradicts_itself_and_only_the_old_one_of_xfs_needs_an_old_kernel() -> None:
+    versions = {
+        Component.KERNEL: (6, 1),
+        Component.ZFS: (2, 1, 11),
+        Component.E2FSPROGS: (1, 47),
+        Component.BTRFS_PROGS: (6, 2),
+    }
+    refused = {
+        (spec.id, preset.id): preset_problems(spec, preset, versions)
+        for spec in FILESYSTEMS
+        for preset in spec.presets
+        if preset_problems(spec, preset, versions)
+    }
+    assert list(refused) == [("xfs", "2011-nobarrier")]
+    assert "4.19" in refused["xfs", "2011-nobarrier"][0].message
+
+
+def test_memory_is_marked_not_durable_whatever_is_chosen() -> None:
+    assert [item.rule for item in check(circumstances("tmpfs", {}))] == ["C24"]
+    assert check(circumstances("ext4", {})) == ()
+
+
+def test_a_rule_reads_the_default_where_nothing_is_chosen() -> None:
+    it = circumstances("ext4", {"barrier": False})
+    assert it.value("barrier") is False
+    assert it.value("data") == "ordered"
+    assert it.value("stride") is None
+    assert it.value("bogus") is None
+    assert it.number("commit") == 5
+    assert it.kernel() is None
+    assert replace(it, versions=KERNEL_6_1).kernel() == (6, 1)

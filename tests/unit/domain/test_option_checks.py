@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.conflicts import Action, Circumstances
+from app.domain.filesystem import FilesystemSpec
+from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.option_checks import check, echo, legal_options, unavailable, validate_options
+from app.domain.option_kinds import Choice, Integer, OptionValue, Toggle
+from app.domain.options import OptionSpec
+from app.domain.raid import Level
+from app.domain.units import KIB
+from app.domain.versions import Component
+
+OPTIONS = [(spec, option) for spec in FILESYSTEMS for option in spec.options]
+HOSTILE = (
+    "",
+    " ",
+    "noatime,suid",
+    "noatime suid",
+    "a\nb",
+    "a\x00b",
+    "a\x1b[31mb",
+    "-f",
+    "--force",
+    "=",
+    "size=1,exec",
+    "$(reboot)",
+    ";reboot",
+    "../../etc/passwd",
+    "é",
+    "\ud800",
+    "x" * 100_000,
+)
+
+legal_value = {
+    Toggle: lambda kind: st.booleans(),
+    Choice: lambda kind: st.sampled_from(kind.ids),
+    Integer: lambda kind: st.one_of(
+        *map(st.just, (kind.minimum, kind.maximum, *kind.also)),
+        st.integers(kind.minimum, kind.maximum).filter(kind.accepts)
+        if not kind.power_of_two and kind.multiple_of == 1
+        else st.just(kind.minimum),
+    ),
+}
+
+
+def a_legal_value(option: OptionSpec) -> st.SearchStrategy[OptionValue]:
+    return legal_value[type(option.kind)](option.kind)  # type: ignore[no-untyped-call]
+
+
+@st.composite
+def chosen(draw: st.DrawFn) -> tuple[FilesystemSpec, dict[str, OptionValue]]:
+    spec = draw(st.sampled_from(FILESYSTEMS))
+    options = draw(st.lists(st.sampled_from(spec.options), unique_by=lambda item: item.id, max_size=6))
+    return spec, {option.id: draw(a_legal_value(option)) for option in options}
+
+
+foreign = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=60),
+    st.binary(max_size=20),
+    st.lists(st.integers(), max_size=3),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+    st.sampled_from(HOSTILE),
+)
+
+
+def test_a_legal_choice_has_no_problem() -> None:
+    options = {"atime": "noatime", "barrier": False, "commit": 30, "journal_bytes": 64 << 20}
+    assert validate_options(filesystem("ext4"), options) == ()
+
+
+def test_an_unknown_option_is_refused_with_what_is_allowed_and_what_is_near() -> None:
+    (problem,) = validate_options(filesystem("ext4"), {"comit": 5})
+    assert problem.field == "comit"
+    assert problem.message == "ext4 has no option “comit”. Did you mean “commit”?"
+    assert "commit" in problem.allowed
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "advice"),
+    [
+        ("ext4", "nobarrier", "Say barrier = false."),
+        ("btrfs", "nodatacow", "Say datacow = false."),
+        ("ext4", "noatime", 'Say atime = "noatime".'),
+        ("ext4", "data=writeback", 'Say data = "writeback".'),
+        ("zfs", "atime=off", 'Say atime = "noatime".'),
+        ("f2fs", "nobarrier", "Say barrier = false."),
+    ],
+)
+def test_a_word_of_mount_is_answered_with_how_it_is_said_here(name: str, word: str, advice: str) -> None:
+    (problem,) = validate_options(filesystem(name), {word: True})
+    assert problem.message.endswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "reason"),
+    [
+        ("zfs", "barrier", "sync=disabled"),
+        ("ext3", "delalloc", "the kernel refuses it"),
+        ("tmpfs", "barrier", "nothing to flush"),
+        ("f2fs", "compress", "written once"),
+    ],
+)
+def test_what_a_filesystem_lacks_is_refused_with_its_reason(name: str, word: str, reason: str) -> None:
+    (problem,) = validate_options(filesystem(name), {word: True})
+    assert reason in problem.message
+
+
+def test_an_option_given_twice_is_refused() -> None:
+    problems = validate_options(filesystem("ext4"), [("commit", 5), ("commit", 6)])
+    assert [(item.field, item.message, item.allowed) for item in problems] == [
+        ("commit", "commit is given twice.", "once")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value", "message", "allowed"),
+    [
+        ("ext4", "commit", 0, "commit cannot be 0.", "1 s to 3600 s"),
+        ("ext4", "commit", "5", "commit cannot be “5”.", "1 s to 3600 s"),
+        ("ext4", "commit", True, "commit cannot be true.", "1 s to 3600 s"),
+        ("ext4", "commit", 5.0, "commit cannot be 5.0.", "1 s to 3600 s"),
+        ("ext4", "commit", None, "commit cannot be None.", "1 s to 3600 s"),
+        ("ext4", "barrier", 0, "barrier cannot be 0.", "true or false"),
+        ("ext4", "barrier", "off", "barrier cannot be “off”.", "true or false"),
+        ("ext4", "data", "wb", "data cannot be “wb”.", "ordered, writeback, journal"),
+        ("ext4", "data", "DATA\n", "data cannot be “DATA\\n”.", "ordered, writeback, journal"),
+        (
+            "zfs",
+            "recordsize",
+            10000,
+            "recordsize cannot be 10000.",
+            "512 B to 1048576 (1 MiB), a power of two",
+        ),
+        ("zfs", "ashift", 8, "ashift cannot be 8.", "9 to 16, or 0"),
+        (
+            "ext4",
+            "journal_bytes",
+            (4 << 20) + 1,
+            "journal_bytes cannot be 4194305.",
+            "4194304 (4 MiB) to 34359738368 (32 GiB), a multiple of 1048576 (1 MiB)",
+        ),
+    ],
+)
+def test_a_wrong_value_is_refused_with_what_is_allowed(
+    name: str, option: str, value: object, message: str, allowed: str
+) -> None:
+    (problem,) = validate_options(filesystem(name), {option: value})
+    assert (problem.field, problem.message, problem.allowed) == (option, message, allowed)
+
+
+def test_all_problems_are_told_at_once() -> None:
+    problems = validate_options(filesystem("ext4"), {"commit": 0, "bogus": 1, "data": 7})
+    assert {item.field for item in problems} == {"commit", "bogus", "data"}
+
+
+def test_options_that_do_not_go_together_are_refused() -> None:
+    problems = validate_options(filesystem("btrfs"), {"datacow": False, "compress": "lzo"})
+    assert [item.field for item in problems] == ["compress"]
+
+
+def test_level_and_versions_are_looked_at_where_they_are_known() -> None:
+    ext4, xfs = filesystem("ext4"), filesystem("xfs")
+    assert validate_options(ext4, {"stride": 16, "stripe_width": 32}) == ()
+    assert validate_options(ext4, {"stride": 16, "stripe_width": 32}, level=Level.RAID5)
+    assert validate_options(xfs, {"barrier": False}) == ()
+    assert validate_options(xfs, {"barrier": False}, versions={Component.KERNEL: (6, 1)})
+
+
+def test_what_is_not_installed_decides_nothing() -> None:
+    barrier = filesystem("xfs").option("barrier")
+    assert unavailable(barrier, {}) == ""
+    assert unavailable(barrier, {Component.KERNEL: (4, 18, 20)}) == ""
+    assert unavailable(barrier, {Component.KERNEL: (6, 18, 44)}) == "gone since Linux 4.19; here is 6.18.44"
+
+
+@pytest.mark.parametrize(("spec", "option"), OPTIONS, ids=[f"{s.id}-{o.id}" for s, o in OPTIONS])
+def test_no_hostile_text_is_a_value_and_none_is_repeated_at_length(
+    spec: FilesystemSpec, option: OptionSpec
+) -> None:
+    for text in HOSTILE:
+        (problem,) = validate_options(spec, {option.id: text})
+        assert problem.field == option.id
+        assert problem.allowed
+        assert len(problem.message) < 150
+        assert problem.message.isprintable()
+
+
+@pytest.mark.parametrize("spec", FILESYSTEMS, ids=lambda spec: spec.id)
+def test_no_hostile_text_is_an_option(spec: FilesystemSpec) -> None:
+    for text in HOSTILE:
+        (problem,) = validate_options(spec, {text: True})
+        assert problem.allowed
+        assert len(problem.field) <= 40
+        assert problem.field.isprintable()
+        assert problem.message.isprintable()
+        problem.message.encode()
+
+
+def test_an_echo_is_short_printable_and_on_one_line() -> None:
+    assert echo("a\nb") == "a\\nb"
+    assert len(echo("x" * 1000)) == 40
+    assert echo(b"\x00") == "b'\\x00'"
+
+
+@given(
+    st.sampled_from(FILESYSTEMS),
+    st.lists(st.tuples(st.one_of(st.text(max_size=30), foreign), foreign), max_size=5),
+)
+def test_whatever_comes_is_answered_and_never_let_through(
+    spec: FilesystemSpec, pairs: list[tuple[str, object]]
+) -> None:
+    problems = validate_options(spec, pairs)
+    legal = legal_options(spec, pairs) if all(isinstance(name, str) for name, _ in pairs) else {}
+    if len(legal) < len(pairs):
+        assert problems
+    for problem in problems:
+        assert problem.message
+        assert problem.message.isprintable()
+        assert len(problem.message) < 400
+
+
+@given(chosen())
+def test_legal_options_are_refused_by_rules_only_and_every_finding_names_a_field(
+    made: tuple[FilesystemSpec, dict[str, OptionValue]],
+) -> None:
+    spec, options = made
+    findings = check(Circumstances(spec, options))
+    refused = [item for item in findings if item.action is Action.REFUSE]
+    problems = validate_options(spec, options)
+    assert [item.field for item in problems] == [item.field for item in refused]
+    assert all(item.field in options for item in refused)
+
+
+@given(chosen(), st.data())
+def test_one_wrong_value_among_legal_ones_is_named(
+    made: tuple[FilesystemSpec, dict[str, OptionValue]], data: st.DataObject
+) -> None:
+    spec, options = made
+    option = data.draw(st.sampled_from(spec.options))
+    value = data.draw(foreign.filter(lambda item: not option.kind.accepts(item)))
+    problems = validate_options(spec, options | {option.id: value})
+    assert [item.field for item in problems] == [option.id]
+
+
+@given(chosen())
+def test_what_is_written_is_one_word_without_separators_inside(
+    made: tuple[FilesystemSpec, dict[str, OptionValue]],
+) -> None:
+    spec, options = made
+    for name, value in options.items():
+        written = spec.option(name).written(value)
+        if written is not None:
+            allowed_commas = 2 if name == "metadata_checksums" else 0
+            assert written.item.count(",") == allowed_commas
+            assert not set(" \t\n\0\"'\\;&|$") & set(written.item)
+            assert not written.item.startswith("-")
+
+
+def test_sizes_above_the_range_are_refused_at_the_border() -> None:
+    kind = filesystem("zfs").option("recordsize").kind
+    assert kind.accepts(1024 * KIB)
+    assert not kind.accepts(2048 * KIB)
+    assert not kind.accepts(256)
+    assert not kind.accepts(-512)
+    assert not kind.accepts(0)
