@@ -19,6 +19,7 @@ from typing import Final
 
 from app.domain.errors import BusyError, FootingError, UsageError
 from app.domain.text import tr
+from app.runs.library_facets import machine_label, option_words, postgresql_version, tags_of
 from app.runs.runfile import SUFFIX, Json, RunState
 from app.runs.runfile_reader import RunFile
 from app.runs.summary import summarise
@@ -123,6 +124,11 @@ class LibraryEntry:
         duration_s: length of the measured phase.
         marks: kinds of labels such as unsafe.
         problem: why the file cannot be read.
+        postgresql: version of the server.
+        machine: processor, CPUs and memory.
+        options: of mount and storage, and settings that were chosen.
+        tags: that people gave it.
+        note: that people wrote.
     """
 
     id: str | None
@@ -143,6 +149,11 @@ class LibraryEntry:
     duration_s: float | None = None
     marks: tuple[str, ...] = ()
     problem: str | None = None
+    postgresql: str | None = None
+    machine: str | None = None
+    options: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    note: str = ""
 
 
 def effective_state(path: Path, stored: RunState) -> RunState:
@@ -211,7 +222,8 @@ def _entry(path: Path, run: RunFile) -> LibraryEntry:
     values, summary, marks = run.values, run.summary(), run.marks()  # after that: a finished run has them
     if state is RunState.INCOMPLETE and not summary:
         summary = summarise(run)  # nobody could finish it yet
-    filesystem = _filesystem(run.facts("before"))
+    facts = run.facts("before")
+    filesystem = _filesystem(facts)
     target = _dict(values.get("target"))
     workload = _dict(values.get("workload"))
     return LibraryEntry(
@@ -232,6 +244,11 @@ def _entry(path: Path, run: RunFile) -> LibraryEntry:
         started=_number(values.get("started_epoch_s")),
         duration_s=summary.get("duration_s"),
         marks=tuple(sorted({kind for kind, _ in marks})),
+        postgresql=postgresql_version(values),
+        machine=machine_label(facts),
+        options=option_words(values, facts),
+        tags=tags_of(values),
+        note=_text(values.get("note")) or "",
     )
 
 

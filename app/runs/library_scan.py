@@ -5,7 +5,9 @@ A scan belongs to one thread at a time.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,13 +17,16 @@ from numpy.typing import NDArray
 
 from app.domain.errors import FootingError
 from app.runs.library import LibraryEntry, read_entry, run_paths
+from app.runs.library_index import IndexedRun, LibraryIndex, Signature
 from app.runs.runfile import Phase, RunState
 from app.runs.runfile_reader import RunFile
 
 SPARK_POINTS: Final = 60
 """As many points as a spark line of a list row can show."""
 
-Signature = tuple[tuple[int, int, int], ...]
+_UNSETTLED: Final = frozenset({RunState.RUNNING, RunState.INCOMPLETE})
+_STORE_EVERY: Final = 200
+"""New entries that are kept in the index at a time: a long first reading may be cut short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +44,14 @@ class ListedRun:
 
 def _signature(path: Path) -> Signature:
     """Return what changes when a file or its journal is written; empty where there is no file."""
+    name = os.fspath(path)
     found = []
-    for name in (path, path.resolve().with_name(path.resolve().name + "-wal")):
-        try:
-            stat = name.stat()
-        except OSError:
-            continue
-        found.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
+    with suppress(OSError):
+        if os.path.islink(name):  # noqa: PTH114 - a thousand Paths would cost more than what they are asked
+            name = os.path.realpath(name)
+        for each in (name, name + "-wal"):
+            known = os.stat(each)  # noqa: PTH116
+            found.append((known.st_mtime_ns, known.st_size, known.st_ino))
     return tuple(found)
 
 
@@ -87,33 +93,60 @@ class LibraryScan:
         extra: run files outside it that are listed as well.
     """
 
-    def __init__(self, library: Path, extra: Iterable[Path] = ()) -> None:
+    def __init__(self, library: Path, extra: Iterable[Path] = (), index: LibraryIndex | None = None) -> None:
+        """Make a scan; nothing is read yet.
+
+        Args:
+            library: its folder.
+            extra: run files outside it.
+            index: keeps what was read; None for nothing.
+        """
         self.library = library
         self.extra = tuple(extra)
+        self._index = index
+        self._loaded = False
         self._known: dict[Path, tuple[Signature, ListedRun]] = {}
 
     def paths(self) -> list[Path]:
         """Return all run files that exist now."""
         inside = list(run_paths(self.library))
+        if not self.extra:
+            return inside
         known = {path.resolve() for path in inside}
         return inside + [path for path in self.extra if path.resolve() not in known and path.is_file()]
 
     def read(self) -> Iterator[ListedRun]:
         """Yield every run; only new and changed files are read, and those whose runner may have died."""
+        self._load()
         paths = self.paths()
-        for gone in self._known.keys() - set(paths):
-            del self._known[gone]
+        gone = self._known.keys() - set(paths)
+        for path in gone:
+            del self._known[path]
+        changed: dict[str, IndexedRun] = {}
         for path in paths:
             signature = _signature(path)
             before = self._known.get(path)
-            if (
-                before is None
-                or before[0] != signature
-                or before[1].entry.state in {RunState.RUNNING, RunState.INCOMPLETE}
-            ):
+            if before is None or before[0] != signature or before[1].entry.state in _UNSETTLED:
                 before = (signature, read_listed(path))
                 self._known[path] = before
+                if before[1].entry.state not in _UNSETTLED:
+                    changed[str(path)] = IndexedRun(signature, before[1].entry, before[1].spark)
+            if len(changed) >= _STORE_EVERY:
+                self._store(changed, ())
+                changed = {}
             yield before[1]
+        self._store(changed, map(str, gone))
+
+    def _load(self) -> None:
+        if self._loaded or self._index is None:
+            return
+        self._loaded = True
+        for path, run in self._index.load().items():
+            self._known.setdefault(Path(path), (run.signature, ListedRun(run.entry, run.spark)))
+
+    def _store(self, changed: dict[str, IndexedRun], gone: Iterable[str]) -> None:
+        if self._index is not None:
+            self._index.store(changed, gone)
 
 
 def newest_first(runs: Iterable[ListedRun]) -> list[ListedRun]:
