@@ -7,6 +7,7 @@ partition table and partition is left out.
 from __future__ import annotations
 
 import errno
+import hashlib
 import mmap
 import os
 import random
@@ -87,38 +88,46 @@ def read_content(
     """
     try:
         with opened_disk(places, name, number, os.O_DIRECT) as fd:
-            return read(_content(fd, medium, choose or random.SystemRandom()))
+            return read(content_of(fd, medium, choose or random.SystemRandom()))
     except PermissionError as err:
         return places.denied(f"{err.filename}: {err.strerror}")
     except (OSError, ValueError) as err:
         return unreadable(str(err))
 
 
-def _content(fd: int, medium: Medium, choose: random.Random) -> Content:
+def content_of(fd: int, medium: Medium, choose: random.Random) -> Content:
+    """Return what an open disk (or a file that stands for one) holds.
+
+    Raises:
+        OSError: it cannot be read to its end.
+    """
     size, block = medium.size_bytes, medium.logical_block_bytes
     edge = min(EDGE_BYTES, size // block * block)
     with mmap.mmap(-1, EDGE_BYTES) as buffer:
-        tail = _read_at(fd, buffer, size - edge, edge)
-        last = _first_data(tail)
-        head = _read_at(fd, buffer, 0, edge)
-        first = _first_data(head)
-        own = first is not None and _own_table(head, size, block)
-        if own:
-            head, tail = (
-                _without_own(data, start, size, head, block)
-                for data, start in ((head, 0), (tail, size - edge))
-            )
-            first, last = _first_data(head), _first_data(tail)
-        signatures = () if first is None and last is None else recognise(head, tail, size)
-        edges = [first] if first is not None else []
-        edges += [size - edge + last] if last is not None and size > edge else []
+        head, tail = _read_at(fd, buffer, 0, edge), _read_at(fd, buffer, size - edge, edge)
+        own = _own_table(head, size, block)
         offsets = () if own else _sample_offsets(size, block, choose)
-        samples = [
+        samples = tuple(
             offset
             for offset in offsets
             if _first_data(_read_at(fd, buffer, offset, SAMPLE_BYTES)) is not None
-        ]
-    return Content(signatures, tuple(edges), tuple(samples), len(offsets), own)
+        )
+    if own:
+        tail = _without_own(tail, size - edge, size, head, block)
+        head = _without_own(head, 0, size, head, block)
+    first, last = _first_data(head), _first_data(tail)
+    edges = [] if first is None else [first]
+    if last is not None and size - edge + last not in edges:
+        edges.append(size - edge + last)
+    signatures = recognise(head, tail, size) if edges else ()
+    digest = _digest(head, tail) if (edges or samples) and not signatures else ""
+    return Content(signatures, tuple(edges), samples, len(offsets), digest, own)
+
+
+def _digest(head: bytes, tail: bytes) -> str:
+    digest = hashlib.sha256(head)
+    digest.update(tail)
+    return digest.hexdigest()
 
 
 def _read_at(fd: int, buffer: mmap.mmap, offset: int, length: int) -> bytes:

@@ -1,6 +1,7 @@
 """Root's own record of the disks that pgFooting released: they may be used again with old data in them.
 
-One file for each disk, named after its key and owned by root.
+One file for each disk, named after its key and owned by root. It holds a digest of what was left at both ends
+of the disk, so that a disk which somebody used meanwhile is not taken for ours.
 """
 
 from __future__ import annotations
@@ -15,8 +16,13 @@ from app.storage.places import RELEASED_FOLDER, Places
 from app.storage.snapshot import Reading, Released
 
 
-def record_release(identity: DiskIdentity, folder: Path = RELEASED_FOLDER) -> None:
+def record_release(identity: DiskIdentity, digest: str, folder: Path = RELEASED_FOLDER) -> None:
     """Record that pgFooting used a disk and gave it back; complete on disk when this returns.
+
+    Args:
+        identity: which disk.
+        digest: `Content.digest` of the disk as it is left.
+        folder: where records are; another one only in tests.
 
     Raises:
         OSError: it cannot be written.
@@ -31,6 +37,7 @@ def record_release(identity: DiskIdentity, folder: Path = RELEASED_FOLDER) -> No
         "wwn": identity.wwn,
         "model": identity.model,
         "size_bytes": identity.size_bytes,
+        "digest": digest,
         "released_s": time.time(),
     }
     path, new = _file(folder, key), folder / f".{os.getpid()}.new"
@@ -91,6 +98,7 @@ def _parse(path: Path) -> Released:
             str(entry["serial"]),
             None if wwn is None else str(wwn),
             int(entry["size_bytes"]),
+            str(entry["digest"]),
             float(entry["released_s"]),
         )
     except (KeyError, TypeError) as err:

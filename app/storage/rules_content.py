@@ -10,7 +10,7 @@ from app.domain.text import tr
 from app.domain.units import format_size
 from app.storage.rule import Finding, Rule, View
 from app.storage.rules_disk import same_disk
-from app.storage.snapshot import Known, Reference, State
+from app.storage.snapshot import Known, Reference, Released, State
 
 MEMBER_KINDS: Final = frozenset({"raid", "volume", "encryption", "swap"})
 """Kinds of signature behind which data of several disks, of a whole machine or a secret may stand (D09)."""
@@ -35,16 +35,17 @@ def blanking(path: str) -> str:
     ).format(path=path)
 
 
-def _is_recorded(view: View) -> bool:
-    """Return whether root recorded this disk as released by pgFooting."""
+def _record(view: View) -> Released | None:
+    """Return root's record that pgFooting released this disk; None where there is none."""
     identity = view.disk.identity.known(None)
     if identity is None:
-        return False
+        return None
     mine = Known("", identity.serial, identity.wwn)
-    return any(
-        same_disk(mine, Known("", disk.serial, disk.wwn)) and disk.size_bytes == identity.size_bytes
-        for disk in view.machine.released.known(())
-    )
+    for record in view.machine.released.known(()):
+        same = same_disk(mine, Known("", record.serial, record.wwn))
+        if same and record.size_bytes == identity.size_bytes:
+            return record
+    return None
 
 
 def _has_own_table(view: View) -> bool:
@@ -63,7 +64,7 @@ def _has_own_table(view: View) -> bool:
 def _check_signatures(view: View) -> Iterator[Finding]:
     blank = blanking(view.path)
     if _has_own_table(view):
-        if not _is_recorded(view) and view.machine.released.state is not State.NEEDS_ROOT:
+        if _record(view) is None and view.machine.released.state is not State.NEEDS_ROOT:
             yield Finding(
                 tr("partition type {type}, no record of this disk").format(type=PARTITION_TYPE),
                 blank,
@@ -115,10 +116,13 @@ def _check_data(view: View) -> Iterator[Finding]:
     content = view.disk.content.known(None)
     if content is None or content.signatures:
         return
+    record = _record(view)
+    if record is not None and record.digest == content.digest and not content.has_own_table:
+        return  # it is as we left it
     blank = blanking(view.path)
     for offset in content.edges:
         yield Finding(tr("byte {offset} is not zero").format(offset=offset), blank)
-    if content.samples and not _is_recorded(view) and view.machine.released.state is not State.NEEDS_ROOT:
+    if content.samples:
         evidence = tr("{count} of {all} samples are not zero, the first at byte {offset}").format(
             count=len(content.samples), all=content.sampled, offset=content.samples[0]
         )

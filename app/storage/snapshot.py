@@ -130,12 +130,14 @@ class Released:
 
     Attributes:
         serial, wwn, size_bytes: which disk.
+        digest: `Content.digest` at that time.
         released_s: when, seconds since the epoch.
     """
 
     serial: str
     wwn: str | None
     size_bytes: int
+    digest: str
     released_s: float
 
 
@@ -239,6 +241,8 @@ class Content:
             to our own partition table and partition is left out.
         samples: offsets of samples in between that are not zero.
         sampled: how many samples were read.
+        digest: SHA-256 of the first and last 16 MiB; empty where everything is zero or a format was
+            recognised.
         has_own_table: a GPT whose only partition is of pgFooting's type and name.
     """
 
@@ -246,6 +250,7 @@ class Content:
     edges: tuple[int, ...] = ()
     samples: tuple[int, ...] = ()
     sampled: int = 0
+    digest: str = ""
     has_own_table: bool = False
 
 

@@ -109,7 +109,7 @@ def fake_machine(root: Path, *, as_root: bool = True) -> Places:
             "etc/zfs/zpool.cache": b"\x01\x01\0\0",
             "etc/systemd/system/srv.mount": "[Mount]\nWhat=/dev/sdq1",
             "run/udev/data/b8:0": "S:disk/by-id/ata-QEMU_HARDDISK_QM00001\nE:ID_SERIAL_SHORT=QM00001",
-            "var/disks/x.json": '{"serial": "S", "wwn": null, "size_bytes": 5, "released_s": 1.5}',
+            "var/disks/x.json": '{"serial": "", "wwn": null, "size_bytes": 5, "digest": "", "released_s": 1}',
         },
     )
     places.dev.mkdir()

@@ -310,12 +310,13 @@ IDENTITY = DiskIdentity("Z1D0ABCD", "naa.5000c500a1b2c3d4", "ST", 4_000_787_030_
 
 def test_a_release_is_recorded_read_and_forgotten(tmp_path: Path) -> None:
     folder = tmp_path / "lib/disks"
-    released.record_release(IDENTITY, folder)
-    released.record_release(IDENTITY, folder)
+    released.record_release(IDENTITY, "d1", folder)
+    released.record_release(IDENTITY, "d1", folder)
     assert [path.name for path in folder.iterdir()] == ["naa.5000c500a1b2c3d4.json"]
     assert folder.stat().st_mode & 0o777 == 0o700
     (entry,) = released.read_released(Places(released=folder)).known(())
-    assert (entry.serial, entry.wwn, entry.size_bytes) == ("Z1D0ABCD", IDENTITY.wwn, IDENTITY.size_bytes)
+    assert (entry.serial, entry.wwn) == ("Z1D0ABCD", IDENTITY.wwn)
+    assert (entry.size_bytes, entry.digest) == (IDENTITY.size_bytes, "d1")
     released.forget_release(IDENTITY, folder)
     released.forget_release(IDENTITY, folder)
     assert released.read_released(Places(released=folder)).value == ()
@@ -329,7 +330,7 @@ def test_a_record_that_nobody_wrote_like_that_is_unreadable(tmp_path: Path, text
 
 def test_a_record_that_is_a_link_or_another_users_is_unreadable(tmp_path: Path) -> None:
     folder = tmp_path / "disks"
-    released.record_release(IDENTITY, folder)
+    released.record_release(IDENTITY, "d1", folder)
     record = folder / "naa.5000c500a1b2c3d4.json"
     text = record.read_text()
     record.rename(tmp_path / "elsewhere")

@@ -1,0 +1,153 @@
+"""What lies on a disk, read from files that stand for disks and were written by real tools."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.plan import PARTITION_TYPE
+from app.domain.units import KIB, MIB
+from app.storage.inspect_content import EDGE_BYTES, content_of
+from app.storage.signatures import MAGICS, Magic, recognise
+from app.storage.snapshot import Content, Medium
+
+SIZE = 640 * MIB
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    path = tmp_path / "image"
+    with path.open("wb") as file:
+        file.truncate(SIZE)
+    return path
+
+
+def read(image: Path, block: int = 512, seed: int = 1) -> Content:
+    medium = Medium(image.stat().st_size, False, False, "none", block, block, rotational=False)  # noqa: FBT003
+    fd = os.open(image, os.O_RDONLY)
+    try:
+        return content_of(fd, medium, random.Random(seed))  # noqa: S311 - the same samples each time
+    finally:
+        os.close(fd)
+
+
+def put(image: Path, offset: int, data: bytes) -> None:
+    with image.open("r+b") as file:
+        file.seek(offset)
+        file.write(data)
+
+
+def partition(image: Path, script: str) -> None:
+    sfdisk = shutil.which("sfdisk", path="/usr/sbin:/sbin:/usr/bin")
+    if sfdisk is None:
+        pytest.skip("sfdisk is not installed")
+    subprocess.run([sfdisk, "--quiet", str(image)], input=script, text=True, check=True)
+
+
+def test_nothing_but_zeros_is_blank(image: Path) -> None:
+    content = read(image)
+    assert (content.signatures, content.edges, content.samples, content.digest) == ((), (), (), "")
+    assert content.sampled > 60
+
+
+@pytest.mark.parametrize("offset", [0, 1, EDGE_BYTES - 1, SIZE - EDGE_BYTES, SIZE - 1, 5 * MIB + 3], ids=str)
+def test_one_byte_anywhere_at_the_ends_is_found_where_it_is(image: Path, offset: int) -> None:
+    put(image, offset, b"\1")
+    assert read(image).edges == (offset,)
+
+
+def test_a_disk_smaller_than_both_ends_is_read_once(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.write_bytes(bytes(MIB) + b"x" + bytes(MIB))
+    put(small, 2 * MIB, bytes(512))
+    assert read(small).edges == (MIB,)
+
+
+@pytest.mark.parametrize("offset", [64 * MIB, 128 * MIB, SIZE // 4, SIZE // 2])
+def test_places_where_filesystems_keep_copies_are_always_looked_at(image: Path, offset: int) -> None:
+    put(image, offset, b"\xff")
+    for seed in range(3):
+        assert offset // (4 * KIB) * (4 * KIB) in read(image, seed=seed).samples
+
+
+def test_the_digest_changes_with_every_byte_at_the_ends_and_with_none_between(image: Path) -> None:
+    put(image, MIB, b"left by us")
+    first = read(image).digest
+    put(image, SIZE // 2, b"old data")
+    assert read(image).digest == first
+    put(image, SIZE - 1, b"\1")
+    assert read(image).digest not in {first, ""}
+
+
+def test_a_disk_that_ends_too_early_cannot_be_read(image: Path) -> None:
+    medium = Medium(SIZE + MIB, False, False, "none", 512, 512, rotational=False)  # noqa: FBT003
+    with image.open("rb") as file, pytest.raises(OSError, match="ends at byte"):
+        content_of(file.fileno(), medium, random.Random(1))  # noqa: S311
+
+
+OWN = f'label: gpt\nstart=1MiB, size=600MiB, type={PARTITION_TYPE}, name="pgfooting-data"\n'
+
+
+def test_our_own_table_is_known_and_what_lies_in_our_partition_is_ours(image: Path) -> None:
+    partition(image, OWN)
+    put(image, 2 * MIB, b"old data")
+    put(image, SIZE // 2, b"old data")
+    content = read(image)
+    assert content.has_own_table
+    assert (content.signatures, content.edges, content.samples) == ((), (), ())
+
+
+@pytest.mark.parametrize("offset", [700 * KIB, SIZE - 2 * MIB])
+def test_data_outside_of_our_partition_is_not_ours(image: Path, offset: int) -> None:
+    partition(image, OWN)
+    put(image, offset, b"foreign")
+    assert read(image).edges == (offset,)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        OWN.replace("pgfooting-", "postgres-"),
+        OWN.replace(PARTITION_TYPE, "0fc63daf-8483-4772-8e79-3d69d8477de4"),
+        OWN.replace("600MiB", "300MiB") + "size=100MiB\n",
+        "label: gpt\n",
+    ],
+    ids=["another name", "another type", "a second partition", "no partition"],
+)
+def test_a_table_that_is_not_exactly_ours_is_foreign(image: Path, script: str) -> None:
+    partition(image, script)
+    content = read(image)
+    assert not content.has_own_table
+    assert [signature.name for signature in content.signatures] == ["gpt"]
+
+
+@pytest.mark.parametrize("magic", MAGICS, ids=lambda magic: f"{magic.name}@{magic.offset}")
+def test_every_magic_is_recognised_where_it_stands(magic: Magic) -> None:
+    head, tail = bytearray(3 * MIB), bytearray(MIB)
+    data, place = (head, magic.offset) if magic.offset >= 0 else (tail, MIB + magic.offset)
+    data[place : place + len(magic.magic)] = magic.magic
+    found = {signature.name: signature.offset for signature in recognise(bytes(head), bytes(tail), SIZE)}
+    assert found["ext2" if magic.name == "ext" else magic.name] == magic.offset % SIZE
+
+
+@given(head=st.binary(max_size=4096), tail=st.binary(max_size=4096))
+def test_no_bytes_make_the_recognition_fail(head: bytes, tail: bytes) -> None:
+    whole = head.ljust(64 * KIB, b"\0"), tail.rjust(64 * KIB, b"\0")
+    for signature in recognise(*whole, SIZE):
+        assert 0 <= signature.offset < SIZE
+
+
+@given(entries=st.binary(min_size=128, max_size=512), header=st.binary(min_size=84, max_size=84))
+def test_no_bytes_make_a_partition_table_fail(
+    tmp_path_factory: pytest.TempPathFactory, entries: bytes, header: bytes
+) -> None:
+    image = tmp_path_factory.mktemp("gpt") / "image"
+    image.write_bytes((bytes(512) + b"EFI PART" + header).ljust(1024, b"\0") + entries.ljust(MIB, b"\0"))
+    assert read(image).signatures[0].name == "gpt"
