@@ -1,0 +1,136 @@
+"""Makes a layout, uses it, unmakes it, and looks for what was left: on loop devices and on the rig."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from app.domain.disk import DiskIdentity, Refusal
+from app.domain.plan import StoragePlan
+from app.storage.commands import MOUNT_NAMES, build_steps
+from app.storage.execution import Execution, Hooks, Report
+from app.storage.names import Device, Names
+from app.storage.state import device_number, sysfs_folder
+from app.storage.steps import Step, undo_of
+
+WRITTEN = os.urandom(1 << 20)
+
+
+def identity_of(node: str, serial: str = "") -> DiskIdentity:
+    """Read who a disk is; loop devices have no serial number, their tests give them one."""
+    folder = sysfs_folder(node)
+    for place in ("serial", "device/serial", "device/vpd_pg80"):
+        if not serial and (folder / place).exists():
+            serial = "".join(filter(str.isprintable, (folder / place).read_text(errors="replace"))).strip()
+    return DiskIdentity(
+        serial=serial or f"{node} {(folder / 'loop/backing_file').read_text().strip()}",
+        wwn=None,
+        model="",
+        size_bytes=int((folder / "size").read_text()) * 512,
+        device_number=device_number(node),
+        diskseq=int((folder / "diskseq").read_text()),
+    )
+
+
+@dataclass(slots=True)
+class Journal:
+    """What the helper would keep on disk: every step before it begins, and what became known."""
+
+    begun: list[Step] = field(default_factory=list)
+    facts: dict[str, str] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def hooks(self) -> Hooks:
+        return Hooks(
+            identify=identity_of,
+            refusals=self._refusals,
+            journal=lambda step, _undo: self.begun.append(step),
+            fact=self.facts.__setitem__,
+        )
+
+    def _refusals(self, node: str, _disk: DiskIdentity) -> Sequence[Refusal]:
+        self.asked.append(node)
+        return ()
+
+
+def output(*argv: str) -> str:
+    return subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+
+
+def digest(node: str) -> str:
+    """Return the hash of a whole device."""
+    with Path(node).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fill(node: str) -> str:
+    """Write a pattern at the beginning, in the middle and at the end of a device that must not be touched."""
+    size = int((sysfs_folder(node) / "size").read_text()) * 512
+    with Path(node).open("r+b") as file:
+        for at in (0, size // 2, size - len(WRITTEN)):
+            file.seek(at)
+            file.write(WRITTEN)
+    return digest(node)
+
+
+def leftovers(nodes: Sequence[str], folder: Path) -> list[str]:
+    """Return everything that still shows a layout, in words."""
+    found = [
+        f"{node}: {text}"
+        for node in nodes
+        if (text := output("blkid", "-p", "-o", "value", "-s", "TYPE", "-s", "PTTYPE", node))
+    ]
+    found += [f"{node} has partitions" for node in nodes if list(sysfs_folder(node).glob("*/partition"))]
+    found += [f"{node} has holders" for node in nodes if list((sysfs_folder(node) / "holders").iterdir())]
+    found += [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(folder) in line]
+    mdstat = Path("/proc/mdstat")
+    found += (
+        [line for line in mdstat.read_text().splitlines() if line.startswith("md")] if mdstat.exists() else []
+    )
+    found += [f"btrfs {path.name}" for path in Path("/sys/fs/btrfs").glob("*-*-*")]
+    if Path("/proc/spl/kstat/zfs").exists():
+        found += output("zpool", "list", "-H", "-o", "name").split()
+        found += [text for text in [output("zpool", "import", "-d", "/dev")] if "pool:" in text]
+    found += [f"/dev/md/{path.name}" for path in Path("/dev/md").glob("pgf-*")]
+    found += [str(path) for path in folder.iterdir()]
+    return found
+
+
+def use(folder: Path) -> None:
+    """Write a file through to the disks and read it again."""
+    path = folder / "written"
+    with path.open("wb") as file:
+        file.write(WRITTEN)
+        file.flush()
+        os.fsync(file.fileno())
+    assert path.read_bytes() == WRITTEN
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One making and unmaking: reports of both."""
+
+    made: Report
+    unmade: Report
+
+
+def make_and_unmake(plan: StoragePlan, devices: Mapping[str, Device], folder: Path) -> Trial:
+    """Make a plan, use what was mounted, unmake it, and make sure that nothing is left."""
+    names = Names(uuid.uuid4())
+    disks = {devices[disk.key()].node: disk for _, disk in plan.members()}
+    steps = build_steps(plan, devices, names, str(folder))
+    journal = Journal()
+    made = Execution(disks, journal.hooks()).make(steps)
+    assert set(disks) <= set(journal.asked)
+    for name in list(MOUNT_NAMES.values())[: 2 if plan.wal else 1]:
+        use(folder / name)
+    # as another process would, with nothing but the journal
+    unmade = Execution(disks, journal.hooks(), dict(journal.facts)).unmake(undo_of(journal.begun))
+    left = leftovers(tuple(disks), folder)
+    assert left == [], left
+    return Trial(made, unmade)

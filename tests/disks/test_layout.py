@@ -1,0 +1,152 @@
+"""Layouts made and unmade by the real tools on loop devices: every level and preset that this kernel has."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import StorageError
+from app.domain.filesystem import FilesystemSpec, Preset
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.option_checks import preset_problems
+from app.domain.plan import Group, StoragePlan
+from app.domain.raid import Assembler, Level, layout
+from app.domain.units import MIB
+from app.domain.versions import Component, parse_version
+from app.storage.readback import ReadBackError
+from tests.disks.layout_loops import SENTINEL_BYTES, MakeLoop, devices_of, identities, loops
+from tests.disks.layout_proof import digest, fill, leftovers, make_and_unmake
+
+pytestmark = [
+    pytest.mark.disks,
+    pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root"),
+]
+
+RUNNING = {Component.KERNEL: parse_version(os.uname().release) or ()}
+
+
+@pytest.fixture
+def make_loop(tmp_path: Path) -> Iterator[MakeLoop]:
+    with loops(tmp_path) as make:
+        yield make
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "session"
+    path.mkdir()
+    return path
+
+
+def cases() -> Iterator[tuple[FilesystemSpec, Level, Preset]]:
+    """Yield every preset on one disk and every level with defaults, where neither md nor ZFS is needed."""
+    for spec in FILESYSTEMS:
+        for level in spec.levels:
+            if spec.assembler(level) in {Assembler.RAW, Assembler.BTRFS}:
+                presets = spec.presets if level is Level.SINGLE else spec.presets[:1]
+                yield from ((spec, level, preset) for preset in presets)
+
+
+def need(spec: FilesystemSpec) -> None:
+    missing = [program.name for program in spec.programs if shutil.which(program.name) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    kinds = Path("/proc/filesystems").read_text().split()
+    if spec.id not in kinds:
+        pytest.skip(f"this kernel has no {spec.id}")
+
+
+@pytest.mark.parametrize(
+    ("spec", "level", "preset"),
+    [pytest.param(*case, id=f"{case[0].id}-{case[1].value}-{case[2].id}") for case in cases()],
+)
+def test_a_layout_is_made_and_unmade_twice(
+    make_loop: MakeLoop, folder: Path, spec: FilesystemSpec, level: Level, preset: Preset
+) -> None:
+    need(spec)
+    count = layout(level, spec.assembler(level)).minimum_disks
+    nodes, other = [make_loop() for _ in range(count)], make_loop(SENTINEL_BYTES)
+    before = fill(other)
+    plan = StoragePlan(Group(identities(nodes), level, spec.id, tuple(preset.options.items())))
+    for _ in range(2):
+        if preset_problems(spec, preset, RUNNING):
+            with pytest.raises(StorageError, match="^mount "):
+                make_and_unmake(plan, devices_of(plan, nodes), folder)
+            assert leftovers(nodes, folder) == []
+        else:
+            make_and_unmake(plan, devices_of(plan, nodes), folder)
+    assert digest(other) == before
+
+
+@pytest.mark.parametrize("copies", ["3", "4"])
+def test_a_btrfs_mirror_has_as_many_copies_as_were_asked_for(
+    make_loop: MakeLoop, folder: Path, copies: str
+) -> None:
+    need(next(spec for spec in FILESYSTEMS if spec.id == "btrfs"))
+    nodes = [make_loop() for _ in range(int(copies))]
+    plan = StoragePlan(Group(identities(nodes), Level.MIRROR, "btrfs", (("mirror_copies", copies),)))
+    make_and_unmake(plan, devices_of(plan, nodes), folder)
+
+
+def test_the_wal_has_disks_and_a_filesystem_of_its_own(make_loop: MakeLoop, folder: Path) -> None:
+    for name in ("xfs", "btrfs"):
+        need(next(spec for spec in FILESYSTEMS if spec.id == name))
+    nodes, other = [make_loop() for _ in range(3)], make_loop(SENTINEL_BYTES)
+    before = fill(other)
+    data = Group(identities(nodes[:2]), Level.MIRROR, "btrfs", partition_bytes=400 * MIB)
+    plan = StoragePlan(data, wal=Group(identities(nodes[2:]), Level.SINGLE, "xfs", (("atime", "noatime"),)))
+    for _ in range(2):
+        make_and_unmake(plan, devices_of(plan, nodes), folder)
+    assert digest(other) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("ext4", (("block_size", 2048), ("bigalloc", True), ("cluster_bytes", 32768), ("fast_commit", True))),
+        ("ext4", (("journal", False), ("reserved_percent", 0), ("mkfs_discard", False), ("lazytime", True))),
+        ("ext4", (("data", "journal"), ("auto_da_alloc", False), ("max_batch_time", 0))),
+        ("ext4", (("stride", 16), ("stripe_width", 64), ("journal_bytes", 16 * MIB))),
+        ("xfs", (("su", 65536), ("sw", 4), ("reflink", False), ("rmapbt", False), ("mkfs_discard", False))),
+        ("xfs", (("logbsize", 262144), ("allocsize", 1 << 20), ("agcount", 4), ("lazytime", True))),
+        ("btrfs", (("checksum", "xxhash"), ("nodesize", 32768), ("mkfs_discard", False), ("datasum", False))),
+        ("btrfs", (("compress", "zstd:3"), ("metadata_profile", "single"), ("nocow_attribute", False))),
+        ("btrfs", (("nocow_attribute", True), ("atime", "strictatime"))),
+    ],
+)
+def test_options_are_read_back_as_they_were_asked_for(
+    make_loop: MakeLoop, folder: Path, name: str, options: tuple[tuple[str, bool | int | str], ...]
+) -> None:
+    need(next(spec for spec in FILESYSTEMS if spec.id == name))
+    nodes = [make_loop()]
+    plan = StoragePlan(Group(identities(nodes), Level.SINGLE, name, options))
+    make_and_unmake(plan, devices_of(plan, nodes), folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "named"),
+    [
+        # btrfs(5): the last of both wins, the kernel drops the other one without a word
+        ("btrfs", (("datacow", False), ("compress", "zstd:3")), {"datacow"}),
+        ("btrfs", (("compress", "lzo"), ("compress_force", "zstd:3")), {"compress"}),
+    ],
+)
+def test_an_option_that_the_kernel_drops_silently_is_an_error_that_names_it(
+    make_loop: MakeLoop,
+    folder: Path,
+    name: str,
+    options: tuple[tuple[str, bool | int | str], ...],
+    named: set[str],
+) -> None:
+    need(next(spec for spec in FILESYSTEMS if spec.id == name))
+    nodes = [make_loop()]
+    plan = StoragePlan(Group(identities(nodes), Level.SINGLE, name, options))
+    with pytest.raises(ReadBackError) as caught:
+        make_and_unmake(plan, devices_of(plan, nodes), folder)
+    assert {difference.option for difference in caught.value.differences} == named
+    assert "undone" in caught.value.hint
+    assert leftovers(nodes, folder) == []
