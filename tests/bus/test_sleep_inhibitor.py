@@ -1,80 +1,33 @@
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from app.dbus.login import InhibitorUnavailable, inhibit_sleep
+from tests.fix_bus import Serving, next_line
 
 pytestmark = pytest.mark.bus
 
-CONFIGURATION = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
- "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig><type>custom</type><listen>unix:path={socket}</listen><auth>EXTERNAL</auth>
-<policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/>
-<allow user="*"/></policy></busconfig>
-"""
-
-StandIn = subprocess.Popen[str]
+StandIn = Serving
 
 
 @pytest.fixture
-def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A private system bus without any service."""
-    program = shutil.which("dbus-daemon")
-    if program is None:
-        pytest.skip("dbus-daemon is not installed")
-    configuration = tmp_path / "bus.conf"
-    configuration.write_text(CONFIGURATION.format(socket=tmp_path / "bus"))
-    daemon = subprocess.Popen(
-        [program, f"--config-file={configuration}", "--nofork", "--print-address"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert daemon.stdout is not None
-    address = daemon.stdout.readline().strip()
-    monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", address)
-    yield
-    daemon.terminate()
-    daemon.wait()
-    daemon.stdout.close()
+def stand_in(bus: StandIn, serve: Callable[..., StandIn]) -> Callable[[str], StandIn]:
+    def start(behaviour: str) -> StandIn:
+        process = serve("tests.bus.login_stand_in", behaviour)
+        assert _line(process) == "ready"
+        return process
+
+    return start
 
 
-@pytest.fixture
-def stand_in(bus: None) -> Iterator[Callable[[str], StandIn]]:
-    with ExitStack() as stack:
-
-        def start(behaviour: str) -> StandIn:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tests.bus.login_stand_in", behaviour],
-                stdout=subprocess.PIPE,
-                text=True,
-                cwd=Path(__file__).parents[2],
-            )
-            stack.callback(_end, process)
-            assert _line(process) == "ready"
-            return process
-
-        yield start
-
-
-def _end(process: StandIn) -> None:
-    process.kill()
-    process.wait()
-    assert process.stdout is not None
-    process.stdout.close()
-
-
-def _line(process: StandIn) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
+_line = next_line
 
 
 def test_logind_is_asked_to_block_sleep_and_idle(stand_in: Callable[[str], StandIn]) -> None:

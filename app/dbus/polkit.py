@@ -1,0 +1,156 @@
+"""Asking polkit, without waiting for it: a dialog may stand open for minutes while other callers are served.
+
+The subject is always the caller's unique bus name (``system-bus-name``): a process id could be another
+process's by the time polkit looks (CVE-2013-4288). Whatever is not a clear yes is a no.
+
+Source: polkit(8), org.freedesktop.PolicyKit1.Authority.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+from app.dbus.introspection import load_gio
+
+DIALOG_TIMEOUT_S: Final = 300.0
+"""How long a person may take to find the password."""
+_AUTHORITY: Final = (
+    "org.freedesktop.PolicyKit1",
+    "/org/freedesktop/PolicyKit1/Authority",
+    "org.freedesktop.PolicyKit1.Authority",
+)
+_ALLOW_USER_INTERACTION: Final = 1
+_CANCEL_TIMEOUT_MS: Final = 10_000
+
+
+class Verdict(StrEnum):
+    """What polkit said; everything but AUTHORIZED means no.
+
+    DENIED: not allowed, whoever authenticates. CHALLENGE: allowed after authentication, but nobody could be
+    asked (the caller forbade it, or there is no agent). DISMISSED: the person closed the dialog. FAILED: the
+    authentication failed. TIMED_OUT: nobody answered in time. CANCELLED: called off by us. UNAVAILABLE: no
+    polkit on this bus, or it does not know the action.
+    """
+
+    AUTHORIZED = "authorized"
+    DENIED = "denied"
+    CHALLENGE = "challenge"
+    DISMISSED = "dismissed"
+    FAILED = "failed"
+    TIMED_OUT = "timed-out"
+    CANCELLED = "cancelled"
+    UNAVAILABLE = "unavailable"
+
+
+class Question:
+    """One question to polkit: first without a person; then, where one could help and may be asked, with one.
+
+    Two steps, because a wrong password and a rule that says no look alike in the answer to the second alone.
+    """
+
+    def __init__(self, connection: Any, done: Callable[[Verdict], None]) -> None:  # noqa: ANN401 - Gio
+        self._gio, self._glib = load_gio()
+        self._connection = connection
+        self._done: Callable[[Verdict], None] | None = done
+        self._cookie = secrets.token_hex(16)
+
+    def ask(
+        self,
+        sender: str,
+        action: str,
+        details: Mapping[str, str],
+        *,
+        interactive: bool,
+        timeout_s: float = DIALOG_TIMEOUT_S,
+    ) -> None:
+        """Ask whether a caller may do something.
+
+        Args:
+            sender: unique bus name.
+            action: id from the policy file.
+            details: for the message and the rules; ``polkit.message`` names what will happen.
+            interactive: whether a person may be asked.
+            timeout_s: for each step; the dialog is closed then.
+        """
+
+        def first(verdict: Verdict) -> None:
+            if verdict is Verdict.CHALLENGE and interactive:
+                self._check(sender, action, details, timeout_s, second, flags=_ALLOW_USER_INTERACTION)
+            else:
+                self._tell(verdict)
+
+        def second(verdict: Verdict) -> None:
+            self._tell(Verdict.FAILED if verdict is Verdict.DENIED else verdict)
+
+        self._check(sender, action, details, timeout_s, first, flags=0)
+
+    def _check(
+        self,
+        sender: str,
+        action: str,
+        details: Mapping[str, str],
+        timeout_s: float,
+        done: Callable[[Verdict], None],
+        *,
+        flags: int,
+    ) -> None:
+        subject = ("system-bus-name", {"name": self._glib.Variant("s", sender)})
+        content = (subject, action, dict(details), flags, self._cookie if flags else "")
+        self._connection.call(
+            *_AUTHORITY,
+            "CheckAuthorization",
+            self._glib.Variant("((sa{sv})sa{ss}us)", content),
+            self._glib.VariantType("((bba{ss}))"),
+            self._gio.DBusCallFlags.NONE,
+            round(timeout_s * 1000),
+            None,
+            lambda connection, result: done(self._verdict(connection, result)) if self._done else None,
+        )
+
+    def cancel(self) -> None:
+        """Close the dialog; ends in CANCELLED at once. Without effect when the answer is there."""
+        if self._done is not None:
+            self._close_dialog()
+            self._tell(Verdict.CANCELLED)
+
+    def _verdict(self, connection: Any, result: Any) -> Verdict:  # noqa: ANN401
+        try:
+            ((authorized, challenge, details),) = connection.call_finish(result).unpack()
+        except self._glib.Error as err:
+            return self._verdict_of(err)
+        return parse_answer(authorized, challenge, details)
+
+    def _verdict_of(self, err: Any) -> Verdict:  # noqa: ANN401
+        if err.matches(self._gio.io_error_quark(), self._gio.IOErrorEnum.TIMED_OUT):
+            self._close_dialog()
+            return Verdict.TIMED_OUT
+        name = self._gio.DBusError.get_remote_error(err) or ""
+        if name == "org.freedesktop.PolicyKit1.Error.Cancelled":
+            return Verdict.CANCELLED
+        if name == "org.freedesktop.PolicyKit1.Error.NotAuthorized":
+            return Verdict.DENIED
+        return Verdict.UNAVAILABLE
+
+    def _close_dialog(self) -> None:
+        arguments = self._glib.Variant("(s)", (self._cookie,))
+        flags = self._gio.DBusCallFlags.NO_AUTO_START
+        self._connection.call(
+            *_AUTHORITY, "CancelCheckAuthorization", arguments, None, flags, _CANCEL_TIMEOUT_MS, None, None
+        )
+
+    def _tell(self, verdict: Verdict) -> None:
+        done, self._done = self._done, None
+        if done is not None:
+            done(verdict)
+
+
+def parse_answer(authorized: object, challenge: object, details: Mapping[str, str]) -> Verdict:
+    """Return what one answer of CheckAuthorization means."""
+    if authorized is True:
+        return Verdict.AUTHORIZED
+    if challenge is True:
+        return Verdict.CHALLENGE
+    return Verdict.DISMISSED if details.get("polkit.dismissed") else Verdict.DENIED

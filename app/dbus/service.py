@@ -1,0 +1,286 @@
+"""The server side of D-Bus: one object, one main loop, answers that may come later than the next call.
+
+Gio and not pydbus' `publish`, which lets others take the name over, blocks every caller while one method
+runs, lets callers set attributes, and sends them the texts of exceptions (measured with pydbus 0.6.0).
+Types of arguments are checked by GDBus against the interface's XML before anything here runs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Final, Protocol
+
+from app.dbus.introspection import load_gio
+
+NOBODY: Final = ""
+"""Unique name of a call that came without one; nothing is ever answered to it but a refusal."""
+_BUS: Final = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
+_BUS_TIMEOUT_MS: Final = 10_000
+_PRIMARY_OWNER: Final = 1
+_DO_NOT_QUEUE: Final = 4
+"""Of RequestName (D-Bus specification, Message Bus Messages): no replacement is allowed, none is made."""
+
+_log = logging.getLogger(__name__)
+
+
+class BusError(Exception):
+    """The bus cannot be reached, or the name is another process's.
+
+    Attributes:
+        reason: for the log.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Refusal(Exception):  # noqa: N818 - what a method answers, not a mistake
+    """What a method answers instead of its result: an error of the interface's own.
+
+    Attributes:
+        code: last part of the error's name, such as ``NotAuthorized``.
+        text: values that the caller may know, never a text of an exception or a file.
+    """
+
+    def __init__(self, code: str, text: str = "") -> None:
+        super().__init__(code)
+        self.code = code
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One method call.
+
+    Attributes:
+        sender: the caller's unique name, given by the bus and not by the caller.
+        method: its name.
+        arguments: unpacked.
+        interactive: whether the caller allows a question to its user (ALLOW_INTERACTIVE_AUTHORIZATION).
+    """
+
+    sender: str
+    method: str
+    arguments: tuple[Any, ...]
+    interactive: bool
+
+
+class Answer:
+    """The one answer to a call; may be given later. A second one is a mistake that is logged and ignored."""
+
+    def __init__(self, invocation: Any, glib: ModuleType, prefix: str, signature: str) -> None:  # noqa: ANN401
+        self._invocation = invocation
+        self._glib = glib
+        self._prefix = prefix
+        self._signature = signature
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing was answered yet."""
+        return self._invocation is not None
+
+    def give(self, *values: object) -> None:
+        """Answer with the values of the method's out arguments."""
+        invocation = self._take()
+        if invocation is not None:
+            invocation.return_value(self._glib.Variant(self._signature, values))
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Answer with an error."""
+        invocation = self._take()
+        if invocation is not None:
+            invocation.return_dbus_error(f"{self._prefix}.{refusal.code}", refusal.text or refusal.code)
+
+    def _take(self) -> Any:  # noqa: ANN401 - Gio has no types
+        invocation, self._invocation = self._invocation, None
+        if invocation is None:
+            _log.error("a call was answered twice")
+        return invocation
+
+
+class Handler(Protocol):
+    """What answers the calls, in the thread of the main loop."""
+
+    def __call__(self, call: Call, answer: Answer) -> None:
+        """Answer a call now or keep `answer` for later.
+
+        Raises:
+            Refusal: answered as such. Everything else that is raised is logged and answered ``Failed``.
+        """
+
+
+class BusService:
+    """One object on the system bus, under one name that nobody can take over.
+
+    Attributes:
+        name: well-known bus name.
+        path: of the object.
+        connection: to the bus, for `app.dbus.polkit`.
+    """
+
+    def __init__(self, name: str, path: str, interface_xml: str, handler: Handler) -> None:
+        self.name = name
+        self.path = path
+        self._handler = handler
+        self._gio, self._glib = load_gio()
+        self._interface = self._gio.DBusNodeInfo.new_for_xml(interface_xml).interfaces[0]
+        self._loop = self._glib.MainLoop()
+        self._lost = False
+        self.connection: Any = None
+
+    def run(self, started: Callable[[], None] = lambda: None) -> None:
+        """Serve until `stop`.
+
+        Args:
+            started: called when the name is ours.
+
+        Raises:
+            BusError: there is no bus, it went away, or the name is taken.
+        """
+        try:
+            self._connect()
+            self._own_name()
+        except self._glib.Error as err:
+            raise BusError(err.message) from err
+        started()
+        try:
+            self._loop.run()
+            if self._lost:
+                raise BusError("the bus has gone away")
+        finally:
+            self.connection.close(None, None)
+
+    def stop(self) -> None:
+        """End `run`; may be called from a signal handler or another thread."""
+        self._glib.idle_add(self._loop.quit)
+
+    def soon(self, action: Callable[[], None]) -> None:
+        """Do something in the main loop; may be called from any thread."""
+        self._glib.idle_add(self._once, action)
+
+    def later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
+        """Do something once after a time; return what calls it off."""
+        source = self._glib.timeout_source_new(round(delay_s * 1000))
+        source.set_callback(lambda _data: self._once(action))
+        source.attach(None)
+        return source.destroy  # type: ignore[no-any-return]
+
+    def emit(self, receiver: str, signal: str, *values: object) -> None:
+        """Send a signal to one connection and nobody else; one that is gone does not matter."""
+        signature = _signature(self._interface.lookup_signal(signal).args)
+        content = self._glib.Variant(signature, values)
+        self.connection.emit_signal(receiver, self.path, self._interface.name, signal, content)
+
+    def watch(self, sender: str, vanished: Callable[[], None]) -> Callable[[], None]:
+        """Call `vanished` once when a connection leaves the bus; return what calls it off.
+
+        One that has left already is told at once: the question is asked after the subscription.
+        """
+        number: int | None = None
+
+        def stop_watching() -> None:
+            nonlocal number
+            if number is not None:
+                self.connection.signal_unsubscribe(number)
+                number = None
+
+        def tell(*_signal: object) -> None:
+            if number is not None:
+                stop_watching()
+                vanished()
+
+        flags = self._gio.DBusSignalFlags.NONE
+        bus, path, interface = _BUS
+        number = self.connection.signal_subscribe(
+            bus, interface, "NameOwnerChanged", path, sender, flags, tell
+        )
+        self._ask_bus("NameHasOwner", sender, lambda there: None if there is True else tell())
+        return stop_watching
+
+    def ask_user(self, sender: str, done: Callable[[int | None], None]) -> None:
+        """Ask the bus which user a connection belongs to; None where it has left or the bus does not say."""
+        self._ask_bus("GetConnectionUnixUser", sender, done)
+
+    def _ask_bus(self, method: str, name: str, done: Callable[[Any], None]) -> None:
+        bus, path, interface = _BUS
+        arguments = self._glib.Variant("(s)", (name,))
+
+        def finish(connection: Any, result: Any) -> None:  # noqa: ANN401
+            try:
+                (value,) = connection.call_finish(result).unpack()
+            except self._glib.Error:
+                value = None
+            self._once(lambda: done(value))
+
+        flags = self._gio.DBusCallFlags.NO_AUTO_START
+        self.connection.call(
+            bus, path, interface, method, arguments, None, flags, _BUS_TIMEOUT_MS, None, finish
+        )
+
+    def _connect(self) -> None:
+        """Connect privately: the shared connection would end the process when the bus goes away."""
+        gio = self._gio
+        address = gio.dbus_address_get_for_bus_sync(gio.BusType.SYSTEM, None)
+        flags = gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
+        self.connection = gio.DBusConnection.new_for_address_sync(address, flags, None, None)
+        self.connection.connect("closed", self._closed)
+
+    def _own_name(self) -> None:
+        """Register the object, then take the name: nobody sees the name without the object."""
+        self.connection.register_object(self.path, self._interface, self._called, None, None)
+        bus, path, interface = _BUS
+        arguments = self._glib.Variant("(su)", (self.name, _DO_NOT_QUEUE))
+        flags = self._gio.DBusCallFlags.NONE
+        (owned,) = self.connection.call_sync(
+            bus, path, interface, "RequestName", arguments, None, flags, _BUS_TIMEOUT_MS, None
+        ).unpack()
+        if owned != _PRIMARY_OWNER:
+            raise BusError(f"the name {self.name} is taken")
+
+    def _closed(self, _connection: object, _by_remote: bool, _error: object) -> None:  # noqa: FBT001
+        self._lost = True
+        self._loop.quit()
+
+    def _called(
+        self,
+        _connection: object,
+        sender: str | None,
+        _path: str,
+        interface: str,
+        method: str,
+        arguments: Any,  # noqa: ANN401
+        invocation: Any,  # noqa: ANN401
+    ) -> None:
+        signature = _signature(self._interface.lookup_method(method).out_args)
+        answer = Answer(invocation, self._glib, f"{interface}.Error", signature)
+        wanted = self._gio.DBusMessageFlags.ALLOW_INTERACTIVE_AUTHORIZATION
+        interactive = bool(invocation.get_message().get_flags() & wanted)
+        call = Call(sender or NOBODY, method, arguments.unpack(), interactive)
+        if call.sender == NOBODY:
+            answer.refuse(Refusal("NotAuthorized"))
+            return
+        try:
+            self._handler(call, answer)
+        except Refusal as refusal:
+            answer.refuse(refusal)
+        # SECURITY: the border of D-Bus: what went wrong is for the log, never for the caller.
+        except Exception:  # noqa: BLE001
+            _log.exception("%s failed", method)
+            if answer.is_open:
+                answer.refuse(Refusal("Failed"))
+
+    def _once(self, action: Callable[[], None]) -> bool:
+        """Run an action of the main loop; an exception is logged and does not end the service."""
+        try:
+            action()
+        except Exception:  # noqa: BLE001 - the service goes on
+            _log.exception("an action of the main loop failed")
+        return False
+
+
+def _signature(arguments: Any) -> str:  # noqa: ANN401 - Gio has no types
+    return f"({''.join(argument.signature for argument in arguments)})"

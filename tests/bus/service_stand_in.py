@@ -1,0 +1,117 @@
+"""A service on `app.dbus.service` for tests: ``python -m tests.bus.service_stand_in [MINUTES]``.
+
+Prints ``ready`` when the name is its own, and a line for what it sees.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from app.dbus.polkit import Question, Verdict
+from app.dbus.service import Answer, BusError, BusService, Call, Refusal
+
+NAME: Final = "org.pgfooting.StandIn1"
+PATH: Final = "/org/pgfooting/StandIn1"
+XML: Final = """<node><interface name="org.pgfooting.StandIn1">
+<method name="Echo"><arg type="s" direction="in"/>
+<arg type="s" direction="out"/><arg type="u" direction="out"/></method>
+<method name="Later"><arg type="d" direction="in"/></method>
+<method name="Break"/>
+<method name="BreakLater"/>
+<method name="Refuse"/>
+<method name="Twice"/>
+<method name="WhoAmI"><arg type="s" direction="out"/><arg type="i" direction="out"/></method>
+<method name="WatchMe"/>
+<method name="Tell"/>
+<method name="Ask"><arg type="s" direction="in"/><arg type="d" direction="in"/>
+<arg type="s" direction="out"/></method>
+<method name="CancelQuestion"/>
+<method name="Stop"/>
+<signal name="Told"><arg type="s"/></signal>
+</interface></node>"""
+
+
+class StandIn:
+    """Answers the calls."""
+
+    def __init__(self) -> None:
+        self.service = BusService(NAME, PATH, XML, self)
+        self.question: Question | None = None
+
+    def __call__(self, call: Call, answer: Answer) -> None:
+        getattr(self, f"_{call.method}")(call, answer)
+
+    def _Echo(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        answer.give(call.arguments[0], len(call.arguments[0]))
+
+    def _Later(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        self.service.later(call.arguments[0], answer.give)
+
+    def _Break(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        raise ValueError("/root/secret")
+
+    def _BreakLater(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        def fail() -> None:
+            answer.give()
+            raise ValueError("/root/secret")
+
+        self.service.soon(fail)
+
+    def _Refuse(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        raise Refusal("DiskRefused", "D05")
+
+    def _Twice(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        answer.give()
+        answer.give()
+
+    def _WhoAmI(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        self.service.ask_user(call.sender, lambda uid: answer.give(call.sender, -1 if uid is None else uid))
+
+    def _WatchMe(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        self.service.watch(call.sender, lambda: say(f"gone {call.sender}"))
+        answer.give()
+
+    def _Tell(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        self.service.emit(call.sender, "Told", "only you")
+        answer.give()
+
+    def _Ask(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        action, timeout_s = call.arguments
+
+        def done(verdict: Verdict) -> None:
+            answer.give(verdict.value)
+
+        self.question = Question(self.service.connection, done)
+        self.question.ask(
+            call.sender, action, {"disks": "A B"}, interactive=call.interactive, timeout_s=timeout_s
+        )
+
+    def _CancelQuestion(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        assert self.question is not None
+        self.question.cancel()
+        answer.give()
+
+    def _Stop(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        answer.give()
+        self.service.later(0.05, self.service.stop)
+
+
+def say(line: str) -> None:
+    """Print a line at once."""
+    print(line, flush=True)  # noqa: T201 - what the tests read
+
+
+def main() -> int:
+    """Serve until told to stop."""
+    try:
+        StandIn().service.run(lambda: say("ready"))
+    except BusError as err:
+        say(f"error {err.reason}")
+        return 1
+    say("stopped")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+"""A service on a real bus: what callers get, and what they must not get."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from app.dbus.introspection import load_gio
+from tests.bus.client import Client, RemoteError
+from tests.bus.service_stand_in import NAME, PATH
+from tests.fix_bus import Serving, next_line
+
+pytestmark = pytest.mark.bus
+
+
+@pytest.fixture
+def service(bus: Serving, serve: Callable[..., Serving]) -> Serving:
+    process = serve("tests.bus.service_stand_in")
+    assert next_line(process) == "ready"
+    return process
+
+
+def client() -> Client:
+    return Client(NAME, PATH, NAME)
+
+
+def test_a_call_is_answered_with_the_values_of_the_interface(service: Serving) -> None:
+    with client() as caller:
+        assert caller.call("Echo", "(s)", "xfs \N{SNOWMAN}") == ("xfs \N{SNOWMAN}", 5)
+
+
+def test_other_callers_are_served_while_one_waits(service: Serving) -> None:
+    with client() as patient, client() as other:
+        wait = patient.begin("Later", "(d)", 30.0)
+        assert other.call("Echo", "(s)", "a") == ("a", 1)
+        assert callable(wait)  # its answer is not waited for
+
+
+def test_an_exception_reaches_the_log_and_never_the_caller(service: Serving) -> None:
+    with client() as caller, pytest.raises(RemoteError) as refused:
+        caller.call("Break")
+    assert (refused.value.name, refused.value.text) == (f"{NAME}.Error.Failed", "Failed")
+    service.terminate()
+    assert service.stderr is not None
+    log = service.stderr.read()
+    assert "Break failed" in log
+    assert "/root/secret" in log
+
+
+def test_an_exception_after_the_answer_does_not_end_the_service(service: Serving) -> None:
+    with client() as caller:
+        caller.call("BreakLater")
+        assert caller.call("Echo", "(s)", "still here") == ("still here", 10)
+
+
+def test_a_refusal_has_a_name_of_the_interface_and_the_values_that_the_caller_may_know(
+    service: Serving,
+) -> None:
+    with client() as caller, pytest.raises(RemoteError) as refused:
+        caller.call("Refuse")
+    assert (refused.value.name, refused.value.text) == (f"{NAME}.Error.DiskRefused", "D05")
+
+
+def test_a_second_answer_is_ignored(service: Serving) -> None:
+    with client() as caller:
+        assert caller.call("Twice") == ()
+        assert caller.call("Echo", "(s)", "a") == ("a", 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "signature", "values"),
+    [
+        ("Echo", "(u)", (1,)),
+        ("Echo", "()", ()),
+        ("Echo", "(ss)", ("a", "b")),
+        ("Missing", "()", ()),
+        ("Later", "(s)", ("1",)),
+    ],
+)
+def test_wrong_types_and_unknown_methods_are_refused_before_the_service_sees_them(
+    service: Serving, method: str, signature: str, values: tuple[object, ...]
+) -> None:
+    with client() as caller, pytest.raises(RemoteError) as refused:
+        caller.call(method, signature, *values)
+    assert refused.value.name in {
+        "org.freedesktop.DBus.Error.InvalidArgs",
+        "org.freedesktop.DBus.Error.UnknownMethod",
+    }
+
+
+def test_the_caller_is_who_the_bus_says(service: Serving) -> None:
+    with client() as caller:
+        assert caller.call("WhoAmI") == (caller.unique_name, os.getuid())
+
+
+def test_a_caller_that_leaves_is_noticed_and_another_is_not_mistaken_for_it(service: Serving) -> None:
+    with client() as stays:
+        with client() as leaves, client() as too:
+            left = leaves.unique_name
+            leaves.call("WatchMe")
+            stays.call("WatchMe")
+            assert too.unique_name != left
+        assert next_line(service) == f"gone {left}"
+        assert stays.call("Echo", "(s)", "a") == ("a", 1)
+
+
+def test_a_signal_reaches_its_receiver_and_nobody_else(service: Serving) -> None:
+    with client() as told, client() as curious:
+        mine, others = told.signals(), curious.signals()
+        told.call("Tell")
+        told.call("Echo", "(s)", "the signal came before")
+        curious.call("Echo", "(s)", "and this is after it")
+        assert mine == [("Told", ("only you",))]
+        assert others == []
+
+
+def test_the_name_cannot_be_taken_over(service: Serving, serve: Callable[..., Serving]) -> None:
+    second = serve("tests.bus.service_stand_in")
+    assert next_line(second) == f"error the name {NAME} is taken"
+    gio, glib = load_gio()
+    with client() as thief:
+        asked = glib.Variant("(su)", (NAME, 2))  # REPLACE_EXISTING
+        bus = "org.freedesktop.DBus"
+        (owned,) = thief.connection.call_sync(
+            bus, "/org/freedesktop/DBus", bus, "RequestName", asked, None, gio.DBusCallFlags.NONE, 5000, None
+        ).unpack()
+        assert owned == 2  # queued behind the owner
+        (owner,) = thief.connection.call_sync(
+            bus, "/org/freedesktop/DBus", bus, "GetNameOwner", glib.Variant("(s)", (NAME,)), None,
+            gio.DBusCallFlags.NONE, 5000, None,
+        ).unpack()  # fmt: skip
+        assert owner != thief.unique_name
+
+
+def test_nothing_can_be_set_from_outside(service: Serving) -> None:
+    with Client(NAME, PATH, "org.freedesktop.DBus.Properties") as caller:
+        _, glib = load_gio()
+        with pytest.raises(RemoteError):
+            caller.call("Set", "(ssv)", NAME, "name", glib.Variant("s", "x"))
+    with client() as caller:
+        assert caller.call("Echo", "(s)", "a") == ("a", 1)
+
+
+def test_it_stops_when_told(service: Serving) -> None:
+    with client() as caller:
+        caller.call("Stop")
+    assert next_line(service) == "stopped"
+    assert service.wait(60) == 0
+
+
+def test_a_bus_that_goes_away_ends_it_with_a_reason(bus: subprocess.Popen[str], service: Serving) -> None:
+    bus.terminate()
+    assert next_line(service) == "error the bus has gone away"
+    assert service.wait(60) == 1
+
+
+def test_without_a_bus_it_says_so(monkeypatch: pytest.MonkeyPatch, serve: Callable[..., Serving]) -> None:
+    monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus")
+    process = serve("tests.bus.service_stand_in")
+    assert next_line(process).startswith("error ")
+    assert process.wait(60) == 1
+
+
+def test_without_polkit_nobody_is_authorised(service: Serving) -> None:
+    with client() as caller:
+        assert caller.call("Ask", "(sd)", "org.pgfooting.helper.erase", 5.0, interactive=True) == (
+            "unavailable",
+        )
