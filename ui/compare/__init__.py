@@ -1,0 +1,1 @@
+"""The compare page: several runs over each other, beside each other, and what may be said about them."""

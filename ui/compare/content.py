@@ -1,0 +1,106 @@
+"""What the compare page shows: runs with their data and facts, and the comparison made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from app.domain.text import tr
+from app.runs.compare import ComparedGroup, RunComparison, compare_runs
+from app.runs.dimensions import Dimension, find_dimensions
+from app.runs.run_data import RunData
+from app.runs.run_facts import RunFacts
+from ui.charts.traces import RunTrace
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRun:
+    """One run.
+
+    Attributes:
+        path: of its file: its identity.
+        colour: number of its colour, the same as in the library.
+        name: as listed, in one line.
+        data: its series; None where it cannot be read.
+        facts: what its file says; None until they are read.
+        problem: why it cannot be shown; empty where it can.
+    """
+
+    path: str
+    colour: int
+    name: str
+    data: RunData | None = field(default=None, repr=False)
+    facts: RunFacts | None = field(default=None, repr=False)
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Content:
+    """Everything at one moment.
+
+    Attributes:
+        runs: in the order of ticking; those that can be read.
+        comparison: None until the facts are read.
+        dimensions: in what the configurations differ.
+        focus: path of the run in focus, empty for none.
+    """
+
+    runs: tuple[LoadedRun, ...]
+    comparison: RunComparison | None = None
+    dimensions: tuple[Dimension, ...] = ()
+    focus: str = ""
+
+    @property
+    def traces(self) -> tuple[RunTrace, ...]:
+        """The runs as charts draw them."""
+        names = self.names
+        return tuple(
+            RunTrace(run.path, run.data, run.colour, name)
+            for run, name in zip(self.runs, names, strict=True)
+            if run.data is not None
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name for each run, unique once the facts are there."""
+        if self.comparison is None:
+            return tuple(run.name for run in self.runs)
+        return tuple(run.name for run in self.comparison.runs)
+
+    def group_colour(self, group: ComparedGroup) -> int:
+        """Return the number of a group's colour: that of its first run."""
+        return self.runs[group.members[0]].colour
+
+    def with_focus(self, focus: str) -> Content:
+        """Return the same with another run in focus."""
+        return replace(self, focus=focus)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a person chose about the comparison.
+
+    Attributes:
+        effect: smallest difference of interest, a share.
+        cut_s: seconds left out; None: what the runs ask for.
+        baseline: name of the group to compare with; empty for the first.
+    """
+
+    effect: float = 0.02
+    cut_s: float | None = None
+    baseline: str = ""
+
+
+def compare_content(content: Content, choices: Choices) -> Content:
+    """Return the content with its comparison; all facts must be there.
+
+    Raises:
+        ValueError: facts are missing.
+    """
+    facts = [run.facts for run in content.runs if run.facts is not None]
+    if len(facts) != len(content.runs):
+        raise ValueError(content)
+    comparison = compare_runs(facts, effect=choices.effect, cut_s=choices.cut_s, baseline=choices.baseline)
+    return replace(content, comparison=comparison, dimensions=find_dimensions(comparison))
+
+
+NOT_YET = tr("Reading the runs …")

@@ -1,0 +1,142 @@
+"""The text beside the charts: what weakens the comparison, what differs, verdicts, every run for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtGui import QColor, QTextDocument
+
+from app.domain.text import tr
+from app.runs.comparison_table import Row, format_tps
+from app.runs.comparison_text import format_difference
+from app.runs.comparison_warnings import comparison_warnings
+from app.runs.differences import Difference, find_differences
+from app.runs.run_sentences import WITHIN_RUN_NOTE, describe_shape
+from app.runs.words import mark_words, one_line
+from ui.compare.content import NOT_YET, Content
+from ui.theme import Theme
+from ui.window.plain_writer import Ink, PlainWriter
+
+SWATCH: Final = "■"
+_LONGEST: Final = 300
+_MOST_SWATCHES: Final = 8
+
+
+class ComparisonWriter(PlainWriter):
+    """Writes one document, all of it as plain text. Used once."""
+
+    def __init__(self, document: QTextDocument, theme: Theme) -> None:
+        colour = theme.colour
+        super().__init__(document, Ink(colour("text"), colour("muted"), colour("accent"), colour("warning")))
+        self._theme = theme
+
+    def write(self, content: Content, problems: Sequence[str]) -> None:
+        """Write everything about these runs."""
+        for problem in problems:
+            self._line(problem, colour=self._ink.warning)
+        if content.comparison is None:
+            self._line(NOT_YET if content.runs else tr("No run can be shown."), colour=self._ink.quiet)
+            return
+        self._write_warnings(content)
+        self._write_differences(content)
+        self._write_verdicts(content)
+        self._write_configurations(content)
+        self._write_runs(content)
+
+    def _write_warnings(self, content: Content) -> None:
+        warnings = () if content.comparison is None else comparison_warnings(content.comparison)
+        if warnings:
+            self._heading(tr("Before you compare"))
+        for warning in warnings:
+            self._line(warning, colour=self._ink.warning)
+
+    def _write_differences(self, content: Content) -> None:
+        self._heading(tr("What differs"))
+        found = find_differences([run.facts for run in content.runs if run.facts is not None])
+        if not found:
+            sentence = tr("Nothing that was chosen and nothing known of the machine: these are repeats.")
+            self._line(sentence, colour=self._ink.quiet)
+        for difference in found:
+            self._write_difference(content, difference)
+
+    def _write_difference(self, content: Content, difference: Difference) -> None:
+        name = tr("{topic}: {name}").format(topic=difference.topic, name=one_line(difference.name))
+        self._line(name, colour=self._ink.quiet)
+        for variant in difference.variants:
+            self._begin(indent=True)
+            for place in variant.runs[:_MOST_SWATCHES]:
+                self._put(SWATCH, colour=self._colour(content.runs[place].colour))
+            text = one_line(variant.value)
+            self._put(f" {text if len(text) <= _LONGEST else text[:_LONGEST] + '…'}  ")
+            self._put(_whose(content, variant.runs), colour=self._ink.quiet, small=True)
+
+    def _write_verdicts(self, content: Content) -> None:
+        if content.comparison is None:
+            return
+        self._heading(tr("Verdict"))
+        for verdict in content.comparison.verdicts:
+            self._line(verdict)
+        if not content.comparison.verdicts:
+            self._line(
+                tr("One configuration only: there is nothing to compare it with."), colour=self._ink.quiet
+            )
+
+    def _write_configurations(self, content: Content) -> None:
+        if content.comparison is None:
+            return
+        self._heading(tr("Configurations"))
+        for group, row in zip(content.comparison.groups, content.comparison.rows, strict=True):
+            self._begin()
+            self._put(SWATCH + " ", colour=self._colour(content.group_colour(group)))
+            self._put(group.name)
+            if group.unsafe:
+                self._put(
+                    "  " + mark_words("unsafe").upper(), colour=self._ink.warning, bold=True, small=True
+                )
+            self._begin(indent=True)
+            self._put(_row_words(row), colour=self._ink.quiet)
+
+    def _write_runs(self, content: Content) -> None:
+        if content.comparison is None:
+            return
+        self._heading(tr("Each run for itself"))
+        self._line(WITHIN_RUN_NOTE, colour=self._ink.quiet, small=True)
+        for run, loaded in zip(content.comparison.runs, content.runs, strict=True):
+            self._begin()
+            self._put(SWATCH + " ", colour=self._colour(loaded.colour))
+            self._put(run.name, bold=loaded.path == content.focus)
+            self._begin(indent=True)
+            sentences = describe_shape(run.facts.shape)
+            self._put(" ".join(sentences) or tr("Nothing of its seconds is known."), colour=self._ink.quiet)
+
+    def _colour(self, number: int) -> QColor:
+        return self._theme.series_colour(number)
+
+
+def _whose(content: Content, places: Sequence[int]) -> str:
+    """Return names of configurations where all of one has it, else of runs."""
+    if content.comparison is None:
+        return ""
+    having, names = set(places), []
+    for group in content.comparison.groups:
+        members = set(group.members)
+        if members <= having:
+            names.append(group.name)
+        else:
+            names += [content.names[place] for place in sorted(members & having)]
+    return ", ".join(names)
+
+
+def _row_words(row: Row) -> str:
+    """Return what the table says of a configuration, in a line."""
+    cells = row.cells()
+    told = [
+        tr("{tps} TPS").format(tps=format_tps(row.mean.mean)) if row.mean.mean is not None else tr("no TPS")
+    ]
+    if cells[3]:
+        told.append(f"({cells[3]})")
+    told.append(tr("runs: {runs}").format(runs=cells[1]))
+    if row.comparison is not None and (difference := format_difference(row.comparison)):
+        told.append(difference)
+    return "  ".join(told)

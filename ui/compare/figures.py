@@ -1,0 +1,154 @@
+"""The figures of the compare page, made of a comparison: bars, scatter, heat map, small multiples. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.domain.metrics import Better
+from app.domain.reference import PublishedFigure
+from app.domain.text import tr
+from app.runs.compare import ComparedGroup, RunComparison
+from app.runs.dimensions import Dimension, heat_map
+from app.runs.figure_comparison import COSTS, LATENCIES, figure, figure_values
+from app.runs.run_sentences import WITHIN_RUN_NOTE, own_interval_words
+from app.runs.statistics import RunInterval, run_interval
+from app.runs.summary import Figure
+from ui.charts.bars import Bar, BarFigure, BarGroup
+from ui.charts.heat import Cell, HeatFigure, runs_note
+from ui.charts.scatter import ScatterFigure, ScatterPoint
+from ui.compare.content import Content
+from ui.compare.published_marks import marks_for
+
+OFFERED: Final = ("tps", *LATENCIES, "jitter_cv", "stall_s", "longest_stall_s", *COSTS)
+"""Names of the figures that can be shown as bars, points and cells."""
+
+TPS: Final = "tps"
+
+
+def figure_label(name: str) -> str:
+    """Return the name of a figure with its unit, beginning with a capital."""
+    chosen = figure(name)
+    label = chosen.label[:1].upper() + chosen.label[1:]
+    unit = "" if chosen.unit in {"", "1/s"} else f", {_unit(chosen)}"
+    return f"{label}{unit}"
+
+
+def _unit(chosen: Figure) -> str:
+    return chosen.unit
+
+
+def better_words(name: str) -> str:
+    """Return which end is the better one."""
+    words = {Better.HIGHER: tr("higher is better"), Better.LOWER: tr("lower is better")}
+    return words.get(figure(name).better, "")
+
+
+def known_figures(comparison: RunComparison) -> tuple[str, ...]:
+    """Return the offered figures that any run has."""
+    return tuple(
+        name for name in OFFERED if any(figure_values(comparison, group, name) for group in comparison.groups)
+    )
+
+
+def make_bars(
+    content: Content, name: str, by: Dimension | None, published: tuple[PublishedFigure, ...] = ()
+) -> BarFigure | None:
+    """Return a figure of every configuration as bars, grouped by a dimension; None without a comparison."""
+    comparison = content.comparison
+    if comparison is None:
+        return None
+    levels = ("",) if by is None else by.levels
+    groups = []
+    for level in levels:
+        members = tuple(
+            group for place, group in enumerate(comparison.groups) if by is None or by.values[place] == level
+        )
+        bars = [_bar(content, comparison, group, name) for group in members]
+        marks = marks_for(comparison, members, published) if name == TPS else ()
+        heading = "" if by is None else f"{by.name}: {level}"
+        groups.append(BarGroup(heading, (*bars, *marks)))
+    note = tr("{better}; whiskers: 95 % interval over runs, dotted: within one run; dots: runs")
+    return BarFigure(figure_label(name), tuple(groups), note.format(better=better_words(name)))
+
+
+def _bar(content: Content, comparison: RunComparison, group: ComparedGroup, name: str) -> Bar:
+    values = figure_values(comparison, group, name)
+    mean = run_interval(tuple(values.values()))
+    interval, within, tips = _interval(comparison, group, name, mean)
+    notes = [tr("UNSAFE")] if group.unsafe else []
+    if mean.runs > 0 and mean.indicative_only:
+        notes.append(tr("indicative only"))
+    if not mean.runs:
+        notes.append(tr("no complete run"))
+    return Bar(
+        label=group.name,
+        value=mean.mean,
+        interval=interval,
+        within=within,
+        points=tuple(values.values()) if mean.runs > 1 else (),
+        colour_index=content.group_colour(group),
+        note=", ".join(notes),
+        tip="\n".join(tips),
+    )
+
+
+def _interval(
+    comparison: RunComparison, group: ComparedGroup, name: str, mean: RunInterval
+) -> tuple[tuple[float, float] | None, bool, list[str]]:
+    """Return (whiskers, whether they are those within a run, lines that explain them)."""
+    if mean.low is not None and mean.high is not None:
+        return (mean.low, mean.high), False, [tr("{runs} runs").format(runs=mean.runs)]
+    members = [comparison.runs[place] for place in group.members if comparison.runs[place].tps is not None]
+    if name != TPS or len(members) != 1 or members[0].facts.shape is None:
+        return None, False, [runs_note(mean.runs)] if mean.runs else []
+    own = members[0].facts.shape.own_interval()
+    if own is None:
+        return None, False, [runs_note(mean.runs)]
+    tips = [own_interval_words(members[0].facts.shape), WITHIN_RUN_NOTE]
+    return (own.low, own.high), True, tips
+
+
+def make_scatter(content: Content, across: str, up: str) -> ScatterFigure | None:
+    """Return two figures of every run against each other."""
+    comparison = content.comparison
+    if comparison is None:
+        return None
+    points = []
+    for group in comparison.groups:
+        xs, ys = figure_values(comparison, group, across), figure_values(comparison, group, up)
+        points += [
+            ScatterPoint(comparison.runs[place].name, content.group_colour(group), xs[place], ys[place])
+            for place in xs.keys() & ys.keys()
+        ]
+    title = tr("{up} over {across}").format(up=figure(up).label, across=figure(across).label)
+    return ScatterFigure(
+        title[:1].upper() + title[1:],
+        figure_label(across),
+        figure_label(up),
+        tuple((group.name, content.group_colour(group)) for group in comparison.groups),
+        tuple(points),
+        tr("a point is a run"),
+    )
+
+
+def make_heat(content: Content, name: str, across: Dimension, down: Dimension) -> HeatFigure | None:
+    """Return a figure over two dimensions."""
+    if content.comparison is None:
+        return None
+    found = heat_map(content.comparison, across, down, name)
+    cells = tuple(
+        tuple(
+            Cell(None) if cell is None else Cell(cell.mean, runs_note(cell.runs), _interval_words(cell))
+            for cell in row
+        )
+        for row in found.cells
+    )
+    return HeatFigure(
+        figure_label(name), across.name, down.name, found.columns, found.rows, cells, better_words(name)
+    )
+
+
+def _interval_words(mean: RunInterval) -> str:
+    if mean.low is None or mean.high is None:
+        return tr("indicative only")
+    return tr("95 % interval {low:,.4g} to {high:,.4g}").format(low=mean.low, high=mean.high)

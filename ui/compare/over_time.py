@@ -1,0 +1,167 @@
+"""Overlay: the runs over each other on elapsed time or on the time since their last checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton, QSplitter
+from typing_extensions import override
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from app.runs.folded import since_checkpoint
+from app.runs.run_data import RunData
+from app.runs.words import one_line
+from ui.background import BackgroundOp
+from ui.charts.chart_window import ChartWindow
+from ui.charts.lines import Around
+from ui.charts.series_list import SeriesList
+from ui.charts.stack import ChartStack, prefetch
+from ui.charts.traces import RunTrace
+from ui.compare.content import NOT_YET, Content
+from ui.compare.parts import Choice, View, control_row, labelled, sentence_label
+from ui.theme import Theme
+
+CHARTS: Final = ("tps", "latency")
+ELAPSED: Final = "elapsed"
+CHECKPOINT: Final = "checkpoint"
+
+_AROUND: Final = (
+    (Around.AUTOMATIC, tr("seconds up to six runs")),
+    (Around.NOTHING, tr("means only")),
+    (Around.ENVELOPE, tr("means and envelope")),
+    (Around.SECONDS, tr("means and seconds")),
+)
+
+
+class OverTimeView(View):
+    """Charts on one time axis, with a list of what is drawn.
+
+    Attributes:
+        stack: the charts.
+        lines: check list of runs and curves.
+        axis: elapsed time or time since the last checkpoint.
+        around: what is drawn around the means.
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self._folded: dict[str, RunData | None] = {}
+        self._op: BackgroundOp[dict[str, RunData | None]] | None = None
+        self._chooser: ChartWindow | None = None
+        self.stack = ChartStack(theme)
+        self.stack.set_charts(CHARTS)
+        self.stack.set_styled(True)
+        self.stack.run_clicked.connect(self.focus_asked)
+        self.lines = SeriesList(self.stack)
+        self.axis = Choice(tr("Time axis"))
+        self.axis.offer([(ELAPSED, tr("elapsed time")), (CHECKPOINT, tr("since the last checkpoint"))])
+        self.around = Choice(tr("Lines"))
+        self.around.offer([(around.value, words) for around, words in _AROUND])
+        charts = QPushButton(tr("C&harts …"))
+        charts.clicked.connect(self.open_chooser)
+        row = control_row(self)
+        labelled(row, tr("&Time"), self.axis)
+        labelled(row, tr("&Lines"), self.around)
+        row.addWidget(charts)
+        row.addStretch(1)
+        self.axis.chosen.connect(self.refresh)
+        self.around.chosen.connect(lambda: self.stack.set_around(Around(self.around.choice)))
+        self.message = sentence_label()
+        self.message.hide()
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.splitter.addWidget(self.lines)
+        self.splitter.addWidget(self.stack)
+        self.splitter.setStretchFactor(1, 1)
+        em = self.fontMetrics().averageCharWidth()
+        self.splitter.setSizes([em * 26, em * 120])
+        self.rows.addWidget(self.message)
+        self.rows.addWidget(self.splitter, 1)
+
+    @override
+    def why_not(self, content: Content) -> str:
+        return "" if content.runs else NOT_YET
+
+    @override
+    def set_content(self, content: Content) -> None:
+        paths = {run.path for run in content.runs}
+        known = {run.path: run.data for run in self.content.runs}
+        same = {run.path for run in content.runs if known.get(run.path) is run.data}
+        self._folded = {path: data for path, data in self._folded.items() if path in paths & same}
+        super().set_content(content)
+
+    @override
+    def refresh(self) -> None:
+        if self.axis.choice == CHECKPOINT:
+            self._show_folded()
+        else:
+            self._tell("")
+            self._show(self.content.traces)
+
+    def _show(self, traces: tuple[RunTrace, ...]) -> None:
+        hidden = {trace.run_id for trace in self.stack.runs if not trace.visible}
+        wanted = tuple(replace(trace, visible=trace.run_id not in hidden) for trace in traces)
+        if wanted != self.stack.runs or any(
+            new.data is not old.data for new, old in zip(wanted, self.stack.runs, strict=False)
+        ):
+            self.stack.set_runs(wanted)
+        self.stack.set_focus(self.content.focus or None)
+
+    def _show_folded(self) -> None:
+        missing = [run for run in self.content.runs if run.data is not None and run.path not in self._folded]
+        if missing:
+            if self._op is not None:
+                self._op.cancel()
+            charts = self.stack.chart_ids
+            wanted = {run.path: run.data for run in missing if run.data is not None}
+            self._op = BackgroundOp(
+                lambda: {path: _fold(data, charts, len(wanted)) for path, data in wanted.items()},
+                self._take_folded,
+                lambda error: self._tell(error.message),
+            ).start()
+            self._tell(NOT_YET)
+            return
+        traces, without = [], []
+        for trace in self.content.traces:
+            folded = self._folded.get(trace.run_id)
+            if folded is None:
+                without.append(trace.label)
+            else:
+                traces.append(replace(trace, data=folded))
+        self._tell(tr("Without a checkpoint: {names}.").format(names=", ".join(without)) if without else "")
+        self._show(tuple(traces))
+
+    def _take_folded(self, folded: dict[str, RunData | None]) -> None:
+        self._folded |= folded
+        if self.axis.choice == CHECKPOINT:
+            self._show_folded()
+
+    def _tell(self, words: str) -> None:
+        self.message.setText(one_line(words))
+        self.message.setVisible(bool(words))
+
+    def open_chooser(self) -> None:
+        """Let somebody choose and order the charts."""
+        if self._chooser is None:
+            self._chooser = ChartWindow(self.stack, self)
+            self._chooser.destroyed.connect(self._forget_chooser)
+        self._chooser.show()
+        self._chooser.activateWindow()
+
+    def _forget_chooser(self) -> None:
+        self._chooser = None
+
+    def stop(self) -> None:
+        """Wait for nothing any more."""
+        if self._op is not None:
+            self._op.cancel()
+
+
+def _fold(data: RunData, charts: tuple[str, ...], shown: int) -> RunData | None:
+    try:
+        folded = since_checkpoint(data)
+        return None if folded is None else prefetch(folded, charts, shown)
+    except FootingError:
+        return None  # the file has gone meanwhile: the run is named among those without

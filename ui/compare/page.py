@@ -1,0 +1,320 @@
+"""The compare page: ways to look at the runs at the left, what may be said about them at the right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QTextOption
+from PySide6.QtWidgets import (
+    QDoubleSpinBox,
+    QFormLayout,
+    QPushButton,
+    QSplitter,
+    QStackedWidget,
+    QTabWidget,
+    QTextBrowser,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from app.runs.library_scan import ListedRun
+from app.runs.words import one_line
+from ui.background import BackgroundOp
+from ui.compare.bars_view import BarsView
+from ui.compare.content import Choices, Content, LoadedRun, compare_content
+from ui.compare.distribution import DistributionView
+from ui.compare.document import ComparisonWriter
+from ui.compare.loading import load_data, load_facts
+from ui.compare.multiples import MultiplesView
+from ui.compare.over_time import CHARTS, OverTimeView
+from ui.compare.pair_views import HeatView, ScatterView
+from ui.compare.parts import Choice, View, sentence_label
+from ui.compare.sweep_view import SweepView
+from ui.compare.table_view import TableView
+from ui.theme import SMALL, Theme
+
+MOST_IN_OVERLAY: Final = 12
+"""More runs than this are small multiples unless somebody chooses otherwise."""
+
+_CUTS: Final = (("auto", tr("what the runs ask for")), ("none", tr("nothing")), ("30", tr("30 s")))
+_MORE_CUTS_S: Final = (60, 300, 900)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSpec:
+    """A way to look at runs: stable name, words of its tab, and what makes it."""
+
+    id: str
+    title: str
+    make: Callable[[Theme], View]
+
+
+VIEWS: Final = (
+    ViewSpec("over-time", tr("Over time"), OverTimeView),
+    ViewSpec("multiples", tr("Side by side"), MultiplesView),
+    ViewSpec("distribution", tr("Latencies"), DistributionView),
+    ViewSpec("bars", tr("Bars"), BarsView),
+    ViewSpec("sweep", tr("Sweep"), SweepView),
+    ViewSpec("scatter", tr("Scatter"), ScatterView),
+    ViewSpec("heat", tr("Heat map"), HeatView),
+    ViewSpec("table", tr("Table"), TableView),
+)
+
+
+class _Holder(QStackedWidget):
+    """A view, or the reason why there is none; the view is made when it is first needed."""
+
+    def __init__(self, spec: ViewSpec, theme: Theme, made: Callable[[View], None]) -> None:
+        super().__init__()
+        self.spec = spec
+        self._theme, self._made = theme, made
+        self.reason = sentence_label()
+        self.addWidget(self.reason)
+        self.view: View | None = None
+        self._stale = True
+
+    def set_stale(self) -> None:
+        """What it shows is old."""
+        self._stale = True
+
+    def show_content(self, content: Content) -> None:
+        """Show this now."""
+        if self.view is None:
+            self.view = self.spec.make(self._theme)
+            self.addWidget(self.view)
+            self._made(self.view)
+        why = self.view.why_not(content)
+        self.reason.setText(why)
+        self.setCurrentWidget(self.reason if why else self.view)
+        if not why and self._stale:
+            self._stale = False
+            self.view.set_content(content)
+
+
+def _stay() -> None:
+    """Go nowhere: the page stands alone."""
+
+
+class ComparePage(QWidget):
+    """Compares runs.
+
+    Attributes:
+        content: what is shown.
+        tabs: the views.
+        text: warnings, what differs, verdicts.
+        baseline: configuration to compare with.
+        effect: smallest difference of interest, in percent.
+        cut: what is left out of the beginning of every run.
+        go_back: shows the library again.
+
+    Signals:
+        settled: facts and comparison are shown.
+        told: a sentence that somebody should see.
+    """
+
+    settled = Signal()
+    told = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.content = Content(())
+        self._problems: tuple[str, ...] = ()
+        self._op: BackgroundOp[Any] | None = None
+        self._chosen_by_hand = False
+        self.go_back: Callable[[], None] = _stay
+        self.tabs = QTabWidget(documentMode=True)
+        self.tabs.setUsesScrollButtons(True)
+        for spec in VIEWS:
+            self.tabs.addTab(_Holder(spec, theme, self._connect_view), spec.title)
+        self.tabs.currentChanged.connect(lambda _place: self._show_current())
+        self.tabs.tabBarClicked.connect(lambda _place: self._choose_by_hand())
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.addWidget(self.tabs)
+        self._splitter.addWidget(self._make_side())
+        self._splitter.setStretchFactor(0, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._splitter)
+        self.setFocusProxy(self.tabs)
+        self._facts_timer = QTimer(self, singleShot=True, interval=0)
+        self._facts_timer.timeout.connect(self._read_facts)
+        theme.changed.connect(self._write)
+
+    def _make_side(self) -> QWidget:
+        side = QWidget()
+        back = QPushButton(tr("← &Runs"))
+        back.setToolTip(tr("Back to library and charts"))
+        back.clicked.connect(lambda _checked: self.go_back())
+        self.baseline, self.cut = Choice(tr("Compare with")), Choice(tr("Leave out"))
+        more = ((str(s), tr("{minutes:g} min").format(minutes=s / 60)) for s in _MORE_CUTS_S)
+        self.cut.offer([*_CUTS, *more])
+        self.cut.setToolTip(tr("Of the beginning of every run: warm-up that was not measured apart."))
+        self.effect = QDoubleSpinBox(
+            minimum=0.1, maximum=50, value=2, decimals=1, singleStep=0.5, suffix=" %"
+        )
+        self.effect.setToolTip(tr("Smaller differences do not matter to you."))
+        self.effect.setKeyboardTracking(False)
+        form = QFormLayout()
+        form.addRow(tr("Compare &with"), self.baseline)
+        form.addRow(tr("&Matters from"), self.effect)
+        form.addRow(tr("Leave &out"), self.cut)
+        self.baseline.chosen.connect(self._compare)
+        self.cut.chosen.connect(self._compare)
+        self.effect.valueChanged.connect(lambda _value: self._compare())
+        self.text = QTextBrowser()
+        self.text.setOpenLinks(False)
+        self.text.setAccessibleName(tr("What differs and what may be said"))
+        self.text.setFrameShape(QTextBrowser.Shape.NoFrame)
+        self.text.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.text.document().setUndoRedoEnabled(False)
+        layout = QVBoxLayout(side)
+        layout.setContentsMargins(SMALL, SMALL, SMALL, 0)
+        layout.addWidget(back)
+        layout.addLayout(form)
+        layout.addWidget(self.text, 1)
+        em = self.fontMetrics().averageCharWidth()
+        side.setMinimumWidth(em * 32)
+        self._splitter.setSizes([em * 130, em * 52])
+        return side
+
+    def _connect_view(self, view: View) -> None:
+        view.focus_asked.connect(self.set_focus_run)
+
+    # What is shown
+
+    def show_runs(self, runs: Sequence[ListedRun], colours: Mapping[str, int], focus: str = "") -> None:
+        """Show these runs with the numbers of their colours, by path; what was shown before is forgotten."""
+        self._cancel()
+        unique = list({run.entry.path: run for run in runs}.values())
+        view = self._holder("over-time").view
+        charts = view.stack.chart_ids if isinstance(view, OverTimeView) else CHARTS
+        if not self._chosen_by_hand:
+            self.choose_view("multiples" if len(unique) > MOST_IN_OVERLAY else "over-time")
+        op = BackgroundOp(
+            lambda: load_data(unique, colours, charts),
+            lambda loaded: self._take_data(loaded, focus),
+            self._fail,
+        )
+        self._op = op.start()
+
+    def _take_data(self, loaded: list[LoadedRun], focus: str) -> None:
+        self._problems = tuple(run.problem for run in loaded if run.problem)
+        good = tuple(run for run in loaded if not run.problem)
+        self._set_content(Content(good, focus=focus))
+        self._facts_timer.start()  # charts are painted first: they are what somebody waits for
+
+    def _read_facts(self) -> None:
+        runs, focus = self.content.runs, self.content.focus
+        choices = self._choices()
+
+        def read() -> tuple[list[LoadedRun], Content]:
+            found = load_facts(runs)
+            good = tuple(run for run in found if not run.problem)
+            return found, compare_content(Content(good, focus=focus), choices)
+
+        self._op = BackgroundOp(read, lambda found: self._take_facts(*found), self._fail).start()
+
+    def _take_facts(self, found: list[LoadedRun], content: Content) -> None:
+        self._problems += tuple(run.problem for run in found if run.problem)
+        groups = () if content.comparison is None else content.comparison.groups
+        names = sorted((min(group.members), group.name) for group in groups)
+        self.baseline.offer([(name, name) for _, name in names])
+        self._set_content(content.with_focus(self.content.focus))
+        self.settled.emit()
+
+    def _compare(self) -> None:
+        """Compare anew as the controls say."""
+        if self.content.comparison is None:
+            return
+        content, choices = self.content, self._choices()
+        self._cancel()
+
+        def take(found: Content) -> None:
+            self._set_content(found.with_focus(self.content.focus))
+            self.settled.emit()
+
+        self._op = BackgroundOp(lambda: compare_content(content, choices), take, self._fail).start()
+
+    def _choices(self) -> Choices:
+        cut = {"auto": None, "none": 0.0}.get(self.cut.choice, 0.0)
+        if self.cut.choice.isdigit():
+            cut = float(self.cut.choice)
+        return Choices(self.effect.value() / 100, cut, self.baseline.choice)
+
+    def _set_content(self, content: Content) -> None:
+        self.content = content
+        for place in range(self.tabs.count()):
+            self._holder_at(place).set_stale()
+        self._show_current()
+        self._write()
+
+    def set_focus_run(self, path: str) -> None:
+        """Put a run into focus in every view."""
+        if path != self.content.focus:
+            self._set_content(self.content.with_focus(path))
+
+    def _fail(self, error: FootingError) -> None:
+        self.told.emit(one_line(error.message))
+
+    # Views
+
+    def choose_view(self, name: str) -> None:
+        """Show a view by its name."""
+        self.tabs.setCurrentIndex([spec.id for spec in VIEWS].index(name))
+
+    @property
+    def view(self) -> View | None:
+        """The view that is shown; None before it was needed."""
+        return self._holder_at(self.tabs.currentIndex()).view
+
+    def _choose_by_hand(self) -> None:
+        self._chosen_by_hand = True
+
+    def _holder(self, name: str) -> _Holder:
+        return self._holder_at([spec.id for spec in VIEWS].index(name))
+
+    def _holder_at(self, place: int) -> _Holder:
+        holder = self.tabs.widget(place)
+        if not isinstance(holder, _Holder):
+            raise TypeError(holder)
+        return holder
+
+    def _show_current(self) -> None:
+        self._holder_at(self.tabs.currentIndex()).show_content(self.content)
+
+    def _write(self) -> None:
+        bar = self.text.verticalScrollBar()
+        place = bar.value()
+        document = self.text.document()
+        document.clear()
+        document.setDefaultFont(self.font())
+        ComparisonWriter(document, self._theme).write(self.content, self._problems)
+        bar.setValue(place)
+
+    # End
+
+    def _cancel(self) -> None:
+        self._facts_timer.stop()
+        if self._op is not None:
+            self._op.cancel()
+
+    def stop(self) -> None:
+        """Wait for nothing any more."""
+        self._cancel()
+        for place in range(self.tabs.count()):
+            view = self._holder_at(place).view
+            if isinstance(view, OverTimeView | MultiplesView | DistributionView):
+                view.stop()
+
+    @override
+    def deleteLater(self) -> None:
+        self.stop()
+        super().deleteLater()

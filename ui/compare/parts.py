@@ -1,0 +1,132 @@
+"""Pieces of views: a row of controls, choices of figures and dimensions, a sentence instead of a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from app.runs.dimensions import Dimension
+from ui.compare.content import Content
+from ui.compare.figures import figure_label
+from ui.theme import LARGE, SMALL, Theme
+
+
+class View(QWidget):
+    """One way to look at the runs. Shown content is replaced as a whole.
+
+    Attributes:
+        theme: colours and fonts.
+        content: what is shown.
+
+    Signals:
+        focus_asked: path of a run that was clicked.
+    """
+
+    focus_asked = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self.content = Content(())
+        self.rows = QVBoxLayout(self)
+        self.rows.setContentsMargins(0, SMALL, 0, 0)
+
+    def set_content(self, content: Content) -> None:
+        """Show this."""
+        self.content = content
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the content anew, as the controls say."""
+        raise NotImplementedError
+
+    def why_not(self, content: Content) -> str:
+        """Return why this view has nothing to show for a content; empty where it has."""
+        raise NotImplementedError
+
+
+class Choice(QComboBox):
+    """A combo box that keeps what was chosen when its entries change, and never asks for too much room.
+
+    Signals:
+        chosen: somebody chose another entry; not emitted when entries change.
+    """
+
+    chosen = Signal()
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(14)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMaximumWidth(320)
+        self.activated.connect(lambda _place: self.chosen.emit())
+
+    def offer(self, entries: Iterable[tuple[str, str]], default: str = "") -> None:
+        """Offer these (id, words); what was chosen stays where it is offered, else the default."""
+        offered = list(entries)
+        before = self.choice or default
+        if [(self.itemData(place), self.itemText(place)) for place in range(self.count())] == offered:
+            return
+        self.clear()
+        for name, words in offered:
+            self.addItem(words, name)
+            self.setItemData(self.count() - 1, words, Qt.ItemDataRole.ToolTipRole)
+        place = self.findData(before)
+        self.setCurrentIndex(max(place, 0) if offered else -1)
+
+    @property
+    def choice(self) -> str:
+        """The id that is chosen; empty for none."""
+        return str(self.currentData() or "")
+
+    def choose(self, name: str) -> None:
+        """Choose an entry as if somebody did."""
+        place = self.findData(name)
+        if place >= 0:
+            self.setCurrentIndex(place)
+            self.chosen.emit()
+
+
+def labelled(layout: QHBoxLayout, words: str, widget: QWidget) -> None:
+    """Add a control with its label and mnemonic."""
+    label = QLabel(words)
+    label.setBuddy(widget)
+    layout.addWidget(label)
+    layout.addWidget(widget)
+
+
+def control_row(view: View) -> QHBoxLayout:
+    """Return a row of controls at the top of a view."""
+    row = QHBoxLayout()
+    row.setContentsMargins(SMALL, 0, SMALL, 0)
+    view.rows.addLayout(row)
+    return row
+
+
+def sentence_label(words: str = "") -> QLabel:
+    """Return a quiet sentence in the middle of an empty view; plain text whatever is in it."""
+    label = QLabel(words)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+    label.setWordWrap(True)
+    label.setMargin(LARGE)
+    return label
+
+
+def figure_entries(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return figures as entries of a choice."""
+    return [(name, figure_label(name)) for name in names]
+
+
+def dimension_entries(dimensions: Sequence[Dimension]) -> list[tuple[str, str]]:
+    """Return dimensions as entries of a choice."""
+    return [(each.name, each.name) for each in dimensions]
+
+
+def find_dimension(content: Content, name: str) -> Dimension | None:
+    """Return a dimension by its name."""
+    return next((each for each in content.dimensions if each.name == name), None)

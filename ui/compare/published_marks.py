@@ -1,0 +1,51 @@
+"""Which published figures stand beside one's own bars: of the same filesystem, RAID level and workload."""
+
+from __future__ import annotations
+
+from app.domain.reference import PublishedFigure
+from app.domain.text import tr
+from app.runs.compare import ComparedGroup, RunComparison
+from ui.charts.bars import Bar
+
+_MOST = 6
+_FILESYSTEM = (tr("Target"), tr("filesystem"))
+_RAID = (tr("Target"), tr("RAID"))
+_WORKLOAD = (tr("Workload"), tr("transactions"))
+_SCALE = (tr("Workload"), tr("scale"))
+
+
+def marks_for(
+    comparison: RunComparison, groups: tuple[ComparedGroup, ...], published: tuple[PublishedFigure, ...]
+) -> tuple[Bar, ...]:
+    """Return marks that may stand beside these groups, those of the same scale first."""
+    wanted = [_properties(comparison, group) for group in groups]
+    found = [each for each in published if each.is_tps and any(_fits(each, one) for one in wanted)]
+    scales = {one.get(_SCALE) for one in wanted}
+    found.sort(key=lambda each: (str(each.scale) not in scales, each.publication.short))
+    return tuple(_mark(each) for each in found[:_MOST])
+
+
+def _properties(comparison: RunComparison, group: ComparedGroup) -> dict[tuple[str, str], str]:
+    facts = comparison.runs[group.members[0]].facts
+    return {(item.topic, item.name): item.value for item in facts.properties}
+
+
+def _fits(figure: PublishedFigure, wanted: dict[tuple[str, str], str]) -> bool:
+    filesystem, raid = wanted.get(_FILESYSTEM, ""), wanted.get(_RAID, "")
+    if not filesystem or filesystem not in figure.filesystem.split("/"):
+        return False
+    if raid and figure.raid and figure.raid != raid:
+        return False
+    return bool(figure.workload) and figure.workload == wanted.get(_WORKLOAD)
+
+
+def _mark(figure: PublishedFigure) -> Bar:
+    scale = "" if figure.scale is None else tr(", scale {scale:,}").format(scale=figure.scale)
+    tip = [figure.quotation, *figure.all_conditions(), tr("Published elsewhere; in no statistic here.")]
+    return Bar(
+        label=f"{figure.label}{scale}",
+        value=figure.value,
+        note=tr("published"),
+        tip="\n".join(tip),
+        published=True,
+    )

@@ -1,0 +1,142 @@
+"""The table of verdicts, latencies and costs per transaction, a row a configuration; it can be copied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QGuiApplication, QIcon, QKeyEvent, QKeySequence, QPixmap
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem
+from typing_extensions import override
+
+from app.domain.text import tr
+from app.runs.compare import RunComparison
+from app.runs.comparison_table import HEADINGS
+from app.runs.comparison_text import format_difference, format_interval
+from app.runs.figure_comparison import (
+    COSTS,
+    EVENNESS,
+    LATENCIES,
+    FigureComparison,
+    compare_figures,
+    format_mean,
+)
+from ui.charts.saving import table_text
+from ui.compare.content import NOT_YET, Content
+from ui.compare.figures import figure_label
+from ui.compare.parts import View
+from ui.theme import Theme
+
+_LATENCY_PLACE = 4
+_JITTER_PLACE = 5
+
+
+class _Table(QTableWidget):
+    """A table whose selection Ctrl+C copies as CSV."""
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            QGuiApplication.clipboard().setText(self.text_of_selection())
+        else:
+            super().keyPressEvent(event)
+
+    def text_of_selection(self) -> str:
+        """Return the selected cells, all of them where none is selected."""
+        chosen = self.selectedRanges()
+        rows = range(self.rowCount())
+        columns = range(self.columnCount())
+        if chosen:
+            rows = range(min(each.topRow() for each in chosen), 1 + max(each.bottomRow() for each in chosen))
+            columns = range(
+                min(each.leftColumn() for each in chosen), 1 + max(each.rightColumn() for each in chosen)
+            )
+        header = self.model()
+        across = Qt.Orientation.Horizontal
+        headings = [str(header.headerData(column, across)) for column in columns]
+        return table_text([headings, *([self._text(row, column) for column in columns] for row in rows)])
+
+    def _text(self, row: int, column: int) -> str:
+        item = self.item(row, column)
+        return "" if item is None else item.text()
+
+
+class TableView(View):
+    """Everything as numbers.
+
+    Attributes:
+        table: the cells.
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self.table = _Table(0, 0)
+        self.table.setAccessibleName(tr("Verdicts and costs"))
+        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.table.setAlternatingRowColors(True)
+        self.table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.table.verticalHeader().hide()
+        self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        self.rows.addWidget(self.table, 1)
+
+    @override
+    def why_not(self, content: Content) -> str:
+        return "" if content.comparison is not None else NOT_YET
+
+    @override
+    def refresh(self) -> None:
+        comparison = self.content.comparison
+        if comparison is None:
+            return
+        figures = compare_figures(comparison, (*LATENCIES, *EVENNESS, *COSTS))
+        headings = _headings(figures)
+        self.table.clear()
+        self.table.setColumnCount(len(headings))
+        self.table.setRowCount(len(comparison.rows))
+        self.table.setHorizontalHeaderLabels(headings)
+        for row, cells in enumerate(_cells(comparison, figures)):
+            items = [_item(text, left=column in {0, len(cells) - 1}) for column, text in enumerate(cells)]
+            colour = self.theme.series_colour(self.content.group_colour(comparison.groups[row]))
+            items[0].setIcon(_swatch(colour))
+            for column, item in enumerate(items):
+                self.table.setItem(row, column, item)
+        self.table.resizeColumnsToContents()
+        widest = 40 * self.fontMetrics().averageCharWidth()
+        for column in (0, len(headings) - 1):
+            self.table.setColumnWidth(column, min(widest, self.table.columnWidth(column)))
+
+
+def _headings(figures: Sequence[FigureComparison]) -> list[str]:
+    kept = [text for place, text in enumerate(HEADINGS[:-1]) if place not in {_LATENCY_PLACE, _JITTER_PLACE}]
+    return [*kept, *(figure_label(each.figure.name) for each in figures), HEADINGS[-1], tr("Verdict")]
+
+
+def _cells(comparison: RunComparison, figures: Sequence[FigureComparison]) -> list[list[str]]:
+    rows = []
+    for place, row in enumerate(comparison.rows):
+        cells = row.cells()
+        kept = [text for at, text in enumerate(cells[:-1]) if at not in {_LATENCY_PLACE, _JITTER_PLACE}]
+        rows.append([*kept, *(_figure_cell(each, place) for each in figures), cells[-1], row.verdict])
+    return rows
+
+
+def _figure_cell(found: FigureComparison, place: int) -> str:
+    """Return a mean with its difference and interval where there is one."""
+    mean = format_mean(found, place)
+    if not place or found.comparisons[place - 1].interval is None:
+        return mean
+    comparison = found.comparisons[place - 1]
+    return f"{mean}  {format_difference(comparison)} ({format_interval(comparison)})"
+
+
+def _item(text: str, *, left: bool) -> QTableWidgetItem:
+    item = QTableWidgetItem(text)
+    side = Qt.AlignmentFlag.AlignLeft if left else Qt.AlignmentFlag.AlignRight
+    item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
+    return item
+
+
+def _swatch(colour: QColor) -> QIcon:
+    picture = QPixmap(12, 12)
+    picture.fill(colour)
+    return QIcon(picture)
