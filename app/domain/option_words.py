@@ -57,7 +57,7 @@ class Seen:
     """What a read back shows when a value took effect.
 
     Attributes:
-        present: tokens that must be there.
+        present: tokens that must be there; ``a|b`` is there where one of them is (tools differ by version).
         absent: tokens that must not be there; one that ends in ``=`` stands for all that begin with it.
     """
 
@@ -66,13 +66,13 @@ class Seen:
 
     def contradictions(self, tokens: Collection[str]) -> tuple[str, ...]:
         """Return the tokens that are missing or that should not be there; empty where all is as wanted."""
-        missing = tuple(token for token in self.present if token not in tokens)
+        missing = tuple(token for token in self.present if not set(token.split("|")) & set(tokens))
+        banned = {word for token in self.absent for word in token.split("|")}
         unwanted = tuple(
             token
             for token in tokens
-            if any(
-                token == other or (other.endswith("=") and token.startswith(other)) for other in self.absent
-            )
+            if token in banned
+            or any(prefix.endswith("=") and token.startswith(prefix) for prefix in self.absent)
         )
         return missing + unwanted
 

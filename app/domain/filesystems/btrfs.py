@@ -280,7 +280,10 @@ CHECKSUM: Final = OptionSpec(
     source=f"{_MKFS}; tested",
     spelling=Words("{value}"),
     flag="--csum",
-    shown=Words("csum_type={value}", (("xxhash", "csum_type=xxhash64"),)),
+    shown=Words(
+        "csum_type={value}",
+        (("xxhash", "csum_type=xxhash64"), ("blake2", "csum_type=blake2|csum_type=blake2b")),
+    ),
     shown_by=ShownBy.SUPERBLOCK,
     since=(*_KERNEL_5_5, Requirement(Component.BTRFS_PROGS, (5, 5))),
 )

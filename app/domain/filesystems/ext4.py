@@ -340,10 +340,7 @@ REMOUNT_READ_ONLY: Final = Always(
 )
 ALWAYS: Final = (*LAZY_INIT, NODEV, NOSUID, REMOUNT_READ_ONLY)
 
-PROGRAMS: Final = (
-    Program("dumpe2fs", "e2fsprogs"),
-    Program("e2fsck", "e2fsprogs"),
-)
+DUMPE2FS: Final = Program("dumpe2fs", "e2fsprogs")
 
 MKFS_DISCARD: Final = mkfs_discard("-E", "discard", "nodiscard", "mke2fs(8)")
 
@@ -407,7 +404,7 @@ EXT4: Final = FilesystemSpec(
     label="ext4",
     good_for=tr("The usual choice: overwrites in place, high throughput, few surprises."),
     mkfs="mkfs.ext4",
-    programs=(Program("mkfs.ext4", "e2fsprogs", Component.E2FSPROGS), *PROGRAMS),
+    programs=(Program("mkfs.ext4", "e2fsprogs", Component.E2FSPROGS), DUMPE2FS),
     kernel_modules=("ext4",),
     minimum_bytes=16 * MIB,
     several=Assembler.MD,

@@ -403,7 +403,6 @@ ZFS: Final = FilesystemSpec(
     programs=(
         Program("zpool", "zfsutils-linux", Component.ZFS),
         Program("zfs", "zfsutils-linux"),
-        Program("mount.zfs", "zfsutils-linux"),
     ),
     kernel_modules=("zfs",),
     minimum_bytes=64 * MIB,
