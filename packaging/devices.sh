@@ -57,6 +57,11 @@ refusals_of_daemons() {
   done
 }
 
+# Whether NAME is memory that nobody has given a size: there is nothing in it.
+is_unused_zram() {
+  [[ $1 == zram* && $(cat -- "$SYSFS/class/block/$1/size" 2>/dev/null) == 0 ]]
+}
+
 # Prints the reasons why no test may touch block devices here, one a line; nothing where they may.
 #   ROOT: name of the root device; LOOP_FOLDER: where tests keep the files of their loop devices; USER: effective uid.
 refusals_of_device_tests() {
@@ -70,7 +75,7 @@ refusals_of_device_tests() {
     [[ -e $device ]] || continue
     case $name in
       loop*) refusal_of_loop "$name" "$loop_folder" ;;
-      *) grep --quiet --line-regexp --fixed-strings -- "$name" <<<"$family" ||
+      *) grep --quiet --line-regexp --fixed-strings -- "$name" <<<"$family" || is_unused_zram "$name" ||
         echo "/dev/$name exists and is neither the root disk nor a loop device of a test" ;;
     esac
   done

@@ -24,6 +24,13 @@ NEEDS=(
   "screen|what Qt's window needs on X11 and Wayland|libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xkb1 libxkbcommon-x11-0 libx11-xcb1 libwayland-client0 libwayland-cursor0|xcb-util-cursor xcb-util-wm xcb-util-image xcb-util-keysyms xcb-util-renderutil libxkbcommon-x11 libX11-xcb libwayland-client libwayland-cursor|xcb-util-cursor xcb-util-wm xcb-util-image xcb-util-keysyms xcb-util-renderutil libxkbcommon-x11 libx11 wayland|libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xkb1 libxkbcommon-x11-0 libX11-xcb1 libwayland-client0 libwayland-cursor0"
   "dbus-daemon|tests of D-Bus start a bus of their own|dbus-daemon|dbus-daemon|dbus|dbus-1-daemon"
   "shellcheck|checks packaging's scripts|shellcheck|ShellCheck|shellcheck|ShellCheck"
+  "udevd|sees the disks that tests make|udev|systemd-udev|systemd|udev"
+  "udisksd|tells what disks there are|udisks2|udisks2|udisks2|udisks2"
+  "polkitd|decides who may change disks|polkitd|polkit|polkit|polkit"
+  "mkfs.xfs|makes XFS|xfsprogs|xfsprogs|xfsprogs|xfsprogs"
+  "mkfs.btrfs|makes btrfs|btrfs-progs|btrfs-progs|btrfs-progs|btrfsprogs"
+  "mkfs.vfat|makes disks of other systems, which are refused|dosfstools|dosfstools|dosfstools|dosfstools"
+  "sfdisk|makes partitions|fdisk|util-linux|util-linux|util-linux"
   "qemu|runs the virtual machine of the machine tests|qemu-system-x86|qemu-system-x86-core|qemu-system-x86|qemu-x86"
   "qemu-img|makes the virtual machine's disks|qemu-utils|qemu-img|qemu-img|qemu-img"
   "mmdebstrap|makes the virtual machine's Debian|mmdebstrap|mmdebstrap|mmdebstrap|mmdebstrap"
@@ -35,13 +42,15 @@ SCREEN_LIBRARIES=(libxcb-cursor.so.0 libxcb-icccm.so.4 libxcb-image.so.0 libxcb-
   libxcb-render-util.so.0 libxcb-shape.so.0 libxcb-xkb.so.1 libxkbcommon-x11.so.0 libX11-xcb.so.1
   libwayland-client.so.0 libwayland-cursor.so.0)
 
-# Prints the names of the needs of a use: `engine`, `window`, `test` or `machine` (the virtual machine).
+# Prints the names of the needs of a use: `engine`, `window`, `test`, and what a tier needs beyond: `disks`,
+# `machine`.
 needs_of() {
   local engine="python venv gi pydbus postgresql util-linux"
   case $1 in
     engine) printf '%s' "$engine" ;;
     window) printf '%s' "$engine qt screen" ;;
     test) printf '%s' "$engine qt dbus-daemon shellcheck" ;;
+    disks) printf '%s' "dbus-daemon udevd udisksd polkitd mkfs.ext4 mkfs.xfs mkfs.btrfs mkfs.vfat sfdisk" ;;
     machine) printf '%s' "python venv qemu qemu-img mmdebstrap depmod mkfs.ext4 util-linux" ;;
   esac
 }
@@ -77,6 +86,15 @@ has_postgresql() {
   return 1
 }
 
+# Whether a daemon is here; they are not in PATH.
+has_daemon() {
+  local folder
+  for folder in /usr/lib /usr/libexec /usr/lib/systemd /usr/lib/polkit-1 /usr/libexec/udisks2 /usr/lib/udisks2 /lib/systemd; do
+    [[ ! -x $folder/$1 && ! -x $folder/systemd-$1 ]] || return 0
+  done
+  return 1
+}
+
 # Whether NAME is here. FACTS holds what probe_system.py printed.
 has() {
   case $1 in
@@ -87,6 +105,7 @@ has() {
     util-linux) command -v setpriv >/dev/null && command -v flock >/dev/null ;;
     qt) has_libraries "${QT_LIBRARIES[@]}" ;;
     screen) has_libraries "${SCREEN_LIBRARIES[@]}" ;;
+    udevd | udisksd | polkitd) has_daemon "$1" ;;
     qemu) command -v "qemu-system-$(uname --machine)" >/dev/null ;;
     *) command -v "$1" >/dev/null ;;
   esac
@@ -198,7 +217,7 @@ provide_debian_packages() {
   install_debian_packages "${packages[@]}"
 }
 
-# Makes sure that the system has what USE (engine, window, test, machine) needs.
+# Makes sure that the system has what USE (a word of needs_of) needs.
 provide_system_packages() {
   local field name kept=()
   UNFINISHED=$CACHE/unfinished-packages

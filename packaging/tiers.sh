@@ -7,11 +7,12 @@
 MARKERS=(machine disks postgres bus gui)
 SUMMARY=() PASSED=0 FAILED=0 SKIPPED=0
 STARTED=0
+REFUSALS="" GUEST_BUILD="" COMMAND_PREFIX=()
 
 # Signals that the caller ignores (nohup, a job in the background) would stay ignored in what the tests start, and the
 # tests send them.
 python() {
-  env --default-signal=HUP,INT,QUIT,TERM,PIPE "$ENVIRONMENT/bin/python" "$@" </dev/null
+  "${COMMAND_PREFIX[@]}" env --default-signal=HUP,INT,QUIT,TERM,PIPE "$ENVIRONMENT/bin/python" "$@" </dev/null
 }
 
 heading() {
@@ -49,11 +50,13 @@ expression_of() {
   printf '%s' "${expression% and }"
 }
 
-# Runs one pytest and counts it: TIER ARGUMENTS... What died without being counted is one failure.
+# Runs one pytest, behind COMMAND_PREFIX, and counts it: TIER ARGUMENTS... What died without being counted is one
+# failure.
 run_pytest() {
   local tier=$1 report=$SCRATCH/$1.xml status=0 passed failed skipped
   shift
   python -m pytest -o cache_dir="$ENVIRONMENT/caches/pytest" --junit-xml="$report" "$@" || status=$?
+  COMMAND_PREFIX=()
   if ((status == 5)) && [[ $tier != unit && $tier != selection ]]; then
     leave_out "$tier" "no tests yet"
     return
@@ -68,40 +71,77 @@ run_tier() {
   run_pytest "$1" -m "$(expression_of "$1")"
 }
 
+# Where tiers that touch devices are asked for: sets REFUSALS, else installs what they need and begins to build the
+# guest beside the other tiers.
+prepare_device_tiers() {
+  [[ -n $ROOT$MACHINE ]] || return 0
+  REFUSALS=$(refusals_of_device_tests "$(root_device)" "$CACHE/loop-devices" "$EUID")
+  [[ -z $REFUSALS ]] || return 0
+  [[ -z $ROOT ]] || provide_system_packages disks
+  if [[ -n $MACHINE ]]; then
+    provide_system_packages machine
+    nice "$CHECKOUT/tests/machine/build-guest" >"$SCRATCH/build-guest.log" 2>&1 &
+    GUEST_BUILD=$!
+  fi
+}
+
+# Ends a build that nobody waits for any more.
+end_guest_build() {
+  [[ -n $GUEST_BUILD ]] || return 0
+  kill "$GUEST_BUILD" 2>/dev/null || true
+  wait "$GUEST_BUILD" || true
+}
+
+# Waits for the guest and shows what its build has said.
+wait_for_guest() {
+  local status=0
+  wait "$GUEST_BUILD" || status=$?
+  GUEST_BUILD=""
+  cat -- "$SCRATCH/build-guest.log"
+  return "$status"
+}
+
 # A tier that touches devices: TIER OPTION ASKED. Its tests demand PGFOOTING_DEVICE_TESTS, which names the folder for
 # the files of their loop devices and is set here alone.
 run_device_tier() {
-  local tier=$1 option=$2 asked=$3 loops=$CACHE/loop-devices reasons
+  local tier=$1 option=$2 asked=$3
   if [[ -z $asked ]]; then
     leave_out "$tier" "not asked for (packaging/test $option)"
     return
   fi
-  reasons=$(refusals_of_device_tests "$(root_device)" "$loops" "$EUID")
-  if [[ -n $reasons ]]; then
-    leave_out "$tier" "${reasons//$'\n'/; }"
+  heading "$tier"
+  if [[ -n $REFUSALS ]]; then
+    printf 'Tests that touch devices may not run here:\n%s\n' "$REFUSALS"
+    count "$tier" 0 1 0
     return
   fi
-  heading "$tier"
-  PGFOOTING_DEVICE_TESTS=$loops run_pytest "$tier" -m "$(expression_of "$tier")"
+  if [[ $tier == machine ]] && ! wait_for_guest; then
+    count machine 0 1 0
+    return
+  fi
+  [[ $tier != disks ]] || COMMAND_PREFIX=("$CHECKOUT/tests/system/in-namespace")
+  PGFOOTING_DEVICE_TESTS=$CACHE/loop-devices PGFOOTING_MACHINE_TESTS=$MACHINE \
+    run_pytest "$tier" -m "$(expression_of "$tier")"
 }
 
 # One pytest with the caller's own arguments; devices stay out of reach unless asked for and allowed as above.
 run_selection() {
-  local excluded=() expression reasons
+  local excluded=() expression
   [[ -n $ROOT ]] || excluded+=("not disks")
   [[ -n $MACHINE ]] || excluded+=("not machine")
   if [[ -n $ROOT$MACHINE ]]; then
-    reasons=$(refusals_of_device_tests "$(root_device)" "$CACHE/loop-devices" "$EUID")
-    [[ -z $reasons ]] || fail "Tests that touch devices may not run here: ${reasons//$'\n'/; }."
-    export PGFOOTING_DEVICE_TESTS=$CACHE/loop-devices
+    [[ -z $REFUSALS ]] || fail "Tests that touch devices may not run here: ${REFUSALS//$'\n'/; }."
+    export PGFOOTING_DEVICE_TESTS=$CACHE/loop-devices PGFOOTING_MACHINE_TESTS=$MACHINE
   fi
   expression=$(printf ' and %s' "${excluded[@]}")
   heading selection
+  [[ -z $ROOT ]] || COMMAND_PREFIX=("$CHECKOUT/tests/system/in-namespace")
+  [[ -z $GUEST_BUILD ]] || wait_for_guest || fail "The guest cannot be built."
   run_pytest selection ${excluded[@]:+-m "${expression# and }"} "$@"
 }
 
 scripts() {
-  find "$CHECKOUT/packaging" "$CHECKOUT/.ci" -type f -print0 |
+  find "$CHECKOUT/packaging" "$CHECKOUT/.ci" "$CHECKOUT/tests/machine" "$CHECKOUT/tests/system" -type f -print0 |
     while IFS= read -r -d '' file; do
       if [[ $file == *.sh || $(head --lines=1 -- "$file") == '#!'*bash ]]; then printf '%s\0' "$file"; fi
     done

@@ -88,6 +88,14 @@ def test_any_other_device_refuses(scripts: Scripts, machine: Machine, name: str)
     ]
 
 
+@pytest.mark.parametrize(("size", "reasons"), [("0", 0), ("8", 1)])
+def test_an_unused_zram_is_no_reason(scripts: Scripts, machine: Machine, size: str, reasons: int) -> None:
+    machine.disk("vda", "vda1")
+    machine.disk("zram0")
+    (machine.blocks / "zram0" / "size").write_text(f"{size}\n")
+    assert len(refusals(scripts, machine)) == reasons
+
+
 def test_a_partition_of_another_disk_refuses(scripts: Scripts, machine: Machine) -> None:
     machine.disk("vda", "vda1")
     machine.disk("sda", "sda1")

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.packaging.conftest import PROJECT, Scripts
 
 TIERS = ("unit", "gui", "bus", "postgres", "disks", "machine")
-TIER = "ENVIRONMENT=$FAKE/environment CACHE=$FAKE SCRATCH=$FAKE\n"
+TIER = "ENVIRONMENT=$FAKE/environment CACHE=$FAKE SCRATCH=$FAKE ROOT= MACHINE=\n"
 
 
 def write_pytest(scripts: Scripts, *, status: int, report: str) -> None:
@@ -103,34 +103,83 @@ def test_unit_tests_or_a_selection_that_vanished_are_a_failure(scripts: Scripts,
 
 def test_devices_are_left_alone_unless_asked_for(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(1))
-    lines = summary(scripts, "run_device_tier disks --root ''")
+    lines = summary(scripts, "ROOT= MACHINE=\nprepare_device_tiers\nrun_device_tier disks --root ''")
     assert "disks     left out: not asked for (packaging/test --root)" in lines
     assert not (scripts.fake / "pytest.calls").exists()
 
 
-def test_devices_are_left_alone_where_there_is_a_reason(scripts: Scripts) -> None:
+REFUSED = "refusals_of_device_tests() { echo one reason; echo another; }\nprepare_device_tiers\n"
+
+
+def test_a_reason_against_devices_is_told_and_counts_as_a_failure(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(1))
-    code = "refusals_of_device_tests() { echo one reason; echo another; }\nrun_device_tier disks --root asked"
-    assert "disks     left out: one reason; another" in summary(scripts, code)
+    lines = summary(scripts, f"ROOT=asked MACHINE=\n{REFUSED}run_device_tier disks --root asked")
+    assert lines.index("another") == lines.index("one reason") + 1
+    assert lines[-1] == "0 passed, 1 failed"
     assert not (scripts.fake / "pytest.calls").exists()
 
 
-def test_devices_are_released_to_their_own_tier_alone(scripts: Scripts) -> None:
+def test_nothing_is_installed_for_devices_that_are_not_asked_for_or_refused(scripts: Scripts) -> None:
+    install = 'provide_system_packages() { echo "installs for $1"; }\n'
+    assert scripts.call(f"{TIER}{install}ROOT= MACHINE=\n{REFUSED}").stdout == ""
+    assert scripts.call(f"{TIER}{install}ROOT=asked MACHINE=whole\n{REFUSED}").stdout == ""
+    allowed = REFUSED.replace("echo one reason; echo another", ":")
+    assert scripts.call(f"{TIER}{install}ROOT=asked MACHINE=\n{allowed}").stdout == "installs for disks\n"
+
+
+def write_guest_build(scripts: Scripts, text: str) -> None:
+    """Let the guest's build be this script."""
+    program = scripts.checkout / "tests" / "machine" / "build-guest"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/bash\n{text}\n")
+    program.chmod(0o755)
+
+
+MACHINE = (
+    "refusals_of_device_tests() { :; }\nprovide_system_packages() { :; }\nROOT= MACHINE=short\n"
+    "prepare_device_tiers\nrun_device_tier machine --machine short"
+)
+
+
+def test_the_guest_is_built_before_the_machine_tier_begins(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(3))
+    write_guest_build(scripts, 'sleep 0.2; touch "$FAKE/built"; echo the build speaks')
+    code = f'python() {{ [[ -e $FAKE/built ]] || exit 9; command python3 "$@"; }}\n{MACHINE}'
+    assert "the build speaks" in summary(
+        scripts, code.replace("command python3", '"$ENVIRONMENT/bin/python"')
+    )
+
+
+def test_a_guest_that_cannot_be_built_is_a_failure(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(3))
+    write_guest_build(scripts, "echo no mirror; exit 1")
+    lines = summary(scripts, MACHINE)
+    assert "no mirror" in lines
+    assert lines[-1] == "0 passed, 1 failed"
+    assert not (scripts.fake / "pytest.calls").exists()
+
+
+def test_tests_of_disks_run_in_namespaces_and_others_do_not(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(1))
-    code = "PGFOOTING_DEVICE_TESTS=\nrefusals_of_device_tests() { :; }\n"
-    code += "run_device_tier disks --root asked\nrun_tier unit"
+    program = scripts.checkout / "tests" / "system" / "in-namespace"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/bash\necho "in namespaces" >>"$FAKE/pytest.calls"\nexec "$@"\n')
+    program.chmod(0o755)
+    code = "refusals_of_device_tests() { :; }\nprovide_system_packages() { :; }\nPGFOOTING_DEVICE_TESTS=\n"
+    code += "ROOT=asked MACHINE=\nprepare_device_tiers\nrun_device_tier disks --root asked\nrun_tier unit"
     summary(scripts, code)
     calls = (scripts.fake / "pytest.calls").read_text().splitlines()
-    assert calls[0].startswith(f"{scripts.fake}/loop-devices -m pytest")
-    assert calls[1].startswith(" -m pytest")
+    assert calls[0] == "in namespaces"
+    assert calls[1].startswith(f"{scripts.fake}/loop-devices -m pytest")
+    assert calls[2].startswith(" -m pytest")
+    assert len(calls) == 3
 
 
 def test_a_selection_that_asks_for_devices_where_they_are_refused_ends(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(1))
-    code = "ROOT=asked MACHINE=\nrefusals_of_device_tests() { echo a reason; }\nrun_selection tests/disks"
-    outcome = scripts.call(TIER + code)
+    outcome = scripts.call(f"{TIER}ROOT=asked MACHINE=\n{REFUSED}run_selection tests/disks")
     assert outcome.returncode == 1
-    assert "a reason" in outcome.stderr
+    assert "one reason; another" in outcome.stderr
     assert not (scripts.fake / "pytest.calls").exists()
 
 
