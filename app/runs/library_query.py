@@ -200,3 +200,16 @@ def count_values(field: Field, entries: Iterable[LibraryEntry]) -> list[tuple[st
         for value in field.values(entry):
             counts[value] = counts.get(value, 0) + 1
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def write_query(terms: Iterable[Term]) -> str:
+    """Return terms as one would type them."""
+    return " ".join(
+        ("-" if term.excluded else "")
+        + (write_term(term.field, term.text) if term.field else _quoted(term.text))
+        for term in terms
+    )
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"' if " " in text else text

@@ -14,10 +14,11 @@ from app.runs.runfile import RunState
 from tests.fix_window import LONG_NAME, Trial, write_bad_files, write_campaign, write_trial
 from ui.background import finish_background
 from ui.theme import Theme
+from ui.window import library_reader
 from ui.window.library_delegate import check_width
 from ui.window.library_model import COLOUR_ROLE, MIME_TYPE, ROW_ROLE, LibraryModel
 from ui.window.library_panel import LibraryPanel
-from ui.window.library_reader import SLICE, LibraryReader
+from ui.window.library_reader import LibraryReader
 from ui.window.library_rows import Heading, RunRow
 from ui.window.words import one_line, tooltip
 
@@ -163,6 +164,9 @@ def test_rows_are_dragged_as_their_paths(model: LibraryModel, tmp_path: Path) ->
     model.set_runs(listed(tmp_path))
     data = model.mimeData([model.index_of(str(path)) for path in (paths[1], bad["cut"])])
     assert bytes(data.data(MIME_TYPE).data()).decode() == str(paths[1])
+    assert [url.toLocalFile() for url in data.urls()] == [str(paths[1]), str(bad["cut"])], "files for others"
+    data = model.mimeData([model.index(0)])
+    assert [url.toLocalFile() for url in data.urls()] == [str(path) for path in paths], "a campaign: its runs"
 
 
 # The panel
@@ -172,6 +176,7 @@ def test_rows_are_dragged_as_their_paths(model: LibraryModel, tmp_path: Path) ->
 def panel(qtbot: QtBot, model: LibraryModel, light: Theme, tmp_path: Path) -> LibraryPanel:
     write_campaign(tmp_path / "library")
     made = LibraryPanel(model, light)
+    made.folder = tmp_path / "library"
     qtbot.addWidget(made)
     made.resize(320, 500)
     made.show()
@@ -237,8 +242,10 @@ def test_the_menu_of_a_row_says_what_can_be_done_with_it(
     qtbot: QtBot, panel: LibraryPanel, model: LibraryModel
 ) -> None:
     menu = panel.open_menu(model.index(1), QPoint(5, 5))
-    texts = [action.text().replace("&", "") for action in menu.actions() if action.isEnabled()]
-    assert texts == ["Show only this", "Add to the charts", "Replay", "Open its folder"]
+    enabled = [action for action in menu.actions() if action.isEnabled() and not action.isSeparator()]
+    texts = [action.text().replace("&", "") for action in enabled]
+    assert texts[:4] == ["Show only this", "Add to the charts", "Replay", "Open its folder"]
+    assert texts[4:] == ["Name, tags, note …", "Move to the trash"]
     with qtbot.waitSignal(panel.replay_asked) as asked:
         menu.actions()[2].trigger()
     assert asked.args == [model.index(1).data(ROW_ROLE).key]
@@ -289,7 +296,7 @@ def test_a_chosen_row_shows_the_colour_of_its_line(
 
 
 @pytest.fixture
-def reader(qtbot: QtBot, tmp_path: Path) -> LibraryReader:
+def reader(qtbot: QtBot, own_state: Path, tmp_path: Path) -> LibraryReader:
     return LibraryReader(tmp_path / "library")
 
 
@@ -325,16 +332,19 @@ def test_files_that_come_and_go_are_noticed_without_asking(
     assert finish_background(10)
 
 
-def test_a_large_library_is_shown_slice_by_slice(qtbot: QtBot, reader: LibraryReader, tmp_path: Path) -> None:
-    for number in range(SLICE + 5):
+def test_a_large_library_is_shown_slice_by_slice(
+    qtbot: QtBot, reader: LibraryReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library_reader, "SLICE_S", 0.0)  # a file a slice, however fast the disk
+    for number in range(3):
         write_trial(tmp_path / "library" / f"{number:03}.footing", Trial(seconds=2, started=1.8e9 + number))
     steps: list[tuple[int, bool]] = []
     reader.read.connect(lambda runs, complete: steps.append((len(runs), complete)))
-    wait_for_runs(qtbot, reader, SLICE + 5)
-    assert steps == [(SLICE, False), (SLICE + 5, True)]
+    wait_for_runs(qtbot, reader, 3)
+    assert steps == [(1, False), (2, False), (3, False), (3, True)]
     steps.clear()
-    wait_for_runs(qtbot, reader, SLICE + 5)
-    assert steps == [(SLICE + 5, True)]
+    wait_for_runs(qtbot, reader, 3)
+    assert steps == [(3, True)], "a list that is known stays until all is read again"
     reader.stop()
 
 

@@ -86,6 +86,13 @@ COMMANDS: Final = (
     Command("runs", tr("&Runs"), "Ctrl+1", tr("Shows library and charts.")),
     Command("live", tr("&Live campaign"), "Ctrl+2", tr("Shows the campaign that runs now.")),
     Command("start", tr("&Start page"), "Ctrl+3", tr("Shows the first page.")),
+    Command("search", tr("Fin&d runs"), "Ctrl+F", tr("Searches the library by words and fields.")),
+    Command(
+        "edit",
+        tr("Name, ta&gs, note …"),
+        "F2",
+        tr("Renames the run or campaign in focus, gives it tags and a note."),
+    ),
     Command("library", tr("&Library"), "F9", tr("Shows or hides the list of runs."), checkable=True),
     Command("facts", tr("&Facts"), "F10", tr("Shows or hides what differs between runs."), checkable=True),
     Command("panel", tr("Ne&xt panel"), "F6", tr("Goes from library to charts to facts.")),
@@ -101,6 +108,7 @@ KEYS: Final = (
     Key("Up, Down", tr("In the library: moves the focus; the run in focus is drawn thick.")),
     Key("Space", tr("In the library: adds the run or campaign to the charts or takes it out.")),
     Key("Return", tr("In the library: shows the run or campaign alone.")),
+    Key("Delete", tr("In the library: moves the run or campaign to the trash; it can be undone.")),
     Key("Menu, Shift+F10", tr("Opens the menu of a run or of a chart.")),
     Key("Alt+letter", tr("Presses what has this letter underlined.")),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import (
@@ -12,11 +13,12 @@ from PySide6.QtCore import (
     QObject,
     QPersistentModelIndex,
     Qt,
+    QUrl,
     Signal,
 )
 from typing_extensions import override
 
-from app.runs.library_scan import ListedRun
+from app.runs.library_scan import ListedRun, newest_first
 from ui.window.library_rows import Heading, Row, RunRow, make_rows
 from ui.window.words import mark_words, moment, one_line, run_name, second_line, spoken, tooltip
 
@@ -28,6 +30,10 @@ COLOUR_ROLE: Final = Qt.ItemDataRole.UserRole + 2
 """Number of the colour of a chosen run; -1 where it is not chosen."""
 MIME_TYPE: Final = "application/x-pgfooting-runs"
 
+_NOTE_LINES: Final = 6
+"""Of a note in a tool tip."""
+_MOST_CHANGES: Final = 60
+"""From so many rows that come and go on, one reset of the list costs less."""
 _NO_PARENT: Final = QModelIndex()
 
 
@@ -43,6 +49,8 @@ class LibraryModel(QAbstractListModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: list[Row] = []
+        self._numbers: dict[str, int] = {}
+        self._runs: dict[str, ListedRun] = {}
         self._colours: dict[str, int] = {}
         self._remembered: dict[str, int] = {}
 
@@ -53,18 +61,18 @@ class LibraryModel(QAbstractListModel):
         return self._rows[index.row()] if index.isValid() and index.row() < len(self._rows) else None
 
     def run(self, key: str) -> ListedRun | None:
-        """Return a listed run by the path of its file."""
-        return next((row.run for row in self._rows if isinstance(row, RunRow) and row.key == key), None)
+        """Return a run by the path of its file, also one that the search hides."""
+        return self._runs.get(key)
 
     def index_of(self, key: str) -> QModelIndex:
-        """Return the index of a row by its key, an invalid one where there is none."""
-        found = next((number for number, row in enumerate(self._rows) if row.key == key), -1)
-        return self.index(found) if found >= 0 else QModelIndex()
+        """Return the index of a row by its key, an invalid one where it is not shown."""
+        number = self._numbers.get(key, -1)
+        return self.index(number) if number >= 0 else QModelIndex()
 
     @property
     def runs(self) -> int:
-        """How many runs there are, unreadable ones included."""
-        return sum(isinstance(row, RunRow) for row in self._rows)
+        """How many runs there are, hidden and unreadable ones included."""
+        return len(self._runs)
 
     @property
     def chosen(self) -> dict[str, int]:
@@ -76,26 +84,32 @@ class LibraryModel(QAbstractListModel):
         return next((row.paths for row in self._rows if isinstance(row, Heading) and row.paths), ())
 
     def paths_in(self, folder: str) -> tuple[str, ...]:
-        """Return the runs of one campaign folder that can be shown."""
-        key = f"campaign:{folder}"
-        return next((row.paths for row in self._rows if isinstance(row, Heading) and row.key == key), ())
+        """Return the runs of one campaign folder that can be shown, hidden ones included."""
+        inside = (run for path, run in self._runs.items() if str(Path(path).parent) == folder)
+        return tuple(run.entry.path for run in newest_first(inside) if run.entry.problem is None)
 
     # What others change
 
-    def set_runs(self, runs: Sequence[ListedRun]) -> None:
-        """Show these runs; rows that stay keep their place in the view."""
-        rows = make_rows(runs)
+    def set_runs(self, runs: Sequence[ListedRun], shown: Sequence[ListedRun] | None = None) -> None:
+        """Show runs; rows that stay keep their place in the view.
+
+        Args:
+            runs: all there are: those that are chosen stay chosen whether they are shown or not.
+            shown: those that have a row; None for all.
+        """
+        self._runs = {run.entry.path: run for run in runs}
+        rows = make_rows(runs if shown is None else shown)
         if not self._merge(rows):
             self.beginResetModel()
             self._rows = rows
+            self._count()
             self.endResetModel()
-        known = {row.key for row in rows if isinstance(row, RunRow) and row.readable}
-        if gone := self._colours.keys() - known:
+        if gone := [key for key in self._colours if not self.is_readable(key)]:
             self.choose([key for key in self._colours if key not in gone])
 
     def choose(self, keys: Iterable[str]) -> None:
         """Choose exactly these runs; a run keeps the colour that it had, if that is free."""
-        wanted = [key for key in dict.fromkeys(keys) if self._readable(key)]
+        wanted = [key for key in dict.fromkeys(keys) if self.is_readable(key)]
         before = self._colours
         colours = {key: before[key] for key in wanted if key in before}
         for key in wanted:
@@ -116,8 +130,13 @@ class LibraryModel(QAbstractListModel):
         else:
             self.choose([*self._colours, *keys])
 
-    def _readable(self, key: str) -> bool:
-        return any(isinstance(row, RunRow) and row.key == key and row.readable for row in self._rows)
+    def is_readable(self, key: str) -> bool:
+        """Return whether a run can be shown."""
+        run = self._runs.get(key)
+        return run is not None and run.entry.problem is None
+
+    def _count(self) -> None:
+        self._numbers = {row.key: number for number, row in enumerate(self._rows)}
 
     def _free_colour(self, key: str, taken: set[int]) -> int:
         remembered = self._remembered.get(key)
@@ -131,25 +150,27 @@ class LibraryModel(QAbstractListModel):
             self.dataChanged.emit(self.index(0), self.index(len(self._rows) - 1), roles)
 
     def _merge(self, rows: list[Row]) -> bool:
-        """Insert, remove and change rows one by one; False where rows changed their order."""
+        """Insert, remove and change rows one by one; False where it is many, or rows changed their order."""
         wanted = {row.key for row in rows}
+        known = [row.key for row in self._rows if row.key in wanted]
+        changes = len(self._rows) + len(rows) - 2 * len(known)
+        kept = set(known)
+        if changes > _MOST_CHANGES or known != [row.key for row in rows if row.key in kept]:
+            return False
         for number in range(len(self._rows) - 1, -1, -1):
             if self._rows[number].key not in wanted:
                 self.beginRemoveRows(_NO_PARENT, number, number)
                 del self._rows[number]
                 self.endRemoveRows()
-        kept = [row.key for row in self._rows]
-        known = set(kept)
-        if kept != [row.key for row in rows if row.key in known]:
-            return False
         for number, row in enumerate(rows):
-            if row.key not in known:
+            if row.key not in kept:
                 self.beginInsertRows(_NO_PARENT, number, number)
                 self._rows.insert(number, row)
                 self.endInsertRows()
             elif self._rows[number] != row:
                 self._rows[number] = row
                 self.dataChanged.emit(self.index(number), self.index(number))
+        self._count()
         return True
 
     # What the view asks
@@ -164,8 +185,9 @@ class LibraryModel(QAbstractListModel):
         if row is None:
             return Qt.ItemFlag.NoItemFlags
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemNeverHasChildren
+        flags |= Qt.ItemFlag.ItemIsDragEnabled
         if isinstance(row, RunRow) and row.readable:
-            flags |= Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsDragEnabled
+            flags |= Qt.ItemFlag.ItemIsUserCheckable
         return flags
 
     @override
@@ -188,8 +210,11 @@ class LibraryModel(QAbstractListModel):
             case Qt.ItemDataRole.ToolTipRole:
                 entry = row.run.entry
                 marks = ", ".join(map(mark_words, entry.marks))
-                lines = (run_name(row.run), one_line(entry.campaign or ""), second_line(row.run), marks)
-                return tooltip(*lines, moment(entry.started), entry.path)
+                tags = " ".join(f"#{one_line(tag)}" for tag in entry.tags)
+                lines = (run_name(row.run), one_line(entry.campaign or ""), second_line(row.run), marks, tags)
+                return tooltip(
+                    *lines, *entry.note.splitlines()[:_NOTE_LINES], moment(entry.started), entry.path
+                )
             case Qt.ItemDataRole.CheckStateRole if row.readable:
                 chosen = row.key in self._colours
                 return Qt.CheckState.Checked if chosen else Qt.CheckState.Unchecked
@@ -198,14 +223,17 @@ class LibraryModel(QAbstractListModel):
 
     @override
     def mimeTypes(self) -> list[str]:
-        return [MIME_TYPE]
+        return [MIME_TYPE, "text/uri-list"]
 
     @override
     def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
-        rows = [self.row(index) for index in indexes]
-        keys = [row.key for row in rows if isinstance(row, RunRow) and row.readable]
+        """Return runs for our charts and, as files, for other programs; a campaign means all its runs."""
+        rows = [row for index in indexes if (row := self.row(index)) is not None]
+        keys = [key for row in rows for key in (row.paths if isinstance(row, Heading) else (row.key,))]
         data = QMimeData()
-        data.setData(MIME_TYPE, "\0".join(keys).encode())
+        if readable := [key for key in keys if self.is_readable(key)]:
+            data.setData(MIME_TYPE, "\0".join(readable).encode())
+        data.setUrls([QUrl.fromLocalFile(key) for key in keys])
         return data
 
 

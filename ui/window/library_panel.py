@@ -1,24 +1,36 @@
 """The list of runs at the left: what is ticked is in the charts, what is current is in focus there.
 
 Mouse: a click shows a run alone, a click on its tick or with Ctrl adds it. Keyboard: Space ticks,
-Return shows it alone, arrows move the focus.
+Return shows it alone, arrows move the focus, Delete throws it away, Escape goes to the search.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QAction, QContextMenuEvent, QDrag, QKeyEvent, QMouseEvent
+from PySide6.QtGui import (
+    QAction,
+    QContextMenuEvent,
+    QDrag,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+)
 from PySide6.QtWidgets import QAbstractItemView, QLabel, QListView, QMenu, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.domain.text import tr
+from app.runs.library_query import Term
 from app.runs.library_scan import ListedRun
 from ui.theme import Theme
 from ui.window.library_delegate import LibraryDelegate, check_width
 from ui.window.library_model import Index, LibraryModel
 from ui.window.library_rows import RunRow
+from ui.window.library_search import Search, SearchLine
 
 
 class RunList(QListView):
@@ -28,11 +40,13 @@ class RunList(QListView):
         ticked: this row shall be added to the charts or taken out.
         shown: this row alone shall be in the charts.
         moved: another row is current.
+        removed: this row shall be thrown away.
     """
 
     ticked = Signal(QModelIndex)
     shown = Signal(QModelIndex)
     moved = Signal(QModelIndex)
+    removed = Signal(QModelIndex)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,7 +55,20 @@ class RunList(QListView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setDragDropMode(QAbstractItemView.DragDropMode.DragOnly)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.empty = ""
         self._pressed = QModelIndex()
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.empty and not self.model().rowCount():
+            painter = QPainter(self.viewport())
+            painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
+            gap = self.fontMetrics().height()
+            area = self.viewport().rect().adjusted(gap, gap, -gap, -gap)
+            flags = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignHCenter | Qt.TextFlag.TextWordWrap
+            painter.drawText(area, flags, self.empty)
+            painter.end()
 
     @override
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -68,6 +95,8 @@ class RunList(QListView):
             self.ticked.emit(index)
         elif index.isValid() and event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             self.shown.emit(index)
+        elif index.isValid() and event.key() == Qt.Key.Key_Delete:
+            self.removed.emit(index)
         else:
             super().keyPressEvent(event)
 
@@ -80,28 +109,40 @@ class RunList(QListView):
     def startDrag(self, supportedActions: Qt.DropAction) -> None:
         indexes = [index for index in self.selectedIndexes() if self.model().flags(index)]
         data = self.model().mimeData(indexes)
-        if data.hasFormat(self.model().mimeTypes()[0]):
+        if data.hasUrls():
             drag = QDrag(self)
             drag.setMimeData(data)
             drag.exec(Qt.DropAction.CopyAction)
 
 
 class LibraryPanel(QWidget):
-    """Title, list, and a line about how many runs there are.
+    """Title, search, list, and a line about how many runs there are.
+
+    Attributes:
+        folder: of the library: runs below it are thrown away, others only leave the list.
 
     Signals:
         focus_changed: the path of the run in focus, empty for none.
         replay_asked: the path of a run that shall be played.
         folder_asked: the path of a run whose folder shall be opened.
+        edit_asked: paths of runs whose names, tags and notes shall be edited.
+        remove_asked: paths of runs that shall be thrown away, or leave the list.
     """
 
     focus_changed = Signal(str)
     replay_asked = Signal(str)
     folder_asked = Signal(str)
+    edit_asked = Signal(list)
+    remove_asked = Signal(list)
 
     def __init__(self, model: LibraryModel, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._model = model
+        self._runs: Sequence[ListedRun] = ()
+        self._complete = False
+        self._picking = Search()
+        self.folder = Path()
+        self.search = SearchLine(self)
         self.list = RunList(self)
         self.list.setAccessibleName(tr("Runs of the library"))
         self.list.setModel(model)
@@ -110,6 +151,9 @@ class LibraryPanel(QWidget):
         self.list.ticked.connect(self._tick)
         self.list.shown.connect(self._show_alone)
         self.list.moved.connect(self._move)
+        self.list.removed.connect(lambda index: self.remove_asked.emit(list(self._paths(index))))
+        self.search.changed.connect(self._search)
+        self.search.left.connect(self._enter_list)
         title = QLabel(tr("&Library"), self)
         title.setBuddy(self.list)
         self.count = QLabel(self)
@@ -117,24 +161,71 @@ class LibraryPanel(QWidget):
         self.count.setWordWrap(True)
         layout = QVBoxLayout(self)
         layout.addWidget(title)
+        layout.addWidget(self.search)
         layout.addWidget(self.list, 1)
         layout.addWidget(self.count)
         theme.changed.connect(self.list.viewport().update)
 
     def show_runs(self, runs: Sequence[ListedRun], *, complete: bool) -> None:
-        """Show these runs; `complete` is False while more are being read."""
-        self._model.set_runs(runs)
-        count = tr("1 run") if len(runs) == 1 else tr("{count} runs").format(count=len(runs))
-        bad = sum(run.entry.problem is not None for run in runs)
+        """Show those of these runs that are searched for; `complete` is False while more are being read."""
+        self._runs, self._complete = runs, complete
+        self.search.set_runs(runs)
+        self._show()
+
+    def _search(self, terms: tuple[Term, ...]) -> None:
+        self._picking.terms = terms
+        self._show()
+
+    def _show(self) -> None:
+        current = self._model.row(self.list.currentIndex())
+        shown = self._picking.pick(self._runs)
+        self._model.set_runs(self._runs, shown)
+        if current is not None and not self.list.currentIndex().isValid():  # the list was reset
+            self.list.setCurrentIndex(self._model.index_of(current.key))
+        searched = tr("No run is found by “{text}”.").format(text=self.search.text.strip())
+        self.list.empty = searched if self._picking.terms else ""
+        self.count.setText(self._count(len(shown)))
+
+    def _count(self, shown: int) -> str:
+        """Return how many runs are shown, as a line."""
+        total = len(self._runs)
+        count = tr("1 run") if total == 1 else tr("{count} runs").format(count=f"{total:,}")
+        if self._picking.terms:
+            count = tr("{shown} of {runs}").format(shown=f"{shown:,}", runs=count)
+        bad = sum(run.entry.problem is not None for run in self._runs)
         if bad:
             count += ", " + tr("{count} cannot be read").format(count=bad)
-        if not complete:
+        if not self._complete:
             count += ", " + tr("reading …")
-        self.count.setText(count)
+        return count
+
+    def _enter_list(self) -> None:
+        """Go on in the list, at the first run that is found."""
+        self.list.setFocus(Qt.FocusReason.TabFocusReason)
+        if not self.list.currentIndex().isValid() and self._model.rowCount():
+            self.list.setCurrentIndex(self._model.index(min(1, self._model.rowCount() - 1)))
+
+    def enter_search(self) -> None:
+        """Go to the search."""
+        self.search.line.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.line.selectAll()
+
+    def _paths(self, index: QModelIndex) -> tuple[str, ...]:
+        """Return the files that a row stands for."""
+        row = self._model.row(index)
+        return () if row is None else (row.key,) if isinstance(row, RunRow) else row.paths
+
+    @property
+    def current_paths(self) -> tuple[str, ...]:
+        """The files that the row in focus stands for."""
+        return self._paths(self.list.currentIndex())
 
     def focus_run(self, key: str) -> None:
-        """Make a run current."""
+        """Make a run current; the search gives way where it hides it."""
         index = self._model.index_of(key)
+        if not index.isValid() and self._model.run(key) is not None:
+            self.search.line.clear()
+            index = self._model.index_of(key)
         if index.isValid():
             self.list.setCurrentIndex(index)
             self.list.scrollTo(index)
@@ -189,6 +280,14 @@ class LibraryPanel(QWidget):
         add(tr("&Replay"), lambda: self.replay_asked.emit(key), enabled=bool(key))
         path = row.key if isinstance(row, RunRow) else ""
         add(tr("Open its &folder"), lambda: self.folder_asked.emit(path), enabled=bool(path))
+        menu.addSeparator()
+        paths = list(self._paths(index))
+        readable = bool(paths) and all(self._model.is_readable(one) for one in paths)
+        words = tr("&Name, tags, note …") if path else tr("&Name and tags of the campaign …")
+        add(words, lambda: self.edit_asked.emit(paths), enabled=readable)
+        inside = all(Path(one).is_relative_to(self.folder) for one in paths)
+        word = tr("&Move to the trash") if inside else tr("Take &off the list")
+        add(word, lambda: self.remove_asked.emit(paths), enabled=bool(paths))
         menu.popup(place)
         return menu
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
 from app.domain.errors import FootingError
+from app.runs.library_index import LibraryIndex, index_path
 from app.runs.library_scan import LibraryScan, ListedRun
 from app.runs.runfile import RunState
 from ui.background import BackgroundOp
 
-SLICE: Final = 25
-"""Files that are read before the list shows them."""
+SLICE_S: Final = 0.15
+"""So long is read before the list shows what there is."""
 _SETTLE_MS: Final = 300
 _LIVE_MS: Final = 3_000
 _QUIET_MS: Final = 30_000
@@ -36,14 +37,14 @@ class LibraryReader(QObject):
     def __init__(self, library: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.library = library
-        self._scan = LibraryScan(library)
+        self._scan = LibraryScan(library, index=LibraryIndex(index_path(library)))
         self._iterator: Iterator[ListedRun] = iter(())
         self._found: list[ListedRun] = []
         self._shown: list[ListedRun] = []
         self._reading = False
         self._again = False
         self._stopped = False
-        self._op: BackgroundOp[list[ListedRun]] | None = None
+        self._op: BackgroundOp[tuple[list[ListedRun], bool]] | None = None
         self._watcher = QFileSystemWatcher(self)
         self._settle = QTimer(self, singleShot=True, interval=_SETTLE_MS)
         self._next = QTimer(self, singleShot=True)
@@ -60,6 +61,12 @@ class LibraryReader(QObject):
         """List these files as well, wherever they are."""
         known = dict.fromkeys((*self._scan.extra, *(path.absolute() for path in paths)))
         self._scan.extra = tuple(known)
+        self.refresh()
+
+    def forget(self, paths: Iterable[Path]) -> None:
+        """List these files from elsewhere no more."""
+        gone = {path.absolute() for path in paths}
+        self._scan.extra = tuple(path for path in self._scan.extra if path not in gone)
         self.refresh()
 
     def refresh(self) -> None:
@@ -87,12 +94,11 @@ class LibraryReader(QObject):
 
     def _read_slice(self) -> None:
         iterator = self._iterator
-        self._op = BackgroundOp(lambda: list(islice(iterator, SLICE)), self._take, self._fail)
-        self._op.start()
+        self._op = BackgroundOp(lambda: _take_slice(iterator, SLICE_S), self._take, self._fail).start()
 
-    def _take(self, found: list[ListedRun]) -> None:
+    def _take(self, slice_: tuple[list[ListedRun], bool]) -> None:
+        found, complete = slice_
         self._found += found
-        complete = len(found) < SLICE
         # While a list that is known is read again, what was shown stays until all is read.
         if complete or len(self._found) > len(self._shown):
             self._shown = list(self._found)
@@ -125,3 +131,14 @@ class LibraryReader(QObject):
             self._watcher.removePaths(sorted(watched - folders))
         if folders - watched:
             self._watcher.addPaths(sorted(folders - watched))
+
+
+def _take_slice(iterator: Iterator[ListedRun], seconds: float) -> tuple[list[ListedRun], bool]:
+    """Return the next runs, as many as a time allows but at least one, and whether these were the last."""
+    found: list[ListedRun] = []
+    deadline_s = time.monotonic() + seconds
+    for run in iterator:
+        found.append(run)
+        if time.monotonic() >= deadline_s:
+            return found, False
+    return found, True

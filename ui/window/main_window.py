@@ -22,11 +22,13 @@ from ui.window.actions import make_actions
 from ui.window.campaign_line import CampaignLine
 from ui.window.campaign_pages import CampaignPages
 from ui.window.closing import ask_runner, ask_whether_it_goes_on
+from ui.window.library_model import MIME_TYPE
 from ui.window.library_reader import LibraryReader
 from ui.window.live_campaigns import LiveCampaigns
 from ui.window.looking import find_live_folders, import_charts, look_at_machine, sweep
 from ui.window.notice import Notice
 from ui.window.opening import RunOpener, open_folder_of
+from ui.window.run_care import RunCare
 from ui.window.runs_page import RunsPage
 from ui.window.start_page import StartPage
 from ui.window.tool_bar import ToolBar
@@ -54,6 +56,7 @@ class MainWindow(QMainWindow):
         notice: what went wrong or changed by itself.
         campaign_line: the running campaign.
         commands: actions by the id of their `Command`.
+        care: renames, tags, throws away, takes in.
         tools: uses what other packages add.
         reader: follows the library.
         live: follows running campaigns.
@@ -84,6 +87,8 @@ class MainWindow(QMainWindow):
         self.pages = QStackedWidget()
         self.opener = RunOpener(self, settings, library)
         self.campaigns = CampaignPages(self, theme, library, settings.qt)
+        self.care = RunCare(self, theme, self.runs_page.model, self.reader, self.notice.tell)
+        self.runs_page.library.folder = library
         self.tools = ToolUser(self, self._tool_context)
         self.commands = make_actions(self, {**self._deeds(), **self.tools.deeds()})
         self._lay_out()
@@ -103,6 +108,8 @@ class MainWindow(QMainWindow):
             "runs": self.show_runs,
             "live": self._show_live,
             "start": lambda: self._go(self.start_page),
+            "search": self._search,
+            "edit": lambda: self.care.edit(page.library.current_paths),
             "library": self._follow_panels,
             "facts": self._follow_panels,
             "panel": page.focus_next_panel,
@@ -142,6 +149,9 @@ class MainWindow(QMainWindow):
         self.runs_page.model.chosen_changed.connect(self._enable_commands)
         self.runs_page.library.replay_asked.connect(self.campaigns.replay)
         self.runs_page.library.folder_asked.connect(open_folder_of)
+        self.runs_page.library.edit_asked.connect(self.care.edit)
+        self.runs_page.library.remove_asked.connect(self.care.remove)
+        self.opener.elsewhere.connect(self.care.offer_copy)
         self.reader.read.connect(self._take_runs)
         self.reader.failed.connect(self.notice.tell)
         self.live.changed.connect(self._take_live)
@@ -253,6 +263,12 @@ class MainWindow(QMainWindow):
         elif self.campaigns.live_page is not None:
             self._go(self.campaigns.live_page)
 
+    def _search(self) -> None:
+        self.show_runs()
+        self.commands["library"].setChecked(True)
+        self._follow_panels()
+        self.runs_page.library.enter_search()
+
     def _show_campaign(self, folder: Path) -> None:
         """Show the runs of a campaign once the library has them."""
         self.runs_page.choose_folder(str(folder))
@@ -284,7 +300,13 @@ class MainWindow(QMainWindow):
     def _enable_commands(self) -> None:
         focus, chosen = bool(self.runs_page.focus), bool(self.runs_page.model.chosen)
         live = bool(self.live.statuses) or self.campaigns.live_page is not None
-        states = {"replay": focus, "campaign": bool(self.runs_page.model.runs), "clear": chosen, "live": live}
+        states = {
+            "replay": focus,
+            "edit": focus,
+            "campaign": bool(self.runs_page.model.runs),
+            "clear": chosen,
+            "live": live,
+        }
         states |= {tool.command: len(self.runs_page.model.chosen) >= tool.least_runs for tool in tools.TOOLS}
         for name, enabled in states.items():
             self.commands[name].setEnabled(enabled)
@@ -331,7 +353,7 @@ class MainWindow(QMainWindow):
 
     @override
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if event.mimeData().hasUrls():
+        if event.mimeData().hasUrls() and not event.mimeData().hasFormat(MIME_TYPE):  # not our own rows
             event.acceptProposedAction()
 
     @override

@@ -21,10 +21,12 @@ class RunOpener(QObject):
 
     Signals:
         opened: absolute paths of run files that shall be shown.
+        elsewhere: the same paths, where they are not those of the examples.
         told: why nothing is opened.
     """
 
     opened = Signal(list)
+    elsewhere = Signal(list)
     told = Signal(str)
 
     def __init__(self, window: QWidget, settings: WindowSettings, library: Path) -> None:
@@ -35,16 +37,21 @@ class RunOpener(QObject):
 
     def open_files(self, paths: Iterable[Path]) -> None:
         """Open these run files; a folder means the run files in it."""
+        if files := self._open(paths):
+            self.elsewhere.emit(files)
+
+    def _open(self, paths: Iterable[Path]) -> list[Path]:
         files = [file.absolute() for path in paths for file in _run_files(path)]
         if files:
             self.opened.emit(files)
         else:
             self.told.emit(tr("There is no run file (*{suffix}) in there.").format(suffix=SUFFIX))
+        return files
 
     def open_example(self) -> None:
         """Open the runs that ship with the program."""
         try:
-            self.open_files(find_examples())
+            self._open(find_examples())
         except FootingError as error:
             self.told.emit(error.message)
 

@@ -67,7 +67,13 @@ class Tool:
     least_runs: int = 0
 
 
-TOOLS: Final[tuple[Tool, ...]] = ()
+def _compare(context: ToolContext) -> None:
+    from ui.compare.opening import open_compare  # noqa: PLC0415 - imported when first used
+
+    open_compare(context)
+
+
+TOOLS: Final[tuple[Tool, ...]] = (Tool("compare", _compare, least_runs=2),)
 """In any order; a command without a tool is not shown."""
 
 

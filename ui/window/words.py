@@ -77,6 +77,7 @@ def second_line(run: ListedRun) -> str:
         parts.append(one_line(entry.filesystem))
     if entry.p99_ms is not None:
         parts.append(tr("p99 {value:.3g} ms").format(value=entry.p99_ms))
+    parts += [f"#{one_line(tag)}" for tag in entry.tags]
     return SEPARATOR.join(parts)
 
 
