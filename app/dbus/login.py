@@ -7,12 +7,12 @@ as the returned file descriptor is open, so it cannot be left behind by a proces
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType, TracebackType
 from typing import Any, Final, Self
 
+from app.dbus.connection import open_system_bus
 from app.dbus.introspection import load_gio
 from app.domain.text import tr
 
@@ -89,21 +89,7 @@ def inhibit_sleep(why: str, timeout_s: float = TIMEOUT_S) -> SleepInhibitor:
 
 @contextmanager
 def _private_connection(gio: ModuleType, timeout_s: float) -> Iterator[Any]:
-    """Connect to the system bus (DBUS_SYSTEM_BUS_ADDRESS counts), and close at the end.
-
-    Not `bus_get_sync`: its shared connection ends the whole process when the bus goes away
-    (GDBusConnection:exit-on-close). A bus that accepts and never answers is given up in time.
-    """
-    cancellable = gio.Cancellable()
-    timer = threading.Timer(timeout_s, cancellable.cancel)
-    timer.daemon = True
-    timer.start()
-    try:
-        address = gio.dbus_address_get_for_bus_sync(gio.BusType.SYSTEM, cancellable)
-        flags = gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
-        connection = gio.DBusConnection.new_for_address_sync(address, flags, None, cancellable)
-    finally:
-        timer.cancel()
+    connection = open_system_bus(gio, timeout_s)
     try:
         yield connection
     finally:

@@ -8,6 +8,7 @@ Types of arguments are checked by GDBus against the interface's XML before anyth
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
@@ -133,7 +134,7 @@ class BusService:
         self.connection: Any = None
 
     def run(self, started: Callable[[], None] = lambda: None) -> None:
-        """Serve until `stop`.
+        """Serve until `stop`, SIGTERM or SIGINT; call it from the main thread.
 
         Args:
             started: called when the name is ours.
@@ -147,6 +148,8 @@ class BusService:
         except self._glib.Error as err:
             raise BusError(err.message) from err
         started()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._glib.unix_signal_add(self._glib.PRIORITY_DEFAULT, number, self._loop.quit)
         try:
             self._loop.run()
             if self._lost:

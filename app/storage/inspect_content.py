@@ -103,15 +103,16 @@ def content_of(fd: int, medium: Medium, choose: random.Random) -> Content:
     """
     size, block = medium.size_bytes, medium.logical_block_bytes
     edge = min(EDGE_BYTES, size // block * block)
-    with mmap.mmap(-1, EDGE_BYTES) as buffer:
-        head, tail = _read_at(fd, buffer, 0, edge), _read_at(fd, buffer, size - edge, edge)
+    with _Reader(fd) as reader:
+        if reader.first_data(0, edge) is None and reader.first_data(size - edge, edge) is None:
+            offsets = _sample_offsets(size, block, choose)
+            samples = tuple(each for each in offsets if reader.first_data(each, SAMPLE_BYTES) is not None)
+            digest = _digest(bytes(edge), bytes(edge)) if samples else ""
+            return Content(samples=samples, sampled=len(offsets), digest=digest)
+        head, tail = reader.read(0, edge), reader.read(size - edge, edge)
         own = _own_table(head, size, block)
         offsets = () if own else _sample_offsets(size, block, choose)
-        samples = tuple(
-            offset
-            for offset in offsets
-            if _first_data(_read_at(fd, buffer, offset, SAMPLE_BYTES)) is not None
-        )
+        samples = tuple(each for each in offsets if reader.first_data(each, SAMPLE_BYTES) is not None)
     if own:
         tail = _without_own(tail, size - edge, size, head, block)
         head = _without_own(head, 0, size, head, block)
@@ -130,28 +131,55 @@ def _digest(head: bytes, tail: bytes) -> str:
     return digest.hexdigest()
 
 
-def _read_at(fd: int, buffer: mmap.mmap, offset: int, length: int) -> bytes:
-    """Read exactly `length` bytes.
+class _Reader:
+    """Reads pieces of a disk through one buffer that is aligned as O_DIRECT wants it."""
 
-    Raises:
-        OSError: an error of the disk, or fewer bytes than it should have.
-    """
-    done = 0
-    with memoryview(buffer) as view:
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._buffer = mmap.mmap(-1, _PIECE)
+
+    def __enter__(self) -> _Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._buffer.close()
+
+    def pieces(self, offset: int, length: int) -> Iterator[bytes]:
+        """Yield `length` bytes in pieces.
+
+        Raises:
+            OSError: an error of the disk, or fewer bytes than it should have.
+        """
+        done = 0
         while done < length:
-            with view[done:length] as part:
-                count = os.preadv(fd, [part], offset + done)
+            wanted = min(_PIECE, length - done)
+            with memoryview(self._buffer) as view, view[:wanted] as part:
+                count = os.preadv(self._fd, [part], offset + done)
             if count <= 0:
                 raise OSError(errno.EIO, tr("the disk ends at byte {offset}").format(offset=offset + done))
+            yield self._buffer[:count]
             done += count
-        return bytes(view[:length])
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return `length` bytes."""
+        return b"".join(self.pieces(offset, length))
+
+    def first_data(self, offset: int, length: int) -> int | None:
+        """Return where the first byte that is not zero lies, from `offset` on; None for blank."""
+        position = 0
+        for piece in self.pieces(offset, length):
+            found = _first_data(piece)
+            if found is not None:
+                return position + found
+            position += len(piece)
+        return None
 
 
 def _first_data(data: bytes) -> int | None:
     """Return the position of the first byte that is not zero; None for blank."""
     for start in range(0, len(data), _PIECE):
-        piece = data[start : start + _PIECE]
-        if piece != _ZEROS[: len(piece)]:
+        piece = data if len(data) <= _PIECE else data[start : start + _PIECE]
+        if piece != (_ZEROS if len(piece) == _PIECE else bytes(len(piece))):
             return start + len(piece) - len(piece.lstrip(b"\0"))
     return None
 

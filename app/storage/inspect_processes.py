@@ -32,7 +32,7 @@ def read_mounts(places: Places) -> Reading[tuple[Use, ...]]:
     A namespace that only a bind mount or an open file keeps alive is not found here; the kernel does not
     give its disks exclusively (D14).
     """
-    found: dict[Use, None] = {}
+    found: dict[tuple[str, str], Use] = {}
     seen: set[str] = set()
     denied = ""
     try:
@@ -41,17 +41,19 @@ def read_mounts(places: Places) -> Reading[tuple[Use, ...]]:
             try:
                 namespace = (folder / "ns/mnt").readlink().name
                 if namespace not in seen:
-                    found.update(dict.fromkeys(_mounts(text_of(folder / "mountinfo"), namespace)))
+                    for use in _mounts(text_of(folder / "mountinfo"), namespace):
+                        found.setdefault((use.number, use.user), use)  # containers repeat the host's mounts
                     seen.add(namespace)
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it ended
             except PermissionError as err:
                 denied = denied or f"{err.filename}: {err.strerror}"
     except OSError as err:
-        return unreadable(str(err), tuple(found))
+        return unreadable(str(err), tuple(found.values()))
+    uses = tuple(found.values())
     if denied:
-        return places.denied(denied, tuple(found))
-    return read(tuple(found)) if seen else unreadable(tr("no process shows its mounts"))
+        return places.denied(denied, uses)
+    return read(uses) if seen else unreadable(tr("no process shows its mounts"))
 
 
 def _mounts(text: str, namespace: str) -> Iterator[Use]:

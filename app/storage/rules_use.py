@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Final
 
@@ -44,13 +45,13 @@ def _stopping(holder: str) -> str:
 
 def _check_swap(view: View) -> Iterator[Finding]:
     for use in _of_disk(view, view.machine.swaps.known(())):
-        remedy = tr("Turn it off: swapoff {area}").format(area=use.user)
+        remedy = tr("Turn it off: swapoff {area}").format(area=shlex.quote(use.user))
         yield Finding(_seen(use), remedy, user=tr("swap"))
 
 
 def _check_mounts(view: View) -> Iterator[Finding]:
     for use in _of_disk(view, view.machine.mounts.known(())):
-        remedy = tr("Unmount it: umount {folder}").format(folder=use.user)
+        remedy = tr("Unmount it: umount {folder}").format(folder=shlex.quote(use.user))
         yield Finding(_seen(use), remedy, user=tr("mounted at {folder}").format(folder=use.user))
 
 

@@ -1,0 +1,148 @@
+"""`pgfooting disks`: every disk with its answer, its reasons, and what would make it spare."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from app.cli.plain_text import json_text, plain
+from app.cli.tables import print_line
+from app.dbus.udisks import UdisksUnavailable, fetch_objects
+from app.domain.disk import Answer, Disk, Refusal
+from app.domain.errors import ExitStatus
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.storage.disks import Listing, list_disks
+from app.storage.snapshot import Policy
+from app.storage.udisks_objects import Objects
+
+_UDISKS_S: Final = 0.25
+"""How long UDisks2 may take: it only adds to what sysfs tells."""
+_MOST_EVIDENCE: Final = 3
+_SIGNS: Final = {
+    Answer.SPARE: ("✔", "green"),
+    Answer.LOOKS_SPARE: ("?", "yellow"),
+    Answer.NOT_SPARE: ("✘", "red"),
+}
+
+
+def disks_command(arguments: argparse.Namespace) -> int:
+    """List the disks; it is no error when none is spare."""
+    listing = find_disks(Policy())
+    if arguments.json:
+        described = {
+            "as_root": listing.as_root,
+            "disks": [disk.as_mapping() for disk in listing.disks],
+            "others": listing.others,
+        }
+        sys.stdout.write(json_text(json.dumps(described, ensure_ascii=False, indent=1)) + "\n")
+    else:
+        show_disks(listing, Console())
+    return ExitStatus.DONE
+
+
+def find_disks(policy: Policy) -> Listing:
+    """Return this machine's disks, with what UDisks2 adds where it runs and answers in time."""
+    with ThreadPoolExecutor(1) as pool:
+        asked: Future[Objects] = pool.submit(fetch_objects, _UDISKS_S)
+        objects: Objects | None = None
+        with suppress(UdisksUnavailable):
+            objects = asked.result()
+    return list_disks(policy, objects=objects)
+
+
+def show_disks(listing: Listing, console: Console) -> None:
+    """Print the disks, one paragraph each."""
+    if not listing.disks:
+        print_line(console, tr("This machine shows no disk that pgFooting could format."))
+    for disk in listing.disks:
+        _show_disk(disk, console)
+    if listing.others:
+        names = tr("Not listed, because they are no disks: {names}.")
+        print_line(console, names.format(names=", ".join(listing.others)), style="dim")
+    if any(disk.answer is Answer.LOOKS_SPARE for disk in listing.disks):
+        told = tr(
+            "“Looks spare”: nothing speaks against it, but only root can look at it and at all processes."
+        )
+        print_line(console, f"{told} sudo pgfooting disks", style="dim")
+
+
+def _show_disk(disk: Disk, console: Console) -> None:
+    sign, style = _SIGNS[disk.answer]
+    name = f"{disk.name}  {_answer(disk.answer)}"
+    lines = _folded(f"{sign} {name}  {', '.join(_description(disk))}", console, 2)
+    head = Text(lines[0])
+    head.stylize(f"bold {style}", 0, len(sign) + 1 + len(name))
+    for line in (head, *map(Text, lines[1:])):
+        console.print(line, soft_wrap=True)
+    for rule, message, evidence, remedies in _grouped(disk.refusals):
+        for text in _folded(f"  {rule} {message} {evidence}", console, 6):
+            console.print(Text(text), soft_wrap=True)
+        for remedy in remedies:  # whole, so that a command can be copied
+            console.print(Text(plain(f"      → {remedy}"), style="dim"), soft_wrap=True)
+
+
+def _folded(text: str, console: Console, indent: int) -> list[str]:
+    """Return the lines of a paragraph: a terminal gets it broken between words, a pipe whole."""
+    if not console.is_terminal:
+        return [plain(text)]
+    return textwrap.wrap(
+        plain(text),
+        console.width,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+    ) or [""]
+
+
+def _answer(answer: Answer) -> str:
+    return {
+        Answer.SPARE: tr("spare"),
+        Answer.LOOKS_SPARE: tr("looks spare"),
+        Answer.NOT_SPARE: tr("not spare"),
+    }[answer]
+
+
+def _description(disk: Disk) -> Iterator[str]:
+    """Yield what the disk is, in words."""
+    yield disk.identity.model or tr("unknown model")
+    yield format_size(disk.identity.size_bytes)
+    if disk.bus:
+        yield disk.bus
+    if disk.rotation_rpm:
+        yield tr("{rpm} rpm").format(rpm=disk.rotation_rpm)
+    elif disk.rotational is False:
+        yield tr("does not rotate")
+    if disk.identity.serial:
+        yield tr("serial {serial}").format(serial=disk.identity.serial)
+    if disk.identity.wwn:
+        yield disk.identity.wwn
+    if disk.is_test_device:
+        yield tr("TEST DEVICE")
+
+
+def _grouped(refusals: Sequence[Refusal]) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+    """Yield each rule's message once, with its first evidence and its remedies."""
+    groups: defaultdict[tuple[str, str], list[Refusal]] = defaultdict(list)
+    for refusal in refusals:
+        groups[refusal.rule, refusal.message].append(refusal)
+    told: set[str] = set()
+    for (rule, message), members in groups.items():
+        evidence = list(dict.fromkeys(member.evidence for member in members))
+        shown = "; ".join(evidence[:_MOST_EVIDENCE])
+        if len(evidence) > _MOST_EVIDENCE:
+            shown += tr("; and {count} more").format(count=len(evidence) - _MOST_EVIDENCE)
+        remedies = [member.remedy for member in members if member.remedy and member.remedy not in told]
+        told.update(remedies)
+        yield rule, message, shown, tuple(dict.fromkeys(remedies))[:_MOST_EVIDENCE]

@@ -1,0 +1,72 @@
+"""A thread with a GMainContext of its own, in which everything that pydbus does happens.
+
+Calls of pydbus are synchronous, and its signals arrive in the context that was the thread's default when they
+were subscribed: a context of one's own makes both independent of Qt's event loop and of other users of GLib.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+from app.dbus.introspection import load_gio
+
+T = TypeVar("T")
+_STOP_S: Final = 2.0
+
+
+class BusThread:
+    """Runs functions one after the other, where signals arrive too; it never keeps a process alive."""
+
+    def __init__(self, name: str) -> None:
+        """Start the thread.
+
+        Raises:
+            ImportError: PyGObject is not installed.
+        """
+        _, self._glib = load_gio()
+        self._context = self._glib.MainContext.new()
+        self._loop = self._glib.MainLoop.new(self._context, False)  # noqa: FBT003 - GLib's own
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        self._context.push_thread_default()
+        self._loop.run()
+        self._context.pop_thread_default()
+
+    def submit(self, function: Callable[[], T]) -> Future[T]:
+        """Run a function in the thread; whatever it raises is the future's."""
+        future: Future[T] = Future()
+
+        def call(*_: Any) -> bool:  # noqa: ANN401 - GLib's user data
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(function())
+                except BaseException as err:  # noqa: BLE001 - the future carries it to who asked
+                    future.set_exception(err)
+            return False  # once
+
+        source = self._glib.idle_source_new()
+        source.set_callback(call)
+        source.attach(self._context)
+        return future
+
+    def later(self, delay_s: float, function: Callable[[], None]) -> None:
+        """Run a function in the thread after a while."""
+        source = self._glib.timeout_source_new(int(delay_s * 1000))
+
+        def call(*_: Any) -> bool:  # noqa: ANN401 - GLib's user data
+            function()
+            return False
+
+        source.set_callback(call)
+        source.attach(self._context)
+
+    def stop(self) -> None:
+        """End the thread; one that hangs in a call is left to die with the process."""
+        self.submit(self._loop.quit)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(_STOP_S)
