@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from typing import Final
 
 from rich.console import Console
 from rich.text import Text
 
 from app import VERSION
-from app.cli.plain_text import plain
+from app.cli.doctor_check import Check
+from app.cli.doctor_storage import storage_as_json, storage_checks, versions_as_json
+from app.cli.option_table import show_options
 from app.cli.show import print_json
-from app.cli.tables import print_line
+from app.cli.tables import indented, print_indented
 from app.dbus.login import InhibitorUnavailable, inhibit_sleep
 from app.domain.configuration import FolderTarget, MemoryTarget, Target
 from app.domain.errors import ExitStatus, FootingError
@@ -26,28 +28,22 @@ from app.probes.preflight import Questions, Severity, run_preflight
 from app.process import Account, CommandOutcome
 from app.runs.abandoned import sweep_abandoned
 from app.runs.library import default_library
+from app.storage.availability import Support, read_support
 
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One line of the doctor's.
-
-    Attributes:
-        topic: what was looked at.
-        works: True, False, or None for what is only worth knowing.
-        message: what was found.
-        hint: what would help.
-    """
-
-    topic: str
-    works: bool | None
-    message: str
-    hint: str = ""
+_MARGIN: Final = 14
 
 
 def doctor_command(arguments: argparse.Namespace) -> int:
-    """Show all checks; the exit status is 1 where nothing can be measured."""
-    checks = examine_machine()
+    """Show all checks, or all options; the exit status is 1 where nothing can be measured.
+
+    Raises:
+        UsageError: options of a filesystem that does not exist.
+    """
+    support = read_support()
+    if arguments.options is not None:
+        show_options(arguments.options, support, as_json=arguments.json)
+        return ExitStatus.DONE
+    checks = examine_machine(support)
     if arguments.json:
         print_json(
             {
@@ -56,6 +52,8 @@ def doctor_command(arguments: argparse.Namespace) -> int:
                     {"topic": item.topic, "works": item.works, "message": item.message, "hint": item.hint}
                     for item in checks
                 ],
+                "versions": versions_as_json(support),
+                "filesystems": storage_as_json(support),
             }
         )
     else:
@@ -64,7 +62,7 @@ def doctor_command(arguments: argparse.Namespace) -> int:
     return ExitStatus.DONE if {"postgresql", "folder"} <= usable else ExitStatus.FAILED
 
 
-def examine_machine() -> list[Check]:
+def examine_machine(support: Support) -> list[Check]:
     """Return everything that is worth knowing before a campaign."""
     commands: list[CommandOutcome] = []
     checks = [
@@ -90,8 +88,10 @@ def examine_machine() -> list[Check]:
         reason = err.reason
         checks.append(Check("sleep", None, reason))
     checks += _findings(account, reason)
-    later = tr("Spare disks, RAID and the helper that formats them come with a later version.")
-    return [*checks, Check("disks", None, later)]
+    later = tr(
+        "pgfooting disks says which are spare; the service that formats them comes with a later version."
+    )
+    return [*checks, *storage_checks(support), Check("disks", None, later)]
 
 
 def _installations(account: Account) -> list[Check]:
@@ -143,9 +143,9 @@ def _show(checks: list[Check], console: Console) -> None:
     signs = {True: ("✔", "green"), False: ("✘", "red"), None: ("·", "yellow")}
     for item in checks:
         sign, style = signs[item.works]
-        line = Text(f"{sign} ", style=style)
-        line.append(plain(f"{item.topic:<11} {item.message}"), style="default")
-        console.print(line, overflow="ignore", crop=False, soft_wrap=not console.is_terminal)
-        if item.hint:
-            for hint in item.hint.splitlines():
-                print_line(console, f"{'':13} {hint}", style="dim")
+        for line in indented(console, item.message, _MARGIN, first=f"{sign} {item.topic:<11} "):
+            text = Text(line)
+            text.stylize(style, 0, 1)
+            console.print(text, overflow="ignore", crop=False, soft_wrap=not console.is_terminal)
+        for hint in item.hint.splitlines():
+            print_indented(console, hint, _MARGIN, style="dim")

@@ -196,6 +196,15 @@ def build_parser() -> argparse.ArgumentParser:
 
     doctor = commands.add_parser("doctor", help=tr("what works on this machine, and why the rest does not"))
     doctor.add_argument("--json", action="store_true", help=tr("one object"))
+    doctor.add_argument(
+        "--options",
+        nargs="?",
+        const="all",
+        metavar="FILESYSTEM",
+        help=tr(
+            "every option of a filesystem, or of all: effect, what it costs in safety, whether it is here"
+        ),
+    )
     doctor.set_defaults(command=_doctor)
     return parser
 

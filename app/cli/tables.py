@@ -104,6 +104,35 @@ def print_sentence(console: Console, text: str, *, style: str = "") -> None:
         print_line(console, each, style=style)
 
 
+def indented(console: Console, text: str, indent: int, *, first: str | None = None) -> list[str]:
+    """Return the lines of a sentence behind a margin, broken between words on a terminal, one line in a pipe.
+
+    Args:
+        console: where it will be printed.
+        text: may hold foreign words.
+        indent: width of the margin.
+        first: what stands in the margin of the first line; None for nothing.
+    """
+    margin = " " * indent
+    before = margin if first is None else first
+    if not console.is_terminal:
+        return [before + plain(text)]
+    return textwrap.wrap(
+        plain(text),
+        console.width,
+        initial_indent=before,
+        subsequent_indent=margin,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def print_indented(console: Console, text: str, indent: int, *, style: str = "") -> None:
+    """Print a sentence behind a margin, as `indented` breaks it."""
+    for line in indented(console, text, indent):
+        print_line(console, line, style=style)
+
+
 def print_grid(
     console: Console, rows: Sequence[Sequence[str]], *, right: frozenset[int] = frozenset()
 ) -> None:

@@ -35,6 +35,7 @@ class Safety(StrEnum):
     SAFE = "safe"
     LOSES_COMMITS_WITHOUT_PLP = "loses-commits-without-plp"
     LOSES_COMMITS = "loses-commits"
+    STALE_DATA = "stale-data"
     NO_CHECKSUMS = "no-checksums"
     TORN_PAGES = "torn-pages"
     LESS_REDUNDANCY = "less-redundancy"
@@ -64,6 +65,13 @@ _SAFETY_WORDS: Final = {
     Safety.LOSES_COMMITS: (
         tr("loses commits"),
         tr("A power cut or crash of the machine loses acknowledged commits, whatever the disks are."),
+    ),
+    Safety.STALE_DATA: (
+        tr("stale data"),
+        tr(
+            "After a crash files can show what lay on the disk before: PostgreSQL repairs its own from the "
+            "WAL, but old data can be read by others."
+        ),
     ),
     Safety.NO_CHECKSUMS: (
         tr("no checksums"),

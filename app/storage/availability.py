@@ -229,11 +229,17 @@ def _kernel_remedy(name: str, release: str) -> tuple[str, str]:
 
 
 def _program_reasons(programs: Iterable[Program], support: Support) -> Iterable[Reason]:
+    missing: dict[str, list[str]] = {}
     for item in {program.name: program for program in programs}.values():
         if item.name not in support.programs:
-            message = tr("The program {name} is not installed.").format(name=item.name)
-            remedy = tr("Install the package that has it: {package} on Debian.").format(package=item.package)
-            yield Reason(message, remedy, item.package)
+            missing.setdefault(item.package, []).append(item.name)
+    for package, names in missing.items():
+        message = tr("Not installed: {names}.").format(names=", ".join(names))
+        yield Reason(
+            message,
+            tr("Install the package {package} (as Debian calls it).").format(package=package),
+            package,
+        )
 
 
 def _versions(

@@ -179,7 +179,7 @@ DATA: Final = OptionSpec(
     source="ext4.rst; manual 28.3; 2011; tested",
     spelling=Words("data={value}"),
     shown=Words("data={value}", (("ordered", None),)),  # ordered is shown only where it was said
-    risks=(("writeback", (Safety.LOSES_COMMITS_WITHOUT_PLP,)),),
+    risks=(("writeback", (Safety.STALE_DATA,)),),
 )
 
 COMMIT: Final = OptionSpec(

@@ -130,8 +130,8 @@ def test_the_older_of_zfs_module_and_program_counts(root: Path) -> None:
 def test_a_missing_program_is_named_with_its_package(root: Path) -> None:
     (root / "usr/sbin/mkfs.xfs").unlink()
     (reason,) = filesystem_availability(filesystem("xfs"), support_of(root)).reasons
-    assert reason.message == "The program mkfs.xfs is not installed."
-    assert reason.remedy == "Install the package that has it: xfsprogs on Debian."
+    assert reason.message == "Not installed: mkfs.xfs."
+    assert reason.remedy == "Install the package xfsprogs (as Debian calls it)."
     assert reason.package == "xfsprogs"
 
 
@@ -146,7 +146,14 @@ def test_every_program_that_is_needed_is_missed_by_something(root: Path, program
         for level in spec.levels
         for reason in level_availability(spec, level, support).reasons
     }
-    assert lacking == {f"The program {name} is not installed."}
+    assert lacking == {f"Not installed: {name}."}
+
+
+def test_programs_of_one_package_are_missed_together(root: Path) -> None:
+    for name in ("zpool", "zfs"):
+        (root / "usr/sbin" / name).unlink()
+    (reason,) = filesystem_availability(filesystem("zfs"), support_of(root)).reasons
+    assert reason.message == "Not installed: zpool, zfs."
 
 
 def test_a_program_that_nobody_may_run_is_missing(root: Path) -> None:

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from app.cli import option_table
+from app.cli.doctor_storage import storage_as_json, storage_checks, versions_as_json
+from app.cli.main import main
+from app.cli.option_table import ALL, filesystem_as_json, show_options
+from app.domain.errors import UsageError
+from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.versions import Component
+from app.storage.availability import Support, needed_programs
+
+WHOLE = Support(
+    "6.1.0-56-amd64",
+    frozenset({"ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs"}),
+    present=frozenset({"md_mod", "raid0", "raid1", "raid10", "raid456"}),
+    programs={program.name: f"/usr/sbin/{program.name}" for program in needed_programs()},
+    versions={Component.KERNEL: (6, 1, 0), Component.ZFS: (2, 1, 11)},
+)
+WITHOUT_MD = replace(WHOLE, present=frozenset())
+WITHOUT_ZFS = replace(
+    WHOLE,
+    registered=frozenset({"ext4", "xfs", "btrfs", "f2fs", "tmpfs"}),
+    programs={name: path for name, path in WHOLE.programs.items() if name not in {"zpool", "zfs"}},
+)
+
+
+def checks(support: Support) -> dict[str, tuple[bool | None, str, str]]:
+    return {item.topic: (item.works, item.message, item.hint) for item in storage_checks(support)}
+
+
+def test_every_filesystem_and_md_has_a_line() -> None:
+    lines = checks(WHOLE)
+    assert set(lines) == {spec.id for spec in FILESYSTEMS} | {"md", "tools"}
+    assert all(works is not False for works, _, _ in lines.values())
+    assert lines["ext4"][1] == "single, stripe, mirror, raid10, raid5, raid6"
+    assert lines["zfs"][1] == "single, stripe, mirror, raid10, raid5, raid6, raidz3"
+    assert lines["tools"][1] == "Linux 6.1.0, OpenZFS 2.1.11"
+
+
+def test_without_md_what_needs_it_is_named_and_its_reason_told_once() -> None:
+    lines = checks(WITHOUT_MD)
+    assert lines["xfs"][:2] == (True, "single; not stripe, mirror, raid10, raid5, raid6: see md")
+    assert lines["btrfs"][1] == "single, stripe, mirror, raid10, raid5, raid6"
+    assert lines["md"][0] is False
+    assert lines["md"][1].count("no md") == 1
+    assert lines["md"][2]
+
+
+def test_what_does_not_work_has_its_reason_its_remedy_and_the_packages() -> None:
+    lines = checks(WITHOUT_ZFS)
+    works, message, hint = lines["zfs"]
+    assert works is False
+    assert "no zfs" in message
+    assert "Not installed: zpool, zfs." in message
+    assert "zfsutils-linux" in hint
+    assert lines["packages"][2] == "On Debian: sudo apt-get install zfs-dkms zfsutils-linux"
+
+
+def test_the_json_has_every_level_with_its_reasons() -> None:
+    found = json.loads(json.dumps(storage_as_json(WITHOUT_MD)))
+    assert [item["id"] for item in found] == [spec.id for spec in FILESYSTEMS]
+    levels = {item["id"]: item for item in found[0]["levels"]}
+    assert levels["single"] == {"id": "single", "assembler": "raw", "works": True, "reasons": []}
+    assert levels["raid5"]["works"] is False
+    assert set(levels["raid5"]["reasons"][0]) == {"message", "remedy", "package"}
+    assert versions_as_json(WHOLE) == {"Linux": "6.1.0", "OpenZFS": "2.1.11"}
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """Return what a terminal of 80 columns is told."""
+    stream = io.StringIO()
+
+    def console() -> Console:
+        return Console(file=stream, force_terminal=True, width=80, color_system=None)
+
+    monkeypatch.setattr(option_table, "Console", console)
+    return stream
+
+
+@pytest.mark.parametrize("spec", FILESYSTEMS, ids=lambda spec: spec.id)
+def test_the_options_of_a_filesystem_fit_a_terminal_and_say_everything(
+    spec: object, terminal: io.StringIO
+) -> None:
+    chosen = next(item for item in FILESYSTEMS if item is spec)
+    show_options(chosen.id, WHOLE, as_json=False)
+    lines = terminal.getvalue().splitlines()
+    assert [line for line in lines if len(line) > 80 and " " in line.strip()] == []
+    text = " ".join(" ".join(lines).split())
+    for option in chosen.options:
+        assert f"{option.id} ({option.stage.value})" in text
+        assert option.effect in text
+        assert option.source in text
+    for preset in chosen.presets:
+        assert preset.label in text
+    for lack in chosen.lacks:
+        assert lack.why in text
+
+
+def test_what_this_kernel_has_not_is_said_with_both_versions(terminal: io.StringIO) -> None:
+    show_options("xfs", WHOLE, as_json=False)
+    text = " ".join(terminal.getvalue().split())
+    assert "Not here: gone since Linux 4.19; here is 6.1.0" in text
+    show_options("btrfs", WHOLE, as_json=False)
+    assert "zstd:-1 … zstd:-15 not here: exists since Linux 6.15; here is 6.1.0" in " ".join(
+        terminal.getvalue().split()
+    )
+
+
+def test_options_that_were_never_tested_say_so(terminal: io.StringIO) -> None:
+    show_options("f2fs", WHOLE, as_json=False)
+    assert "Newer than any kernel or tool" in " ".join(terminal.getvalue().split())
+
+
+def test_the_table_of_all_options_has_a_row_for_each(terminal: io.StringIO) -> None:
+    show_options(ALL, WITHOUT_ZFS, as_json=False)
+    text = terminal.getvalue()
+    for spec in FILESYSTEMS:
+        for option in spec.options:
+            assert any(line.split()[:2] == [spec.id, option.id] for line in text.splitlines())
+    assert "no ZFS here" in text
+    assert max(len(line) for line in text.splitlines()) <= 80
+
+
+def test_a_filesystem_that_does_not_exist_is_refused_with_the_ones_that_do() -> None:
+    with pytest.raises(UsageError, match="There is no filesystem “ext5”; there are ext4") as caught:
+        show_options("ext5", WHOLE, as_json=False)
+    assert "ext" in caught.value.hint
+    with pytest.raises(UsageError) as caught:
+        show_options("\x1b[31m" + "x" * 500, WHOLE, as_json=False)
+    assert "\x1b" not in caught.value.message
+    assert len(caught.value.message) < 200
+
+
+def test_options_as_json_tell_values_that_are_not_here() -> None:
+    found = json.loads(json.dumps(filesystem_as_json(filesystem("btrfs"), WHOLE)))
+    options = {item["id"]: item for item in found["options"]}
+    assert options["compress"]["unavailable"] == ""
+    assert set(options["compress"]["unavailable_values"]) == {f"zstd:-{level}" for level in range(1, 16)}
+    assert options["datacow"]["risks"] == [{"value": False, "safety": ["no-checksums", "torn-pages"]}]
+    xfs = json.loads(json.dumps(filesystem_as_json(filesystem("xfs"), WHOLE)))
+    presets = {item["id"]: item for item in xfs["presets"]}
+    assert presets["2011-nobarrier"]["unavailable"]
+    assert presets["2011"]["unavailable"] == []
+
+
+def test_the_command_shows_options_and_refuses_unknown_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--options", "tmpfs"]) == 0
+    assert "noswap" in capsys.readouterr().out
+    assert main(["doctor", "--options", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["filesystems"]) == len(FILESYSTEMS)
+    assert main(["doctor", "--options", "ntfs"]) == 2
+    assert "There is no filesystem “ntfs”" in capsys.readouterr().err
