@@ -41,7 +41,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
     """
     tell_left_over(sweep_abandoned())
     library = library_of(arguments)
-    paths = list(dict.fromkeys(path for name in arguments.runs for path in _paths(name, library)))
+    paths = list(dict.fromkeys(path for name in arguments.runs for path in runs_named(name, library)))
     if len(paths) < 2:
         message = tr("A comparison takes two runs or more; this is one.")
         raise UsageError(message, hint=tr("A folder stands for all runs in it."))
@@ -59,7 +59,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
     return ExitStatus.DONE
 
 
-def _paths(name: str, library: Path) -> list[Path]:
+def runs_named(name: str, library: Path) -> list[Path]:
     """Return the run files that a name stands for: those of a folder, or one."""
     folder = Path(name)
     if folder.is_dir():

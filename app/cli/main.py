@@ -9,18 +9,16 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import signal
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
 from typing_extensions import override
 
 from app import COMMAND, VERSION
-from app.cli.standard_streams import drop_output, open_standard_streams
-from app.domain.errors import CancelledError, ExitStatus, FootingError, InternalError, UsageError
+from app.cli.border import run_guarded
+from app.cli.output_arguments import add_export_arguments, add_report_arguments
+from app.domain.errors import UsageError
 from app.domain.text import tr
 
 LOG_VARIABLE = "PGFOOTING_LOG"
@@ -62,9 +60,15 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from app.cli.show import export_command
+    from app.cli.export import export_command
 
     return export_command(arguments)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from app.cli.report import report_command
+
+    return report_command(arguments)
 
 
 def _doctor(arguments: argparse.Namespace) -> int:
@@ -172,12 +176,13 @@ def build_parser() -> argparse.ArgumentParser:
     _add_library(compare)
     compare.set_defaults(command=_compare)
 
-    export = commands.add_parser("export", help=tr("write runs as CSV or JSON"))
-    export.add_argument("runs", nargs="+", metavar="RUN")
-    export.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.{csv,json}")
-    export.add_argument(
-        "--anonymous", action="store_true", help=tr("replace serials, host, user and folders")
-    )
+    report = commands.add_parser("report", help=tr("write a PDF that says which configuration wins, and why"))
+    add_report_arguments(report)
+    _add_library(report)
+    report.set_defaults(command=_report)
+
+    export = commands.add_parser("export", help=tr("write runs as CSV or JSON, or draw them as PNG or SVG"))
+    add_export_arguments(export)
     _add_library(export)
     export.set_defaults(command=_export)
 
@@ -209,16 +214,6 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _tell(error: FootingError) -> None:
-    from app.cli.plain_text import plain_lines
-
-    lines = [f"{COMMAND}: {plain_lines(error.message)}"]
-    lines += [f"  {line}" for line in plain_lines(error.hint).splitlines()]
-    with suppress(OSError):  # nobody hears it; the exit status tells
-        sys.stderr.write("\n".join(lines) + "\n")
-        sys.stderr.flush()
-
-
 def _configure_logging() -> None:
     """Log nothing unless somebody asks: what matters is told in sentences and stored in run files.
 
@@ -246,44 +241,6 @@ def _execute(argv: Sequence[str] | None) -> int:
     return command(arguments)
 
 
-def _flush_output() -> int | None:
-    """Write out what is buffered; return the exit status where that fails."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        drop_output()
-        _tell(FootingError(tr("The output cannot be written: {reason}.").format(reason=error.strerror)))
-        return int(ExitStatus.FAILED)
-    return None
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; never lets a traceback out."""
-    open_standard_streams()
-    try:
-        try:
-            status = _execute(argv)
-        except SystemExit as end:  # --help and --version
-            status = end.code if isinstance(end.code, int) else 0
-        failure = _flush_output()
-    except FootingError as error:
-        _tell(error)
-        return int(error.exit_status)
-    except KeyboardInterrupt:
-        _tell(CancelledError(tr("Stopped.")))
-        return int(ExitStatus.CANCELLED)
-    except BrokenPipeError:
-        # The reader of our output (head, less) is gone: end as a program without Python would.
-        drop_output()
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGPIPE)
-        return int(ExitStatus.FAILED)
-    except Exception as error:  # the outermost border
-        logging.getLogger(__name__).debug("command failed", exc_info=error)
-        internal = InternalError.of(error)
-        _tell(internal)
-        return int(internal.exit_status)
-    else:
-        return status if failure is None else failure
+    return run_guarded(lambda: _execute(argv))

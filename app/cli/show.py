@@ -1,4 +1,4 @@
-"""`pgfooting list`, `show` and `export`."""
+"""`pgfooting list` and `show`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from app.domain.text import tr
 from app.domain.units import format_duration
 from app.hosts.sweeping import Deed, SweepEvent
 from app.runs.abandoned import finish_incomplete, sweep_abandoned
-from app.runs.export import describe_run, export_runs, finite
+from app.runs.export import describe_run, finite
 from app.runs.library import LibraryEntry, default_library, effective_state, find_run, list_runs
 from app.runs.runfile import Json, RunState
 from app.runs.runfile_reader import RunFile
@@ -200,12 +200,3 @@ def _show_phases(run: RunFile, console: Console) -> None:
     if rows:
         _section(console, tr("Phases"))
         print_grid(console, rows)
-
-
-def export_command(arguments: argparse.Namespace) -> int:
-    """Write runs as CSV or JSON."""
-    tell_left_over(sweep_abandoned())
-    library = library_of(arguments)
-    paths = [find_run(name, library) for name in arguments.runs]
-    export_runs(paths, arguments.output, anonymous=arguments.anonymous)
-    return ExitStatus.DONE

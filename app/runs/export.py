@@ -2,7 +2,7 @@
 
 CSV is one long table, one value a row: run, name, t_s, phase, metric, instance, unit, value; t_s counts from
 the begin of the measured phase, seconds with a decimal point whatever the locale. JSON holds everything
-that the run file holds but the verbatim output of the programs.
+that the run file holds but the verbatim output of the programs; its keys stand in `JSON_KEYS`.
 """
 
 from __future__ import annotations
@@ -11,18 +11,55 @@ import csv
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Final, TextIO
+from typing import BinaryIO, Final, TextIO
 
-from app.domain.errors import FootingError, UsageError, did_you_mean
+from app import VERSION
+from app.domain.errors import UsageError, did_you_mean
 from app.domain.text import tr
 from app.postgres.histogram import Histogram
 from app.runs.anonymous import Disguise
 from app.runs.library import effective_state
+from app.runs.output_file import check_output, write_output
 from app.runs.runfile import Json, Phase, compact
 from app.runs.runfile_reader import PhaseTimes, RunFile
 
 PERCENTILES: Final = (50.0, 95.0, 99.0)
+JSON_FORMAT: Final = "pgfooting-runs"
+JSON_VERSION: Final = 1
+"""Grows when a key goes or changes its meaning; a new key does not change it."""
+
+JSON_KEYS: Final = {
+    "format": tr("always {format}").format(format=JSON_FORMAT),
+    "version": tr("of this format; new keys may come without a new version"),
+    "program": tr("what wrote it"),
+    "runs[]": tr("one object a run"),
+    "runs[].id": tr("hexadecimal identity of the run"),
+    "runs[].name": tr("of the run: configuration and repeat"),
+    "runs[].campaign": tr("name of its campaign"),
+    "runs[].configuration": tr("name of its configuration"),
+    "runs[].repeat": tr("number of the repeat, from 0"),
+    "runs[].state": tr("done, stopped, failed, incomplete or running"),
+    "runs[].started_epoch_s": tr("wall clock at t_ms = 0, seconds since 1970"),
+    "runs[].path": tr("of the run file"),
+    "runs[].target": tr("kind, path and RAID level of where the data lay"),
+    "runs[].workload": tr("scripts, clients, threads, lengths, limits"),
+    "runs[].installation": tr("of PostgreSQL: version, folder, build"),
+    "runs[].postgresql": tr("preset and checksums"),
+    "runs[].settings": tr("server settings with why and from where"),
+    "runs[].scale": tr("pgbench scale factor"),
+    "runs[].summary": tr("figures of the measured phase by name; null where they do not exist"),
+    "runs[].marks": tr("kind and reason of every label, such as unsafe"),
+    "runs[].phases": tr("phase, started_ms, ended_ms"),
+    "runs[].events": tr("t_ms, kind, message, data"),
+    "runs[].commands": tr("argv, account, started_ms, duration_ms, exit_code of every program"),
+    "runs[].facts": tr("of the environment, before and after the run"),
+    "runs[].unavailable": tr("t_ms, source and reason of what could not be measured"),
+    "runs[].series": tr("metric, instance, unit, label, source, t_ms and values; t_ms ends the interval"),
+}
+"""Every key of the JSON document that is promised; a run may hold more. Times t_ms are of the run's clock."""
+
 COLUMNS: Final = ("run", "name", "t_s", "phase", "metric", "instance", "unit", "value")
 
 
@@ -138,14 +175,20 @@ def finite(value: Json) -> Json:
 
 
 def write_json(paths: Iterable[Path], stream: TextIO, disguise: Disguise) -> None:
-    """Write an array with one object a run."""
+    """Write one object: format, version, program and the runs."""
     runs: list[Json] = []
     for path in paths:
         with RunFile(path) as run:
             value = run_as_json(run)
             disguise.learn(value)
             runs.append(disguise.json(value))
-    json.dump(finite(runs), stream, ensure_ascii=False, indent=1, allow_nan=False)
+    document: dict[str, Json] = {
+        "format": JSON_FORMAT,
+        "version": JSON_VERSION,
+        "program": f"pgFooting {VERSION}",
+        "runs": runs,
+    }
+    json.dump(finite(document), stream, ensure_ascii=False, indent=1, allow_nan=False)
     stream.write("\n")
 
 
@@ -155,27 +198,43 @@ FORMATS: Final[dict[str, Callable[[Iterable[Path], TextIO, Disguise], None]]] = 
 }
 
 
-def export_runs(paths: Sequence[Path], output: Path, *, anonymous: bool) -> None:
-    """Write runs to a file whose ending chooses the format; a failure leaves no half file.
+def format_of(output: Path, known: Iterable[str] = FORMATS) -> str:
+    """Return the ending of an output that says its format.
 
     Raises:
         UsageError: an unknown ending.
-        FootingError: a run file cannot be read, or the output not be written.
     """
-    write = FORMATS.get(output.suffix.lower())
-    if write is None:
+    ending, endings = output.suffix.lower(), tuple(known)
+    if ending not in endings:
         message = tr("“{suffix}” is no known ending of an export; known are {known}.")
         raise UsageError(
-            message.format(suffix=output.suffix or output.name, known=", ".join(FORMATS)),
-            hint=did_you_mean(output.suffix.lower(), FORMATS),
+            message.format(suffix=output.suffix or output.name, known=", ".join(endings)),
+            hint=did_you_mean(ending, endings),
         )
-    part = output.with_name(output.name + ".part")
-    try:
-        with part.open("w", encoding="utf-8", newline="", errors="backslashreplace") as stream:
-            write(paths, stream, Disguise.of_this_machine() if anonymous else Disguise.none())
-        part.replace(output)
-    except OSError as error:
-        message = tr("{path} cannot be written: {reason}.")
-        raise FootingError(message.format(path=output, reason=error.strerror)) from error
-    finally:
-        part.unlink(missing_ok=True)
+    return ending
+
+
+def export_runs(paths: Sequence[Path], output: Path, *, anonymous: bool, replace: bool = False) -> None:
+    """Write runs to a file whose ending chooses the format; a failure leaves no half file.
+
+    Args:
+        paths: run files.
+        output: where to.
+        anonymous: whether serials, host, user and folders are replaced.
+        replace: whether a file that is there may be replaced.
+
+    Raises:
+        UsageError: an unknown ending.
+        RefusedError: the file is there already.
+        FootingError: a run file cannot be read, or the output not be written.
+    """
+    write = FORMATS[format_of(output)]
+    check_output(output, replace=replace)
+    disguise = Disguise.of_this_machine() if anonymous else Disguise.none()
+
+    def write_text(binary: BinaryIO) -> None:
+        stream = TextIOWrapper(binary, encoding="utf-8", newline="", errors="backslashreplace")
+        write(paths, stream, disguise)
+        stream.detach()
+
+    write_output(output, write_text)

@@ -116,7 +116,7 @@ def test_show_and_export_tell_what_the_file_holds(campaign_bench: CampaignBench)
     assert all("e+" not in row for row in rows)
     exported_text = json_path.read_text()
     assert str(campaign_bench.folder) not in exported_text
-    assert json.loads(exported_text)[0]["summary"]["tps"] == listed["tps"]
+    assert json.loads(exported_text)["runs"][0]["summary"]["tps"] == listed["tps"]
 
 
 def test_ctrl_c_keeps_what_was_measured_and_ends_the_campaign(campaign_bench: CampaignBench) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.errors import CorruptRunFileError, FootingError, UsageError
+from app.domain.errors import CorruptRunFileError, UsageError
 from app.runs.anonymous import Disguise
-from app.runs.export import COLUMNS, export_runs, write_csv
-from tests.unit.runs.made_runs import finished_run
+from app.runs.export import COLUMNS, JSON_KEYS, export_runs, write_csv
+from app.runs.runfile import Json
+from tests.unit.runs.made_runs import finished_run, write_run
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -38,7 +39,9 @@ def test_csv_has_one_value_a_row_and_counts_from_the_measured_phase(tmp_path: Pa
 def test_json_holds_series_phases_and_commands(tmp_path: Path) -> None:
     output = tmp_path / "out.json"
     export_runs([finished_run(tmp_path / "a.footing")], output, anonymous=False)
-    (run,) = json.loads(output.read_text())
+    document = json.loads(output.read_text())
+    assert (document["format"], document["version"]) == ("pgfooting-runs", 1)
+    (run,) = document["runs"]
     assert run["series"][0]["values"] == [100, 200, 300]
     assert [phase["phase"] for phase in run["phases"]] == ["prepare", "measure"]
     assert run["commands"][0]["argv"][0] == "initdb"
@@ -53,8 +56,23 @@ def test_an_unknown_ending_is_refused_with_the_nearest(tmp_path: Path) -> None:
 
 def test_an_output_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     path = finished_run(tmp_path / "a.footing")
-    with pytest.raises(FootingError, match="cannot be written"):
+    with pytest.raises(UsageError, match="no folder"):
         export_runs([path], tmp_path / "no" / "out.csv", anonymous=False)
+
+
+def test_every_key_of_the_json_is_documented_and_every_documented_key_exists(tmp_path: Path) -> None:
+    output = tmp_path / "out.json"
+    values: dict[str, Json] = dict.fromkeys(
+        ("configuration", "installation", "postgresql", "settings", "repeat")
+    )
+    writer = write_run(tmp_path / "a.footing", values=values)
+    writer.close()
+    export_runs([tmp_path / "a.footing"], output, anonymous=False)
+    document = json.loads(output.read_text())
+    top = {name for name in JSON_KEYS if "[]" not in name} | {"runs"}
+    assert set(document) == top
+    inside = {name.removeprefix("runs[].") for name in JSON_KEYS if name.startswith("runs[].")}
+    assert set(document["runs"][0]) == inside
 
 
 def spoil(path: Path, statement: str) -> Path:
@@ -70,7 +88,7 @@ def test_a_damaged_run_leaves_no_half_export_and_the_old_one_untouched(tmp_path:
     output = tmp_path / "out.csv"
     output.write_text("before")
     with pytest.raises(CorruptRunFileError):
-        export_runs([path], output, anonymous=False)
+        export_runs([path], output, anonymous=False, replace=True)
     assert output.read_text() == "before"
     assert sorted(item.name for item in tmp_path.iterdir()) == ["a.footing", "out.csv"]
 
@@ -80,7 +98,7 @@ def test_values_that_no_run_of_ours_has_are_left_out_and_json_stays_json(tmp_pat
     assert [row["value"] for row in table(path) if row["metric"] == "pgbench.tps"] == ["100", "300"]
     output = tmp_path / "out.json"
     export_runs([path], output, anonymous=False)
-    (run,) = json.loads(output.read_text(), parse_constant=pytest.fail)
+    (run,) = json.loads(output.read_text(), parse_constant=pytest.fail)["runs"]
     assert run["series"][0]["values"] == [100, None, 300]
 
 

@@ -1,0 +1,45 @@
+"""`pgfooting export`: runs as CSV or JSON, written here, or as a picture, which is painted by Qt."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from app.cli.compare import runs_named
+from app.cli.painter import become_painter
+from app.cli.show import library_of, tell_left_over
+from app.domain.errors import ExitStatus
+from app.runs.abandoned import sweep_abandoned
+from app.runs.export import FORMATS, export_runs, format_of
+from app.runs.output_file import check_output
+
+PICTURES: Final = (".png", ".svg")
+
+
+def export_command(arguments: argparse.Namespace) -> int:
+    """Write runs in the format that the output's ending says.
+
+    Raises:
+        UsageError: an unknown ending, no such run or folder, or no Qt for a picture.
+        RefusedError: the file is there already.
+    """
+    output: Path = arguments.output
+    ending = format_of(output, (*FORMATS, *PICTURES))
+    check_output(output, replace=arguments.force)
+    paths = named_paths(arguments)
+    if ending in PICTURES:
+        become_painter(paths, arguments)
+    export_runs(paths, output, anonymous=arguments.anonymous, replace=arguments.force)
+    return ExitStatus.DONE
+
+
+def named_paths(arguments: argparse.Namespace) -> list[Path]:
+    """Return the run files that the command line names, each once.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    tell_left_over(sweep_abandoned())
+    library = library_of(arguments)
+    return list(dict.fromkeys(path for name in arguments.runs for path in runs_named(name, library)))

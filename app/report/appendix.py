@@ -1,0 +1,147 @@
+"""The end of a report: its runs, the method, the environment, the exact commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from app.domain.text import tr
+from app.report.blocks import Block, Facts, Role, Row, Size, Table, Text
+from app.report.findings import Findings
+from app.report.method import method
+from app.report.reported import ReportedConfiguration, ReportedRun
+from app.report.words import moment, state_cell
+from app.runs.words import one_line
+
+_NUMBERS: Final = re.compile(r"[0-9a-f]{8,}|\d+")
+_UNKNOWN: Final = tr("not known: {reason}").partition("{")[0]
+_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
+_MOST_VARIANTS: Final = 6
+"""Values of a fact that are told one by one."""
+
+
+def appendix(found: Findings) -> Iterator[Block]:
+    """Yield runs, method, environment and exact commands."""
+    yield Text(Role.HEADING, tr("Runs"), bookmark=tr("Runs"), new_page=True)
+    yield _runs_table(found.runs)
+    yield Text(Role.HEADING, tr("Method"), bookmark=tr("Method"))
+    yield from method(found.comparison)
+    yield Text(Role.HEADING, tr("Environment"), bookmark=tr("Environment"), new_page=True)
+    yield from _environment(found.runs)
+    yield Text(Role.HEADING, tr("Exact commands"), bookmark=tr("Exact commands"), new_page=True)
+    for configuration in found.configurations:
+        yield from _commands(configuration)
+
+
+def _runs_table(runs: Sequence[ReportedRun]) -> Table:
+    campaigns = {run.facts.campaign for run in runs}
+    rows = tuple(
+        Row(
+            (
+                run.tag,
+                one_line(run.facts.name),
+                one_line(run.facts.campaign) if len(campaigns) > 1 else "",
+                one_line(run.facts.path.rsplit("/", 1)[-1]),
+                one_line(run.facts.id[:16]),
+                moment(run.facts.started_epoch_s),
+                state_cell(run),
+            )
+        )
+        for run in runs
+    )
+    headings = (tr("Run"), tr("Name"), tr("Campaign"), tr("File"), tr("Identity"), tr("Started"), tr("Marks"))
+    return Table(headings, rows, frozenset(range(7)), frozenset({1, 2, 3, 6}), size=Size.SMALL)
+
+
+def _environment(runs: Sequence[ReportedRun]) -> Iterator[Block]:
+    """Yield what is the same everywhere once, then what only some runs have."""
+    tables = [dict(_joined(run.facts.environment)) for run in runs]
+    keys = dict.fromkeys(key for table in tables for key in table)
+    if not keys:
+        yield Text(Role.BODY, tr("Nothing is known of it: the run files hold no facts."))
+        return
+    same = [key for key in keys if len({table.get(key) for table in tables}) == 1]
+    if len(runs) > 1 and same:
+        yield Text(Role.SUBHEADING, tr("The same for all runs"))
+    known = [key for key in same if not tables[0][key].startswith(_UNKNOWN)]
+    yield Facts(tuple((key, tables[0][key]) for key in known))
+    others = [key for key in keys if key not in set(same)]
+    if others:
+        yield Text(Role.SUBHEADING, tr("Not the same for all runs"))
+        rows = tuple(row for key in others for row in _variants(key, runs, tables))
+        headings = (tr("Fact"), tr("Value"), tr("Runs"))
+        yield Table(headings, rows, frozenset({0, 1, 2}), frozenset({0, 1, 2}), size=Size.SMALL)
+    yield from _unknown([key for key in same if key not in set(known)], runs)
+
+
+def _unknown(keys: Sequence[str], runs: Sequence[ReportedRun]) -> Iterator[Block]:
+    """Yield what nobody could read, and the series that do not exist."""
+    missing = dict.fromkeys(pair for run in runs for pair in run.facts.unavailable)
+    if not keys and not missing:
+        return
+    yield Text(Role.SUBHEADING, tr("Not known and not measured"))
+    if keys:
+        sentence = tr("Not shown by this kernel, or not to this user: {names}.")
+        yield Text(Role.NOTE, sentence.format(names=", ".join(keys)))
+    reasons: dict[str, list[str]] = {}
+    for source, reason in missing:
+        reasons.setdefault(one_line(reason), []).append(one_line(source))
+    for reason, names in reasons.items():
+        yield Text(Role.NOTE, f"{', '.join(names)}: {reason}.")
+
+
+def _joined(environment: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield facts in one line each; a setting's value and source are one fact."""
+    known = dict(environment)
+    for name, value in environment:
+        if name.endswith(".source") and name.removesuffix(".source") + ".value" in known:
+            continue
+        if name.endswith(".value"):
+            source = known.get(name.removesuffix(".value") + ".source", "")
+            yield name.removesuffix(".value"), one_line(value) + (f" ({one_line(source)})" if source else "")
+        else:
+            yield name, one_line(value)
+
+
+def _variants(key: str, runs: Sequence[ReportedRun], tables: Sequence[dict[str, str]]) -> Iterator[Row]:
+    """Yield the values of one fact with the runs that have them; of many numbers the range."""
+    tags: dict[str, list[str]] = {}
+    for run, table in zip(runs, tables, strict=True):
+        if key in table:
+            tags.setdefault(table[key], []).append(run.tag)
+    if len(tags) > _MOST_VARIANTS and all(map(_NUMBER.fullmatch, tags)):
+        values = sorted(tags, key=float)
+        whole = tr("{low} to {high}").format(low=values[0], high=values[-1])
+        yield Row((key, whole, tr("all that know it")))
+        return
+    for place, (value, having) in enumerate(tags.items()):
+        if place == _MOST_VARIANTS:
+            more = tr("{count} more values stand in the run files").format(count=len(tags) - place)
+            yield Row(("", more, ""))
+            return
+        yield Row((key if place == 0 else "", value, ", ".join(having)))
+
+
+def _commands(configuration: ReportedConfiguration) -> Iterator[Block]:
+    """Yield the commands of a configuration; repeats that differ in numbers only are not repeated."""
+    told: dict[tuple[str, ...], str] = {}
+    for run in configuration.runs:
+        lines = [
+            f"{one_line(command.account)}$ {one_line(shlex.join(command.argv))}"
+            + (tr("  -> status {status}").format(status=command.exit_code) if command.exit_code else "")
+            for command in run.facts.commands
+        ]
+        yield Text(Role.SUBHEADING, f"{run.tag}  {one_line(run.facts.name)}")
+        if not lines:
+            yield Text(Role.NOTE, tr("Its file holds no commands."))
+            continue
+        pattern = tuple(_NUMBERS.sub("#", line) for line in lines)
+        if pattern in told:
+            sentence = tr("The commands of {tag}, with other numbers (seeds, folders); its file holds them.")
+            yield Text(Role.NOTE, sentence.format(tag=told[pattern]))
+            continue
+        told[pattern] = run.tag
+        for line in lines:
+            yield Text(Role.CODE, line)

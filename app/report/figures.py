@@ -1,0 +1,114 @@
+"""Which charts a report shows, of which runs; every one says its source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from app.domain.text import tr
+from app.report.blocks import Block, Grid, Key, TimeFigure, Trace
+from app.report.reported import ReportedConfiguration, ReportedRun
+from app.runs.run_data import RunData
+
+SERIES_OF: Final = {
+    "tps": "pgbench.tps",
+    "latency": "latency.p99",
+    "iops": "storage.writes",
+    "throughput": "storage.write_bytes",
+    "cpu": "process.cpu_user",
+    "wal": "wal.bytes",
+}
+"""Charts by id with the series without which there is nothing to draw."""
+
+MOST_LINES: Final = 6
+"""More configurations than this are drawn beside each other, not over each other."""
+MOST_WITH_SECONDS: Final = 3
+_LONGEST: Final = 400
+"""Letters of a figure's sources."""
+
+_GRID_COLUMNS: Final = 3
+_GRID_HEIGHT_MM: Final = 34.0
+
+
+def has_chart(run: RunData, chart: str) -> bool:
+    """Return whether a run has anything to draw in a chart: a second of its measured phase."""
+    if chart == "latency":
+        return bool((run.percentile(99.0)[0] > 0).any())
+    metric = SERIES_OF[chart]
+    return any(bool((run.series(*key)[0] > 0).any()) for key in run.series_keys() if key[0] == metric)
+
+
+def charts_of(runs: Iterable[ReportedRun], wanted: Iterable[str]) -> list[str]:
+    """Return those of the wanted charts that at least one run can fill."""
+    known = list(runs)
+    return [chart for chart in wanted if any(has_chart(run.data, chart) for run in known)]
+
+
+def sources(runs: Iterable[ReportedRun]) -> str:
+    """Return the sentence that every figure ends with."""
+    known = list(runs)
+    told = "; ".join(run.source for run in known)
+    if len(told) > _LONGEST:
+        told = tr("runs {tags}, listed under “Runs”").format(tags=", ".join(run.tag for run in known))
+    return tr("Source: {runs}.").format(runs=told)
+
+
+def overlay(
+    configurations: Sequence[ReportedConfiguration], chart: str, height_mm: float
+) -> tuple[Block, ...]:
+    """Return all runs in one chart, or a chart for each configuration where there are many."""
+    having = [
+        (configuration, [run for run in configuration.runs if has_chart(run.data, chart)])
+        for configuration in configurations
+    ]
+    having = [(configuration, runs) for configuration, runs in having if runs]
+    if len(having) > MOST_LINES:
+        return (_grid(having, chart),)
+    seconds = sum(len(configuration.runs) for configuration in configurations) <= MOST_WITH_SECONDS
+    traces = tuple(
+        Trace(run.number, configuration.look, configuration.tag if place == 0 else "", seconds=seconds)
+        for configuration, runs in having
+        for place, run in enumerate(runs)
+    )
+    return (TimeFigure(chart, traces, height_mm=height_mm),)
+
+
+def key_of(configurations: Sequence[ReportedConfiguration]) -> Key:
+    """Return the samples of lines for overlays."""
+    return Key(tuple((configuration.look, configuration.name) for configuration in configurations))
+
+
+def _grid(having: Sequence[tuple[ReportedConfiguration, list[ReportedRun]]], chart: str) -> Grid:
+    end_s = max(run.data.end_s for _, runs in having for run in runs)
+    figures = tuple(
+        TimeFigure(
+            chart,
+            tuple(Trace(run.number, configuration.look, "", seconds=False) for run in runs),
+            title=f"{configuration.tag} {configuration.name}",
+            height_mm=_GRID_HEIGHT_MM,
+            end_s=end_s,
+        )
+        for configuration, runs in having
+    )
+    return Grid(figures, _GRID_COLUMNS, "")
+
+
+def details(configuration: ReportedConfiguration) -> tuple[Block, ...]:
+    """Return the charts of the run that stands for a configuration."""
+    shown = configuration.shown
+    charts = charts_of([shown], ("tps", "latency", "iops", "cpu"))
+    blocks: list[Block] = []
+    for chart in charts:
+        curves = ("p50", "p95", "p99") if chart == "latency" else ALL_CURVES.get(chart, ())
+        trace = Trace(shown.number, configuration.look, "", curves)
+        blocks.append(
+            TimeFigure(chart, (trace,), height_mm=_detail_height(len(charts)), marks_of=shown.number)
+        )
+    return tuple(blocks)
+
+
+ALL_CURVES: Final = {"iops": ("writes", "flushes", "reads"), "cpu": ("postgres", "pgbench", "iowait")}
+
+
+def _detail_height(charts: int) -> float:
+    return 46.0 if charts <= 2 else 30.0

@@ -1,0 +1,136 @@
+"""What a report has to say: configurations in order, verdicts and reservations in sentences that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from app.domain.text import tr
+from app.report.blocks import letters
+from app.report.reported import ReportedConfiguration, ReportedRun
+from app.runs.compare import RunComparison, compare_runs
+from app.runs.comparison_warnings import comparison_warnings
+from app.runs.run_data import RunData
+from app.runs.run_facts import RunFacts
+from app.runs.words import one_line
+
+MOST_LETTERS: Final = 40
+"""Of a name in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a report has to say.
+
+    Attributes:
+        title: what it is about.
+        comparison: of the runs, under names that fit a sentence.
+        configurations: the fastest first.
+        warnings: what weakens the comparison, as sentences.
+    """
+
+    title: str
+    comparison: RunComparison
+    configurations: tuple[ReportedConfiguration, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def runs(self) -> tuple[ReportedRun, ...]:
+        """All runs, configuration by configuration."""
+        return tuple(run for configuration in self.configurations for run in configuration.runs)
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """All verdicts, those of the fastest first."""
+        return tuple(each.verdict for each in self.configurations if each.verdict)
+
+
+def find(facts: Sequence[RunFacts], data: Sequence[RunData]) -> Findings:
+    """Compare the runs of a report and group them.
+
+    Args:
+        facts: of each run; the first one's configuration is the baseline.
+        data: their series.
+    """
+    whole = compare_runs(facts)
+    alone = len(whole.groups) == 1
+    cut_s = 0.0 if alone else None  # where nothing is compared the runs' own figures stand
+    if alone:
+        whole = compare_runs(facts, cut_s=cut_s)
+    configurations = group_runs(whole, data)
+    told = compare_runs(_with_short_names(whole, configurations), cut_s=cut_s)
+    judged = tuple(replace(each, verdict=_sentence(told.rows[each.group].verdict)) for each in configurations)
+    return Findings(_title(whole), told, judged, comparison_warnings(told))
+
+
+def _title(comparison: RunComparison) -> str:
+    campaigns = {one_line(run.facts.campaign) for run in comparison.runs}
+    only = campaigns.pop() if len(campaigns) == 1 else ""
+    if len(comparison.runs) == 1:
+        name = comparison.runs[0].name
+        return f"{only}: {name}" if only else name
+    if only:
+        return only
+    return tr("{count} configurations of PostgreSQL compared").format(count=len(comparison.groups))
+
+
+def _sentence(verdict: str) -> str:
+    """Return a verdict with a full stop; names at its beginning stay as they are written."""
+    if verdict.startswith("indicative"):
+        verdict = verdict[:1].upper() + verdict[1:]
+    return f"{verdict}." if verdict else ""
+
+
+def _with_short_names(
+    comparison: RunComparison, configurations: Sequence[ReportedConfiguration]
+) -> tuple[RunFacts, ...]:
+    """Return the compared runs under names that fit a sentence."""
+    labels: dict[int, tuple[str, str]] = {}
+    for configuration in configurations:
+        label = short(configuration.name, configuration.tag)
+        for run in configuration.runs:
+            name = one_line(run.facts.name)
+            labels[id(run.compared)] = label, name if len(name) <= MOST_LETTERS + 8 else run.tag
+    return tuple(
+        replace(run.facts, configuration=labels[id(run)][0], name=labels[id(run)][1])
+        for run in comparison.runs
+    )
+
+
+def short(name: str, tag: str) -> str:
+    """Return a name for sentences: of a long one its tag and its beginning."""
+    if len(name) <= MOST_LETTERS:
+        return name
+    return f"{tag} ({name[: MOST_LETTERS // 2].rstrip()}…)"
+
+
+def group_runs(comparison: RunComparison, data: Sequence[RunData]) -> tuple[ReportedConfiguration, ...]:
+    """Return the compared runs by configuration; the fastest first, those without a result last.
+
+    Args:
+        comparison: of the runs.
+        data: their series, in the order of the comparison's runs.
+    """
+    triples = zip(range(len(comparison.rows)), comparison.groups, comparison.rows, strict=True)
+    ordered = sorted(triples, key=lambda triple: triple[2].mean.mean or 0.0, reverse=True)
+    found, count = [], 0
+    for look, (place, group, row) in enumerate(ordered):
+        tag = letters(look)
+        members = sorted(group.members, key=lambda place: _order(comparison.runs[place].facts))
+        runs = tuple(
+            ReportedRun(
+                number=count + number,
+                tag=f"{tag}{number + 1}" if len(members) > 1 else tag,
+                compared=comparison.runs[member],
+                data=data[member],
+            )
+            for number, member in enumerate(members)
+        )
+        count += len(runs)
+        found.append(ReportedConfiguration(look, tag, group.name, runs, place, row))
+    return tuple(found)
+
+
+def _order(facts: RunFacts) -> tuple[int, float]:
+    return facts.repeat, facts.started_epoch_s or 0.0

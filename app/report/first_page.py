@@ -1,0 +1,206 @@
+"""The first page of a report: the answer, the table, one chart, and what weakens it. One minute to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from app.domain.text import tr
+from app.report.blocks import Bar, BarFigure, Block, Role, Row, Size, Table, Text, TimeFigure, Trace
+from app.report.figures import charts_of, sources
+from app.report.findings import Findings, short
+from app.report.reported import ReportedConfiguration
+from app.report.run_tables import speed_table, table_size
+from app.report.words import common, days
+from app.runs.compare import RunComparison
+from app.runs.comparison_table import HEADINGS, format_tps
+from app.runs.run_sentences import describe_shape
+from app.runs.words import mark_words, one_line
+
+MOST_VERDICTS: Final = 5
+MOST_WARNINGS: Final = 3
+_FEW: Final = 12
+_MOST_LETTERS: Final = 450
+_MARKS: Final = len(HEADINGS) - 1
+_DIFFERENCE: Final = 6
+
+
+def first_page(found: Findings) -> Iterator[Block]:
+    """Yield the blocks of the first page."""
+    yield Text(Role.TITLE, found.title, bookmark=tr("Summary"))
+    yield Text(Role.SUBTITLE, _about(found.comparison))
+    yield from _answer(found)
+    yield from _unsafe(found.configurations)
+    if len(found.configurations) > 1:
+        yield _table(found.configurations)
+        yield bar_figure(found.configurations)
+    else:
+        yield from _only_configuration(found.configurations[0])
+    yield from _limits(found)
+
+
+def _about(comparison: RunComparison) -> str:
+    """Return how much was measured, when, with what and on what, in one line."""
+    facts = [run.facts for run in comparison.runs]
+    version = common(facts, tr("PostgreSQL"), tr("version"))
+    cpus, memory = (common(facts, tr("Machine"), name) for name in (tr("CPUs"), tr("memory")))
+    runs = tr("1 run") if len(facts) == 1 else tr("{count} runs").format(count=len(facts))
+    groups = len(comparison.groups)
+    parts = [
+        runs if groups < 2 else tr("{runs} of {count} configurations").format(runs=runs, count=groups),
+        days(facts),
+        f"PostgreSQL {version}" if version else "",
+        common(facts, tr("Workload"), tr("transactions")),
+        common(facts, tr("Machine"), tr("processor")),
+        tr("{count} CPUs").format(count=cpus) if cpus else "",
+        tr("{size} of memory").format(size=memory) if memory else "",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _answer(found: Findings) -> Iterator[Block]:
+    if len(found.configurations) == 1:
+        yield from _single_answer(found.configurations[0])
+        return
+    most = told_first(found)
+    for verdict in found.verdicts[:most]:
+        yield Text(Role.ANSWER, verdict)
+    more = len(found.verdicts) - most
+    if more > 0:
+        sentence = tr("{count} more comparisons stand in the table, and in words under “Verdicts”.")
+        yield Text(Role.NOTE, sentence.format(count=more))
+
+
+def told_first(found: Findings) -> int:
+    """Return how many verdicts stand on the first page: what is read in half a minute, at least one."""
+    most = MOST_VERDICTS if len(found.configurations) <= _FEW else 1
+    letters = 0
+    for count, verdict in enumerate(found.verdicts):
+        letters += len(verdict)
+        if count and (letters > _MOST_LETTERS or count == most):
+            return count
+    return len(found.verdicts)
+
+
+def _single_answer(configuration: ReportedConfiguration) -> Iterator[Block]:
+    mean = configuration.row.mean
+    if mean.mean is None:
+        yield Text(Role.ANSWER, tr("No complete run: there is no result."))
+    elif mean.low is not None and mean.high is not None:
+        sentence = tr("{tps} transactions per second (95 % interval {low} to {high}, {runs} runs).")
+        told = sentence.format(
+            tps=format_tps(mean.mean), low=format_tps(mean.low), high=format_tps(mean.high), runs=mean.runs
+        )
+        yield Text(Role.ANSWER, told)
+    else:
+        sentence = tr("{tps} transactions per second: indicative only, a mean with an interval takes 3 runs.")
+        yield Text(Role.ANSWER, sentence.format(tps=format_tps(mean.mean)))
+    if len(configuration.runs) == 1:
+        yield Text(Role.BODY, " ".join(describe_shape(configuration.runs[0].facts.shape)))
+
+
+def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
+    """Say which configurations trade safety for speed; those with the same reasons together."""
+    reasons: dict[tuple[str, ...], list[str]] = {}
+    alone = len(configurations) == 1
+    for configuration in configurations:
+        if configuration.unsafe:
+            name = "" if alone else short(configuration.name, configuration.tag)
+            tagged = name if name.startswith(f"{configuration.tag} ") else f"{configuration.tag} {name}"
+            reasons.setdefault(configuration.unsafe, []).append(tagged.strip())
+    for number, (why, names) in enumerate(reasons.items()):
+        if number == MOST_WARNINGS:
+            yield Text(Role.WARNING, tr("UNSAFE are also others: see the table and their pages."))
+            return
+        told = ", ".join(names if len(names) < 3 else [name.partition(" ")[0] for name in names])
+        sentence = tr("UNSAFE: {names}. Safety was traded for speed: {reasons}.")
+        text = sentence.format(names=told, reasons="; ".join(map(one_line, why)))
+        yield Text(Role.WARNING, text)
+
+
+def _table(configurations: Sequence[ReportedConfiguration]) -> Table:
+    rows = []
+    for configuration in configurations:
+        cells = list(configuration.row.cells())
+        if configuration.row.comparison is None:
+            cells[_DIFFERENCE] = tr("baseline")
+        cells[_MARKS] = ", ".join(map(mark_words, configuration.row.marks))
+        warned = frozenset({_MARKS} if configuration.unsafe else ())
+        rows.append(Row(tuple(cells), configuration.look, warned))
+    size, left = table_size(len(rows)), frozenset({0, _MARKS})
+    return Table(HEADINGS, tuple(rows), left, left, lines=2 if size is Size.NORMAL else 1, size=size)
+
+
+def bar_figure(configurations: Sequence[ReportedConfiguration]) -> BarFigure:
+    """Return the means with their intervals; of one run the interval within it, labelled so."""
+    bars = tuple(map(_bar, configurations))
+    sentences = [tr("Bars: mean TPS from zero.")]
+    if any(configuration.row.mean.low is not None for configuration in configurations):
+        sentences.append(tr("Lines: 95 % interval of the mean over runs."))
+    if any(_own(configuration) for configuration in configurations):
+        sentences.append(
+            tr("Of a single run the line is the interval within it, blind to what differs between runs.")
+        )
+    if any(len(bar.runs) > 1 for bar in bars):
+        sentences.append(tr("Rings: single runs."))
+    sentences.append(tr("Source: the runs listed under “Runs”."))
+    return BarFigure(tr("Transactions per second"), tr("more is better"), bars, " ".join(sentences))
+
+
+def _own(configuration: ReportedConfiguration) -> tuple[float, float] | None:
+    """Return the interval within the only run of a configuration."""
+    runs = [run for run in configuration.runs if run.compared.tps is not None]
+    if len(runs) != 1 or runs[0].facts.shape is None:
+        return None
+    interval = runs[0].facts.shape.own_interval()
+    return None if interval is None else (interval.low, interval.high)
+
+
+def _bar(configuration: ReportedConfiguration) -> Bar:
+    mean = configuration.row.mean
+    low, high = _own(configuration) or (mean.low, mean.high)
+    return Bar(
+        look=configuration.look,
+        name=configuration.name,
+        value=mean.mean,
+        low=low,
+        high=high,
+        runs=tuple(tps for run in configuration.runs if (tps := run.compared.tps) is not None),
+        told=tr("no result") if mean.mean is None else format_tps(mean.mean),
+        warned=bool(configuration.unsafe),
+    )
+
+
+def _only_configuration(configuration: ReportedConfiguration) -> Iterator[Block]:
+    shown = configuration.shown
+    if len(configuration.runs) > 1:
+        yield speed_table(configuration.runs, compared=False)
+    if charts_of([shown], ("tps",)):
+        several = len(configuration.runs) > 1
+        traces = tuple(
+            Trace(run.number, configuration.look, run.tag if several else "", seconds=not several)
+            for run in configuration.runs
+        )
+        yield TimeFigure(
+            "tps",
+            traces,
+            caption=sources(configuration.runs),
+            height_mm=80.0,
+            marks_of=shown.number if len(traces) == 1 else None,
+        )
+
+
+def _limits(found: Findings) -> Iterator[Block]:
+    """Say what weakens the comparison."""
+    told = warned_first(found)
+    for warning in found.warnings[:told]:
+        yield Text(Role.NOTE, warning)
+    if len(found.warnings) > told:
+        sentence = tr("{count} more reservations stand under “Verdicts”.")
+        yield Text(Role.NOTE, sentence.format(count=len(found.warnings) - told))
+
+
+def warned_first(found: Findings) -> int:
+    """Return how many reservations stand on the first page; where one would be left over, that too."""
+    count = len(found.warnings)
+    return count if count <= MOST_WARNINGS + 1 else MOST_WARNINGS

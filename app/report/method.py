@@ -1,0 +1,85 @@
+"""How the numbers of a report came about, in sentences, with where the formulas come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.domain.text import tr
+from app.domain.units import format_duration
+from app.report.blocks import Block, Role, Text
+from app.runs.compare import RunComparison
+from app.runs.run_counts import RUNS_FOR_A_VERDICT
+
+
+def method(comparison: RunComparison) -> Iterator[Block]:
+    """Yield the sections of the method."""
+    yield Text(Role.SUBHEADING, tr("Measuring"))
+    for sentence in _measuring(comparison):
+        yield Text(Role.BODY, sentence)
+    yield Text(Role.SUBHEADING, tr("Comparing"))
+    for sentence in _comparing(comparison):
+        yield Text(Role.BODY, sentence)
+    yield Text(Role.SUBHEADING, tr("Words"))
+    for sentence in _words():
+        yield Text(Role.BODY, sentence)
+
+
+def _measuring(comparison: RunComparison) -> Iterator[str]:
+    shapes = [run.facts.shape for run in comparison.runs if run.facts.shape is not None]
+    if shapes:
+        lengths = sorted(shape.duration_s for shape in shapes)
+        told = format_duration(lengths[0])
+        if round(lengths[0]) != round(lengths[-1]):
+            told = tr("{short} to {long}").format(short=told, long=format_duration(lengths[-1]))
+        yield tr("The load is pgbench. The measured phase lasted {time}; warm-up does not count.").format(
+            time=told
+        )
+    yield tr(
+        "TPS are pgbench's own count of transactions; device, CPU and WAL figures are counters of the "
+        "kernel and the server, read every second. A second that was missed is missing, never filled in."
+    )
+    yield tr(
+        "Latency percentiles come from transactions, not from averages of averages: every transaction, or "
+        "every n-th where the run says so, stands in a histogram with an error below 0.8 %."
+    )
+    if len(comparison.groups) > 1 and len({group.campaign for group in comparison.groups}) == 1:
+        yield tr(
+            "The runs were interleaved, every second round in reverse order, so that a slow change of the "
+            "machine falls on all configurations alike."
+        )
+
+
+def _comparing(comparison: RunComparison) -> Iterator[str]:
+    yield tr(
+        "The unit is the run, never the second: seconds of one run resemble each other, and tests on them "
+        "call more than half of identical pairs different. Means are geometric, differences are ratios, "
+        "intervals are Student's on the logarithms of run means; of interleaved runs the pairs are "
+        "compared, of others Welch's test is used."
+    )
+    yield tr(
+        "“Practically equal” means that the 90 % interval lies within {effect:g} % (two one-sided tests). "
+        "Where several configurations are compared with the first, Holm's procedure keeps the chance of "
+        "any false difference at 5 %. Below {runs} runs there is no verdict: such figures are indicative "
+        "only."
+    ).format(effect=100 * comparison.effect, runs=RUNS_FOR_A_VERDICT)
+    yield tr(
+        "The interval within one run allows for the likeness of neighbouring seconds (autocorrelation time "
+        "by Geyer's initial monotone sequence). It is blind to what differs between runs, which is usually "
+        "two to three times as much."
+    )
+
+
+def _words() -> Iterator[str]:
+    yield tr("p99: 99 of 100 transactions were faster than this.")
+    yield tr("Jitter: standard deviation of the TPS per second, by their mean.")
+    yield tr("Stalled: seconds below 10 % of the run's median TPS, and all without any transaction.")
+    yield tr("Drift: the mean of the last tenth of a run by that of the first, minus one.")
+    yield tr(
+        "Steady: five equal rounds within 20 % of their mean, with a trend within 10 % (as SNIA's tests of "
+        "disks)."
+    )
+    yield tr("/ tx: what one transaction cost, the mean rate of a counter by the mean TPS.")
+    yield tr(
+        "UNSAFE: an option that lets committed transactions, or the database, be lost in a crash or a "
+        "power failure. Its numbers are not comparable with safe ones."
+    )

@@ -1,0 +1,131 @@
+"""The pages behind the first: verdicts, what differs, overlays, one page per configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from app.domain.text import tr
+from app.report.blocks import Block, Facts, Role, Row, Size, Table, Text
+from app.report.figures import MOST_LINES, charts_of, details, key_of, overlay, sources
+from app.report.findings import Findings
+from app.report.first_page import told_first, warned_first
+from app.report.reported import ReportedConfiguration, ReportedRun
+from app.report.run_tables import cost_table, speed_table
+from app.runs.differences import find_differences
+from app.runs.run_sentences import describe_shape
+from app.runs.words import one_line
+
+_OVERLAYS: Final = ("tps", "latency", "iops", "cpu")
+MOST_ON_FIRST_PAGE: Final = 12
+"""Values that differ and still stand on the first page."""
+
+
+def verdict_pages(found: Findings) -> Iterator[Block]:
+    """Yield the verdicts and reservations where the first page had no room for them all."""
+    if len(found.verdicts) <= told_first(found) and len(found.warnings) <= warned_first(found):
+        return
+    yield Text(Role.HEADING, tr("Verdicts"), bookmark=tr("Verdicts"), new_page=True)
+    for verdict in found.verdicts:
+        yield Text(Role.BODY, verdict)
+    if found.warnings:
+        yield Text(Role.SUBHEADING, tr("Reservations"))
+    for warning in found.warnings:
+        yield Text(Role.BODY, warning)
+
+
+def overlay_pages(found: Findings) -> Iterator[Block]:
+    """Yield all runs over each other, one chart a metric; nothing for a single configuration."""
+    configurations, runs = found.configurations, found.runs
+    charts = charts_of(runs, _OVERLAYS)
+    if len(configurations) < 2 or not charts:
+        return
+    yield Text(Role.HEADING, tr("All runs over time"), bookmark=tr("All runs over time"), new_page=True)
+    if len(configurations) <= MOST_LINES:
+        yield key_of(configurations)
+    height = 52.0 if len(charts) > 3 else 66.0
+    for chart in charts:
+        yield from overlay(configurations, chart, height)
+    sentence = tr(
+        "Lines are means over 15 s around each second, for the eye only: no figure is made from them."
+    )
+    yield Text(Role.NOTE, f"{sentence} {sources(runs)}")
+
+
+def difference_pages(found: Findings) -> Iterator[Block]:
+    """Yield what is not the same in all runs; on the first page where it is little."""
+    if len(found.runs) < 2:
+        return
+    differences = find_differences([run.facts for run in found.runs])
+    values = sum(len(difference.variants) for difference in differences)
+    brief = values <= MOST_ON_FIRST_PAGE and len(found.configurations) <= MOST_ON_FIRST_PAGE // 2
+    brief = brief or not differences
+    role = Role.SUBHEADING if brief else Role.HEADING
+    yield Text(role, tr("What differs"), bookmark=tr("What differs"), new_page=not brief)
+    if not differences:
+        sentence = tr("Nothing that was chosen and nothing known of the machine: these are repeats.")
+        if len(found.configurations) > 1:
+            sentence = tr("Nothing that was chosen and nothing known of the machine, only the names.")
+        yield Text(Role.BODY, sentence)
+        return
+    rows = []
+    for difference in differences:
+        for place, variant in enumerate(difference.variants):
+            name = f"{difference.topic}: {one_line(difference.name)}" if place == 0 else ""
+            whose = _whose(found.configurations, [found.runs[index] for index in variant.runs])
+            rows.append(Row((name, one_line(variant.value), whose)))
+    columns = frozenset({0, 1, 2})
+    yield Table((tr("Property"), tr("Value"), tr("Runs")), tuple(rows), columns, columns, size=Size.SMALL)
+
+
+def _whose(configurations: Sequence[ReportedConfiguration], runs: Sequence[ReportedRun]) -> str:
+    """Return the tags of whole configurations, else of runs."""
+    having = {run.number for run in runs}
+    tags: list[str] = []
+    for configuration in configurations:
+        mine = [run for run in configuration.runs if run.number in having]
+        tags += [configuration.tag] if len(mine) == len(configuration.runs) else [run.tag for run in mine]
+    return ", ".join(tags)
+
+
+def configuration_pages(found: Findings, configuration: ReportedConfiguration) -> Iterator[Block]:
+    """Yield the page of one configuration."""
+    title = f"{configuration.tag}  {configuration.name}"
+    yield Text(Role.HEADING, title, bookmark=title, level=1, new_page=True)
+    for reason in configuration.unsafe:
+        yield Text(Role.WARNING, tr("UNSAFE: {reason}").format(reason=one_line(reason)))
+    yield speed_table(configuration.runs, compared=bool(found.comparison.cut.seconds))
+    yield from cost_table(configuration.runs)
+    yield from _sentences(configuration)
+    figures = details(configuration)
+    yield from figures
+    if figures:
+        sentence = tr(
+            "Thin: every second; thick: mean over 15 s, for the eye only. Shaded: stalled seconds; dotted: a "
+            "checkpoint began."
+        )
+        yield Text(Role.NOTE, f"{sentence} {sources([configuration.shown])}")
+    yield Facts(
+        tuple(
+            (f"{item.topic}: {one_line(item.name)}", one_line(item.value))
+            for item in configuration.shown.facts.properties
+        )
+    )
+
+
+def _sentences(configuration: ReportedConfiguration) -> Iterator[Block]:
+    """Yield what the seconds of the shown run say, and of each run what its figures do not."""
+    runs, shown = configuration.runs, configuration.shown
+    for run in runs:
+        told = list(describe_shape(run.facts.shape)) if run is shown else []
+        if run.compared.left_out:
+            told.insert(0, tr("Takes no part in the comparison: {why}.").format(why=run.compared.left_out))
+        if run.facts.error:
+            told.insert(0, one_line(run.facts.error))
+        told += [
+            f"{one_line(reason)[:1].upper()}{one_line(reason)[1:]}."
+            for kind, reason in run.facts.marks
+            if kind != "unsafe" and reason
+        ]
+        if told:
+            yield Text(Role.NOTE, f"{run.tag}: {' '.join(told)}")

@@ -1,0 +1,139 @@
+"""The runs of a report, read from their files and grouped by configuration; names taken out where asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from app.runs.anonymous import Disguise
+from app.runs.compare import UNSAFE, ComparedRun
+from app.runs.comparison_table import Row
+from app.runs.export import describe_run
+from app.runs.run_data import RunData, load_run_data
+from app.runs.run_facts import Property, RunFacts, read_run_facts
+from app.runs.runfile import RunState
+from app.runs.runfile_reader import CommandRecord, RunFile
+from app.runs.summary import summarise
+from app.runs.words import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedRun:
+    """A run of the report.
+
+    Attributes:
+        number: 0-based, its place in the report.
+        tag: of its configuration, with its own number where that has several runs: A, or A2.
+        compared: what its file says, and whether it takes part in the comparison.
+        data: its series.
+    """
+
+    number: int
+    tag: str
+    compared: ComparedRun
+    data: RunData = field(repr=False)
+
+    @property
+    def facts(self) -> RunFacts:
+        """What its file says."""
+        return self.compared.facts
+
+    @property
+    def source(self) -> str:
+        """Return how a reader finds the run: its tag, name and the beginning of its id."""
+        known = one_line(self.facts.id[:8] or Path(self.facts.path).name)
+        return f"{self.tag} = {one_line(self.facts.name)}" + (f" ({known})" if known else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedConfiguration:
+    """A configuration with its runs.
+
+    Attributes:
+        look: 0-based, its place in the report; decides colour and line style.
+        tag: one or two letters that stand for it in charts and tables.
+        name: unique in the report.
+        runs: in the order of their start.
+        group: its place in the comparison.
+        row: of the table of the comparison.
+        verdict: against the baseline, as a sentence that names are short in; empty for the baseline.
+    """
+
+    look: int
+    tag: str
+    name: str
+    runs: tuple[ReportedRun, ...]
+    group: int
+    row: Row
+    verdict: str = ""
+
+    @property
+    def shown(self) -> ReportedRun:
+        """The run whose charts stand for the configuration: of the complete ones that of middle TPS."""
+        complete = [run for run in self.runs if run.compared.tps is not None]
+        ordered = sorted(complete, key=lambda run: run.compared.tps or 0.0)
+        return ordered[(len(ordered) - 1) // 2] if ordered else self.runs[0]
+
+    @property
+    def unsafe(self) -> tuple[str, ...]:
+        """Why its numbers were bought with safety; empty for safe ones."""
+        return tuple(
+            dict.fromkeys(reason for run in self.runs for kind, reason in run.facts.marks if kind == UNSAFE)
+        )
+
+
+def read_runs(paths: Iterable[Path], disguise: Disguise) -> tuple[tuple[RunFacts, ...], tuple[RunData, ...]]:
+    """Read run files; a file that is named twice counts once.
+
+    Raises:
+        RunFileError: one cannot be read.
+    """
+    unique = list({path.resolve(): path for path in paths}.values())
+    if disguise.active:
+        for path in unique:
+            with RunFile(path) as run:
+                disguise.learn(describe_run(run))
+    facts = tuple(_disguised(_read_facts(path), disguise) for path in unique)
+    return facts, tuple(load_run_data(path) for path in unique)
+
+
+def _read_facts(path: Path) -> RunFacts:
+    facts = read_run_facts(path)
+    if facts.summary or facts.state == RunState.RUNNING:
+        return facts
+    with RunFile(path) as run:  # nobody could finish it
+        return replace(facts, summary=summarise(run))
+
+
+def _disguised(facts: RunFacts, disguise: Disguise) -> RunFacts:
+    """Return the same facts without names; without a disguise as they are."""
+    if not disguise.active:
+        return facts
+    text = disguise.text
+    return replace(
+        facts,
+        path="",
+        name=text(facts.name),
+        campaign=text(facts.campaign),
+        configuration=text(facts.configuration),
+        error=text(facts.error),
+        marks=tuple((kind, text(reason)) for kind, reason in facts.marks),
+        properties=tuple(Property(item.topic, item.name, text(item.value)) for item in facts.properties),
+        commands=tuple(_disguised_command(command, disguise) for command in facts.commands),
+        environment=tuple(
+            (text(name), str(disguise.json(value, name.rpartition(".")[2])))
+            for name, value in facts.environment
+        ),
+        unavailable=tuple((source, text(reason)) for source, reason in facts.unavailable),
+    )
+
+
+def _disguised_command(command: CommandRecord, disguise: Disguise) -> CommandRecord:
+    return replace(
+        command,
+        account=str(disguise.json(command.account, "account")),
+        argv=tuple(map(disguise.text, command.argv)),
+        stdout="",
+        stderr="",
+    )

@@ -1,0 +1,82 @@
+"""Writing a file that a user names: never over another one unasked, never a half of it.
+
+The content comes into being beside its place under a name of its own, and takes its place when it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from app.domain.errors import FootingError, RefusedError, UsageError
+from app.domain.text import tr
+
+
+def check_output(output: Path, *, replace: bool) -> None:
+    """Make sure, before anything is computed, that a file can come to stand there.
+
+    Args:
+        output: where to.
+        replace: whether a file that is there may be replaced.
+
+    Raises:
+        RefusedError: a file is there.
+        UsageError: something else is there, or there is no such folder.
+    """
+    try:
+        if output.is_dir():
+            raise UsageError(tr("{path} is a folder, not a file.").format(path=output))
+        if output.exists() and not output.is_file():
+            message = tr("{path} is no regular file; it is left alone.")
+            raise UsageError(message.format(path=output), hint=tr("Choose another name."))
+        if output.exists() and not replace:
+            message = tr("There is a file {path} already; it was not touched.")
+            hint = tr("Choose another name, or add --force to replace it.")
+            raise RefusedError(message.format(path=output), hint=hint)
+        folder = output.resolve().parent
+        if not folder.is_dir():
+            raise UsageError(tr("There is no folder {folder} to write to.").format(folder=folder))
+    except OSError as error:
+        raise _cannot_write(output, error) from error
+    except ValueError as error:  # a NUL in the name
+        message = tr("{path} cannot be written: {reason}.")
+        raise UsageError(message.format(path=repr(str(output)), reason=error)) from error
+
+
+def write_output(output: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Write a file; where that fails, what was there before is untouched and nothing else is left.
+
+    Args:
+        output: where to; a symbolic link is followed.
+        write: writes the content.
+
+    Raises:
+        FootingError: the folder cannot be written, the disk is full ...
+    """
+    place = output.resolve()
+    part = place.with_name(f".{place.name[:100]}.{secrets.token_hex(6)}.part")
+    try:
+        with part.open("xb") as stream:
+            write(stream)
+            _keep_mode(place, stream)
+        part.replace(place)
+    except OSError as error:
+        raise _cannot_write(output, error) from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _keep_mode(place: Path, stream: BinaryIO) -> None:
+    """Give a file that is replaced its permissions back."""
+    with suppress(OSError):
+        os.fchmod(stream.fileno(), place.stat().st_mode & 0o777)
+
+
+def _cannot_write(output: Path, error: OSError) -> FootingError:
+    message = tr("{path} cannot be written: {reason}. Nothing there was changed.")
+    return FootingError(message.format(path=output, reason=error.strerror or error))

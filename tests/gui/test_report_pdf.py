@@ -1,0 +1,238 @@
+"""Reports and pictures as files: painted for real, read back with other programs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from pypdf import PdfReader
+from PySide6.QtGui import QFontDatabase, QPdfWriter
+from pytestqt.qtbot import QtBot
+
+from app.domain.errors import CancelledError, RefusedError, RunFileError, UsageError
+from app.report.blocks import BarFigure, Report, Role, Text
+from app.report.report import read_report
+from app.runs.runfile import RunState
+from tests.fix_report import UNSAFE, Case, write_cases
+from tests.fix_runs import Shape
+from tests.fix_window import LONG_NAME
+from ui.report.canvas import Canvas, NoFontError, Type
+from ui.report.document import report_pdf
+from ui.report.flow import FOOT_MM, PAPERS, Paper, put_on_pages
+from ui.report.save import SaveRequest, save
+from ui.report.setting import Setter
+
+pytestmark = pytest.mark.gui
+TOP = Path(__file__).resolve().parents[2]
+
+
+def cases_of(kind: str) -> list[Case]:
+    short = Shape(12, 5000)
+    unsafe = (UNSAFE,)
+    kinds = {
+        "one": [Case(shape=Shape(60, 5000, 1, 20, (30, 3)))],
+        "second": [Case("one", 0, Shape(1, 5000)), Case("zero", 0, Shape(12, 0.0))],
+        "repeats": [Case(repeat=number, shape=short) for number in range(3)],
+        "three": [
+            Case(name, number, short, name) for number in range(3) for name in ("ext4", "xfs", "btrfs")
+        ],
+        "states": [Case("a", 0, short), Case("b", 0, short, state=RunState.FAILED)],
+        "eight": [Case(f"{number} {LONG_NAME}", 0, short, marks=unsafe) for number in range(8)],
+        "many": [Case(f"{number} {LONG_NAME}", 0, short, marks=unsafe) for number in range(24)],
+    }
+    return kinds[kind]
+
+
+@pytest.fixture(scope="module")
+def paths(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return write_cases(tmp_path_factory.mktemp(request.param), cases_of(request.param))
+
+
+KINDS = ("one", "second", "repeats", "three", "states", "eight", "many")
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def sentences(report: Report) -> Iterator[str]:
+    for block in report.blocks:
+        if isinstance(block, Text) and block.role is not Role.CODE:
+            yield plain(block.text)
+        elif isinstance(block, BarFigure):
+            yield plain(block.caption)
+
+
+def read_text(pdf: Path) -> str:
+    """All text but the feet of the pages, which would cut sentences that go on on the next page."""
+    pages = [page.extract_text() for page in PdfReader(pdf).pages]
+    return plain(" ".join(re.sub(r"pgFooting[^\n]*·[^\n]*\s+page[^\n]*", " ", page) for page in pages))
+
+
+@pytest.mark.parametrize("paths", KINDS, indirect=True)
+def test_every_sentence_can_be_selected_and_nothing_is_a_picture(
+    qtbot: QtBot, paths: list[Path], tmp_path: Path
+) -> None:
+    output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
+    found = read_text(output)
+    missing = [text for text in sentences(read_report(paths)) if text not in found]
+    assert not missing
+    reader = PdfReader(output)
+    assert not [image.name for page in reader.pages for image in page.images]
+    assert not [name for page in reader.pages for name in page["/Resources"].get("/XObject", {})]  # type: ignore[attr-defined]
+
+
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="poppler's pdftotext is not installed")
+@pytest.mark.parametrize("paths", ["three"], indirect=True)
+def test_another_program_finds_every_sentence_too(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+    output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
+    told = subprocess.run(("pdftotext", str(output), "-"), capture_output=True, text=True, check=True).stdout
+    found = plain(re.sub(r"pgFooting[^\n]*·[^\n]*\n+page[^\n]*", " ", told))
+    assert not [text for text in sentences(read_report(paths)) if text not in found]
+
+
+@pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
+@pytest.mark.parametrize("paths", KINDS, indirect=True)
+def test_nothing_leaves_the_paper_and_the_first_page_holds_the_answer_with_its_chart(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, paths: list[Path], paper: Paper
+) -> None:
+    outside: list[str] = []
+    write = Canvas.text
+
+    def check(self: Canvas, x: float, y: float, text: str, kind: Type, *, right: bool = False) -> None:
+        left = x - self.width(text, kind) if right else x
+        bottom = paper.height - paper.bottom + 1
+        if left < 8 or left + self.width(text, kind) > paper.width - 8 or not 8 < y < bottom:
+            outside.append(text)
+        write(self, x, y, text, kind, right=right)
+
+    monkeypatch.setattr(Canvas, "text", check)
+    report = read_report(paths)
+    told: list[tuple[int, int]] = []
+
+    def go_on(number: int, count: int) -> bool:
+        told.append((number, count))
+        return True
+
+    reader = PdfReader(BytesIO(report_pdf(report, paper, go_on)))
+    assert not outside
+    assert told == [(number, len(reader.pages)) for number in range(1, len(reader.pages) + 1)]
+    for figure in (block for block in report.blocks if isinstance(block, BarFigure)):
+        assert plain(figure.caption) in plain(reader.pages[0].extract_text())
+
+
+@pytest.mark.parametrize("paths", ["three"], indirect=True)
+def test_outline_date_title_and_pages_are_those_of_the_report(
+    qtbot: QtBot, paths: list[Path], tmp_path: Path
+) -> None:
+    reader = PdfReader(save(SaveRequest(tuple(paths), tmp_path / "out.pdf")))
+    report = read_report(paths)
+    assert reader.metadata is not None
+    assert reader.metadata.title == report.title == "Trial"
+    assert reader.metadata.creation_date is not None
+    assert reader.metadata.creation_date.timestamp() == int(report.moment_epoch_s)
+    entries = [item for entry in reader.outline for item in (entry if isinstance(entry, list) else [entry])]
+    named = [block.bookmark for block in report.blocks if isinstance(block, Text) and block.bookmark]
+    titles = [str(entry.title) for entry in entries]  # type: ignore[union-attr]
+    assert titles == named
+    for entry, title in zip(entries, titles, strict=True):
+        page = reader.get_destination_page_number(entry)  # type: ignore[arg-type]
+        assert page is not None
+        assert title == "Summary" or plain(title) in plain(reader.pages[page].extract_text())
+    last = plain(reader.pages[-1].extract_text())
+    assert f"page {len(reader.pages)} of {len(reader.pages)}" in last
+
+
+@pytest.mark.parametrize("paths", ["three"], indirect=True)
+@pytest.mark.parametrize("ending", ["pdf", "png", "svg"])
+def test_the_same_runs_give_the_same_bytes_in_every_process(
+    paths: list[Path], tmp_path: Path, ending: str
+) -> None:
+    contents = set()
+    for number in range(3):
+        output = tmp_path / f"{number}.{ending}"
+        argv = (sys.executable, "-m", "ui.report", "--output", str(output), "--", *map(str, paths))
+        # Qt's own tables are in another order in every process, Python's where it is told.
+        environment = {**os.environ, "PYTHONHASHSEED": str(number), "PYTHONWARNINGS": "error"}
+        ended = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
+        assert (ended.returncode, ended.stderr) == (0, "")
+        contents.add(output.read_bytes())
+    assert len(contents) == 1
+
+
+@pytest.mark.parametrize("paths", ["one"], indirect=True)
+def test_a_machine_without_fonts_is_told(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, paths: list[Path], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(QFontDatabase, "families", staticmethod(list))
+    with pytest.raises(NoFontError, match="no font") as caught:
+        save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
+    assert "apt install" in caught.value.hint
+    assert not (tmp_path / "out.pdf").exists()
+
+
+@pytest.mark.parametrize("paths", ["one"], indirect=True)
+def test_without_the_fonts_that_are_wanted_the_systems_own_serves(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, paths: list[Path], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(QFontDatabase, "families", staticmethod(lambda: ["Some Other Font"]))
+    output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
+    assert "transactions per second" in read_text(output)
+
+
+@pytest.mark.parametrize("paths", ["one"], indirect=True)
+def test_stopping_writes_nothing(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(CancelledError):
+        save(SaveRequest(tuple(paths), tmp_path / "out.pdf"), lambda number, count: number < 2)
+    assert not list(tmp_path.glob("*out*"))
+
+
+@pytest.mark.parametrize("paths", ["one"], indirect=True)
+def test_a_file_that_is_there_and_an_ending_nobody_knows_are_refused(
+    qtbot: QtBot, paths: list[Path], tmp_path: Path
+) -> None:
+    (tmp_path / "out.pdf").write_text("mine")
+    with pytest.raises(RefusedError):
+        save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
+    assert (tmp_path / "out.pdf").read_text() == "mine"
+    with pytest.raises(UsageError, match="ending"):
+        save(SaveRequest(tuple(paths), tmp_path / "out.doc"))
+    with pytest.raises(UsageError, match="paper"):
+        save(SaveRequest(tuple(paths), tmp_path / "new.pdf", paper="a3"))
+    save(SaveRequest(tuple(paths), tmp_path / "out.pdf", replace=True))
+    assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_run_that_vanished_is_told_and_leaves_no_file(qtbot: QtBot, tmp_path: Path) -> None:
+    paths = write_cases(tmp_path, cases_of("states"))
+    paths[1].unlink()
+    with pytest.raises(RunFileError):
+        save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
+    assert not (tmp_path / "out.pdf").exists()
+
+
+@pytest.mark.parametrize("paths", ["three"], indirect=True)
+def test_an_svg_holds_lines_and_text(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+    content = save(SaveRequest(tuple(paths), tmp_path / "out.svg")).read_text()
+    assert re.search(r'<svg width="(189.9|190)', content)
+    assert "<image" not in content
+    assert content.count("<polyline") >= 9 * 3
+    assert "Transactions" in content
+
+
+def test_a_heading_is_never_the_last_line_of_a_page(qtbot: QtBot, tmp_path: Path) -> None:
+    report = read_report(write_cases(tmp_path, cases_of("three")))
+    paper = PAPERS["a4"]
+    canvas = Canvas(QPdfWriter(str(tmp_path / "unused.pdf")))
+    pages = put_on_pages(Setter(canvas, paper, report).pieces(report.blocks), paper)
+    for placed in pages.placed:
+        piece, y = placed[-1]
+        assert not piece.with_next
+        assert y + piece.height <= paper.height - paper.bottom - FOOT_MM + 5

@@ -1,0 +1,116 @@
+"""`pgfooting report` and `export`, as their caller sees them; Qt paints in the process that they become."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+import pytest
+
+from app.cli import painter
+from app.domain.errors import UsageError
+from tests.fix_report import Case, write_cases
+from tests.fix_runs import Shape
+
+TOP = Path(__file__).resolve().parents[3]
+STARTS = {".pdf": b"%PDF-", ".png": b"\x89PNG", ".svg": b"<?xml", ".csv": b"run,name", ".json": b"{"}
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    folder = tmp_path / "a folder"
+    write_cases(folder, [Case(name, 0, Shape(12, 5000)) for name in ("ext4", "xfs")])
+    return folder
+
+
+def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command without a display, in another folder than the project's."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM", "XDG_RUNTIME_DIR"}
+    }
+    folders = {f"XDG_{name}_HOME": str(folder / name) for name in ("DATA", "STATE", "CACHE")}
+    return subprocess.run(
+        (sys.executable, "-m", "app", *arguments),
+        cwd=folder,
+        env={**kept, **folders, "PYTHONPATH": str(TOP), "PYTHONWARNINGS": "error"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("ending", STARTS)
+def test_the_ending_chooses_the_format_and_a_folder_stands_for_its_runs(
+    runs: Path, tmp_path: Path, ending: str
+) -> None:
+    command = "report" if ending == ".pdf" else "export"
+    ended = call(tmp_path, command, "a folder", "-o", f"out{ending}", "--anonymous")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    assert (tmp_path / f"out{ending}").read_bytes().startswith(STARTS[ending])
+
+
+def test_json_holds_every_run_that_was_named_once(runs: Path, tmp_path: Path) -> None:
+    assert call(tmp_path, "export", "a folder", "a folder/00.footing", "-o", "out.json").returncode == 0
+    assert len(json.loads((tmp_path / "out.json").read_text())["runs"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (("report", "a folder", "-o", "out.png"), 2, "does not end with .pdf"),
+        (("report", "a folder", "-o", "no/out.pdf"), 2, "no folder"),
+        (("report", "nothing", "-o", "out.pdf"), 2, "nothing"),
+        (("report", "a folder", "-o", "out.pdf", "--paper", "a3"), 2, "--paper"),
+        (("report", "a folder/text.footing", "-o", "out.pdf"), 1, "not a pgFooting run file"),
+        (("report", "a folder", "-o", "there.pdf"), 3, "--force"),
+        (("export", "a folder", "-o", "there.pdf"), 2, "known are .csv, .json, .png, .svg"),
+        (("export", "a folder", "-o", "there.csv"), 3, "not touched"),
+        (("export", "a folder", "-o", "there.svg"), 3, "not touched"),
+        (("export", "a folder/text.footing", "-o", "out.svg"), 1, "not a pgFooting run file"),
+    ],
+)
+def test_what_cannot_be_written_is_a_sentence_and_changes_nothing(
+    runs: Path, tmp_path: Path, arguments: tuple[str, ...], status: int, words: str
+) -> None:
+    (runs / "text.footing").write_text("no run file " * 20)
+    for name in ("there.pdf", "there.csv", "there.svg"):
+        (tmp_path / name).write_text("mine")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    if "text" not in arguments[1]:
+        (runs / "text.footing").unlink()
+    ended = call(tmp_path, *arguments)
+    assert ended.returncode == status
+    assert ended.stderr.startswith("pgfooting: ")
+    assert words in ended.stderr
+    assert "Traceback" not in ended.stderr
+    after = [path.name for path in tmp_path.iterdir() if path.name not in {"DATA", "STATE", "CACHE"}]
+    assert sorted(after) == before
+    assert {(tmp_path / name).read_text() for name in before if name.startswith("there")} == {"mine"}
+
+
+def test_force_replaces(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "out.pdf").write_text("mine")
+    assert call(tmp_path, "report", "a folder", "-o", "out.pdf", "--force").returncode == 0
+    assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF-")
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def find(name: str) -> ModuleSpec | None:
+        return None if name == "pypdf" else ModuleSpec(name, None)
+
+    monkeypatch.setattr(importlib.util, "find_spec", find)
+    with pytest.raises(UsageError, match="pypdf"):
+        painter.become_painter([], painter_arguments(tmp_path))
+
+
+def painter_arguments(folder: Path) -> Namespace:
+    return Namespace(output=folder / "out.pdf", paper="a4", anonymous=False, force=False)

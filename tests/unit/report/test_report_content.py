@@ -1,0 +1,239 @@
+"""What reports say, without painting: the real reader, comparison and sentences on made run files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import FootingError
+from app.report.blocks import (
+    BarFigure,
+    Block,
+    Facts,
+    Grid,
+    Key,
+    Report,
+    Role,
+    Table,
+    Text,
+    TimeFigure,
+    letters,
+)
+from app.report.picture import read_picture
+from app.report.report import read_report
+from app.runs.runfile import RunState
+from tests.fix_report import UNSAFE, Case, write_cases
+from tests.fix_runs import Shape
+from tests.fix_window import LONG_NAME
+
+SHORT = Shape(30, 5000)
+
+
+def words(report: Report) -> Iterator[str]:
+    """Everything that the report writes but the labels of axes."""
+    for block in report.blocks:
+        yield from words_of(block)
+
+
+def words_of(block: Block) -> Iterator[str]:
+    match block:
+        case Text(text=text, bookmark=bookmark):
+            yield from (text, bookmark)
+        case Table(headings=headings, rows=rows):
+            yield from headings
+            for row in rows:
+                yield from row.cells
+        case Facts(pairs=pairs):
+            for name, value in pairs:
+                yield from (name, value)
+        case BarFigure(title=title, caption=caption, bars=bars):
+            yield from (title, caption, *(bar.name for bar in bars), *(bar.told for bar in bars))
+        case TimeFigure(title=title, caption=caption):
+            yield from (title, caption)
+        case Grid(figures=figures, caption=caption):
+            yield from (caption, *(figure.title for figure in figures))
+        case Key(entries=entries):
+            yield from (name for _, name in entries)
+
+
+def texts(report: Report, role: Role) -> list[str]:
+    return [block.text for block in report.blocks if isinstance(block, Text) and block.role is role]
+
+
+def three_by_three(folder: Path) -> list[Path]:
+    cases = [
+        Case(name, repeat, Shape(30, tps + 20 * repeat), name, marks=(UNSAFE,) if name == "btrfs" else ())
+        for repeat in range(3)
+        for name, tps in (("ext4", 5000.0), ("xfs", 6000.0), ("btrfs", 3000.0))
+    ]
+    return write_cases(folder, cases)
+
+
+def bars(report: Report) -> BarFigure:
+    [figure] = [block for block in report.blocks if isinstance(block, BarFigure)]
+    return figure
+
+
+def test_the_fastest_stands_first_and_the_first_run_decides_what_is_compared_with(tmp_path: Path) -> None:
+    report = read_report(three_by_three(tmp_path))
+    assert [bar.name for bar in bars(report).bars] == ["xfs", "ext4", "btrfs"]
+    answers = texts(report, Role.ANSWER)
+    assert answers[0].startswith("xfs is ")
+    assert "faster than ext4 (" in answers[0]
+    assert "slower than ext4 (" in answers[1]
+    table = next(block for block in report.blocks if isinstance(block, Table))
+    assert [row.cells[6] for row in table.rows][1] == "baseline"
+
+
+def test_unsafe_options_are_named_on_the_first_page_in_the_table_the_chart_and_on_their_page(
+    tmp_path: Path,
+) -> None:
+    report = read_report(three_by_three(tmp_path))
+    warnings = texts(report, Role.WARNING)
+    assert len(warnings) == 2
+    assert all("UNSAFE" in warning and UNSAFE[1] in warning for warning in warnings)
+    assert [bar.warned for bar in bars(report).bars] == [False, False, True]
+    table = next(block for block in report.blocks if isinstance(block, Table))
+    assert [bool(row.warned) for row in table.rows] == [False, False, True]
+    assert any("UNSAFE options: btrfs" in answer for answer in texts(report, Role.ANSWER))
+
+
+def test_a_single_run_is_told_as_indicative_with_the_facts_of_its_seconds(tmp_path: Path) -> None:
+    report = read_report(write_cases(tmp_path, [Case(shape=Shape(60, 5000, stall=(20, 3)))]))
+    [answer] = texts(report, Role.ANSWER)
+    assert "indicative only" in answer
+    assert any("Stalled in 3 of 60 s" in text for text in texts(report, Role.BODY))
+    assert not [block for block in report.blocks if isinstance(block, BarFigure)]
+
+
+def test_repeats_of_one_configuration_give_an_interval_and_no_verdict(tmp_path: Path) -> None:
+    cases = [Case(repeat=number, shape=Shape(30, 5000 + 50 * number)) for number in range(3)]
+    report = read_report(write_cases(tmp_path, cases))
+    [answer] = texts(report, Role.ANSWER)
+    assert "95 % interval" in answer
+    assert "these are repeats." in " ".join(texts(report, Role.BODY))
+
+
+def test_without_a_difference_the_report_says_so_and_names_no_winner(tmp_path: Path) -> None:
+    cases = [
+        Case(name, repeat, Shape(30, 5000.0 + (200 if (repeat + place) % 2 else 0)))
+        for repeat in range(3)
+        for place, name in enumerate(("one", "two"))
+    ]
+    told = " ".join(texts(read_report(write_cases(tmp_path, cases)), Role.ANSWER))
+    assert "cannot be told apart" in told
+    assert "faster than" not in told
+
+
+def test_runs_that_failed_or_were_stopped_stand_there_with_their_state_and_count_for_nothing(
+    tmp_path: Path,
+) -> None:
+    error: tuple[tuple[str, object], ...] = (("error", {"message": "The disk is full.", "hint": ""}),)
+    cases = [
+        Case("good", 0, SHORT),
+        Case("bad", 0, SHORT, state=RunState.FAILED, values=error),  # type: ignore[arg-type]
+        Case("cut", 0, SHORT, state=RunState.STOPPED),
+    ]
+    report = read_report(write_cases(tmp_path, cases))
+    assert {bar.name: bar.value for bar in bars(report).bars if bar.value is None} == {
+        "bad": None,
+        "cut": None,
+    }
+    everything = " ".join(words(report))
+    for sentence in (
+        "The disk is full.",
+        "takes no part: it is failed.",
+        "takes no part: it is stopped early.",
+    ):
+        assert sentence in everything
+
+
+def test_long_names_are_whole_on_their_pages_and_short_in_sentences(tmp_path: Path) -> None:
+    cases = [Case(f"{number} {LONG_NAME}", 0, SHORT) for number in range(2)]
+    report = read_report(write_cases(tmp_path, cases))
+    assert all(len(answer) < 160 for answer in texts(report, Role.ANSWER))
+    headings = texts(report, Role.HEADING)
+    assert all(any(f"{number} {LONG_NAME}" in heading for heading in headings) for number in range(2))
+
+
+def test_every_figure_says_of_which_runs_it_is(tmp_path: Path) -> None:
+    report = read_report(three_by_three(tmp_path))
+    waiting = False
+    figures = 0
+    for block in report.blocks:
+        if isinstance(block, TimeFigure | Grid | BarFigure):
+            figures += 1
+            waiting = "Source:" not in block.caption
+        elif isinstance(block, Text) and "Source:" in block.text:
+            waiting = False
+        elif not isinstance(block, Key):
+            assert not waiting, block
+    assert figures > 10
+
+
+def test_an_anonymous_report_names_no_host_user_folder_or_serial(tmp_path: Path) -> None:
+    paths = three_by_three(tmp_path)
+    named, anonymous = (" ".join(words(read_report(paths, anonymous=way))) for way in (False, True))
+    for secret in ("S3CRET0815", "db-of-jo", "bench of jo", "jo$"):
+        assert secret in named
+        assert secret not in anonymous
+    assert str(tmp_path) not in anonymous
+    assert "00.footing" not in anonymous
+
+
+def test_the_same_file_named_twice_counts_once(tmp_path: Path) -> None:
+    [path] = write_cases(tmp_path, [Case(shape=SHORT)])
+    (tmp_path / "link.footing").symlink_to(path)
+    assert len(read_report([path, path, tmp_path / "link.footing"]).runs) == 1
+
+
+def test_one_second_and_zeros_are_reported(tmp_path: Path) -> None:
+    report = read_report(
+        write_cases(tmp_path, [Case("one", 0, Shape(1, 5000)), Case("zero", 0, Shape(20, 0.0))])
+    )
+    assert [bar.told for bar in bars(report).bars][-1] == "0.0"
+
+
+def test_a_date_that_does_not_exist_is_no_date(tmp_path: Path) -> None:
+    values = (("started_epoch_s", 1e300),)
+    report = read_report(write_cases(tmp_path, [Case(shape=SHORT, values=values)]))
+    assert report.moment_epoch_s == 0
+
+
+def test_names_are_text_whatever_is_in_them(tmp_path: Path) -> None:
+    hostile = "<b>x</b>\n\x1b[31m\u202egpj"
+    report = read_report(write_cases(tmp_path, [Case(hostile, 0, SHORT)]))
+    everything = " ".join(words(report))
+    assert "<b>x</b>" in everything
+    assert not {"\x1b", "\u202e", "\n"} & set(everything)
+
+
+def test_a_picture_holds_the_charts_and_their_sources(tmp_path: Path) -> None:
+    picture = read_picture(three_by_three(tmp_path))
+    assert [block.chart for block in picture.blocks if isinstance(block, TimeFigure)] == [
+        "tps",
+        "latency",
+        "iops",
+    ]
+    assert "Source:" in texts(picture, Role.NOTE)[-1]
+    assert UNSAFE[1] in texts(picture, Role.WARNING)[0]
+
+
+def test_a_picture_of_nothing_is_refused(tmp_path: Path) -> None:
+    paths = write_cases(tmp_path, [Case(shape=Shape(0, 5000))])
+    with pytest.raises(FootingError, match="nothing to draw"):
+        read_picture(paths)
+
+
+@pytest.mark.parametrize(("number", "expected"), [(0, "A"), (25, "Z"), (26, "AA"), (51, "AZ"), (52, "BA")])
+def test_letters_count_on_after_z(number: int, expected: str) -> None:
+    assert letters(number) == expected
+
+
+def test_many_configurations_are_drawn_beside_each_other(tmp_path: Path) -> None:
+    cases: Sequence[Case] = [Case(f"c{number}", 0, Shape(12, 5000 - 100 * number)) for number in range(7)]
+    report = read_report(write_cases(tmp_path, cases))
+    grids = [block for block in report.blocks if isinstance(block, Grid)]
+    assert [len(grid.figures) for grid in grids] == [7, 7, 7, 7]

@@ -1,0 +1,293 @@
+"""A painter that counts in millimetres, on any device: a page of a PDF, an SVG, a picture.
+
+Text keeps its size in points, lines keep their width in millimetres. Nothing is transparent and nothing is a
+picture: a PDF made here holds lines and text only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontDatabase,
+    QFontMetricsF,
+    QPaintDevice,
+    QPainter,
+    QPen,
+    QPolygonF,
+)
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from ui.theme import PALETTES, SERIES, Palette, Scheme
+
+Array = NDArray[np.float64]
+
+MM_PER_INCH: Final = 25.4
+MM_PER_POINT: Final = MM_PER_INCH / 72
+_LEADING: Final = 1.32
+_ASCENT: Final = 1.0
+_LONE_MM: Final = 0.8
+_ROUNDING_MM: Final = 0.05
+_EXACT_FROM: Final = 20.0
+"""Dots in a millimetre from which a whole dot is as good as its fractions, and shorter in a file."""
+
+_SANS: Final = ("DejaVu Sans", "Liberation Sans", "Noto Sans", "Arimo", "FreeSans", "Arial", "Helvetica")
+_MONO: Final = ("DejaVu Sans Mono", "Liberation Mono", "Noto Sans Mono", "Cousine", "FreeMono", "Courier New")
+"""Fonts of one weight a file, which PDF takes as they are; a desktop's own font may be a variable one."""
+
+_STROKES: Final = (
+    (),
+    (2.6, 0.9),
+    (0.7, 0.7),
+    (2.6, 0.8, 0.6, 0.8),
+    (1.3, 0.6),
+    (3.4, 0.6, 0.6, 0.6, 0.6, 0.6),
+)
+"""Strokes and gaps of lines in mm: what tells them apart where there are no colours."""
+
+PAPER: Final[Palette] = PALETTES[Scheme.PRINT]
+
+
+class NoFontError(FootingError):
+    """There is no font to write with."""
+
+    code = "no-font"
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """How a text is set.
+
+    Attributes:
+        points: its size.
+        bold: whether it is bold.
+        mono: whether all letters are of one width.
+        colour: name of a colour of the palette.
+    """
+
+    points: float = 10.0
+    bold: bool = False
+    mono: bool = False
+    colour: str = "text"
+
+    @property
+    def line_mm(self) -> float:
+        """Height of a line."""
+        return self.points * MM_PER_POINT * _LEADING
+
+
+def font_families() -> tuple[str, str]:
+    """Return the families for text and for commands.
+
+    Raises:
+        NoFontError: there is not a single font on this machine.
+    """
+    known = set(QFontDatabase.families())
+    if not known:
+        message = tr("There is no font on this machine: nothing could be read in the report.")
+        raise NoFontError(message, hint=tr("Install one; on Debian: apt install fonts-dejavu-core"))
+    fallback = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).family()
+    fixed = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
+    sans = next((name for name in _SANS if name in known), fallback)
+    return sans, next((name for name in _MONO if name in known), fixed)
+
+
+def colour(name: str) -> QColor:
+    """Return a colour of paper by its name in the palette."""
+    return QColor(getattr(PAPER, name))
+
+
+def series_colour(look: int) -> QColor:
+    """Return the colour of a configuration."""
+    return QColor(PAPER.series[look % SERIES])
+
+
+class Canvas:
+    """Measures and paints; needs a painter only for painting.
+
+    Attributes:
+        dots: of the device in a millimetre.
+        painter: set by whoever begins a page.
+    """
+
+    def __init__(self, device: QPaintDevice, painter: QPainter | None = None) -> None:
+        self._device = device
+        self.painter = painter
+        self.dots = device.logicalDpiX() / MM_PER_INCH
+        self._sans, self._mono = font_families()
+        self._fonts: dict[Type, tuple[QFont, QFontMetricsF]] = {}
+        self._widths: dict[tuple[Type, str], float] = {}
+
+    # Text
+
+    def _font(self, kind: Type) -> tuple[QFont, QFontMetricsF]:
+        if kind not in self._fonts:
+            font = QFont(self._mono if kind.mono else self._sans)
+            font.setPointSizeF(kind.points)
+            font.setBold(kind.bold)
+            font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
+            font.setKerning(False)  # one run of glyphs a text: what is copied out has no odd spaces
+            font.setFeature(QFont.Tag("liga"), 0)  # nor ligatures, which nobody's search finds
+            self._fonts[kind] = font, QFontMetricsF(font, self._device)
+        return self._fonts[kind]
+
+    def width(self, text: str, kind: Type) -> float:
+        """Return the width of a text in mm."""
+        key = (kind, text)
+        if key not in self._widths:
+            self._widths[key] = self._font(kind)[1].horizontalAdvance(text) / self.dots
+        return self._widths[key]
+
+    def elide(self, text: str, kind: Type, width: float) -> str:
+        """Return a text that fits, its middle left out: beginnings and ends tell names apart."""
+        if self.width(text, kind) <= width + _ROUNDING_MM:
+            return text
+        return self._font(kind)[1].elidedText(text, Qt.TextElideMode.ElideMiddle, width * self.dots)
+
+    def wrap(self, text: str, kind: Type, width: float, lines: int | None = None) -> list[str]:
+        """Return a text in lines that fit; words are broken only where one alone is too wide.
+
+        Args:
+            text: one paragraph.
+            kind: how it is set.
+            width: in mm.
+            lines: at most so many; the last one holds the shortened rest.
+        """
+        found: list[str] = []
+        line = ""
+        words = re.findall(r"\S+\s*", text)
+        for place, word in enumerate(words):
+            longer = line + word
+            if line and self.width(longer.rstrip(), kind) > width + _ROUNDING_MM:
+                if lines is not None and len(found) == lines - 1:
+                    found.append(self.elide(line + "".join(words[place:]), kind, width))
+                    return found
+                found.append(line.rstrip())
+                longer = word
+            while self.width(longer.rstrip(), kind) > width + _ROUNDING_MM and len(longer.rstrip()) > 1:
+                if lines is not None and len(found) == lines - 1:
+                    found.append(self.elide(longer + "".join(words[place + 1 :]), kind, width))
+                    return found
+                head = self._head(longer, kind, width)
+                found.append(longer[:head])
+                longer = longer[head:]
+            line = longer
+        if line.strip() or not found:
+            found.append(line.rstrip())
+        return found
+
+    def _head(self, word: str, kind: Type, width: float) -> int:
+        """Return how many letters of a word fit, at least one; a piece ends with a separator if it can."""
+        low, high = 1, len(word)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.width(word[:middle], kind) <= width:
+                low = middle
+            else:
+                high = middle - 1
+        breaks = [place for place, letter in enumerate(word[:low], 1) if letter in "/,;:=_-."]
+        return breaks[-1] if breaks and breaks[-1] > low * 2 / 3 else low
+
+    def text(self, x: float, y: float, text: str, kind: Type, *, right: bool = False) -> None:
+        """Write one line; y is its upper edge, x its left edge, or its right one."""
+        if not text:
+            return
+        painter = self._painter()
+        painter.setFont(self._font(kind)[0])
+        painter.setPen(colour(kind.colour))
+        left = x - self.width(text, kind) if right else x
+        base = y + kind.points * MM_PER_POINT * _ASCENT
+        painter.drawText(QPointF(left * self.dots, base * self.dots), text)
+
+    # Lines and areas
+
+    def _painter(self) -> QPainter:
+        if self.painter is None:
+            raise RuntimeError("no page was begun")
+        return self.painter
+
+    def rule(
+        self, x1: float, y1: float, x2: float, y2: float, name: str = "grid", width: float = 0.15
+    ) -> None:
+        """Draw a straight line."""
+        self.stroke(x1, y1, x2, y2, self.pen(colour(name), width))
+
+    def stroke(self, x1: float, y1: float, x2: float, y2: float, pen: QPen) -> None:
+        """Draw a straight line with a pen of `pen`."""
+        painter = self._painter()
+        painter.setPen(pen)
+        painter.drawLine(QLineF(x1 * self.dots, y1 * self.dots, x2 * self.dots, y2 * self.dots))
+
+    def area(self, x: float, y: float, width: float, height: float, ground: QColor) -> None:
+        """Fill a rectangle."""
+        self._painter().fillRect(
+            QRectF(x * self.dots, y * self.dots, width * self.dots, height * self.dots), ground
+        )
+
+    def pen(self, ink: QColor, width: float, strokes: int = 0) -> QPen:
+        """Return a pen of so many mm with the strokes of this number, 0 for a whole line."""
+        pen = QPen(ink, width * self.dots, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap)
+        pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
+        pattern = _STROKES[strokes % len(_STROKES)]
+        if pattern:
+            pen.setDashPattern([part / width for part in pattern])
+        return pen
+
+    def curve(self, xs: Array, ys: Array, pen: QPen) -> None:
+        """Draw a line through points."""
+        painter = self._painter()
+        painter.setPen(pen)
+        right, down = xs * self.dots, ys * self.dots
+        if self.dots >= _EXACT_FROM:
+            right, down = np.rint(right), np.rint(down)
+        points = [QPointF(*point) for point in zip(right.tolist(), down.tolist(), strict=True)]
+        if len(points) == 1:  # a second between two that were missed, or all there is
+            half = QPointF(_LONE_MM / 2 * self.dots, 0)
+            pen.setStyle(Qt.PenStyle.SolidLine)
+            painter.setPen(pen)
+            painter.drawLine(QLineF(points[0] - half, points[0] + half))
+        else:
+            painter.drawPolyline(QPolygonF(points))
+
+    def shape(self, points: Sequence[tuple[float, float]], ground: QColor) -> None:
+        """Fill a polygon."""
+        painter = self._painter()
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(ground)
+        painter.drawPolygon(QPolygonF([QPointF(x * self.dots, y * self.dots) for x, y in points]))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+
+    def dot(self, x: float, y: float, radius: float) -> None:
+        """Draw a ring: one run."""
+        painter = self._painter()
+        painter.setPen(QPen(colour("text"), 0.2 * self.dots))
+        painter.setBrush(colour("background"))
+        size = radius * self.dots
+        painter.drawEllipse(QPointF(x * self.dots, y * self.dots), size, size)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+
+    def warning_sign(self, x: float, y: float, size: float) -> None:
+        """Draw a triangle with an exclamation mark, so big as a letter."""
+        self.shape([(x, y + size), (x + size, y + size), (x + size / 2, y)], colour("warning"))
+        white = colour("background")
+        self.area(x + 0.45 * size, y + 0.35 * size, 0.1 * size, 0.35 * size, white)
+        self.area(x + 0.45 * size, y + 0.78 * size, 0.1 * size, 0.1 * size, white)
+
+    def clip(self, x: float, y: float, width: float, height: float) -> None:
+        """Draw only inside a rectangle until `restore`."""
+        painter = self._painter()
+        painter.save()
+        painter.setClipRect(QRectF(x * self.dots, y * self.dots, width * self.dots, height * self.dots))
+
+    def restore(self) -> None:
+        """Draw everywhere again."""
+        self._painter().restore()

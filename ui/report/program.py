@@ -1,0 +1,40 @@
+"""The program that paints reports and pictures for the command line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtGui import QGuiApplication
+
+from app import COMMAND
+from app.cli.border import run_guarded
+from app.domain.errors import ExitStatus
+from ui.report.save import SaveRequest, save
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write one file and return the exit status.
+
+    Args:
+        argv: as `app.cli.report` puts it together, after it has checked everything.
+    """
+    return run_guarded(lambda: _save(argv))
+
+
+def _save(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog=COMMAND)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--paper", default="a4")
+    parser.add_argument("--anonymous", action="store_true")
+    parser.add_argument("--force", action="store_true")
+    parser.add_argument("runs", nargs="+", type=Path)
+    given = parser.parse_args(list(argv))
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"  # nothing is shown, so no display is asked for
+    app = QGuiApplication([COMMAND])
+    request = SaveRequest(tuple(given.runs), given.output, given.paper, given.anonymous, given.force)
+    save(request)
+    del app
+    return ExitStatus.DONE

@@ -1,0 +1,261 @@
+"""Tables and lists of facts on paper: words may take several lines, numbers are never broken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Final
+
+from app.report.blocks import Facts, Row, Size, Table, letters
+from ui.report.canvas import Canvas, Type, series_colour
+from ui.report.flow import Piece, gap
+
+_GAP_MM: Final = 3.0
+_LEAST_MM: Final = 16.0
+"""A column of words is not made narrower."""
+
+_MOST_SPARE_MM: Final = 6.0
+
+_POINTS: Final = {
+    Size.NORMAL: (9.0, 8.0, 7.0, 6.2),
+    Size.SMALL: (7.5, 6.8, 6.2),
+    Size.DENSE: (6.5, 6.2, 6.0),
+}
+"""Sizes of type, the first that fits is taken."""
+
+_ROW_MM: Final = {Size.NORMAL: 1.3, Size.SMALL: 0.6, Size.DENSE: 0.45}
+_SAMPLE_MM: Final = 6.0
+_FACT: Final = Type(7.2)
+_FACT_NAME: Final = Type(7.2, colour="muted")
+_LONG_FACT: Final = 150
+
+
+class _Break(Enum):
+    """What of a table takes several lines, from the best to the last resort."""
+
+    NOTHING = auto()
+    HEADINGS = auto()
+    WORDS = auto()
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column as it is set: which cell of a row, from x in mm, how wide."""
+
+    index: int
+    x: float
+    width: float
+    left: bool
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """How a table is set."""
+
+    columns: tuple[_Column, ...]
+    body: Type
+    head: Type
+    tag_mm: float
+    row_mm: float
+    lines: int | None
+
+    def warned(self) -> Type:
+        """Return the type of what must be seen."""
+        return replace(self.body, bold=True, colour="warning")
+
+
+def table_pieces(canvas: Canvas, table: Table, width: float) -> list[Piece]:
+    """Return a table row by row; its headings are repeated on every page."""
+    setting = _set(canvas, table, width)
+    head = _head_piece(canvas, table, setting, width)
+    rows = [_row_piece(canvas, row, setting, width, head) for row in table.rows]
+    return [head, *rows, gap(2.5)]
+
+
+def _set(canvas: Canvas, table: Table, width: float) -> _Setting:
+    """Return the largest type in which all fits; else the largest in which numbers fit beside words."""
+    used = [index for index in range(len(table.headings)) if any(row.cells[index] for row in table.rows)]
+    words = [index for index in used if index in table.words]
+    sizes = _POINTS[table.size]
+    tries = [*_unbroken(sizes), *((points, _Break.WORDS) for points in sizes)]
+    for points, broken in tries:
+        body = Type(points)
+        head = replace(body, bold=True)
+        tagged = any(row.look is not None for row in table.rows)
+        tag_mm = _tag_mm(canvas, table.rows, head) if tagged else 0.0
+        room = width - tag_mm - _GAP_MM * (len(used) - 1)
+        natural = {index: _natural(canvas, table, index, body, broken) for index in used}
+        squeeze = broken is _Break.WORDS
+        widths = _squeeze(natural, words, room) if squeeze else _spread(natural, words, room)
+        if widths is None and (points, broken) == tries[-1]:
+            widths = {index: room / len(used) for index in used}
+        if widths is not None:
+            columns = _columns(widths, used, table.left, tag_mm)
+            return _Setting(columns, body, head, tag_mm, _ROW_MM[table.size], table.lines)
+    raise AssertionError
+
+
+def _tag_mm(canvas: Canvas, rows: Sequence[Row], kind: Type) -> float:
+    widest = max(canvas.width(letters(row.look), kind) for row in rows if row.look is not None)
+    return _SAMPLE_MM + widest + 3.2
+
+
+def _unbroken(sizes: Sequence[float]) -> list[tuple[float, _Break]]:
+    return [(points, broken) for points in sizes[:2] for broken in (_Break.NOTHING, _Break.HEADINGS)]
+
+
+def _natural(canvas: Canvas, table: Table, index: int, body: Type, broken: _Break) -> float:
+    """Return the width that a column would like."""
+    bold, heading = replace(body, bold=True), table.headings[index]
+    words = [heading] if broken is _Break.NOTHING else heading.split() or [""]
+    cells = (canvas.width(row.cells[index], bold if index in row.warned else body) for row in table.rows)
+    return max(*(canvas.width(word, bold) for word in words), 0.0, *cells)
+
+
+def _spread(natural: dict[int, float], words: Sequence[int], room: float) -> dict[int, float] | None:
+    """Return the widths where nothing needs to be broken; None where it does.
+
+    What is left over goes to the first column where that holds words before numbers, else a little to each.
+    """
+    spare = room - sum(natural.values())
+    if spare < 0:
+        return None
+    first = min(natural)
+    if first in words and len(words) < len(natural) - 1:
+        return natural | {first: natural[first] + spare}
+    each = min(spare / len(natural), _MOST_SPARE_MM)
+    return {index: width + each for index, width in natural.items()}
+
+
+def _squeeze(natural: dict[int, float], words: Sequence[int], room: float) -> dict[int, float] | None:
+    """Return the widths with narrower columns of words; None where numbers leave too little to them."""
+    left = room - sum(width for index, width in natural.items() if index not in words)
+    widths = dict(natural)
+    while words:
+        narrow = [index for index in words if natural[index] <= left / len(words)]
+        if not narrow:
+            each = left / len(words)
+            return None if each < _LEAST_MM else widths | dict.fromkeys(words, each)
+        left -= sum(natural[index] for index in narrow)
+        words = [index for index in words if index not in narrow]
+    return widths if left >= 0 else None
+
+
+def _columns(
+    widths: dict[int, float], used: Sequence[int], left: frozenset[int], tag_mm: float
+) -> tuple[_Column, ...]:
+    columns, x = [], tag_mm
+    for index in used:
+        columns.append(_Column(index, x, widths[index], index in left))
+        x += widths[index] + _GAP_MM
+    return tuple(columns)
+
+
+def _head_piece(canvas: Canvas, table: Table, setting: _Setting, width: float) -> Piece:
+    cells = [
+        (column, canvas.wrap(table.headings[column.index], setting.head, column.width))
+        for column in setting.columns
+    ]
+    lines = max(len(texts) for _, texts in cells)
+    height = lines * setting.head.line_mm + setting.row_mm
+
+    def draw(on: Canvas, x: float, y: float) -> None:
+        for column, texts in cells:
+            for number, text in enumerate(texts, lines - len(texts)):
+                _put(on, column, x, y + number * setting.head.line_mm, text, setting.head)
+        on.rule(x, y + height - 0.4, x + width, y + height - 0.4, "frame", 0.3)
+
+    return Piece(height + 0.4, draw, with_next=True)
+
+
+def _row_piece(canvas: Canvas, row: Row, setting: _Setting, width: float, head: Piece) -> Piece:
+    cells = []
+    for column in setting.columns:
+        kind = setting.warned() if column.index in row.warned else setting.body
+        most = setting.lines if column.left else 1
+        text = row.cells[column.index]
+        texts = canvas.wrap(text, kind, column.width, most) if column.left else [text]
+        cells.append((column, texts, kind))
+    lines = max(len(texts) for _, texts, _ in cells)
+    height = lines * setting.body.line_mm + setting.row_mm
+
+    def draw(on: Canvas, x: float, y: float) -> None:
+        if row.look is not None:
+            _paint_tag(on, row.look, setting, x, y)
+        for column, texts, kind in cells:
+            for number, text in enumerate(texts):
+                _put(on, column, x, y + setting.row_mm / 2 + number * kind.line_mm, text, kind)
+        on.rule(x, y + height, x + width, y + height)
+
+    return Piece(height, draw, head=head)
+
+
+def _put(canvas: Canvas, column: _Column, x: float, y: float, text: str, kind: Type) -> None:
+    if column.left:
+        canvas.text(x + column.x, y, text, kind)
+    else:
+        canvas.text(x + column.x + column.width, y, text, kind, right=True)
+
+
+def _paint_tag(canvas: Canvas, look: int, setting: _Setting, x: float, y: float) -> None:
+    middle = y + setting.row_mm / 2 + setting.body.line_mm / 2
+    paint_sample(canvas, look, x, middle, _SAMPLE_MM)
+    canvas.text(x + _SAMPLE_MM + 1.2, y + setting.row_mm / 2, letters(look), setting.head)
+
+
+def paint_sample(canvas: Canvas, look: int, x: float, y: float, width: float) -> None:
+    """Draw a short piece of a configuration's line."""
+    canvas.stroke(x, y, x + width, y, canvas.pen(series_colour(look), 0.55, look))
+
+
+def facts_pieces(canvas: Canvas, facts: Facts, width: float) -> list[Piece]:
+    """Return names and values, two in a row; a long value has a row of its own."""
+    half = (width - _GAP_MM) / 2
+    pieces: list[Piece] = []
+    waiting: list[tuple[str, str]] = []
+    for name, value in facts.pairs:
+        if len(name) + len(value) > _LONG_FACT:
+            if waiting:
+                pieces.append(_facts_row(canvas, waiting, half))
+                waiting = []
+            pieces += _long_fact(canvas, name, value, width)
+            continue
+        waiting.append((name, value))
+        if len(waiting) == 2:
+            pieces.append(_facts_row(canvas, waiting, half))
+            waiting = []
+    if waiting:
+        pieces.append(_facts_row(canvas, waiting, half))
+    return [*pieces, gap(2.0)]
+
+
+def _facts_row(canvas: Canvas, pairs: Sequence[tuple[str, str]], half: float) -> Piece:
+    found = []
+    for name, value in pairs:
+        name_mm = min(canvas.width(name, _FACT_NAME), half * 0.62)
+        names = canvas.wrap(name, _FACT_NAME, name_mm + 0.01)
+        found.append((names, name_mm + 2.0, canvas.wrap(value, _FACT, half - name_mm - 2.0)))
+    height = max(max(len(names), len(values)) for names, _, values in found) * _FACT.line_mm + 0.4
+
+    def draw(on: Canvas, x: float, y: float) -> None:
+        for place, (names, indent, values) in enumerate(found):
+            left = x + place * (half + _GAP_MM)
+            for number, text in enumerate(names):
+                on.text(left, y + number * _FACT.line_mm, text, _FACT_NAME)
+            for number, text in enumerate(values):
+                on.text(left + indent, y + number * _FACT.line_mm, text, _FACT)
+
+    return Piece(height, draw)
+
+
+def _long_fact(canvas: Canvas, name: str, value: str, width: float) -> list[Piece]:
+    lines = canvas.wrap(value, _FACT, width - 6)
+
+    def name_draw(on: Canvas, x: float, y: float) -> None:
+        on.text(x, y, name, _FACT_NAME)
+
+    def value_draw(text: str) -> Piece:
+        return Piece(_FACT.line_mm, lambda on, x, y: on.text(x + 6, y, text, _FACT))
+
+    return [Piece(_FACT.line_mm, name_draw, with_next=True), *map(value_draw, lines), gap(0.6)]

@@ -1,0 +1,264 @@
+"""A chart over time on paper: axes, grid, seconds behind running means, tags at the ends of the lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from PySide6.QtGui import QColor, QPen
+
+from app.report.blocks import TimeFigure, Trace
+from app.runs.run_data import RunData, running_mean
+from ui.charts.lines import GAP_S, curve_samples
+from ui.charts.pyramid import Pyramid
+from ui.charts.registry import CHARTS, ChartSpec, CurveSpec
+from ui.charts.scale import (
+    Frame,
+    Range,
+    format_log_tick,
+    format_time,
+    format_value,
+    log_ticks,
+    tick_step,
+    time_ticks,
+    time_unit,
+    value_range,
+    value_ticks,
+)
+from ui.report.canvas import Array, Canvas, Type, colour, series_colour
+from ui.theme import mix
+
+SECONDS_BINS: Final = 6
+MEAN_BINS: Final = 3
+"""Columns in a millimetre; each holds the minimum and the maximum of its seconds."""
+
+SHORTEST_S: Final = 5.0
+TITLE: Final = Type(9, bold=True)
+UNIT: Final = Type(7.5, colour="muted")
+_TICK: Final = Type(7, colour="muted")
+_TAG: Final = Type(7.5, bold=True)
+_CURVE: Final = Type(6.5)
+TITLE_MM: Final = 5.0
+_TIMES_MM: Final = 4.2
+_PALE: Final = 0.42
+_ALONE_MM: Final = 2.0
+_MEAN_MM: Final = 0.32
+_SECONDS_MM: Final = 0.14
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A line of a chart.
+
+    Attributes:
+        seconds: every second, None where they are not drawn.
+        main: what the line is read by.
+        ink: its colour.
+        strokes: number of its line style.
+        tag: what stands at its end.
+    """
+
+    seconds: Pyramid | None
+    main: Pyramid
+    ink: QColor
+    strokes: int
+    tag: str
+
+
+class TimeCharts:
+    """Paints charts of the runs of one report; what was computed of a run is kept."""
+
+    def __init__(self, canvas: Canvas, runs: Sequence[RunData]) -> None:
+        self._canvas = canvas
+        self._runs = runs
+        self._known: dict[tuple[int, str, str], tuple[Pyramid, Pyramid]] = {}
+
+    def paint(self, figure: TimeFigure, x: float, y: float, width: float) -> None:
+        """Paint a figure with its title into `width` times `figure.height_mm`."""
+        spec = CHARTS[figure.chart]
+        lines = self._lines(figure, spec)
+        end_s = figure.end_s or self.end_s(figure)
+        frame, gutters = self._frame(figure, spec, lines, (0.0, end_s), width)
+        self._paint_title(figure, spec, x, y, width)
+        plot = _Plot(self._canvas, frame, x + gutters[0], y + TITLE_MM)
+        plot.paint_ground(self._runs[figure.marks_of] if figure.marks_of is not None else None)
+        plot.paint_axes()
+        for line in lines:
+            if line.seconds is not None:
+                pale = mix(line.ink, colour("background"), _PALE)
+                plot.paint_line(line.seconds, self._canvas.pen(pale, _SECONDS_MM), SECONDS_BINS)
+        for line in lines:
+            plot.paint_line(line.main, self._canvas.pen(line.ink, _MEAN_MM, line.strokes), MEAN_BINS)
+        plot.paint_tags(lines, _TAG if len(figure.traces) > 1 else _CURVE)
+
+    def end_s(self, figure: TimeFigure) -> float:
+        """Return the end of the longest run of a figure."""
+        ends = [self._runs[trace.run].end_s for trace in figure.traces]
+        return max([SHORTEST_S, *(end for end in ends if np.isfinite(end))])
+
+    def high(self, figure: TimeFigure) -> float:
+        """Return the highest value that a figure draws, for a scale that several share."""
+        lines = self._lines(figure, CHARTS[figure.chart])
+        return max((extremes[1] for line in lines if (extremes := _extremes(line))), default=0.0)
+
+    # What is drawn
+
+    def _lines(self, figure: TimeFigure, spec: ChartSpec) -> list[Drawn]:
+        alone = len(figure.traces) == 1
+        return [
+            line
+            for trace in figure.traces
+            for place, curve in enumerate(_curves(spec, trace))
+            if len((line := self._line(spec, trace, curve, place, alone=alone)).main.t_s)
+        ]
+
+    def _line(self, spec: ChartSpec, trace: Trace, curve: CurveSpec, place: int, *, alone: bool) -> Drawn:
+        seconds, mean = self._data(trace.run, spec, curve)
+        several = alone and len(trace.curves) > 1
+        return Drawn(
+            seconds=seconds if trace.seconds and curve.smooth else None,
+            main=mean if curve.smooth else seconds,
+            ink=series_colour(trace.look + place),
+            strokes=place if several else 0 if alone else trace.look,
+            tag=curve.label if several else trace.tag,
+        )
+
+    def _data(self, run: int, spec: ChartSpec, curve: CurveSpec) -> tuple[Pyramid, Pyramid]:
+        key = (run, spec.id, curve.id)
+        if key not in self._known:
+            t_s, values = curve_samples(self._runs[run], curve)
+            shown = np.isfinite(values) & (t_s > 0)  # a foreign file may hold anything
+            t_s, values = t_s[shown], values[shown] * spec.factor
+            self._known[key] = Pyramid(t_s, values), Pyramid(t_s, running_mean(t_s, values))
+        return self._known[key]
+
+    def _frame(
+        self, figure: TimeFigure, spec: ChartSpec, lines: Sequence[Drawn], times: Range, width: float
+    ) -> tuple[Frame, tuple[float, float]]:
+        """Return the frame in dots, and the mm at its left and right."""
+        found = [extremes for line in lines if (extremes := _extremes(line)) is not None]
+        lowest = min((low for low, _ in found), default=0.0)
+        highest = max([high for _, high in found] + ([figure.high] if figure.high else []), default=0.0)
+        extremes = (lowest, highest) if found or figure.high else None
+        low, high = value_range(extremes, zero_based=spec.zero_based, is_log=spec.log_y)
+        widest = max(
+            (self._canvas.width(label, _TICK) for _, label in _labels(low, high, 5, is_log=spec.log_y)),
+            default=0,
+        )
+        tags = max((self._canvas.width(line.tag, _TAG) for line in lines if line.tag), default=0.0)
+        gutters = (max(11.0, widest + 2), tags + 1.6 if tags else 1.0)
+        dots = self._canvas.dots
+        height = figure.height_mm - TITLE_MM - _TIMES_MM
+        inner = max(10.0, width - sum(gutters))
+        frame = Frame(*times, low, high, round(inner * dots), round(height * dots), spec.log_y)
+        return frame, gutters
+
+    def _paint_title(self, figure: TimeFigure, spec: ChartSpec, x: float, y: float, width: float) -> None:
+        unit = f"{spec.unit}" if figure.title == "" else ""
+        room = width - self._canvas.width(unit, UNIT) - 2
+        title = self._canvas.elide(figure.title or spec.title, TITLE, room)
+        self._canvas.text(x, y, title, TITLE)
+        self._canvas.text(x + self._canvas.width(title, TITLE) + 1.5, y + 0.5, unit, UNIT)
+
+
+def _curves(spec: ChartSpec, trace: Trace) -> list[CurveSpec]:
+    if trace.curves:
+        return [curve for name in trace.curves for curve in spec.curves if curve.id == name]
+    return [curve for curve in spec.curves if curve.main]
+
+
+def _extremes(line: Drawn) -> Range | None:
+    return (line.main if line.seconds is None else line.seconds).extremes
+
+
+def _labels(low: float, high: float, most: int, *, is_log: bool) -> list[tuple[float, str]]:
+    if is_log:
+        return [(tick, format_log_tick(tick)) for tick in log_ticks(low, high, most + 2)]
+    ticks = value_ticks(low, high, most)
+    step = ticks[1] - ticks[0] if len(ticks) > 1 else tick_step(high - low, 2)
+    return [(tick, format_value(tick, step)) for tick in ticks]
+
+
+class _Plot:
+    """The framed part of one chart; left and top in mm."""
+
+    def __init__(self, canvas: Canvas, frame: Frame, left: float, top: float) -> None:
+        self._canvas, self._frame = canvas, frame
+        self._left, self._top = left, top
+        self._width, self._height = frame.width / canvas.dots, frame.height / canvas.dots
+
+    def _x(self, t_s: Array | float) -> Array:
+        x: Array = self._left + self._frame.x(t_s) / self._canvas.dots
+        return x
+
+    def _y(self, values: Array | float) -> Array:
+        y: Array = self._top + self._frame.y(values) / self._canvas.dots
+        return y
+
+    def paint_ground(self, run: RunData | None) -> None:
+        """Shade the stalls of a run and mark where its checkpoints began."""
+        if run is None:
+            return
+        for start_s, end_s in run.stalls():
+            left, right = (float(self._x(min(max(t, 0.0), self._frame.end_s))) for t in (start_s, end_s))
+            self._canvas.area(left, self._top, max(0.25, right - left), self._height, colour("stall"))
+        for start_s, _, _ in run.checkpoints():
+            if 0 <= start_s <= self._frame.end_s:
+                x = float(self._x(start_s))
+                pen = self._canvas.pen(colour("checkpoint"), 0.18, 2)
+                self._canvas.curve(np.array([x, x]), np.array([self._top, self._top + self._height]), pen)
+
+    def paint_axes(self) -> None:
+        """Draw grid, frame and labels."""
+        canvas, frame = self._canvas, self._frame
+        right, bottom = self._left + self._width, self._top + self._height
+        most = max(2, int(self._height / 6.5))
+        for value, label in _labels(frame.low, frame.high, most, is_log=frame.is_log):
+            y = float(self._y(value))
+            canvas.rule(self._left, y, right, y)
+            canvas.text(self._left - 1, y - 1.35, label, _TICK, right=True)
+        ticks = time_ticks(frame.start_s, frame.end_s, max(2, int(self._width / 14)))
+        for t_s in ticks:
+            x = float(self._x(t_s))
+            canvas.rule(x, self._top, x, bottom)
+            label = format_time(t_s, frame.end_s)
+            centre = x + canvas.width(label, _TICK) / 2
+            canvas.text(centre, bottom + 0.6, label, _TICK, right=True)
+        canvas.text(self._left - 4.5, bottom + 0.6, time_unit(frame.end_s), _TICK, right=True)
+        for x1, y1, x2, y2 in (
+            (self._left, self._top, self._left, bottom),
+            (self._left, bottom, right, bottom),
+        ):
+            canvas.rule(x1, y1, x2, y2, "frame", 0.2)
+
+    def paint_line(self, series: Pyramid, pen: QPen, bins: int) -> None:
+        """Draw a line, reduced to so many columns in a mm; it breaks where seconds were missed."""
+        frame = self._frame
+        columns = max(1, round(self._width * bins))
+        t_s, values = series.reduced(frame.start_s, frame.end_s, columns)
+        inside = t_s <= frame.end_s + 1e-6
+        t_s, values = t_s[inside], values[inside]
+        if not len(t_s):
+            return
+        if len(t_s) == 1:  # a point that nobody would see
+            t_s = t_s + np.array([-0.5, 0.5]) * _ALONE_MM * (frame.end_s - frame.start_s) / self._width
+            values = np.repeat(values, 2)
+        xs, ys = self._x(t_s), np.clip(self._y(values), self._top - 1, self._top + self._height)
+        longest_s = max(GAP_S, 2.5 * (frame.end_s - frame.start_s) / columns)
+        breaks = np.flatnonzero(np.diff(t_s) > longest_s) + 1
+        for begin, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(t_s)], strict=True):
+            self._canvas.curve(xs[begin:end], ys[begin:end], pen)
+
+    def paint_tags(self, lines: Sequence[Drawn], kind: Type) -> None:
+        """Write each line's tag beside its end, apart from each other."""
+        tagged = [(float(self._y(line.main.values[-1])), line) for line in lines if line.tag]
+        tagged.sort(key=lambda pair: pair[0])
+        apart = kind.line_mm * 0.85
+        least = self._top
+        lowest = self._top + self._height - apart * len(tagged)
+        for place, (y, line) in enumerate(tagged):
+            top = max(min(y - apart / 2, lowest + apart * place), least)
+            least = top + apart
+            self._canvas.text(self._left + self._width + 0.8, top, line.tag, kind)
