@@ -14,8 +14,8 @@ from app.domain.conflicts import Action, Circumstances, Finding, Rule
 from app.domain.errors import did_you_mean
 from app.domain.filesystem import FilesystemSpec, Preset
 from app.domain.option_kinds import Alternative, Choice, OptionValue, Toggle
-from app.domain.options import OptionSpec, Problem
-from app.domain.raid import Level
+from app.domain.options import OptionSpec, Problem, Safety
+from app.domain.raid import Level, layout
 from app.domain.text import tr
 from app.domain.versions import Requirement, Versions, format_version
 
@@ -113,6 +113,30 @@ def unavailable(option: OptionSpec, versions: Versions, value: OptionValue | Non
     return ""
 
 
+def unsafe_options(
+    spec: FilesystemSpec, options: Mapping[str, OptionValue], level: Level | None = None
+) -> tuple[tuple[str, str, str], ...]:
+    """Return (what, value, sentence) for everything that trades safety away; a run with any is marked.
+
+    Args:
+        spec: filesystem.
+        options: legal options.
+        level: RAID level, where there is one.
+    """
+    costs = [
+        (option, _plain(value), spec.option(option).safety_of(value)) for option, value in options.items()
+    ]
+    costs.append(("filesystem", spec.id, spec.risks))
+    if level is not None and level in spec.levels:
+        costs.append(("level", level.value, layout(level, spec.assembler(level)).risks))
+    return tuple(
+        (what, value, item.sentence)
+        for what, value, classes in costs
+        for item in classes
+        if item is not Safety.SAFE
+    )
+
+
 def preset_problems(spec: FilesystemSpec, preset: Preset, versions: Versions) -> tuple[Problem, ...]:
     """Return why a preset cannot be used with these versions; empty where it can."""
     return validate_options(spec, preset.options, versions=versions)
@@ -159,9 +183,13 @@ def _value_problems(spec: FilesystemSpec, pairs: tuple[tuple[object, object], ..
             )
 
 
+def _plain(value: OptionValue) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
 def _shown(value: object) -> str:
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return _plain(value)
     return f"“{echo(value)}”" if isinstance(value, str) else echo(value)
 
 

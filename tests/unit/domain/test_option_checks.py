@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from app.domain.conflicts import Action, Circumstances
 from app.domain.filesystem import FilesystemSpec
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.option_checks import check, echo, legal_options, unavailable, validate_options
+from app.domain.option_checks import check, echo, legal_options, unavailable, unsafe_options, validate_options
 from app.domain.option_kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options import OptionSpec
 from app.domain.raid import Level
@@ -172,6 +172,42 @@ def test_level_and_versions_are_looked_at_where_they_are_known() -> None:
     assert validate_options(ext4, {"stride": 16, "stripe_width": 32}, level=Level.RAID5)
     assert validate_options(xfs, {"barrier": False}) == ()
     assert validate_options(xfs, {"barrier": False}, versions={Component.KERNEL: (6, 1)})
+
+
+def test_what_trades_safety_away_is_named_with_its_value_and_a_sentence() -> None:
+    assert unsafe_options(filesystem("ext4"), {"barrier": True, "atime": "noatime"}, Level.SINGLE) == ()
+    (marked,) = unsafe_options(filesystem("ext4"), {"barrier": False, "commit": 30})
+    assert marked[:2] == ("barrier", "false")
+    assert "power cut" in marked[2]
+    assert [item[0] for item in unsafe_options(filesystem("btrfs"), {"datacow": False})] == ["datacow"] * 2
+    assert [item[:2] for item in unsafe_options(filesystem("tmpfs"), {})] == [("filesystem", "tmpfs")]
+    (unstable,) = unsafe_options(filesystem("btrfs"), {}, Level.RAID5)
+    assert unstable[:2] == ("level", "raid5")
+    assert unsafe_options(filesystem("zfs"), {}, Level.RAID5) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value"),
+    [
+        ("ext4", "barrier", False),
+        ("ext4", "data", "writeback"),
+        ("ext4", "journal", False),
+        ("xfs", "barrier", False),
+        ("btrfs", "barrier", False),
+        ("btrfs", "datacow", False),
+        ("btrfs", "datasum", False),
+        ("btrfs", "nocow_attribute", True),
+        ("f2fs", "barrier", False),
+        ("f2fs", "fsync_mode", "nobarrier"),
+        ("zfs", "sync", "disabled"),
+        ("zfs", "full_page_writes", False),
+        ("zfs", "redundant_metadata", "most"),
+    ],
+)
+def test_every_option_that_the_design_calls_unsafe_marks_a_run(
+    name: str, option: str, value: OptionValue
+) -> None:
+    assert unsafe_options(filesystem(name), {option: value})
 
 
 def test_what_is_not_installed_decides_nothing() -> None:
