@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.domain.conflicts import Action, Circumstances
@@ -14,6 +14,7 @@ from app.domain.raid import Level
 from app.domain.units import KIB
 from app.domain.versions import Component
 
+untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 OPTIONS = [(spec, option) for spec in FILESYSTEMS for option in spec.options]
 HOSTILE = (
     "",
@@ -246,6 +247,7 @@ def test_an_echo_is_short_printable_and_on_one_line() -> None:
     assert echo(b"\x00") == "b'\\x00'"
 
 
+@untimed
 @given(
     st.sampled_from(FILESYSTEMS),
     st.lists(st.tuples(st.one_of(st.text(max_size=30), foreign), foreign), max_size=5),
@@ -263,6 +265,7 @@ def test_whatever_comes_is_answered_and_never_let_through(
         assert len(problem.message) < 400
 
 
+@untimed
 @given(chosen())
 def test_legal_options_are_refused_by_rules_only_and_every_finding_names_a_field(
     made: tuple[FilesystemSpec, dict[str, OptionValue]],
@@ -275,6 +278,7 @@ def test_legal_options_are_refused_by_rules_only_and_every_finding_names_a_field
     assert all(item.field in options for item in refused)
 
 
+@untimed
 @given(chosen(), st.data())
 def test_one_wrong_value_among_legal_ones_is_named(
     made: tuple[FilesystemSpec, dict[str, OptionValue]], data: st.DataObject
@@ -286,6 +290,7 @@ def test_one_wrong_value_among_legal_ones_is_named(
     assert [item.field for item in problems] == [option.id]
 
 
+@untimed
 @given(chosen())
 def test_what_is_written_is_one_word_without_separators_inside(
     made: tuple[FilesystemSpec, dict[str, OptionValue]],

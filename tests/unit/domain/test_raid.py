@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.domain.raid import LAYOUTS, Assembler, Layout, Level, layout
 from app.domain.units import GIB
 
+untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LAYOUT = pytest.mark.parametrize("item", LAYOUTS, ids=lambda item: f"{item.level}-{item.assembler}")
 several = st.sampled_from(LAYOUTS)
 sizes = st.lists(st.integers(1, 10**15), min_size=1, max_size=12)
@@ -107,6 +108,7 @@ def test_a_full_stripe_lies_over_the_data_disks(
     assert layout(level, assembler).data_disks(disks) == data_disks
 
 
+@untimed
 @given(several, sizes)
 def test_nothing_holds_more_than_its_disks_or_survives_all_of_them(item: Layout, held: list[int]) -> None:
     if item.problem(len(held)):
@@ -118,6 +120,7 @@ def test_nothing_holds_more_than_its_disks_or_survives_all_of_them(item: Layout,
         assert usable < sum(held)
 
 
+@untimed
 @given(several, st.integers(1, 40), st.integers(1, 10**13))
 def test_more_disks_never_hold_less(item: Layout, disks: int, size: int) -> None:
     more = disks + item.multiple_of
