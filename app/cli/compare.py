@@ -18,7 +18,7 @@ from app.runs.compare import RunComparison, compare_runs
 from app.runs.comparison_export import comparison_as_json
 from app.runs.comparison_table import HEADINGS
 from app.runs.comparison_text import format_difference
-from app.runs.comparison_warnings import comparison_warnings
+from app.runs.comparison_warnings import comparison_notes, comparison_warnings
 from app.runs.differences import find_differences
 from app.runs.figure_comparison import COSTS, LATENCIES, FigureComparison, compare_figures, format_mean
 from app.runs.library import find_run, run_paths
@@ -82,6 +82,8 @@ def _check_baseline(comparison: RunComparison, baseline: str) -> None:
 def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> None:
     for warning in comparison_warnings(comparison):
         print_sentence(console, warning, style="yellow")
+    for note in comparison_notes(comparison):
+        print_sentence(console, note)
     _print_differences(comparison, console)
     _title(console, tr("Verdict"))
     for verdict in comparison.verdicts:

@@ -1,10 +1,10 @@
 """A comparison as plain JSON values, for scripts; the keys are promised and documented here.
 
 ``effect`` smallest difference of interest, a share; ``cut_s`` seconds left out of the beginning of every
-run; ``warnings`` sentences; ``differences`` what differs; ``runs`` each with ``left_out`` (a clause or null),
-``tps`` (what was compared), ``within_run`` (interval of its own seconds) and ``facts`` (sentences);
-``configurations`` each with ``runs`` (places), ``mean``, ``low``, ``high`` and, but for the first,
-``verdict`` (one of `app.runs.statistics.Verdict`), ``sentence``, ``ratio``, ``interval``, ``p_value``,
+run; ``warnings`` and ``notes`` sentences; ``differences`` what differs; ``runs`` each with ``left_out`` (a
+clause or null), ``tps`` (what was compared), ``within_run`` (interval of its own seconds) and ``facts``
+(sentences); ``configurations`` each with ``runs`` (places), ``mean``, ``low``, ``high`` and, but for the
+first, ``verdict`` (one of `app.runs.statistics.Verdict`), ``sentence``, ``ratio``, ``interval``, ``p_value``,
 ``permutation_p`` and ``mann_whitney_p``; ``figures`` the same of every other figure. What does not exist is
 null.
 """
@@ -16,7 +16,7 @@ from typing import Final
 
 from app.runs.compare import ComparedGroup, ComparedRun, RunComparison
 from app.runs.comparison_table import Row, pair_samples
-from app.runs.comparison_warnings import comparison_warnings
+from app.runs.comparison_warnings import comparison_notes, comparison_warnings
 from app.runs.differences import find_differences
 from app.runs.exact_tests import exact_tests
 from app.runs.figure_comparison import (
@@ -43,6 +43,7 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
         "cut_s": comparison.cut.seconds,
         "cut_reason": comparison.cut.reason.value,
         "warnings": list(comparison_warnings(comparison)),
+        "notes": list(comparison_notes(comparison)),
         "differences": [
             {
                 "topic": each.topic,

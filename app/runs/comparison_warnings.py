@@ -41,6 +41,12 @@ _SENTENCES: Final = {
 _NONE_IS_A_VALUE: Final = frozenset({(_WORKLOAD, tr("rate limit per second"))})
 
 
+def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
+    """Return how the comparison was made where that is not as always: what was left out of every run."""
+    told = describe_cut(comparison.cut, [run.name for run in comparison.runs])
+    return (told,) if told else ()
+
+
 def comparison_warnings(comparison: RunComparison) -> tuple[str, ...]:
     """Return what weakens a comparison, as sentences, the gravest first; empty for interleaved repeats."""
     return (
@@ -99,8 +105,6 @@ def _of_runs(comparison: RunComparison) -> Iterator[str]:
         if run.left_out:
             yield tr("{name} takes no part: {why}.").format(name=run.name, why=run.left_out)
     names = [run.name for run in comparison.runs]
-    if told := describe_cut(comparison.cut, names):
-        yield told
     never = [names[place] for place in comparison.cut.never_settled]
     if never:
         sentence = tr("Never settled to a steady mean (MSER-5): {names}. Longer runs would tell more.")

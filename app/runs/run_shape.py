@@ -18,6 +18,7 @@ from app.domain.text import tr
 from app.runs.runfile import Phase
 from app.runs.runfile_reader import Event, PhaseTimes, RunFile
 from app.runs.series_statistics import (
+    STALL_SHARE,
     Drift,
     Jitter,
     SteadyState,
@@ -90,10 +91,17 @@ class RunShape:
 
     @cached_property
     def warm_up(self) -> Truncation:
-        """Where its warm-up ends; undecided below `FEWEST_FOR_A_CUT_S`."""
-        if len(self.seconds) < FEWEST_FOR_A_CUT_S:
+        """Where its warm-up ends; undecided below `FEWEST_FOR_A_CUT_S`.
+
+        MSER-5 cuts at an outlier as at the end of a warm-up: seconds that stalled once the run was under way
+        are left out of it, they are told as stalls.
+        """
+        seconds = self.seconds
+        if len(seconds) < FEWEST_FOR_A_CUT_S:
             return Truncation(0, None)
-        return mser5(self.seconds)
+        median = float(np.nanmedian(seconds))
+        under_way = np.maximum.accumulate(np.nan_to_num(seconds) >= median)
+        return mser5(np.where(under_way & (seconds < STALL_SHARE * median), np.nan, seconds))
 
     @cached_property
     def steady(self) -> SteadyState:

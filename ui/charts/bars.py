@@ -81,13 +81,13 @@ class BarFigure:
 
     def least_height(self, theme: Theme, width: float) -> float:  # noqa: ARG002 - see Figure
         """Return the pixels below which it cannot be read."""
-        return self._above(theme) + self._below(theme) + self._rows_height(theme) + SMALL
+        return self._above(theme) + self._below(theme) + self._rows_height(theme, 0.0) + SMALL
 
     def paint(self, painter: QPainter, size: QSizeF, theme: Theme) -> None:
         """Paint all of it."""
         put_title(painter, theme, size.width(), self.title, self.note)
-        scale, rows = self._scale(size, theme), list(self._rows(theme))
-        bottom = self._above(theme) + self._rows_height(theme)
+        scale, rows = self._scale(size, theme), list(self._rows(theme, size.height()))
+        bottom = self._above(theme) + self._rows_height(theme, size.height())
         put_ticks_below(painter, theme, scale, self._above(theme), bottom)
         for area_top, height, heading, bar in rows:
             if bar is None:
@@ -98,14 +98,14 @@ class BarFigure:
 
     def paint_pointer(self, painter: QPainter, size: QSizeF, theme: Theme, at: QPointF) -> None:
         """Mark the row under the pointer."""
-        for top, height, _, bar in self._rows(theme):
+        for top, height, _, bar in self._rows(theme, size.height()):
             if bar is not None and top <= at.y() < top + height:
                 painter.setPen(QPen(theme.colour("accent"), 1))
                 painter.drawRect(QRectF(TINY, top + 0.5, size.width() - 2 * TINY, height - 1))
 
-    def tell(self, size: QSizeF, theme: Theme, at: QPointF) -> str:  # noqa: ARG002 - see Figure
+    def tell(self, size: QSizeF, theme: Theme, at: QPointF) -> str:
         """Return what the row under the pointer says."""
-        for top, height, _, bar in self._rows(theme):
+        for top, height, _, bar in self._rows(theme, size.height()):
             if bar is not None and top <= at.y() < top + height:
                 value = "" if bar.value is None else format_value(bar.value)
                 return "\n".join(
@@ -131,22 +131,28 @@ class BarFigure:
     def _below(self, theme: Theme) -> float:
         return line_height(theme, 0.9) + SMALL
 
-    def _row(self, theme: Theme, bar: Bar | None) -> float:
-        height = line_height(theme)
-        return height + SMALL if bar is None or not bar.published else height
+    def _rows_height(self, theme: Theme, height: float) -> float:
+        return sum(tall for _, tall, _, _ in self._rows(theme, height)) + SMALL
 
-    def _rows_height(self, theme: Theme) -> float:
-        return sum(height for _, height, _, _ in self._rows(theme)) + SMALL
+    def _rows(self, theme: Theme, height: float) -> Iterator[tuple[float, float, str, Bar | None]]:
+        """Yield (top, height, heading, bar) of every row; the bar of a heading is None.
 
-    def _rows(self, theme: Theme) -> Iterator[tuple[float, float, str, Bar | None]]:
-        """Yield (top, height, heading, bar) of every row; the bar of a heading is None."""
-        top = self._above(theme)
+        Bars grow with the height of the whole, to twice what they need.
+        """
+        line, top = line_height(theme), self._above(theme)
+        counts = [sum(bar.published for bar in group.bars) for group in self.groups]
+        marks, bars = sum(counts), sum(len(group.bars) for group in self.groups)
+        headings = sum(bool(group.heading) for group in self.groups)
+        room = height - top - self._below(theme) - 2 * SMALL - marks * line - headings * (line + SMALL)
+        tall = min(2 * (line + SMALL), max(line + SMALL, room / max(1, bars - marks)))
         for group in self.groups:
-            heading: tuple[Bar | None, ...] = (None,) if group.heading else ()
-            for bar in (*heading, *group.bars):
-                height = self._row(theme, bar)
-                yield top, height, group.heading, bar
-                top += height
+            if group.heading:
+                yield top, line + SMALL, group.heading, None
+                top += line + SMALL
+            for bar in group.bars:
+                used = line if bar.published else tall
+                yield top, used, group.heading, bar
+                top += used
 
     def _scale(self, size: QSizeF, theme: Theme) -> Scale:
         bars = [bar for group in self.groups for bar in group.bars]
@@ -179,7 +185,7 @@ class BarFigure:
 
     def _paint_value(self, painter: QPainter, theme: Theme, scale: Scale, bar: Bar, row: QRectF) -> None:
         colour, middle = theme.series_colour(bar.colour_index), row.center().y()
-        thick = row.height() - SMALL
+        thick = min(row.height() - SMALL, 1.5 * line_height(theme))
         body = QRectF(scale.begin, middle - thick / 2, scale.at(bar.value or 0.0) - scale.begin, thick)
         painter.fillRect(body, theme.pale(colour, 0.45))
         painter.setPen(QPen(colour, 1.5))

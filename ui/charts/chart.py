@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import pyqtgraph as pg
-from PySide6.QtCore import QObject, QPointF, Signal
+from PySide6.QtCore import QObject, QPointF, Qt, Signal
 
 from app.domain.text import tr
 from ui.charts.axes import TimeAxis, ValueAxis
@@ -110,6 +110,8 @@ class Chart(QObject):
         found = [extremes for line in self.lines if (extremes := line.extremes) is not None]
         extremes = (min(low for low, _ in found), max(high for _, high in found)) if found else None
         wanted = value_range(extremes, zero_based=self.spec.zero_based, is_log=self.spec.log_y)
+        if self.spec.highest is not None:
+            wanted = wanted[0], min(wanted[1], self.spec.highest)
         kept = keep_range(None if anew else self._values, wanted, is_log=self.spec.log_y)
         if kept == self._values:
             return False
@@ -141,13 +143,18 @@ class Chart(QObject):
         full = {line.run_id for line in self.lines if line.rank}
         for line in sorted(self.lines, key=lambda line: -line.rank):
             colour = line.colour if len(full) <= 1 else self._theme.muted
-            keys.setdefault(line.curve.id, Key(line.curve.label, colour, line.style))
+            # Where the style tells runs apart it says nothing about the curve.
+            styles = {each.style for each in self.lines if each.curve.id == line.curve.id}
+            style = line.style if len(styles) == 1 else Qt.PenStyle.SolidLine
+            keys.setdefault(line.curve.id, Key(line.curve.label, colour, style))
         ordered = [keys[curve.id] for curve in self.spec.curves if curve.id in keys]
         smooth = any(line.data.mean is not None for line in self.lines)
         seconds = any(line.seconds_colour is not None for line in self.lines)
         note = ""
         if smooth:
             note = tr("thin: seconds, thick: 15 s mean") if seconds else tr("15 s mean")
+            if any(line.data.band is not None for line in self.lines):
+                note = tr("15 s mean, band: lowest and highest second around it")
         self.heading.set_keys(ordered if len(self.spec.curves) > 1 else (), note)
 
     def show_crosshair(self, t_s: float | None, title: str) -> None:

@@ -251,7 +251,7 @@ class Wardrobe:
         if self.alone and not trace.pale:
             place = _main_first(chart.curves).index(curve)
             return self.theme.series_colour(index + place), Qt.PenStyle.SolidLine
-        if self.styled and (self.shown > MOST_WITH_ALL_CURVES or len(chart.curves) == 1):
+        if self.styled and curve.main and (self.shown > MOST_WITH_ALL_CURVES or len(chart.curves) == 1):
             return self.theme.series_colour(index), self.style_of(trace)
         style = self.theme.series_style(index) if index >= SERIES else _STYLES[curve.style % len(_STYLES)]
         return self.theme.series_colour(index), style

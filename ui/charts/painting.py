@@ -34,6 +34,7 @@ _BESIDE: Final = (
 
 
 _BAND_OPACITY: Final = 0.16
+_MOST_MARKED: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Ground:
 
 def paint_warm_up(painter: QPainter, frame: Frame, theme: Theme) -> None:
     """Shade the time before the measured phase, which does not count."""
-    if frame.start_s < 0:
+    if frame.start_s < 0 and np.isfinite(frame.gap):
         painter.fillRect(QRectF(0, 0, float(frame.x(0.0)), frame.height), theme.colour("warm_up"))
 
 
@@ -73,7 +74,7 @@ def paint_grid(
     painter.drawLines([QLineF(x, 0, x, frame.height) for x in xs])
     ys = [min(round(float(frame.y(value))), frame.height - 1) + 0.5 for value in values]
     painter.drawLines([QLineF(0, y, frame.width, y) for y in ys])
-    if frame.start_s < 0 < frame.end_s:
+    if frame.start_s < 0 < frame.end_s and np.isfinite(frame.gap):
         painter.setPen(QPen(theme.colour("frame"), 0))
         x = round(float(frame.x(0.0))) + 0.5
         painter.drawLine(QLineF(x, 0, x, frame.height))
@@ -122,6 +123,17 @@ def paint_lines(
         weight = max(1, round(line.weight * unit)) if smooth else round(unit)
         beside = _BESIDE[: min(len(_BESIDE), 2 * weight - 2 or 1)]
         _paint(painter, frame, _piece(line.main, frame, after_s), beside)
+        _paint_points(painter, frame, line, unit)
+
+
+def _paint_points(painter: QPainter, frame: Frame, line: Line, unit: float) -> None:
+    """Mark where a curve of a few points was measured: between them it is only drawn."""
+    if np.isfinite(line.gap) or len(line.main.t_s) > _MOST_MARKED:
+        return
+    painter.setBrush(line.colour)
+    for x, y in zip(frame.x(line.main.t_s).tolist(), frame.y(line.main.values).tolist(), strict=True):
+        painter.drawEllipse(QPointF(x, y), 3 * unit, 3 * unit)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
 
 
 def draw_lines(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
@@ -136,6 +148,7 @@ def draw_lines(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
     for line in ordered:
         painter.setPen(QPen(line.colour, 0.4 + 0.5 * line.weight, line.style))
         _paint(painter, frame, _piece(line.main, frame, None), _BESIDE[:1])
+        _paint_points(painter, frame, line, 1.0)
 
 
 def paint_bands(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:

@@ -49,6 +49,7 @@ class ChartSpec:
         factor: from the metric's unit to the axis's.
         checkpoints: whether the labels of checkpoints stand here.
         along: quantity of the horizontal axis; a stack shows charts of one only.
+        highest: where the axis ends at the latest; None for no such end.
     """
 
     id: str
@@ -60,6 +61,7 @@ class ChartSpec:
     factor: float = 1.0
     checkpoints: bool = False
     along: Along = Along.TIME
+    highest: float | None = None
 
 
 def _one(metric: str) -> tuple[tuple[str, str], ...]:
@@ -165,6 +167,7 @@ _ALL: Final = (
         "%",
         (CurveSpec("shares", tr("share"), _one("distribution.shares"), smooth=False),),
         factor=100.0,
+        highest=100.0,
         along=Along.LATENCY,
     ),
     ChartSpec(

@@ -228,9 +228,10 @@ def csv_text(lines: Sequence[Line], times: tuple[float, float], unit: str, kind:
 
 
 def table_text(rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as CSV."""
+    """Return rows as CSV; numbers with ten digits, None as nothing."""
     stream = io.StringIO(newline="")
-    csv.writer(stream).writerows(rows)
+    told = ([f"{cell:.10g}" if isinstance(cell, float) else cell for cell in row] for row in rows)
+    csv.writer(stream).writerows(told)
     return stream.getvalue()
 
 

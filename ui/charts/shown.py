@@ -111,8 +111,10 @@ class Shown:
             ends = [trace.data.end_s for trace in traces]
             if self.live is not None:
                 ends.append(self.live.data.planned_s or 0.0)
-            end_s = max([*ends, self._kind.shortest]) if traces else 60.0
-            start_s = min((trace.data.begin_s for trace in traces), default=0.0)
+            start_s, end_s = self._kind.empty
+            if traces:
+                start_s = min(trace.data.begin_s for trace in traces)
+                end_s = max([*ends, start_s + self._kind.shortest])
             if self._kind is TIME:
                 start_s = max(start_s, -_MOST_WARM_UP * end_s)
         while self.live is not None and self.live.data.end_s > end_s:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from PySide6.QtCore import QLineF, QPointF, QRectF, QSizeF
+from PySide6.QtCore import QLineF, QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QPainter, QPen, QPolygonF
 
 from app.domain.text import tr
@@ -30,6 +30,7 @@ from ui.charts.scale import (
     value_ticks,
 )
 from ui.charts.sheet_painting import (
+    QUIET,
     RIGHT,
     TICK_BELOW,
     TICK_LEFT,
@@ -146,7 +147,8 @@ class SmallMultiples:
         labels = (
             (format_log_tick(low), format_log_tick(high)) if self.spec.log_y else (format_value(high, 1),)
         )
-        return max(text_width(theme, label, 0.9) for label in labels) + 2 * SMALL
+        unit = text_width(theme, time_unit(self.times[1]) + "00", 0.9)
+        return max(unit, *(text_width(theme, label, 0.9) for label in labels)) + 2 * SMALL
 
     def _cells(self, size: QSizeF, theme: Theme) -> Iterator[tuple[QRectF, QRectF]]:
         """Yield areas of name and chart of every run."""
@@ -171,7 +173,8 @@ class SmallMultiples:
     def _line(self, theme: Theme, place: int) -> Line:
         main = next(curve for curve in self.spec.curves if curve.main)
         wardrobe = Wardrobe(theme, None, 2)
-        return wardrobe.dress(self.traces[place], self.spec, main, self._curves[place])
+        line = wardrobe.dress(self.traces[place], self.spec, main, self._curves[place])
+        return replace(line, style=Qt.PenStyle.SolidLine)  # nothing else is in its cell
 
     def _frame(self, body: QRectF, ratio: float) -> Frame:
         width, height = max(2, round(body.width() * ratio)), max(2, round(body.height() * ratio))
@@ -214,13 +217,16 @@ class SmallMultiples:
             if place % columns == 0:
                 self._label_values(painter, theme, body)
             if place + columns >= len(cells):
+                last = place + 1 == len(cells) or (place + 1) % columns == 0
                 for tick in self._time_ticks(theme, body):
+                    if not last and tick > self.times[0] + 0.9 * (self.times[1] - self.times[0]):
+                        continue  # the next chart's first label stands there
                     x = body.left() + (tick - self.times[0]) / (self.times[1] - self.times[0]) * body.width()
                     area = QRectF(x - 30, body.bottom() + 1, 60, height)
                     put_text(painter, theme, area, format_time(tick, self.times[1]), TICK_BELOW)
         if cells:
-            area = QRectF(0, cells[-1][1].bottom() + 1, cells[0][1].left() - 24, height)
-            put_text(painter, theme, area, time_unit(self.times[1]), TICK_LEFT)
+            area = QRectF(TINY, cells[-1][1].bottom() + 1, cells[0][1].left(), height)
+            put_text(painter, theme, area, time_unit(self.times[1]), QUIET)
 
     def _label_values(self, painter: QPainter, theme: Theme, body: QRectF) -> None:
         frame, height = self._frame(body, 1.0), line_height(theme, 0.9)

@@ -45,6 +45,7 @@ class XAxisKind:
         gap: places farther apart are not joined; infinite where lines are curves of points.
         column: name of the column in a CSV file.
         number: place -> number in a CSV file.
+        empty: what is shown where there is nothing.
     """
 
     along: Along
@@ -56,6 +57,7 @@ class XAxisKind:
     gap: float
     column: str
     number: Callable[[float], float]
+    empty: tuple[float, float]
 
     @property
     def joined(self) -> bool:
@@ -87,7 +89,16 @@ def _latency_ticks(start: float, end: float, most: int) -> list[float]:
 
 
 TIME: Final = XAxisKind(
-    Along.TIME, time_unit, time_ticks, format_time, format_moment, 5.0, GAP_S, "t_s", lambda place: place
+    Along.TIME,
+    time_unit,
+    time_ticks,
+    format_time,
+    format_moment,
+    5.0,
+    GAP_S,
+    "t_s",
+    lambda place: place,
+    (0.0, 60.0),
 )
 NINES: Final = XAxisKind(
     Along.NINES,
@@ -99,6 +110,7 @@ NINES: Final = XAxisKind(
     math.inf,
     "percent",
     lambda place: 100 * (1 - 10.0**-place),
+    (0.0, 4.0),
 )
 LATENCY: Final = XAxisKind(
     Along.LATENCY,
@@ -110,6 +122,7 @@ LATENCY: Final = XAxisKind(
     math.inf,
     "latency_ms",
     lambda place: 10**place,
+    (-1.0, 2.0),
 )
 
 
@@ -144,4 +157,5 @@ def swept_axis(name: str, levels: Sequence[float], *, is_log: bool) -> XAxisKind
         shortest=min((b - a for a, b in pairwise(places)), default=1.0) / 2,
         column=name,
         number=number,
+        empty=(places[0], places[-1]) if len(places) > 1 else (0.0, 1.0),
     )

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QTextDocument
 from app.domain.text import tr
 from app.runs.comparison_table import Row, format_tps
 from app.runs.comparison_text import format_difference
-from app.runs.comparison_warnings import comparison_warnings
+from app.runs.comparison_warnings import comparison_notes, comparison_warnings
 from app.runs.differences import Difference, find_differences
 from app.runs.run_sentences import WITHIN_RUN_NOTE, describe_shape
 from app.runs.words import mark_words, one_line
@@ -21,6 +21,7 @@ from ui.window.plain_writer import Ink, PlainWriter
 SWATCH: Final = "■"
 _LONGEST: Final = 300
 _MOST_SWATCHES: Final = 8
+_MOST_NAMES: Final = 6
 
 
 class ComparisonWriter(PlainWriter):
@@ -50,6 +51,8 @@ class ComparisonWriter(PlainWriter):
             self._heading(tr("Before you compare"))
         for warning in warnings:
             self._line(warning, colour=self._ink.warning)
+        for note in () if content.comparison is None else comparison_notes(content.comparison):
+            self._line(note)
 
     def _write_differences(self, content: Content) -> None:
         self._heading(tr("What differs"))
@@ -125,7 +128,10 @@ def _whose(content: Content, places: Sequence[int]) -> str:
             names.append(group.name)
         else:
             names += [content.names[place] for place in sorted(members & having)]
-    return ", ".join(names)
+    if len(names) <= _MOST_NAMES:
+        return ", ".join(names)
+    told = ", ".join(names[: _MOST_NAMES - 1])
+    return tr("{names} and {count} more").format(names=told, count=len(names) - _MOST_NAMES + 1)
 
 
 def _row_words(row: Row) -> str:

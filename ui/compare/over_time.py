@@ -22,7 +22,7 @@ from ui.charts.stack import ChartStack, prefetch
 from ui.charts.traces import RunTrace
 from ui.compare.content import NOT_YET, Content
 from ui.compare.parts import Choice, View, control_row, labelled, sentence_label
-from ui.theme import Theme
+from ui.theme import SMALL, Theme
 
 CHARTS: Final = ("tps", "latency")
 ELAPSED: Final = "elapsed"
@@ -70,6 +70,7 @@ class OverTimeView(View):
         self.axis.chosen.connect(self.refresh)
         self.around.chosen.connect(lambda: self.stack.set_around(Around(self.around.choice)))
         self.message = sentence_label()
+        self.message.setMargin(SMALL)
         self.message.hide()
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self.splitter.addWidget(self.lines)

@@ -1,13 +1,20 @@
-"""Which published figures stand beside one's own bars: of the same filesystem, RAID level and workload."""
+"""Which published figures stand beside one's own bars: of the same filesystem, RAID level and workload.
+
+Of several with the same name the one whose scale is nearest stands there.
+"""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
 
 from app.domain.reference import PublishedFigure
 from app.domain.text import tr
 from app.runs.compare import ComparedGroup, RunComparison
+from app.runs.dimensions import number_of
 from ui.charts.bars import Bar
 
-_MOST = 6
+_MOST = 8
 _FILESYSTEM = (tr("Target"), tr("filesystem"))
 _RAID = (tr("Target"), tr("RAID"))
 _WORKLOAD = (tr("Workload"), tr("transactions"))
@@ -17,12 +24,23 @@ _SCALE = (tr("Workload"), tr("scale"))
 def marks_for(
     comparison: RunComparison, groups: tuple[ComparedGroup, ...], published: tuple[PublishedFigure, ...]
 ) -> tuple[Bar, ...]:
-    """Return marks that may stand beside these groups, those of the same scale first."""
+    """Return marks that may stand beside these groups, those of the nearest scale first."""
     wanted = [_properties(comparison, group) for group in groups]
     found = [each for each in published if each.is_tps and any(_fits(each, one) for one in wanted)]
-    scales = {one.get(_SCALE) for one in wanted}
-    found.sort(key=lambda each: (str(each.scale) not in scales, each.publication.short))
-    return tuple(_mark(each) for each in found[:_MOST])
+    scales = [
+        number for one in wanted if (number := number_of(one.get(_SCALE, ""))) is not None and number > 0
+    ]
+    nearest: dict[str, PublishedFigure] = {}
+    for each in sorted(found, key=lambda each: _distance(each, scales)):
+        nearest.setdefault(each.label, each)
+    return tuple(_mark(each) for each in list(nearest.values())[:_MOST])
+
+
+def _distance(figure: PublishedFigure, scales: Sequence[float]) -> float:
+    """Return how far the scale of a figure is from one's own, in powers of e; far where it is unknown."""
+    if not figure.scale or not scales:
+        return math.inf
+    return min(abs(math.log(figure.scale / scale)) for scale in scales)
 
 
 def _properties(comparison: RunComparison, group: ComparedGroup) -> dict[tuple[str, str], str]:

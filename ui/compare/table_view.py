@@ -29,6 +29,8 @@ from ui.theme import Theme
 
 _LATENCY_PLACE = 4
 _JITTER_PLACE = 5
+_WORDS = (0, 6, 7)
+"""Columns of words: configuration, marks, verdict."""
 
 
 class _Table(QTableWidget):
@@ -74,6 +76,7 @@ class TableView(View):
         self.table.setAccessibleName(tr("Verdicts and costs"))
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setAlternatingRowColors(True)
+        self.table.setWordWrap(True)
         self.table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.table.verticalHeader().hide()
         self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
@@ -95,28 +98,29 @@ class TableView(View):
         self.table.setRowCount(len(comparison.rows))
         self.table.setHorizontalHeaderLabels(headings)
         for row, cells in enumerate(_cells(comparison, figures)):
-            items = [_item(text, left=column in {0, len(cells) - 1}) for column, text in enumerate(cells)]
+            items = [_item(text, left=column in _WORDS) for column, text in enumerate(cells)]
             colour = self.theme.series_colour(self.content.group_colour(comparison.groups[row]))
             items[0].setIcon(_swatch(colour))
             for column, item in enumerate(items):
                 self.table.setItem(row, column, item)
         self.table.resizeColumnsToContents()
-        widest = 40 * self.fontMetrics().averageCharWidth()
-        for column in (0, len(headings) - 1):
+        widest = 44 * self.fontMetrics().averageCharWidth()
+        for column in _WORDS:
             self.table.setColumnWidth(column, min(widest, self.table.columnWidth(column)))
+        self.table.resizeRowsToContents()
 
 
 def _headings(figures: Sequence[FigureComparison]) -> list[str]:
-    kept = [text for place, text in enumerate(HEADINGS[:-1]) if place not in {_LATENCY_PLACE, _JITTER_PLACE}]
-    return [*kept, *(figure_label(each.figure.name) for each in figures), HEADINGS[-1], tr("Verdict")]
+    kept = [text for place, text in enumerate(HEADINGS) if place not in {_LATENCY_PLACE, _JITTER_PLACE}]
+    return [*kept, tr("Verdict"), *(figure_label(each.figure.name) for each in figures)]
 
 
 def _cells(comparison: RunComparison, figures: Sequence[FigureComparison]) -> list[list[str]]:
     rows = []
     for place, row in enumerate(comparison.rows):
         cells = row.cells()
-        kept = [text for at, text in enumerate(cells[:-1]) if at not in {_LATENCY_PLACE, _JITTER_PLACE}]
-        rows.append([*kept, *(_figure_cell(each, place) for each in figures), cells[-1], row.verdict])
+        kept = [text for at, text in enumerate(cells) if at not in {_LATENCY_PLACE, _JITTER_PLACE}]
+        rows.append([*kept, row.verdict, *(_figure_cell(each, place) for each in figures)])
     return rows
 
 

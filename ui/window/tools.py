@@ -73,7 +73,16 @@ def _compare(context: ToolContext) -> None:
     open_compare(context)
 
 
-TOOLS: Final[tuple[Tool, ...]] = (Tool("compare", _compare, least_runs=2),)
+def _report(context: ToolContext) -> None:
+    from ui.report.opening import open_report  # noqa: PLC0415 - imported when first used
+
+    open_report(context)
+
+
+TOOLS: Final[tuple[Tool, ...]] = (
+    Tool("compare", _compare, least_runs=2),
+    Tool("report", _report, least_runs=1),
+)
 """In any order; a command without a tool is not shown."""
 
 

@@ -1,0 +1,485 @@
+"""The compare page: its views, its text, and what may be wrong with runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPointF, QSizeF
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.runs.library import read_entry
+from app.runs.library_scan import ListedRun
+from app.runs.runfile import Json, RunState
+from tests.fix_runs import Shape, write_run
+from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial
+from ui.background import finish_background
+from ui.charts.figure import FigureView, save_figure
+from ui.charts.lines import Around
+from ui.compare.bars_view import BarsView
+from ui.compare.distribution import DistributionView
+from ui.compare.multiples import MultiplesView
+from ui.compare.over_time import OverTimeView
+from ui.compare.page import VIEWS, ComparePage
+from ui.compare.pair_views import HeatView, ScatterView
+from ui.compare.sweep_view import SweepView
+from ui.compare.table_view import TableView
+from ui.theme import Scheme, Theme
+
+pytestmark = pytest.mark.gui
+
+OpenPage = Callable[..., ComparePage]
+
+
+def listed(paths: Sequence[Path]) -> list[ListedRun]:
+    return [ListedRun(read_entry(path), ()) for path in paths]
+
+
+@pytest.fixture
+def page(qtbot: QtBot) -> Iterator[ComparePage]:
+    made = ComparePage(Theme(Scheme.LIGHT))
+    qtbot.addWidget(made)
+    made.resize(1280, 800)
+    made.show()
+    yield made
+    made.stop()
+    assert finish_background(30)
+
+
+def show(qtbot: QtBot, page: ComparePage, paths: Sequence[Path], focus: str = "") -> None:
+    with qtbot.waitSignal(page.settled, timeout=30_000):
+        page.show_runs(listed(paths), {str(path): number for number, path in enumerate(paths)}, focus)
+
+
+def words(page: ComparePage) -> str:
+    return page.text.toPlainText()
+
+
+def pixels(widget: QWidget) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    image = widget.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+    return np.frombuffer(image.constBits(), np.uint8).copy()
+
+
+def sweep_of(folder: Path) -> list[Path]:
+    """Two filesystems with 1, 4 and 16 clients."""
+    paths = []
+    for number in range(6):
+        filesystem, clients = ("ext4", "xfs")[number % 2], 4 ** (number // 2)
+        name = f"{filesystem} {clients}"
+        workload: dict[str, Json] = {"label": "tpcb-like", "clients": clients, "threads": 1, "duration_s": 5}
+        more: dict[str, Json] = {"workload": workload}
+        trial = Trial(name, name, tps=1000 * clients**0.5, filesystem=filesystem, more=more)
+        paths.append(write_trial(folder / f"{number}.footing", trial))
+    return paths
+
+
+# --- the whole page -------------------------------------------------------------------------------
+
+
+def test_what_differs_comes_first_and_the_verdict_is_that_of_the_statistics(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    show(qtbot, page, write_campaign(tmp_path))
+    told = words(page)
+    assert told.index("What differs") < told.index("Verdict") < told.index("Each run for itself")
+    assert "xfs is 10.0 % faster than ext4 (95 % interval" in told
+    assert "Target: filesystem" in told
+
+
+def test_baseline_effect_and_cut_change_the_verdict(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    show(qtbot, page, write_campaign(tmp_path))
+    with qtbot.waitSignal(page.settled, timeout=30_000):
+        page.baseline.choose("xfs")
+    assert "ext4 is 9.1 % slower than xfs" in words(page)
+    with qtbot.waitSignal(page.settled, timeout=30_000):
+        page.cut.choose("30")
+    assert "nothing of it is left after the first 30 s" in words(page)
+    with qtbot.waitSignal(page.settled, timeout=30_000):
+        page.cut.choose("none")
+    with qtbot.waitSignal(page.settled, timeout=30_000):
+        page.effect.setValue(15)
+    assert "less than the 15 % that would matter" in words(page)
+
+
+def test_every_view_shows_the_runs_or_says_why_not(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    show(qtbot, page, sweep_of(tmp_path))
+    for spec in VIEWS:
+        page.choose_view(spec.id)
+        assert page.view is not None
+        assert page.view.why_not(page.content) == ""
+        qtbot.wait(20)
+        assert pixels(page).std() > 0
+    show(qtbot, page, write_campaign(tmp_path / "two"))
+    page.choose_view("sweep")
+    assert page.view is not None
+    assert "clients, rate or scale" in page.view.why_not(page.content)
+    page.choose_view("heat")
+    assert "differ in two things" in page.view.why_not(page.content)
+
+
+def test_more_than_twelve_runs_are_small_multiples_unless_somebody_chose(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    paths = write_campaign(tmp_path, repeats=7)
+    show(qtbot, page, paths)
+    assert type(page.view) is MultiplesView
+    show(qtbot, page, paths[:12])
+    shown: list[type] = [type(page.view)]
+    page.tabs.tabBarClicked.emit(3)
+    page.choose_view("bars")
+    show(qtbot, page, paths)
+    shown.append(type(page.view))
+    assert shown == [OverTimeView, BarsView]
+
+
+def test_the_back_button_leads_where_the_window_says(qtbot: QtBot, page: ComparePage) -> None:
+    went: list[bool] = []
+    page.go_back = lambda: went.append(True)
+    button = next(each for each in page.findChildren(QPushButton) if each.text() == "← &Runs")
+    button.click()
+    assert went == [True]
+
+
+def test_dark_and_light_are_different_pictures(qtbot: QtBot, tmp_path: Path) -> None:
+    theme = Theme(Scheme.LIGHT)
+    page = ComparePage(theme)
+    qtbot.addWidget(page)
+    page.resize(1024, 700)
+    page.show()
+    show(qtbot, page, write_campaign(tmp_path))
+    page.choose_view("bars")
+    assert isinstance(page.view, BarsView)
+    light = pixels(page.view.figure.sheet).mean()
+    theme.set_scheme(Scheme.DARK)
+    assert pixels(page.view.figure.sheet).mean() < light - 50
+    page.stop()
+    assert finish_background(30)
+
+
+# --- over time ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two_long(tmp_path: Path) -> list[Path]:
+    return [
+        write_run(tmp_path / "a.footing", Shape(300, 5000, 1, checkpoint_every_s=60), "ext4 #1"),
+        write_run(tmp_path / "b.footing", Shape(200, 4000, 2, stall=(50, 6)), "xfs #1"),
+    ]
+
+
+def test_the_overlay_tells_runs_apart_by_colour_and_by_style(
+    qtbot: QtBot, page: ComparePage, two_long: list[Path]
+) -> None:
+    show(qtbot, page, two_long)
+    view = page.view
+    assert isinstance(view, OverTimeView)
+    first, second = view.stack.charts[0].lines
+    assert first.colour != second.colour
+    assert first.style != second.style
+
+
+def test_an_envelope_holds_every_second_of_its_run(
+    qtbot: QtBot, page: ComparePage, two_long: list[Path]
+) -> None:
+    show(qtbot, page, two_long)
+    view = page.view
+    assert isinstance(view, OverTimeView)
+    view.around.choose(Around.ENVELOPE.value)
+    for line in view.stack.charts[0].lines:
+        assert line.data.band is not None
+        low, high = line.data.band
+        values = line.data.seconds.values
+        assert (low.values <= values).all()
+        assert (values <= high.values).all()
+        assert line.seconds_colour is None
+    assert "band" in view.stack.charts[0].heading._note
+    view.around.choose(Around.NOTHING.value)
+    assert all(line.data.band is None for line in view.stack.charts[0].lines)
+
+
+def test_since_the_last_checkpoint_leaves_out_runs_without_one_and_names_them(
+    qtbot: QtBot, page: ComparePage, two_long: list[Path]
+) -> None:
+    show(qtbot, page, two_long)
+    view = page.view
+    assert isinstance(view, OverTimeView)
+    view.axis.choose("checkpoint")
+    qtbot.waitUntil(lambda: len(view.stack.runs) == 1, timeout=20_000)
+    assert view.message.text() == "Without a checkpoint: xfs #1."
+    assert view.stack.runs[0].data.end_s == pytest.approx(60, abs=1)
+    view.axis.choose("elapsed")
+    assert len(view.stack.runs) == 2
+    assert not view.message.isVisible()
+
+
+def test_a_run_that_was_unticked_stays_so_when_the_facts_come(
+    qtbot: QtBot, page: ComparePage, two_long: list[Path]
+) -> None:
+    show(qtbot, page, two_long)
+    view = page.view
+    assert isinstance(view, OverTimeView)
+    view.stack.set_run_visible(str(two_long[0]), visible=False)
+    page.set_focus_run(str(two_long[1]))
+    assert [trace.visible for trace in view.stack.runs] == [False, True]
+    assert view.stack.shown.focus == str(two_long[1])
+
+
+# --- the other views ------------------------------------------------------------------------------
+
+
+def test_small_multiples_share_their_scales_and_read_every_run_at_the_pointer(
+    qtbot: QtBot, page: ComparePage, two_long: list[Path]
+) -> None:
+    show(qtbot, page, two_long)
+    page.choose_view("multiples")
+    view = page.view
+    assert isinstance(view, MultiplesView)
+    qtbot.waitUntil(lambda: view.figure.figure is not None, timeout=20_000)
+    figure = view.figure.figure
+    assert figure is not None
+    assert figure.times == (0.0, 300.0)  # type: ignore[attr-defined]
+    assert figure.csv().splitlines()[0].startswith("t_s,ext4 #1: TPS")
+    size = QSizeF(view.figure.sheet.size())
+    assert figure.tell(size, view.theme, QPointF(size.width() / 4, size.height() / 2)).count(":") == 1
+    before = pixels(view.figure.sheet)
+    view.figure.sheet._at = QPointF(size.width() / 4, size.height() / 2)
+    assert (pixels(view.figure.sheet) != before).any()
+
+
+def test_latencies_of_configurations_are_those_of_all_their_runs(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    paths = [write_run(tmp_path / f"{n}.footing", Shape(60, 5000, n + 1), "ext4") for n in range(2)]
+    show(qtbot, page, paths)
+    page.choose_view("distribution")
+    view = page.view
+    assert isinstance(view, DistributionView)
+    qtbot.waitUntil(lambda: len(view.nines.runs) == 1, timeout=20_000)
+    nines, latency_ms = view.nines.runs[0].data.series("distribution.nines")
+    assert 2 < nines[-1] < 4
+    assert float(np.interp(np.log10(2), nines, latency_ms)) == pytest.approx(
+        0.8, rel=0.05
+    )  # lognormal median
+    view.what.choose("runs")
+    assert len(view.nines.runs) == len(view.shares.runs) == 2
+    view.nines.set_run_visible(str(paths[0]), visible=False)
+    assert [trace.visible for trace in view.shares.runs] == [False, True]
+
+
+def test_runs_without_latencies_are_named(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    show(qtbot, page, write_campaign(tmp_path))
+    page.choose_view("distribution")
+    view = page.view
+    assert isinstance(view, DistributionView)
+    qtbot.waitUntil(lambda: view.words.text() == "No latencies: ext4, xfs.", timeout=20_000)
+
+
+def test_bars_carry_intervals_and_never_a_published_figure_in_them(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    workload: dict[str, Json] = {"label": "select-only", "clients": 16, "duration_s": 5}
+    paths = [
+        write_trial(
+            tmp_path / f"{number}.footing",
+            Trial(
+                f"{fs} #{number // 2}",
+                fs,
+                number // 2,
+                1000 + number,
+                filesystem=fs,
+                more={"workload": workload},
+            ),
+        )
+        for number, fs in enumerate(("ext4", "xfs") * 3)
+    ]
+    show(qtbot, page, paths)
+    page.choose_view("bars")
+    view = page.view
+    assert isinstance(view, BarsView)
+    own = view.figure.figure
+    assert own is not None
+    view.published.setChecked(True)
+    with_marks = view.figure.figure
+    assert with_marks is not None
+    rows = with_marks.csv().splitlines()
+    assert len(rows) > len(own.csv().splitlines())
+    # What is one's own stays as it was, to the last digit.
+    assert [row for row in rows if row.endswith(",0")] == own.csv().splitlines()[1:]
+    view.by.choose("filesystem")
+    assert "filesystem: ext4,ext4," in view.figure.figure.csv()  # type: ignore[union-attr]
+    view.what.choose("jitter_cv")
+    assert not view.published.isEnabled()
+
+
+def test_one_run_has_the_interval_within_it_labelled_so(
+    qtbot: QtBot, page: ComparePage, two_long: list[Path]
+) -> None:
+    show(qtbot, page, two_long)
+    page.choose_view("bars")
+    view = page.view
+    assert isinstance(view, BarsView)
+    rows = view.figure.figure.csv().splitlines()  # type: ignore[union-attr]
+    assert rows[1].endswith("within-run,0")
+    assert "within this run" in words(page)
+    assert "indicative only" in words(page)
+
+
+def test_a_sweep_has_lines_over_its_numbers(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    show(qtbot, page, sweep_of(tmp_path))
+    page.choose_view("sweep")
+    view = page.view
+    assert isinstance(view, SweepView)
+    assert view.stack is not None
+    assert [trace.label for trace in view.stack.runs] == ["ext4", "xfs"]
+    places, values = view.stack.runs[0].data.series("sweep.tps")
+    assert places == pytest.approx(np.log10([1, 4, 16]))
+    assert values == pytest.approx([1000, 2000, 4000])
+    ticks = view.stack.charts[0].time_axis.ticks(-0.1, 1.3, 800)
+    assert [view.stack.kind.label(tick, 1.3) for tick in ticks] == ["1", "4", "16"]
+
+
+def test_scatter_and_heat_map_hold_the_runs(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    show(qtbot, page, sweep_of(tmp_path))
+    page.choose_view("scatter")
+    view = page.view
+    assert isinstance(view, ScatterView)
+    assert len(view.figure.figure.csv().splitlines()) == 7  # type: ignore[union-attr]
+    page.choose_view("heat")
+    heat = page.view
+    assert isinstance(heat, HeatView)
+    assert heat.figure.figure.csv().splitlines()[:2] == [  # type: ignore[union-attr]
+        "filesystem,clients,value,runs",
+        "ext4,1,1000,1 run",
+    ]
+
+
+def test_the_table_says_what_the_verdicts_say_and_can_be_copied(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    show(qtbot, page, write_campaign(tmp_path))
+    page.choose_view("table")
+    view = page.view
+    assert isinstance(view, TableView)
+    text = view.table.text_of_selection()
+    assert text.startswith("Configuration,Runs,TPS,")
+    assert "xfs is 10.0 % faster than ext4" in text
+    view.table.selectRow(0)
+    assert "faster" not in view.table.text_of_selection()
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "csv"])
+def test_figures_are_saved_as_pictures_and_numbers(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path, kind: str
+) -> None:
+    show(qtbot, page, write_campaign(tmp_path))
+    page.choose_view("bars")
+    view = page.view
+    assert isinstance(view, BarsView)
+    target = tmp_path / f"out.{kind}"
+    save_figure(view.figure.sheet, target)
+    begins = {"png": b"\x89PNG", "svg": b"<?xml", "csv": b"group,name"}
+    assert target.read_bytes().startswith(begins[kind])
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+def test_files_that_cannot_be_read_are_named_and_the_others_shown(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    bad = write_bad_files(tmp_path / "bad")
+    show(
+        qtbot,
+        page,
+        [*write_campaign(tmp_path), bad["text"], bad["cut"], bad["newer"], tmp_path / "gone.footing"],
+    )
+    assert len(page.content.runs) == 6
+    told = words(page)
+    assert told.count("text.footing") >= 1
+    assert "gone.footing" in told
+    assert "xfs is 10.0 % faster" in told
+
+
+def test_a_file_deleted_while_it_is_shown_leaves_what_is_there(
+    qtbot: QtBot, page: ComparePage, two_long: list[Path]
+) -> None:
+    show(qtbot, page, two_long)
+    for path in two_long:
+        path.unlink()
+    view = page.view
+    assert isinstance(view, OverTimeView)
+    view.axis.choose("checkpoint")
+    qtbot.waitUntil(lambda: "Reading" not in view.message.text(), timeout=20_000)
+    for spec in VIEWS:
+        page.choose_view(spec.id)
+        qtbot.wait(50)
+    assert "indicative only" in words(page)
+
+
+def test_runs_of_all_kinds_together_are_shown_with_what_they_lack(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    live = tmp_path / "live.footing"
+    writer = begin_trial(live, Trial("live", "live", state=RunState.RUNNING))
+    paths = [
+        write_run(tmp_path / "long.footing", Shape(900, 5000, 1), "long"),
+        write_trial(tmp_path / "one.footing", Trial("one", "one", seconds=1)),
+        write_trial(tmp_path / "zero.footing", Trial("zero", "zero", tps=0, seconds=20)),
+        write_trial(tmp_path / "failed.footing", Trial("failed", "failed", state=RunState.FAILED)),
+        live,
+    ]
+    shutil.copy(paths[1], tmp_path / "copy.footing")
+    show(qtbot, page, [*paths, tmp_path / "copy.footing"])
+    told = words(page)
+    for sentence in ("it is failed", "it is the same run as one", "measured 1 s only", "They lasted from"):
+        assert sentence in told, sentence
+    for spec in VIEWS:
+        page.choose_view(spec.id)
+        qtbot.wait(50)
+    writer.close()
+
+
+def test_names_are_plain_text_wherever_they_stand(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    name = "<b>bold</b> &amp; {x} " + LONG_NAME
+    runs = [
+        write_trial(tmp_path / f"{number}.footing", Trial(name, name, number, tps=1000 + number))
+        for number in range(3)
+    ]
+    runs.append(write_trial(tmp_path / "x.footing", Trial("xfs", "xfs")))
+    show(qtbot, page, runs)
+    assert "<b>bold</b> &amp; {x}" in words(page)
+    page.choose_view("bars")
+    view = page.view
+    assert isinstance(view, BarsView)
+    sheet = view.figure.sheet
+    told = view.figure.figure.tell(QSizeF(sheet.size()), view.theme, QPointF(50, 45))  # type: ignore[union-attr]
+    assert told.startswith("<b>bold</b>")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="as another user the modes of the files suffice")
+def test_a_read_only_library_is_compared(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    paths = write_campaign(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in paths}
+    for path in paths:
+        path.chmod(0o400)
+    paths[0].parent.chmod(0o500)
+    show(qtbot, page, paths)
+    paths[0].parent.chmod(0o700)
+    assert "xfs is 10.0 % faster" in words(page)
+    assert {path: path.stat().st_mtime_ns for path in paths} == before
+    assert sorted(paths[0].parent.iterdir()) == sorted(paths)
+
+
+def test_an_empty_figure_view_paints_nothing_and_saves_nothing(qtbot: QtBot, tmp_path: Path) -> None:
+    view = FigureView(Theme(Scheme.LIGHT))
+    qtbot.addWidget(view)
+    view.show()
+    assert view.picture() is None
+    save_figure(view.sheet, tmp_path / "nothing.png")
+    assert not (tmp_path / "nothing.png").exists()
