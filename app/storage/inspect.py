@@ -94,6 +94,7 @@ def _machine(
         pools=uses.read_pools(places),
         arrays=uses.read_arrays(places),
         openers=processes.read_openers(places),
+        sees_all=processes.read_sees_all(places),
         loops=uses.loop_uses(backings),
         targets=uses.read_targets(places),
         stacking=uses.read_stacking(places, backings),

@@ -80,8 +80,6 @@ def read_openers(places: Places) -> Reading[tuple[Use, ...]]:
     found: list[Use] = []
     denied = ""
     try:
-        if (places.proc / "self/ns/pid").readlink().name != _FIRST_PID_NAMESPACE:
-            denied = tr("this process sees only the processes of its own container")
         remote = _remote_folders(text_of(places.proc / "self/mountinfo"))
         for folder in _processes(places):
             if folder.name == str(os.getpid()):
@@ -95,6 +93,12 @@ def read_openers(places: Places) -> Reading[tuple[Use, ...]]:
     except OSError as err:
         return unreadable(str(err), tuple(found))
     return places.denied(denied, tuple(found)) if denied else read(tuple(found))
+
+
+def read_sees_all(places: Places) -> Reading[bool]:
+    """Return whether /proc shows every process of the machine: only the first PID namespace does."""
+    link = places.proc / "self/ns/pid"
+    return places.attempt(places.proc, lambda: link.readlink().name == _FIRST_PID_NAMESPACE)
 
 
 def _remote_folders(mountinfo: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from app.domain.text import tr
 from app.storage.rule import Finding, Rule, View
+from app.storage.rules_disk import is_loop
 from app.storage.snapshot import Use
 
 SYSTEM_FOLDERS: Final = frozenset({"/", "/boot", "/boot/efi", "/efi", "/usr", "/var", "/home"})
@@ -89,6 +90,10 @@ def _check_system(view: View) -> Iterator[Finding]:
 
 
 def _check_openers(view: View) -> Iterator[Finding]:
+    if not view.machine.sees_all.known(True) and not _is_test_device(view):  # noqa: FBT003
+        remedy = tr("Run it outside of the container.")
+        evidence = tr("only the processes of a container can be seen from here")
+        yield Finding(evidence, remedy, tr("It cannot be told whether something has it open."))
     for use in _of_disk(view, view.machine.openers.known(())):
         yield Finding(_seen(use), tr("End that program, or make it close the disk."), user=use.user)
     for use in _of_disk(view, view.machine.loops.known(())):
@@ -99,6 +104,11 @@ def _check_openers(view: View) -> Iterator[Finding]:
         yield Finding(_seen(use), remedy, user=tr("served to others"))
     for use in _of_disk(view, view.machine.arrays.known(())):
         yield Finding(_seen(use), _stopping(use.user), user=use.user)
+
+
+def _is_test_device(view: View) -> bool:
+    """Return whether it is a loop device in development mode: its tests run in namespaces."""
+    return view.policy.accept_loop_devices and is_loop(view.disk.name)
 
 
 def _check_exclusive(view: View) -> Iterator[Finding]:
@@ -165,7 +175,14 @@ USE_RULES: Final = (
         "D13",
         tr("Something has it open."),
         tr("whether something has it open"),
-        ("machine.openers", "machine.loops", "machine.targets", "machine.arrays", "disk.partitions"),
+        (
+            "machine.openers",
+            "machine.sees_all",
+            "machine.loops",
+            "machine.targets",
+            "machine.arrays",
+            "disk.partitions",
+        ),
         _check_openers,
         frozenset({"machine.loops", "machine.targets", "machine.arrays"}),
         in_use=True,

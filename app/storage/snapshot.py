@@ -152,6 +152,7 @@ class Machine:
         pools: devices of imported ZFS pools.
         arrays: members of md arrays, also of arrays that do not run.
         openers: processes that hold a block device open or have it mapped.
+        sees_all: whether every process of the machine is among those looked at, and not a container's only.
         loops: devices below loop devices.
         targets: devices that this machine serves to others (LIO, nvmet).
         stacking: what lies directly below each device: the disk of a partition, members, what a loop's file
@@ -168,6 +169,7 @@ class Machine:
     pools: Reading[tuple[Use, ...]]
     arrays: Reading[tuple[Use, ...]]
     openers: Reading[tuple[Use, ...]]
+    sees_all: Reading[bool]
     loops: Reading[tuple[Use, ...]]
     targets: Reading[tuple[Use, ...]]
     stacking: Reading[Mapping[str, tuple[str, ...]]]

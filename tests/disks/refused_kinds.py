@@ -6,6 +6,7 @@ Each is made for real, by the tools that people make it with, and taken away aga
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,18 +51,25 @@ def _mounted_elsewhere(shop: Workshop) -> None:
     shop.start("unshare", "--mount", "bash", "-c", script, "-", shop.path, str(folder))
 
 
+_KEEPING = """
+import os, subprocess, sys
+script = 'mount "$1" "$2" && echo ready && read -r _'
+argv = ["unshare", "--mount", "--propagation", "private", "bash", "-c", script, "-", *sys.argv[1:]]
+child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+child.stdout.readline()
+kept = os.open(f"/proc/{child.pid}/ns/mnt", os.O_RDONLY)
+child.communicate("end")
+print("holding", flush=True)
+sys.stdin.read()
+"""
+
+
 def _mounted_nowhere(shop: Workshop) -> None:
-    """Mount in a namespace that no process is in; only a bind mount keeps it."""
+    """Mount in a namespace that no process is in; only an open file keeps it."""
     _ext4(shop)
-    holder, folder = shop.folder / "namespaces", shop.folder / "nowhere"
-    holder.mkdir()
+    folder = shop.folder / "nowhere"
     folder.mkdir()
-    shop.run("mount", "--bind", "--make-private", str(holder), str(holder))
-    shop.later("umount", str(holder))
-    shop.run("mount", "--make-private", str(holder))
-    (holder / "kept").touch()
-    shop.run("unshare", f"--mount={holder / 'kept'}", "mount", shop.path, str(folder))
-    shop.later("umount", str(holder / "kept"))
+    shop.start(sys.executable, "-c", _KEEPING, shop.path, str(folder))
 
 
 def _partition_mounted(shop: Workshop) -> None:

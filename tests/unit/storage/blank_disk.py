@@ -32,6 +32,7 @@ MACHINE = Machine(
     pools=read(()),
     arrays=read(()),
     openers=read((Use("8:0", "smartd (process 7)", "/proc/7/fd/3"),)),
+    sees_all=read(True),  # noqa: FBT003
     loops=read(()),
     targets=read(()),
     stacking=read({"8:1": ("8:0",), "8:2": ("8:0",), "8:0": (), "8:16": ()}),

@@ -181,12 +181,13 @@ def test_a_line_of_mountinfo_that_nobody_knows_is_a_gap(places: Places) -> None:
     assert inspect_processes.read_mounts(places).state is State.UNREADABLE
 
 
-def test_who_sees_only_the_processes_of_a_container_cannot_tell_who_has_a_disk_open(places: Places) -> None:
+def test_who_is_in_a_container_knows_that_there_are_more_processes(places: Places) -> None:
+    assert inspect_processes.read_sees_all(places) == Reading(State.READ, value=True)
     (places.proc / "self/ns/pid").unlink()
     (places.proc / "self/ns/pid").symlink_to("pid:[4026532101]")
-    reading = inspect_processes.read_openers(places)
-    assert reading.state is State.UNREADABLE
-    assert "container" in reading.reason
+    assert inspect_processes.read_sees_all(places) == Reading(State.READ, value=False)
+    (places.proc / "self/ns/pid").unlink()
+    assert inspect_processes.read_sees_all(places).state is State.UNREADABLE
 
 
 def test_open_files_of_other_kinds_are_no_devices(places: Places, tmp_path: Path) -> None:

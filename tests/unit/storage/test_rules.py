@@ -191,6 +191,7 @@ BAD: list[tuple[str, str, object]] = [
     ("D13", "machine.loops", (Use("8:16", "/dev/loop3", "/sys/block/loop3/loop"),)),
     ("D13", "machine.targets", (Use("8:16", "/dev/sdb", "/sys/kernel/config/nvmet"),)),
     ("D13", "machine.arrays", (Use("8:16", "md127", "/proc/mdstat"),)),
+    ("D13", "machine.sees_all", False),
     ("D14", "disk.exclusive", "open(/dev/sdb, O_EXCL): Device or resource busy"),
     ("D15", "disk.identity", dataclasses.replace(IDENTITY, serial="", wwn=None)),
     ("D15", "disk.identity", dataclasses.replace(IDENTITY, serial="0000000000", wwn=None)),
@@ -237,6 +238,15 @@ def test_a_loop_device_is_a_disk_only_in_development_mode() -> None:
     refused = decide(snapshot, "loop3", POLICY)
     assert rules_of(refused) == {"D01"}
     assert decide(snapshot, "loop3", Policy(accept_loop_devices=True)).answer is Answer.SPARE
+
+
+def test_in_a_container_only_the_loop_devices_of_tests_are_accepted() -> None:
+    machine = dataclasses.replace(MACHINE, sees_all=read(False), identities=read(()))  # noqa: FBT003
+    loop = dataclasses.replace(DISK, name="loop3", hardware=read(Hardware("", hidden=False)))
+    snapshot = Snapshot(machine, (DISK, loop))
+    development = Policy(accept_loop_devices=True)
+    assert rules_of(decide(snapshot, "sdb", development)) == {"D13"}
+    assert decide(snapshot, "loop3", development).answer is Answer.SPARE
 
 
 RECORD = Released(IDENTITY.serial, IDENTITY.wwn, IDENTITY.size_bytes, "d1", 1.8e9)

@@ -1,0 +1,174 @@
+"""The mirror of UDisks2 over a real bus: fetched, followed, and given up in time."""
+
+from __future__ import annotations
+
+import queue
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from app.dbus.udisks import UdisksFollower, UdisksUnavailable, fetch_objects
+from app.storage.udisks_objects import Objects, properties, text_of_bytes
+
+pytestmark = pytest.mark.bus
+
+BLOCKS = "/org/freedesktop/UDisks2/block_devices"
+LIMIT_S = 30
+
+
+class StandIn:
+    """The service process."""
+
+    def __init__(self, behaviour: str) -> None:
+        argv = [sys.executable, "-m", "tests.bus.udisks_stand_in", behaviour]
+        self._process = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
+        )
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "ready\n"
+
+    def tell(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+@pytest.fixture
+def stand_in(bus: object) -> Iterator[Callable[[str], StandIn]]:
+    with ExitStack() as stack:
+
+        def start(behaviour: str) -> StandIn:
+            service = StandIn(behaviour)
+            stack.callback(service.end)
+            return service
+
+        yield start
+
+
+def test_objects_are_fetched_with_their_values_unpacked(stand_in: Callable[[str], StandIn]) -> None:
+    stand_in("answer")
+    objects = fetch_objects(LIMIT_S)
+    block = properties(objects, f"{BLOCKS}/sdb", "Block")
+    assert text_of_bytes(block["Device"]) == f"{BLOCKS}/sdb"
+    assert properties(objects, f"{BLOCKS}/sdb", "Filesystem") == {}
+    assert properties(objects, "/nowhere", "Block") == {}
+
+
+def test_without_the_service_a_reason_is_told_and_nothing_is_started(bus: object) -> None:
+    with pytest.raises(UdisksUnavailable, match="does not run"):
+        fetch_objects(LIMIT_S)
+
+
+def test_without_a_bus_a_reason_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={tmp_path / 'none'}")
+    with pytest.raises(UdisksUnavailable, match="no system bus"):
+        fetch_objects(LIMIT_S)
+
+
+def test_a_service_that_never_answers_is_given_up(stand_in: Callable[[str], StandIn]) -> None:
+    stand_in("silent")
+    with pytest.raises(UdisksUnavailable, match="does not answer"):
+        fetch_objects(0.5)
+
+
+def test_a_bus_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "deaf"))
+        listener.listen()
+        monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={tmp_path / 'deaf'}")
+        with pytest.raises(UdisksUnavailable):
+            fetch_objects(0.5)
+
+
+class Listener:
+    """What the follower told, in order."""
+
+    def __init__(self) -> None:
+        self.told: queue.Queue[Objects | None] = queue.Queue()
+        self.threads: set[str] = set()
+
+    def __call__(self, objects: Objects | None) -> None:
+        self.threads.add(threading.current_thread().name)
+        self.told.put(objects)
+
+    def until(self, holds: Callable[[Objects | None], bool]) -> Objects | None:
+        deadline = time.monotonic() + LIMIT_S
+        while True:
+            objects = self.told.get(timeout=max(0.0, deadline - time.monotonic()))
+            if holds(objects):
+                return objects
+
+
+@pytest.fixture
+def following(bus: object) -> Iterator[Listener]:
+    listener = Listener()
+    follower = UdisksFollower(listener)
+    follower.start()
+    yield listener
+    follower.stop()
+
+
+def kind_of(objects: Objects | None, name: str = "sdb") -> object:
+    return properties(objects or {}, f"{BLOCKS}/{name}", "Block").get("IdType")
+
+
+def test_every_change_is_followed_in_a_thread_of_its_own(
+    stand_in: Callable[[str], StandIn], following: Listener
+) -> None:
+    service = stand_in("answer")
+    following.until(lambda objects: kind_of(objects) == "")
+    service.tell(f"change {BLOCKS}/sdb IdType ext4")
+    following.until(lambda objects: kind_of(objects) == "ext4")
+    service.tell(f"invalidate {BLOCKS}/sdb IdType xfs")
+    following.until(lambda objects: kind_of(objects) == "xfs")
+    service.tell(f"add {BLOCKS}/sdc")
+    following.until(lambda objects: kind_of(objects, "sdc") == "")
+    service.tell(f"remove {BLOCKS}/sdb")
+    following.until(lambda objects: objects is not None and kind_of(objects) is None)
+    assert following.threads == {"udisks"}
+
+
+def test_a_service_that_ends_and_comes_back_is_followed_again(
+    stand_in: Callable[[str], StandIn], following: Listener
+) -> None:
+    first = stand_in("answer")
+    following.until(lambda objects: kind_of(objects) == "")
+    first.end()
+    following.until(lambda objects: objects is None)
+    second = stand_in("answer")
+    following.until(lambda objects: kind_of(objects) == "")
+    second.tell(f"change {BLOCKS}/sdb IdType ext4")
+    following.until(lambda objects: kind_of(objects) == "ext4")
+
+
+def test_what_a_listener_keeps_does_not_change_afterwards(
+    stand_in: Callable[[str], StandIn], following: Listener
+) -> None:
+    service = stand_in("answer")
+    kept = following.until(lambda objects: kind_of(objects) == "")
+    service.tell(f"change {BLOCKS}/sdb IdType ext4")
+    following.until(lambda objects: kind_of(objects) == "ext4")
+    assert kind_of(kept) == ""
+
+
+def test_nothing_is_told_after_the_end(stand_in: Callable[[str], StandIn]) -> None:
+    service = stand_in("answer")
+    listener = Listener()
+    follower = UdisksFollower(listener)
+    follower.start()
+    listener.until(lambda objects: kind_of(objects) == "")
+    follower.stop()
+    service.tell(f"add {BLOCKS}/sdc")
+    assert fetch_objects(LIMIT_S)
+    assert listener.told.empty()
