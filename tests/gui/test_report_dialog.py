@@ -1,0 +1,117 @@
+"""“Report…”: asks, writes in the background, tells; the files are real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtWidgets import QDialogButtonBox
+from pytestqt.qtbot import QtBot
+
+from tests.fix_main_window import until_read
+from tests.fix_report import Case, write_cases
+from tests.fix_runs import Shape
+from tests.fix_window import Trial, write_trial
+from ui.background import finish_background
+from ui.report.dialog import Asked, ReportDialog, title_of
+from ui.window.main_window import MainWindow
+
+pytestmark = pytest.mark.gui
+
+OpenWindow = Callable[..., MainWindow]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> QSettings:
+    return QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+
+
+@pytest.fixture
+def dialog(qtbot: QtBot, settings: QSettings, tmp_path: Path) -> ReportDialog:
+    paths = write_cases(tmp_path / "runs", [Case(name, 0, Shape(12, 5000)) for name in ("ext4", "xfs")])
+    made = ReportDialog(Asked(tuple(paths), "Trial"), settings)
+    made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+def choose(dialog: ReportDialog, kind: str) -> None:
+    dialog.kind.setCurrentIndex(dialog.kind.findData(kind))
+
+
+def test_a_report_is_written_and_told_and_the_dialog_closes(
+    qtbot: QtBot, dialog: ReportDialog, tmp_path: Path
+) -> None:
+    with qtbot.waitSignal(dialog.written, timeout=60_000) as told:
+        dialog.save_to(tmp_path / "out.pdf")
+    assert told.args == [tmp_path / "out.pdf"]
+    assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF-")
+    assert not dialog.isVisible()
+    assert dialog.progress.maximum() > 3
+    assert dialog.progress.value() == dialog.progress.maximum()
+
+
+def test_a_picture_needs_no_paper(qtbot: QtBot, dialog: ReportDialog, tmp_path: Path) -> None:
+    choose(dialog, "svg")
+    assert not dialog.paper.isEnabled()
+    with qtbot.waitSignal(dialog.written, timeout=60_000):
+        dialog.save_to(tmp_path / "out.svg")
+    assert (tmp_path / "out.svg").read_text().startswith("<?xml")
+
+
+def test_what_went_wrong_is_told_in_the_dialog_and_can_be_tried_again(
+    qtbot: QtBot, dialog: ReportDialog, tmp_path: Path
+) -> None:
+    dialog.save_to(tmp_path / "no" / "out.pdf")
+    save = dialog.buttons.button(QDialogButtonBox.StandardButton.Save)
+    assert not save.isEnabled()
+    qtbot.waitUntil(dialog.words.isVisible, timeout=60_000)
+    assert "no folder" in dialog.words.text()
+    assert dialog.isVisible()
+    assert save.isEnabled()
+
+
+def test_cancelling_writes_nothing(qtbot: QtBot, dialog: ReportDialog, tmp_path: Path) -> None:
+    written: list[Path] = []
+    dialog.written.connect(written.append)
+    dialog.save_to(tmp_path / "out.pdf")
+    dialog.reject()
+    assert finish_background(60)
+    qtbot.wait(50)
+    assert not written
+    assert not [path for path in tmp_path.iterdir() if "out" in path.name]
+
+
+def test_the_last_choice_is_remembered(
+    qtbot: QtBot, dialog: ReportDialog, settings: QSettings, tmp_path: Path
+) -> None:
+    choose(dialog, "png")
+    dialog.paper.setCurrentIndex(dialog.paper.findData("letter"))
+    with qtbot.waitSignal(dialog.written, timeout=60_000):
+        dialog.save_to(tmp_path / "out.png")
+    again = ReportDialog(Asked((tmp_path / "a.footing",), "Trial"), settings)
+    qtbot.addWidget(again)
+    assert (again.kind.currentData(), again.paper.currentData()) == ("png", "letter")
+
+
+def test_the_name_of_the_file_is_that_of_the_campaign_where_there_is_one() -> None:
+    assert title_of(["Trial", "Trial"]) == "Trial"
+    assert title_of(["Trial", "Other"]) == title_of([None]) == "comparison"
+
+
+def test_the_windows_command_asks_about_the_ticked_runs_and_tells_where_the_file_is(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    path = write_trial(tmp_path / "library" / "one" / "00-ext4.footing", Trial())
+    window = open_window(tmp_path / "library")
+    until_read(qtbot, window)
+    window.runs_page.model.choose([str(path)])
+    window.commands["report"].trigger()
+    [dialog] = window.findChildren(ReportDialog)
+    dialog.save_to(tmp_path / "out.pdf")
+    qtbot.waitUntil(window.notice.isVisible, timeout=60_000)
+    assert str(tmp_path / "out.pdf") in window.notice.words.text()
+    assert (tmp_path / "out.pdf").exists()

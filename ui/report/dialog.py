@@ -1,0 +1,205 @@
+"""The dialog of “Report…”: what of it, paper, names; writes in the background and tells how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QObject, QSettings, QStandardPaths, Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QFormLayout,
+    QLabel,
+    QProgressBar,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from app.runs.names import slug
+from ui.background import BackgroundOp
+from ui.report.flow import PAPERS
+from ui.report.save import SaveRequest, save
+
+_GROUP: Final = "report"
+_KINDS: Final = {
+    "pdf": tr("Report (PDF)"),
+    "png": tr("Charts as a picture (PNG)"),
+    "svg": tr("Charts as a drawing (SVG)"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The runs of which a report is wanted.
+
+    Attributes:
+        runs: run files; the configuration of the first is the baseline.
+        title: of them, for the name of the file.
+    """
+
+    runs: tuple[Path, ...]
+    title: str
+
+
+class _Relay(QObject):
+    """Takes the progress from the thread that paints to the dialog, which may be gone by then.
+
+    Signals:
+        paged: pages painted and pages in all.
+    """
+
+    paged = Signal(int, int)
+
+
+class ReportDialog(QDialog):
+    """Asks, writes, and closes itself.
+
+    Signals:
+        written: path of the file.
+    """
+
+    written = Signal(Path)
+
+    def __init__(self, asked: Asked, settings: QSettings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._asked, self._settings = asked, settings
+        self._op: BackgroundOp[Path] | None = None
+        self.setWindowTitle(tr("Report"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.kind = _choices(_KINDS)
+        self.paper = _choices({name: paper.name for name, paper in PAPERS.items()})
+        self.anonymous = QCheckBox(tr("&Replace serial numbers, host, user and folders"))
+        self.progress = QProgressBar()
+        self.progress.setAccessibleName(tr("Progress"))
+        self.words = QLabel()
+        self.words.setTextFormat(Qt.TextFormat.PlainText)
+        self.words.setWordWrap(True)
+        self.buttons = QDialogButtonBox(
+            QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel
+        )
+        self._lay_out()
+        self._remember_last()
+        self.buttons.accepted.connect(self._choose_file)
+        self.buttons.rejected.connect(self.reject)
+        self.kind.currentIndexChanged.connect(self._on_kind_changed)
+        self._on_kind_changed()
+
+    def _lay_out(self) -> None:
+        count = len(self._asked.runs)
+        told = (
+            tr("Of the ticked run.") if count == 1 else tr("Of the {count} ticked runs.").format(count=count)
+        )
+        if count > 1:
+            told += " " + tr("The others are compared with the configuration of the first.")
+        lead = QLabel(told)
+        lead.setWordWrap(True)
+        form = QFormLayout()
+        form.addRow(tr("&What"), self.kind)
+        form.addRow(tr("&Paper"), self.paper)
+        form.addRow(self.anonymous)
+        layout = QVBoxLayout(self)
+        layout.addWidget(lead)
+        layout.addLayout(form)
+        layout.addWidget(self.words)
+        layout.addWidget(self.progress)
+        layout.addWidget(self.buttons)
+        self.progress.hide()
+        self.words.hide()
+
+    def _remember_last(self) -> None:
+        self._settings.beginGroup(_GROUP)
+        for box, name in ((self.kind, "kind"), (self.paper, "paper")):
+            box.setCurrentIndex(max(0, box.findData(self._settings.value(name))))
+        self._settings.endGroup()
+
+    def _on_kind_changed(self) -> None:
+        self.paper.setEnabled(self.kind.currentData() == "pdf")
+
+    def _choose_file(self) -> None:
+        kind = str(self.kind.currentData())
+        folder = str(self._settings.value(f"{_GROUP}/folder", "")) or QStandardPaths.writableLocation(
+            QStandardPaths.StandardLocation.DocumentsLocation
+        )
+        dialog = QFileDialog(self, tr("Save report"), folder, f"{_KINDS[kind]} (*.{kind})")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix(kind)
+        dialog.selectFile(f"{slug(self._asked.title, 60)}.{kind}")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        # The file dialog has asked whether a file that is there may be replaced.
+        dialog.fileSelected.connect(lambda name: self.save_to(Path(name)))
+        dialog.open()
+
+    def save_to(self, output: Path) -> None:
+        """Write to a file that may be replaced, in the background."""
+        self._settings.beginGroup(_GROUP)
+        self._settings.setValue("kind", self.kind.currentData())
+        self._settings.setValue("paper", self.paper.currentData())
+        self._settings.setValue("folder", str(output.parent))
+        self._settings.endGroup()
+        request = SaveRequest(
+            self._asked.runs, output, str(self.paper.currentData()), self.anonymous.isChecked(), replace=True
+        )
+        self._show_working(working=True)
+        relay = _Relay()
+        relay.paged.connect(self._on_paged, Qt.ConnectionType.QueuedConnection)
+
+        def go_on(number: int, count: int) -> bool:
+            relay.paged.emit(number, count)
+            return not op.is_cancelled
+
+        op = BackgroundOp(lambda: save(request, go_on), self._on_written, self._on_failed)
+        self._op = op.start()
+
+    def _on_paged(self, number: int, count: int) -> None:
+        self.progress.setRange(0, count)
+        self.progress.setValue(number)
+
+    def _show_working(self, *, working: bool) -> None:
+        self.progress.setRange(0, 0)
+        self.progress.setVisible(working)
+        self.words.setVisible(False)
+        for box in (self.kind, self.paper, self.anonymous):
+            box.setEnabled(not working)
+        self.buttons.button(QDialogButtonBox.StandardButton.Save).setEnabled(not working)
+        if not working:
+            self._on_kind_changed()
+
+    def _on_written(self, path: Path) -> None:
+        self._op = None
+        self.written.emit(path)
+        self.accept()
+
+    def _on_failed(self, error: FootingError) -> None:
+        self._op = None
+        self._show_working(working=False)
+        self.words.setText(f"{error.message} {error.hint}".strip())
+        self.words.setVisible(True)
+
+    @override
+    def done(self, result: int) -> None:
+        if self._op is not None:  # nothing is written then: the file comes at the very end
+            self._op.cancel()
+        super().done(result)
+
+
+def _choices(choices: dict[str, str]) -> QComboBox:
+    box = QComboBox()
+    for name, label in choices.items():
+        box.addItem(label, name)
+    return box
+
+
+def title_of(campaigns: Sequence[str | None]) -> str:
+    """Return the campaign of the runs, where they are of one."""
+    names = set(campaigns)
+    only = names.pop() if len(names) == 1 else None
+    return only or tr("comparison")
