@@ -150,7 +150,8 @@ def _show_option(option: OptionSpec, support: Support, console: Console) -> None
     _paragraph(console, option.effect)
     if isinstance(option.kind, Choice) and len(option.kind.values) <= _SHORT_CHOICE:
         for item in option.kind.values:
-            print_indented(console, f"{item.id}: {item.effect}", 8)
+            untested = tr(" (untested)") if item.untested else ""
+            print_indented(console, f"{item.id}: {item.effect}{untested}", 8)
     for value, classes in option.risks:
         words = ", ".join(item.label for item in classes)
         sentences = " ".join(item.sentence for item in classes)

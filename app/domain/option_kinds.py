@@ -38,12 +38,14 @@ class Alternative:
         effect: what it does for PostgreSQL.
         since: requirements of this value beyond the option's own.
         removed: what has it no more.
+        untested: newer than any kernel or tool that tests could try.
     """
 
     id: str
     effect: str
     since: tuple[Requirement, ...] = ()
     removed: tuple[Requirement, ...] = ()
+    untested: bool = False
 
 
 @dataclass(frozen=True, slots=True)

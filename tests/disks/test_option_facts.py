@@ -11,6 +11,7 @@ import pytest
 from app.domain.filesystem import FilesystemSpec
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.units import GIB
+from app.domain.versions import Component
 from app.storage.availability import filesystem_availability, read_support
 from app.storage.state import mounts_on
 from tests.disks.layout_loops import MakeLoop, loops
@@ -200,6 +201,14 @@ def test_xfs_rounds_preallocation_down_and_turns_dax_off_without_a_word(
     rounded = shown(spec, node, folder, "allocsize=3m")
     assert rounded is not None
     assert "allocsize=1024k" in rounded
+
+
+def test_xfs_mounts_blocks_larger_than_a_page_since_linux_6_12(make_loop: MakeLoop, folder: Path) -> None:
+    """Rule C13."""
+    spec = filesystem("xfs")
+    node = made(spec, make_loop(), "-b", f"size={4 * SUPPORT.page_bytes}")
+    is_mounted = shown(spec, node, folder, "rw") is not None
+    assert is_mounted is (SUPPORT.versions[Component.KERNEL] >= (6, 12))
 
 
 def test_a_block_larger_than_a_page_is_made_and_not_mounted(make_loop: MakeLoop, folder: Path) -> None:

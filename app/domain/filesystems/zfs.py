@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from app.domain.filesystem import Always, Choosing, FilesystemSpec, Lack, Preset, Program
@@ -283,7 +284,7 @@ CHECKSUM: Final = OptionSpec(
             Alternative("sha512", tr("cryptographic, faster on 64-bit CPUs")),
             Alternative("skein", tr("cryptographic")),
             Alternative("edonr", tr("cryptographic, fast")),
-            Alternative("blake3", tr("cryptographic, fast"), since=_ZFS_2_2),
+            Alternative("blake3", tr("cryptographic, fast"), since=_ZFS_2_2, untested=True),
         )
     ),
     default="on",
@@ -423,7 +424,14 @@ ZFS: Final = FilesystemSpec(
         XATTR,
         ASHIFT,
         AUTOTRIM,
-        FULL_PAGE_WRITES,
+        replace(
+            FULL_PAGE_WRITES,
+            effect=tr(
+                "Off: pages are not repeated in the WAL after a checkpoint; safe for records from 8 KiB on, "
+                "but not once the data directory is copied to another filesystem."
+            ),
+            risks=(),
+        ),
         WAL_INIT_ZERO,
         WAL_RECYCLE,
     ),

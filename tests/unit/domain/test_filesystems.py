@@ -157,6 +157,10 @@ def test_an_option_newer_than_what_could_be_tested_says_so(spec: FilesystemSpec,
     for need in option.since:
         if need.version > newest.get(need.component, (99,)):
             assert option.untested
+    for value in option.kind.values if isinstance(option.kind, Choice) else ():
+        for need in value.since:
+            if need.version > newest.get(need.component, (99,)):
+                assert value.untested or option.untested
     if option.untested:
         assert not re.search(r"tested$", option.source)
 

@@ -201,7 +201,7 @@ def test_what_trades_safety_away_is_named_with_its_value_and_a_sentence() -> Non
         ("f2fs", "barrier", False),
         ("f2fs", "fsync_mode", "nobarrier"),
         ("zfs", "sync", "disabled"),
-        ("zfs", "full_page_writes", False),
+        ("btrfs", "full_page_writes", False),
         ("zfs", "redundant_metadata", "most"),
     ],
 )
