@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from app import COMMAND, VERSION
 from app.cli.border import run_guarded
+from app.cli.import_arguments import add_import_parser
 from app.cli.output_arguments import add_export_arguments, add_report_arguments
 from app.domain.errors import UsageError
 from app.domain.text import tr
@@ -71,6 +72,18 @@ def _report(arguments: argparse.Namespace) -> int:
     return report_command(arguments)
 
 
+def _import(arguments: argparse.Namespace) -> int:
+    from app.cli.import_results import import_command
+
+    return import_command(arguments)
+
+
+def _disks(arguments: argparse.Namespace) -> int:
+    from app.cli.disks import disks_command
+
+    return disks_command(arguments)
+
+
 def _doctor(arguments: argparse.Namespace) -> int:
     from app.cli.doctor import doctor_command
 
@@ -113,6 +126,21 @@ def _add_library(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--library", type=Path, metavar="DIR", help=tr("folder of the runs (default: the user's library)")
     )
+
+
+def _add_window_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
+    opening = commands.add_parser("open", help=tr("open the window, with these runs; as without a command"))
+    opening.add_argument("runs", nargs="*", type=Path, metavar="RUN", help=tr("run files or folders of them"))
+    _add_library(opening)
+    opening.set_defaults(command=_window)
+
+    replay = commands.add_parser("replay", help=tr("open the window and play a run as if it were live"))
+    replay.add_argument("replay", metavar="RUN", help=tr("id (or its beginning) or path of a run file"))
+    replay.add_argument(
+        "--speed", type=_speed, default=1.0, metavar="N", help=tr("recorded seconds in a second (default: 1)")
+    )
+    _add_library(replay)
+    replay.set_defaults(command=_window)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -186,18 +214,13 @@ def build_parser() -> argparse.ArgumentParser:
     _add_library(export)
     export.set_defaults(command=_export)
 
-    opening = commands.add_parser("open", help=tr("open the window, with these runs; as without a command"))
-    opening.add_argument("runs", nargs="*", type=Path, metavar="RUN", help=tr("run files or folders of them"))
-    _add_library(opening)
-    opening.set_defaults(command=_window)
+    add_import_parser(commands).set_defaults(command=_import)
 
-    replay = commands.add_parser("replay", help=tr("open the window and play a run as if it were live"))
-    replay.add_argument("replay", metavar="RUN", help=tr("id (or its beginning) or path of a run file"))
-    replay.add_argument(
-        "--speed", type=_speed, default=1.0, metavar="N", help=tr("recorded seconds in a second (default: 1)")
-    )
-    _add_library(replay)
-    replay.set_defaults(command=_window)
+    _add_window_commands(commands)
+
+    disks = commands.add_parser("disks", help=tr("every disk: whether it is spare, and if not, why"))
+    disks.add_argument("--json", action="store_true", help=tr("one object"))
+    disks.set_defaults(command=_disks)
 
     doctor = commands.add_parser("doctor", help=tr("what works on this machine, and why the rest does not"))
     doctor.add_argument("--json", action="store_true", help=tr("one object"))

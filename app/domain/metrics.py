@@ -241,6 +241,14 @@ _SERVER: Final = (
     ),
     Metric("server.blocks_read", tr("Blocks read"), "1/s", Group.SERVER, "pg_stat_database"),
     Metric(
+        "server.commits",
+        tr("Commits"),
+        "1/s",
+        Group.SERVER,
+        tr("pg_stat_database; only of imported runs: backends report at most once a second"),
+        Better.HIGHER,
+    ),
+    Metric(
         "server.temp_bytes",
         tr("Temporary files"),
         "B/s",

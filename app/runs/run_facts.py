@@ -21,6 +21,19 @@ from app.runs.runfile_reader import CommandRecord, RunFile
 PGBENCH: Final = tr("pgbench")
 """Name of the property that holds pgbench's version."""
 
+_ZFS_PROPERTIES: Final = (
+    "recordsize",
+    "compression",
+    "checksum",
+    "sync",
+    "logbias",
+    "redundant_metadata",
+    "primarycache",
+    "atime",
+    "relatime",
+    "xattr",
+)
+"""Properties of a dataset that somebody chooses; the others are sizes and names."""
 _LONGEST: Final = 2000
 """Characters of one value that are shown: a run file may come from anybody."""
 
@@ -187,6 +200,8 @@ def _target(values: dict[str, Json], storage: dict[str, Json]) -> Pairs:
     yield tr("filesystem"), _text(mount.get("filesystem"))
     options = [*_list(mount.get("options")), *_list(mount.get("super_options"))]
     yield tr("mount options"), ",".join(dict.fromkeys(options))
+    dataset = _dict(_dict(storage.get("filesystem")).get("dataset"))
+    yield tr("dataset"), ", ".join(f"{name}={dataset[name]}" for name in _ZFS_PROPERTIES if name in dataset)
     devices = _dict(storage.get("devices"))
     for name, device in devices.items():
         yield tr("device {name}").format(name=name), _device(_dict(device))
@@ -248,6 +263,9 @@ def _settings(values: dict[str, Json]) -> Pairs:
 
 def _machine(facts: dict[str, Json]) -> Pairs:
     processor, kernel = _dict(facts.get("processor")), _dict(facts.get("kernel"))
+    machine = _dict(facts.get("machine"))
+    yield tr("name"), _text(machine.get("name"))
+    yield tr("storage"), _text(machine.get("storage"))
     yield tr("processor"), _text(_dict(processor.get("info")).get("model_name"))
     yield tr("CPUs"), _value(processor.get("allowed")) or _value(processor.get("online"))
     governor = processor.get("governor")

@@ -100,8 +100,15 @@ class RunFileWriter:
         started_monotonic_s: the monotonic clock at t_ms = 0.
     """
 
-    def __init__(self, path: Path, *, started_monotonic_s: float | None = None) -> None:
+    def __init__(
+        self, path: Path, *, started_monotonic_s: float | None = None, is_durable: bool = True
+    ) -> None:
         """Create the file; it must not exist.
+
+        Args:
+            path: where it grows.
+            started_monotonic_s: the monotonic clock at t_ms = 0; None for now.
+            is_durable: what is committed survives a power cut; without, nothing waits for the disk.
 
         Raises:
             RunFileError: it exists or cannot be written.
@@ -113,11 +120,14 @@ class RunFileWriter:
         with _told(path):
             path.touch(mode=0o600, exist_ok=False)
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=10)
+            if not is_durable:
+                self._connection.execute("PRAGMA synchronous=OFF")
             # Before WAL mode, so that the header with the application id is in the file from the start.
             self._connection.executescript(SCHEMA.read_text(encoding="utf-8"))
             # SQLite's manual, "PRAGMA synchronous": in WAL mode FULL syncs the WAL at every commit, so a
             # second that was committed survives a power cut.
-            for pragma in ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=256"):
+            synchronous = "FULL" if is_durable else "OFF"
+            for pragma in ("journal_mode=WAL", f"synchronous={synchronous}", "wal_autocheckpoint=256"):
                 self._connection.execute(f"PRAGMA {pragma}").fetchall()
 
     def t_ms(self, monotonic_s: float | None = None) -> int:
@@ -199,6 +209,24 @@ class RunFileWriter:
             )
             self._series[key] = cursor.lastrowid or 0
         return self._series[key]
+
+    def add_samples(
+        self, metric: str, samples: Iterable[tuple[int, float]], *, source: str, instance: str = ""
+    ) -> None:
+        """Store a whole series of (t_ms, value), of a run that was not measured here.
+
+        Args:
+            metric: registered.
+            samples: ascending.
+            source: where the numbers come from, instead of what the registry says.
+            instance: what it belongs to.
+        """
+        number = self.series_id(metric, instance)
+        self._connection.execute("UPDATE series SET source = ? WHERE id = ?", (source, number))
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO sample VALUES (?, ?, ?)",
+            ((number, t_ms, value) for t_ms, value in samples),
+        )
 
     def add_tick(
         self, number: int, t_ms: int, *, lateness_us: int, missed: int, samples: Iterable[tuple[int, Sample]]
@@ -287,10 +315,13 @@ def finish_run_file(
     state: RunState,
     summary: Mapping[str, float | None],
     marks: Iterable[tuple[str, str]] = (),
+    *,
+    is_durable: bool = True,
 ) -> None:
     """Cluster the samples, store state, summary and marks, and leave one file without a journal.
 
-    Used at the end of a run, and on files whose runner died. May be repeated.
+    Used at the end of a run, and on files whose runner died. May be repeated. Without `is_durable`
+    nothing waits for the disk.
 
     Raises:
         RunFileError: the file cannot be written or is damaged; it is left as it was.
@@ -298,6 +329,8 @@ def finish_run_file(
     with _told(path):
         connection = sqlite3.connect(path, isolation_level=None, timeout=10)
         try:
+            if not is_durable:
+                connection.execute("PRAGMA synchronous=OFF")
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(
                 "INSERT OR REPLACE INTO sample SELECT json_extract(entry.value, '$[0]'),"
@@ -325,6 +358,8 @@ def _store_percentiles(connection: sqlite3.Connection) -> None:
     rows = connection.execute(
         "SELECT t_ms, buckets FROM histogram WHERE transactions > 0 ORDER BY t_ms"
     ).fetchall()
+    if not rows:
+        return
     try:
         found_us = percentiles([bytes(buckets) for _, buckets in rows], PERCENTS)
     except CorruptRunFileError:

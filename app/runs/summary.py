@@ -6,6 +6,7 @@ divided by the mean TPS.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -97,7 +98,7 @@ def summarise(run: RunFile) -> dict[str, float | None]:
     t_ms, tps = t_ms[inside], tps[inside]
     figures: dict[str, float | None] = {figure.name: None for figure in FIGURES}
     figures |= _throughput(run.values, measured.started_ms, float(end_ms), t_ms, tps)
-    figures |= _shape(seconds_of(t_ms, tps, measured.started_ms))
+    figures |= _shape(seconds_of(t_ms, tps, measured.started_ms), _number(run.values, "tps_one_in") or 1.0)
     figures |= _latencies(run, measured.started_ms, float(end_ms))
     figures |= _costs(run, measured.started_ms, float(end_ms), figures["tps"])
     ticks = run.ticks()
@@ -143,12 +144,30 @@ def _throughput(
     return {"tps": transactions / duration_s, "transactions": transactions, "duration_s": duration_s}
 
 
-def _shape(tps: NDArray[np.float64]) -> dict[str, float | None]:
+def without_sampling_noise(cv: float | None, mean_tps: float, one_in: float) -> float | None:
+    """Return the jitter of a run whose TPS by the second are a sampled log, scaled.
+
+    Of N transactions a second, each logged with the probability 1/n, n times the lines have the variance of N
+    plus (n - 1) times its mean: the variance of a thinned count. The second part is the noise of the sample.
+
+    Args:
+        cv: standard deviation over mean of the scaled seconds.
+        mean_tps: their mean.
+        one_in: n; 1 where every transaction is known.
+    """
+    if cv is None or one_in <= 1 or mean_tps <= 0:
+        return cv
+    return math.sqrt(max(0.0, cv**2 - (one_in - 1) / mean_tps))
+
+
+def _shape(tps: NDArray[np.float64], one_in: float) -> dict[str, float | None]:
     if len(tps) < 2:
         return {}
     shape, steady = jitter(tps), steady_state(tps).steady
+    known = tps[~np.isnan(tps)]
+    mean_tps = float(known.mean()) if len(known) else 0.0
     return {
-        "jitter_cv": shape.cv,
+        "jitter_cv": without_sampling_noise(shape.cv, mean_tps, one_in),
         "stall_s": float(shape.stall_seconds),
         "longest_stall_s": float(shape.longest_stall_s),
         "drift": drift(tps).change,

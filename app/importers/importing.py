@@ -1,0 +1,226 @@
+"""Importing: everything below some paths becomes run files of a library; what does not is told, with why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import FootingError, UsageError
+from app.domain.text import tr
+from app.importers.bad_lines import BadLines
+from app.importers.building import build_run
+from app.importers.candidates import CandidateFinder
+from app.importers.discovery import Left, Tree, look_at, members_of
+from app.importers.environment import read_machines
+from app.importers.foreign_run import ForeignRun
+from app.importers.kinds import Kind
+from app.importers.log_series import TPS
+from app.importers.members import Member
+from app.importers.table_runs import table_run
+from app.importers.writing import write_run
+from app.runs.library import run_paths
+from app.runs.names import slug
+from app.runs.runfile import SUFFIX, Json
+from app.runs.runfile_reader import RunFile
+
+_NAME_LENGTH: Final = 70
+_REASONS: Final = {
+    Kind.RUN_FILE: tr("is a run file: open it, or copy it into the library"),
+    Kind.UNREAD_ARCHIVE: tr("an archive of a kind that is not read (or inside another): unpack it"),
+    Kind.BINARY: tr("is neither text nor an archive"),
+    Kind.EMPTY: tr("is empty"),
+    Kind.OTHER: tr("is nothing that pgbench or a known benchmark writes"),
+}
+
+Progress = Callable[[int, int, str], None]
+"""Told (done, of how many, what comes next); how many is 0 while it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A run that was written.
+
+    Attributes:
+        id: of the run.
+        path: of the run file.
+        name: of the run.
+        campaign: of the run.
+        tps: mean; None where nothing tells it.
+        tps_source: where TPS by the second come from; empty where they are not known.
+        marks: kinds of labels.
+        missing: (source, reason) of what is not known.
+        notes: what was left out or decided, by file and line.
+    """
+
+    id: str
+    path: Path
+    name: str
+    campaign: str
+    tps: float | None
+    tps_source: str
+    marks: tuple[str, ...]
+    missing: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What came of an import.
+
+    Attributes:
+        imported: runs in the order in which they were found.
+        present: (name, path of the run file) of runs that the library has already.
+        left: files that were not used, with the reason.
+    """
+
+    imported: list[Imported] = field(default_factory=list)
+    present: list[tuple[str, Path]] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
+
+    @property
+    def problems(self) -> list[Left]:
+        """What looks like a result and could not be read."""
+        return [each for each in self.left if each.is_problem]
+
+
+def import_paths(paths: Sequence[Path], library: Path, progress: Progress) -> ImportReport:
+    """Import everything below some paths.
+
+    Args:
+        paths: folders, logs, outputs, tables or archives.
+        library: folder that gets a folder for each campaign.
+        progress: is told what happens.
+
+    Raises:
+        UsageError: a path does not exist, or the library cannot be written.
+    """
+    try:
+        library.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = tr("The library cannot be written at {path}: {reason}. Nothing was imported.")
+        raise UsageError(message.format(path=library, reason=error.strerror)) from error
+    trees = [look_at(path, lambda file: progress(0, 0, file)) for path in paths]
+    report = ImportReport()
+    importer = _Importer(library, report, _known_ids(library))
+    for tree in trees:
+        importer.take(tree, progress)
+    return report
+
+
+def _known_ids(library: Path) -> dict[str, Path]:
+    found = {}
+    for path in run_paths(library):
+        try:
+            with RunFile(path) as run:
+                found[str(run.values.get("id"))] = path
+        except FootingError:
+            continue
+    return found
+
+
+class _Importer:
+    def __init__(self, library: Path, report: ImportReport, known: dict[str, Path]) -> None:
+        self._library = library
+        self._report = report
+        self._known = known
+
+    def take(self, tree: Tree, progress: Progress) -> None:
+        """Import one tree."""
+        left = self._report.left
+        left += tree.left
+        notes: list[str] = []
+        machines = read_machines(tree, notes)
+        finder = CandidateFinder(tree, frozenset(machines), left)
+        tables = [member for files in tree.folders.values() for member in members_of(files, Kind.TIME_TABLE)]
+        total = finder.count + len(tables)
+        done = 0
+        for candidate in finder:
+            progress(done, total, str(candidate.row_told or candidate.folder))
+            done += 1
+            self._one(partial(build_run, candidate, machines), str(candidate.row_told or candidate.folder))
+        for member in tables:
+            progress(done, total, member.told)
+            done += 1
+            self._one(partial(_build_table, member, tree), member.told)
+        progress(total, total, "")
+        for files in tree.folders.values():
+            left += [
+                Left(each.member.told, _REASONS[each.kind], is_problem=each.kind is Kind.UNREAD_ARCHIVE)
+                for each in files
+                if each.kind in _REASONS
+            ]
+
+    def _one(self, build: Callable[[BadLines, ExitStack], ForeignRun], source: str) -> None:
+        bad = BadLines()
+        try:
+            with ExitStack() as stack:
+                run = build(bad, stack)
+                self._write(run, bad)
+        except FootingError as error:
+            reason = f"{error.message} {error.hint}".strip()
+            self._report.left.append(Left(source, reason, is_problem=True))
+
+    def _write(self, run: ForeignRun, bad: BadLines) -> None:
+        id_ = run.digest[:16]
+        if id_ in self._known:
+            self._report.present.append((run.name, self._known[id_]))
+            return
+        folder = self._library / slug(f"imported {run.campaign}", _NAME_LENGTH)
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{slug(run.name, _NAME_LENGTH)}-{id_[:8]}{SUFFIX}"
+        if bad.told:
+            reason = tr("{count} lines were not understood and left out, the first: {first}")
+            run.marks.append(("damaged-log", reason.format(count=len(bad.told), first=bad.told[0])))
+        self._known[id_] = write_run(run, path)
+        sources = [series.source for series in run.series if series.metric == TPS]
+        self._report.imported.append(
+            Imported(
+                id=id_,
+                path=path,
+                name=run.name,
+                campaign=run.campaign,
+                tps=_stored_tps(path),
+                tps_source=sources[0] if sources else "",
+                marks=tuple(sorted({kind for kind, _ in run.marks})),
+                missing=tuple(run.missing),
+                notes=(*run.notes, *bad.told),
+            )
+        )
+
+
+def _build_table(member: Member, tree: Tree, _bad: BadLines, _stack: ExitStack) -> ForeignRun:
+    return table_run(member, tree)
+
+
+def _stored_tps(path: Path) -> float | None:
+    with RunFile(path) as run:
+        return run.summary().get("tps")
+
+
+def as_json(report: ImportReport, library: Path) -> Mapping[str, Json]:
+    """Return a report for other programs."""
+    return {
+        "library": str(library),
+        "imported": [
+            {
+                "id": each.id,
+                "path": str(each.path),
+                "name": each.name,
+                "campaign": each.campaign,
+                "tps": each.tps,
+                "tps_by_second": each.tps_source or None,
+                "marks": list(each.marks),
+                "missing": [{"what": what, "reason": reason} for what, reason in each.missing],
+                "notes": list(each.notes),
+            }
+            for each in report.imported
+        ],
+        "present": [{"name": name, "path": str(path)} for name, path in report.present],
+        "left": [
+            {"path": each.path, "reason": each.reason, "problem": each.is_problem} for each in report.left
+        ],
+    }

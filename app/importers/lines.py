@@ -1,0 +1,83 @@
+"""Foreign text in pieces of whole lines, however long the file is; line ends of every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from app.domain.errors import ForeignDataError
+from app.domain.text import tr
+
+CHUNK_BYTES: Final = 1024**2
+LONGEST_LINE: Final = 64 * 1024
+MOST_TEXT_BYTES: Final = 64 * 1024**2
+
+
+class Readable(Protocol):
+    """Anything with bytes to read."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most so many bytes; none at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    r"""Some lines of a file.
+
+    Attributes:
+        first: number of the first one, from 1.
+        text: with their line ends, which are all ``\n``.
+        is_cut: this is what stands after the last line end of the file: one line that may be cut off.
+    """
+
+    first: int
+    text: bytes
+    is_cut: bool = False
+
+
+def read_lines(stream: Readable, told: str) -> Iterator[Lines]:
+    """Yield all lines of a file, about a MiB at a time.
+
+    Args:
+        stream: of the file.
+        told: which file it is, for the error.
+
+    Raises:
+        ForeignDataError: a line that is too long for any text; names file and line.
+    """
+    rest, number = b"", 1
+    while chunk := stream.read(CHUNK_BYTES):
+        text = rest + chunk
+        end = text.rfind(b"\n") + 1
+        rest = text[end:]
+        if len(rest) > LONGEST_LINE:
+            number += text.count(b"\n", 0, end)
+            message = tr("{file}, line {line}: longer than {size} characters; this is no text.")
+            raise ForeignDataError(message.format(file=told, line=number, size=LONGEST_LINE))
+        if end:
+            lines = Lines(number, _unix(text[:end]))
+            number += lines.text.count(b"\n")
+            yield lines
+    if rest:
+        yield Lines(number, rest.rstrip(b"\r"), is_cut=True)
+
+
+def read_text(stream: Readable, told: str) -> str:
+    """Return a whole text of moderate size; what is no UTF-8 becomes a replacement character.
+
+    Raises:
+        ForeignDataError: larger than 64 MiB.
+    """
+    parts, size = [], 0
+    while chunk := stream.read(CHUNK_BYTES):
+        size += len(chunk)
+        if size > MOST_TEXT_BYTES:
+            message = tr("{file} is larger than {size} MiB; nothing that pgbench prints is.")
+            raise ForeignDataError(message.format(file=told, size=MOST_TEXT_BYTES // 1024**2))
+        parts.append(chunk)
+    return _unix(b"".join(parts)).decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _unix(text: bytes) -> bytes:
+    return text.replace(b"\r\n", b"\n") if b"\r" in text else text

@@ -1,0 +1,88 @@
+"""Settings and build of a server from what psql and pg_config printed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from typing import Final
+
+_UNITS: Final = {"B": 1, "kB": 1 << 10, "8kB": 8 << 10, "16kB": 16 << 10, "32kB": 32 << 10, "MB": 1 << 20}
+_NAMES: Final = (("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10), ("B", 1))
+_MILLISECONDS: Final = {"ms": 1, "s": 1000, "min": 60_000}
+_TIMES: Final = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1))
+_CHOSEN: Final = frozenset({"configuration file", "command line", "environment variable", "database", "user"})
+_BY_INITDB: Final = re.compile(
+    r"DateStyle|TimeZone|log_timezone|lc_\w+|default_text_search_config|dynamic_shared_memory_type"
+)
+_CONFIG: Final = re.compile(r"^([A-Z_-]+) = (.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """What ``SELECT * FROM pg_settings`` showed.
+
+    Attributes:
+        chosen: (name, value) of what somebody set, as postgresql.conf writes it; without what initdb wrote.
+        values: every setting.
+    """
+
+    chosen: tuple[tuple[str, str], ...]
+    values: dict[str, str]
+
+
+def is_settings(head: bytes) -> bool:
+    """Return whether a file begins as a table of pg_settings."""
+    first = head.split(b"\n", 1)[0]
+    return re.match(rb"\s*name\s*[|,;\t]\s*setting\b", first) is not None
+
+
+def parse_settings(text: str) -> ServerSettings:
+    """Return the settings of a table: psql's aligned or unaligned format, or CSV.
+
+    Rows that have more or fewer cells than the header are left out.
+    """
+    first = text.split("\n", 1)[0]
+    separator = max("|,;\t", key=first.count)
+    rows = (
+        list(csv.reader(io.StringIO(text), delimiter=separator))
+        if separator != "|"
+        else [line.split("|") for line in text.split("\n")]
+    )
+    header = [cell.strip() for cell in rows[0]] if rows else []
+    if "name" not in header or "setting" not in header:
+        return ServerSettings((), {})
+    values: dict[str, str] = {}
+    chosen: list[tuple[str, str]] = []
+    for row in rows[1:]:
+        if len(row) != len(header):
+            continue
+        told = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
+        values[told["name"]] = value = _value(told["setting"], told.get("unit", ""))
+        if told.get("source") in _CHOSEN and not _BY_INITDB.fullmatch(told["name"]):
+            chosen.append((told["name"], value))
+    return ServerSettings(tuple(chosen), values)
+
+
+def _value(setting: str, unit: str) -> str:
+    """Return a value with the largest exact unit, as SHOW does (guc.c, convert_int_from_base_unit)."""
+    digits = setting.removeprefix("-")
+    if not digits.isdigit() or setting.startswith("-") or int(setting) == 0:
+        return setting
+    for base, names in ((_UNITS.get(unit), _NAMES), (_MILLISECONDS.get(unit), _TIMES)):
+        if base is not None:
+            amount = int(setting) * base
+            name, size = next((name, size) for name, size in names if amount % size == 0)
+            return f"{amount // size}{name}"
+    return setting
+
+
+def is_pg_config(head: bytes) -> bool:
+    """Return whether a file begins as pg_config's output."""
+    return head.startswith(b"BINDIR = ")
+
+
+def parse_pg_config(text: str) -> dict[str, str]:
+    """Return what pg_config prints, by name."""
+    return {match[1]: match[2].strip() for match in _CONFIG.finditer(text)}
