@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QStyleOptionButton,
     QStyleOptionComplex,
     QStyleOptionFrame,
+    QStyleOptionToolButton,
     QWidget,
 )
 from typing_extensions import override
@@ -91,6 +92,8 @@ class EdgedFusion(QProxyStyle):
         painter: QPainter,
         widget: QWidget | None = None,
     ) -> None:
+        if isinstance(option, QStyleOptionToolButton):  # Fusion's own arrow lies over the text
+            option.features &= ~QStyleOptionToolButton.ToolButtonFeature.HasMenu
         super().drawComplexControl(control, option, painter, widget)
         if control is QStyle.ComplexControl.CC_ComboBox:
             _edge(painter, option, _edge_colour(option))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
-from collections.abc import Callable
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -198,3 +202,67 @@ def test_a_runner_killed_while_it_is_watched_is_told_and_its_seconds_are_kept(
     qtbot.waitUntil(lambda: set(window.runs_page.model.chosen) == {str(path)}, timeout=PATIENCE_MS)
     facts = window.runs_page.facts.text
     qtbot.waitUntil(lambda: "every complete second until then" in facts.toPlainText(), timeout=PATIENCE_MS)
+
+
+def test_five_seconds_in_which_the_window_hangs_change_no_sample(
+    qtbot: QtBot, open_window: OpenWindow, bench: CampaignBench
+) -> None:
+    window = open_window(bench.library)
+    page = start_campaign(qtbot, window, bench.target, seconds=9)
+    qtbot.waitUntil(lambda: is_measuring(page), timeout=PATIENCE_MS)
+    run = page.watched.run
+    assert run is not None
+    (path,) = bench.run_files()
+    with RunFile(path) as live:
+        began_ms = float(live.ticks()[-1, 1])
+    time.sleep(5)  # the thread in which the window lives: nothing is painted, read or answered
+    with RunFile(path) as live:
+        ended_ms = float(live.ticks()[-1, 1])
+    assert ended_ms - began_ms >= 3000, "the runner went on by itself"
+    page.request_stop(Request.FINISH)
+    qtbot.waitUntil(lambda: page.watched.ended, timeout=PATIENCE_MS)
+    with RunFile(path) as done:
+        assert done.state is RunState.DONE
+        assert done.summary()["missed_ticks"] == 0
+        ticks = done.ticks()
+        t_ms, tps = done.samples("pgbench.tps", after_ms=int(began_ms))
+    meanwhile = ticks[(ticks[:, 1] > began_ms) & (ticks[:, 1] <= ended_ms)]
+    assert list(meanwhile[:, 0]) == list(range(int(meanwhile[0, 0]), int(meanwhile[-1, 0]) + 1))
+    told = (t_ms > began_ms) & (t_ms <= ended_ms)
+    assert told.sum() >= len(meanwhile) - 1, "pgbench's seconds are there as well"
+    assert (tps[told] > 0).all()
+    qtbot.waitUntil(lambda: not window.live.statuses, timeout=PATIENCE_MS)
+
+
+@pytest.fixture
+def small_library(bench: CampaignBench) -> Iterator[Path]:
+    """A library on a filesystem of its own that is soon full."""
+    bench.library.mkdir()
+    mounted = os.geteuid() == 0 and shutil.which("mount") is not None
+    if mounted:
+        command = ("mount", "-t", "tmpfs", "-o", "size=4m,mode=0755", "none", str(bench.library))
+        mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
+    if not mounted:
+        pytest.skip("needs root that may mount a tmpfs")
+    yield bench.library
+    subprocess.run(("umount", "--lazy", str(bench.library)), check=True)
+
+
+@pytest.mark.expects_log
+def test_a_library_that_fills_up_is_told_in_the_words_of_the_runner(
+    qtbot: QtBot, open_window: OpenWindow, bench: CampaignBench, small_library: Path
+) -> None:
+    window = open_window(small_library)
+    page = start_campaign(qtbot, window, bench.target, seconds=60)
+    qtbot.waitUntil(lambda: is_measuring(page), timeout=PATIENCE_MS)
+    with suppress(OSError), (small_library / "filler").open("wb", buffering=0) as filler:
+        while True:
+            filler.write(bytes(4096))
+    qtbot.waitUntil(lambda: page.watched.ended, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: "cannot be written" in page.banner.words.text(), timeout=PATIENCE_MS)
+    assert "Make room" in page.banner.words.text()
+    (small_library / "filler").unlink()
+    click(page.header.runs)
+    (path,) = small_library.rglob("*.footing")
+    qtbot.waitUntil(lambda: set(window.runs_page.model.chosen) == {str(path)}, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: not window.live.statuses, timeout=PATIENCE_MS)

@@ -13,9 +13,11 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTabWidget, QTextBrowse
 from typing_extensions import override
 
 from app import VERSION
-from app.cli.doctor import Check, examine_machine
+from app.cli.doctor import examine_machine
+from app.cli.doctor_check import Check
 from app.domain.errors import FootingError
 from app.domain.text import tr
+from app.storage.availability import read_support
 from ui.background import BackgroundOp
 from ui.theme import Theme
 from ui.window.commands import KEYS
@@ -73,7 +75,9 @@ class HelpWindow(QDialog):
         self.resize(em * 90, em * 66)
         theme.changed.connect(self._write)
         self._write()
-        self._op = BackgroundOp(examine_machine, self._show_checks, self._show_problem).start()
+        self._op = BackgroundOp(
+            lambda: examine_machine(read_support()), self._show_checks, self._show_problem
+        ).start()
 
     def _page(self, name: str) -> QTextBrowser:
         page = QTextBrowser(self)
