@@ -17,7 +17,7 @@ from app.storage.commands_partition import partition_steps
 from app.storage.commands_pools import pool_steps
 from app.storage.members import Member, members_of
 from app.storage.names import Device, Names
-from app.storage.steps import Claim, NoNode, Step, Unheld, Unsigned, Verify, undo_of
+from app.storage.steps import Claim, Settle, Step, undo_of
 
 MOUNT_NAMES = {Role.DATA: "storage", Role.WAL: "wal"}
 """Names of the mount points below the session's folder."""
@@ -49,7 +49,8 @@ def build_undo(
 
 def _steps(plan: StoragePlan, devices: Mapping[str, Device], names: Names, folder: str) -> Iterator[Step]:
     members = members_of(plan, devices, names)
-    yield _claim(members)
+    yield Settle("udevd looks at none of the disks any more")
+    yield Claim(tuple(member.disk for member in members), "every disk is the one that was chosen, and spare")
     yield from partition_steps(members)
     logs = tuple(member for member in members if member.role is Role.ZFS_LOG)
     yield from _group_steps(plan.data, _of(members, Role.DATA), logs, names, folder)
@@ -59,19 +60,6 @@ def _steps(plan: StoragePlan, devices: Mapping[str, Device], names: Names, folde
 
 def _of(members: tuple[Member, ...], role: Role) -> tuple[Member, ...]:
     return tuple(member for member in members if member.role is role)
-
-
-def _claim(members: tuple[Member, ...]) -> Claim:
-    released = tuple(
-        condition
-        for member in members
-        for condition in (NoNode(member.node), Unsigned(member.disk), Unheld(member.disk))
-    )
-    return Claim(
-        tuple(member.disk for member in members),
-        "every disk is the one that was chosen, and spare",
-        undo=(Verify(released, "the disks are blank and free again"),),
-    )
 
 
 def _group_steps(

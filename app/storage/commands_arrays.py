@@ -21,15 +21,14 @@ from app.storage.steps import (
     AwaitNode,
     AwaitSync,
     Command,
+    MemberOf,
     NoArray,
+    NoMember,
     Settle,
-    Signed,
     Step,
     Unheld,
     Unsigned,
 )
-
-MEMBER: str = "linux_raid_member"
 
 
 def array_steps(group: Group, members: Sequence[Member], names: Names) -> Iterator[Step]:
@@ -49,7 +48,7 @@ def array_steps(group: Group, members: Sequence[Member], names: Names) -> Iterat
         timeout_s=LONG_S,
         writes=tuple(member.own for member in members),
         before=tuple(condition for each in nodes for condition in (Unsigned(each), Unheld(each))),
-        after=(runs, *(Signed(each, MEMBER, uuid) for each in nodes)),
+        after=(runs, *(MemberOf(each, uuid) for each in nodes)),
         undo=(
             Command(
                 ("mdadm", "--stop", node),
@@ -85,8 +84,8 @@ def _forget(member: Member, uuid: str) -> Command:
     return Command(
         ("mdadm", "--zero-superblock", member.node),
         "the partition is no member any more",
-        when=(member.own, Signed(member.node, MEMBER, uuid)),
+        when=(member.own, MemberOf(member.node, uuid)),
         writes=(member.own,),
         before=(Unheld(member.node),),
-        after=(Unsigned(member.node),),
+        after=(NoMember(member.node),),
     )

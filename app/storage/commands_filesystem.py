@@ -27,6 +27,7 @@ from app.storage.steps import (
     MakeFolder,
     Mounted,
     NoBtrfs,
+    NodeThere,
     NotMounted,
     ReadBack,
     RemoveFolder,
@@ -153,6 +154,7 @@ def _forget(node: str, uuid: str) -> Command:
     return Command(
         ("btrfs", "device", "scan", "--forget", node),
         "the kernel forgets the device",
+        when=(NodeThere(node),),
         before=(NoBtrfs(uuid),),
         forgives=("No such file or directory",),
     )

@@ -64,5 +64,6 @@ def _wipe_table(member: Member) -> Command:
         when=(own,),
         writes=(own,),
         before=(Unheld(member.disk),),
-        after=(Unsigned(member.disk), NoNode(member.node)),
+        after=(Unsigned(member.disk), NoNode(member.node), Unheld(member.disk)),
+        releases=(member.disk,),
     )

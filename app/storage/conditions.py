@@ -13,10 +13,12 @@ from app.storage.steps import (
     POOL_GUID,
     ArrayRuns,
     Condition,
+    MemberOf,
     Mounted,
     NoArray,
     NoBtrfs,
     NodeThere,
+    NoMember,
     NoNode,
     NoPool,
     NotMounted,
@@ -112,6 +114,12 @@ def check(condition: Condition, facts: Mapping[str, str], run: Run = probe_with_
         case NoArray(members):
             array = state.array_on(members)
             return Seen(array is None, f"{array or 'no array'} holds {members[0]}")
+        case MemberOf(node, uuid):
+            found_uuid = state.array_uuid(node)
+            return Seen(found_uuid == uuid, f"{node} is a member of {found_uuid or 'nothing'}")
+        case NoMember(node):
+            found_uuid = state.array_uuid(node)
+            return Seen(found_uuid is None, f"{node} is a member of {found_uuid or 'nothing'}")
         case PoolImported(pool):
             imported = state.pool_is_imported(pool)
             return Seen(imported, f"{pool} is {'imported' if imported else 'not imported'}")

@@ -113,16 +113,20 @@ class Hooks:
 
     Attributes:
         identify: returns who the disk of a node is, read afresh; raises OSError where it is gone.
-        refusals: returns why a disk is not spare, decided now; empty where it is.
-        journal: called before each step with the step and what would undo it; returns when that is on disk.
+        refusals: returns why disks (identity by node) are not spare, decided now, by node; empty where all
+            are.
+        journal: called before a step changes anything, with the step and what would undo it; returns when
+            that is on disk. A step that is refused or left out was never begun.
+        release: called with disks (identity by node) that are blank again; returns when that is on disk.
         fact: called with name and value of what only became known on the way; returns when that is on disk.
         progress: called when a step begins, and while long ones run.
         is_cancelled: asked often; ignored while undoing.
     """
 
     identify: Callable[[str], DiskIdentity]
-    refusals: Callable[[str, DiskIdentity], Sequence[Refusal]]
+    refusals: Callable[[Mapping[str, DiskIdentity]], Mapping[str, Sequence[Refusal]]]
     journal: Callable[[Step, tuple[Step, ...]], None] = lambda _step, _undo: None
+    release: Callable[[Mapping[str, DiskIdentity]], None] = lambda _disks: None
     fact: Callable[[str, str], None] = lambda _name, _value: None
     progress: Callable[[Progress], None] = lambda _progress: None
     is_cancelled: Callable[[], bool] = lambda: False
@@ -142,6 +146,7 @@ class Execution:
     hooks: Hooks
     facts: dict[str, str] = field(default_factory=dict)
     _done: list[Done] = field(default_factory=list)
+    _begun: list[Step] = field(default_factory=list)
     _undoing: bool = False
     _program_s: float = 0.0
     _where: tuple[int, int] = (0, 0)
@@ -155,12 +160,12 @@ class Execution:
             StorageError: a step failed; says what was undone and what not.
         """
         started_s = time.monotonic()
-        self._done = []
+        self._done, self._begun = [], []
         for number, step in enumerate(steps, 1):
             try:
                 self._one(step, number, len(steps))
             except BaseException as err:
-                self._take_back(err, steps[:number])
+                self._take_back(err, tuple(self._begun))
                 raise
         return Report(tuple(self._done), time.monotonic() - started_s, dict(self.facts))
 
@@ -205,7 +210,6 @@ class Execution:
         text, started_s, before_s = describe(step), time.monotonic(), self._program_s
         self._where = (number, count)
         self.hooks.progress(Progress(number, count, text))
-        self.hooks.journal(step, step.undo)
         try:
             ended, skipped = self._execute(step)
         except OSError as err:
@@ -226,10 +230,9 @@ class Execution:
             case Command():
                 return self._command(step)
             case Claim(disks):
-                for node in disks:
-                    self._check_spare(node)
+                self._check_spare(disks)
             case MakeFolder(path):
-                Path(path).mkdir(mode=0o755)
+                self._make_folder(step, path)
             case RemoveFolder(path):
                 with suppress(FileNotFoundError):
                     Path(path).rmdir()
@@ -251,6 +254,13 @@ class Execution:
                 read_back(step, lambda argv: self._run(argv, QUICK_S))
         return None, ""
 
+    def _make_folder(self, step: MakeFolder, path: str) -> None:
+        if os.path.lexists(path):  # not ours, so not ours to remove
+            raise StorageError(tr("{path} exists already.").format(path=path))
+        self._begin(step)
+        Path(path).mkdir(mode=0o755)
+        Path(path).chmod(0o755)  # whatever the umask is: the user has to reach the mount point
+
     def _command(self, command: Command) -> tuple[Ended | None, str]:
         renamed: dict[str, str] = {}
         for condition in command.when:
@@ -262,10 +272,10 @@ class Execution:
         with ExitStack() as locks:
             for node in sorted({*command.claims, *(each.disk for each in command.writes)}):
                 locks.enter_context(self._locked(node))
-            for node in command.claims:
-                self._check_spare(node)
+            self._check_spare(command.claims)
             self._require(command.writes, command)
             self._require(command.before, command)
+            self._begin(command)
             argv = tuple(renamed.get(word, word) for word in command.argv)
             ended = self._run(argv, command.timeout_s, command.input)
         if ended.exit_code != 0 and not any(text in ended.stderr for text in command.forgives):
@@ -275,7 +285,13 @@ class Execution:
                 )
             )
         self._hold(command.after, describe(command))
+        if command.releases:
+            self.hooks.release({node: self._check_identity(node) for node in command.releases})
         return ended, ""
+
+    def _begin(self, step: Step) -> None:
+        self.hooks.journal(step, step.undo)
+        self._begun.append(step)
 
     def _run(self, argv: Sequence[str], timeout_s: float, input_text: str = "") -> Ended:
         with self._counted():
@@ -330,15 +346,21 @@ class Execution:
             )
         return chosen
 
-    def _check_spare(self, node: str) -> None:
-        identity = self._check_identity(node)
-        for refusal in self.hooks.refusals(node, identity):
-            raise RefusedError(
-                tr("{node} is not spare ({rule}): {message} {evidence}").format(
-                    node=node, rule=refusal.rule, message=refusal.message, evidence=refusal.evidence
-                ),
-                hint=refusal.remedy,
-            )
+    def _check_spare(self, nodes: Sequence[str]) -> None:
+        chosen = {node: self._check_identity(node) for node in nodes}
+        for node, refusals in (self.hooks.refusals(chosen) if chosen else {}).items():
+            for refusal in refusals:
+                raise RefusedError(
+                    tr("{node} is not spare ({rule}): {message} {evidence}").format(
+                        node=node, rule=refusal.rule, message=refusal.message, evidence=refusal.evidence
+                    ),
+                    hint=refusal.remedy,
+                )
+        for node in nodes:
+            self._check_unclaimed(node)
+
+    @staticmethod
+    def _check_unclaimed(node: str) -> None:
         if state.is_claimed(node):
             raise RefusedError(
                 tr("{node} is in use: the kernel refuses to open it exclusively.").format(node=node)

@@ -121,6 +121,21 @@ class NoArray:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberOf:
+    """A partition has the superblock of the md array with this UUID."""
+
+    node: str
+    uuid: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoMember:
+    """A partition has no superblock of md."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
 class PoolImported:
     """A pool of this name is imported."""
 
@@ -153,6 +168,8 @@ Condition = (
     | Unheld
     | ArrayRuns
     | NoArray
+    | MemberOf
+    | NoMember
     | PoolImported
     | NoPool
     | NoBtrfs
@@ -188,6 +205,7 @@ class Command:
         when: else the step is left out: nothing to undo.
         before: else it is refused.
         after: what has to be true once it ended, else the step failed.
+        releases: disks that are given back once all this holds.
         forgives: texts in the error output that make a failure none: it was already so.
         undo: what undoes it, in the order of execution.
     """
@@ -201,6 +219,7 @@ class Command:
     when: tuple[Condition, ...] = ()
     before: tuple[Condition, ...] = ()
     after: tuple[Condition, ...] = ()
+    releases: tuple[str, ...] = ()
     forgives: tuple[str, ...] = ()
     undo: tuple[Step, ...] = ()
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from app.domain.disk import DiskIdentity
-from app.domain.plan import StoragePlan
-from app.storage.names import Device
-from tests.disks.layout_proof import identity_of
+from typing_extensions import override
+
+from app.domain.disk import DiskIdentity, Refusal
+from app.storage.places import Places
+from app.storage.snapshot import Policy
+from app.storage.spare import SpareDisks
+from tests.disks.workshop import readable_proc
 
 SIZE_BYTES = 600 * 1024**2
 SENTINEL_BYTES = 16 * 1024**2
@@ -32,13 +36,37 @@ def loops(folder: Path) -> Iterator[MakeLoop]:
             stack.callback(subprocess.run, ("losetup", "--detach", node), check=True)
             return node
 
-        yield make
+        try:
+            yield make
+        finally:
+            _unmount_below(folder)
 
 
-def identities(nodes: list[str]) -> tuple[DiskIdentity, ...]:
-    return tuple(identity_of(node) for node in nodes)
+def _unmount_below(folder: Path) -> None:
+    """Unmount what a test that failed has left: loop devices stay while they are mounted."""
+    for line in reversed(Path("/proc/self/mountinfo").read_text().splitlines()):
+        if (place := line.split()[4]).startswith(f"{folder}/"):
+            subprocess.run(("umount", place), check=True)
 
 
-def devices_of(plan: StoragePlan, nodes: list[str]) -> dict[str, Device]:
-    """Return the devices of a plan whose disks are these nodes, in order."""
-    return {disk.key(): Device(node) for (_, disk), node in zip(plan.members(), nodes, strict=True)}
+@dataclass(frozen=True, slots=True)
+class SpareLoops(SpareDisks):
+    """The rules of this machine with loop devices as disks, and a record of the released ones."""
+
+    folder: Path = Path()
+
+    @override
+    def refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[Refusal]]:
+        with readable_proc(self.folder) as proc:
+            return SpareDisks(self.policy, replace(self.places, proc=proc)).refusals(chosen)
+
+    @override
+    def release(self, disks: Mapping[str, DiskIdentity]) -> None:
+        with readable_proc(self.folder) as proc:
+            SpareDisks(self.policy, replace(self.places, proc=proc)).release(disks)
+
+
+def spare_loops(folder: Path) -> SpareLoops:
+    """Return the rules for loop devices, which keep their record in a folder."""
+    policy = Policy(accept_loop_devices=True)
+    return SpareLoops(policy, Places(released=folder / "released", as_root=True), folder)

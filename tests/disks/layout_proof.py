@@ -15,47 +15,34 @@ from app.domain.plan import StoragePlan
 from app.storage.commands import MOUNT_NAMES, build_steps
 from app.storage.execution import Execution, Hooks, Report
 from app.storage.names import Device, Names
-from app.storage.state import device_number, sysfs_folder
+from app.storage.spare import SpareDisks
+from app.storage.state import sysfs_folder
 from app.storage.steps import Step, undo_of
 
 WRITTEN = os.urandom(1 << 20)
-
-
-def identity_of(node: str, serial: str = "") -> DiskIdentity:
-    """Read who a disk is; loop devices have no serial number, their tests give them one."""
-    folder = sysfs_folder(node)
-    for place in ("serial", "device/serial", "device/vpd_pg80"):
-        if not serial and (folder / place).exists():
-            serial = "".join(filter(str.isprintable, (folder / place).read_text(errors="replace"))).strip()
-    return DiskIdentity(
-        serial=serial or f"{node} {(folder / 'loop/backing_file').read_text().strip()}",
-        wwn=None,
-        model="",
-        size_bytes=int((folder / "size").read_text()) * 512,
-        device_number=device_number(node),
-        diskseq=int((folder / "diskseq").read_text()),
-    )
 
 
 @dataclass(slots=True)
 class Journal:
     """What the helper would keep on disk: every step before it begins, and what became known."""
 
+    spare: SpareDisks
     begun: list[Step] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
     def hooks(self) -> Hooks:
         return Hooks(
-            identify=identity_of,
+            identify=self.spare.identify,
             refusals=self._refusals,
             journal=lambda step, _undo: self.begun.append(step),
+            release=self.spare.release,
             fact=self.facts.__setitem__,
         )
 
-    def _refusals(self, node: str, _disk: DiskIdentity) -> Sequence[Refusal]:
-        self.asked.append(node)
-        return ()
+    def _refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[Refusal]]:
+        self.asked += chosen
+        return self.spare.refusals(chosen)
 
 
 def output(*argv: str) -> str:
@@ -119,12 +106,18 @@ class Trial:
     unmade: Report
 
 
-def make_and_unmake(plan: StoragePlan, devices: Mapping[str, Device], folder: Path) -> Trial:
-    """Make a plan, use what was mounted, unmake it, and make sure that nothing is left."""
+def plan_devices(plan: StoragePlan, nodes: Sequence[str]) -> dict[str, Device]:
+    """Return the devices of a plan whose disks are these nodes, in order."""
+    return {disk.key(): Device(node) for (_, disk), node in zip(plan.members(), nodes, strict=True)}
+
+
+def make_and_unmake(plan: StoragePlan, nodes: Sequence[str], folder: Path, spare: SpareDisks) -> Trial:
+    """Make a plan, use what was mounted, unmake it, make sure that nothing is left, and release the disks."""
+    devices = plan_devices(plan, nodes)
     names = Names(uuid.uuid4())
     disks = {devices[disk.key()].node: disk for _, disk in plan.members()}
     steps = build_steps(plan, devices, names, str(folder))
-    journal = Journal()
+    journal = Journal(spare)
     made = Execution(disks, journal.hooks()).make(steps)
     assert set(disks) <= set(journal.asked)
     for name in list(MOUNT_NAMES.values())[: 2 if plan.wal else 1]:

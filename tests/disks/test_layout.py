@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.disk import DiskIdentity
 from app.domain.errors import StorageError
 from app.domain.filesystem import FilesystemSpec, Preset
 from app.domain.filesystems import FILESYSTEMS
@@ -18,7 +19,8 @@ from app.domain.raid import Assembler, Level, layout
 from app.domain.units import MIB
 from app.domain.versions import Component, parse_version
 from app.storage.readback import ReadBackError
-from tests.disks.layout_loops import SENTINEL_BYTES, MakeLoop, devices_of, identities, loops
+from app.storage.spare import SpareDisks
+from tests.disks.layout_loops import SENTINEL_BYTES, MakeLoop, loops, spare_loops
 from tests.disks.layout_proof import digest, fill, leftovers, make_and_unmake
 
 pytestmark = [
@@ -33,6 +35,15 @@ RUNNING = {Component.KERNEL: parse_version(os.uname().release) or ()}
 def make_loop(tmp_path: Path) -> Iterator[MakeLoop]:
     with loops(tmp_path) as make:
         yield make
+
+
+@pytest.fixture
+def spare(tmp_path: Path) -> SpareDisks:
+    return spare_loops(tmp_path)
+
+
+def identities(spare: SpareDisks, nodes: list[str]) -> tuple[DiskIdentity, ...]:
+    return tuple(spare.identify(node) for node in nodes)
 
 
 @pytest.fixture
@@ -65,42 +76,46 @@ def need(spec: FilesystemSpec) -> None:
     [pytest.param(*case, id=f"{case[0].id}-{case[1].value}-{case[2].id}") for case in cases()],
 )
 def test_a_layout_is_made_and_unmade_twice(
-    make_loop: MakeLoop, folder: Path, spec: FilesystemSpec, level: Level, preset: Preset
+    make_loop: MakeLoop, folder: Path, spare: SpareDisks, spec: FilesystemSpec, level: Level, preset: Preset
 ) -> None:
     need(spec)
     count = layout(level, spec.assembler(level)).minimum_disks
     nodes, other = [make_loop() for _ in range(count)], make_loop(SENTINEL_BYTES)
     before = fill(other)
-    plan = StoragePlan(Group(identities(nodes), level, spec.id, tuple(preset.options.items())))
+    plan = StoragePlan(Group(identities(spare, nodes), level, spec.id, tuple(preset.options.items())))
     for _ in range(2):
         if preset_problems(spec, preset, RUNNING):
             with pytest.raises(StorageError, match="^mount "):
-                make_and_unmake(plan, devices_of(plan, nodes), folder)
+                make_and_unmake(plan, nodes, folder, spare)
             assert leftovers(nodes, folder) == []
         else:
-            make_and_unmake(plan, devices_of(plan, nodes), folder)
+            make_and_unmake(plan, nodes, folder, spare)
     assert digest(other) == before
 
 
 @pytest.mark.parametrize("copies", ["3", "4"])
 def test_a_btrfs_mirror_has_as_many_copies_as_were_asked_for(
-    make_loop: MakeLoop, folder: Path, copies: str
+    make_loop: MakeLoop, folder: Path, spare: SpareDisks, copies: str
 ) -> None:
     need(next(spec for spec in FILESYSTEMS if spec.id == "btrfs"))
     nodes = [make_loop() for _ in range(int(copies))]
-    plan = StoragePlan(Group(identities(nodes), Level.MIRROR, "btrfs", (("mirror_copies", copies),)))
-    make_and_unmake(plan, devices_of(plan, nodes), folder)
+    plan = StoragePlan(Group(identities(spare, nodes), Level.MIRROR, "btrfs", (("mirror_copies", copies),)))
+    make_and_unmake(plan, nodes, folder, spare)
 
 
-def test_the_wal_has_disks_and_a_filesystem_of_its_own(make_loop: MakeLoop, folder: Path) -> None:
+def test_the_wal_has_disks_and_a_filesystem_of_its_own(
+    make_loop: MakeLoop, folder: Path, spare: SpareDisks
+) -> None:
     for name in ("xfs", "btrfs"):
         need(next(spec for spec in FILESYSTEMS if spec.id == name))
     nodes, other = [make_loop() for _ in range(3)], make_loop(SENTINEL_BYTES)
     before = fill(other)
-    data = Group(identities(nodes[:2]), Level.MIRROR, "btrfs", partition_bytes=400 * MIB)
-    plan = StoragePlan(data, wal=Group(identities(nodes[2:]), Level.SINGLE, "xfs", (("atime", "noatime"),)))
+    data = Group(identities(spare, nodes[:2]), Level.MIRROR, "btrfs", partition_bytes=400 * MIB)
+    plan = StoragePlan(
+        data, wal=Group(identities(spare, nodes[2:]), Level.SINGLE, "xfs", (("atime", "noatime"),))
+    )
     for _ in range(2):
-        make_and_unmake(plan, devices_of(plan, nodes), folder)
+        make_and_unmake(plan, nodes, folder, spare)
     assert digest(other) == before
 
 
@@ -119,12 +134,16 @@ def test_the_wal_has_disks_and_a_filesystem_of_its_own(make_loop: MakeLoop, fold
     ],
 )
 def test_options_are_read_back_as_they_were_asked_for(
-    make_loop: MakeLoop, folder: Path, name: str, options: tuple[tuple[str, bool | int | str], ...]
+    make_loop: MakeLoop,
+    folder: Path,
+    spare: SpareDisks,
+    name: str,
+    options: tuple[tuple[str, bool | int | str], ...],
 ) -> None:
     need(next(spec for spec in FILESYSTEMS if spec.id == name))
     nodes = [make_loop()]
-    plan = StoragePlan(Group(identities(nodes), Level.SINGLE, name, options))
-    make_and_unmake(plan, devices_of(plan, nodes), folder)
+    plan = StoragePlan(Group(identities(spare, nodes), Level.SINGLE, name, options))
+    make_and_unmake(plan, nodes, folder, spare)
 
 
 @pytest.mark.parametrize(
@@ -138,15 +157,16 @@ def test_options_are_read_back_as_they_were_asked_for(
 def test_an_option_that_the_kernel_drops_silently_is_an_error_that_names_it(
     make_loop: MakeLoop,
     folder: Path,
+    spare: SpareDisks,
     name: str,
     options: tuple[tuple[str, bool | int | str], ...],
     named: set[str],
 ) -> None:
     need(next(spec for spec in FILESYSTEMS if spec.id == name))
     nodes = [make_loop()]
-    plan = StoragePlan(Group(identities(nodes), Level.SINGLE, name, options))
+    plan = StoragePlan(Group(identities(spare, nodes), Level.SINGLE, name, options))
     with pytest.raises(ReadBackError) as caught:
-        make_and_unmake(plan, devices_of(plan, nodes), folder)
+        make_and_unmake(plan, nodes, folder, spare)
     assert {difference.option for difference in caught.value.differences} == named
     assert "undone" in caught.value.hint
     assert leftovers(nodes, folder) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,8 +56,8 @@ class World:
     def identify(self, _node: str) -> DiskIdentity:
         return self.disk
 
-    def refusals(self, _node: str, _disk: DiskIdentity) -> Sequence[Refusal]:
-        return self.refused
+    def refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[Refusal]]:
+        return dict.fromkeys(chosen, self.refused) if self.refused else {}
 
 
 def touch(path: Path, **more: object) -> Command:

@@ -1,0 +1,309 @@
+"""Layouts that are interrupted, meddled with or refused: what is undone, and what is left alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from typing_extensions import override
+
+from app.domain.disk import DiskIdentity, Refusal
+from app.domain.errors import CancelledError, RefusedError, StorageError
+from app.domain.plan import Group, StoragePlan
+from app.domain.raid import Level
+from app.storage.commands import build_steps
+from app.storage.execution import Execution, Hooks
+from app.storage.names import Names
+from app.storage.spare import SpareDisks
+from app.storage.steps import Claim, Command, Step, undo_of
+from tests.disks.layout_loops import SENTINEL_BYTES, MakeLoop, loops, spare_loops
+from tests.disks.layout_proof import Journal, digest, fill, leftovers, make_and_unmake, plan_devices
+
+pytestmark = [
+    pytest.mark.disks,
+    pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root"),
+]
+
+
+class KilledError(BaseException):
+    """The process ends here, and undoes nothing."""
+
+
+@dataclass
+class Scene:
+    """Two blank disks, one that was not chosen, and the folder of a session."""
+
+    nodes: list[str]
+    other: str
+    before: str
+    folder: Path
+    spare: SpareDisks
+
+    @property
+    def disks(self) -> dict[str, DiskIdentity]:
+        return {node: self.spare.identify(node) for node in self.nodes}
+
+    def plan(self, filesystem: str, level: Level) -> StoragePlan:
+        count = 1 if level is Level.SINGLE else 2
+        return StoragePlan(Group(tuple(self.disks.values())[:count], level, filesystem))
+
+    def steps(self, plan: StoragePlan) -> tuple[Step, ...]:
+        nodes = self.nodes[: len(plan.data.disks)]
+        return build_steps(plan, plan_devices(plan, nodes), Names(uuid.uuid4()), str(self.folder))
+
+    def is_as_before(self) -> bool:
+        return leftovers(self.nodes, self.folder) == [] and digest(self.other) == self.before
+
+
+@pytest.fixture
+def make_loop(tmp_path: Path) -> Iterator[MakeLoop]:
+    with loops(tmp_path) as make:
+        yield make
+
+
+@pytest.fixture
+def scene(make_loop: MakeLoop, tmp_path: Path) -> Scene:
+    nodes, other = [make_loop(), make_loop()], make_loop(SENTINEL_BYTES)
+    folder = tmp_path / "session"
+    folder.mkdir()
+    return Scene(nodes, other, fill(other), folder, spare_loops(tmp_path))
+
+
+LAYOUTS = [("ext4", Level.SINGLE), ("btrfs", Level.MIRROR)]
+
+
+def killed_at(journal: Journal, number: int) -> Hooks:
+    """Return hooks with which the process dies when the journal has the step of this number."""
+    hooks = journal.hooks()
+
+    def write(step: Step, undo: tuple[Step, ...]) -> None:
+        hooks.journal(step, undo)
+        if len(journal.begun) == number:
+            raise KilledError
+
+    return replace(hooks, journal=write)
+
+
+class Dying(Execution):
+    """An execution whose process is killed: it has no time to undo anything."""
+
+    @override
+    def _take_back(self, err: BaseException, steps: Sequence[Step]) -> None:
+        if not isinstance(err, KilledError):
+            super()._take_back(err, steps)
+
+
+@pytest.mark.parametrize(("filesystem", "level"), LAYOUTS)
+def test_whatever_step_it_dies_at_the_journal_is_enough_to_free_the_disks(
+    scene: Scene, filesystem: str, level: Level
+) -> None:
+    plan = scene.plan(filesystem, level)
+    for number in range(1, 30):
+        journal = Journal(scene.spare)
+        try:
+            Dying(scene.disks, killed_at(journal, number)).make(scene.steps(plan))
+        except KilledError:
+            ended = False
+        else:
+            ended = True
+        for _ in range(2):  # who comes next may be killed too, and the one after finds all done
+            Execution(scene.disks, journal.hooks()).unmake(undo_of(journal.begun[:number]))
+        assert scene.is_as_before(), journal.begun[-1]
+        if ended:
+            assert number > 3
+            return
+    pytest.fail("it never ended")
+
+
+def test_who_unmakes_twice_finds_everything_done(scene: Scene) -> None:
+    journal = Journal(scene.spare)
+    Execution(scene.disks, journal.hooks()).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
+    undo = undo_of(journal.begun)
+    Execution(scene.disks, journal.hooks()).unmake(undo)
+    report = Execution(scene.disks, journal.hooks()).unmake(undo)
+    assert all(
+        step.skipped for step in report.steps if step.exit_code is None and not step.text.startswith("#")
+    )
+    assert [step.exit_code for step in report.steps if step.exit_code is not None] == []
+
+
+def at_command(hooks: Hooks, program: str, act: Callable[[], object]) -> Hooks:
+    """Return hooks that do something when the next step to begin runs this program."""
+    seen: list[str] = []
+
+    def progress(_progress: object) -> None:
+        text = getattr(_progress, "text", "")
+        if text.startswith(program) and not seen:
+            seen.append(text)
+            act()
+
+    return replace(hooks, progress=progress)
+
+
+def test_a_disk_that_was_replaced_meanwhile_is_not_written_and_not_wiped(scene: Scene) -> None:
+    answers = {"serial": ""}
+
+    def identify(node: str) -> DiskIdentity:
+        now = scene.spare.identify(node)
+        return replace(now, serial=answers["serial"] or now.serial)
+
+    journal = Journal(scene.spare)
+    hooks = replace(journal.hooks(), identify=identify)
+    hooks = at_command(hooks, "mkfs.ext4", lambda: answers.update(serial="another disk"))
+    disks = scene.disks
+    with pytest.raises(RefusedError, match="is not the disk that was chosen") as caught:
+        Execution(disks, hooks).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
+    assert "Not everything could be undone" in caught.value.hint
+    assert list(Path("/sys/block", Path(scene.nodes[0]).name).glob("*/partition"))
+    # it comes back, and the journal frees it
+    Execution(disks, journal.hooks()).unmake(undo_of(journal.begun))
+    assert scene.is_as_before()
+
+
+def test_what_somebody_else_put_on_the_partition_meanwhile_is_not_overwritten_by_a_filesystem(
+    scene: Scene,
+) -> None:
+    partition = f"{scene.nodes[0]}p1"
+    journal = Journal(scene.spare)
+    act = lambda: subprocess.run(("mkswap", partition), check=True, capture_output=True)  # noqa: E731
+    with pytest.raises(RefusedError, match="has swap"):
+        Execution(scene.disks, at_command(journal.hooks(), "mkfs.ext4", act)).make(
+            scene.steps(scene.plan("ext4", Level.SINGLE))
+        )
+    assert not any("mkfs" in step.argv[0] for step in journal.begun if isinstance(step, Command))
+    assert scene.is_as_before()
+
+
+def claims_only(steps: Sequence[Step]) -> tuple[Step, ...]:
+    return tuple(step for step in steps if isinstance(step, Claim))
+
+
+@contextmanager
+def foreign(kind: str, node: str, place: Path) -> Iterator[None]:
+    """Bring a disk into a state in which it is not spare."""
+    if kind == "data":
+        fill(node)
+    if kind in {"filesystem", "mounted"}:
+        subprocess.run(("mkfs.ext4", "-q", node), check=True)
+    with ExitStack() as stack:
+        if kind == "mounted":
+            place.mkdir()
+            subprocess.run(("mount", "-o", "ro", node, str(place)), check=True)
+            stack.callback(subprocess.run, ("umount", str(place)), check=True)
+        if kind == "open":
+            file = stack.enter_context(Path(node).open("rb"))
+            holder = subprocess.Popen(("sleep", "600"), stdin=file)
+            stack.callback(holder.wait)
+            stack.callback(holder.kill)
+        yield
+
+
+@pytest.mark.parametrize("kind", ["filesystem", "data", "open", "mounted"])
+def test_a_disk_that_is_not_spare_any_more_is_refused_and_left_as_it_is(
+    scene: Scene, kind: str, tmp_path: Path
+) -> None:
+    node = scene.nodes[0]
+    disks, steps = scene.disks, scene.steps(scene.plan("ext4", Level.SINGLE))
+    journal = Journal(scene.spare)
+    with foreign(kind, node, tmp_path / "theirs"):
+        before = digest(node)
+        with pytest.raises(RefusedError, match=r"not spare \(D\d"):
+            Execution(disks, journal.hooks()).make(steps)
+        assert digest(node) == before
+    assert journal.begun == []
+    assert not (tmp_path / "released").exists()
+
+
+def test_a_disk_that_becomes_foreign_between_claim_and_partitioning_is_left_as_it_is(scene: Scene) -> None:
+    node = scene.nodes[0]
+    journal = Journal(scene.spare)
+    steps = scene.steps(scene.plan("ext4", Level.SINGLE))
+    act = lambda: subprocess.run(("mkswap", node), check=True, capture_output=True)  # noqa: E731
+    with pytest.raises(RefusedError, match=r"D\d\d") as caught:
+        Execution(scene.disks, at_command(journal.hooks(), "sfdisk", act)).make(steps)
+    assert "undone" in caught.value.hint
+    found = subprocess.run(("blkid", "-p", node), capture_output=True, text=True, check=True).stdout
+    assert 'TYPE="swap"' in found
+
+
+def test_a_busy_filesystem_is_not_taken_apart_and_is_freed_later(scene: Scene) -> None:
+    journal = Journal(scene.spare)
+    Execution(scene.disks, journal.hooks()).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
+    undo = undo_of(journal.begun)
+    with (scene.folder / "storage" / "open").open("w") as file:
+        file.write("in use")
+        file.flush()
+        with pytest.raises(StorageError, match="busy"):
+            Execution(scene.disks, journal.hooks()).unmake(undo)
+        assert (scene.folder / "storage" / "open").read_text() == "in use"
+    Execution(scene.disks, journal.hooks()).unmake(undo)
+    assert scene.is_as_before()
+
+
+def has_begun(journal: Journal, count: int) -> bool:
+    return len(journal.begun) >= count
+
+
+@pytest.mark.parametrize(("filesystem", "level"), LAYOUTS)
+def test_cancelling_at_any_step_leaves_the_disks_blank(scene: Scene, filesystem: str, level: Level) -> None:
+    plan = scene.plan(filesystem, level)
+    for number in (1, 2, 4):
+        journal = Journal(scene.spare)
+        hooks = replace(journal.hooks(), is_cancelled=partial(has_begun, journal, number))
+        with pytest.raises(CancelledError):
+            Execution(scene.disks, hooks).make(scene.steps(plan))
+        assert scene.is_as_before()
+
+
+def test_released_disks_are_used_again_and_disks_with_unknown_data_are_not(
+    scene: Scene, tmp_path: Path
+) -> None:
+    plan = scene.plan("ext4", Level.SINGLE)
+    make_and_unmake(plan, scene.nodes[:1], scene.folder, scene.spare)
+    make_and_unmake(plan, scene.nodes[:1], scene.folder, scene.spare)
+    (record,) = (tmp_path / "released").glob("*.json")
+    record.unlink()
+    with pytest.raises(RefusedError, match="D08b"):
+        make_and_unmake(plan, scene.nodes[:1], scene.folder, scene.spare)
+
+
+def test_another_mount_on_our_folder_is_not_unmounted(scene: Scene) -> None:
+    journal = Journal(scene.spare)
+    Execution(scene.disks, journal.hooks()).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
+    place = scene.folder / "storage"
+    subprocess.run(("mount", "-t", "tmpfs", "none", str(place)), check=True)
+    try:
+        with pytest.raises(StorageError):
+            Execution(scene.disks, journal.hooks()).unmake(undo_of(journal.begun))
+        assert os.path.ismount(place)
+        mounted = Path("/proc/self/mountinfo").read_text()
+        assert f"{place} " in mounted
+        assert "tmpfs" in next(line for line in reversed(mounted.splitlines()) if f" {place} " in line)
+    finally:
+        subprocess.run(("umount", str(place)), check=True)
+    Execution(scene.disks, journal.hooks()).unmake(undo_of(journal.begun))
+    assert scene.is_as_before()
+
+
+def test_the_rules_are_asked_for_every_disk_before_and_again_when_it_is_partitioned(scene: Scene) -> None:
+    journal = Journal(scene.spare)
+    asked: list[Mapping[str, DiskIdentity]] = []
+
+    def refusals(chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[Refusal]]:
+        asked.append(dict(chosen))
+        return {}
+
+    hooks = replace(journal.hooks(), refusals=refusals)
+    steps = scene.steps(scene.plan("btrfs", Level.MIRROR))
+    Execution(scene.disks, hooks).make(steps)
+    assert [sorted(each) for each in asked] == [scene.nodes, scene.nodes[:1], scene.nodes[1:]]
+    Execution(scene.disks, journal.hooks()).unmake(undo_of(journal.begun))
+    assert scene.is_as_before()
+    assert len(claims_only(steps)) == 1
