@@ -149,6 +149,11 @@ class LibraryScan:
             self._index.store(changed, gone)
 
 
+def folder_of(run: ListedRun) -> str:
+    """Return the folder of a run's file; a thousand Paths would cost more than all else that is listed."""
+    return run.entry.path.rpartition("/")[0]
+
+
 def newest_first(runs: Iterable[ListedRun]) -> list[ListedRun]:
     """Return the runs by campaign, the newest campaign first; inside one in the order of its runs.
 
@@ -156,7 +161,7 @@ def newest_first(runs: Iterable[ListedRun]) -> list[ListedRun]:
     """
     groups: dict[str, list[ListedRun]] = {}
     for run in runs:
-        groups.setdefault(str(Path(run.entry.path).parent), []).append(run)
+        groups.setdefault(folder_of(run), []).append(run)
 
     def newest(group: list[ListedRun]) -> float:
         return max(run.entry.started or 0.0 for run in group)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import (
@@ -18,7 +17,7 @@ from PySide6.QtCore import (
 )
 from typing_extensions import override
 
-from app.runs.library_scan import ListedRun, newest_first
+from app.runs.library_scan import ListedRun, folder_of, newest_first
 from ui.window.library_rows import Heading, Row, RunRow, make_rows
 from ui.window.words import mark_words, moment, one_line, run_name, second_line, spoken, tooltip
 
@@ -85,7 +84,7 @@ class LibraryModel(QAbstractListModel):
 
     def paths_in(self, folder: str) -> tuple[str, ...]:
         """Return the runs of one campaign folder that can be shown, hidden ones included."""
-        inside = (run for path, run in self._runs.items() if str(Path(path).parent) == folder)
+        inside = (run for run in self._runs.values() if folder_of(run) == folder)
         return tuple(run.entry.path for run in newest_first(inside) if run.entry.problem is None)
 
     # What others change

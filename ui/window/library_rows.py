@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.domain.text import tr
-from app.runs.library_scan import ListedRun, newest_first
+from app.runs.library_scan import ListedRun, folder_of, newest_first
 from ui.window.words import moment, one_line
 
 
@@ -50,7 +50,7 @@ def make_rows(runs: Sequence[ListedRun]) -> list[Row]:
     groups: dict[str, list[ListedRun]] = {}
     for run in newest_first(runs):
         bad = run.entry.problem is not None
-        groups.setdefault("" if bad else str(Path(run.entry.path).parent), []).append(run)
+        groups.setdefault("" if bad else folder_of(run), []).append(run)
     for folder, group in groups.items():
         rows.append(_heading(folder, group))
         rows += [RunRow(run.entry.path, run) for run in group]
@@ -60,8 +60,8 @@ def make_rows(runs: Sequence[ListedRun]) -> list[Row]:
 def _heading(folder: str, group: Sequence[ListedRun]) -> Heading:
     if not folder:
         return Heading("unreadable:", tr("Cannot be read"), "", ())
-    names = {one_line(run.entry.campaign or "") for run in group}
-    title = names.pop() if len(names) == 1 else ""
+    names = {run.entry.campaign or "" for run in group}
+    title = one_line(names.pop()) if len(names) == 1 else ""
     begun = min((run.entry.started for run in group if run.entry.started is not None), default=None)
     paths = tuple(run.entry.path for run in group)
     return Heading(f"campaign:{folder}", title or Path(folder).name, moment(begun), paths)
