@@ -18,9 +18,10 @@ from contextlib import ExitStack, suppress
 from typing import Final
 
 from app.dbus.udisks import UdisksFollower, UdisksUnavailable
-from app.storage.disks import DiskChange, Listing, changes, list_disks
+from app.storage.disks import DiskChange, Listing, changes, listing_of
+from app.storage.inspect import inspect_machine
 from app.storage.places import Places
-from app.storage.snapshot import Policy
+from app.storage.snapshot import Policy, Snapshot
 from app.storage.udisks_objects import Objects
 
 NETLINK_KOBJECT_UEVENT: Final = 15
@@ -51,6 +52,7 @@ class DiskWatch:
         self._waking, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._stopping = False
         self._objects: Objects | None = None
+        self._snapshot: Snapshot | None = None
         self._follower = UdisksFollower(self._udisks_changed)
         self._thread = threading.Thread(target=self._run, name="disks", daemon=True)
 
@@ -89,7 +91,8 @@ class DiskWatch:
 
     def _look(self) -> Listing | None:
         try:
-            return list_disks(self._policy, self._places, self._objects)
+            self._snapshot = inspect_machine(self._policy, self._places, previous=self._snapshot)
+            return listing_of(self._snapshot, self._policy, self._places, self._objects)
         except Exception:  # noqa: BLE001 - a border: the next change is looked at all the same
             _log.exception("looking at the disks")
             return None

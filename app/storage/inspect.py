@@ -28,7 +28,11 @@ _AT_ONCE: Final = 8
 
 
 def inspect_machine(
-    policy: Policy, places: Places | None = None, *, only: frozenset[str] | None = None
+    policy: Policy,
+    places: Places | None = None,
+    *,
+    only: frozenset[str] | None = None,
+    previous: Snapshot | None = None,
 ) -> Snapshot:
     """Return the snapshot of this machine now.
 
@@ -37,6 +41,7 @@ def inspect_machine(
         places: where to read; this machine's without it.
         only: names of the disks whose content is to be read; all without it. The other facts are always
             read of all disks, because doubles of an identity are looked for among them.
+        previous: for showing only: the content of disks to which nothing was written since is taken from it.
     """
     places = places or Places.of_this_machine()
     names, others = _block_devices(places, policy)
@@ -47,9 +52,9 @@ def inspect_machine(
         known = Snapshot(machine, disks, others)
         read_fully = pool.map(
             lambda facts: (
-                facts
-                if only is not None and facts.name not in only
-                else _content(places, facts, known, policy)
+                _content(places, facts, known, policy, previous)
+                if only is None or facts.name in only
+                else facts
             ),
             disks,
         )
@@ -127,10 +132,16 @@ def _identities(disks: Iterable[DiskFacts]) -> Reading[tuple[Known, ...]]:
     return read(tuple(known))
 
 
-def _content(places: Places, facts: DiskFacts, known: Snapshot, policy: Policy) -> DiskFacts:
+def _content(
+    places: Places, facts: DiskFacts, known: Snapshot, policy: Policy, previous: Snapshot | None
+) -> DiskFacts:
     medium = facts.medium.value
     if medium is None or is_in_use(known, facts.name, policy):
         return facts
+    for before in previous.disks if previous is not None else ():
+        unchanged = (before.identity, before.written) == (facts.identity, facts.written)
+        if unchanged and before.content.state is State.READ:
+            return dataclasses.replace(facts, content=before.content, health=before.health)
     return dataclasses.replace(
         facts,
         content=read_content(places, facts.name, facts.number, medium),

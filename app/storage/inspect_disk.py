@@ -48,6 +48,7 @@ def read_disk(places: Places, name: str) -> DiskFacts:
     return DiskFacts(
         name=name,
         number=number,
+        written=_written(text_of(folder / "stat")),
         hardware=places.attempt(folder, lambda: _hardware(folder)),
         medium=places.attempt(folder, lambda: _medium(folder)),
         identity=places.attempt(folder, lambda: _identity(places, folder, number)),
@@ -59,6 +60,12 @@ def read_disk(places: Places, name: str) -> DiskFacts:
         content=Reading(State.PASSED_OVER),
         health=Reading(State.PASSED_OVER),
     )
+
+
+def _written(stat: str) -> tuple[int, ...]:
+    """Return the counters of writes and discards (Documentation/block/stat.rst)."""
+    fields = [int(word) for word in stat.split()]
+    return (*fields[4:7], *fields[11:14])
 
 
 def _hardware(folder: Path) -> Hardware:

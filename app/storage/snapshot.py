@@ -272,6 +272,7 @@ class DiskFacts:
     Attributes:
         name: kernel name.
         number: device number.
+        written: counters of writes and discards (/sys/block/X/stat): while they stand still, so does the content.
         hardware, medium, identity, partitions: see their classes.
         holders: kernel devices built on the disk or a partition (dm, md, bcache).
         udev: of the disk and its partitions.
@@ -283,6 +284,7 @@ class DiskFacts:
 
     name: str
     number: str
+    written: tuple[int, ...]
     hardware: Reading[Hardware]
     medium: Reading[Medium]
     identity: Reading[DiskIdentity]

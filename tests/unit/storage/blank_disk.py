@@ -51,6 +51,7 @@ MACHINE = Machine(
 DISK = DiskFacts(
     name="sdb",
     number="8:16",
+    written=(0,),
     hardware=read(Hardware("scsi", hidden=False, scsi_type=0)),
     medium=read(MEDIUM),
     identity=read(IDENTITY),

@@ -31,6 +31,7 @@ def add_scsi_disk(sys: Path, name: str, number: str, serial: str, wwid: str, sec
         folder,
         {
             "dev": number,
+            "stat": "5 0 40 1 0 0 0 0 0 1 1 0 0 0 0 0 0",
             "size": str(sectors),
             "ro": "0",
             "removable": "0",

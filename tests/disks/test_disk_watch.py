@@ -1,0 +1,130 @@
+"""Disks followed live: with the real udevd and UDisks2, and with the kernel alone."""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from app.domain.disk import Answer, Disk
+from app.domain.units import MIB
+from app.hosts.disk_watch import DiskWatch
+from app.storage.disks import DiskChange, Listing
+from app.storage.places import Places
+from app.storage.snapshot import Policy
+from tests.disks.workshop import readable_proc
+
+pytestmark = [
+    pytest.mark.disks,
+    pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root"),
+]
+
+LIMIT_S = 60
+SIZE_BYTES = 640 * MIB
+
+
+def run(*argv: str) -> str:
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+
+
+class Told:
+    """What the watch told, and how long it took."""
+
+    def __init__(self, record: Callable[[str, object], None]) -> None:
+        self._queue: queue.Queue[tuple[float, Listing, tuple[DiskChange, ...]]] = queue.Queue()
+        self._record = record
+
+    def __call__(self, listing: Listing, changed: tuple[DiskChange, ...]) -> None:
+        self._queue.put((time.monotonic(), listing, changed))
+
+    def until(self, what: str, holds: Callable[[Listing], bool], since_s: float) -> Listing:
+        """Wait until a listing is as wanted, and record after how many seconds it was told."""
+        while True:
+            told_s, listing, _ = self._queue.get(timeout=LIMIT_S)
+            if holds(listing):
+                self._record("seconds", f"{what}: {told_s - since_s:.2f}")
+                print(f"{what}: {told_s - since_s:.2f} s")  # noqa: T201 - shown with -s
+                return listing
+
+
+@pytest.fixture
+def told(tmp_path: Path, record_property: Callable[[str, object], None]) -> Iterator[Told]:
+    told = Told(record_property)
+    with readable_proc(tmp_path) as proc:
+        watch = DiskWatch(told, Policy(accept_loop_devices=True), Places(proc=proc, as_root=True))
+        watch.start()
+        yield told
+        watch.stop()
+
+
+def disk_of(listing: Listing, path: str) -> Disk | None:
+    return next((disk for disk in listing.disks if disk.path == path), None)
+
+
+def answer_of(listing: Listing, path: str) -> Answer | None:
+    disk = disk_of(listing, path)
+    return None if disk is None else disk.answer
+
+
+def attached(image: Path) -> str:
+    return run("losetup", "--find", "--show", str(image))
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "image"
+    with path.open("wb") as file:
+        file.truncate(SIZE_BYTES)
+    yield path
+    for device in run("losetup", "--noheadings", "--output", "NAME", "--associated", str(path)).split():
+        with suppress(subprocess.CalledProcessError):
+            run("umount", device)
+        run("losetup", "--detach", device)
+
+
+def live(told: Told, image: Path, mount_point: Path) -> None:
+    """A disk comes, gets a filesystem, is mounted, unmounted and goes."""
+    mount_point.mkdir()
+    start = time.monotonic()
+    device = attached(image)
+    told.until("attached", lambda listing: disk_of(listing, device) is not None, start)
+    run("mkfs.ext4", "-q", device)
+    start = time.monotonic()
+    run("mount", device, str(mount_point))
+    mounted = told.until(
+        "mounted",
+        lambda listing: "mounted at" in str(getattr(disk_of(listing, device), "held_by", "")),
+        start,
+    )
+    assert answer_of(mounted, device) is Answer.NOT_SPARE
+    start = time.monotonic()
+    run("umount", str(mount_point))
+    told.until("unmounted", lambda listing: "mounted" not in str(disk_of(listing, device)), start)
+    start = time.monotonic()
+    run("losetup", "--detach", device)
+    told.until("detached", lambda listing: disk_of(listing, device) is None, start)
+
+
+def test_the_kernel_alone_tells_of_every_change(told: Told, image: Path, tmp_path: Path) -> None:
+    live(told, image, tmp_path / "mount point")
+
+
+def test_with_udisks_every_change_is_told_too(
+    system_daemons: None, told: Told, image: Path, tmp_path: Path
+) -> None:
+    live(told, image, tmp_path / "mount point")
+
+
+def test_what_udisks_finds_on_a_disk_is_told(system_daemons: None, told: Told, image: Path) -> None:
+    device = attached(image)
+    told.until("attached", lambda listing: disk_of(listing, device) is not None, time.monotonic())
+    run("mkfs.xfs", "-q", device)
+    start = time.monotonic()
+    run("udevadm", "trigger", "--action=change", "--settle", device)
+    told.until("UDisks2 sees XFS", lambda listing: "UDisks2" in str(disk_of(listing, device)), start)

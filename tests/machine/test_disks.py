@@ -1,0 +1,70 @@
+"""What `pgfooting disks` tells of real disks on the rig, with UDisks2 running."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.machine.test_refused import RIG
+
+pytestmark = [pytest.mark.machine, pytest.mark.inside(*RIG)]
+
+
+def told(*prefix: str) -> dict[str, Any]:
+    """Return what the command says, by serial."""
+    argv = [*prefix, "python3", "-m", "app", "disks", "--json"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    listing = json.loads(done.stdout)
+    return {disk["serial"]: disk for disk in listing["disks"]} | {"as_root": listing["as_root"]}
+
+
+@pytest.fixture(scope="module")
+def as_root() -> dict[str, Any]:
+    return told()
+
+
+def test_bus_rotation_and_names_are_told(as_root: dict[str, Any]) -> None:
+    found = {
+        serial: (disk["bus"], disk["rotation_rpm"], disk["model"])
+        for serial, disk in as_root.items()
+        if serial.startswith(("RIGSATA", "RIGSCSI", "RIGNVME", "RIGUSB"))
+    }
+    assert found["RIGSATA3"] == ("sata", 7200, "RIG SATA DISK")
+    assert found["RIGSCSI4"][0] == "scsi"
+    assert found["RIGNVME5"][0] == "nvme"
+    assert found["RIGUSB6"][0] == "usb"
+
+
+def test_the_wwn_is_the_key_where_there_is_one(as_root: dict[str, Any]) -> None:
+    assert as_root["RIGSCSI4"]["key"] == "naa.5000c50015ea71aa"
+    assert as_root["RIGVIRTIO1"]["key"] == "RIGVIRTIO1"
+    assert as_root["RIGNVME5"]["key"].startswith(("eui.", "nvme.", "uuid."))
+
+
+def test_root_gets_an_answer_and_a_user_a_question(as_root: dict[str, Any]) -> None:
+    user = told("runuser", "-u", "tester", "--")
+    assert (as_root["as_root"], user["as_root"]) == (True, False)
+    for serial in ("RIGVIRTIO1", "RIGSATA3", "RIGSCSI4", "RIGNVME5"):
+        assert as_root[serial]["answer"] == "spare"
+        assert user[serial]["answer"] == "looks spare"
+        assert {question["rule"] for question in user[serial]["questions"]} >= {"D05", "D08", "D13", "D14"}
+    for serial in ("RIGUSB6", "RIGVIRTIO7", "TWIN", ""):
+        assert as_root[serial]["answer"] == user[serial]["answer"] == "not spare"
+
+
+def test_a_user_sees_from_udev_what_lies_on_a_disk(record_property: Callable[[str, object], None]) -> None:
+    path = f"/dev/{told()['RIGSATA3']['name']}"
+    subprocess.run(["mkfs.ext4", "-q", path], check=True)
+    try:
+        subprocess.run(["udevadm", "settle"], check=True)
+        found = told("runuser", "-u", "tester", "--")["RIGSATA3"]
+    finally:
+        subprocess.run(["wipefs", "--all", path], check=True, capture_output=True)
+        subprocess.run(["blkdiscard", "--zeroout", path], check=True)
+        subprocess.run(["udevadm", "settle"], check=True)
+    assert found["answer"] == "not spare"
+    assert {refusal["rule"] for refusal in found["refusals"]} == {"D08"}
