@@ -272,7 +272,8 @@ class DiskFacts:
     Attributes:
         name: kernel name.
         number: device number.
-        written: counters of writes and discards (/sys/block/X/stat): while they stand still, so does the content.
+        written: counters of writes and discards (/sys/block/X/stat); while they stand still, so does what
+            lies on the disk.
         hardware, medium, identity, partitions: see their classes.
         holders: kernel devices built on the disk or a partition (dm, md, bcache).
         udev: of the disk and its partitions.

@@ -97,11 +97,7 @@ def live(told: Told, image: Path, mount_point: Path) -> None:
     run("mkfs.ext4", "-q", device)
     start = time.monotonic()
     run("mount", device, str(mount_point))
-    mounted = told.until(
-        "mounted",
-        lambda listing: "mounted at" in str(getattr(disk_of(listing, device), "held_by", "")),
-        start,
-    )
+    mounted = told.until("mounted", lambda listing: "mounted at" in str(disk_of(listing, device)), start)
     assert answer_of(mounted, device) is Answer.NOT_SPARE
     start = time.monotonic()
     run("umount", str(mount_point))
