@@ -367,3 +367,23 @@ def test_a_stopped_reader_delivers_nothing(qtbot: QtBot, reader: LibraryReader, 
     assert finish_background(10)
     qtbot.wait(50)
     assert seen == []
+
+
+def test_a_warning_is_painted_before_anything_else_where_there_is_little_room(
+    qtbot: QtBot, panel: LibraryPanel, model: LibraryModel, tmp_path: Path
+) -> None:
+    paths = [
+        write_trial(tmp_path / "more" / f"{state}.footing", Trial("run", state=RunState(state)))
+        for state in ("done", "stopped")
+    ]
+    model.set_runs(listed(tmp_path / "more"))
+    warning = panel.list.itemDelegate()._theme.colour("warning").rgb()  # type: ignore[attr-defined]
+    panel.resize(110, 500)
+    picture = panel.list.viewport().grab().toImage()
+
+    def warned(path: Path) -> bool:
+        rows = panel.list.visualRect(model.index_of(str(path)))
+        points = ((x, y) for x in range(rows.left(), rows.right()) for y in range(rows.top(), rows.bottom()))
+        return any(picture.pixelColor(x, y).rgb() == warning for x, y in points)
+
+    assert [warned(path) for path in paths] == [False, True]

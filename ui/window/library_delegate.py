@@ -172,8 +172,8 @@ class LibraryDelegate(QStyledItemDelegate):
         self, painter: QPainter, area: QRect, look: _Look, row: RunRow, colour_number: int
     ) -> None:
         metrics = QFontMetrics(look.small)
-        if len(row.run.spark) > 1:
-            width = min(metrics.height() * _SPARK_EMS, area.width() // 3)
+        width = min(metrics.height() * _SPARK_EMS, area.width() // 3)
+        if len(row.run.spark) > 1 and self._warning_width(metrics, row) <= area.width() - width:
             self._paint_spark(
                 painter, area.adjusted(area.width() - width, 2, 0, -2), look, row, colour_number
             )
@@ -186,6 +186,13 @@ class LibraryDelegate(QStyledItemDelegate):
             area = self._paint_mark(painter, area, look, kind)
         painter.setPen(look.quiet)
         painter.drawText(area, _LEFT, _fit(second_line(row.run), metrics, area.width()))
+
+    def _warning_width(self, metrics: QFontMetrics, row: RunRow) -> int:
+        """Return the width of what must be read before a spark line is looked at."""
+        entry = row.run.entry
+        words = [state_words(entry.state)] if entry.state in _BAD_STATES else []
+        words += [mark_words(kind) for kind in entry.marks if kind in _WARNING_MARKS]
+        return sum(metrics.horizontalAdvance(word) + metrics.height() for word in words)
 
     def _paint_mark(self, painter: QPainter, area: QRect, look: _Look, kind: str) -> QRect:
         """Paint a mark as word, an unsafe one with a triangle before it; return what is left of the line."""
@@ -206,8 +213,10 @@ class LibraryDelegate(QStyledItemDelegate):
         return self._paint_word(painter, area, look, mark_words(kind), warns=warns)
 
     def _paint_word(self, painter: QPainter, area: QRect, look: _Look, word: str, *, warns: bool) -> QRect:
-        """Paint a word where there is room for all of it; return what is left of the line."""
+        """Paint a word where there is room for all of it, a warning also a part; return what is left."""
         metrics = QFontMetrics(look.small)
+        if warns:
+            word = metrics.elidedText(word, _ELIDE, area.width())
         width = metrics.horizontalAdvance(word)
         if width > area.width():
             return area
