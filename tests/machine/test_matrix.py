@@ -1,0 +1,102 @@
+"""Every filesystem x level x preset on the rig's disks, through the project's own execution.
+
+Each is made, mounted, read back option by option, written and fsynced, unmade, and all of it a second time
+on the same disks; afterwards nothing of it is listed anywhere, and the disk that was not chosen is equal
+byte for byte.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import StorageError
+from app.domain.filesystem import FilesystemSpec, Preset
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.filesystems.common import MD_LEVELS
+from app.domain.plan import Group, StoragePlan
+from app.domain.raid import Assembler, Level, layout
+from app.domain.units import MIB
+from app.domain.versions import Component, parse_version
+from app.storage.places import Places
+from app.storage.spare import SpareDisks
+from tests.disks.layout_proof import digest, fill, leftovers, make_and_unmake
+from tests.machine.conftest import RigBlockDevice
+
+SENTINEL = "virtio:16M"
+pytestmark = [pytest.mark.machine, pytest.mark.inside(*["virtio:768M"] * 6, SENTINEL)]
+
+PARTITION_BYTES = {"xfs": 320 * MIB, "btrfs": 192 * MIB}
+OTHERS_BYTES = 128 * MIB
+"""Small, so that arrays synchronise in seconds; XFS takes no less than 300 MiB."""
+
+SIX = {
+    Assembler.MD: dict(zip(MD_LEVELS[1:], ("ext4", "xfs", "f2fs", "ext3", "xfs"), strict=True)),
+    Assembler.BTRFS: dict.fromkeys(MD_LEVELS[1:], "btrfs"),
+    Assembler.ZFS: dict.fromkeys((*MD_LEVELS[1:], Level.RAIDZ3), "zfs"),
+}
+"""Each level of each assembler once with six disks, on which filesystem."""
+
+
+def cases() -> Iterator[tuple[FilesystemSpec, Level, Preset, int]]:
+    """Yield filesystem, level, preset and number of disks.
+
+    Every level with its fewest disks and defaults, every preset on one disk, every level once with six disks.
+    """
+    for spec in FILESYSTEMS:
+        defaults = spec.presets[0]
+        for level in spec.levels:
+            made = layout(level, spec.assembler(level))
+            yield spec, level, defaults, made.minimum_disks
+            if made.maximum_disks is None and SIX[made.assembler][level] == spec.id:
+                yield spec, level, defaults, 6
+        if spec.levels:
+            yield from ((spec, Level.SINGLE, preset, 1) for preset in spec.presets[1:])
+
+
+def _parameter(spec: FilesystemSpec, level: Level, preset: Preset, count: int) -> object:
+    name = f"{spec.id}-{level.value}-{preset.id}-{count}"
+    covered = pytest.mark.covers(
+        f"filesystem {spec.id}",
+        f"level {spec.assembler(level).value} {level.value}",
+        f"preset {spec.id} {preset.id}",
+        f"disks {count}",
+    )
+    return pytest.param(spec, level, preset, count, id=name, marks=covered)
+
+
+def is_refused_here(spec: FilesystemSpec, preset: Preset) -> bool:
+    """Return whether the running kernel has an option of the preset no more: XFS without barriers."""
+    running = {Component.KERNEL: parse_version(os.uname().release) or ()}
+    removed = [item for choice in preset.choices for item in spec.option(choice.option).removed]
+    return any(item.is_reached(running) for item in removed)
+
+
+@pytest.mark.parametrize(("spec", "level", "preset", "count"), [_parameter(*case) for case in cases()])
+def test_a_layout_is_made_and_unmade_twice(
+    rig_disks: list[RigBlockDevice],
+    tmp_path: Path,
+    spec: FilesystemSpec,
+    level: Level,
+    preset: Preset,
+    count: int,
+) -> None:
+    folder = tmp_path / "session"
+    folder.mkdir()
+    chosen = [disk.path for disk in rig_disks[:count]]
+    before = fill(rig_disks[-1].path)
+    spare = SpareDisks(places=Places(released=tmp_path / "released", as_root=True))
+    disks = tuple(spare.identify(node) for node in chosen)
+    options = tuple(preset.options.items())
+    plan = StoragePlan(Group(disks, level, spec.id, options, PARTITION_BYTES.get(spec.id, OTHERS_BYTES)))
+    for _ in range(2):
+        if is_refused_here(spec, preset):
+            with pytest.raises(StorageError, match="mount"):
+                make_and_unmake(plan, chosen, folder, spare)
+            assert leftovers(chosen, folder) == []
+        else:
+            make_and_unmake(plan, chosen, folder, spare)
+    assert digest(rig_disks[-1].path) == before

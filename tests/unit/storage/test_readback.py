@@ -1,0 +1,186 @@
+"""What was made is read back from recordings of the real tools (tests/data/readback/record.sh)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import StorageError
+from app.storage import state
+from app.storage.programs import Ended
+from app.storage.readback import (
+    ReadBackError,
+    parse_btrfs_df,
+    parse_dump_f2fs,
+    parse_dump_super,
+    parse_dumpe2fs,
+    parse_properties,
+    parse_xfs_info,
+    read_back,
+)
+from app.storage.steps import Alignment, ReadBack
+
+RECORDED = Path(__file__).parents[2] / "data" / "readback"
+FOLDER = "/run/pgfooting/session/storage"
+
+
+def recorded(name: str) -> str:
+    return (RECORDED / name).read_text(encoding="utf-8")
+
+
+def test_features_of_ext4_are_words_and_the_rest_are_lines() -> None:
+    tokens = set(parse_dumpe2fs(recorded("dumpe2fs-1.47.0.txt")))
+    assert {"has_journal", "fast_commit", "metadata_csum"} <= tokens
+    assert {"Block size: 4096", "RAID stride: 128", "RAID stripe width: 384", "Inode size: 256"} <= tokens
+
+
+def test_sections_of_xfs_continue_over_lines_that_begin_without_a_name() -> None:
+    tokens = set(parse_xfs_info(recorded("xfs_info-6.1.0.txt")))
+    assert {"meta-data.reflink=0", "meta-data.crc=1", "meta-data.agcount=8", "data.bsize=4096"} <= tokens
+    assert {"data.sunit=128", "data.swidth=384", "log.sunit=8", "log.lazy-count=1"} <= tokens
+
+
+def test_values_and_flags_of_btrfs_are_told() -> None:
+    tokens = set(parse_dump_super(recorded("btrfs-dump-super-6.2.txt")))
+    assert {"nodesize=16384", "csum_type=xxhash64", "NO_HOLES", "FREE_SPACE_TREE", "num_devices=2"} <= tokens
+
+
+def test_profiles_of_btrfs_are_those_of_every_kind() -> None:
+    found = parse_btrfs_df(recorded("btrfs-df-6.2.txt"))
+    assert found["Data"] == {"raid1"}
+    assert found["Metadata"] == {"raid1"}
+    assert parse_btrfs_df("Data, RAID5: total=1, used=0\nData, single: total=2, used=0\n")["Data"] == {
+        "raid5",
+        "single",
+    }
+
+
+def test_features_of_f2fs_are_words() -> None:
+    found = list(parse_dump_f2fs(recorded("dump.f2fs-1.15.0.txt")))
+    assert found == ["extra_attr", "inode_checksum", "sb_checksum"]
+
+
+def test_properties_are_names_and_values() -> None:
+    assert list(parse_properties("recordsize\t8192\natime\toff\nno tab\n")) == [
+        "recordsize=8192",
+        "atime=off",
+    ]
+
+
+class Machine:
+    """Answers of the tools as they were recorded, and a mountinfo of the test's own."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mountinfo: str) -> None:
+        folder = tmp_path / "self"
+        folder.mkdir()
+        (folder / "mountinfo").write_text(mountinfo)
+        monkeypatch.setattr(state, "PROC", tmp_path)
+        self.asked: list[str] = []
+
+    def run(self, argv: Sequence[str]) -> Ended:
+        self.asked.append(argv[0])
+        names = {
+            "dumpe2fs": "dumpe2fs-1.47.0.txt",
+            "xfs_info": "xfs_info-6.1.0.txt",
+            "dump-super": "btrfs-dump-super-6.2.txt",
+            "df": "btrfs-df-6.2.txt",
+            "dump.f2fs": "dump.f2fs-1.15.0.txt",
+            "lsattr": "lsattr-1.47.0.txt",
+        }
+        name = next(names[word] for word in (argv[0], *argv[1:]) if word in names)
+        return Ended(tuple(argv), 0, recorded(name), "", 0.0)
+
+
+def mounted(filesystem: str, options: str) -> str:
+    return f"43 27 7:0 / {FOLDER} rw,nosuid,nodev,noatime - {filesystem} /dev/sda1 rw,{options}\n"
+
+
+def step(filesystem: str, options: dict[str, bool | int | str], **more: object) -> ReadBack:
+    return ReadBack(filesystem, FOLDER, "/dev/sda1", tuple(options.items()), "why", **more)  # type: ignore[arg-type]
+
+
+EXT4 = mounted("ext4", "errors=remount-ro,data=writeback,commit=999")
+
+
+def differences(machine: Machine, asked: ReadBack) -> dict[str, str]:
+    try:
+        read_back(asked, machine.run)
+    except ReadBackError as err:
+        return {each.option: each.found for each in err.differences}
+    return {}
+
+
+def test_what_is_as_it_was_asked_is_silent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    machine = Machine(monkeypatch, tmp_path, EXT4)
+    chosen: dict[str, bool | int | str] = {
+        "atime": "noatime",
+        "data": "writeback",
+        "commit": 999,
+        "fast_commit": True,
+        "block_size": 4096,
+    }
+    asked = step("ext4", chosen, alignment=Alignment(512 * 1024, 3), block_bytes=4096)
+    assert differences(machine, asked) == {}
+    assert machine.asked == ["dumpe2fs"]
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"commit": 5}, {"commit": "commit=999"}),
+        ({"barrier": False}, {"barrier": "nothing of it"}),
+        ({"atime": "relatime"}, {"atime": "noatime"}),
+        ({"data": "journal"}, {"data": "data=writeback"}),
+        (
+            {"journal": False, "block_size": 1024},
+            {"journal": "has_journal", "block_size": "Block size: 4096"},
+        ),
+    ],
+)
+def test_what_is_not_as_it_was_asked_is_named_with_what_was_found(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    options: dict[str, bool | int | str],
+    found: dict[str, str],
+) -> None:
+    assert differences(Machine(monkeypatch, tmp_path, EXT4), step("ext4", options)).items() >= found.items()
+
+
+def test_a_lost_protection_is_a_difference(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    machine = Machine(monkeypatch, tmp_path, EXT4.replace("nosuid,", "").replace("errors=remount-ro,", ""))
+    assert set(differences(machine, step("ext4", {}))) == {"nosuid", "errors=remount-ro"}
+
+
+def test_another_alignment_is_a_difference(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    machine = Machine(monkeypatch, tmp_path, mounted("xfs", "attr2"))
+    good = step("xfs", {"reflink": False}, alignment=Alignment(512 * 1024, 3), block_bytes=4096)
+    assert differences(machine, good) == {}
+    bad = step("xfs", {"reflink": True}, alignment=Alignment(64 * 1024, 3), block_bytes=4096)
+    assert set(differences(machine, bad)) == {"alignment", "reflink"}
+
+
+def test_another_profile_is_a_difference(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    machine = Machine(
+        monkeypatch, tmp_path, recorded("mountinfo-btrfs-6.18.txt").replace("/tmp/rec/m", FOLDER)
+    )
+    good = step("btrfs", {"datacow": False, "checksum": "xxhash"}, profiles=("raid1", "raid1"))
+    assert differences(machine, good) == {}
+    bad = step("btrfs", {"nocow_attribute": True, "compress": "lzo"}, profiles=("raid1", "raid1c3"))
+    assert differences(machine, bad) == {"metadata profile": "raid1", "compress": "nothing of it"}
+
+
+def test_another_filesystem_or_none_is_a_difference(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    machine = Machine(monkeypatch, tmp_path, EXT4)
+    assert differences(machine, step("ext3", {})) == {"type": "ext4"}
+    (tmp_path / "self" / "mountinfo").write_text("")
+    assert differences(machine, step("ext4", {})) == {"type": "nothing mounted"}
+
+
+def test_a_tool_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    Machine(monkeypatch, tmp_path, EXT4)
+    with pytest.raises(StorageError, match=r"dumpe2fs.*status 1.*bad magic"):
+        read_back(
+            step("ext4", {"block_size": 4096}), lambda argv: Ended(tuple(argv), 1, "", "bad magic", 0.0)
+        )
