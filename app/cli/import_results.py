@@ -23,6 +23,7 @@ from app.runs.library import default_library
 _MOST_NAMES: Final = 3
 _LINE_LENGTH: Final = 78
 _MOST_MEANS: Final = 20
+_MOST_PRESENT: Final = 10
 _MEAN_ONLY: Final = "mean-only"
 
 
@@ -83,8 +84,12 @@ def _tell(report: ImportReport, library: Path, console: Console) -> None:
         _tell_notes(report.imported, console)
     if report.present:
         _section(console, tr("In the library already"))
-        for name, path in report.present:
+        for name, path in report.present[:_MOST_PRESENT]:
             print_line(console, f"{name}  {path}")
+        more = len(report.present) - _MOST_PRESENT
+        if more > 0:
+            print_line(console, tr("and {count} more").format(count=more))
+        print_line(console, tr("They were left as they are; delete a run to import it anew."))
     _tell_left(report.left, console)
     if not report.imported and not report.present:
         print_line(console, tr("Nothing was imported: no result of pgbench that can be read was found."))

@@ -54,8 +54,7 @@ def read_place(
         scale: of pgbench, so that its folder is not taken for a configuration.
     """
     tokens = {token for name in campaign for token in _TOKEN.findall(name.lower())}
-    weak = [token for token in sorted(tokens) if token in FILESYSTEMS]
-    is_md = bool(tokens & _MD)
+    weak, is_md = sorted(tokens & FILESYSTEMS), bool(tokens & _MD)
     filesystem = level = mode = ""
     repeat, others = 0, []
     for name in inner:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,7 +31,8 @@ def find_sampling(lines: int, transactions: int) -> Sampling:
     """Return the rate at which so many lines were logged of so many transactions.
 
     pgbench logs each transaction with the probability of ``--sampling-rate``, so the lines are binomial; the
-    nearest rate of two digits, or one in a whole number, is taken where it is within five standard errors.
+    first rate that somebody would choose (1, 2 or 5 of a power of ten, one or two digits, one in a whole
+    number) is taken where it is within five standard errors.
 
     Args:
         lines: of all threads, at least one.
@@ -39,12 +41,20 @@ def find_sampling(lines: int, transactions: int) -> Sampling:
     ratio = transactions / lines
     if ratio <= _WHOLE:
         return Sampling(1.0, is_exact=True, missing=max(0, transactions - lines))
-    digits = 1 - math.floor(math.log10(1 / ratio))
-    for rate in (round(1 / ratio, digits - 1), 1 / round(ratio), round(1 / ratio, digits)):
-        error = math.sqrt(transactions * rate * max(0.0, 1 - rate))
-        if rate < 1 and abs(lines - transactions * rate) <= _STANDARD_ERRORS * error + 1:
+    for rate in _rates_near(1 / ratio):
+        error = math.sqrt(transactions * rate * (1 - rate))
+        if abs(lines - transactions * rate) <= _STANDARD_ERRORS * error + 1:
             return Sampling(_tidy(1 / rate), is_exact=True)
     return Sampling(ratio, is_exact=False)
+
+
+def _rates_near(rate: float) -> Iterator[float]:
+    """Yield rates that somebody would choose, the likeliest first, all below 1."""
+    power = 10.0 ** math.floor(math.log10(rate))
+    nearest = min((digit * power for digit in (1, 2, 5, 10)), key=lambda each: abs(math.log(each / rate)))
+    digits = -math.floor(math.log10(rate))
+    candidates = (nearest, round(rate, digits), 1 / round(1 / rate), round(rate, digits + 1))
+    yield from (each for each in candidates if 0 < each < 1)
 
 
 def _tidy(one_in: float) -> float:

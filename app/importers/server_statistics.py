@@ -105,44 +105,68 @@ def read_statistics(stream: Readable, told: str, bad: BadLines) -> ServerStatist
     Raises:
         ForeignDataError: too many rows that are none, or no header.
     """
-    databases: dict[str, _Rows] = {}
-    offset_s: float | None = None
-    header: list[str] = []
-    separator = "|"
-    names: tuple[str, ...] = ()
+    reader = _Reader(told, bad)
     for number, line in _numbered(stream, told):
-        if not header:
-            separator = max(_SEPARATORS, key=line.count)
-            header = line.split(separator)
-            names = tuple(name for name in _COLUMNS if name in header)
-            continue
-        cells = line.split(separator)
-        if cells == header:
-            continue
-        row = _row(header, cells, names)
-        if row is None:
-            bad.add(told, number, line)
-            continue
-        place = cells[header.index("datname")] if "datname" in header else ""
-        rows = databases.setdefault(place, _Rows(names))
-        for name, value in row.items():
-            rows.columns[name].append(value)
-        if offset_s is None and "ts" in header:
-            offset_s = _offset_s(cells[header.index("ts")])
-    if not header:
+        reader.feed(number, line)
+    if not reader.header:
         raise ForeignDataError(tr("{file} is empty.").format(file=told))
+    databases = reader.databases
     chosen = max(databases, key=lambda name: databases[name].growth(), default="")
-    rows = databases.get(chosen, _Rows(names))
-    if len(rows.columns["epoch"]) < 2:
+    columns = databases[chosen].columns if databases else {"epoch": array("d")}
+    if len(columns["epoch"]) < 2:
         return None
     note = ""
     if len(databases) > 1:
         note = tr("{file}: of {count} databases the one with most commits, {name}").format(
             file=told, count=len(databases), name=chosen
         )
-    epoch_s = np.array(rows.columns["epoch"])
-    series = tuple(_rates(epoch_s, rows.columns))
-    return ServerStatistics(series, float(epoch_s[0]), float(epoch_s[-1]), offset_s, note)
+    epoch_s = np.array(columns["epoch"])
+    series = tuple(_rates(epoch_s, columns))
+    return ServerStatistics(series, float(epoch_s[0]), float(epoch_s[-1]), reader.offset_s, note)
+
+
+class _Reader:
+    """Takes the lines of a table.
+
+    Attributes:
+        header: names of all columns; empty before the first line.
+        databases: the wanted columns by database.
+        offset_s: of the clock that column ts is written with.
+    """
+
+    def __init__(self, told: str, bad: BadLines) -> None:
+        self.header: list[str] = []
+        self.databases: dict[str, _Rows] = {}
+        self.offset_s: float | None = None
+        self._told = told
+        self._bad = bad
+        self._separator = "|"
+        self._names: tuple[str, ...] = ()
+
+    def feed(self, number: int, line: str) -> None:
+        """Take a line.
+
+        Raises:
+            ForeignDataError: too many of them are no rows.
+        """
+        if not self.header:
+            self._separator = max(_SEPARATORS, key=line.count)
+            self.header = line.split(self._separator)
+            self._names = tuple(name for name in _COLUMNS if name in self.header)
+            return
+        cells = line.split(self._separator)
+        if cells == self.header:
+            return
+        row = _row(self.header, cells, self._names)
+        if row is None:
+            self._bad.add(self._told, number, line)
+            return
+        place = cells[self.header.index("datname")] if "datname" in self.header else ""
+        rows = self.databases.setdefault(place, _Rows(self._names))
+        for name, value in row.items():
+            rows.columns[name].append(value)
+        if self.offset_s is None and "ts" in self.header:
+            self.offset_s = _offset_s(cells[self.header.index("ts")])
 
 
 def _numbered(stream: Readable, told: str) -> Iterator[tuple[int, str]]:

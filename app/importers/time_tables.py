@@ -14,10 +14,10 @@
 
 Lines ``# key: value`` say what is known (`KEYS`; every key may be missing), then comes a header, then the
 rows. ``t_s`` is the end of each second (or longer interval) since the start and rises; `COLUMNS` are the
-others. The
-separator is a comma, semicolon or tab; an empty cell means "not known". Nothing else is guessed: an unknown
-key or column, a value that is no number, a negative one, or times that are no seconds are errors with their
-line. Mean TPS are taken from ``tps``, else computed from the column.
+others. The separator is a comma, semicolon or tab; an empty cell means "not known". Lines that begin with
+``#`` and hold no key are comments. Nothing is guessed: an unknown key or column, a value that is no number, a
+negative one, or times that are no seconds are errors with their line. Mean TPS are taken from ``tps``, else
+computed from the column.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ KEYS: Final[Mapping[str, str]] = {
 }
 """Keys of the lines above the header, and what their values are."""
 
-_KEY: Final = re.compile(r"#\s*([A-Za-z_]+)\s*:\s*(.*\S)\s*")
+_KEY: Final = re.compile(r"#\s*([a-z_]+)\s*:\s*(.*\S)\s*")
 _HEADER: Final = re.compile(rb"(?:#[^\n]*\n|\s*\n)*\"?t_s\"?\s*[,;\t]")
 _SEPARATORS: Final = ",;\t"
 _LONGEST_STEP_S: Final = 900.0

@@ -1,0 +1,117 @@
+"""`pgfooting import` as people and scripts see it."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from typing_extensions import override
+
+from app.cli.import_results import _ProgressLine
+from app.cli.main import main
+from tests.unit.importers.made_logs import write_log
+
+VONDRA = Path(__file__).resolve().parents[2] / "data" / "import" / "vondra-2022"
+
+
+def made_run(folder: Path) -> Path:
+    made = write_log(folder, [100] * 12)
+    (folder / "pgbench.log").write_text(made.summary)
+    return folder
+
+
+def test_what_was_imported_what_is_missing_and_what_was_left_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = made_run(tmp_path / "run")
+    (folder / "notes").write_text("buy milk\n")
+    assert main(["import", str(folder), "--output", str(tmp_path / "library")]) == 0
+    told = capsys.readouterr()
+    assert "Imported into" in told.out
+    assert "100.0  pgbench --log" in told.out
+    assert "filesystem: no file and no name of a folder tells it" in told.out
+    assert "notes: is nothing that pgbench or a known benchmark writes" in told.out
+    assert told.err == ""  # no terminal, no progress
+
+
+def test_the_same_again_is_success_and_says_where_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["import", str(made_run(tmp_path / "run")), "--output", str(tmp_path / "library")]
+    assert main(arguments) == 0
+    capsys.readouterr()
+    assert main(arguments) == 0
+    told = capsys.readouterr().out
+    assert "In the library already" in told
+    assert ".footing" in told
+    assert "Imported" not in told
+
+
+def test_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", str(VONDRA), "--output", str(tmp_path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["imported"]) == 30
+    assert {each["reason"] for each in told["left"]} == {
+        "is empty",
+        "is nothing that pgbench or a known benchmark writes",
+    }
+
+
+def test_many_means_are_counted_and_not_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", str(VONDRA), "--output", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert "28 more runs have only a mean" in told
+    assert "7,649.9" in told
+
+
+def test_a_file_that_cannot_be_read_fails_the_command_and_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = made_run(tmp_path / "run")
+    (folder / "more.tgz").write_bytes(b"\x1f\x8bnothing")
+    assert main(["import", str(folder), "--output", str(tmp_path / "library")]) == 1
+    told = capsys.readouterr().out
+    assert "Could not be read" in told
+    assert f"{folder}/more.tgz is" in told
+
+
+def test_nothing_to_import_fails_with_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    assert main(["import", str(tmp_path / "empty"), "--output", str(tmp_path / "library")]) == 1
+    assert "Nothing was imported" in capsys.readouterr().out
+
+
+def test_a_wrong_path_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", str(tmp_path / "nowhere"), "--output", str(tmp_path)]) == 2
+    assert "There is no" in capsys.readouterr().err
+
+
+def test_names_with_control_characters_do_not_reach_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = made_run(tmp_path / "run\x1b[2Jname")
+    assert main(["import", str(folder), "--output", str(tmp_path / "library")]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+class _Terminal(io.StringIO):
+    @override
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_one_line_that_ends_empty() -> None:
+    terminal = _Terminal()
+    line = _ProgressLine(terminal)
+    line(0, 0, "/some/file")
+    line(0, 3, "/some/" + "long/" * 40 + "folder")
+    line.close()
+    parts = terminal.getvalue().split("\r")
+    assert parts[1] == "looking: /some/file"
+    assert parts[2].startswith("run 1 of 3: …")
+    assert parts[2].endswith("/folder")
+    assert max(map(len, parts)) <= 79
+    assert parts[-1] == ""
+    assert parts[-2].strip() == ""

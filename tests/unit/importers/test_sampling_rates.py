@@ -1,0 +1,38 @@
+"""The rate of a sampled log from its lines and the transactions: found for every rate that people choose."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.importers.sampling_rates import Sampling, find_sampling
+
+
+@pytest.mark.parametrize(("transactions", "lines"), [(27_539_822, 275_580), (12_628_005, 126_091)])
+def test_published_runs_were_sampled_one_in_a_hundred(transactions: int, lines: int) -> None:
+    assert find_sampling(lines, transactions) == Sampling(100.0, is_exact=True)
+
+
+@given(
+    st.sampled_from([0.5, 0.4, 0.25, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.001]),
+    st.integers(200_000, 50_000_000),
+    st.integers(0, 2**32),
+)
+def test_every_usual_rate_is_found_from_a_sample_of_it(rate: float, transactions: int, seed: int) -> None:
+    lines = int(np.random.default_rng(seed).binomial(transactions, rate))
+    found = find_sampling(lines, transactions)
+    assert found.is_exact
+    assert found.one_in == pytest.approx(1 / rate)
+
+
+def test_a_full_log_is_one_in_one_and_says_how_many_lines_it_lacks() -> None:
+    assert find_sampling(1000, 1000) == Sampling(1.0, is_exact=True)
+    assert find_sampling(1000, 998) == Sampling(1.0, is_exact=True)  # counters that end before the log does
+    assert find_sampling(990, 1000) == Sampling(1.0, is_exact=True, missing=10)
+
+
+def test_what_fits_no_rate_is_scaled_by_what_is_there() -> None:
+    found = find_sampling(123_457, 1_000_000_000)
+    assert found.one_in == pytest.approx(8100, rel=0.01)
