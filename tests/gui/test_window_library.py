@@ -382,7 +382,7 @@ def test_a_warning_is_painted_before_anything_else_where_there_is_little_room(
     picture = panel.list.viewport().grab().toImage()
 
     def warned(path: Path) -> bool:
-        rows = panel.list.visualRect(model.index_of(str(path)))
+        rows = panel.list.visualRect(model.index_of(str(path))).intersected(picture.rect())
         points = ((x, y) for x in range(rows.left(), rows.right()) for y in range(rows.top(), rows.bottom()))
         return any(picture.pixelColor(x, y).rgb() == warning for x, y in points)
 
