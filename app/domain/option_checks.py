@@ -88,13 +88,16 @@ def implied(findings: Iterable[Finding]) -> dict[str, OptionValue]:
 def unavailable(option: OptionSpec, versions: Versions, value: OptionValue | None = None) -> str:
     """Return why an option, or a value of it, does not exist in these versions; empty where it does.
 
-    What is not installed is not known here and decides nothing.
+    What is not installed is not known here and decides nothing. A switch that is off by saying nothing is off
+    in every version.
 
     Args:
         option: the option.
         versions: of kernel and tools.
         value: looked at too where given.
     """
+    if value is False and option.written(value) is None:
+        return ""
     since, removed = list(option.since), list(option.removed)
     for item in _alternatives(option):
         if item.id == value:

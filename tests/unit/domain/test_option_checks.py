@@ -211,6 +211,14 @@ def test_every_option_that_the_design_calls_unsafe_marks_a_run(
     assert unsafe_options(filesystem(name), {option: value})
 
 
+def test_a_switch_that_is_off_by_saying_nothing_is_off_in_every_version() -> None:
+    noswap = filesystem("tmpfs").option("noswap")
+    old = {Component.KERNEL: (6, 1)}
+    assert unavailable(noswap, old, value=True)
+    assert unavailable(noswap, old, value=False) == ""
+    assert unavailable(filesystem("xfs").option("barrier"), old, value=False)
+
+
 def test_what_is_not_installed_decides_nothing() -> None:
     barrier = filesystem("xfs").option("barrier")
     assert unavailable(barrier, {}) == ""
