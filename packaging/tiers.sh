@@ -80,7 +80,8 @@ prepare_device_tiers() {
   [[ -z $ROOT ]] || provide_system_packages disks
   if [[ -n $MACHINE ]]; then
     provide_system_packages machine
-    nice "$CHECKOUT/tests/machine/build-guest" >"$SCRATCH/build-guest.log" 2>&1 &
+    XDG_CACHE_HOME=$(dirname -- "$CACHE") nice "$CHECKOUT/tests/machine/build-guest" \
+      >"$SCRATCH/guest-folder" 2>"$SCRATCH/build-guest.log" &
     GUEST_BUILD=$!
   fi
 }
@@ -92,13 +93,15 @@ end_guest_build() {
   wait "$GUEST_BUILD" || true
 }
 
-# Waits for the guest and shows what its build has said.
+# Waits for the guest, shows what its build has said, and tells the tests its folder: their cache is not the user's.
 wait_for_guest() {
   local status=0
   wait "$GUEST_BUILD" || status=$?
   GUEST_BUILD=""
   cat -- "$SCRATCH/build-guest.log"
-  return "$status"
+  ((status == 0)) || return "$status"
+  PGFOOTING_GUEST_FOLDER=$(<"$SCRATCH/guest-folder")
+  export PGFOOTING_GUEST_FOLDER
 }
 
 # A tier that touches devices: TIER OPTION ASKED. Its tests demand PGFOOTING_DEVICE_TESTS, which names the folder for
@@ -121,7 +124,7 @@ run_device_tier() {
   fi
   [[ $tier != disks ]] || COMMAND_PREFIX=("$CHECKOUT/tests/system/in-namespace")
   PGFOOTING_DEVICE_TESTS=$CACHE/loop-devices PGFOOTING_MACHINE_TESTS=$MACHINE \
-    run_pytest "$tier" -m "$(expression_of "$tier")"
+    run_pytest "$tier" -o faulthandler_timeout=1200 -m "$(expression_of "$tier")"
 }
 
 # One pytest with the caller's own arguments; devices stay out of reach unless asked for and allowed as above.

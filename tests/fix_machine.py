@@ -15,6 +15,8 @@ from tests.machine.rig import CHECKOUT, Guest, built_guest
 
 IN_GUEST = os.environ.get("PGFOOTING_GUEST") == "yes"
 _SHORT = os.environ.get("PGFOOTING_MACHINE_TESTS") == "short"
+# A guest's start alone takes minutes on a busy machine.
+_LIMIT_S = 1200
 _SECONDS_KEY = "machine/seconds"
 _results_key = pytest.StashKey[Results]()
 
@@ -49,8 +51,11 @@ def _choose_short(items: list[pytest.Item], seconds: dict[str, float]) -> list[p
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The short form leaves machine tests out, by what the tests say they cover."""
+    """Machine tests have more time; the short form leaves some out, by what the tests say they cover."""
     machine = [item for item in items if item.get_closest_marker("machine") is not None]
+    for item in machine:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_LIMIT_S))
     if IN_GUEST or not _SHORT or not machine:
         return
     chosen = set(_choose_short(machine, _known_seconds(config)))

@@ -18,8 +18,10 @@ MARK = "\x1f"
 _GUEST_MEMORY_MIB = 2048
 # What QEMU needs beside its guest's memory, mostly for translated code.
 _QEMU_MEMORY_MIB = 900
-# A guest of its own costs 30 s before its first test.
-_LEAST_PART = 6
+# Another guest costs half a minute before its first test, so it has to take off at least as much.
+_LEAST_PART_S = 60.0
+# What a test takes that never ran here.
+_USUAL_S = 10.0
 _LIMIT_S = 3500.0
 _PYTEST = (
     *("python3", "-m", "pytest", "--confcutdir", "tests/machine", "-p", "tests.machine.guest_reports"),
@@ -66,6 +68,10 @@ def guests_at_once() -> int:
     return max(1, min(os.cpu_count() or 1, available_mib // (_GUEST_MEMORY_MIB + _QEMU_MEMORY_MIB)))
 
 
+def _usual(seconds: Mapping[str, float]) -> float:
+    return sum(seconds.values()) / len(seconds) if seconds else _USUAL_S
+
+
 def parts(wanted: Mapping[Inside, Sequence[str]], seconds: Mapping[str, float], guests: int) -> list[Part]:
     """Divide the tests of each kind of guest into parts of about equal time, the longest part first.
 
@@ -74,10 +80,13 @@ def parts(wanted: Mapping[Inside, Sequence[str]], seconds: Mapping[str, float], 
         seconds: what tests took earlier; one that is not known counts as the mean of those that are.
         guests: how many run at once.
     """
-    usual = sum(seconds.values()) / len(seconds) if seconds else 1.0
+    usual = _usual(seconds)
     found: list[tuple[float, Part]] = []
     for inside, tests in wanted.items():
-        bins: list[list[str]] = [[] for _ in range(max(1, min(guests, len(tests) // _LEAST_PART)))]
+        whole = sum(seconds.get(test, usual) for test in tests)
+        bins: list[list[str]] = [
+            [] for _ in range(max(1, min(guests, len(tests), int(whole / _LEAST_PART_S))))
+        ]
         loads = [0.0] * len(bins)
         for test in sorted(tests, key=lambda test: -seconds.get(test, usual)):
             least = loads.index(min(loads))
@@ -98,7 +107,7 @@ def smallest_cover(covers: Mapping[str, Iterable[str]], seconds: Mapping[str, fl
     """
     left = set().union(*(set(words) for words in covers.values())) if covers else set()
     chosen: set[str] = set()
-    usual = sum(seconds.values()) / len(seconds) if seconds else 1.0
+    usual = _usual(seconds)
     while left:
         best = max(covers, key=lambda test: (len(left & set(covers[test])) / seconds.get(test, usual), test))
         chosen.add(best)

@@ -143,16 +143,16 @@ MACHINE = (
 
 def test_the_guest_is_built_before_the_machine_tier_begins(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(3))
-    write_guest_build(scripts, 'sleep 0.2; touch "$FAKE/built"; echo the build speaks')
-    code = f'python() {{ [[ -e $FAKE/built ]] || exit 9; command python3 "$@"; }}\n{MACHINE}'
-    assert "the build speaks" in summary(
-        scripts, code.replace("command python3", '"$ENVIRONMENT/bin/python"')
-    )
+    write_guest_build(scripts, "sleep 0.2; echo the build speaks >&2; echo /the/guest")
+    python = scripts.fake / "environment" / "bin" / "python"
+    python.write_text(python.read_text().replace('echo "$PGF', 'echo "$PGFOOTING_GUEST_FOLDER $PGF'))
+    assert "the build speaks" in summary(scripts, MACHINE)
+    assert (scripts.fake / "pytest.calls").read_text().startswith("/the/guest ")
 
 
 def test_a_guest_that_cannot_be_built_is_a_failure(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(3))
-    write_guest_build(scripts, "echo no mirror; exit 1")
+    write_guest_build(scripts, "echo no mirror >&2; exit 1")
     lines = summary(scripts, MACHINE)
     assert "no mirror" in lines
     assert lines[-1] == "0 passed, 1 failed"
