@@ -42,7 +42,8 @@ def common_cut(shapes: Sequence[RunShape | None]) -> CommonCut:
     MSER-5 says where a run's warm-up ends; a run that never settles asks for nothing, it is told instead.
     Where a run has several checkpoints its first cycle ends as the first begins. What would leave less than
     half of the shortest run is no cut: a minute beside a day must not vanish. Runs below
-    `FEWEST_FOR_A_CUT_S` ask for nothing.
+    `FEWEST_FOR_A_CUT_S` ask for nothing. Where only the mean of a run is known, nothing is left out of any:
+    nothing could be left out of that one.
     """
     known = [(place, shape) for place, shape in enumerate(shapes) if shape is not None]
     if not known:
@@ -59,7 +60,8 @@ def common_cut(shapes: Sequence[RunShape | None]) -> CommonCut:
         if len(shape.checkpoints) > 1 and shape.duration_s >= FEWEST_FOR_A_CUT_S
     ]
     never = tuple(place for place, shape in known if shape.warm_up.settled is False)
-    allowed = [wish for wish in wishes if 0 < wish[0] <= most_s]
+    all_known = len(known) == len(shapes)
+    allowed = [wish for wish in wishes if 0 < wish[0] <= most_s and all_known]
     if not allowed:
         return CommonCut(0.0, CutReason.NOTHING, None, never)
     seconds, reason, place = max(allowed, key=lambda wish: wish[0])

@@ -219,6 +219,12 @@ def test_a_run_that_never_settles_asks_for_no_cut_and_is_named() -> None:
     assert cut.seconds == common_cut([shape_of(noisy(600, 5))]).seconds
 
 
+def test_where_only_the_mean_of_a_run_is_known_nothing_is_left_out_of_any() -> None:
+    slow = shape_of(noisy(600, 3, warm_up=60))
+    assert common_cut([slow]).seconds > 0
+    assert common_cut([slow, None]) == common_cut([None])
+
+
 def test_short_runs_are_not_cut_by_their_noise(tmp_path: Path) -> None:
     assert all(common_cut([shape_of(noisy(60, seed))]).seconds == 0 for seed in range(50))
     assert describe_cut(common_cut([None]), []) == ""
