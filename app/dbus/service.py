@@ -142,14 +142,14 @@ class BusService:
         Raises:
             BusError: there is no bus, it went away, or the name is taken.
         """
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._glib.unix_signal_add(self._glib.PRIORITY_DEFAULT, number, self._loop.quit)
         try:
             self._connect()
             self._own_name()
         except self._glib.Error as err:
             raise BusError(err.message) from err
         started()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            self._glib.unix_signal_add(self._glib.PRIORITY_DEFAULT, number, self._loop.quit)
         try:
             self._loop.run()
             if self._lost:

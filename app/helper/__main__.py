@@ -1,0 +1,60 @@
+"""Entry point of the helper, started by systemd or the bus and never by hand; ``--recover`` at boot."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+from contextlib import ExitStack
+
+from app.dbus.service import BusError
+from app.helper import audit
+from app.helper.configuration import read_policy
+from app.helper.journal import Journal
+from app.helper.places import RUN, make_private_folder
+from app.helper.service import Helper
+from app.helper.session import recover
+from app.storage.places import Places
+from app.storage.spare import SpareDisks
+
+
+def main(arguments: list[str], places: Places | None = None) -> int:
+    """Recover what is left, then serve; with ``--recover`` only the former, as at boot.
+
+    Args:
+        arguments: of the command line.
+        places: where to read about disks; other ones only in tests.
+    """
+    if os.geteuid() != 0 or arguments not in ([], ["--recover"]):
+        sys.stderr.write("pgfooting-helper: a system service; it is started by the bus.\n")
+        return 2
+    os.umask(0o077)
+    os.chdir("/")
+    audit.start_logging()
+    disks, journal = SpareDisks(read_policy(), places or Places.of_this_machine()), Journal()
+    try:
+        with ExitStack() as held:
+            _be_the_only_one(held)
+            left = recover(journal, disks)
+            if not arguments:
+                Helper(disks, journal).run()
+    except (BusError, OSError) as err:
+        audit.note("%s", err)
+        return 1
+    return 1 if arguments and left else 0
+
+
+def _be_the_only_one(held: ExitStack) -> None:
+    """Keep every other helper away: what one has made, another would take for left over.
+
+    Raises:
+        OSError: another one is at work.
+    """
+    make_private_folder(RUN, 0o711)
+    descriptor = os.open(RUN / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    held.callback(os.close, descriptor)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

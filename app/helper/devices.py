@@ -1,0 +1,85 @@
+"""The disks of a plan as this machine has them now: by device number, or by what the maker wrote on them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from app.dbus.service import Refusal as BusRefusal
+from app.domain.disk import DiskIdentity
+from app.domain.plan import StoragePlan
+from app.helper.journal import Entry
+from app.storage.names import Device
+from app.storage.spare import SpareDisks
+
+_NUMBER: Final = re.compile(r"[0-9]{1,4}:[0-9]{1,7}")
+
+
+def node_of(number: str) -> str:
+    """Return the node of a device number.
+
+    Raises:
+        OSError: no such device.
+    """
+    # SECURITY: it becomes part of a path.
+    if not _NUMBER.fullmatch(number):
+        raise FileNotFoundError(2, "no device number", number)
+    return f"/dev/{(Path('/sys/dev/block') / number).resolve(strict=True).name}"
+
+
+def find_devices(plan: StoragePlan, disks: SpareDisks) -> dict[str, Device]:
+    """Return the devices of a plan's disks, by `DiskIdentity.key`.
+
+    Raises:
+        BusRefusal: DiskRefused: a disk is not there, or another one has its place.
+    """
+    devices: dict[str, Device] = {}
+    for _, disk in plan.members():
+        try:
+            node = node_of(disk.device_number)
+            changed = disk.differs_from(disks.identify(node))
+        except OSError:
+            raise BusRefusal("DiskRefused", f"{_shown(disk.device_number)} D15 not here") from None
+        if changed:
+            raise BusRefusal("DiskRefused", f"{disk.device_number} D15 {' '.join(changed)}")
+        devices[disk.key()] = Device(node, _block_bytes(node))
+    return devices
+
+
+def find_again(entry: Entry, disks: SpareDisks) -> tuple[Mapping[str, Device], Mapping[str, DiskIdentity]]:
+    """Return devices by key and identities by node of the disks of an entry, whatever they are called now.
+
+    A disk that is not here any more gets a node that nothing has, so that every step which would write to it
+    fails, and all others are done.
+    """
+    now = {}
+    for node in _nodes():
+        with suppress(OSError):
+            identity = disks.identify(node)
+            now[identity.serial, identity.wwn, identity.model, identity.size_bytes] = (node, identity)
+    devices: dict[str, Device] = {}
+    chosen: dict[str, DiskIdentity] = {}
+    for number, (_, disk) in enumerate(entry.plan.members()):
+        known = entry.devices[disk.key()]
+        node, identity = now.get(
+            (disk.serial, disk.wwn, disk.model, disk.size_bytes), (f"/dev/gone{number}", disk)
+        )
+        devices[disk.key()] = Device(node, known.logical_block_bytes)
+        chosen[node] = identity
+    return devices, chosen
+
+
+def _nodes() -> Iterable[str]:
+    return [f"/dev/{path.name}" for path in sorted(Path("/sys/block").iterdir())]
+
+
+def _block_bytes(node: str) -> int:
+    path = Path("/sys/block", Path(node).name, "queue/logical_block_size")
+    return int(path.read_text(encoding="ascii"))
+
+
+def _shown(text: str) -> str:
+    return "".join(letter if letter.isalnum() or letter == ":" else "?" for letter in text[:20])

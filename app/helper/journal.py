@@ -1,0 +1,171 @@
+"""What the helper has made and not yet unmade, on disk before it is made.
+
+One file for each session, root's own: the plan, from which every name, UUID and reverse step follows, how
+many steps were begun, and what became known only on the way. Complete on disk whenever `write` returns, so
+that recovery after a crash or a power cut finds at least what there is.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import FootingError
+from app.domain.plan import StoragePlan, plan_as_mapping
+from app.domain.plan_file import parse_plan
+from app.helper.places import JOURNAL, make_private_folder
+from app.storage.names import Device
+
+SCHEMA: Final = 1
+
+_log = logging.getLogger(__name__)
+
+
+class JournalError(Exception):
+    """An entry that cannot be read or understood; it is kept, and its disks are left alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One session.
+
+    Attributes:
+        session: its identifier.
+        user: to whom the storage was handed.
+        plan: what is made.
+        devices: nodes at the time, by `DiskIdentity.key`.
+        begun: how many steps were begun.
+        facts: what became known on the way.
+    """
+
+    session: uuid.UUID
+    user: int
+    plan: StoragePlan
+    devices: Mapping[str, Device]
+    begun: int = 0
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Journal:
+    """The journal of all sessions.
+
+    Attributes:
+        folder: another one only in tests.
+    """
+
+    folder: Path = JOURNAL
+
+    def write(self, entry: Entry) -> None:
+        """Make an entry durable.
+
+        Raises:
+            OSError: it could not be written; then nothing may be made.
+        """
+        make_private_folder(self.folder, 0o700)
+        new = self.folder / f".{entry.session.hex}.new"
+        with new.open("w", encoding="utf-8") as file:
+            json.dump(_as_mapping(entry), file)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self._path(entry.session))
+        self._sync()
+
+    def remove(self, session: uuid.UUID) -> None:
+        """Forget a session of which nothing is left.
+
+        Raises:
+            OSError: it could not be forgotten.
+        """
+        self._path(session).unlink(missing_ok=True)
+        self._sync()
+
+    def entries(self) -> tuple[list[Entry], list[Path]]:
+        """Return the sessions that were not ended, and files that cannot be understood."""
+        found: list[Entry] = []
+        bad: list[Path] = []
+        if not self.folder.exists():
+            return found, bad
+        make_private_folder(self.folder, 0o700)
+        for path in sorted(self.folder.glob("*.json")):
+            try:
+                found.append(_parse(path))
+            except JournalError as err:
+                _log.error("%s is kept and not acted upon: %r", path, str(err))
+                bad.append(path)
+        return found, bad
+
+    def _path(self, session: uuid.UUID) -> Path:
+        return self.folder / f"{session.hex}.json"
+
+    def _sync(self) -> None:
+        descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@dataclass(slots=True)
+class Writer:
+    """Keeps the entry of one session up to date.
+
+    Attributes:
+        journal: where.
+        entry: as it was last written.
+    """
+
+    journal: Journal
+    entry: Entry
+
+    def begin(self, number: int) -> None:
+        """Record that a step begins, and with it all before it; numbers are from 1."""
+        self._write(replace(self.entry, begun=max(number, self.entry.begun)))
+
+    def fact(self, name: str, value: str) -> None:
+        """Record what became known."""
+        self._write(replace(self.entry, facts={**self.entry.facts, name: value}))
+
+    def _write(self, entry: Entry) -> None:
+        self.journal.write(entry)
+        self.entry = entry
+
+
+def _as_mapping(entry: Entry) -> Mapping[str, object]:
+    return {
+        "schema": SCHEMA,
+        "session": entry.session.hex,
+        "user": entry.user,
+        "plan": plan_as_mapping(entry.plan),
+        "devices": {key: [device.node, device.logical_block_bytes] for key, device in entry.devices.items()},
+        "begun": entry.begun,
+        "facts": dict(entry.facts),
+    }
+
+
+def _parse(path: Path) -> Entry:
+    """Return an entry.
+
+    Raises:
+        JournalError: it is none, or a newer one.
+    """
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if values["schema"] != SCHEMA:
+            raise JournalError(f"schema {values['schema']}")
+        return Entry(
+            uuid.UUID(hex=values["session"]),
+            int(values["user"]),
+            parse_plan(values["plan"]),
+            {key: Device(str(node), int(block)) for key, (node, block) in values["devices"].items()},
+            int(values["begun"]),
+            {str(name): str(value) for name, value in values["facts"].items()},
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, FootingError) as err:
+        raise JournalError(str(err)) from err

@@ -1,0 +1,50 @@
+"""Which action of polkit each method asks: default is refusal, and a test walks the interface.
+
+A method that is not listed here is refused, whoever calls it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Access(StrEnum):
+    """Who may call a method.
+
+    ANYONE: it tells nothing and changes nothing. INSPECT, ERASE: whom polkit authorises for it. OWNER: the
+    one caller whose session it is, which polkit authorised when it began.
+    """
+
+    ANYONE = ""
+    INSPECT = "org.pgfooting.helper.inspect"
+    ERASE = "org.pgfooting.helper.erase"
+    OWNER = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method of the interface.
+
+    Attributes:
+        name: as in interface.xml.
+        access: who may call it.
+    """
+
+    name: str
+    access: Access
+
+
+METHODS: Final = (
+    Method("Version", Access.ANYONE),
+    Method("Inspect", Access.INSPECT),
+    Method("Describe", Access.INSPECT),
+    Method("Execute", Access.ERASE),
+    Method("Release", Access.OWNER),
+)
+
+
+def method(name: str) -> Method | None:
+    """Return a method, or None where there is none."""
+    return next((each for each in METHODS if each.name == name), None)

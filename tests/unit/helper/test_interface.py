@@ -1,0 +1,94 @@
+"""The interface, the table of methods, the policies and the code agree; default is refusal."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from app.domain.plan_wire import GROUP, IDENTITY, PLAN
+from app.helper.methods import METHODS, Access, method
+from app.helper.places import INTERFACE
+from app.helper.service import NAME, Helper
+
+PROJECT = Path(__file__).parents[3]
+SYSTEM = PROJECT / "packaging" / "system"
+ROOT = ET.parse(INTERFACE).getroot()  # noqa: S314 - our own file
+EXPORTED = [element.attrib["name"] for element in ROOT.iter("method")]
+
+
+def signature(name: str) -> str:
+    element = next(each for each in ROOT.iter("method") if each.attrib["name"] == name)
+    return "".join(each.attrib["type"] for each in element if each.attrib["direction"] == "in")
+
+
+def test_every_method_of_the_interface_has_its_access_and_there_are_no_others() -> None:
+    assert sorted(EXPORTED) == sorted(each.name for each in METHODS)
+    assert len(set(EXPORTED)) == len(EXPORTED)
+
+
+@pytest.mark.parametrize("name", ["", "Missing", "version", "Execute2", "__init__"])
+def test_what_is_not_in_the_table_is_no_method(name: str) -> None:
+    assert method(name) is None
+
+
+def test_only_the_version_is_told_to_anyone() -> None:
+    assert [each.name for each in METHODS if each.access is Access.ANYONE] == ["Version"]
+
+
+def test_every_method_is_implemented() -> None:
+    assert all(callable(getattr(Helper, f"_{each.name.lower()}")) for each in METHODS)
+
+
+def test_nothing_can_be_set_from_outside() -> None:
+    assert list(ROOT.iter("property")) == []
+
+
+def test_the_signatures_are_those_that_both_sides_use() -> None:
+    assert signature("Describe") == PLAN
+    assert signature("Inspect") == f"a{IDENTITY}"
+    assert GROUP in PLAN
+
+
+def test_every_action_is_in_the_policy_and_erasing_is_never_kept_and_never_yes() -> None:
+    policy = ET.parse(SYSTEM / "org.pgfooting.helper.policy").getroot()  # noqa: S314
+    actions = {element.attrib["id"]: element for element in policy.iter("action")}
+    asked = {Access.INSPECT.value, Access.ERASE.value}
+    assert set(actions) == asked
+    defaults = actions[Access.ERASE.value].find("defaults")
+    assert defaults is not None
+    assert {element.text for element in defaults} == {"auth_admin"}
+    assert len(defaults) == 3
+
+
+def test_only_root_may_own_the_name() -> None:
+    policy = ET.parse(SYSTEM / f"{NAME}.conf").getroot()  # noqa: S314
+    for element in policy.iter("policy"):
+        owns = [rule.attrib["own"] for rule in element if "own" in rule.attrib]
+        assert owns == ([NAME] if element.attrib.get("user") == "root" else [])
+        for rule in element:
+            assert rule.attrib.get("send_destination", NAME) == NAME
+            assert "send_destination" in rule.attrib or "own" in rule.attrib
+
+
+def test_the_unit_gives_the_helper_no_mounts_of_its_own() -> None:
+    text = (SYSTEM / "pgfooting-helper.service").read_text()
+    keys = {line.partition("=")[0] for line in text.splitlines() if "=" in line and not line.startswith("#")}
+    assert not [
+        key for key in keys if re.match(r"Protect|Private|Read|Inaccessible|TemporaryFile|Mount", key)
+    ]
+
+
+def test_the_helper_imports_almost_nothing() -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import app.helper.__main__; "
+        "print(*sorted({name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names)))"
+    )
+    done = subprocess.run(
+        ["/usr/bin/python3", "-I", "-c", code, str(PROJECT)], capture_output=True, text=True, check=True
+    )
+    foreign = {name for name in done.stdout.split() if not name.startswith(("_", "sitecustom"))}
+    assert foreign <= {"app"}, "gi is imported when the bus is needed, and nothing else ever"

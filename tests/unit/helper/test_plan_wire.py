@@ -1,0 +1,75 @@
+"""Plans cross the bus and come out as they went in; what is none is refused with its field."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from app.domain.disk import DiskIdentity
+from app.domain.options import Problem
+from app.domain.plan import Group, StoragePlan
+from app.domain.plan_file import PlanError
+from app.domain.plan_wire import identity_from_wire, identity_to_wire, plan_from_wire, plan_to_wire
+from app.domain.raid import Level
+
+DISKS = tuple(
+    DiskIdentity(
+        f"SERIAL{number}", f"eui.{number}" if number % 2 else None, "Model X", 10**12, f"8:{16 * number}", 7
+    )
+    for number in range(1, 6)
+)
+PLANS = [
+    StoragePlan(Group(DISKS[:1], Level.SINGLE, "ext4", (("data", "writeback"), ("barrier", False)))),
+    StoragePlan(
+        Group(DISKS[:2], Level.MIRROR, "xfs", partition_bytes=2**34), Group(DISKS[2:3], Level.SINGLE, "ext4")
+    ),
+    StoragePlan(Group(DISKS[:3], Level.RAID5, "zfs", (("recordsize", 8192),)), zfs_log=DISKS[3:5]),
+]
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_plan_comes_out_as_it_went_in(plan: StoragePlan) -> None:
+    assert plan_from_wire(*plan_to_wire(plan)) == plan
+
+
+@pytest.mark.parametrize("disk", [DISKS[0], DISKS[1], replace(DISKS[0], diskseq=None)])
+def test_an_identity_comes_out_as_it_went_in(disk: DiskIdentity) -> None:
+    assert identity_from_wire(identity_to_wire(disk)) == disk
+
+
+def test_a_second_group_for_the_wal_is_refused() -> None:
+    data, wal, log = plan_to_wire(PLANS[1])
+    with pytest.raises(PlanError) as refused:
+        plan_from_wire(data, [*wal, *wal], log)
+    assert refused.value.problems[0].field == "wal"
+
+
+TEXT = st.text(max_size=30)
+NUMBER = st.integers(0, 2**64 - 1)
+IDENTITIES = st.lists(st.tuples(TEXT, TEXT, TEXT, NUMBER, TEXT, NUMBER), max_size=4)
+VALUES = st.one_of(st.booleans(), st.integers(-(2**63), 2**63 - 1), TEXT, st.lists(TEXT, max_size=2))
+GROUPS = st.tuples(
+    IDENTITIES, TEXT | st.sampled_from(list(Level)), TEXT | st.sampled_from(["ext4", "zfs"]),
+    st.dictionaries(TEXT | st.sampled_from(["data", "recordsize"]), VALUES, max_size=3),
+    NUMBER, NUMBER, TEXT, TEXT,
+)  # fmt: skip
+
+
+@given(GROUPS, st.lists(GROUPS, max_size=2), IDENTITIES)
+def test_whatever_fits_the_signature_is_a_plan_or_refused_with_fields(
+    data: Any,  # noqa: ANN401
+    wal: Any,  # noqa: ANN401
+    log: Any,  # noqa: ANN401
+) -> None:
+    problems: tuple[Problem, ...] = ()
+    try:
+        plan = plan_from_wire(data, wal, log)
+        assert plan_from_wire(*plan_to_wire(plan)) == plan
+    except PlanError as err:
+        problems = err.problems
+        event(f"{len(problems)} problems")
+    assert all(problem.field and problem.message for problem in problems)
