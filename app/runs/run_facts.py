@@ -14,6 +14,7 @@ from typing import Final
 from app.domain.text import tr
 from app.domain.units import format_duration, format_size
 from app.runs.library import effective_state
+from app.runs.library_facets import tags_of
 from app.runs.run_shape import RunShape, read_shape
 from app.runs.runfile import Json
 from app.runs.runfile_reader import CommandRecord, RunFile
@@ -75,6 +76,8 @@ class RunFacts:
         environment: dotted name and value of every fact that was read before the run.
         unavailable: (source, reason) of series that do not exist.
         shape: how its measured phase went; None where there is nothing of it.
+        tags: that people gave it.
+        note: that people wrote.
     """
 
     path: str
@@ -94,6 +97,8 @@ class RunFacts:
     environment: tuple[tuple[str, str], ...]
     unavailable: tuple[tuple[str, str], ...]
     shape: RunShape | None = field(default=None, repr=False, compare=False)
+    tags: tuple[str, ...] = ()
+    note: str = ""
 
 
 def read_run_facts(path: Path) -> RunFacts:
@@ -106,6 +111,8 @@ def read_run_facts(path: Path) -> RunFacts:
         values, facts = run.values, run.facts("before")
         repeat, started = values.get("repeat"), values.get("started_epoch_s")
         return RunFacts(
+            tags=tags_of(values),
+            note=_text(values.get("note")),
             path=str(path),
             id=_text(values.get("id")),
             name=_text(values.get("name")) or path.stem,

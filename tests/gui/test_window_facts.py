@@ -7,6 +7,7 @@ from PySide6.QtCore import QUrl
 from pytestqt.qtbot import QtBot
 
 from app.process import CommandOutcome
+from app.runs.annotations import Annotations, annotate
 from app.runs.run_facts import read_run_facts
 from app.runs.runfile import RunState, finish_run_file
 from app.runs.summary import FIGURES, Figure
@@ -91,6 +92,14 @@ def test_the_run_in_focus_is_told_in_detail(panel: FactsPanel, tmp_path: Path) -
     assert str(paths[0]) not in text(panel)
     panel.set_focus_run("/not/shown")
     assert str(paths[0]) in text(panel)
+
+
+def test_tags_and_note_stand_below_the_name_of_their_run(panel: FactsPanel, tmp_path: Path) -> None:
+    path = write_trial(tmp_path / "a.footing", Trial("ext4 #1"))
+    annotate(path, Annotations(tags=("baseline", "<b>old</b>"), note="Cold start.\nSecond line."))
+    panel.show_runs([(read_run_facts(path), 0)])
+    lines = panel.text.toPlainText().splitlines()
+    assert lines[2:5] == ["#baseline #<b>old</b>", "Cold start.", "Second line."]
 
 
 def test_commands_configuration_and_environment_unfold_and_fold(panel: FactsPanel, tmp_path: Path) -> None:

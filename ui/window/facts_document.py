@@ -138,6 +138,10 @@ class FactsWriter(PlainWriter):
         self._put(one_line(facts.name), bold=True)
         told = (one_line(facts.campaign), state_words(facts.state), moment(facts.started_epoch_s))
         self._line(" · ".join(part for part in told if part), colour=self._ink.quiet)
+        if facts.tags:
+            self._line(" ".join(f"#{one_line(tag)}" for tag in facts.tags))
+        for line in facts.note.splitlines():
+            self._line(one_line(line))
         if facts.error:
             self._line(one_line(facts.error), colour=self._ink.warning)
         if facts.state == RunState.INCOMPLETE:
@@ -169,7 +173,7 @@ class FactsWriter(PlainWriter):
         table = self._table(len(known), 2)
         for number, (figure, value) in enumerate(known):
             table.cellAt(number, 0).firstCursorPosition().insertText(
-                figure.label, self._format(colour=self._ink.quiet)
+                figure.label.partition(" (1 ")[0], self._format(colour=self._ink.quiet)
             )
             self._put_cell(table, number, 1, format_figure(figure, value), self._ink.text)
         self._cursor.movePosition(QTextCursor.MoveOperation.End)
