@@ -22,6 +22,7 @@ from app.domain.errors import CancelledError, FootingError, RefusedError, Storag
 from app.domain.text import tr
 from app.storage import state, waiting
 from app.storage.conditions import Seen, check, probe
+from app.storage.kernel_log import kernel_log
 from app.storage.programs import Ended, run_program
 from app.storage.readback import read_back
 from app.storage.steps import (
@@ -277,12 +278,15 @@ class Execution:
             self._require(command.before, command)
             self._begin(command)
             argv = tuple(renamed.get(word, word) for word in command.argv)
-            ended = self._run(argv, command.timeout_s, command.input)
+            with kernel_log() as messages:
+                ended = self._run(argv, command.timeout_s, command.input)
+                said = messages.lines() if ended.exit_code else ()
         if ended.exit_code != 0 and not any(text in ended.stderr for text in command.forgives):
             raise StorageError(
                 tr("{command} failed (status {code}): {said}.").format(
                     command=describe(command), code=ended.exit_code, said=ended.complaint()
-                )
+                ),
+                hint=tr("The kernel says: {lines}").format(lines=" / ".join(said)) if said else "",
             )
         self._hold(command.after, describe(command))
         if command.releases:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from app.domain.disk import Answer, DiskIdentity, Refusal
 from app.storage.inspect import inspect_machine
+from app.storage.inspect_content import read_content
 from app.storage.inspect_disk import read_disk
 from app.storage.places import Places
 from app.storage.released import record_release
@@ -68,10 +69,12 @@ class SpareDisks:
         Raises:
             OSError: a disk cannot be read, or the record not be written.
         """
-        names = {node: sysfs_folder(node).name for node in disks}
-        snapshot = inspect_machine(self.policy, self.places, only=frozenset(names.values()))
         for node, identity in disks.items():
-            content = snapshot.disk(names[node]).content
+            facts = read_disk(self.places, sysfs_folder(node).name)
+            medium = facts.medium.value
+            if medium is None:
+                raise OSError(errno.EIO, facts.medium.reason, node)
+            content = read_content(self.places, facts.name, facts.number, medium)
             if content.value is None:
                 raise OSError(errno.EIO, content.reason or content.state.value, node)
             record_release(identity, content.value.digest, self.places.released)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,8 @@ from app.domain.plan import Group, StoragePlan
 from app.domain.raid import Assembler, Level, layout
 from app.domain.units import MIB
 from app.domain.versions import Component, parse_version
-from app.storage.places import Places
 from app.storage.spare import SpareDisks
-from tests.disks.layout_proof import digest, fill, leftovers, make_and_unmake
+from tests.disks.layout_proof import digest, fill, leftovers, make_and_unmake, output
 from tests.machine.conftest import RigBlockDevice
 
 SENTINEL = "virtio:16M"
@@ -41,31 +41,37 @@ SIX = {
 """Each level of each assembler once with six disks, on which filesystem."""
 
 
-def cases() -> Iterator[tuple[FilesystemSpec, Level, Preset, int]]:
-    """Yield filesystem, level, preset and number of disks.
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One cell of the table."""
 
-    Every level with its fewest disks and defaults, every preset on one disk, every level once with six disks.
-    """
+    spec: FilesystemSpec
+    level: Level
+    preset: Preset
+    count: int
+
+    def parameter(self) -> object:
+        covered = pytest.mark.covers(
+            f"filesystem {self.spec.id}",
+            f"level {self.spec.assembler(self.level).value} {self.level.value}",
+            f"preset {self.spec.id} {self.preset.id}",
+            f"disks {self.count}",
+        )
+        name = f"{self.spec.id}-{self.level.value}-{self.preset.id}-{self.count}"
+        return pytest.param(self, id=name, marks=covered)
+
+
+def cases() -> Iterator[Case]:
+    """Yield every level with its fewest disks, every preset on one disk, every level with six disks."""
     for spec in FILESYSTEMS:
         defaults = spec.presets[0]
         for level in spec.levels:
             made = layout(level, spec.assembler(level))
-            yield spec, level, defaults, made.minimum_disks
+            yield Case(spec, level, defaults, made.minimum_disks)
             if made.maximum_disks is None and SIX[made.assembler][level] == spec.id:
-                yield spec, level, defaults, 6
+                yield Case(spec, level, defaults, 6)
         if spec.levels:
-            yield from ((spec, Level.SINGLE, preset, 1) for preset in spec.presets[1:])
-
-
-def _parameter(spec: FilesystemSpec, level: Level, preset: Preset, count: int) -> object:
-    name = f"{spec.id}-{level.value}-{preset.id}-{count}"
-    covered = pytest.mark.covers(
-        f"filesystem {spec.id}",
-        f"level {spec.assembler(level).value} {level.value}",
-        f"preset {spec.id} {preset.id}",
-        f"disks {count}",
-    )
-    return pytest.param(spec, level, preset, count, id=name, marks=covered)
+            yield from (Case(spec, Level.SINGLE, preset, 1) for preset in spec.presets[1:])
 
 
 def is_refused_here(spec: FilesystemSpec, preset: Preset) -> bool:
@@ -75,25 +81,39 @@ def is_refused_here(spec: FilesystemSpec, preset: Preset) -> bool:
     return any(item.is_reached(running) for item in removed)
 
 
-@pytest.mark.parametrize(("spec", "level", "preset", "count"), [_parameter(*case) for case in cases()])
-def test_a_layout_is_made_and_unmade_twice(
-    rig_disks: list[RigBlockDevice],
-    tmp_path: Path,
-    spec: FilesystemSpec,
-    level: Level,
-    preset: Preset,
-    count: int,
-) -> None:
+@pytest.fixture
+def blank(rig_disks: list[RigBlockDevice], tmp_path: Path) -> Iterator[list[str]]:
+    """The six disks; those that a test which failed has left in use are freed for the next one."""
+    nodes = [disk.path for disk in rig_disks[:6]]
     folder = tmp_path / "session"
     folder.mkdir()
-    chosen = [disk.path for disk in rig_disks[:count]]
+    yield nodes
+    if leftovers(nodes, folder):
+        for name in ("storage", "wal"):
+            output("umount", str(folder / name))
+        for pool in output("zpool", "list", "-H", "-o", "name").split():
+            output("zpool", "destroy", pool)
+        for array in Path("/sys/block").glob("md*"):
+            output("mdadm", "--stop", f"/dev/{array.name}")
+        for node in nodes:
+            output("wipefs", "--all", f"{node}1")
+            output("wipefs", "--all", node)
+            output("blkdiscard", "--zeroout", node)
+
+
+@pytest.mark.parametrize("case", [case.parameter() for case in cases()])
+def test_a_layout_is_made_and_unmade_twice(
+    rig_disks: list[RigBlockDevice], blank: list[str], tmp_path: Path, case: Case
+) -> None:
+    folder, chosen, spec = tmp_path / "session", blank[: case.count], case.spec
     before = fill(rig_disks[-1].path)
-    spare = SpareDisks(places=Places(released=tmp_path / "released", as_root=True))
+    spare = SpareDisks()
     disks = tuple(spare.identify(node) for node in chosen)
-    options = tuple(preset.options.items())
-    plan = StoragePlan(Group(disks, level, spec.id, options, PARTITION_BYTES.get(spec.id, OTHERS_BYTES)))
+    options = tuple(case.preset.options.items())
+    size_bytes = PARTITION_BYTES.get(spec.id, OTHERS_BYTES)
+    plan = StoragePlan(Group(disks, case.level, spec.id, options, size_bytes))
     for _ in range(2):
-        if is_refused_here(spec, preset):
+        if is_refused_here(spec, case.preset):
             with pytest.raises(StorageError, match="mount"):
                 make_and_unmake(plan, chosen, folder, spare)
             assert leftovers(chosen, folder) == []

@@ -1,0 +1,45 @@
+"""The kernel's own words are told where a program only knows that something failed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from app.storage.kernel_log import KernelLog, kernel_log
+
+RECORDS = (
+    b"6,1204,5127348821,-;xfs: Unknown parameter 'nobarrier'\n",
+    b"4,1205,5127348900,-;EXT4-fs (loop0p1): bad\x1b[31m option\n SUBSYSTEM=block\n DEVICE=b7:0\n",
+)
+
+
+class Pipe:
+    """A pipe in packet mode: one record a read, as the kernel's log gives them."""
+
+    def __init__(self, records: tuple[bytes, ...]) -> None:
+        self.reading, self.writing = os.pipe2(os.O_DIRECT | os.O_NONBLOCK)
+        for record in records:
+            os.write(self.writing, record)
+
+    def close(self) -> None:
+        os.close(self.reading)
+        os.close(self.writing)
+
+
+def test_each_record_is_one_line_without_its_head_its_tags_and_control_characters() -> None:
+    pipe = Pipe(RECORDS)
+    found = KernelLog(pipe.reading).lines()
+    pipe.close()
+    assert found == ("xfs: Unknown parameter 'nobarrier'", "EXT4-fs (loop0p1): bad?[31m option")
+
+
+def test_only_the_last_lines_are_told() -> None:
+    pipe = Pipe(tuple(b"6,1,2,-;line %d\n" % number for number in range(9)))
+    found = KernelLog(pipe.reading).lines()
+    pipe.close()
+    assert found == ("line 6", "line 7", "line 8")
+
+
+def test_a_log_that_may_not_be_read_is_silent(tmp_path: Path) -> None:
+    with kernel_log(tmp_path / "none") as messages:
+        assert messages.lines() == ()
