@@ -103,7 +103,8 @@ def build_run(
     return ForeignRun(
         digest=candidate.digest(),
         name=f"{configuration} #{candidate.place.repeat + 1}",
-        campaign=candidate.campaign,
+        campaign=campaign_name(candidate.campaign),
+        folder=candidate.campaign,
         started_epoch_s=timeline.origin_s,
         duration_s=timeline.duration_s,
         values=_values(candidate, environment, timeline, workload, configuration),
@@ -116,6 +117,12 @@ def build_run(
         missing=_missing(candidate, environment, timeline),
         notes=[*notes, *timeline.notes],
     )
+
+
+def campaign_name(path: str) -> str:
+    """Return the name of a campaign from its path: its own folder first, to be seen in a narrow list."""
+    above, _, name = path.rpartition("/")
+    return f"{name} ({above})" if above else name
 
 
 def _sources(candidate: Candidate) -> Sources:
@@ -164,7 +171,8 @@ def _values(
 ) -> dict[str, Json]:
     values: dict[str, Json] = {
         "configuration": configuration,
-        "campaign_folder": str(candidate.tree.root / candidate.campaign),
+        # One for each configuration: that runs were interleaved is nowhere said, so they are no pairs.
+        "campaign_folder": f"{candidate.tree.root.parent / candidate.campaign}/{configuration}",
         "repeat": candidate.place.repeat,
         "number": candidate.place.repeat + 1,
         "target": {"kind": IMPORTED, "path": "", "raid": environment.storage.level or None},

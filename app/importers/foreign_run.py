@@ -52,7 +52,8 @@ class ForeignRun:
     Attributes:
         digest: of what it was read from; the same for the same files.
         name: configuration and repeat.
-        campaign: what it belonged to.
+        campaign: what it belonged to, in words.
+        folder: the same as a path below the root that was imported.
         started_epoch_s: None where nothing tells it.
         duration_s: measured time.
         values: keys of table `run`, see app/runs/schema.sql.
@@ -69,6 +70,7 @@ class ForeignRun:
     digest: str
     name: str
     campaign: str
+    folder: str
     started_epoch_s: float | None = None
     duration_s: float = 0.0
     values: dict[str, Json] = field(default_factory=dict)

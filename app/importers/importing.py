@@ -169,7 +169,7 @@ class _Importer:
         if id_ in self._known:
             self._report.present.append((run.name, self._known[id_]))
             return
-        folder = self._library / slug(f"imported {run.campaign}", _NAME_LENGTH)
+        folder = self._library / slug(f"imported {run.folder}", _NAME_LENGTH)
         folder.mkdir(exist_ok=True)
         path = folder / f"{slug(run.name, _NAME_LENGTH)}-{id_[:8]}{SUFFIX}"
         if bad.told:

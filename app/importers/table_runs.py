@@ -9,6 +9,7 @@ import numpy as np
 
 from app.domain.errors import ForeignDataError
 from app.domain.text import tr
+from app.importers.building import campaign_name
 from app.importers.discovery import Tree
 from app.importers.foreign_run import IMPORTED, Array, ForeignRun, ForeignSeries
 from app.importers.log_series import TPS
@@ -33,12 +34,14 @@ def table_run(member: Member, tree: Tree) -> ForeignRun:
         message = tr("{file}: neither a column tps nor a line “# tps: …”.")
         raise ForeignDataError(message.format(file=member.told))
     configuration = told.get("name") or member.disk.stem
+    folder = "/".join((tree.root.name, *member.disk.parent.relative_to(tree.root).parts))
     duration_s = float(told.get("duration_s", table.t_s[-1]))
     reason = tr("measured elsewhere, not by pgFooting: {path}").format(path=member.told)
     return ForeignRun(
         digest=hashlib.sha256(f"{member.size}\n".encode() + member.head + member.tail).hexdigest(),
         name=f"{configuration} #1",
-        campaign="/".join((tree.root.name, *member.disk.parent.relative_to(tree.root).parts)),
+        campaign=campaign_name(folder),
+        folder=folder,
         started_epoch_s=float(told["started"]) if "started" in told else None,
         duration_s=duration_s,
         values=_values(table, member, configuration),
@@ -68,7 +71,7 @@ def _values(table: TimeTable, member: Member, configuration: str) -> dict[str, J
     raid = told.get("raid", "").lower()
     values: dict[str, Json] = {
         "configuration": configuration,
-        "campaign_folder": str(member.disk.parent),
+        "campaign_folder": str(member.disk),
         "repeat": 0,
         "number": 1,
         "target": {"kind": IMPORTED, "path": "", "raid": LEVELS.get(raid, told.get("raid")) or None},

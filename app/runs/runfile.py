@@ -29,6 +29,8 @@ FORMAT: Final = 1
 SUFFIX: Final = ".footing"
 PERCENTS: Final = (50.0, 95.0, 99.0)
 """Percentiles of each second that a finished file holds as series latency.p50 ..., besides the histograms."""
+_AT_ONCE: Final = 1024
+"""Seconds whose histograms are in memory at once: a day has 86 400."""
 SCHEMA: Final = Path(__file__).with_name("schema.sql")
 
 Json = Fact
@@ -355,16 +357,20 @@ def _store_percentiles(connection: sqlite3.Connection) -> None:
 
     Where a histogram is damaged nothing is stored: whoever asks for percentiles then meets the damage.
     """
-    rows = connection.execute(
-        "SELECT t_ms, buckets FROM histogram WHERE transactions > 0 ORDER BY t_ms"
-    ).fetchall()
-    if not rows:
-        return
+    cursor = connection.execute("SELECT t_ms, buckets FROM histogram WHERE transactions > 0 ORDER BY t_ms")
+    times_ms: list[int] = []
+    found_us: list[list[float]] = [[] for _ in PERCENTS]
     try:
-        found_us = percentiles([bytes(buckets) for _, buckets in rows], PERCENTS)
+        while rows := cursor.fetchmany(_AT_ONCE):
+            times_ms += [t_ms for t_ms, _ in rows]
+            batch_us = percentiles([bytes(buckets) for _, buckets in rows], PERCENTS).tolist()
+            for known, more in zip(found_us, batch_us, strict=True):
+                known.extend(more)
     except CorruptRunFileError:
         return
-    for percent, latency_us in zip(PERCENTS, found_us.tolist(), strict=True):
+    if not times_ms:
+        return
+    for percent, latency_us in zip(PERCENTS, found_us, strict=True):
         spec = METRICS[f"latency.p{percent:g}"]
         connection.execute(
             "INSERT OR IGNORE INTO series (metric, instance, unit, label, source) VALUES (?, '', ?, ?, ?)",
@@ -374,7 +380,7 @@ def _store_percentiles(connection: sqlite3.Connection) -> None:
             "INSERT OR REPLACE INTO sample SELECT id, ?, ? FROM series WHERE metric = ? AND instance = ''",
             [
                 (t_ms + 1000, compact(latency / 1000), spec.id)
-                for (t_ms, _), latency in zip(rows, latency_us, strict=True)
+                for t_ms, latency in zip(times_ms, latency_us, strict=True)
                 if math.isfinite(latency)
             ],
         )

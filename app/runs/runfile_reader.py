@@ -269,7 +269,7 @@ class RunFile:
     def latency_seconds(self, *, after_ms: int = -1) -> Iterator[LatencySecond]:
         """The per-second latency histograms later than `after_ms`, ascending."""
         with self._told():
-            for row in self._rows(
+            for row in self._connection.execute(
                 "SELECT t_ms, transactions, latency_sum_us, skipped, failed, partial, buckets"
                 " FROM histogram WHERE t_ms > ? ORDER BY t_ms",
                 (after_ms,),

@@ -7,7 +7,7 @@ divided by the mean TPS.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -192,11 +192,18 @@ def seconds_of(t_ms: NDArray[np.float64], tps: NDArray[np.float64], start_ms: fl
 
 
 def _latencies(run: RunFile, start_ms: float, end_ms: float) -> dict[str, float | None]:
-    seconds = [second for second in run.latency_seconds() if start_ms <= second.t_ms <= end_ms]
-    partial = sum(second.partial for second in seconds)
-    transactions = sum(second.transactions for second in seconds)
-    latency_sum_us = sum(second.latency_sum_us for second in seconds)
-    whole = Histogram.merged(Histogram.decode(second.buckets) for second in seconds)
+    partial = transactions = latency_sum_us = 0
+
+    def histograms() -> Iterator[Histogram]:
+        nonlocal partial, transactions, latency_sum_us
+        for second in run.latency_seconds():  # one by one: a day has 86 400
+            if start_ms <= second.t_ms <= end_ms:
+                partial += second.partial
+                transactions += second.transactions
+                latency_sum_us += second.latency_sum_us
+                yield Histogram.decode(second.buckets)
+
+    whole = Histogram.merged(histograms())
     if not transactions:
         return {"partial_seconds": float(partial)}
     figures: dict[str, float | None] = {

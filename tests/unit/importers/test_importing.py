@@ -571,3 +571,14 @@ def test_a_packed_single_log_and_its_plain_thread_belong_together(tmp_path: Path
     imported = only(bring_in(tmp_path / "library", tmp_path / "run"))
     assert imported.tps_source == "pgbench --log"
     assert float(np.median(series(imported.path)[1])) == 100
+
+
+def test_imported_configurations_are_no_pairs_and_campaigns_are_called_by_their_folder(
+    vondra: ImportReport,
+) -> None:
+    xfs, ext4 = (
+        read_run_facts(by_name(vondra, f"{filesystem} stripe scale 1000 simple-update #1").path)
+        for filesystem in ("xfs", "ext4")
+    )
+    assert xfs.campaign == ext4.campaign == "20220907-mdraid (vondra-2022/i5)"
+    assert xfs.campaign_key != ext4.campaign_key
