@@ -6,6 +6,7 @@ Sources: Documentation/ABI/stable/sysfs-block, sysfs of SCSI (wwid, vpd_pg80), N
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ from app.storage.snapshot import (
 )
 
 _SECTOR_BYTES: Final = 512
+# ENXIO is how the kernel says that a SCSI disk (most USB sticks) has no such identifier (sdev_show_wwid).
+_NO_VALUE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENXIO})
 _VPD_HEADER_BYTES: Final = 4
 _WORLD_WIDE: Final = re.compile(r"(?:naa|eui|nvme|uuid)\..+")
 _VIRTIO_MODEL: Final = "Virtio Block Device"
@@ -130,9 +133,12 @@ def _identity(places: Places, folder: Path, number: str) -> DiskIdentity:
 def _first(*files: Path) -> str:
     """Return the text of the first file that exists and is not empty."""
     for file in files:
-        with suppress(FileNotFoundError, NotADirectoryError):
+        try:
             if text := text_of(file).strip():
                 return text
+        except OSError as err:
+            if err.errno not in _NO_VALUE:
+                raise
     return ""
 
 

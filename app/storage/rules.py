@@ -6,7 +6,7 @@ here can be forced.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from app.domain.disk import Answer, DiskIdentity, Refusal
@@ -21,6 +21,8 @@ RULES: Final[tuple[Rule, ...]] = tuple(
     sorted((*DISK_RULES, *USE_RULES, *CONTENT_RULES), key=lambda rule: rule.id)
 )
 """Every rule, by number."""
+
+_SYSTEM: Final = "D12"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,23 @@ def decide(snapshot: Snapshot, name: str, policy: Policy, *, chosen: DiskIdentit
     if not refusals and any(verdict.passed_over for verdict in verdicts):
         refusals = (Refusal("D08b", tr("Its content was not read."), "disk.content"),)
     if refusals:
-        return Decision(Answer.NOT_SPARE, refusals, (), users)
+        return Decision(Answer.NOT_SPARE, _with_safe_remedies(refusals), (), users)
     return Decision(Answer.LOOKS_SPARE if questions else Answer.SPARE, (), questions, users)
+
+
+def _with_safe_remedies(refusals: tuple[Refusal, ...]) -> tuple[Refusal, ...]:
+    """Return the refusals without advice that would do harm.
+
+    Nobody is told how to unmount or erase the disk that the system runs from, and nobody is told how to erase
+    a disk before nothing uses it any more.
+    """
+    rules = {refusal.rule for refusal in refusals}
+    if _SYSTEM in rules:
+        return tuple(each if each.rule == _SYSTEM else replace(each, remedy="") for each in refusals)
+    if rules & {rule.id for rule in USE_RULES}:
+        erasing = {rule.id for rule in CONTENT_RULES} - {"D11"}
+        return tuple(replace(each, remedy="") if each.rule in erasing else each for each in refusals)
+    return refusals
 
 
 def is_in_use(snapshot: Snapshot, name: str, policy: Policy) -> bool:

@@ -184,7 +184,8 @@ def _second_of_f2fs(shop: Workshop) -> None:
 def _hibernation(shop: Workshop) -> None:
     number = Path(f"/sys/block/{shop.name}/dev").read_text().strip()
     Path("/sys/power/resume").write_text(number)
-    shop.stack.callback(Path("/sys/power/resume").write_text, "0:0")
+    # The kernel takes no "none" back: from then on it is a loop device without a file.
+    shop.stack.callback(Path("/sys/power/resume").write_text, "7:7")
 
 
 def _served(shop: Workshop) -> None:

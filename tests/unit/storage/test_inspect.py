@@ -47,6 +47,24 @@ def test_the_identity_comes_from_sysfs_alone(places: Places) -> None:
     assert facts.udev.state is State.ABSENT
 
 
+def test_a_usb_disk_without_a_world_wide_name_is_no_gap(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen on the rig: the kernel answers ENXIO for `wwid` of a USB stick."""
+    real = Path.read_text
+
+    def read_text(self: Path, *arguments: Any, **named: Any) -> str:  # noqa: ANN401
+        if self.name == "wwid":
+            raise OSError(errno.ENXIO, "No such device or address", str(self))
+        return real(self, *arguments, **named)
+
+    monkeypatch.setattr(Path, "read_text", read_text)
+    identity = read_disk(places, "sdb").identity
+    assert identity.state is State.READ
+    assert identity.value is not None
+    assert (identity.value.serial, identity.value.wwn) == ("QM00002", None)
+
+
 def test_partitions_and_holders_of_both_are_found(places: Places) -> None:
     add_partition(places.sys, "sdb", "sdb1", "8:17")
     (places.sys / "block/sdb/sdb1/holders/md127").symlink_to("/nowhere")

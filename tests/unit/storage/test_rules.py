@@ -362,6 +362,30 @@ def test_every_remedy_that_erases_says_so_and_forces_nothing() -> None:
             assert ("wipefs" in refusal.remedy) == ("give up everything" in refusal.remedy)
 
 
+def test_nobody_is_told_how_to_unmount_or_erase_the_disk_of_the_system() -> None:
+    disk = dataclasses.replace(
+        DISK,
+        partitions=read((Partition("sdb1", "8:17", 1048576, 10**9),)),
+        udev=read((Udev("8:16", {"ID_PART_TABLE_TYPE": "gpt"}, ()),)),
+    )
+    machine = dataclasses.replace(
+        MACHINE, mounts=read((Use("8:17", "/", "ext4"),)), stacking=read({"8:17": ("8:16",)})
+    )
+    refusals = decide(Snapshot(machine, (disk,)), "sdb", POLICY).refusals
+    assert {refusal.rule for refusal in refusals} == {"D05", "D08", "D12"}
+    assert [refusal.remedy for refusal in refusals if refusal.remedy] == []
+
+
+def test_nobody_is_told_how_to_erase_a_disk_that_is_in_use() -> None:
+    disk = dataclasses.replace(DISK, partitions=read((Partition("sdb1", "8:17", 1048576, 10**9),)))
+    machine = dataclasses.replace(MACHINE, mounts=read((Use("8:17", "/srv", "ext4"),)))
+    refusals = decide(Snapshot(machine, (disk,)), "sdb", POLICY).refusals
+    assert {refusal.rule: refusal.remedy for refusal in refusals} == {
+        "D05": "Unmount it: umount /srv",
+        "D08": "",
+    }
+
+
 def test_who_uses_a_disk_is_told_in_words() -> None:
     decision = decided("machine.mounts", (Use("8:16", "/srv", "xfs"),))
     assert decision.users == ("mounted at /srv",)
