@@ -27,10 +27,13 @@ def appendix(found: Findings) -> Iterator[Block]:
     yield Text(Role.HEADING, tr("Runs"), bookmark=tr("Runs"), new_page=True)
     yield _runs_table(found.runs)
     yield Text(Role.HEADING, tr("Method"), bookmark=tr("Method"))
-    yield from method(found.comparison)
+    yield from method(found)
     yield Text(Role.HEADING, tr("Environment"), bookmark=tr("Environment"), new_page=True)
     yield from _environment(found.runs)
     yield Text(Role.HEADING, tr("Exact commands"), bookmark=tr("Exact commands"), new_page=True)
+    if not any(run.facts.commands for run in found.runs):
+        yield Text(Role.BODY, tr("None is known: the run files hold none, as where others measured."))
+        return
     for configuration in found.configurations:
         yield from _commands(configuration)
 

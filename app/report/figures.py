@@ -23,7 +23,7 @@ SERIES_OF: Final = {
 MOST_LINES: Final = 6
 """More configurations than this are drawn beside each other, not over each other."""
 MOST_WITH_SECONDS: Final = 3
-_LONGEST: Final = 400
+_LONGEST: Final = 320
 """Letters of a figure's sources."""
 
 _GRID_COLUMNS: Final = 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -10,13 +11,18 @@ from app.domain.text import tr
 from app.report.blocks import letters
 from app.report.reported import ReportedConfiguration, ReportedRun
 from app.runs.compare import RunComparison, compare_runs
-from app.runs.comparison_warnings import comparison_warnings
+from app.runs.comparison_warnings import comparison_notes, comparison_warnings
 from app.runs.run_data import RunData
 from app.runs.run_facts import RunFacts
 from app.runs.words import one_line
 
 MOST_LETTERS: Final = 40
 """Of a name in a sentence."""
+
+_MUCH: Final = 12
+"""Letters from which it pays to say once what all names end with."""
+
+_JOINTS: Final = " ,;:-/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +34,16 @@ class Findings:
         comparison: of the runs, under names that fit a sentence.
         configurations: the fastest first.
         warnings: what weakens the comparison, as sentences.
+        notes: how it was made where that is not as always, as sentences.
+        ending: the words with which all configurations' names end, and which are said once.
     """
 
     title: str
     comparison: RunComparison
     configurations: tuple[ReportedConfiguration, ...]
     warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    ending: str
 
     @property
     def runs(self) -> tuple[ReportedRun, ...]:
@@ -61,7 +71,8 @@ def find(facts: Sequence[RunFacts], data: Sequence[RunData]) -> Findings:
     configurations = group_runs(whole, data)
     told = compare_runs(_with_short_names(whole, configurations), cut_s=cut_s)
     judged = tuple(replace(each, verdict=_sentence(told.rows[each.group].verdict)) for each in configurations)
-    return Findings(_title(whole), told, judged, comparison_warnings(told))
+    ending = common_ending([group.name for group in whole.groups]).strip(_JOINTS)
+    return Findings(_title(whole), told, judged, comparison_warnings(told), comparison_notes(told), ending)
 
 
 def _title(comparison: RunComparison) -> str:
@@ -89,9 +100,9 @@ def _with_short_names(
     labels: dict[int, tuple[str, str]] = {}
     for configuration in configurations:
         label = short(configuration.name, configuration.tag)
-        for run in configuration.runs:
-            name = one_line(run.facts.name)
-            labels[id(run.compared)] = label, name if len(name) <= MOST_LETTERS + 8 else run.tag
+        for number, run in enumerate(configuration.runs, 1):
+            name = f"{label} #{number}" if len(configuration.runs) > 1 else label
+            labels[id(run.compared)] = label, name
     return tuple(
         replace(run.facts, configuration=labels[id(run)][0], name=labels[id(run)][1])
         for run in comparison.runs
@@ -105,6 +116,19 @@ def short(name: str, tag: str) -> str:
     return f"{tag} ({name[: MOST_LETTERS // 2].rstrip()}…)"
 
 
+def common_ending(names: Sequence[str]) -> str:
+    """Return the words with which all names end, where that is much and something is left of each."""
+    if len(names) < 2:
+        return ""
+    words = [re.findall(r"\s*\S+", name) for name in names]
+    most = min(map(len, words)) - 1
+    count = 0
+    while count < most and len({parts[-1 - count] for parts in words}) == 1:
+        count += 1
+    ending = "".join(words[0][len(words[0]) - count :]) if count else ""
+    return ending if len(ending) >= _MUCH else ""
+
+
 def group_runs(comparison: RunComparison, data: Sequence[RunData]) -> tuple[ReportedConfiguration, ...]:
     """Return the compared runs by configuration; the fastest first, those without a result last.
 
@@ -114,9 +138,10 @@ def group_runs(comparison: RunComparison, data: Sequence[RunData]) -> tuple[Repo
     """
     triples = zip(range(len(comparison.rows)), comparison.groups, comparison.rows, strict=True)
     ordered = sorted(triples, key=lambda triple: triple[2].mean.mean or 0.0, reverse=True)
+    ending = common_ending([group.name for _, group, _ in ordered])
     found, count = [], 0
     for look, (place, group, row) in enumerate(ordered):
-        tag = letters(look)
+        tag, name = letters(look), group.name.removesuffix(ending).rstrip(_JOINTS)
         members = sorted(group.members, key=lambda place: _order(comparison.runs[place].facts))
         runs = tuple(
             ReportedRun(
@@ -128,7 +153,7 @@ def group_runs(comparison: RunComparison, data: Sequence[RunData]) -> tuple[Repo
             for number, member in enumerate(members)
         )
         count += len(runs)
-        found.append(ReportedConfiguration(look, tag, group.name, runs, place, row))
+        found.append(ReportedConfiguration(look, tag, name, group.name, runs, place, row))
     return tuple(found)
 
 

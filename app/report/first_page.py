@@ -12,7 +12,6 @@ from app.report.findings import Findings, short
 from app.report.reported import ReportedConfiguration
 from app.report.run_tables import speed_table, table_size
 from app.report.words import common, days
-from app.runs.compare import RunComparison
 from app.runs.comparison_table import HEADINGS, format_tps
 from app.runs.run_sentences import describe_shape
 from app.runs.words import mark_words, one_line
@@ -20,7 +19,9 @@ from app.runs.words import mark_words, one_line
 MOST_VERDICTS: Final = 5
 MOST_WARNINGS: Final = 3
 _FEW: Final = 12
-_MOST_LETTERS: Final = 450
+_MUCH_DRIFT: Final = 0.2
+_BRIEF: Final = 24
+_MOST_LETTERS: Final = 600
 _MARKS: Final = len(HEADINGS) - 1
 _DIFFERENCE: Final = 6
 
@@ -28,24 +29,25 @@ _DIFFERENCE: Final = 6
 def first_page(found: Findings) -> Iterator[Block]:
     """Yield the blocks of the first page."""
     yield Text(Role.TITLE, found.title, bookmark=tr("Summary"))
-    yield Text(Role.SUBTITLE, _about(found.comparison))
+    yield Text(Role.SUBTITLE, _about(found))
     yield from _answer(found)
     yield from _unsafe(found.configurations)
     if len(found.configurations) > 1:
         yield _table(found.configurations)
         yield bar_figure(found.configurations)
+        yield from _seconds(found.configurations)
     else:
         yield from _only_configuration(found.configurations[0])
     yield from _limits(found)
 
 
-def _about(comparison: RunComparison) -> str:
+def _about(found: Findings) -> str:
     """Return how much was measured, when, with what and on what, in one line."""
-    facts = [run.facts for run in comparison.runs]
+    facts = [run.facts for run in found.comparison.runs]
     version = common(facts, tr("PostgreSQL"), tr("version"))
     cpus, memory = (common(facts, tr("Machine"), name) for name in (tr("CPUs"), tr("memory")))
     runs = tr("1 run") if len(facts) == 1 else tr("{count} runs").format(count=len(facts))
-    groups = len(comparison.groups)
+    groups = len(found.configurations)
     parts = [
         runs if groups < 2 else tr("{runs} of {count} configurations").format(runs=runs, count=groups),
         days(facts),
@@ -54,6 +56,7 @@ def _about(comparison: RunComparison) -> str:
         common(facts, tr("Machine"), tr("processor")),
         tr("{count} CPUs").format(count=cpus) if cpus else "",
         tr("{size} of memory").format(size=memory) if memory else "",
+        tr("all “{words}”").format(words=found.ending) if found.ending else "",
     ]
     return " · ".join(part for part in parts if part)
 
@@ -121,7 +124,7 @@ def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
 def _table(configurations: Sequence[ReportedConfiguration]) -> Table:
     rows = []
     for configuration in configurations:
-        cells = list(configuration.row.cells())
+        cells = [configuration.name, *configuration.row.cells()[1:]]
         if configuration.row.comparison is None:
             cells[_DIFFERENCE] = tr("baseline")
         cells[_MARKS] = ", ".join(map(mark_words, configuration.row.marks))
@@ -145,6 +148,37 @@ def bar_figure(configurations: Sequence[ReportedConfiguration]) -> BarFigure:
         sentences.append(tr("Rings: single runs."))
     sentences.append(tr("Source: the runs listed under “Runs”."))
     return BarFigure(tr("Transactions per second"), tr("more is better"), bars, " ".join(sentences))
+
+
+def _seconds(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
+    """Say which runs stalled and which changed from begin to end: a mean hides both."""
+    stalls, changes = [], []
+    for configuration in configurations:
+        shape = configuration.shown.facts.shape
+        if shape is None or configuration.shown.compared.tps is None:
+            continue
+        name = configuration.name if len(configuration.name) <= _BRIEF else configuration.tag
+        found = shape.jitter
+        if found.stall_seconds:
+            sentence = tr("{name} in {stalled} of {seconds} s, at most {longest} in a row")
+            told = sentence.format(
+                name=name,
+                stalled=found.stall_seconds,
+                seconds=found.seconds,
+                longest=found.longest_stall_s,
+            )
+            stalls.append((-found.stall_seconds, told))
+        change = shape.drift.change
+        if change is not None and abs(change) >= _MUCH_DRIFT:
+            told = tr("{name} by {percent:+.0f} %").format(name=name, percent=100 * change)
+            changes.append((-abs(change), told))
+    for sentence, found_of in (
+        (tr("Stalled, below 10 % of the run's median: {runs}."), stalls),
+        (tr("From its first to its last tenth a run changed: {runs}."), changes),
+    ):
+        if found_of:
+            worst = [told for _, told in sorted(found_of)[:MOST_WARNINGS]]
+            yield Text(Role.NOTE, sentence.format(runs="; ".join(worst)))
 
 
 def _own(configuration: ReportedConfiguration) -> tuple[float, float] | None:
@@ -191,7 +225,9 @@ def _only_configuration(configuration: ReportedConfiguration) -> Iterator[Block]
 
 
 def _limits(found: Findings) -> Iterator[Block]:
-    """Say what weakens the comparison."""
+    """Say how the comparison was made, and what weakens it."""
+    for note in found.notes:
+        yield Text(Role.NOTE, note)
     told = warned_first(found)
     for warning in found.warnings[:told]:
         yield Text(Role.NOTE, warning)

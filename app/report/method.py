@@ -6,22 +6,24 @@ from collections.abc import Iterator
 
 from app.domain.text import tr
 from app.domain.units import format_duration
-from app.report.blocks import Block, Role, Text
+from app.report.blocks import Block, Role, Row, Size, Table, Text
+from app.report.findings import Findings
 from app.runs.compare import RunComparison
 from app.runs.run_counts import RUNS_FOR_A_VERDICT
 
 
-def method(comparison: RunComparison) -> Iterator[Block]:
+def method(found: Findings) -> Iterator[Block]:
     """Yield the sections of the method."""
     yield Text(Role.SUBHEADING, tr("Measuring"))
-    for sentence in _measuring(comparison):
+    for sentence in _measuring(found.comparison):
         yield Text(Role.BODY, sentence)
     yield Text(Role.SUBHEADING, tr("Comparing"))
-    for sentence in _comparing(comparison):
+    for sentence in (*_comparing(found.comparison), *found.notes):
         yield Text(Role.BODY, sentence)
     yield Text(Role.SUBHEADING, tr("Words"))
-    for sentence in _words():
-        yield Text(Role.BODY, sentence)
+    rows = tuple(Row(pair) for pair in _words())
+    columns = frozenset({0, 1})
+    yield Table((tr("Word"), tr("Meaning")), rows, columns, frozenset({1}), size=Size.SMALL)
 
 
 def _measuring(comparison: RunComparison) -> Iterator[str]:
@@ -69,17 +71,25 @@ def _comparing(comparison: RunComparison) -> Iterator[str]:
     )
 
 
-def _words() -> Iterator[str]:
-    yield tr("p99: 99 of 100 transactions were faster than this.")
-    yield tr("Jitter: standard deviation of the TPS per second, by their mean.")
-    yield tr("Stalled: seconds below 10 % of the run's median TPS, and all without any transaction.")
-    yield tr("Drift: the mean of the last tenth of a run by that of the first, minus one.")
-    yield tr(
-        "Steady: five equal rounds within 20 % of their mean, with a trend within 10 % (as SNIA's tests of "
-        "disks)."
+def _words() -> Iterator[tuple[str, str]]:
+    yield tr("p99"), tr("99 of 100 transactions were faster than this.")
+    yield tr("jitter"), tr("Standard deviation of the TPS per second, by their mean.")
+    yield tr("stalled"), tr("Seconds below 10 % of the run's median TPS, and all without any transaction.")
+    yield tr("drift"), tr("The mean of the last tenth of a run by that of the first, minus one.")
+    yield (
+        tr("steady"),
+        tr("Five equal rounds within 20 % of their mean, with a trend within 10 % (as in SNIA's tests)."),
     )
-    yield tr("/ tx: what one transaction cost, the mean rate of a counter by the mean TPS.")
-    yield tr(
-        "UNSAFE: an option that lets committed transactions, or the database, be lost in a crash or a "
-        "power failure. Its numbers are not comparable with safe ones."
+    yield tr("/ tx"), tr("What one transaction cost: the mean rate of a counter by the mean TPS.")
+    yield (
+        tr("UNSAFE"),
+        tr(
+            "An option that lets committed transactions, or the database, be lost in a crash or a power "
+            "failure. Its numbers are not comparable with safe ones."
+        ),
+    )
+    yield tr("imported"), tr("Measured elsewhere, not by pgFooting; what its files do not hold is not known.")
+    yield (
+        tr("sampled"),
+        tr("The log holds one in so many transactions; counts of seconds are scaled by that."),
     )

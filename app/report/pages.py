@@ -7,7 +7,7 @@ from typing import Final
 
 from app.domain.text import tr
 from app.report.blocks import Block, Facts, Role, Row, Size, Table, Text
-from app.report.figures import MOST_LINES, charts_of, details, key_of, overlay, sources
+from app.report.figures import MOST_LINES, charts_of, details, has_chart, key_of, overlay, sources
 from app.report.findings import Findings
 from app.report.first_page import told_first, warned_first
 from app.report.reported import ReportedConfiguration, ReportedRun
@@ -49,7 +49,8 @@ def overlay_pages(found: Findings) -> Iterator[Block]:
     sentence = tr(
         "Lines are means over 15 s around each second, for the eye only: no figure is made from them."
     )
-    yield Text(Role.NOTE, f"{sentence} {sources(runs)}")
+    drawn = [run for run in runs if any(has_chart(run.data, chart) for chart in charts)]
+    yield Text(Role.NOTE, f"{sentence} {sources(drawn)}")
 
 
 def difference_pages(found: Findings) -> Iterator[Block]:
@@ -90,7 +91,7 @@ def _whose(configurations: Sequence[ReportedConfiguration], runs: Sequence[Repor
 
 def configuration_pages(found: Findings, configuration: ReportedConfiguration) -> Iterator[Block]:
     """Yield the page of one configuration."""
-    title = f"{configuration.tag}  {configuration.name}"
+    title = f"{configuration.tag}  {configuration.full_name}"
     yield Text(Role.HEADING, title, bookmark=title, level=1, new_page=True)
     for reason in configuration.unsafe:
         yield Text(Role.WARNING, tr("UNSAFE: {reason}").format(reason=one_line(reason)))

@@ -53,7 +53,8 @@ class ReportedConfiguration:
     Attributes:
         look: 0-based, its place in the report; decides colour and line style.
         tag: one or two letters that stand for it in charts and tables.
-        name: unique in the report.
+        name: unique in the report, without what all names end with.
+        full_name: the whole of it.
         runs: in the order of their start.
         group: its place in the comparison.
         row: of the table of the comparison.
@@ -63,6 +64,7 @@ class ReportedConfiguration:
     look: int
     tag: str
     name: str
+    full_name: str
     runs: tuple[ReportedRun, ...]
     group: int
     row: Row

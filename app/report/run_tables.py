@@ -42,6 +42,9 @@ _COMPARED: Final = (
     ("jitter_cv", tr("jitter")),
     ("longest_stall_s", tr("longest stall s")),
 )
+_MOST_WITH_CHARTS: Final = 6
+"""Configurations whose figures may begin below the charts."""
+
 _DIFFERS: Final = "*"
 
 
@@ -111,7 +114,7 @@ def figure_pages(found: Findings) -> Iterator[Block]:
     if not any(tables):
         return
     title = tr("Latency and cost of a transaction")
-    yield Text(Role.HEADING, title, bookmark=title, new_page=True)
+    yield Text(Role.HEADING, title, bookmark=title, new_page=len(found.configurations) > _MOST_WITH_CHARTS)
     for table in tables:
         yield from table
     sentence = tr(
@@ -134,6 +137,7 @@ def _compared(
         for each, _ in shown:
             differs = _DIFFERS if each.better(configuration.group) is not None else ""
             cells.append(_without_unit(format_mean(each, configuration.group)) + differs)
-        rows.append(Row((configuration.name, *cells), configuration.look))
+        if any(cells):
+            rows.append(Row((configuration.name, *cells), configuration.look))
     headings = (tr("Configuration"), *(label for _, label in shown))
     return [Table(headings, tuple(rows), frozenset({0}), frozenset({0}), lines=2, size=table_size(len(rows)))]

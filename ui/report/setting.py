@@ -25,7 +25,7 @@ from ui.report.bar_chart import bar_chart_mm, paint_bars
 from ui.report.canvas import Canvas, Type
 from ui.report.flow import Draw, Paper, Piece, gap, paragraph
 from ui.report.tables import facts_pieces, paint_sample, table_pieces
-from ui.report.time_chart import TimeCharts
+from ui.report.time_chart import TimeCharts, chart_title
 
 TYPES: Final = {
     Role.TITLE: Type(18, bold=True),
@@ -151,7 +151,7 @@ class Setter:
         end_s = max(map(self._charts.end_s, grid.figures))
         figures = [replace(figure, high=high, end_s=end_s) for figure in grid.figures]
         spec = CHARTS[figures[0].chart]
-        title = tr("{title}, {unit}").format(title=spec.title, unit=spec.unit)
+        title = tr("{title}, {unit}").format(title=chart_title(spec, figures[0].traces), unit=spec.unit)
         for piece in paragraph(self._canvas, title, TYPES[Role.SUBHEADING], self._width, after=1.0):
             yield replace(piece, with_next=True)
         column = (self._width - _GRID_GAP_MM * (grid.columns - 1)) / grid.columns

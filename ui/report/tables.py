@@ -15,6 +15,10 @@ _GAP_MM: Final = 3.0
 _LEAST_MM: Final = 16.0
 """A column of words is not made narrower."""
 
+_MANY_LINES: Final = 50
+_LOST_LINES: Final = 0.3
+"""Of a line, what its end loses to the word that does not fit any more; guessed."""
+
 _MOST_SPARE_MM: Final = 6.0
 
 _POINTS: Final = {
@@ -29,6 +33,8 @@ _SAMPLE_MM: Final = 6.0
 _FACT: Final = Type(7.2)
 _FACT_NAME: Final = Type(7.2, colour="muted")
 _LONG_FACT: Final = 150
+_LEAST_VALUE: Final = 0.4
+"""Share of its column that the value of a fact gets beside a long name."""
 
 
 class _Break(Enum):
@@ -88,12 +94,23 @@ def _set(canvas: Canvas, table: Table, width: float) -> _Setting:
         natural = {index: _natural(canvas, table, index, body, broken) for index in used}
         squeeze = broken is _Break.WORDS
         widths = _squeeze(natural, words, room) if squeeze else _spread(natural, words, room)
-        if widths is None and (points, broken) == tries[-1]:
+        last = (points, broken) == tries[-1]
+        if widths is None and last:
             widths = {index: room / len(used) for index in used}
-        if widths is not None:
+        if widths is not None and (last or not _shortens(natural, widths, table)):
             columns = _columns(widths, used, table.left, tag_mm)
             return _Setting(columns, body, head, tag_mm, _ROW_MM[table.size], table.lines)
     raise AssertionError
+
+
+def _shortens(natural: dict[int, float], widths: dict[int, float], table: Table) -> bool:
+    """Return whether a cell would probably be shortened; numbers never are."""
+    lines = table.lines or _MANY_LINES
+    return any(
+        natural[index] > width * (lines - _LOST_LINES) + 0.1
+        for index, width in widths.items()
+        if width < natural[index]
+    )
 
 
 def _tag_mm(canvas: Canvas, rows: Sequence[Row], kind: Type) -> float:
@@ -131,15 +148,14 @@ def _spread(natural: dict[int, float], words: Sequence[int], room: float) -> dic
 def _squeeze(natural: dict[int, float], words: Sequence[int], room: float) -> dict[int, float] | None:
     """Return the widths with narrower columns of words; None where numbers leave too little to them."""
     left = room - sum(width for index, width in natural.items() if index not in words)
-    widths = dict(natural)
-    while words:
-        narrow = [index for index in words if natural[index] <= left / len(words)]
-        if not narrow:
-            each = left / len(words)
-            return None if each < _LEAST_MM else widths | dict.fromkeys(words, each)
-        left -= sum(natural[index] for index in narrow)
-        words = [index for index in words if index not in narrow]
-    return widths if left >= 0 else None
+    narrow = [index for index in words if natural[index] <= _LEAST_MM]
+    wide = {index: natural[index] for index in words if index not in narrow}
+    left -= sum(natural[index] for index in narrow) + _LEAST_MM * len(wide)
+    if left < 0 or not wide:
+        return natural if left >= 0 else None
+    over = sum(width - _LEAST_MM for width in wide.values())
+    share = min(1.0, left / over)
+    return natural | {index: _LEAST_MM + share * (width - _LEAST_MM) for index, width in wide.items()}
 
 
 def _columns(
@@ -233,7 +249,8 @@ def facts_pieces(canvas: Canvas, facts: Facts, width: float) -> list[Piece]:
 def _facts_row(canvas: Canvas, pairs: Sequence[tuple[str, str]], half: float) -> Piece:
     found = []
     for name, value in pairs:
-        name_mm = min(canvas.width(name, _FACT_NAME), half * 0.62)
+        room = half - 2.0 - min(canvas.width(value, _FACT), half * _LEAST_VALUE)
+        name_mm = min(canvas.width(name, _FACT_NAME), room)
         names = canvas.wrap(name, _FACT_NAME, name_mm + 0.01)
         found.append((names, name_mm + 2.0, canvas.wrap(value, _FACT, half - name_mm - 2.0)))
     height = max(max(len(names), len(values)) for names, _, values in found) * _FACT.line_mm + 0.4

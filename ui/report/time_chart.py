@@ -9,12 +9,14 @@ from typing import Final
 import numpy as np
 from PySide6.QtGui import QColor, QPen
 
+from app.domain.text import tr
 from app.report.blocks import TimeFigure, Trace
 from app.runs.run_data import RunData, running_mean
-from ui.charts.lines import GAP_S, curve_samples
+from ui.charts.lines import curve_samples
 from ui.charts.pyramid import Pyramid
 from ui.charts.registry import CHARTS, ChartSpec, CurveSpec
 from ui.charts.scale import (
+    GAP_S,
     Frame,
     Range,
     format_log_tick,
@@ -156,11 +158,19 @@ class TimeCharts:
         return frame, gutters
 
     def _paint_title(self, figure: TimeFigure, spec: ChartSpec, x: float, y: float, width: float) -> None:
-        unit = f"{spec.unit}" if figure.title == "" else ""
+        unit = "" if figure.title else spec.unit
         room = width - self._canvas.width(unit, UNIT) - 2
-        title = self._canvas.elide(figure.title or spec.title, TITLE, room)
+        title = self._canvas.elide(figure.title or chart_title(spec, figure.traces), TITLE, room)
         self._canvas.text(x, y, title, TITLE)
         self._canvas.text(x + self._canvas.width(title, TITLE) + 1.5, y + 0.5, unit, UNIT)
+
+
+def chart_title(spec: ChartSpec, traces: Sequence[Trace]) -> str:
+    """Return the title of a chart; with the curve where it shows one of several."""
+    shown = {curve.label for trace in traces for curve in _curves(spec, trace)}
+    if len(spec.curves) > 1 and len(shown) == 1:
+        return tr("{chart}, {curve}").format(chart=spec.title, curve=shown.pop())
+    return spec.title
 
 
 def _curves(spec: ChartSpec, trace: Trace) -> list[CurveSpec]:

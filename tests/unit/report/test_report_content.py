@@ -21,12 +21,14 @@ from app.report.blocks import (
     TimeFigure,
     letters,
 )
+from app.report.findings import common_ending
 from app.report.picture import read_picture
 from app.report.report import read_report
+from app.runs.library import CampaignLock
 from app.runs.runfile import RunState
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
-from tests.fix_window import LONG_NAME
+from tests.fix_window import LONG_NAME, Trial, begin_trial
 
 SHORT = Shape(30, 5000)
 
@@ -194,6 +196,49 @@ def test_one_second_and_zeros_are_reported(tmp_path: Path) -> None:
         write_cases(tmp_path, [Case("one", 0, Shape(1, 5000)), Case("zero", 0, Shape(20, 0.0))])
     )
     assert [bar.told for bar in bars(report).bars][-1] == "0.0"
+
+
+def test_a_run_that_lasts_is_drawn_but_counts_for_nothing(tmp_path: Path) -> None:
+    paths = write_cases(tmp_path, [Case("good", 0, SHORT)])
+    lock = CampaignLock(tmp_path)
+    try:
+        growing = begin_trial(
+            tmp_path / "growing.footing", Trial("growing #1", "growing", state=RunState.RUNNING)
+        )
+        report = read_report([*paths, tmp_path / "growing.footing"])
+        growing.close()
+    finally:
+        lock.release()
+    assert [bar.value is None for bar in bars(report).bars] == [False, True]
+    assert "growing takes no part: it is running." in " ".join(words(report))
+
+
+def test_what_all_names_end_with_is_said_once(tmp_path: Path) -> None:
+    cases = [Case(f"{name} stripe scale 1000 simple-update", 0, SHORT) for name in ("ext4", "xfs")]
+    report = read_report(write_cases(tmp_path, cases))
+    assert {bar.name for bar in bars(report).bars} == {"ext4", "xfs"}
+    assert "all “stripe scale 1000 simple-update”" in texts(report, Role.SUBTITLE)[0]
+    assert any(text.endswith("ext4 stripe scale 1000 simple-update") for text in texts(report, Role.HEADING))
+
+
+@pytest.mark.parametrize(
+    ("names", "ending"),
+    [
+        (("ext4 on four disks", "xfs on four disks"), " on four disks"),
+        (("ext4 on disk", "xfs on disk"), ""),
+        (("on four disks now", "xfs on four disks now"), " four disks now"),
+        (("one alone on its own",), ""),
+        (("same words all over", "same words all over"), " words all over"),
+    ],
+)
+def test_an_ending_is_words_leaves_something_and_pays(names: tuple[str, ...], ending: str) -> None:
+    assert common_ending(names) == ending
+
+
+def test_stalls_and_drift_are_told_on_the_first_page(tmp_path: Path) -> None:
+    cases = [Case("ext4", 0, Shape(60, 5000, stall=(20, 4))), Case("xfs", 0, Shape(60, 5000))]
+    notes = " ".join(texts(read_report(write_cases(tmp_path, cases)), Role.NOTE))
+    assert "Stalled, below 10 % of the run's median: ext4 in 4 of 60 s, at most 4 in a row." in notes
 
 
 def test_a_date_that_does_not_exist_is_no_date(tmp_path: Path) -> None:
