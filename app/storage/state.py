@@ -96,13 +96,22 @@ def read_table(node: str) -> Table | None:
     folder = sysfs_folder(node)
     block = int((folder / "queue/logical_block_size").read_text(encoding="ascii"))
     with _reading(node) as fd:
-        header = os.pread(fd, 92, block)
-        if len(header) < 92 or not header.startswith(_GPT_SIGNATURE):
-            return None
-        start, count, entry_bytes = struct.unpack_from("<QII", header, 72)
-        if not 128 <= entry_bytes <= 4096 or count > 4096:
-            return None
-        entries = os.pread(fd, min(count, 128) * entry_bytes, start * block)
+        return table_of(fd, block)
+
+
+def table_of(fd: int, block: int) -> Table | None:
+    """Return the GPT of an open disk, or of an image of one, with this logical block size.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    header = os.pread(fd, 92, block)
+    if len(header) < 92 or not header.startswith(_GPT_SIGNATURE):
+        return None
+    start, count, entry_bytes = struct.unpack_from("<QII", header, 72)
+    if not 128 <= entry_bytes <= 4096 or count > 4096 or start * block >= 1 << 63:
+        return None
+    entries = os.pread(fd, min(count, 128) * entry_bytes, start * block)
     parts = [entries[at : at + entry_bytes] for at in range(0, len(entries), entry_bytes)]
     used = tuple(_partition(part) for part in parts if any(part[:16]))
     return Table(str(uuid.UUID(bytes_le=header[56:72])), used)
@@ -170,7 +179,7 @@ def parse_mountinfo(text: str) -> Iterator[MountEntry]:
     for line in text.splitlines():
         left, _, right = line.partition(" - ")
         before, after = left.split(" "), right.split(" ")
-        if len(before) >= 6 and len(after) >= 3:
+        if len(before) >= 6 and len(after) >= 3 and before[0].isdecimal():
             options = (*before[5].split(","), *after[2].split(","))
             yield MountEntry(
                 int(before[0]),
