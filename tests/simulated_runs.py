@@ -41,7 +41,7 @@ class Truth:
     between: float = 0.04
     within: float = 0.1
     phi: float = 0.6
-    seconds: int = 300
+    seconds: int = 200
     runs: int = 5
     ratio: float = 1.0
     warm_up_s: int = 0

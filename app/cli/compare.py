@@ -170,7 +170,9 @@ def _print_runs(comparison: RunComparison, console: Console, *, all_runs: bool) 
     print_sentence(console, WITHIN_RUN_NOTE, style="dim")
     told = comparison.runs if all_runs else comparison.runs[:_MOST_RUNS_TOLD]
     for run in told:
-        sentences = " ".join(describe_shape(run.facts.shape)) or tr("Nothing of its seconds is known.")
+        sentences = " ".join(describe_shape(run.facts.shape, run.facts.summary.get("tps"))) or tr(
+            "Nothing of its seconds is known."
+        )
         print_sentence(console, f"{run.name}: {sentences}")
     if len(told) < len(comparison.runs):
         more = tr("{count} more; --details tells all.").format(count=len(comparison.runs) - len(told))

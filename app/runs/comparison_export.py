@@ -75,7 +75,7 @@ def _run(run: ComparedRun) -> dict[str, Json]:
         "within_run": None
         if interval is None
         else {"low": interval.low, "high": interval.high, "confidence": interval.confidence},
-        "facts": list(describe_shape(shape)),
+        "facts": list(describe_shape(shape, run.facts.summary.get("tps"))),
     }
 
 

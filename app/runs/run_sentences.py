@@ -20,14 +20,19 @@ _DRIFT_TOLD: Final = 0.05
 _DIP_TOLD: Final = 0.02
 
 
-def describe_shape(shape: RunShape | None) -> tuple[str, ...]:
-    """Return what one run's own seconds show, as sentences; empty where there are none."""
-    return () if shape is None else (*_interval(shape), *_stalls(shape), *_change(shape), *_dip(shape))
+def describe_shape(shape: RunShape | None, tps: float | None = None) -> tuple[str, ...]:
+    """Return what one run's own seconds show, as sentences; empty where there are none.
+
+    Args:
+        shape: the run.
+        tps: mean of the whole measured phase as pgbench counted it; None: that of the seconds.
+    """
+    return () if shape is None else (*_interval(shape, tps), *_stalls(shape), *_change(shape), *_dip(shape))
 
 
-def own_interval_words(shape: RunShape | None) -> str:
-    """Return the interval within a run, labelled as such; empty where there is none."""
-    interval = None if shape is None else shape.own_interval()
+def own_interval_words(shape: RunShape | None, cut_s: float = 0.0) -> str:
+    """Return the interval within a run after a cut, labelled as such; empty where there is none."""
+    interval = None if shape is None else shape.own_interval(cut_s=cut_s)
     if interval is None:
         return ""
     return tr("within this run {low} to {high}").format(
@@ -35,11 +40,13 @@ def own_interval_words(shape: RunShape | None) -> str:
     )
 
 
-def _interval(shape: RunShape) -> Iterator[str]:
-    interval, mean = shape.own_interval(), shape.within.mean
+def _interval(shape: RunShape, tps: float | None) -> Iterator[str]:
+    interval, mean = shape.own_interval(), shape.within.mean if tps is None else tps
     if interval is None or mean is None:
         return
-    sentence = tr("{mean} TPS, within this run {low} to {high} ({percent:g} % interval).")
+    sentence = tr(
+        "{mean} TPS from beginning to end, within this run {low} to {high} ({percent:g} % interval)."
+    )
     yield sentence.format(
         mean=format_tps(mean),
         low=format_tps(interval.low),

@@ -120,12 +120,16 @@ class RunShape:
         """Its mean with the standard error of its own seconds."""
         return within_run_error(self.seconds)
 
-    def own_interval(self, confidence: float = 0.95) -> OwnInterval | None:
+    def own_interval(self, confidence: float = 0.95, cut_s: float = 0.0) -> OwnInterval | None:
         """Return Student's interval with as many degrees as there are independent seconds, less one.
 
         None where there are fewer than ten seconds, or fewer than three independent ones.
+
+        Args:
+            confidence: above 0 and below 1.
+            cut_s: seconds left out at the beginning.
         """
-        within = self.within
+        within = within_run_error(self.seconds[round(cut_s) :]) if cut_s else self.within
         if within.mean is None or within.standard_error is None or within.effective_seconds < 3:
             return None
         half = student_t_quantile((1 + confidence) / 2, within.effective_seconds - 1) * within.standard_error

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPointF, QSizeF
+from PySide6.QtCore import QPointF, QSizeF, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
@@ -483,3 +483,14 @@ def test_an_empty_figure_view_paints_nothing_and_saves_nothing(qtbot: QtBot, tmp
     assert view.picture() is None
     save_figure(view.sheet, tmp_path / "nothing.png")
     assert not (tmp_path / "nothing.png").exists()
+
+
+def test_tool_tips_of_names_hold_no_markup(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    name = "<img src=x> ext4"
+    show(qtbot, page, [write_trial(tmp_path / "a.footing", Trial(name, name)), *write_campaign(tmp_path)])
+    view = page.view
+    assert isinstance(view, OverTimeView)
+    tips = [item.toolTip(0) for _, item in view.lines._rows]
+    tips += [str(page.baseline.itemData(place, Qt.ItemDataRole.ToolTipRole)) for place in range(3)]
+    assert sum("&lt;img src=x&gt;" in tip for tip in tips) == 2
+    assert not any("<img" in tip for tip in tips)

@@ -120,8 +120,8 @@ class Caption(QGraphicsWidget):
         metrics = self._axis.metrics
         return float(
             metrics.horizontalAdvance(self._axis.kind.unit(0))
-            + metrics.horizontalAdvance("00:00") / 2
-            + 2 * TINY
+            + metrics.horizontalAdvance("\N{MINUS SIGN}00:00") / 2
+            + 4 * TINY
         )
 
     def _fit(self, height: float) -> None:

@@ -216,8 +216,6 @@ class Wardrobe:
         colour, style = self._colour_and_style(trace, chart, curve)
         focused = trace.run_id == self.focus and not self.alone
         with_seconds = not trace.pale and curve.smooth and (focused or self._wants_seconds)
-        if self.around is Around.ENVELOPE and not focused and not trace.pale:
-            data = with_envelope(data)
         pale = self.theme.pale(colour)
         return Line(
             run_id=trace.run_id,
@@ -227,10 +225,18 @@ class Wardrobe:
             colour=self.theme.pale(colour, 0.45) if trace.pale else colour,
             seconds_colour=pale if with_seconds else None,
             style=style,
-            weight=(3 if self.thick else 1) if trace.pale else (4 if self.thick else 2 + focused),
+            weight=self._weight(trace, focused=focused),
             rank=0 if trace.pale else 2 if focused else 1,
             gap=self.gap,
         )
+
+    def _weight(self, trace: RunTrace, *, focused: bool) -> int:
+        """Return the width of a line; of many only the one in focus is thick: each pixel costs as much."""
+        if trace.pale:
+            return 3 if self.thick else 1
+        if self.thick:
+            return 4
+        return 3 if focused else 1 if self.shown > MOST_WITH_SECONDS else 2
 
     @property
     def _wants_seconds(self) -> bool:

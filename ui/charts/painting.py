@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from pyqtgraph.functions import arrayToQPolygonF
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 
 from ui.charts.lines import Line
 from ui.charts.pyramid import Pyramid
@@ -113,7 +113,7 @@ def paint_lines(
     for line in ordered:
         if line.seconds_colour is not None:
             painter.setPen(QPen(line.seconds_colour, 0))
-            _paint(painter, frame, _piece(line.data.seconds, frame, after_s), _BESIDE[:1])
+            _paint(painter, _rows_of(line.data.seconds, frame, after_s), _BESIDE[:1])
     for line in ordered:
         smooth = line.data.mean is not None or line.gap == np.inf
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=smooth)
@@ -122,7 +122,7 @@ def paint_lines(
         painter.setPen(pen)
         weight = max(1, round(line.weight * unit)) if smooth else round(unit)
         beside = _BESIDE[: min(len(_BESIDE), 2 * weight - 2 or 1)]
-        _paint(painter, frame, _piece(line.main, frame, after_s), beside)
+        _paint(painter, _rows_of(line.main, frame, after_s), beside)
         _paint_points(painter, frame, line, unit)
 
 
@@ -144,10 +144,10 @@ def draw_lines(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
     for line in ordered:
         if line.seconds_colour is not None:
             painter.setPen(QPen(line.seconds_colour, 0.6))
-            _paint(painter, frame, _piece(line.data.seconds, frame, None), _BESIDE[:1])
+            _paint(painter, _rows_of(line.data.seconds, frame, None), _BESIDE[:1])
     for line in ordered:
         painter.setPen(QPen(line.colour, 0.4 + 0.5 * line.weight, line.style))
-        _paint(painter, frame, _piece(line.main, frame, None), _BESIDE[:1])
+        _paint(painter, _rows_of(line.main, frame, None), _BESIDE[:1])
         _paint_points(painter, frame, line, 1.0)
 
 
@@ -198,25 +198,35 @@ def _cut(t_s: Array, values: Array, frame: Frame) -> tuple[Array, Array]:
     return times[order], np.concatenate((values[inside], at_edges))[order]
 
 
-def _paint(
-    painter: QPainter, frame: Frame, piece: tuple[Array, Array], beside: Sequence[tuple[float, float]]
-) -> None:
-    t_s, values = piece
-    if not len(t_s):
-        return
-    xs, ys = frame.x(t_s), np.clip(frame.y(values), -1e5, 1e5)
-    longest_s = max(frame.gap, 2.5 * (frame.end_s - frame.start_s) / frame.width)
-    breaks = np.flatnonzero(np.diff(t_s) > longest_s) + 1
-    for begin, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(t_s)], strict=True):
-        _paint_row(painter, xs[begin:end], ys[begin:end], beside)
+def _rows_of(series: Pyramid, frame: Frame, after_s: float | None) -> list[QPolygonF]:
+    """Return what is drawn of a series in pixels, a row for each stretch without a gap.
+
+    Kept until another frame is drawn: a tick of one run repaints all, and computing costs a quarter of it.
+    """
+    if after_s is None and series.drawn is not None and series.drawn[0] == frame:
+        return cast("list[QPolygonF]", series.drawn[1])
+    t_s, values = _piece(series, frame, after_s)
+    found: list[QPolygonF] = []
+    if len(t_s):
+        xs, ys = frame.x(t_s), np.clip(frame.y(values), -1e5, 1e5)
+        longest_s = max(frame.gap, 2.5 * (frame.end_s - frame.start_s) / frame.width)
+        breaks = np.flatnonzero(np.diff(t_s) > longest_s) + 1
+        for begin, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(t_s)], strict=True):
+            found.append(arrayToQPolygonF(xs[begin:end], ys[begin:end]))
+    if after_s is None:
+        series.drawn = frame, found
+    return found
 
 
-def _paint_row(painter: QPainter, xs: Array, ys: Array, beside: Sequence[tuple[float, float]]) -> None:
+def _paint(painter: QPainter, rows: Sequence[QPolygonF], beside: Sequence[tuple[float, float]]) -> None:
     for right, down in beside:
-        if len(xs) == 1:  # a second between two that were missed
-            painter.drawPoint(QPointF(xs[0] + right, ys[0] + down))
-        else:
-            painter.drawPolyline(arrayToQPolygonF(xs + right, ys + down))
+        painter.translate(right, down)
+        for row in rows:
+            if row.size() == 1:  # a second between two that were missed
+                painter.drawPoint(row.at(0))
+            else:
+                painter.drawPolyline(row)
+        painter.translate(-right, -down)
 
 
 def paint_sample(painter: QPainter, area: QRectF, colour: QColor, style: Qt.PenStyle, weight: float) -> None:

@@ -23,13 +23,15 @@ class Pyramid:
     Attributes:
         t_s: times, ascending.
         values: finite.
+        drawn: what it was drawn with and as what, kept for the next time by whoever draws it.
     """
 
-    __slots__ = ("_extremes", "_levels", "t_s", "values")
+    __slots__ = ("_extremes", "_levels", "drawn", "t_s", "values")
 
     def __init__(self, t_s: Array, values: Array) -> None:
         self.t_s = t_s
         self.values = values
+        self.drawn: tuple[object, object] | None = None
         self._levels: list[tuple[Coarse, Coarse]] = []
         self._extremes: tuple[float, float] | None = None
 

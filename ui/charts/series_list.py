@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
@@ -30,6 +32,7 @@ class SeriesList(QTreeWidget):
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setAccessibleName(tr("Lines shown in the charts"))
         self._rows: list[tuple[tuple[str, ...], QTreeWidgetItem]] = []
+        self._samples: dict[tuple[int, Qt.PenStyle, float], QIcon] = {}
         stack.lines_changed.connect(self._update)
         self.itemChanged.connect(self._on_item_changed)
         self._update()
@@ -92,12 +95,21 @@ class SeriesList(QTreeWidget):
             shown = bool(lines)
             full = [line for line in lines if line.rank]
             item.setIcon(0, self._sample(full[0].colour, full[0].style) if len(full) == 1 else QIcon())
-        item.setText(0, text)
-        item.setToolTip(0, text)
+        if item.text(0) != text:
+            item.setText(0, text)
+            item.setToolTip(0, f"<qt>{html.escape(text)}</qt>")  # a name is never markup
         item.setCheckState(0, Qt.CheckState.Checked if shown else Qt.CheckState.Unchecked)
 
     def _sample(self, colour: QColor, style: Qt.PenStyle) -> QIcon:
+        """Return a piece of a line; made once, because a tick shows all rows anew."""
         ratio = self.devicePixelRatioF()
+        key = (colour.rgb(), style, ratio)
+        if key not in self._samples:
+            self._samples[key] = self._make_sample(colour, style, ratio)
+        return self._samples[key]
+
+    @staticmethod
+    def _make_sample(colour: QColor, style: Qt.PenStyle, ratio: float) -> QIcon:
         picture = QPixmap(_SAMPLE * ratio)
         picture.setDevicePixelRatio(ratio)
         picture.fill(Qt.GlobalColor.transparent)

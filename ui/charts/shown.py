@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 
 from app.domain.text import tr
 from app.runs.runfile_reader import Event
-from ui.charts.lines import Around, CurveData, Line, Wardrobe, curve_data
+from ui.charts.lines import Around, CurveData, Line, Wardrobe, curve_data, with_envelope
 from ui.charts.live_lines import LiveCurves
 from ui.charts.painting import Ground
 from ui.charts.registry import ChartSpec, CurveSpec
@@ -48,6 +48,7 @@ class Shown:
         self.thick = False
         self._live_curves = LiveCurves()
         self._known: dict[tuple[str, str, str], tuple[Plotted, CurveData]] = {}
+        self._bands: dict[tuple[str, str, str], tuple[CurveData, CurveData]] = {}
         self._chosen: dict[tuple[str, str], bool] = {}
 
     @property
@@ -83,6 +84,7 @@ class Shown:
         """Show these saved runs; what was computed of those that were shown already is kept."""
         self.runs = tuple(runs)
         data = {trace.run_id: trace.data for trace in runs}
+        self._bands = {key: kept for key, kept in self._bands.items() if key[0] in data}
         self._known = {key: kept for key, kept in self._known.items() if data.get(key[0]) is kept[0]}
 
     def set_run_visible(self, run_id: str, *, visible: bool) -> None:
@@ -165,7 +167,12 @@ class Shown:
         key = (trace.run_id, chart.id, curve.id)
         if key not in self._known:
             self._known[key] = trace.data, curve_data(trace.data, curve, chart.factor)
-        return self._known[key][1]
+        data = self._known[key][1]
+        if self.around is not Around.ENVELOPE or trace.run_id == self.focus:
+            return data
+        if key not in self._bands or self._bands[key][0] is not data:
+            self._bands[key] = data, with_envelope(data)
+        return self._bands[key][1]
 
 
 def ground_of(data: Plotted | None) -> Ground:

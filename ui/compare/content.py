@@ -9,6 +9,7 @@ from app.runs.compare import ComparedGroup, RunComparison, compare_runs
 from app.runs.dimensions import Dimension, find_dimensions
 from app.runs.run_data import RunData
 from app.runs.run_facts import RunFacts
+from app.runs.short_names import short_names
 from ui.charts.traces import RunTrace
 
 
@@ -61,10 +62,10 @@ class Content:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """A name for each run, unique once the facts are there."""
+        """A short name for each run, unique once the facts are there: what all have in common is left out."""
         if self.comparison is None:
             return tuple(run.name for run in self.runs)
-        return tuple(run.name for run in self.comparison.runs)
+        return short_names([run.name for run in self.comparison.runs])
 
     def group_colour(self, group: ComparedGroup) -> int:
         """Return the number of a group's colour: that of its first run."""

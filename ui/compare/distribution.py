@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QSplitter
+from PySide6.QtWidgets import QLabel, QSizePolicy, QSplitter
 from typing_extensions import override
 
 from app.domain.errors import FootingError
@@ -49,6 +49,8 @@ class DistributionView(View):
         self.words.setTextFormat(Qt.TextFormat.PlainText)
         row = control_row(self)
         labelled(row, tr("&Lines"), self.what)
+        self.words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.words.setWordWrap(True)
         row.addWidget(self.words, 1)
         self.nines, self.shares = ChartStack(theme, kind=NINES), ChartStack(theme, kind=LATENCY)
         self.nines.set_charts(["nines"])
@@ -66,7 +68,7 @@ class DistributionView(View):
         splitter.addWidget(charts)
         splitter.setStretchFactor(1, 1)
         em = self.fontMetrics().averageCharWidth()
-        splitter.setSizes([em * 26, em * 120])
+        splitter.setSizes([em * 34, em * 120])
         self.what.chosen.connect(self.refresh)
         self.rows.addWidget(splitter, 1)
 

@@ -110,7 +110,7 @@ class ComparisonWriter(PlainWriter):
             self._put(SWATCH + " ", colour=self._colour(loaded.colour))
             self._put(run.name, bold=loaded.path == content.focus)
             self._begin(indent=True)
-            sentences = describe_shape(run.facts.shape)
+            sentences = describe_shape(run.facts.shape, run.facts.summary.get("tps"))
             self._put(" ".join(sentences) or tr("Nothing of its seconds is known."), colour=self._ink.quiet)
 
     def _colour(self, number: int) -> QColor:

@@ -101,10 +101,11 @@ def _interval(
     members = [comparison.runs[place] for place in group.members if comparison.runs[place].tps is not None]
     if name != TPS or len(members) != 1 or members[0].facts.shape is None:
         return None, False, [runs_note(mean.runs)] if mean.runs else []
-    own = members[0].facts.shape.own_interval()
+    cut_s = comparison.cut.seconds
+    own = members[0].facts.shape.own_interval(cut_s=cut_s)
     if own is None:
         return None, False, [runs_note(mean.runs)]
-    tips = [own_interval_words(members[0].facts.shape), WITHIN_RUN_NOTE]
+    tips = [own_interval_words(members[0].facts.shape, cut_s), WITHIN_RUN_NOTE]
     return (own.low, own.high), True, tips
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 from typing_extensions import override
 
@@ -35,6 +36,7 @@ class MultiplesView(View):
         self._words = QLabel()
         row = control_row(self)
         labelled(row, tr("C&hart"), self.chart)
+        self._words.setTextFormat(Qt.TextFormat.PlainText)
         row.addWidget(self._words)
         row.addStretch(1)
         self.chart.chosen.connect(self.refresh)

@@ -77,7 +77,7 @@ class OverTimeView(View):
         self.splitter.addWidget(self.stack)
         self.splitter.setStretchFactor(1, 1)
         em = self.fontMetrics().averageCharWidth()
-        self.splitter.setSizes([em * 26, em * 120])
+        self.splitter.setSizes([em * 34, em * 120])
         self.rows.addWidget(self.message)
         self.rows.addWidget(self.splitter, 1)
 

@@ -11,6 +11,7 @@ from app.runs.dimensions import Dimension
 from ui.compare.content import Content
 from ui.compare.figures import figure_label
 from ui.theme import LARGE, SMALL, Theme
+from ui.window.words import tooltip
 
 
 class View(QWidget):
@@ -75,7 +76,7 @@ class Choice(QComboBox):
         self.clear()
         for name, words in offered:
             self.addItem(words, name)
-            self.setItemData(self.count() - 1, words, Qt.ItemDataRole.ToolTipRole)
+            self.setItemData(self.count() - 1, tooltip(words), Qt.ItemDataRole.ToolTipRole)
         place = self.findData(before)
         self.setCurrentIndex(max(place, 0) if offered else -1)
 

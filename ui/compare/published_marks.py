@@ -15,6 +15,7 @@ from app.runs.dimensions import number_of
 from ui.charts.bars import Bar
 
 _MOST = 8
+_ALIKE = math.log(1.5)
 _FILESYSTEM = (tr("Target"), tr("filesystem"))
 _RAID = (tr("Target"), tr("RAID"))
 _WORKLOAD = (tr("Workload"), tr("transactions"))
@@ -33,7 +34,10 @@ def marks_for(
     nearest: dict[str, PublishedFigure] = {}
     for each in sorted(found, key=lambda each: _distance(each, scales)):
         nearest.setdefault(each.label, each)
-    return tuple(_mark(each) for each in list(nearest.values())[:_MOST])
+    # Where one stands at one's own scale, those at others would only confuse.
+    least = min((_distance(each, scales) for each in nearest.values()), default=0.0)
+    kept = [each for each in nearest.values() if _distance(each, scales) <= max(least, _ALIKE)]
+    return tuple(_mark(each) for each in kept[:_MOST])
 
 
 def _distance(figure: PublishedFigure, scales: Sequence[float]) -> float:

@@ -87,7 +87,7 @@ class SweepView(View):
             self._splitter.addWidget(self.stack)
             self._splitter.setStretchFactor(1, 1)
             em = self.fontMetrics().averageCharWidth()
-            self._splitter.setSizes([em * 26, em * 120])
+            self._splitter.setSizes([em * 34, em * 120])
             self._shown = wanted
         return self.stack
 
