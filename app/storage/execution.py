@@ -38,7 +38,6 @@ from app.storage.steps import (
     RemoveFolder,
     Settle,
     Step,
-    Verify,
     describe,
     pool_fact,
     undo_of,
@@ -249,8 +248,6 @@ class Execution:
                     waiting.await_sync(node, self._tell, self._is_cancelled)
             case RecordPool():
                 return self._record_pool(step), ""
-            case Verify(conditions):
-                self._hold(conditions, step.why)
             case ReadBack():
                 read_back(step, lambda argv: self._run(argv, QUICK_S))
         return None, ""

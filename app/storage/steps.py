@@ -281,15 +281,6 @@ class RecordPool:
 
 
 @dataclass(frozen=True, slots=True)
-class Verify:
-    """Make sure that conditions hold, else the step failed."""
-
-    conditions: tuple[Condition, ...]
-    why: str
-    undo: tuple[Step, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Alignment:
     """What a filesystem is told about the stripes below it.
 
@@ -329,18 +320,7 @@ class ReadBack:
     undo: tuple[Step, ...] = ()
 
 
-Step = (
-    Claim
-    | Command
-    | MakeFolder
-    | RemoveFolder
-    | Settle
-    | AwaitNode
-    | AwaitSync
-    | RecordPool
-    | Verify
-    | ReadBack
-)
+Step = Claim | Command | MakeFolder | RemoveFolder | Settle | AwaitNode | AwaitSync | RecordPool | ReadBack
 
 
 def pool_fact(pool: str) -> str:

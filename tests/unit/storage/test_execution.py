@@ -17,12 +17,9 @@ from app.storage.steps import (
     Command,
     MakeFolder,
     Mounted,
-    NoNode,
-    NotMounted,
     OwnPartition,
     RemoveFolder,
     Step,
-    Verify,
     undo_of,
 )
 from tests.unit.storage.plans import disk
@@ -206,14 +203,6 @@ def test_folders_are_made_and_removed_and_gone_ones_are_none_to_remove(tmp_path:
 def test_a_folder_that_exists_is_not_taken_for_ours(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="exists"):
         World().execution().make((MakeFolder(str(tmp_path), "make"),))
-
-
-def test_what_is_verified_has_to_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.storage.execution.AFTER_S", 0.05)
-    good = (NoNode(NODE), NotMounted(str(tmp_path)))
-    World().execution().make((Verify(good, "free"),))
-    with pytest.raises(StorageError, match="nothing mounted"):
-        World().execution().make((Verify((Mounted(str(tmp_path), (NODE,)),), "mounted"),))
 
 
 def test_a_program_that_is_missing_is_an_error_that_names_it() -> None:
