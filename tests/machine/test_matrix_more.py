@@ -1,4 +1,4 @@
-"""Layouts that the matrix has not: other kinds of disk, blocks of 4 KiB, WAL on disks of its own, a log device."""
+"""Layouts that the matrix has not: other disks, blocks of 4 KiB, WAL on disks of its own, a log device."""
 
 from __future__ import annotations
 
