@@ -27,7 +27,7 @@ from ui.window.library_reader import LibraryReader
 from ui.window.live_campaigns import LiveCampaigns
 from ui.window.looking import find_live_folders, import_charts, look_at_machine, sweep
 from ui.window.notice import Notice
-from ui.window.opening import RunOpener, open_folder_of
+from ui.window.opening import RunOpener, holds_runs, open_folder_of
 from ui.window.run_care import RunCare
 from ui.window.runs_page import RunsPage
 from ui.window.start_page import StartPage
@@ -358,9 +358,13 @@ class MainWindow(QMainWindow):
 
     @override
     def dropEvent(self, event: QDropEvent) -> None:
-        self.opener.open_files(
-            Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()
-        )
+        """Show run files; anything else is looked at for results that can be imported."""
+        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+        runs = [path for path in paths if holds_runs(path)]
+        if runs:
+            self.opener.open_files(runs)
+        if others := [path for path in paths if path not in runs]:
+            self.tools.import_files(others)
 
     # Closing
 

@@ -83,6 +83,11 @@ def _run_files(path: Path) -> list[Path]:
     return sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
 
 
+def holds_runs(path: Path) -> bool:
+    """Whether something dropped is a run file, or a folder with some."""
+    return path.suffix == SUFFIX or (path.is_dir() and next(path.rglob(f"*{SUFFIX}"), None) is not None)
+
+
 def open_folder_of(path: str) -> None:
     """Show the folder of a file in the desktop's file manager."""
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(Path(path).parent)))

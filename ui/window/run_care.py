@@ -104,7 +104,8 @@ class RunCare(QObject):
 
     def offer_copy(self, files: Sequence[Path]) -> None:
         """Say that files lie elsewhere, and offer to copy them into the library."""
-        outside = [path for path in files if not path.is_relative_to(self._reader.library)]
+        library, known = self._reader.library, self._model.run
+        outside = [path for path in files if not path.is_relative_to(library) and known(str(path)) is None]
         if not outside:
             return
         where = str(outside[0].parent)

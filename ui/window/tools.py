@@ -5,8 +5,8 @@ A tool gets the window as it is at that moment (`ToolContext`), and shows a page
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -36,6 +36,7 @@ class ToolContext:
         tell: shows a sentence at the top, with an action where there is one: (sentence, action, do).
         open_files: lists and shows run files, wherever they are; a folder means the run files in it.
         refresh: reads the library again.
+        files: that were dropped on the window for this tool.
     """
 
     window: QWidget
@@ -50,6 +51,7 @@ class ToolContext:
     tell: Callable[..., None]
     open_files: Callable[[Iterable[Path]], None]
     refresh: Callable[[], None]
+    files: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +81,26 @@ def _report(context: ToolContext) -> None:
     open_report(context)
 
 
+def _import(context: ToolContext) -> None:
+    from ui.window.import_window import ImportWindow  # noqa: PLC0415 - imported when first used
+
+    window = context.window.findChild(ImportWindow)
+    if window is None:
+
+        def done(paths: Sequence[Path]) -> None:
+            context.refresh()
+            context.open_files(paths)
+
+        window = ImportWindow(context.library, context.theme, done, context.window)
+    window.show()
+    window.activateWindow()
+    window.take(context.files)
+
+
 TOOLS: Final[tuple[Tool, ...]] = (
     Tool("compare", _compare, least_runs=2),
     Tool("report", _report, least_runs=1),
+    Tool("import", _import),
 )
 """In any order; a command without a tool is not shown."""
 
@@ -118,11 +137,16 @@ class ToolUser(QObject):
         """Return what the command of each tool does."""
         return {tool.command: partial(self.use, tool) for tool in TOOLS}
 
-    def use(self, tool: Tool) -> None:
-        """Use a tool now."""
-        tool.use(
-            self._make_context(page=self._pages.get(tool.command), show_page=partial(self._show_page, tool))
-        )
+    def use(self, tool: Tool, files: Sequence[Path] = ()) -> None:
+        """Use a tool now, for files where some were dropped."""
+        page, show = self._pages.get(tool.command), partial(self._show_page, tool)
+        tool.use(replace(self._make_context(page=page, show_page=show), files=tuple(files)))
+
+    def import_files(self, files: Sequence[Path]) -> None:
+        """Hand files that are no run files to the tool that imports; nothing where there is none."""
+        for tool in TOOLS:
+            if tool.command == "import":
+                self.use(tool, files)
 
     def _show_page(self, tool: Tool, page: QWidget) -> None:
         before = self._pages.get(tool.command)
