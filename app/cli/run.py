@@ -14,16 +14,18 @@ from app.cli.plain_text import plain
 from app.cli.progress import Shielded, choose_listener
 from app.cli.show import tell_left_over
 from app.cli.standard_streams import drop_output
-from app.cli.tables import print_line, print_table
+from app.cli.tables import print_line, print_sentence, print_table
 from app.domain.errors import ExitStatus
 from app.domain.text import tr
 from app.runs.abandoned import sweep_abandoned
 from app.runs.campaign import CampaignRequest, CampaignResult, run_campaign
 from app.runs.comparison_table import HEADINGS, MeasuredConfiguration, MeasuredRun, build_rows
+from app.runs.comparison_warnings import comparison_notes
 from app.runs.library import default_library
 from app.runs.progress import RunResult
 from app.runs.runfile import RunState
 from app.runs.stop import StopSwitch
+from app.runs.verdicts import judge_files
 
 
 def run_command(arguments: argparse.Namespace) -> int:
@@ -82,14 +84,19 @@ def _measured(name: str, results: Sequence[RunResult]) -> MeasuredConfiguration:
 
 
 def _show_table(result: CampaignResult, console: Console) -> None:
-    rows = build_rows(measured_configurations(result))
+    comparison = judge_files(
+        (run.path for run in result.results), baseline=result.campaign.configurations[0].name
+    )
+    rows = build_rows(measured_configurations(result)) if comparison is None else comparison.rows
     console.print()
     print_line(console, result.campaign.name, style="bold")
     texts = frozenset({0, len(HEADINGS) - 1})
     print_table(console, HEADINGS, [row.cells() for row in rows], left=texts, words=texts)
     for row in rows:
         if row.verdict:
-            print_line(console, row.verdict)
+            print_sentence(console, row.verdict)
+    for note in () if comparison is None else comparison_notes(comparison):
+        print_sentence(console, note)
     for reason in sorted({text for run in result.results for text in _mark_sentences(run)}):
         print_line(console, reason, style="yellow")
     console.print()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from app.runs.compare import compare_runs
+from app.domain.errors import RunFileError
+from app.runs.compare import RunComparison, compare_runs
 from app.runs.comparison_table import Row
-from app.runs.run_facts import RunFacts
+from app.runs.run_facts import RunFacts, read_run_facts
 
 
 def judge_runs(runs: Sequence[RunFacts]) -> tuple[Row, ...]:
@@ -17,3 +19,21 @@ def judge_runs(runs: Sequence[RunFacts]) -> tuple[Row, ...]:
     """
     rows = compare_runs(runs).rows
     return rows if len(rows) > 1 else ()
+
+
+def judge_files(paths: Iterable[str | None], *, baseline: str = "") -> RunComparison | None:
+    """Return the comparison of finished run files, the same that the window and the report make of them.
+
+    Args:
+        paths: of the files; None for a run that left none.
+        baseline: name of the configuration to compare with.
+
+    Returns:
+        None where a file is missing or cannot be read: then only what is in memory can be told.
+    """
+    found = list(paths)
+    try:
+        facts = [read_run_facts(Path(path)) for path in found if path is not None]
+    except RunFileError:
+        return None
+    return compare_runs(facts, baseline=baseline) if len(facts) == len(found) else None

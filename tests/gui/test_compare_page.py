@@ -17,6 +17,7 @@ from pytestqt.qtbot import QtBot
 from app.runs.library import read_entry
 from app.runs.library_scan import ListedRun
 from app.runs.runfile import Json, RunState
+from tests.fix_main_window import until_read
 from tests.fix_runs import Shape, write_run
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial
 from ui.background import finish_background
@@ -31,6 +32,7 @@ from ui.compare.pair_views import HeatView, ScatterView
 from ui.compare.sweep_view import SweepView
 from ui.compare.table_view import TableView
 from ui.theme import Scheme, Theme
+from ui.window.main_window import MainWindow
 
 pytestmark = pytest.mark.gui
 
@@ -494,3 +496,27 @@ def test_tool_tips_of_names_hold_no_markup(qtbot: QtBot, page: ComparePage, tmp_
     tips += [str(page.baseline.itemData(place, Qt.ItemDataRole.ToolTipRole)) for place in range(3)]
     assert sum("&lt;img src=x&gt;" in tip for tip in tips) == 2
     assert not any("<img" in tip for tip in tips)
+
+
+def test_the_command_of_the_window_opens_the_page_once_and_runs_leads_back(
+    qtbot: QtBot, open_window: Callable[..., MainWindow], tmp_path: Path
+) -> None:
+    paths = write_campaign(tmp_path / "library")
+    window = open_window(tmp_path / "library")
+    until_read(qtbot, window)
+    window.runs_page.model.choose([str(path) for path in paths])
+    window.commands["compare"].trigger()
+    shown = window.pages.currentWidget()
+    assert isinstance(shown, ComparePage)
+    qtbot.waitUntil(lambda: "Verdict" in words(shown), timeout=30_000)
+    assert "xfs is 10.0 % faster" in words(shown)
+    colours = [run.colour for run in shown.content.runs]
+    assert colours == [window.runs_page.model.chosen[str(path)] for path in paths]
+    shown.go_back()
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is window.runs_page, timeout=30_000)
+    window.runs_page.model.choose([str(path) for path in paths[:2]])
+    window.commands["compare"].trigger()
+    assert window.pages.currentWidget() is shown
+    qtbot.waitUntil(lambda: len(shown.content.runs) == 2, timeout=30_000)
+    qtbot.waitUntil(lambda: "indicative only" in words(shown), timeout=30_000)
+    shown.stop()

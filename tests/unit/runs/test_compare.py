@@ -19,6 +19,7 @@ from app.runs.run_sentences import describe_shape, own_interval_words
 from app.runs.run_shape import RunShape
 from app.runs.runfile import RunState
 from app.runs.statistics import Verdict, compare_unpaired
+from app.runs.verdicts import judge_files
 from tests.fix_window import Trial, begin_trial, write_campaign, write_trial
 
 
@@ -116,6 +117,16 @@ def test_no_runs_and_one_run_give_no_verdict(tmp_path: Path) -> None:
     assert compare_runs([]).rows == ()
     assert comparison_warnings(compare_runs([])) == ()
     assert compared(tmp_path, Trial(seconds=30)).verdicts == ()
+
+
+def test_the_files_of_a_campaign_are_judged_as_the_window_judges_them(tmp_path: Path) -> None:
+    paths = [str(path) for path in write_campaign(tmp_path)]
+    found = judge_files(paths, baseline="xfs")
+    assert found is not None
+    assert found.verdicts[0].startswith("ext4 is 9.1 % slower than xfs")
+    assert judge_files([*paths, None]) is None
+    Path(paths[2]).write_bytes(b"")
+    assert judge_files(paths) is None
 
 
 # --- bad input ------------------------------------------------------------------------------------
