@@ -1,0 +1,106 @@
+"""packaging/helper as root: what it puts in place works from there, and is taken away to the last file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.disks,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root installs"),
+]
+
+PROGRAM = Path(__file__).parents[2] / "packaging" / "helper"
+FOLDERS = [Path("/usr/lib"), Path("/usr/libexec"), Path("/usr/share")]
+COPY = Path("/usr/lib/pgfooting/helper")
+
+
+@pytest.fixture
+def layers(system_daemons: None) -> Iterator[None]:
+    """What is written below /usr is gone after the test."""
+    for folder in FOLDERS:
+        layer = Path("/run/layers", folder.name)
+        for part in ("upper", "work"):
+            (layer / part).mkdir(parents=True, exist_ok=True)
+        options = f"lowerdir={folder},upperdir={layer}/upper,workdir={layer}/work"
+        subprocess.run(["mount", "-t", "overlay", "-o", options, "overlay", str(folder)], check=True)
+    yield
+    for folder in FOLDERS:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    subprocess.run(["rm", "--recursive", "--force", "/run/layers"], check=True)
+
+
+def helper(command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(PROGRAM), command], capture_output=True, text=True, check=False, timeout=300)
+
+
+def changed() -> list[str]:
+    """Files that are there now and were not in the folders below."""
+    found = []
+    for folder in FOLDERS:
+        upper = Path("/run/layers", folder.name, "upper")
+        found += [str(folder / path.relative_to(upper)) for path in upper.rglob("*") if not path.is_dir()]
+    return sorted(found)
+
+
+def test_what_is_installed_is_taken_away_again_to_the_last_file(layers: None) -> None:
+    assert helper("status").returncode == 1
+    assert helper("install").returncode == 0
+    once = changed()
+    assert "/usr/libexec/pgfooting-helper" in once
+    assert all(Path(path).stat().st_uid == 0 and not Path(path).stat().st_mode & 0o022 for path in once)
+    again = helper("install")
+    assert (again.returncode, changed()) == (0, once)
+    assert helper("status").returncode == 0
+    assert helper("uninstall").returncode == 0
+    assert changed() == []
+    assert not COPY.parent.exists()
+
+
+def test_the_bus_starts_the_copy_and_not_the_checkout(layers: None) -> None:
+    assert helper("install").returncode == 0
+    name = "org.pgfooting.Helper1"
+    ask = ["busctl", "--system", "--timeout=120", "call", name, "/org/pgfooting/Helper1", name, "Version"]
+    answer = subprocess.run(ask, capture_output=True, text=True, check=False)
+    assert answer.stdout.split()[:1] == ["sub"], answer.stderr
+    status = subprocess.run(
+        ["busctl", "--system", "status", name], capture_output=True, text=True, check=True
+    )
+    pid = next(line[4:] for line in status.stdout.splitlines() if line.startswith("PID="))
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    assert b"/usr/libexec/pgfooting-helper" in words
+    os.kill(int(pid), 15)
+    assert helper("uninstall").returncode == 0
+
+
+@pytest.mark.parametrize("path", ["/usr/libexec/pgfooting-helper", f"{COPY}/app/domain/plan.py"])
+def test_a_file_of_somebody_else_is_neither_replaced_nor_removed(layers: None, path: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text("mine")
+    refused = helper("install")
+    assert refused.returncode == 1
+    assert path in refused.stderr
+    assert changed() == [path]
+    assert helper("uninstall").returncode == 0
+    assert Path(path).read_text() == "mine"
+
+
+def test_a_file_that_was_changed_is_told_and_kept(layers: None) -> None:
+    assert helper("install").returncode == 0
+    target = COPY / "app/helper/service.py"
+    target.write_text("changed")
+    assert str(target) in helper("status").stderr
+    assert helper("install").returncode == 1
+    assert str(target) in helper("uninstall").stderr
+    assert changed() == [str(target)]
+
+
+def test_a_user_changes_nothing() -> None:
+    asked = ["setpriv", "--reuid=nobody", "--clear-groups", str(PROGRAM), "install"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "Only root" in done.stderr
