@@ -600,10 +600,87 @@ def test_every_command_does_something_and_no_key_is_used_twice(
     assert len(keys) == len(set(keys))
 
 
-def test_the_tool_bar_has_at_most_six_things(open_window: OpenWindow, library: Path) -> None:
-    window = open_window(library, begin=False)
-    buttons = [one for one in window.tool_bar.findChildren(QAbstractButton) if one.text()]
+def visible_buttons(window: MainWindow, around: QWidget) -> list[QAbstractButton]:
+    QApplication.sendPostedEvents()  # tool bars hide and show in their layout
+    return [one for one in around.findChildren(QAbstractButton) if one.isVisibleTo(window) and one.text()]
+
+
+def open_replay(qtbot: QtBot, window: MainWindow, path: Path) -> None:
+    window.campaigns.replay(str(path))
+    qtbot.waitUntil(
+        lambda: window.pages.currentWidget() is window.campaigns.replay_page is not None, timeout=PATIENCE_MS
+    )
+
+
+def test_the_tool_bar_has_at_most_six_things_on_every_page_and_leads_back_to_the_runs(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    window.show_runs()
+    assert 4 <= len(visible_buttons(window, window.tool_bar)) <= 6
+    open_replay(qtbot, window, library / "one" / "01-xfs.footing")
+    buttons = visible_buttons(window, window.tool_bar)
     assert len(buttons) <= 6
+    next(one for one in buttons if one.text() == "&Runs").click()
+    assert window.pages.currentWidget() is window.runs_page
+    window.commands["start"].trigger()
+    assert len(visible_buttons(window, window.tool_bar)) == 1
+
+
+def letters(window: MainWindow) -> list[str]:
+    """The underlined letters that can be pressed now, each as often as it is underlined."""
+    texts = [one.text() for one in visible_buttons(window, window)]
+    texts += [
+        one.text()
+        for one in window.findChildren(QLabel)
+        if one.buddy() is not None and one.isVisibleTo(window)
+    ]
+    plain = [text.replace("&&", "") for text in texts]
+    return [text[text.index("&") + 1].lower() for text in plain if "&" in text]
+
+
+def test_no_letter_is_underlined_twice_on_any_page(
+    qtbot: QtBot, open_window: OpenWindow, library: Path, tmp_path: Path
+) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    choose(qtbot, window, library / "one" / "00-ext4.footing")
+    window.notice.tell("“x”: moved to the trash.", "Un&do", lambda: None)
+    window.campaign_line.tell((status_of(tmp_path),))
+    window.campaign_line.show()
+    window.show_runs()
+    found = letters(window)
+    assert len(found) > 8
+    assert sorted(set(found)) == sorted(found)
+    window.notice.hide()
+    open_replay(qtbot, window, library / "one" / "01-xfs.footing")
+    assert sorted(set(letters(window))) == sorted(letters(window))
+    window.commands["start"].trigger()
+    assert sorted(set(letters(window))) == sorted(letters(window))
+    page = window.campaigns.replay_page
+    assert page is not None
+    for stop, runs in ((True, False), (False, True)):  # while a campaign runs, and once it has ended
+        window.pages.setCurrentWidget(page)
+        page.replay.hide()
+        page.header.stop.setVisible(stop)
+        page.header.runs.setVisible(runs)
+        assert sorted(set(letters(window))) == sorted(letters(window))
+
+
+def test_a_campaign_that_begins_later_tears_nobody_away_from_a_page(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    window = open_window(library, begin=False)
+    window.reader.refresh()
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is window.runs_page, timeout=PATIENCE_MS)
+    window.live.look()
+    qtbot.waitUntil(lambda: window.live.has_looked, timeout=PATIENCE_MS)
+    window.live.stop()
+    window.live.statuses = (status_of(library / "one"),)
+    window.live.changed.emit(window.live.statuses)
+    assert window.pages.currentWidget() is window.runs_page
+    assert window.campaign_line.isVisible()
 
 
 def test_the_help_lists_every_key_and_the_machine(

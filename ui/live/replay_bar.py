@@ -42,7 +42,7 @@ class ReplayBar(QWidget):
         self.source: ReplaySource | None = None
         self.play = QPushButton(tr("&Pause"), self)
         self.before = QPushButton(tr("◂ C&heckpoint"), self)
-        self.after = QPushButton(tr("&Checkpoint ▸"), self)
+        self.after = QPushButton(tr("Chec&kpoint ▸"), self)
         self.slider = QSlider(Qt.Orientation.Horizontal, self)
         self.clock = QLabel(self)
         self.speed = QComboBox(self)

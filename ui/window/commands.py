@@ -50,10 +50,11 @@ COMMANDS: Final = (
         tr("Asks a few questions and starts a campaign."),
         in_tool_bar=True,
     ),
+    Command("runs", tr("&Runs"), "Ctrl+1", tr("Shows library and charts."), in_tool_bar=True),
     Command("open", tr("&Open runs …"), "Ctrl+O", tr("Shows run files from any folder."), in_tool_bar=True),
     Command(
         "compare",
-        tr("Co&mpare"),
+        tr("Compar&e"),
         "Ctrl+M",
         tr("Compares the ticked runs: verdicts, bars, distributions."),
         in_tool_bar=True,
@@ -83,7 +84,6 @@ COMMANDS: Final = (
     Command(
         "import", tr("&Import …"), "Ctrl+I", tr("Makes run files of other tools' results."), is_tool=True
     ),
-    Command("runs", tr("&Runs"), "Ctrl+1", tr("Shows library and charts.")),
     Command("live", tr("&Live campaign"), "Ctrl+2", tr("Shows the campaign that runs now.")),
     Command("start", tr("&Start page"), "Ctrl+3", tr("Shows the first page.")),
     Command("search", tr("Fin&d runs"), "Ctrl+F", tr("Searches the library by words and fields.")),

@@ -86,7 +86,7 @@ class SearchLine(QWidget):
         self.line.setAccessibleName(tr("Search the library"))
         self.line.setToolTip(tr("Words, or fields such as fs:xfs pg:15 tag:baseline date:7d -state:failed"))
         self.button = QToolButton(self)
-        self.button.setText(tr("Fil&ter") + " ▾")
+        self.button.setText(tr("F&ilter") + " ▾")
         self.button.setAccessibleName(tr("Filter"))
         self.button.setToolTip(tr("Filesystem, RAID level, option, version, machine, date, tag"))
         self.button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)

@@ -22,6 +22,7 @@ class LiveCampaigns(QObject):
 
     Attributes:
         statuses: what was seen last, the oldest campaign first.
+        has_looked: whether it has told of what it saw first.
 
     Signals:
         changed: other statuses; a tuple of `CampaignStatus`.
@@ -34,6 +35,7 @@ class LiveCampaigns(QObject):
     def __init__(self, find: Callable[[], tuple[Path, ...]], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.statuses: tuple[CampaignStatus, ...] = ()
+        self.has_looked = False
         self._find = find
         self._watches: dict[Path, CampaignWatch] = {}
         self._op: BackgroundOp[tuple[CampaignStatus, ...]] | None = None
@@ -83,6 +85,7 @@ class LiveCampaigns(QObject):
         self._timer.start()
         if different:
             self.changed.emit(statuses)
+        self.has_looked = True
         for folder in sorted(gone):
             self.ended.emit(folder)
 

@@ -227,7 +227,8 @@ class MainWindow(QMainWindow):
 
     def _take_live(self, statuses: tuple[CampaignStatus, ...]) -> None:
         self.campaign_line.tell(statuses)
-        if statuses and not self._page_chosen:
+        # Only what ran before the window: a campaign that begins later tears nobody away from a page.
+        if statuses and not self._page_chosen and not self.live.has_looked:
             self.campaigns.show_live(statuses[0].folder)
         self._update_line()
         self._enable_commands()
@@ -283,8 +284,16 @@ class MainWindow(QMainWindow):
         self.notice.tell(sentence, tr("&Show its runs"), lambda: self._show_campaign(folder))
 
     def _follow_page(self) -> None:
-        # The start page has the same choices, with the same mnemonics.
-        self.tool_bar.show_commands(shown=self.pages.currentWidget() is not self.start_page)
+        page = self.pages.currentWidget()
+        if page is self.start_page:  # it has the same choices, with the same mnemonics
+            wanted: tuple[str, ...] = ()
+        elif page is self.runs_page:
+            wanted = ("new", "open", "compare", "report", "charts")
+        elif page in {self.campaigns.live_page, self.campaigns.replay_page}:
+            wanted = ("new", "open", "runs", "charts")
+        else:  # of a tool: it works with the ticked runs and has ways of its own
+            wanted = ("new", "open", "report")
+        self.tool_bar.show_commands(wanted)
         self._update_line()
 
     def _show_opened(self, files: list[Path]) -> None:

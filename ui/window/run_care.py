@@ -87,7 +87,7 @@ class RunCare(QObject):
             self._tell(" ".join(problems))
             return
         told = [tr("{name}: moved to the trash.").format(name=name), *problems]
-        self._tell(" ".join(told), tr("&Undo"), lambda: self._undo(trashed))
+        self._tell(" ".join(told), tr("Un&do"), lambda: self._undo(trashed))
 
     def _undo(self, trashed: Sequence[Trashed]) -> None:
         def back(_none: None) -> None:
@@ -115,7 +115,7 @@ class RunCare(QObject):
             else tr("{count} runs, shown from where they are: {folder}.")
         )
         told = sentence.format(count=len(outside), folder=where)
-        self._tell(told, tr("&Copy into the library"), lambda: self._copy(outside))
+        self._tell(told, tr("Cop&y into the library"), lambda: self._copy(outside))
 
     def _copy(self, files: Sequence[Path]) -> None:
         library = self._reader.library

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
@@ -27,11 +27,11 @@ class ToolBar(QToolBar):
         self.setMovable(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        self._buttons = [
-            self._add_button(actions[command.id], command.text)
+        self._buttons = {
+            command.id: self._add_button(actions[command.id], command.text)
             for command in shown_commands()
             if command.in_tool_bar
-        ]
+        }
         space = QWidget(self)
         space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.addWidget(space)
@@ -51,10 +51,10 @@ class ToolBar(QToolBar):
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         return self.addWidget(button)
 
-    def show_commands(self, *, shown: bool) -> None:
-        """Show the buttons beside the menu, or leave only the menu."""
-        for action in self._buttons:
-            action.setVisible(shown)
+    def show_commands(self, wanted: Container[str]) -> None:
+        """Show the buttons of these commands beside the menu."""
+        for name, action in self._buttons.items():
+            action.setVisible(name in wanted)
 
 
 def _make_menu(parent: QWidget, actions: Mapping[str, QAction]) -> QMenu:
