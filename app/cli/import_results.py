@@ -70,7 +70,7 @@ def import_command(arguments: argparse.Namespace) -> int:
 
 def _tell(report: ImportReport, library: Path, console: Console) -> None:
     if report.imported:
-        sentence = tr("Imported into {library}: {count} runs.")
+        sentence = tr("Imported into {library}: {count}")
         print_line(console, sentence.format(library=library, count=len(report.imported)), style="bold")
         with_seconds = [each for each in report.imported if _MEAN_ONLY not in each.marks]
         means = [each for each in report.imported if _MEAN_ONLY in each.marks]
@@ -125,7 +125,7 @@ def _tell_missing(runs: Sequence[Imported], console: Console) -> None:
     if found:
         _section(console, tr("Not known"))
     for (what, reason), names in found.items():
-        print_line(console, f"{what}: {reason} {_whose(names, len(runs))}")
+        print_line(console, f"{what}: {reason} {_whose(names, len(runs))}".strip())
 
 
 def _whose(names: Sequence[str], total: int) -> str:

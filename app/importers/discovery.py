@@ -93,7 +93,7 @@ def look_at(path: Path, progress: Callable[[str], None]) -> Tree:
         raise UsageError(tr("There is no {path}.").format(path=path))
     is_folder = os.path.isdir(absolute)  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
     tree = Tree(absolute if is_folder else absolute.parent)
-    for number, file in enumerate(_files(absolute, is_folder=is_folder)):
+    for number, file in enumerate(_files(absolute, tree.left, is_folder=is_folder)):
         if number >= MOST_FILES:
             message = tr("Below {path} are more than {count} files: name the folders of the runs.")
             raise UsageError(message.format(path=path, count=MOST_FILES))
@@ -102,13 +102,18 @@ def look_at(path: Path, progress: Callable[[str], None]) -> Tree:
     return tree
 
 
-def _files(path: Path, *, is_folder: bool) -> Iterator[Path]:
+def _files(path: Path, left: list[Left], *, is_folder: bool) -> Iterator[Path]:
     if not is_folder:
         yield path
         threads = (each for each in path.parent.glob(f"{_escaped(path.name)}.*") if each.suffix[1:].isdigit())
         yield from sorted(threads)
         return
-    for folder, folders, names in os.walk(path):
+
+    def unreadable(error: OSError) -> None:
+        reason = tr("cannot be read: {reason}").format(reason=error.strerror)
+        left.append(Left(str(error.filename), reason, is_problem=True))
+
+    for folder, folders, names in os.walk(path, onerror=unreadable):
         folders.sort()
         for name in sorted(names):
             yield Path(folder) / name

@@ -160,6 +160,9 @@ class _Importer:
             with ExitStack() as stack:
                 run = build(bad, stack)
                 self._write(run, bad)
+        except OSError as error:
+            reason = tr("cannot be read: {reason}").format(reason=error.strerror)
+            self._report.left.append(Left(source, reason, is_problem=True))
         except FootingError as error:
             reason = f"{error.message} {error.hint}".strip()
             self._report.left.append(Left(source, reason, is_problem=True))

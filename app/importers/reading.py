@@ -49,4 +49,8 @@ def text_of(member: Member) -> str:
     Raises:
         ForeignDataError: it cannot be read, or is too large.
     """
-    return "".join(read_text(stream, each.told) for each, stream in opened([member]))
+    try:
+        return "".join(read_text(stream, each.told) for each, stream in opened([member]))
+    except OSError as error:
+        message = tr("{path} cannot be read: {reason}.")
+        raise ForeignDataError(message.format(path=member.told, reason=error.strerror)) from error

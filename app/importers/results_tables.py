@@ -10,11 +10,16 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from app.domain.errors import ForeignDataError
+from app.domain.text import tr
 from app.importers.bad_lines import BadLines
 
 _ROW: Final = re.compile(
-    r"(\d{9,10});(\d{9,10});((?:[\w .+-]+;)+)(\d+);(ro|rw);(\d+(?:\.\d+)?);(\d+(?:\.\d+)?);(\d+)", re.ASCII
+    r"(\d{9,10});(\d{9,10});((?:[\w .+-]+;)+)(\d{1,9});(ro|rw);"
+    r"(\d{1,12}(?:\.\d{1,12})?);(\d{1,9}(?:\.\d{1,12})?);(\d{1,18})",
+    re.ASCII,
 )
+MOST_ROWS: Final = 10_000
 _FIRST: Final = re.compile(rb"\d{9,10};\d{9,10};[^\n]*;(?:ro|rw);\d")
 
 
@@ -54,15 +59,18 @@ def parse_results(text: str, told: str, bad: BadLines) -> tuple[ResultRow, ...]:
     """Return the rows of a table.
 
     Raises:
-        ForeignDataError: too many lines that are none.
+        ForeignDataError: too many rows, or too many lines that are none.
     """
-    rows = []
+    rows: list[ResultRow] = []
     for number, line in enumerate(text.splitlines(), 1):
         match = _ROW.fullmatch(line.strip())
         if match is None:
             if line.strip():
                 bad.add(told, number, line)
             continue
+        if len(rows) >= MOST_ROWS:
+            message = tr("{file} has more than {count} rows: no benchmark has as many runs.")
+            raise ForeignDataError(message.format(file=told, count=MOST_ROWS))
         rows.append(
             ResultRow(
                 line=number,

@@ -7,7 +7,6 @@ A header with the names of columns, then rows, separated by ``|``, ``;``, comma 
 
 from __future__ import annotations
 
-import math
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping
@@ -43,6 +42,9 @@ _COUNTS: Final = {
 }
 _COLUMNS: Final = (*_RATES, *_RARE_RATES, *_COUNTS)
 _VIEWS: Final = {"xact_commit": "pg_stat_database", "lsn": "pg_current_wal_lsn()"}
+_LAST_S: Final = 4.2e9
+_MOST: Final = 2.0**63
+"""A counter of PostgreSQL is a bigint."""
 _SEPARATORS: Final = "|;,\t"
 _HEADER: Final = re.compile(rb"[^\n]*\bepoch\b[^\n]*\b(?:xact_commit|lsn|buffers_checkpoint)\b[^\n]*\n")
 
@@ -185,7 +187,8 @@ def _row(header: list[str], cells: list[str], names: tuple[str, ...]) -> dict[st
         row["epoch"] = float(told["epoch"])
     except (ValueError, KeyError):
         return None
-    return row if all(map(math.isfinite, row.values())) else None
+    # NaN compares false as well.
+    return row if row["epoch"] < _LAST_S and all(abs(each) < _MOST for each in row.values()) else None
 
 
 def _lsn(text: str) -> float:

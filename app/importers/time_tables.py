@@ -81,6 +81,7 @@ _KEY: Final = re.compile(r"#\s*([a-z_]+)\s*:\s*(.*\S)\s*")
 _HEADER: Final = re.compile(rb"(?:#[^\n]*\n|\s*\n)*\"?t_s\"?\s*[,;\t]")
 _SEPARATORS: Final = ",;\t"
 _LONGEST_STEP_S: Final = 900.0
+_MOST: Final = 1e15
 _MOST_ROWS: Final = 31 * 86_400
 
 
@@ -200,7 +201,7 @@ class _Reader:
             raise self._wrong(
                 number, tr("{name} is no number: “{text}”").format(name=name, text=text[:40]), hint
             ) from error
-        if not math.isfinite(value) or value < 0:
+        if not 0 <= value <= _MOST:
             raise self._wrong(number, tr("{name} cannot be {text}").format(name=name, text=text[:40]))
         return value
 

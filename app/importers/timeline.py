@@ -27,7 +27,7 @@ from app.importers.members import Member
 from app.importers.pairing import ThreadLogs
 from app.importers.reading import opened
 from app.importers.sampling_rates import Sampling, find_sampling
-from app.importers.second_store import SecondStore, StoredSecond
+from app.importers.second_store import LONGEST_S, SecondStore, StoredSecond
 from app.importers.server_statistics import COMMITS, ServerStatistics, read_statistics
 from app.importers.transaction_logs import LogSurvey, log_format, read_transactions, survey_log
 from app.postgres.pgbench_progress import ProgressLine
@@ -104,6 +104,9 @@ def read_timeline(sources: Sources, bad: BadLines, stack: ExitStack) -> Timeline
         sources: what there is.
         bad: gets lines that nobody understands.
         stack: keeps a temporary file until the run is written.
+
+    Raises:
+        ForeignDataError: figures that contradict each other.
     """
     timeline = Timeline()
     log = sources.log
@@ -229,7 +232,7 @@ def _sampling(
     is_whole = counted >= _WHOLE * total and survey.threads >= min(summary.threads or 1, summary.clients or 1)
     sampling = find_sampling(lines, total if is_whole else counted)
     if not is_whole:
-        message = tr("the log tells of {known} of {total} transactions, in the files of {files} threads")
+        message = tr("the log tells of {known} of {total} transactions, in {files} files")
         reason = message.format(known=counted, total=total, files=survey.threads)
         timeline.marks.append(("partial-latencies", reason))
         timeline.missing.append((tr("TPS by the second"), reason))
@@ -294,6 +297,9 @@ def _settle(timeline: Timeline, sources: Sources) -> None:
     if not timeline.duration_s:
         told = sources.summary.duration_s if sources.summary else None
         timeline.duration_s = _printed_s(sources.summary) or sources.seconds or float(told or 0)
+    if timeline.duration_s > LONGEST_S:
+        message = tr("The run would last more than {days} days: its figures do not fit together.")
+        raise ForeignDataError(message.format(days=LONGEST_S // 86_400))
     if not timeline.has_tps:
         if not any(source == tr("TPS by the second") for source, _ in timeline.missing):
             reason = tr("there is no progress, no usable log and no statistics")

@@ -25,7 +25,6 @@ from app.importers.importing import import_paths
 from tests.bench._figures import describe_machine
 
 GOAL_S = 3.0
-LINES_A_SECOND = 20_000
 
 
 def import_once(folder: Path) -> tuple[float, float, list[tuple[str, float | None]]]:
@@ -47,15 +46,15 @@ def print_folder(folder: Path) -> bool:
     return walls[0] < GOAL_S
 
 
-def write_log(path: Path, lines: int) -> None:
-    """Write a full log of so many transactions, 20 000 a second."""
+def write_log(path: Path, lines: int, a_second: int) -> None:
+    """Write a full log of so many transactions."""
     random = np.random.default_rng(1)
     with path.open("w") as file:
-        for begin in range(0, lines, LINES_A_SECOND):
-            latencies = random.lognormal(7, 1.2, LINES_A_SECOND).astype(int).tolist()
-            second = 1_700_000_000 + begin // LINES_A_SECOND
+        for begin in range(0, lines, a_second):
+            latencies = random.lognormal(7, 1.2, a_second).astype(int).tolist()
+            second = 1_700_000_000 + begin // a_second
             file.writelines(
-                f"0 {begin + place + 1} {latency} 0 {second} {50 * place}\n"
+                f"0 {begin + place + 1} {latency} 0 {second} {1_000_000 // a_second * place}\n"
                 for place, latency in enumerate(latencies)
             )
 
@@ -66,21 +65,19 @@ def measure_memory(log: Path, library: Path) -> None:
     print(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
-def print_memory(lengths: list[int]) -> None:
+def print_memory(lengths: list[int], a_second: int) -> None:
     """Print time and memory for logs of so many lines."""
     for lines in lengths:
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder, "pgbench_log.1")
-            write_log(log, lines)
+            write_log(log, lines, a_second)
             begin = time.perf_counter()
             arguments = [sys.executable, __file__, "--memory-of", str(log), "--library", f"{folder}/library"]
             done = subprocess.run(arguments, check=True, capture_output=True, text=True)
             wall = time.perf_counter() - begin
             size = log.stat().st_size / 1e6
             memory = int(done.stdout) / 2**20
-            print(
-                f"  {size:7.0f} MB, {lines / LINES_A_SECOND:6.0f} s of log: {memory:6.1f} MiB, {wall:6.1f} s"
-            )
+            print(f"  {size:7.0f} MB, {lines / a_second:6.0f} s of log: {memory:6.1f} MiB, {wall:6.1f} s")
 
 
 def main() -> int:
@@ -88,6 +85,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--lines", type=int, nargs="*", default=[2_000_000, 20_000_000])
+    parser.add_argument("--per-second", type=int, default=20_000, help="transactions of each second")
     parser.add_argument("--memory-of", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--library", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -101,7 +99,7 @@ def main() -> int:
         print(f"importing, three times each; goal below {GOAL_S:g} s")
         reached = min(map(print_folder, options.folders))
     print("memory of a process that imports one log")
-    print_memory(options.lines)
+    print_memory(options.lines, options.per_second)
     return 0 if reached else 1
 
 
