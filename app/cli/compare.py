@@ -50,6 +50,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
         effect=arguments.effect / 100,
         cut_s=arguments.cut,
         baseline=arguments.baseline,
+        shorten=True,
     )
     _check_baseline(comparison, arguments.baseline)
     if arguments.json:

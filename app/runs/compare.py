@@ -17,6 +17,7 @@ from app.runs.comparison_table import MeasuredConfiguration, MeasuredRun, Row, b
 from app.runs.run_counts import DEFAULT_EFFECT
 from app.runs.run_facts import RunFacts
 from app.runs.runfile import RunState
+from app.runs.short_names import telling_names
 from app.runs.words import one_line, state_words
 
 UNSAFE = "unsafe"
@@ -91,6 +92,7 @@ def compare_runs(
     effect: float = DEFAULT_EFFECT,
     cut_s: float | None = None,
     baseline: str = "",
+    shorten: bool = False,
 ) -> RunComparison:
     """Compare runs, each configuration with the first.
 
@@ -99,6 +101,7 @@ def compare_runs(
         effect: smallest difference of interest, as a share.
         cut_s: what is left out of the beginning of every run; None: what `common_cut` finds.
         baseline: name of the group to compare with; the first where it is empty or no group.
+        shorten: leave words that all groups have out of their names.
     """
     left_out = _left_out(runs)
     taking_part = [place for place, why in enumerate(left_out) if not why]
@@ -107,7 +110,7 @@ def compare_runs(
     compared = tuple(
         _compared(run, name, why, cut) for run, name, why in zip(runs, names, left_out, strict=True)
     )
-    groups = _with_baseline_first(_groups(runs), baseline)
+    groups = _with_baseline_first(_groups(runs, shorten=shorten), baseline)
     rows = build_rows([_measured(group, compared) for group in groups], effect=effect)
     told = zip(groups, rows, strict=True)
     rows = tuple(replace(row, verdict=_with_safety(row.verdict, groups[0], group)) for group, row in told)
@@ -179,14 +182,16 @@ def unique_names(names: Sequence[str], campaigns: Sequence[str]) -> list[str]:
     return told
 
 
-def _groups(runs: Sequence[RunFacts]) -> tuple[ComparedGroup, ...]:
+def _groups(runs: Sequence[RunFacts], *, shorten: bool) -> tuple[ComparedGroup, ...]:
     members: dict[tuple[str, str], list[int]] = {}
     for place, run in enumerate(runs):
         members.setdefault((run.campaign_key, run.configuration or run.name), []).append(place)
-    names = unique_names(
+    names: Sequence[str] = unique_names(
         [one_line(name) or tr("(no name)") for _, name in members],
         [one_line(runs[places[0]].campaign) for places in members.values()],
     )
+    if shorten:
+        names = telling_names(names)
     return tuple(
         ComparedGroup(
             name, key[0], tuple(places), any(kind == UNSAFE for at in places for kind, _ in runs[at].marks)

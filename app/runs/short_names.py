@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Final
 
 _SHORT: Final = 16
@@ -10,14 +11,38 @@ _SHORT: Final = 16
 
 
 def short_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names without the words that all of them have, where that leaves something of each.
+    """Return names without the words that all of them have at the same place, where that leaves something.
 
-    The order of words stays; names that are short, or would become alike, are left as they are.
+    Names of equally many words lose every word that is the same in all, others the first and last ones. Names
+    that are short, or would become alike, are left as they are.
     """
     if len(names) < 2 or max(map(len, names)) <= _SHORT:
         return tuple(names)
     words = [name.split(" ") for name in names]
-    common = set(words[0]).intersection(*map(set, words[1:]))
-    shortened = [" ".join(word for word in each if word not in common) for each in words]
+    if len({len(each) for each in words}) == 1:
+        kept = [place for place, column in enumerate(zip(*words, strict=True)) if len(set(column)) > 1]
+        shortened = [" ".join(each[place] for place in kept) for each in words]
+    else:
+        shortened = [" ".join(each) for each in _without_ends(words)]
     alike = len(set(shortened)) < len(set(names))
     return tuple(names) if alike or not all(shortened) else tuple(shortened)
+
+
+def telling_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return `short_names` for sentences: where a number alone would be left, nothing is left out."""
+    shortened = short_names(names)
+    return shortened if all(any(map(str.isalpha, name)) for name in shortened) else tuple(names)
+
+
+def _without_ends(words: Sequence[list[str]]) -> list[list[str]]:
+    """Return lists of words without those that all have at their begin, and at their end."""
+    begin = _shared(words)
+    rest = [each[begin:] for each in words]
+    end = _shared([each[::-1] for each in rest])
+    return [each[: len(each) - end] for each in rest]
+
+
+def _shared(words: Sequence[list[str]]) -> int:
+    """Return how many words all lists have at their begin."""
+    columns = zip(*words, strict=False)
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))

@@ -100,7 +100,9 @@ def compare_content(content: Content, choices: Choices) -> Content:
     facts = [run.facts for run in content.runs if run.facts is not None]
     if len(facts) != len(content.runs):
         raise ValueError(content)
-    comparison = compare_runs(facts, effect=choices.effect, cut_s=choices.cut_s, baseline=choices.baseline)
+    comparison = compare_runs(
+        facts, effect=choices.effect, cut_s=choices.cut_s, baseline=choices.baseline, shorten=True
+    )
     return replace(content, comparison=comparison, dimensions=find_dimensions(comparison))
 
 

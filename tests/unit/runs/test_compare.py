@@ -129,6 +129,14 @@ def test_the_files_of_a_campaign_are_judged_as_the_window_judges_them(tmp_path: 
     assert judge_files(paths) is None
 
 
+def test_words_that_all_configurations_have_are_left_out_where_that_is_asked_for(tmp_path: Path) -> None:
+    names = ("ext4 stripe scale 1000", "xfs stripe scale 1000")
+    runs = facts(tmp_path, *(Trial(name, name) for name in names))
+    assert [group.name for group in compare_runs(runs).groups] == list(names)
+    assert [group.name for group in compare_runs(runs, shorten=True).groups] == ["ext4", "xfs"]
+    assert compare_runs(runs, shorten=True, baseline="xfs").groups[0].name == "xfs"
+
+
 # --- bad input ------------------------------------------------------------------------------------
 
 
