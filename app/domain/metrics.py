@@ -174,6 +174,71 @@ _STORAGE: Final = (
     ),
 )
 
+_MD: Final = "/sys/block/mdX/md"
+_ARC: Final = "/proc/spl/kstat/zfs/arcstats"
+_DATASET: Final = "/proc/spl/kstat/zfs/POOL/objset-*"
+_ZIL: Final = tr("/proc/spl/kstat/zfs; of the dataset from OpenZFS 2.2 on, of all pools before")
+_BTRFS: Final = "/sys/fs/btrfs/UUID/commit_stats"
+
+_FILESYSTEMS: Final = (
+    Metric(
+        "array.missing_members",
+        tr("Members missing from an array"),
+        "disks",
+        Group.DEVICE,
+        _MD,
+        Better.LOWER,
+        absent_is_zero=True,
+    ),
+    Metric(
+        "array.sync_remaining",
+        tr("Still to be synchronised"),
+        "B",
+        Group.DEVICE,
+        _MD,
+        Better.LOWER,
+        absent_is_zero=True,
+    ),
+    Metric(
+        "array.sync_speed",
+        tr("Speed of synchronisation"),
+        "B/s",
+        Group.THROUGHPUT,
+        _MD,
+        absent_is_zero=True,
+    ),
+    Metric("zfs.arc_size", tr("Size of the ARC"), "B", Group.MEMORY, _ARC),
+    Metric("zfs.arc_target", tr("Size that the ARC aims at"), "B", Group.MEMORY, _ARC),
+    Metric("zfs.arc_hits", tr("Hits in the ARC"), "1/s", Group.IOPS, _ARC),
+    Metric("zfs.arc_misses", tr("Misses in the ARC"), "1/s", Group.IOPS, _ARC, Better.LOWER),
+    Metric(
+        "zfs.arc_demand_data_misses",
+        tr("Misses of data that somebody waited for"),
+        "1/s",
+        Group.IOPS,
+        _ARC,
+        Better.LOWER,
+    ),
+    Metric("zfs.reads", tr("Reads of the dataset"), "1/s", Group.IOPS, _DATASET),
+    Metric("zfs.writes", tr("Writes of the dataset"), "1/s", Group.IOPS, _DATASET),
+    Metric("zfs.read_bytes", tr("Read from the dataset"), "B/s", Group.THROUGHPUT, _DATASET),
+    Metric("zfs.write_bytes", tr("Written to the dataset"), "B/s", Group.THROUGHPUT, _DATASET),
+    Metric("zfs.log_commits", tr("Commits of the intent log"), "1/s", Group.IOPS, _ZIL),
+    Metric("zfs.log_bytes", tr("Written to the intent log"), "B/s", Group.THROUGHPUT, _ZIL),
+    Metric("zfs.log_device_bytes", tr("Written to log devices"), "B/s", Group.THROUGHPUT, _ZIL),
+    Metric("btrfs.commits", tr("Commits of btrfs"), "1/s", Group.DEVICE, _BTRFS),
+    Metric("btrfs.commit_time", tr("Mean time of a btrfs commit"), "ms", Group.DEVICE, _BTRFS, Better.LOWER),
+    Metric(
+        "btrfs.device_errors",
+        tr("Errors of a btrfs device"),
+        "errors",
+        Group.DEVICE,
+        "/sys/fs/btrfs/UUID/devinfo/ID/error_stats",
+        Better.LOWER,
+        absent_is_zero=True,
+    ),
+)
+
 _MEMORY: Final = (
     Metric("memory.available", tr("Available memory"), "B", Group.MEMORY, _MEMINFO),
     Metric("memory.cached", tr("Page cache"), "B", Group.MEMORY, _MEMINFO),
@@ -313,6 +378,10 @@ _SERVER: Final = (
 )
 
 METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
-    {metric.id: metric for metric in (*_PGBENCH, *_CPU, *_STORAGE, *_MEMORY, *_PRESSURE, *_WAL, *_SERVER)}
+    {
+        metric.id: metric
+        for group in (_PGBENCH, _CPU, _STORAGE, _FILESYSTEMS, _MEMORY, _PRESSURE, _WAL, _SERVER)
+        for metric in group
+    }
 )
 """All metrics by id, in the order in which people are shown them."""
