@@ -1,0 +1,84 @@
+"""How much real arrays, pools and filesystems hold, to be compared with what the declarations say."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from app.domain.filesystems import filesystem
+from app.domain.filesystems.btrfs import profiles
+from app.domain.option_kinds import OptionValue
+from app.domain.raid import Layout
+from app.domain.units import MIB
+from tests.disks.option_facts import mounted, must, run
+
+LEAST_SHARE = 0.85
+"""What is left of a small filesystem or pool after its own metadata, at least."""
+
+
+def btrfs_bytes(made: Layout, nodes: list[str], folder: Path, options: dict[str, OptionValue]) -> int:
+    """Return what can be allocated on a btrfs over the nodes: statfs only guesses (a third off)."""
+    data, metadata = profiles(made, options)
+    must("mkfs.btrfs", "--quiet", "-d", data, "-m", metadata, *nodes)
+    devices = [f"device={node}" for node in nodes[1:]]
+    with mounted(filesystem("btrfs"), nodes[0], folder, devices) as ended:
+        assert ended.exit_code == 0, ended.complaint()
+        offered = _allocated_bytes(folder / "room")
+    for node in nodes:
+        must("wipefs", "--all", "--quiet", node)
+        run("btrfs", "device", "scan", "--forget", node)
+    return offered
+
+
+def _allocated_bytes(path: Path) -> int:
+    """Return how long a file gets before there is no more room; nothing is written into it."""
+    length = 0
+    with path.open("wb") as file:
+        for step in (256 * MIB, 16 * MIB):
+            with suppress(OSError):
+                while True:
+                    os.posix_fallocate(file.fileno(), length, step)
+                    length += step
+    return length
+
+
+def md_bytes(made: Layout, nodes: list[str]) -> int:
+    """Return the size of an md array over the nodes."""
+    node = "/dev/md123"  # a name below /dev/md appears late on a slow machine
+    shape = (f"--layout={made.md_layout}",) if made.md_layout else ()
+    redundancy = () if made.name == "raid0" else ("--assume-clean", "--bitmap=none")
+    create = ("mdadm", "--create", node, "--metadata=1.2", "--homehost=facts", f"--level={made.name}")
+    must(*create, f"--raid-devices={len(nodes)}", *shape, *redundancy, *nodes)
+    try:
+        must("udevadm", "settle")
+        return int(must("blockdev", "--getsize64", node))
+    finally:
+        must("mdadm", "--stop", node)
+        for each in nodes:
+            must("mdadm", "--zero-superblock", each)
+
+
+def zfs_bytes(made: Layout, nodes: list[str], pool: str) -> int:
+    """Return what an empty pool over the nodes offers, with what it holds back of the last 3 %."""
+    pairs = [nodes[at : at + 2] for at in range(0, len(nodes), 2)]
+    groups = pairs if made.name == "mirror" and made.multiple_of == 2 else [nodes]
+    words = [word for group in groups for word in ([made.name, *group] if made.name else group)]
+    must(
+        "zpool", "create", "-o", "cachefile=none", "-o", "ashift=12", "-O", "mountpoint=legacy", pool, *words
+    )
+    try:
+        return int(must("zfs", "get", "-Hp", "-o", "value", "available", pool))
+    finally:
+        must("zpool", "destroy", pool)
+        for each in nodes:
+            run("zpool", "labelclear", "-f", each)
+            must("wipefs", "--all", "--quiet", each)
+
+
+def assert_holds(made: Layout, sizes: list[int], found: int, copies: int | None = None) -> None:
+    """Fail where the declared size is not near what is really there."""
+    declared = made.usable_bytes(sizes, copies)
+    # What an md array with little data keeps for itself is 1 to 128 MiB a member, less on small ones.
+    least = LEAST_SHARE * declared
+    assert least <= found <= declared, (made.level, made.assembler, declared, found)
