@@ -23,6 +23,7 @@ from app.storage.steps import (
     NoPool,
     NotMounted,
     OwnPartition,
+    OwnPool,
     OwnTable,
     PoolImported,
     Signed,
@@ -69,6 +70,12 @@ def probe(node: str, run: Run) -> Mapping[str, str]:
 def probe_with_program(argv: Sequence[str]) -> Ended:
     """Run a program that only reads."""
     return run_program(argv, timeout_s=PROBE_S)
+
+
+def pool_guid(pool: str, run: Run) -> str:
+    """Return the GUID of an imported pool; empty where zpool does not tell it."""
+    ended = run(("zpool", "get", "-H", "-p", "-o", "value", "guid", pool))
+    return ended.stdout.strip() if ended.exit_code == 0 else ""
 
 
 def check(condition: Condition, facts: Mapping[str, str], run: Run = probe_with_program) -> Seen:  # noqa: C901, PLR0911, PLR0912
@@ -123,6 +130,11 @@ def check(condition: Condition, facts: Mapping[str, str], run: Run = probe_with_
         case PoolImported(pool):
             imported = state.pool_is_imported(pool)
             return Seen(imported, f"{pool} is {'imported' if imported else 'not imported'}")
+        case OwnPool(pool):
+            guid = pool_guid(pool, run) if state.pool_is_imported(pool) else ""
+            return Seen(
+                bool(guid) and guid == facts.get(pool_fact(pool)), f"{pool} has GUID {guid or 'none'}"
+            )
         case NoPool(pool):
             imported = state.pool_is_imported(pool)
             return Seen(not imported, f"{pool} is {'imported' if imported else 'not imported'}")

@@ -7,21 +7,21 @@ given to the journal before the step begins.
 
 from __future__ import annotations
 
-import fcntl
 import os
-import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from app.domain.disk import DiskIdentity, Refusal
+from app.domain.disk import DiskIdentity
 from app.domain.errors import CancelledError, FootingError, RefusedError, StorageError
 from app.domain.text import tr
 from app.storage import state, waiting
-from app.storage.conditions import Seen, check, probe
+from app.storage.conditions import Seen, check, pool_guid, probe
+from app.storage.disk_checks import check_identity, check_spare, locked
+from app.storage.execution_hooks import Done, Hooks, Progress, Report
 from app.storage.kernel_log import kernel_log
 from app.storage.programs import Ended, run_program
 from app.storage.readback import read_back
@@ -43,93 +43,10 @@ from app.storage.steps import (
     undo_of,
 )
 
-LOCK_S: Final = 60.0
-"""How long udevd may look at a disk before we give up; it takes a shared lock while it does."""
+__all__ = ["Done", "Execution", "Hooks", "Progress", "Report"]
+
 AFTER_S: Final = 15.0
 """How long the kernel may take to let go after a program that unmakes something has ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Where an execution is.
-
-    Attributes:
-        number: of the step, from 1.
-        count: of all steps.
-        text: the step in words or as a command.
-        fraction: of the step, 0 to 1; None where nobody knows.
-    """
-
-    number: int
-    count: int
-    text: str
-    fraction: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """One step that was executed, for the run file and the system journal.
-
-    Attributes:
-        text: the step in words or as a command.
-        exit_code: of a command; None where no program ran.
-        seconds: of the whole step.
-        program_seconds: of it in programs and waiting for the kernel.
-        output: what the program said.
-        skipped: why it was left out; empty where it was not.
-    """
-
-    text: str
-    exit_code: int | None
-    seconds: float
-    program_seconds: float
-    output: str = ""
-    skipped: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What an execution did.
-
-    Attributes:
-        steps: in order.
-        seconds: from beginning to end.
-        facts: what became known on the way, such as the pool's GUID.
-    """
-
-    steps: tuple[Done, ...]
-    seconds: float
-    facts: Mapping[str, str]
-
-    @property
-    def own_seconds(self) -> float:
-        """Return our own overhead: time in neither programs nor the kernel's work that is waited for."""
-        return self.seconds - sum(step.program_seconds for step in self.steps)
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """What an execution asks and tells.
-
-    Attributes:
-        identify: returns who the disk of a node is, read afresh; raises OSError where it is gone.
-        refusals: returns why disks (identity by node) are not spare, decided now, by node; empty where all
-            are.
-        journal: called before a step changes anything, with the step and what would undo it; returns when
-            that is on disk. A step that is refused or left out was never begun.
-        release: called with disks (identity by node) that are blank again; returns when that is on disk.
-        fact: called with name and value of what only became known on the way; returns when that is on disk.
-        progress: called when a step begins, and while long ones run.
-        is_cancelled: asked often; ignored while undoing.
-    """
-
-    identify: Callable[[str], DiskIdentity]
-    refusals: Callable[[Mapping[str, DiskIdentity]], Mapping[str, Sequence[Refusal]]]
-    journal: Callable[[Step, tuple[Step, ...]], None] = lambda _step, _undo: None
-    release: Callable[[Mapping[str, DiskIdentity]], None] = lambda _disks: None
-    fact: Callable[[str, str], None] = lambda _name, _value: None
-    progress: Callable[[Progress], None] = lambda _progress: None
-    is_cancelled: Callable[[], bool] = lambda: False
 
 
 @dataclass(slots=True)
@@ -230,7 +147,7 @@ class Execution:
             case Command():
                 return self._command(step)
             case Claim(disks):
-                self._check_spare(disks)
+                check_spare(disks, self.disks, self.hooks)
             case MakeFolder(path):
                 self._make_folder(step, path)
             case RemoveFolder(path):
@@ -247,9 +164,9 @@ class Execution:
                 with self._counted():
                     waiting.await_sync(node, self._tell, self._is_cancelled)
             case RecordPool():
-                return self._record_pool(step), ""
+                self._record_pool(step)
             case ReadBack():
-                read_back(step, lambda argv: self._run(argv, QUICK_S))
+                read_back(step, self._probe)
         return None, ""
 
     def _make_folder(self, step: MakeFolder, path: str) -> None:
@@ -269,8 +186,9 @@ class Execution:
                 renamed[getattr(condition, "node", "")] = seen.renamed
         with ExitStack() as locks:
             for node in sorted({*command.claims, *(each.disk for each in command.writes)}):
-                locks.enter_context(self._locked(node))
-            self._check_spare(command.claims)
+                with self._counted():
+                    locks.enter_context(locked(node, self.disks[node], self.hooks))
+            check_spare(command.claims, self.disks, self.hooks)
             self._require(command.writes, command)
             self._require(command.before, command)
             self._begin(command)
@@ -287,7 +205,9 @@ class Execution:
             )
         self._hold(command.after, describe(command))
         if command.releases:
-            self.hooks.release({node: self._check_identity(node) for node in command.releases})
+            for node in command.releases:
+                check_identity(node, self.disks[node], self.hooks)
+            self.hooks.release({node: self.disks[node] for node in command.releases})
         return ended, ""
 
     def _begin(self, step: Step) -> None:
@@ -301,7 +221,10 @@ class Execution:
             )
 
     def _check(self, condition: Condition) -> Seen:
-        return check(condition, self.facts, lambda argv: self._run(argv, QUICK_S))
+        return check(condition, self.facts, self._probe)
+
+    def _probe(self, argv: Sequence[str]) -> Ended:
+        return self._run(argv, QUICK_S)
 
     def _require(self, conditions: Sequence[Condition], command: Command) -> None:
         for condition in conditions:
@@ -327,77 +250,13 @@ class Execution:
                 time.sleep(pause_s)
                 pause_s = min(2 * pause_s, 0.5)
 
-    def _check_identity(self, node: str) -> DiskIdentity:
-        chosen = self.disks[node]
-        try:
-            now = self.hooks.identify(node)
-        except OSError as err:
-            raise RefusedError(
-                tr("{node} cannot be identified any more: {reason}. Nothing was written to it.").format(
-                    node=node, reason=err.strerror or err
-                )
-            ) from err
-        changed = chosen.differs_from(now)
-        if changed:
-            raise RefusedError(
-                tr(
-                    "{node} is not the disk that was chosen ({fields} differ). Nothing was written to it."
-                ).format(node=node, fields=", ".join(changed)),
-                hint=tr("Choose the disks again."),
-            )
-        return chosen
-
-    def _check_spare(self, nodes: Sequence[str]) -> None:
-        chosen = {node: self._check_identity(node) for node in nodes}
-        for node, refusals in (self.hooks.refusals(chosen) if chosen else {}).items():
-            for refusal in refusals:
-                raise RefusedError(
-                    tr("{node} is not spare ({rule}): {message} {evidence}").format(
-                        node=node, rule=refusal.rule, message=refusal.message, evidence=refusal.evidence
-                    ),
-                    hint=refusal.remedy,
-                )
-        for node in nodes:
-            self._check_unclaimed(node)
-
-    @staticmethod
-    def _check_unclaimed(node: str) -> None:
-        if state.is_claimed(node):
-            raise RefusedError(
-                tr("{node} is in use: the kernel refuses to open it exclusively.").format(node=node)
-            )
-
-    @contextmanager
-    def _locked(self, node: str) -> Iterator[None]:
-        """Hold the lock by which udevd keeps its hands off a disk, on the disk that was chosen.
-
-        Read-only, so that closing it is not taken for a change (systemd, BLOCK_DEVICE_LOCKING).
-        """
-        identity = self._check_identity(node)
-        fd = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-        try:
-            found = os.fstat(fd)
-            number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
-            if not stat.S_ISBLK(found.st_mode) or number != identity.device_number:
-                raise RefusedError(
-                    tr("{node} is not {number} any more.").format(node=node, number=identity.device_number)
-                )
-            with self._counted():
-                waiting.lock(fd, node, LOCK_S)
-            yield
-        finally:
-            fcntl.flock(fd, fcntl.LOCK_UN)
-            os.close(fd)
-
-    def _record_pool(self, step: RecordPool) -> Ended | None:
-        ended: Ended | None = None
+    def _record_pool(self, step: RecordPool) -> None:
         guid = ""
         if state.pool_is_imported(step.pool):
-            ended = self._run(("zpool", "get", "-H", "-p", "-o", "value", "guid", step.pool), QUICK_S)
-            guid = ended.stdout.strip() if ended.exit_code == 0 else ""
+            guid = pool_guid(step.pool, self._probe)
         for member in step.members:
             if not guid and state.size_bytes(member):
-                found = probe(member, lambda argv: self._run(argv, QUICK_S))
+                found = probe(member, self._probe)
                 if found.get("TYPE") == "zfs_member" and found.get("LABEL") == step.pool:
                     guid = found.get("UUID", "")
         name = pool_fact(step.pool)
@@ -412,7 +271,6 @@ class Execution:
             self.hooks.fact(name, guid)
         elif step.required:
             raise StorageError(tr("The GUID of pool {pool} cannot be read.").format(pool=step.pool))
-        return ended
 
     def _is_cancelled(self) -> bool:
         return not self._undoing and self.hooks.is_cancelled()

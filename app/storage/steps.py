@@ -143,6 +143,13 @@ class PoolImported:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnPool:
+    """A pool of this name is imported, and its GUID is the one that the journal holds."""
+
+    pool: str
+
+
+@dataclass(frozen=True, slots=True)
 class NoPool:
     """No pool of this name is imported."""
 
@@ -171,6 +178,7 @@ Condition = (
     | MemberOf
     | NoMember
     | PoolImported
+    | OwnPool
     | NoPool
     | NoBtrfs
 )

@@ -1,0 +1,97 @@
+"""What is checked of a disk right before a step writes to it: who it is, and whether it is spare.
+
+Source: storage reference, section 3.3; systemd, docs/BLOCK_DEVICE_LOCKING.md.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from app.domain.disk import DiskIdentity
+from app.domain.errors import RefusedError
+from app.domain.text import tr
+from app.storage import state, waiting
+from app.storage.execution_hooks import Hooks
+
+LOCK_S: Final = 60.0
+"""How long udevd may look at a disk before we give up; it takes a shared lock while it does."""
+
+
+def check_identity(node: str, chosen: DiskIdentity, hooks: Hooks) -> None:
+    """Make sure that the disk of a node is the one that was chosen.
+
+    Raises:
+        RefusedError: it is another one, or gone.
+    """
+    try:
+        now = hooks.identify(node)
+    except OSError as err:
+        raise RefusedError(
+            tr("{node} cannot be identified any more: {reason}. Nothing was written to it.").format(
+                node=node, reason=err.strerror or err
+            )
+        ) from err
+    changed = chosen.differs_from(now)
+    if changed:
+        raise RefusedError(
+            tr("{node} is not the disk that was chosen ({fields} differ). Nothing was written to it.").format(
+                node=node, fields=", ".join(changed)
+            ),
+            hint=tr("Choose the disks again."),
+        )
+
+
+def check_spare(nodes: Sequence[str], disks: Mapping[str, DiskIdentity], hooks: Hooks) -> None:
+    """Make sure that disks are those that were chosen, spare, and claimed by nobody.
+
+    Raises:
+        RefusedError: the first reason why one is not.
+    """
+    for node in nodes:
+        check_identity(node, disks[node], hooks)
+    refused = hooks.refusals({node: disks[node] for node in nodes}) if nodes else {}
+    for node, refusals in refused.items():
+        for refusal in refusals:
+            raise RefusedError(
+                tr("{node} is not spare ({rule}): {message} {evidence}").format(
+                    node=node, rule=refusal.rule, message=refusal.message, evidence=refusal.evidence
+                ),
+                hint=refusal.remedy,
+            )
+    for node in nodes:
+        if state.is_claimed(node):
+            raise RefusedError(
+                tr("{node} is in use: the kernel refuses to open it exclusively.").format(node=node)
+            )
+
+
+@contextmanager
+def locked(node: str, chosen: DiskIdentity, hooks: Hooks) -> Iterator[None]:
+    """Hold the lock by which udevd keeps its hands off a disk, on the disk that was chosen.
+
+    Read-only, so that closing it is not taken for a change.
+
+    Raises:
+        RefusedError: it is another disk.
+        StorageError: somebody else holds the lock.
+        OSError: it cannot be opened.
+    """
+    check_identity(node, chosen, hooks)
+    fd = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        found = os.fstat(fd)
+        number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
+        if not stat.S_ISBLK(found.st_mode) or number != chosen.device_number:
+            raise RefusedError(
+                tr("{node} is not {number} any more.").format(node=node, number=chosen.device_number)
+            )
+        waiting.lock(fd, node, LOCK_S)
+        yield
+    finally:
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        os.close(fd)

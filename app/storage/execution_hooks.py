@@ -1,0 +1,92 @@
+"""What an execution asks and tells: hooks, progress, and the report of what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.domain.disk import DiskIdentity, Refusal
+from app.storage.steps import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where an execution is.
+
+    Attributes:
+        number: of the step, from 1.
+        count: of all steps.
+        text: the step in words or as a command.
+        fraction: of the step, 0 to 1; None where nobody knows.
+    """
+
+    number: int
+    count: int
+    text: str
+    fraction: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One step that was executed, for the run file and the system journal.
+
+    Attributes:
+        text: the step in words or as a command.
+        exit_code: of a command; None where no program ran.
+        seconds: of the whole step.
+        program_seconds: of it in programs and waiting for the kernel.
+        output: what the program said.
+        skipped: why it was left out; empty where it was not.
+    """
+
+    text: str
+    exit_code: int | None
+    seconds: float
+    program_seconds: float
+    output: str = ""
+    skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an execution did.
+
+    Attributes:
+        steps: in order.
+        seconds: from beginning to end.
+        facts: what became known on the way, such as the pool's GUID.
+    """
+
+    steps: tuple[Done, ...]
+    seconds: float
+    facts: Mapping[str, str]
+
+    @property
+    def own_seconds(self) -> float:
+        """Return our own overhead: time in neither programs nor the kernel's work that is waited for."""
+        return self.seconds - sum(step.program_seconds for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What an execution asks and tells.
+
+    Attributes:
+        identify: returns who the disk of a node is, read afresh; raises OSError where it is gone.
+        refusals: returns why disks (identity by node) are not spare, decided now, by node; empty where all
+            are.
+        journal: called before a step changes anything, with the step and what would undo it; returns when
+            that is on disk. A step that is refused or left out was never begun.
+        release: called with disks (identity by node) that are blank again; returns when that is on disk.
+        fact: called with name and value of what only became known on the way; returns when that is on disk.
+        progress: called when a step begins, and while long ones run.
+        is_cancelled: asked often; ignored while undoing.
+    """
+
+    identify: Callable[[str], DiskIdentity]
+    refusals: Callable[[Mapping[str, DiskIdentity]], Mapping[str, Sequence[Refusal]]]
+    journal: Callable[[Step, tuple[Step, ...]], None] = lambda _step, _undo: None
+    release: Callable[[Mapping[str, DiskIdentity]], None] = lambda _disks: None
+    fact: Callable[[str, str], None] = lambda _name, _value: None
+    progress: Callable[[Progress], None] = lambda _progress: None
+    is_cancelled: Callable[[], bool] = lambda: False
