@@ -1,0 +1,170 @@
+"""Folders of another benchmark to run files: every folder, every row, and the facts around them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.importers.importing import ImportReport, as_json
+from app.runs.library import read_entry
+from app.runs.run_facts import read_run_facts
+from app.runs.runfile_reader import RunFile
+from tests.unit.importers.imports import (
+    VONDRA,
+    bring_in,
+    by_name,
+    only,
+    series,
+    source_of,
+)
+from tests.unit.importers.made_logs import tar_of
+
+
+@pytest.fixture
+def vondra(tmp_path: Path) -> ImportReport:
+    return bring_in(tmp_path / "library", VONDRA)
+
+
+def test_every_folder_and_every_row_without_a_folder_becomes_a_run(vondra: ImportReport) -> None:
+    assert len(vondra.imported) == 30  # three tables of ten rows; three of the rows have a folder
+    assert sum("mean-only" in each.marks for each in vondra.imported) == 28
+    assert not vondra.problems
+
+
+@pytest.mark.parametrize(
+    ("name", "tps"),
+    [
+        ("xfs stripe scale 1000 simple-update #1", 7649.905238),
+        ("zfs stripe scale 1000 simple-update #1", 5803.410436),
+        ("btrfs stripe scale 1000 select-only #1", 47793.538149),
+        ("ext4 stripe scale 1000 simple-update #1", 7707.131103),
+        ("btrfs stripe scale 1000 rw #1", None),
+    ],
+)
+def test_tps_are_exactly_those_of_the_output_or_the_row(
+    vondra: ImportReport, name: str, tps: float | None
+) -> None:
+    found = [each.tps for each in vondra.imported if each.name == name]
+    assert found == ([] if tps is None else [tps])
+
+
+def test_a_cut_log_is_noticed_and_its_latencies_are_marked_partial(vondra: ImportReport) -> None:
+    xfs = by_name(vondra, "xfs stripe scale 1000 simple-update #1")
+    assert "partial-latencies" in xfs.marks
+    assert "sampled" in xfs.marks
+    assert xfs.tps_source == "pg_stat_database: commits, at most 1 s late"
+    with RunFile(xfs.path) as run:
+        assert run.values["transaction_log_one_in"] == 100
+        assert run.summary()["latency_p99_ms"] is not None
+        assert [event.kind for event in run.events()][:2] == ["checkpoint-start", "checkpoint-complete"]
+        assert run.events()[0].t_ms == pytest.approx(-75, abs=5)
+
+
+def test_without_a_log_tps_by_the_second_are_commits_and_say_so(vondra: ImportReport) -> None:
+    btrfs = by_name(vondra, "btrfs stripe scale 1000 select-only #1")
+    assert btrfs.marks == ("imported", "tps-from-statistics")
+    t_ms, tps = series(btrfs.path)
+    assert len(tps) == len(t_ms) > 50
+    assert float(np.median(tps)) == pytest.approx(47793, rel=0.05)
+    assert source_of(btrfs.path, "wal.bytes") == "pg_current_wal_lsn()"
+
+
+def test_facts_for_filters_and_differences_are_there(vondra: ImportReport) -> None:
+    entry = read_entry(by_name(vondra, "xfs stripe scale 1000 simple-update #1").path)
+    assert (entry.filesystem, entry.raid, entry.scale, entry.clients) == ("xfs", "stripe", 1000, 16)
+    assert (entry.workload, entry.target, entry.state) == ("simple-update", "imported", "done")
+    told = {
+        (item.topic, item.name): item.value
+        for item in read_run_facts(by_name(vondra, "zfs stripe scale 1000 simple-update #1").path).properties
+    }
+    assert told["Target", "filesystem"] == "zfs"
+    assert told["Target", "dataset"] == (
+        "recordsize=8K, compression=lz4, logbias=latency, redundant_metadata=most, atime=off, relatime=on"
+    )
+    assert told["Setting", "shared_buffers"] == "1GB"
+    assert told["PostgreSQL", "version"] == "16devel"
+    assert told["Machine", "name"] == "i5"
+    assert told["Machine", "processor"] == "i5-2500K"
+    assert told["Machine", "memory"] == "8 GiB"
+    assert told["Machine", "kernel"] == "5.17.11"
+
+
+def test_devices_and_profiles_come_from_what_the_tools_printed(vondra: ImportReport) -> None:
+    with RunFile(by_name(vondra, "btrfs stripe scale 1000 select-only #1").path) as run:
+        raid = run.facts("before")["storage"]["raid"]  # type: ignore[index,call-overload]
+    assert raid == {
+        "level": "stripe",
+        "assembler": "btrfs",
+        "devices": 6,
+        "detail": "data raid0, metadata raid1",
+    }
+
+
+def test_a_row_without_a_folder_is_a_mean_and_nothing_else(vondra: ImportReport) -> None:
+    row = by_name(vondra, "zfs stripe no-fpw scale 250 read-only #1")
+    assert row.tps == 70196.843108
+    assert set(row.marks) == {"imported", "mean-only"}
+    missing = dict(row.missing)
+    assert missing["TPS by the second"] == "there is no progress, no usable log and no statistics"
+    with RunFile(row.path) as run:
+        assert run.series() == ()
+        assert run.summary()["transactions"] is None
+        assert run.values["data_bytes"] is None
+
+
+def test_what_is_no_result_is_listed_with_the_reason(vondra: ImportReport) -> None:
+    left = {Path(each.path).name: each.reason for each in vondra.left}
+    assert left["fs.mount.log"] == "is empty"
+    assert left["initdb.log"] == "is nothing that pgbench or a known benchmark writes"
+    assert "pgbench.log" not in left
+
+
+def test_a_folder_inside_the_layout_can_be_imported_alone(tmp_path: Path) -> None:
+    report = bring_in(
+        tmp_path / "library", VONDRA / "i5" / "20220907-mdraid" / "0" / "xfs" / "1000" / "run-rw-1"
+    )
+    imported = only(report)
+    assert imported.tps == 7649.905238
+    assert ("filesystem", "no file and no name of a folder tells it") in imported.missing
+
+
+def test_the_report_is_plain_json(vondra: ImportReport, tmp_path: Path) -> None:
+    told = json.loads(json.dumps(as_json(vondra, tmp_path / "library")))
+    assert {"library", "imported", "present", "left"} == told.keys()
+    assert told["imported"][0]["marks"]
+
+
+def test_imported_configurations_are_no_pairs_and_campaigns_are_called_by_their_folder(
+    vondra: ImportReport,
+) -> None:
+    xfs, ext4 = (
+        read_run_facts(by_name(vondra, f"{filesystem} stripe scale 1000 simple-update #1").path)
+        for filesystem in ("xfs", "ext4")
+    )
+    assert xfs.campaign == ext4.campaign == "20220907-mdraid (vondra-2022/i5)"
+    assert xfs.campaign_key != ext4.campaign_key
+
+
+def test_a_whole_tree_in_an_archive_is_read_without_unpacking_it(tmp_path: Path) -> None:
+    members = {
+        str(path.relative_to(VONDRA)): path.read_bytes()
+        for path in sorted(VONDRA.rglob("*"))
+        if path.is_file() and path.suffix != ".tgz"
+    }
+    path = tar_of(tmp_path / "all.tar.gz", members)
+    report = bring_in(tmp_path / "library", path)
+    xfs = by_name(report, "xfs stripe scale 1000 simple-update #1")
+    assert xfs.tps == 7649.905238
+    assert len(report.imported) == 30
+    assert {each.name for each in tmp_path.iterdir()} == {"all.tar.gz", "library"}
+
+
+def test_importing_the_same_again_makes_no_duplicates_and_says_so(tmp_path: Path) -> None:
+    first = bring_in(tmp_path / "library", VONDRA)
+    again = bring_in(tmp_path / "library", VONDRA)
+    assert not again.imported
+    assert sorted(path for _, path in again.present) == sorted(each.path for each in first.imported)
+    assert len(list((tmp_path / "library").rglob("*.footing"))) == 30
