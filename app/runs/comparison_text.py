@@ -162,6 +162,14 @@ def _tell_equal(comparison: Comparison, narrow: Interval, names: Names) -> str:
     )
 
 
+def _about(runs: int | None) -> str:
+    """Return a number of runs with two digits that count: more of them would claim what nobody knows."""
+    if runs is None or runs < 100:
+        return str(runs)
+    step = 10 ** (len(str(runs)) - 2)
+    return f"{round(runs / step) * step:,}"
+
+
 def _tell_inconclusive(comparison: Comparison, names: Names) -> str:
     sentence = tr(
         "{baseline} and {candidate} cannot be told apart with these runs; "
@@ -172,4 +180,4 @@ def _tell_inconclusive(comparison: Comparison, names: Names) -> str:
             "{baseline} and {candidate} cannot be told apart with these runs; "
             "a difference of {effect:g} % would take more than 10 000 of each"
         )
-    return sentence.format(more=comparison.more_runs, effect=comparison.effect * 100, **names)
+    return sentence.format(more=_about(comparison.more_runs), effect=comparison.effect * 100, **names)

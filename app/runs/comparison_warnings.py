@@ -13,6 +13,9 @@ from app.runs.differences import Difference, find_differences
 from app.runs.run_facts import PGBENCH
 from app.runs.words import one_line
 
+IMPORTED: Final = "imported"
+"""Kind of the mark of a run that was made of somebody else's results."""
+
 _SHORT_S: Final = 10
 _LONGER_BY: Final = 1.5
 _LONGEST: Final = 60
@@ -52,6 +55,7 @@ def comparison_warnings(comparison: RunComparison) -> tuple[str, ...]:
     return (
         *_of_properties(find_differences([run.facts for run in comparison.runs])),
         *_of_campaigns(comparison),
+        *_of_sources(comparison),
         *_of_durations(comparison),
         *_of_runs(comparison),
     )
@@ -73,6 +77,16 @@ def _of_campaigns(comparison: RunComparison) -> Iterator[str]:
             "They are of different campaigns and were not interleaved: whatever else changed between them is"
             " part of every difference."
         )
+
+
+def _of_sources(comparison: RunComparison) -> Iterator[str]:
+    """Say where results of others stand beside own runs: how they were measured is known in part only."""
+    foreign = [run.name for run in comparison.runs if IMPORTED in {kind for kind, _ in run.facts.marks}]
+    if foreign and len(foreign) < len(comparison.runs):
+        sentence = tr(
+            "Imported, not measured by pgFooting: {names}. What they do not tell may differ as well."
+        )
+        yield sentence.format(names=", ".join(foreign))
 
 
 def _of_durations(comparison: RunComparison) -> Iterator[str]:

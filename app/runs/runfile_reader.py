@@ -191,7 +191,7 @@ class RunFile:
         """The phases so far, in order."""
         with self._told():
             return tuple(
-                PhaseTimes(Phase(name), start, end)
+                PhaseTimes(Phase(name), int(start), None if end is None else int(end))
                 for name, start, end in self._rows(
                     "SELECT name, started_ms, ended_ms FROM phase ORDER BY started_ms, rowid"
                 )

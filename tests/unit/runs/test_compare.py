@@ -148,6 +148,14 @@ def test_the_same_run_twice_counts_once(tmp_path: Path) -> None:
     assert any("takes no part: it is the same run as" in each for each in comparison_warnings(found))
 
 
+def test_results_of_others_beside_own_runs_are_said_to_be_imported(tmp_path: Path) -> None:
+    foreign = Trial("xfs #1", "xfs", marks=(("imported", "pgbench.log"),))
+    told = comparison_warnings(compared(tmp_path, Trial(seconds=30), foreign))
+    assert any(each.startswith("Imported, not measured by pgFooting: xfs #1.") for each in told)
+    alone = comparison_warnings(compared(tmp_path / "b", foreign, replace(foreign, name="xfs #2", repeat=1)))
+    assert not any("Imported" in each for each in alone)
+
+
 @pytest.mark.parametrize("state", [RunState.STOPPED, RunState.FAILED])
 def test_an_incomplete_run_takes_no_part_and_says_so(tmp_path: Path, state: RunState) -> None:
     found = compared(tmp_path, Trial(), Trial("xfs #1", "xfs", state=state))

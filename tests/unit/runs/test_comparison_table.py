@@ -72,6 +72,8 @@ def test_not_distinguishable_says_what_would_help() -> None:
         "ext4 and xfs cannot be told apart with these runs; "
         "about 8 more of each would show a difference of 1 %"
     )
+    many = comparison(Verdict.INCONCLUSIVE, 1.01, 0.5, 2, more_runs=4403)
+    assert "about 4,400 more of each" in describe(many, "a", "b")
     hopeless = comparison(Verdict.INCONCLUSIVE, 1.01, 0.1, 10)
     assert "more than 10 000 of each" in describe(hopeless, "a", "b")
 
