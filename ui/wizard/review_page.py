@@ -82,6 +82,7 @@ class ReviewPage(Page):
         table.setTabKeyNavigation(False)
         table.setShowGrid(False)
         table.setWordWrap(True)
+        table.verticalHeader().sectionResized.connect(lambda *_sizes: self._fit_table())
         table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         table.setAccessibleName(tr("What will be measured"))
         table.setProperty(HELP, "review")
@@ -153,7 +154,9 @@ class ReviewPage(Page):
         """Give the table the height of its first rows; the rest is scrolled."""
         rows = sum(self.table.rowHeight(row) for row in range(min(_ROWS, self.table.rowCount())))
         header = self.table.horizontalHeader().sizeHint().height()
-        self.table.setFixedHeight(header + rows + 2 * self.table.frameWidth())
+        bar = self.table.horizontalScrollBar()
+        below = bar.sizeHint().height() if bar.maximum() > 0 else 0
+        self.table.setFixedHeight(header + rows + below + 2 * self.table.frameWidth())
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
