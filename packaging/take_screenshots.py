@@ -1,4 +1,4 @@
-"""Takes the README's pictures: start page, wizard, live page, library, replay; see packaging/screenshots.
+"""Takes the README's pictures: start page, wizard, live page, library, comparison, replay; see packaging/screenshots.
 
 The window is driven by its own signals and widgets; what it shows is measured while it is shown.
 """
@@ -158,6 +158,10 @@ def take_pictures(folder: Path, scratch: Path) -> None:
     wait(3)
     window.notice.hide()
     photographer.take(window, "library")
+    window.commands["compare"].trigger()
+    wait(6)
+    photographer.take(window, "compare")
+    window.show_runs()
     window.campaigns.replay(next(iter(window.runs_page.model.chosen)), speed=5.0)
     wait_until("the replay", lambda: window.campaigns.replay_page is not None)
     wait(4)
