@@ -16,7 +16,6 @@ from rich.console import Console
 from rich.text import Text
 
 from app.cli.plain_text import json_text, plain
-from app.cli.tables import print_line
 from app.dbus.udisks import UdisksUnavailable, fetch_objects
 from app.domain.disk import Answer, Disk, Refusal
 from app.domain.errors import ExitStatus
@@ -29,6 +28,8 @@ from app.storage.udisks_objects import Objects
 _UDISKS_S: Final = 0.25
 """How long UDisks2 may take: it only adds to what sysfs tells."""
 _MOST_EVIDENCE: Final = 3
+_UNTRUE: Final = frozenset({"virtio", "xen", "loop"})
+"""Buses of disks whose rotation is a default of the kernel's and not the disk's own word."""
 _SIGNS: Final = {
     Answer.SPARE: ("✔", "green"),
     Answer.LOOKS_SPARE: ("?", "yellow"),
@@ -64,17 +65,20 @@ def find_disks(policy: Policy) -> Listing:
 def show_disks(listing: Listing, console: Console) -> None:
     """Print the disks, one paragraph each."""
     if not listing.disks:
-        print_line(console, tr("This machine shows no disk that pgFooting could format."))
+        _note(tr("This machine shows no disk that pgFooting could format."), console)
     for disk in listing.disks:
         _show_disk(disk, console)
     if listing.others:
         names = tr("Not listed, because they are no disks: {names}.")
-        print_line(console, names.format(names=", ".join(listing.others)), style="dim")
+        _note(names.format(names=", ".join(listing.others)), console)
     if any(disk.answer is Answer.LOOKS_SPARE for disk in listing.disks):
-        told = tr(
-            "“Looks spare”: nothing speaks against it, but only root can look at it and at all processes."
-        )
-        print_line(console, f"{told} sudo pgfooting disks", style="dim")
+        _note(tr("“Looks spare”: nothing speaks against it, but only root can tell:"), console)
+        console.print(Text("sudo pgfooting disks", style="dim"), soft_wrap=True)
+
+
+def _note(text: str, console: Console) -> None:
+    for line in _folded(text, console, 0):
+        console.print(Text(line, style="dim"), soft_wrap=True)
 
 
 def _show_disk(disk: Disk, console: Console) -> None:
@@ -116,14 +120,14 @@ def _answer(answer: Answer) -> str:
 
 def _description(disk: Disk) -> Iterator[str]:
     """Yield what the disk is, in words."""
-    yield disk.identity.model or tr("unknown model")
+    yield disk.identity.model.strip() or tr("unknown model")
     yield format_size(disk.identity.size_bytes)
     if disk.bus:
         yield disk.bus
     if disk.rotation_rpm:
         yield tr("{rpm} rpm").format(rpm=disk.rotation_rpm)
-    elif disk.rotational is False:
-        yield tr("does not rotate")
+    elif disk.rotational is not None and disk.bus not in _UNTRUE:
+        yield tr("rotates") if disk.rotational else tr("does not rotate")
     if disk.identity.serial:
         yield tr("serial {serial}").format(serial=disk.identity.serial)
     if disk.identity.wwn:

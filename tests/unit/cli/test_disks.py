@@ -1,0 +1,125 @@
+"""What `pgfooting disks` prints: on a terminal of 80 columns, in a pipe, and as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from app.cli.disks import show_disks
+from app.domain.disk import Answer, Disk, DiskIdentity, Refusal
+from app.storage.disks import Listing
+
+SPARE = Disk(
+    identity=DiskIdentity("Z1D0ABCD", "naa.5000c500a1b2c3d4", "ST4000NM0033", 4_000_787_030_016, "8:16", 12),
+    name="sdb",
+    bus="sata",
+    rotational=True,
+    removable=False,
+    read_only=False,
+    logical_block_bytes=512,
+    physical_block_bytes=4096,
+    answer=Answer.SPARE,
+    rotation_rpm=7200,
+)
+WIPING = "To give up everything on it, for good: wipefs --all /dev/sdb && blkdiscard --zeroout /dev/sdb"
+REFUSED = dataclasses.replace(
+    SPARE,
+    answer=Answer.NOT_SPARE,
+    refusals=(
+        Refusal("D08", "It carries a filesystem or a partition table.", "gpt, at byte 512", WIPING),
+        Refusal("D08", "It carries a filesystem or a partition table.", "partition sdb1, 3.6 TiB", WIPING),
+        Refusal(
+            "D11", "A configuration of this machine names it.", "/etc/fstab names /dev/sdb1", "Take it out."
+        ),
+    ),
+)
+
+
+def shown(listing: Listing, *, width: int | None = None) -> str:
+    """Return the output on a terminal of that width, or in a pipe."""
+    file = io.StringIO()
+    console = Console(file=file, width=width or 80, force_terminal=width is not None, no_color=True)
+    show_disks(listing, console)
+    return file.getvalue()
+
+
+def lines_without_style(text: str) -> list[str]:
+    return [re.sub("\x1b\\[[0-9;]*m", "", line) for line in text.splitlines()]
+
+
+def test_a_spare_disk_is_one_line_with_what_it_is() -> None:
+    assert shown(Listing((SPARE,), (), as_root=True)) == (
+        "✔ sdb  spare  ST4000NM0033, 3.64 TiB, sata, 7200 rpm, serial Z1D0ABCD, naa.5000c500a1b2c3d4\n"
+    )
+
+
+def test_reasons_are_grouped_and_each_remedy_is_told_once() -> None:
+    lines = shown(Listing((REFUSED,), (), as_root=True)).splitlines()
+    assert lines[1:] == [
+        "  D08 It carries a filesystem or a partition table. gpt, at byte 512; partition sdb1, 3.6 TiB",
+        f"      → {WIPING}",
+        "  D11 A configuration of this machine names it. /etc/fstab names /dev/sdb1",
+        "      → Take it out.",
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_terminal_gets_no_line_that_is_too_long_but_commands_stay_whole(width: int) -> None:
+    long = dataclasses.replace(
+        REFUSED, identity=dataclasses.replace(REFUSED.identity, model="A very long model name " * 6)
+    )
+    lines = lines_without_style(shown(Listing((long, SPARE), ("md0",), as_root=True), width=width))
+    assert all(len(line) <= width or "→" in line for line in lines)
+    assert any(WIPING in line for line in lines)
+
+
+def test_without_disks_it_says_so_and_names_what_is_no_disk() -> None:
+    lines = shown(Listing((), ("md127", "dm-0"), as_root=True)).splitlines()
+    assert lines == [
+        "This machine shows no disk that pgFooting could format.",
+        "Not listed, because they are no disks: md127, dm-0.",
+    ]
+
+
+def test_a_user_is_told_how_to_get_the_answer() -> None:
+    asked = dataclasses.replace(
+        SPARE, answer=Answer.LOOKS_SPARE, questions=(Refusal("D14", "It cannot be told.", "x"),)
+    )
+    text = shown(Listing((asked,), (), as_root=False))
+    assert text.startswith("? sdb  looks spare")
+    assert "sudo pgfooting disks" in text
+    assert "sudo" not in shown(Listing((SPARE,), (), as_root=True))
+
+
+def test_a_hostile_model_cannot_write_into_the_terminal() -> None:
+    hostile = dataclasses.replace(
+        SPARE, identity=dataclasses.replace(SPARE.identity, model="\x1b[2J\nsda [bold]x")
+    )
+    text = shown(Listing((hostile,), (), as_root=True))
+    assert "\x1b" not in text
+    assert len(text.splitlines()) == 1
+    assert "[bold]x" in text
+
+
+def test_a_test_device_is_marked() -> None:
+    assert "TEST DEVICE" in shown(
+        Listing((dataclasses.replace(SPARE, is_test_device=True),), (), as_root=True)
+    )
+
+
+def test_the_command_answers_on_this_machine_also_as_json() -> None:
+    argv = [sys.executable, "-m", "app", "disks", "--json"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])
+    listing = json.loads(done.stdout)
+    assert set(listing) == {"as_root", "disks", "others"}
+    for disk in listing["disks"]:
+        assert disk["answer"] in {"spare", "looks spare", "not spare"}
+        assert (disk["answer"] == "not spare") == bool(disk["refusals"])

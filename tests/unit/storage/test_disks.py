@@ -1,0 +1,143 @@
+"""Snapshots, and what UDisks2 adds to them, as the disks that people see."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.domain.disk import Answer
+from app.storage.disks import DiskChange, changes, listing_of
+from app.storage.places import Places
+from app.storage.rules import decide
+from app.storage.snapshot import DiskFacts, Policy, Snapshot, Use, needs_root, read, unreadable
+from app.storage.udisks_objects import drive_of, properties, text_of_bytes, with_udisks
+from tests.unit.storage.blank_disk import DISK, IDENTITY, MACHINE
+
+RECORDED: dict[str, Any] = json.loads(
+    (Path(__file__).parents[2] / "data/udisks/objects.json").read_text(encoding="utf-8")
+)
+POLICY = Policy()
+PLACES = Places(sys=Path("/nowhere"), as_root=True)
+SATA = "/org/freedesktop/UDisks2/block_devices/sdb"
+BLOCK = "org.freedesktop.UDisks2.Block"
+
+
+@pytest.fixture
+def objects() -> dict[str, Any]:
+    return copy.deepcopy(RECORDED)
+
+
+def numbered(number: str) -> DiskFacts:
+    return dataclasses.replace(DISK, number=number)
+
+
+def snapshot_with(disk: DiskFacts = DISK) -> Snapshot:
+    return Snapshot(MACHINE, (disk,))
+
+
+def against(objects: dict[str, Any]) -> set[str]:
+    """Return the rules by which UDisks2 speaks against the recorded SATA disk."""
+    snapshot = with_udisks(snapshot_with(), objects)
+    return {rule for rule, _ in snapshot.disks[0].udisks.known(())}
+
+
+def test_a_drive_is_found_by_the_device_number(objects: dict[str, Any]) -> None:
+    assert drive_of(objects, numbered("8:16")).model == "RIG SATA DISK"
+    nvme = drive_of(objects, numbered("259:0"))
+    assert (nvme.model, nvme.firmware, nvme.rotation_rpm) == ("QEMU NVMe Ctrl", "7.2.22", None)
+    assert drive_of(objects, numbered("99:99")).model == ""
+    assert drive_of({}, numbered("8:16")).model == ""
+
+
+def test_turns_a_minute_are_told_where_they_are_known(objects: dict[str, Any]) -> None:
+    drive = properties(objects, SATA, "Block")["Drive"]
+    objects[drive]["org.freedesktop.UDisks2.Drive"]["RotationRate"] = 7200
+    assert drive_of(objects, numbered("8:16")).rotation_rpm == 7200
+
+
+def test_a_disk_that_udisks_finds_nothing_on_has_nothing_against_it(objects: dict[str, Any]) -> None:
+    assert against(objects) == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"HintIgnore": True}, "D17"),
+        ({"IdUsage": "filesystem", "IdType": "ntfs"}, "D08"),
+        ({"IdUsage": "raid", "IdType": "zfs_member"}, "D09"),
+        ({"IdUsage": "crypto", "IdType": "crypto_LUKS"}, "D09"),
+        ({"IdUsage": "other", "IdType": "swap"}, "D09"),
+        ({"MDRaidMember": "/org/freedesktop/UDisks2/mdraid/x"}, "D09"),
+        ({"Configuration": [["fstab", {"dir": [47, 115, 0]}]]}, "D11"),
+    ],
+)
+def test_udisks_speaks_against_a_disk(objects: dict[str, Any], change: dict[str, Any], rule: str) -> None:
+    objects[SATA][BLOCK].update(change)
+    assert against(objects) == {rule}
+    snapshot = with_udisks(snapshot_with(), objects)
+    refusals = decide(snapshot, "sdb", POLICY).refusals
+    assert [(refusal.rule, "UDisks2: /dev/sdb" in refusal.evidence) for refusal in refusals] == [(rule, True)]
+
+
+def test_what_lies_on_a_partition_counts_for_its_disk(objects: dict[str, Any]) -> None:
+    part = {
+        BLOCK: {"Device": [47, 0], "DeviceNumber": 2065, "IdUsage": "filesystem", "IdType": "xfs"},
+        "org.freedesktop.UDisks2.Partition": {"Table": SATA},
+    }
+    objects[f"{SATA}1"] = part
+    assert against(objects) == {"D08"}
+
+
+def test_a_disk_that_expects_to_fail_is_told(objects: dict[str, Any]) -> None:
+    drive = properties(objects, SATA, "Block")["Drive"]
+    objects[drive]["org.freedesktop.UDisks2.Drive.Ata"] = {"SmartFailing": True}
+    objects[drive]["org.freedesktop.UDisks2.NVMe.Controller"] = {"SmartCriticalWarning": ["spare"]}
+    assert against(objects) == {"D16"}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [([47, 97, 0], "/a"), ("already", "already"), (b"x\0", "x"), ([255, 0], "\udcff"), ([], "")],
+)
+def test_bytes_of_the_bus_become_text(value: Any, text: str) -> None:  # noqa: ANN401
+    assert text_of_bytes(value) == text
+
+
+def test_a_listing_has_the_answer_the_reasons_and_who_uses_it() -> None:
+    machine = dataclasses.replace(MACHINE, mounts=read((Use("8:16", "/srv", "xfs"),)))
+    (disk,) = listing_of(Snapshot(machine, (DISK,)), POLICY, PLACES).disks
+    assert (disk.answer, disk.held_by) == (Answer.NOT_SPARE, ("mounted at /srv",))
+    assert (disk.identity, disk.rotational) == (IDENTITY, True)
+    assert [refusal.rule for refusal in disk.refusals] == ["D05"]
+
+
+def test_a_disk_of_which_hardly_anything_can_be_read_is_listed_all_the_same() -> None:
+    facts = dataclasses.replace(DISK, medium=unreadable("x"), identity=unreadable("y"))
+    (disk,) = listing_of(snapshot_with(facts), POLICY, PLACES).disks
+    assert (disk.answer, disk.identity.serial, disk.identity.device_number) == (Answer.NOT_SPARE, "", "8:16")
+
+
+def test_a_user_sees_what_is_open() -> None:
+    (disk,) = listing_of(
+        snapshot_with(dataclasses.replace(DISK, exclusive=needs_root("x"))), POLICY, PLACES
+    ).disks
+    assert disk.answer is Answer.LOOKS_SPARE
+    assert [question.rule for question in disk.questions] == ["D14"]
+
+
+def test_changes_tell_what_came_went_and_changed() -> None:
+    (disk,) = listing_of(snapshot_with(), POLICY, PLACES).disks
+    other = dataclasses.replace(
+        disk, name="sdc", identity=dataclasses.replace(IDENTITY, serial="x", wwn=None)
+    )
+    used = dataclasses.replace(disk, held_by=("swap",))
+    replugged = dataclasses.replace(disk, identity=dataclasses.replace(IDENTITY, diskseq=99))
+    assert changes((disk,), (disk,)) == ()
+    assert changes((), (disk,)) == (DiskChange(None, disk),)
+    assert changes((disk, other), (used,)) == (DiskChange(other, None), DiskChange(disk, used))
+    assert changes((disk,), (replugged,)) == (DiskChange(disk, None), DiskChange(None, replugged))
