@@ -18,6 +18,7 @@ from app.domain.errors import ExitStatus
 from app.domain.text import tr
 from app.importers.discovery import Left
 from app.importers.importing import Imported, ImportReport, as_json, import_paths
+from app.importers.shown import shown
 from app.runs.library import default_library
 
 _MOST_NAMES: Final = 3
@@ -144,7 +145,8 @@ def _tell_notes(runs: Sequence[Imported], console: Console) -> None:
         print_line(console, f"{name}: {note}")
 
 
-def _tell_left(left: Sequence[Left], console: Console) -> None:
+def _tell_left(found: Sequence[Left], console: Console) -> None:
+    left = [Left(shown(each.path), shown(each.reason), is_problem=each.is_problem) for each in found]
     problems = [each for each in left if each.is_problem]
     if problems:
         _section(console, tr("Could not be read"))

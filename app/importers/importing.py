@@ -20,6 +20,7 @@ from app.importers.foreign_run import ForeignRun
 from app.importers.kinds import Kind
 from app.importers.log_series import TPS
 from app.importers.members import Member
+from app.importers.shown import shown, shown_json, shown_run
 from app.importers.table_runs import table_run
 from app.importers.writing import write_run
 from app.runs.library import run_paths
@@ -170,14 +171,16 @@ class _Importer:
     def _write(self, run: ForeignRun, bad: BadLines) -> None:
         id_ = run.digest[:16]
         if id_ in self._known:
-            self._report.present.append((run.name, self._known[id_]))
+            self._report.present.append((shown(run.name), self._known[id_]))
             return
         folder = self._library / slug(f"imported {run.folder}", _NAME_LENGTH)
         folder.mkdir(exist_ok=True)
         path = folder / f"{slug(run.name, _NAME_LENGTH)}-{id_[:8]}{SUFFIX}"
         if bad.told:
+            run.notes += bad.told
             reason = tr("{count} lines were not understood and left out, the first: {first}")
             run.marks.append(("damaged-log", reason.format(count=len(bad.told), first=bad.told[0])))
+        run = shown_run(run)
         self._known[id_] = write_run(run, path)
         sources = [series.source for series in run.series if series.metric == TPS]
         self._report.imported.append(
@@ -190,7 +193,7 @@ class _Importer:
                 tps_source=sources[0] if sources else "",
                 marks=tuple(sorted({kind for kind, _ in run.marks})),
                 missing=tuple(run.missing),
-                notes=(*run.notes, *bad.told),
+                notes=tuple(run.notes),
             )
         )
 
@@ -206,7 +209,7 @@ def _stored_tps(path: Path) -> float | None:
 
 def as_json(report: ImportReport, library: Path) -> Mapping[str, Json]:
     """Return a report for other programs."""
-    return {
+    told: dict[str, Json] = {
         "library": str(library),
         "imported": [
             {
@@ -227,3 +230,4 @@ def as_json(report: ImportReport, library: Path) -> Mapping[str, Json]:
             {"path": each.path, "reason": each.reason, "problem": each.is_problem} for each in report.left
         ],
     }
+    return {key: shown_json(value) for key, value in told.items()}

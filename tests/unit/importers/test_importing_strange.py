@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from app.domain.errors import UsageError
+from app.importers.importing import as_json
 from app.runs.runfile_reader import RunFile
 from tests.unit.importers.imports import (
+    RECORDED,
     VONDRA,
     bring_in,
     only,
@@ -218,3 +222,18 @@ def test_a_packed_single_log_and_its_plain_thread_belong_together(tmp_path: Path
     imported = only(bring_in(tmp_path / "library", tmp_path / "run"))
     assert imported.tps_source == "pgbench --log"
     assert float(np.median(series(imported.path)[1])) == 100
+
+
+def test_names_that_are_no_utf_8_are_shown_with_their_bytes(tmp_path: Path) -> None:
+    folder = os.fsencode(tmp_path) + b"/r\xffun"
+    os.makedirs(folder)  # noqa: PTH103 - a name in bytes
+    shutil.copy(os.fsencode(RECORDED / "15" / "plain.out"), folder + b"/o\xfe.out")
+    Path(os.fsdecode(folder + b"/\xfdnote")).write_text("buy milk")
+    report = bring_in(tmp_path / "library", Path(os.fsdecode(folder)))
+    imported = only(report)
+    assert "r\\xffun" in imported.campaign
+    with RunFile(imported.path) as run:
+        assert "/o\\xfe.out" in json.dumps(run.values["imported"]).replace("\\\\", "\\")
+    assert "\\xfdnote" in json.dumps(as_json(report, tmp_path), ensure_ascii=False).encode().decode().replace(
+        "\\\\", "\\"
+    )
