@@ -1,6 +1,6 @@
-"""How long `pgfooting disks` takes with twenty disks, as root: loop devices over sparse files, read completely.
+"""How long `pgfooting disks` takes with twenty disks, as root: loop devices over sparse files.
 
-Promise: under 0.5 s. The start of Python is measured apart, by the command on the disks that this machine has.
+Promise: under 0.5 s. The whole command is timed apart, on the disks that this machine has.
 """
 
 from __future__ import annotations
