@@ -69,7 +69,7 @@ def show_disks(listing: Listing, console: Console) -> None:
     for disk in listing.disks:
         _show_disk(disk, console)
     if listing.others:
-        names = tr("Not listed, because they are no disks: {names}.")
+        names = tr("Not listed, because pgFooting does not format such devices: {names}.")
         _note(names.format(names=", ".join(listing.others)), console)
     if any(disk.answer is Answer.LOOKS_SPARE for disk in listing.disks):
         _note(tr("“Looks spare”: nothing speaks against it, but only root can tell:"), console)

@@ -85,7 +85,7 @@ def test_without_disks_it_says_so_and_names_what_is_no_disk() -> None:
     lines = shown(Listing((), ("md127", "dm-0"), as_root=True)).splitlines()
     assert lines == [
         "This machine shows no disk that pgFooting could format.",
-        "Not listed, because they are no disks: md127, dm-0.",
+        "Not listed, because pgFooting does not format such devices: md127, dm-0.",
     ]
 
 
