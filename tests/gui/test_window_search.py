@@ -185,3 +185,15 @@ def test_words_that_look_like_markup_or_mnemonics_are_plain_in_the_menu(
         [*LibraryScan(library).read(), *LibraryScan(path.parent / "none", [path]).read()], complete=True
     )
     assert "<b>a&&b</b> (1)" in actions(submenu(panel, "Filesystem"))
+
+
+def test_a_library_that_did_not_change_costs_nothing_to_show_again(
+    panel: LibraryPanel, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown_again: list[int] = []
+    model = model_of(panel)
+    monkeypatch.setattr(model, "set_runs", lambda *_runs: shown_again.append(1))
+    panel.show_runs(list(LibraryScan(library).read()), complete=True)
+    assert shown_again == []
+    panel.show_runs(list(LibraryScan(library).read())[:2], complete=True)
+    assert shown_again == [1]

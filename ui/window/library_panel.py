@@ -168,6 +168,8 @@ class LibraryPanel(QWidget):
 
     def show_runs(self, runs: Sequence[ListedRun], *, complete: bool) -> None:
         """Show those of these runs that are searched for; `complete` is False while more are being read."""
+        if (runs, complete) == (self._runs, self._complete):
+            return  # looked at every few seconds while a campaign runs: that must cost the machine nothing
         self._runs, self._complete = runs, complete
         self.search.set_runs(runs)
         self._show()
