@@ -43,7 +43,7 @@ def overlay_pages(found: Findings) -> Iterator[Block]:
     yield Text(Role.HEADING, tr("All runs over time"), bookmark=tr("All runs over time"), new_page=True)
     if len(configurations) <= MOST_LINES:
         yield key_of(configurations)
-    height = 52.0 if len(charts) > 3 else 66.0
+    height = 48.0 if len(charts) > 3 else 66.0
     for chart in charts:
         yield from overlay(configurations, chart, height)
     sentence = tr(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from app.report.bounds import bounded
 from app.runs.anonymous import Disguise
 from app.runs.compare import UNSAFE, ComparedRun
 from app.runs.comparison_table import Row
@@ -96,7 +97,7 @@ def read_runs(paths: Iterable[Path], disguise: Disguise) -> tuple[tuple[RunFacts
         for path in unique:
             with RunFile(path) as run:
                 disguise.learn(describe_run(run))
-    facts = tuple(_disguised(_read_facts(path), disguise) for path in unique)
+    facts = tuple(bounded(_disguised(_read_facts(path), disguise)) for path in unique)
     return facts, tuple(load_run_data(path) for path in unique)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -216,6 +217,25 @@ def test_a_run_that_vanished_is_told_and_leaves_no_file(qtbot: QtBot, tmp_path: 
     with pytest.raises(RunFileError):
         save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
     assert not (tmp_path / "out.pdf").exists()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE sample SET value = -1e300 WHERE series IN (SELECT id FROM series WHERE metric LIKE 'cpu%')",
+        "UPDATE sample SET value = 9e999 WHERE series IN (SELECT id FROM series WHERE metric LIKE 'stor%')",
+        "UPDATE sample SET t_ms = t_ms * 1000000000",
+        "UPDATE phase SET ended_ms = 9000000000000000",
+        "DELETE FROM sample",
+    ],
+)
+def test_a_strange_file_is_painted_with_what_it_holds(qtbot: QtBot, tmp_path: Path, statement: str) -> None:
+    paths = write_cases(tmp_path, cases_of("states"))
+    connection = sqlite3.connect(paths[0])
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+    assert "Trial" in read_text(save(SaveRequest(tuple(paths), tmp_path / "out.pdf")))
 
 
 @pytest.mark.parametrize("paths", ["three"], indirect=True)

@@ -15,6 +15,9 @@ _GAP_MM: Final = 3.0
 _LEAST_MM: Final = 16.0
 """A column of words is not made narrower."""
 
+_KEPT_TOGETHER: Final = 8
+"""A table of so many rows is not divided between pages."""
+
 _MANY_LINES: Final = 50
 _LOST_LINES: Final = 0.3
 """Of a line, what its end loses to the word that does not fit any more; guessed."""
@@ -76,6 +79,8 @@ def table_pieces(canvas: Canvas, table: Table, width: float) -> list[Piece]:
     setting = _set(canvas, table, width)
     head = _head_piece(canvas, table, setting, width)
     rows = [_row_piece(canvas, row, setting, width, head) for row in table.rows]
+    if len(rows) <= _KEPT_TOGETHER:
+        rows[:-1] = [replace(row, with_next=True) for row in rows[:-1]]
     return [head, *rows, gap(2.5)]
 
 

@@ -45,6 +45,7 @@ _CURVE: Final = Type(6.5)
 TITLE_MM: Final = 5.0
 _TIMES_MM: Final = 4.2
 _PALE: Final = 0.42
+_MOST: Final = 1e15
 _ALONE_MM: Final = 2.0
 _MEAN_MM: Final = 0.32
 _SECONDS_MM: Final = 0.14
@@ -131,7 +132,7 @@ class TimeCharts:
         key = (run, spec.id, curve.id)
         if key not in self._known:
             t_s, values = curve_samples(self._runs[run], curve)
-            shown = np.isfinite(values) & (t_s > 0)  # a foreign file may hold anything
+            shown = (np.abs(values) < _MOST) & (t_s > 0)  # a foreign file may hold anything, NaN too
             t_s, values = t_s[shown], values[shown] * spec.factor
             self._known[key] = Pyramid(t_s, values), Pyramid(t_s, running_mean(t_s, values))
         return self._known[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -239,6 +240,52 @@ def test_stalls_and_drift_are_told_on_the_first_page(tmp_path: Path) -> None:
     cases = [Case("ext4", 0, Shape(60, 5000, stall=(20, 4))), Case("xfs", 0, Shape(60, 5000))]
     notes = " ".join(texts(read_report(write_cases(tmp_path, cases)), Role.NOTE))
     assert "Stalled, below 10 % of the run's median: ext4 in 4 of 60 s, at most 4 in a row." in notes
+
+
+def spoil(path: Path, *statements: str) -> Path:
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+    return path
+
+
+def test_a_huge_file_is_printed_in_part_and_says_so(tmp_path: Path) -> None:
+    [path] = write_cases(tmp_path, [Case(shape=SHORT)])
+    many = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
+    argv = """'["' || replace(hex(zeroblob(500000)), '00', 'xy ') || '"]'"""
+    spoil(
+        path,
+        f"INSERT INTO mark SELECT 'unsafe', {argv} || 1",
+        f"{many} INSERT INTO command SELECT NULL, 0, 0, 'jo', '[\"true\"]', 0, '', '' FROM n",
+        f"INSERT INTO command VALUES(0, 0, 0, 'jo', {argv}, 0, '', '')",
+        f"{many} INSERT INTO unavailable SELECT NULL, i, 'source' || i, 'why' || i FROM n",
+    )
+    report = read_report([path])
+    everything = list(words(report))
+    assert sum(map(len, everything)) < 200_000
+    assert any("more letters in the run file" in text for text in everything)
+    assert any("more in the run file" in text for text in texts(report, Role.CODE))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE summary SET value = 9e999",
+        "UPDATE run SET value = '{}' WHERE key IN ('name', 'campaign', 'configuration', 'id', 'repeat')",
+        "UPDATE run SET value = '[[]]' WHERE key IN ('target', 'workload', 'settings', 'installation')",
+        "DELETE FROM summary",
+        "DELETE FROM phase",
+        "UPDATE event SET t_ms = -9e15",
+        "UPDATE series SET metric = 'nobody.' || id",
+    ],
+)
+def test_a_strange_file_is_reported_with_what_it_holds(tmp_path: Path, statement: str) -> None:
+    paths = write_cases(tmp_path, [Case(name, 0, Shape(12, 5000, 1, 5)) for name in ("ext4", "xfs")])
+    report = read_report([spoil(paths[0], statement), paths[1]])
+    assert len(report.runs) == 2
+    assert not any("nan" in text.split() or "inf" in text.split() for text in words(report))
 
 
 def test_a_date_that_does_not_exist_is_no_date(tmp_path: Path) -> None:
