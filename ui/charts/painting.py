@@ -34,6 +34,7 @@ _BESIDE: Final = (
 
 
 _BAND_OPACITY: Final = 0.16
+_BAND_PIXELS: Final = 3
 _MOST_MARKED: Final = 40
 
 
@@ -160,7 +161,7 @@ def paint_bands(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
         colour.setAlphaF(_BAND_OPACITY)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour)
-        (t_s, low), (other_t_s, high) = (_piece(end, frame, None) for end in line.data.band)
+        (t_s, low), (other_t_s, high) = _band_ends(line.data.band, frame)
         if not len(t_s) or not len(other_t_s):
             continue
         for begin_s, end_s in _rows(t_s, frame):
@@ -172,9 +173,24 @@ def paint_bands(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
     painter.setBrush(Qt.BrushStyle.NoBrush)
 
 
+def _band_ends(
+    band: tuple[Pyramid, Pyramid], frame: Frame
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return both ends of a band, of many seconds one point in a few pixels: filling costs by corners.
+
+    The lower end is the lowest of its pixels, the upper one the highest: nothing sticks out.
+    """
+    columns = max(2, frame.width // _BAND_PIXELS)
+    (t_s, low), (other_t_s, high) = (end.reduced(frame.start_s, frame.end_s, columns) for end in band)
+    if len(t_s) > 1 and t_s[0] == t_s[1]:  # minimum and maximum of each column
+        t_s, low = t_s[::2], low.reshape(-1, 2).min(axis=1)
+        other_t_s, high = other_t_s[::2], high.reshape(-1, 2).max(axis=1)
+    return (t_s, low), (other_t_s, high)
+
+
 def _rows(t_s: Array, frame: Frame) -> Iterator[tuple[float, float]]:
     """Yield first and last place of each row without a gap."""
-    longest_s = max(frame.gap, 2.5 * (frame.end_s - frame.start_s) / frame.width)
+    longest_s = max(frame.gap, 2.5 * _BAND_PIXELS * (frame.end_s - frame.start_s) / frame.width)
     breaks = np.flatnonzero(np.diff(t_s) > longest_s) + 1
     for begin, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(t_s)], strict=True):
         yield float(t_s[begin]), float(t_s[end - 1])
