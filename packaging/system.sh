@@ -33,7 +33,7 @@ NEEDS=(
   "sfdisk|makes partitions|fdisk|util-linux|util-linux|util-linux"
   "qemu|runs the virtual machine of the machine tests|qemu-system-x86|qemu-system-x86-core|qemu-system-x86|qemu-x86"
   "qemu-img|makes the virtual machine's disks|qemu-utils|qemu-img|qemu-img|qemu-img"
-  "mmdebstrap|makes the virtual machine's Debian|mmdebstrap|mmdebstrap|mmdebstrap|mmdebstrap"
+  "mmdebstrap|makes the virtual machine's Debian|mmdebstrap debian-archive-keyring|mmdebstrap|mmdebstrap|mmdebstrap"
   "depmod|puts the virtual machine's kernel modules together|kmod|kmod|kmod|kmod"
   "mkfs.ext4|makes the virtual machine's root disk|e2fsprogs|e2fsprogs|e2fsprogs|e2fsprogs"
 )

@@ -138,22 +138,24 @@ class ReportReader:
             self._receive(json.loads(line))
 
 
-def run_part(part: Part, image: Path, receive: Callable[[dict[str, Any]], None], running: set[Guest]) -> str:
+def guest_for(part: Part, image: Path) -> Guest:
+    """Return the guest that a part needs, not started; `image` is the folder of the built guest."""
+    return Guest(part.inside.disks, folder=image, memory_mib=_GUEST_MEMORY_MIB)
+
+
+def run_part(part: Part, guest: Guest, receive: Callable[[dict[str, Any]], None]) -> str:
     """Boot a guest, run the part's tests in it and return what was printed beside the reports.
 
     Args:
         part: the tests.
-        image: folder of the built guest.
+        guest: as `guest_for` makes it.
         receive: called with ``{"started_test": nodeid}`` and with each report, as
             ``pytest_report_to_serializable`` gives it.
-        running: holds the guest while it runs, for whoever has to end it early.
 
     Raises:
         GuestError: the guest died or time is over; reports that came before have been handed on.
     """
     reader = ReportReader(receive)
-    guest = Guest(part.inside.disks, folder=image, memory_mib=_GUEST_MEMORY_MIB)
-    running.add(guest)
     with guest:
         disks = [
             {"serial": disk.serial, "size_bytes": disk.size_bytes, "kind": disk.kind.value}
@@ -169,7 +171,6 @@ def run_part(part: Part, image: Path, receive: Callable[[dict[str, Any]], None],
         )
         command = ("env", *settings, *_PYTEST, f"@{SHARE}/tests")
         guest.run(command, account=part.inside.account, limit_s=_LIMIT_S, output=reader.feed)
-    running.discard(guest)
     return reader.other.decode(errors="replace")
 
 

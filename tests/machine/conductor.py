@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.machine.batches import Inside, Part, guests_at_once, parts, run_part
+from tests.machine.batches import Inside, Part, guest_for, guests_at_once, parts, run_part
 from tests.machine.rig import Guest, GuestError, built_guest
 from tests.machine.rig_qemu import kvm_works
 
@@ -67,13 +67,16 @@ class Conductor:
                     left -= 1
                     self._report_missing(part, event)
                 if self._session.shouldfail or self._session.shouldstop:
-                    self._stopped.set()
+                    self._stop()
         finally:
-            self._stopped.set()
-            for guest in tuple(self._running):
-                guest.abandon()
+            self._stop()
             for worker in workers:
                 worker.join()
+
+    def _stop(self) -> None:
+        self._stopped.set()
+        for guest in tuple(self._running):
+            guest.abandon()
 
     def _work(self) -> None:
         while True:
@@ -84,19 +87,25 @@ class Conductor:
             if self._stopped.is_set():
                 self._events.put((part, None))
                 continue
-            started = time.monotonic()
-            receive = functools.partial(self._receive, part)
-            try:
-                printed: str | None = run_part(part, self._image, receive, self._running)
-            except GuestError as error:
-                printed = str(error)
-            except Exception as error:  # noqa: BLE001 - a thread's error would be lost, its tests be missing
-                printed = f"{type(error).__name__}: {error}"
-            took = time.monotonic() - started
+            self._events.put((part, self._run(part)))
+
+    def _run(self, part: Part) -> str:
+        """Run a part in a guest of its own and return what it printed, or why it ended early."""
+        started = time.monotonic()
+        guest = guest_for(part, self._image)
+        self._running.add(guest)
+        try:
+            return run_part(part, guest, functools.partial(self._receive, part))
+        except GuestError as error:
+            return str(error)
+        except Exception as error:  # noqa: BLE001 - a thread's error would be lost, its tests be missing
+            return f"{type(error).__name__}: {error}"
+        finally:
+            self._running.discard(guest)
             self._results.guests.append(
-                f"{took:6.0f} s, {len(part.tests)} tests: {' '.join(part.inside.disks)}"
+                f"{time.monotonic() - started:6.0f} s ({guest.processor_s:.0f} s of a processor), "
+                f"{len(part.tests)} tests: {' '.join(part.inside.disks)}"
             )
-            self._events.put((part, printed))
 
     def _receive(self, part: Part, data: dict[str, Any]) -> None:
         self._events.put((part, data))

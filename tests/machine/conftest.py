@@ -65,11 +65,14 @@ def _found(wanted: dict[str, str], disks: list[dict[str, str]]) -> RigBlockDevic
 def rig_disks() -> list[RigBlockDevice]:
     """The disks of this guest, in the order in which the marker `inside` names them, by serial and size.
 
-    Disks without a serial are left out. Fails outside of a guest, and where a disk is missing or not unique.
+    Disks without a serial, or with that of another, are left out. Fails outside of a guest, and where a disk
+    is missing.
     """
     assert IN_GUEST, "rig_disks is for tests that run inside of a guest: mark them with `inside`"
     assert os.path.ismount(SHARE), "this is no guest of the rig"
-    wanted = [disk for disk in json.loads(Path(SHARE, "disks.json").read_text()) if disk["serial"]]
+    asked = json.loads(Path(SHARE, "disks.json").read_text())
+    serials = [disk["serial"] for disk in asked]
+    wanted = [disk for disk in asked if disk["serial"] and serials.count(disk["serial"]) == 1]
     deadline = time.monotonic() + _LIMIT_S
     while True:
         disks = _whole_disks()

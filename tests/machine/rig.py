@@ -114,6 +114,8 @@ class Guest:
         self._processors = processors
         self._jobs = 0
         self._held: list[IO[str]] = []
+        self.processor_s = 0.0
+        """Processor time of QEMU until power was cut: what a guest costs on a machine without load."""
         self._abandoned = False
         self._qemu: subprocess.Popen[bytes] | None = None
         self._connections: list[socket.socket] = []
@@ -228,6 +230,7 @@ class Guest:
         """Switch the guest off like a pulled plug; disks keep what they were sent. `boot` switches it on."""
         if self._qemu is None:
             return
+        self.processor_s += _processor_seconds(self._qemu.pid)
         self._qemu.kill()
         self._qemu.wait()
         self._qemu = None
@@ -294,6 +297,14 @@ class Guest:
         if not received:
             raise GuestError(f"the guest died. Its last words:\n{self.console()[-3000:]}", DIED)
         return received
+
+
+def _processor_seconds(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _print(text: bytes) -> None:

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.machine.conftest import RigBlockDevice
+from tests.machine.rig_disks import Kind, parse_disk
+from tests.machine.test_refused import RIG
 
-pytestmark = [
-    pytest.mark.machine,
-    pytest.mark.inside("virtio:1G", "sata:1G:7200", "scsi:1G:1,wwn=5000c50015ea71aa", "nvme:1G", "usb:1G"),
-]
+pytestmark = [pytest.mark.machine, pytest.mark.inside(*RIG)]
 
 
 def run(*argv: str) -> str:
@@ -27,10 +26,16 @@ def test_it_runs_as_root_in_a_guest_with_a_path_that_has_spaces() -> None:
 
 
 def test_each_kind_of_disk_is_found_by_its_serial(rig_disks: list[RigBlockDevice]) -> None:
-    found = [(disk.kind, disk.serial, disk.size_bytes) for disk in rig_disks]
-    kinds = ("virtio", "sata", "scsi", "nvme", "usb")
-    assert found == [(kind, f"RIG{kind.upper()}{number}", 1024**3) for number, kind in enumerate(kinds, 1)]
+    found = [(disk.kind, disk.serial) for disk in rig_disks]
+    asked = [(disk.kind.value, disk.serial) for disk in map(parse_disk, RIG, range(1, len(RIG) + 1))]
+    assert found == [each for each in asked if each[1] and asked.count(each) == 1]
+    assert {disk.kind for disk in rig_disks} == set(Kind)
+    assert {disk.size_bytes for disk in rig_disks} == {1024**3}
     assert len({disk.path for disk in rig_disks}) == len(rig_disks)
+
+
+def first(rig_disks: list[RigBlockDevice], kind: Kind) -> RigBlockDevice:
+    return next(disk for disk in rig_disks if disk.kind == kind)
 
 
 def test_udisks_tells_the_serials(rig_disks: list[RigBlockDevice]) -> None:
@@ -39,7 +44,7 @@ def test_udisks_tells_the_serials(rig_disks: list[RigBlockDevice]) -> None:
 
 
 def test_rotation_and_world_wide_name_are_told(rig_disks: list[RigBlockDevice]) -> None:
-    sata, scsi = rig_disks[1], rig_disks[2]
+    sata, scsi = first(rig_disks, Kind.SATA), first(rig_disks, Kind.SCSI)
     assert Path(f"/sys/block/{sata.name}/queue/rotational").read_text() == "1\n"
     assert Path(f"/sys/block/{scsi.name}/queue/rotational").read_text() == "0\n"
     assert "5000c50015ea71aa" in run("udevadm", "info", "--query=property", scsi.path)
@@ -51,7 +56,7 @@ def test_the_kernel_has(module: str) -> None:
 
 
 def test_zfs_makes_a_pool(rig_disks: list[RigBlockDevice]) -> None:
-    disk = rig_disks[0].path
+    disk = first(rig_disks, Kind.VIRTIO).path
     run("modprobe", "zfs")
     run("zpool", "create", "-O", "mountpoint=none", "rigpool", disk)
     try:
