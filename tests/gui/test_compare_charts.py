@@ -1,0 +1,175 @@
+"""Axes that are no time, envelopes, and curves of points; see test_chart_stack.py for charts over time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PySide6.QtCore import QPointF, QSizeF
+from PySide6.QtGui import QColor, QImage, QPainter
+from pytestqt.qtbot import QtBot
+
+from app.postgres.histogram import Histogram
+from app.runs.distribution import Distribution
+from ui.charts.bars import Bar, BarFigure, BarGroup
+from ui.charts.heat import Cell, HeatFigure
+from ui.charts.lines import envelope
+from ui.charts.registry import CHARTS, charts_along
+from ui.charts.saving import csv_text
+from ui.charts.scatter import ScatterFigure, ScatterPoint
+from ui.charts.stack import ChartStack
+from ui.charts.traces import RunTrace
+from ui.charts.x_axis import LATENCY, NINES, Along, percent_of, swept_axis
+from ui.compare.distribution_data import DistributionCurves
+from ui.theme import Scheme, Theme
+
+pytestmark = pytest.mark.gui
+
+
+@pytest.fixture
+def theme(qtbot: QtBot) -> Theme:
+    return Theme(Scheme.LIGHT)
+
+
+@pytest.mark.parametrize(
+    ("nines", "text"),
+    [(0, "0 %"), (math.log10(2), "50 %"), (1, "90 %"), (math.log10(20), "95 %"), (2, "99 %"), (3, "99.9 %"),
+     (3.30103, "99.95 %"), (5, "99.999 %"), (0.05, "10.9 %")],
+)  # fmt: skip
+def test_nines_are_written_as_percentiles(nines: float, text: str) -> None:
+    assert percent_of(nines) == text
+
+
+def test_ticks_of_nines_thin_out_where_there_is_no_room() -> None:
+    assert [percent_of(tick) for tick in NINES.ticks(0, 4, 10)] == [
+        *("0 %", "50 %", "90 %", "95 %", "99 %", "99.9 %", "99.99 %")
+    ]
+    assert [percent_of(tick) for tick in NINES.ticks(0, 4, 3)] == ["0 %", "99 %", "99.99 %"]
+
+
+def test_a_swept_axis_has_its_ticks_where_something_was_measured() -> None:
+    clients = swept_axis("clients", [1, 4, 256], is_log=True)
+    assert [clients.label(tick, 3) for tick in clients.ticks(0, 3, 10)] == ["1", "4", "256"]
+    assert clients.number(math.log10(4)) == pytest.approx(4)
+    rate = swept_axis("rate", [0, 500, 1000], is_log=False)
+    assert rate.ticks(0, 1000, 10) == [0, 500, 1000]
+    assert rate.moment(500.0, 1000) == "500 rate"
+    assert swept_axis("rate", [5.0], is_log=False).empty == (0.0, 1.0)
+
+
+def test_charts_of_other_axes_are_never_offered_over_time() -> None:
+    assert all(chart.along is Along.TIME for chart in CHARTS.values())
+    assert set(charts_along(Along.NINES)) == {"nines"}
+    assert not set(charts_along(Along.SWEPT)) & set(CHARTS)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.floats(0, 1e6), min_size=1, max_size=60),
+    st.sets(st.integers(0, 59), max_size=20),
+    st.sampled_from([1.0, 5.0, 15.0]),
+)
+def test_an_envelope_is_the_lowest_and_highest_around(
+    values: list[float], missed: set[int], width: float
+) -> None:
+    kept = [place for place in range(len(values)) if place not in missed] or [0]
+    t_s, known = np.array(kept, dtype=np.float64), np.array([values[place] for place in kept])
+    low, high = envelope(t_s, known, width)
+    for place, t in enumerate(t_s):
+        around = known[np.abs(t_s - t) <= width / 2]
+        assert (low[place], high[place]) == (around.min(), around.max())
+
+
+def test_percentiles_are_read_between_points_and_saved_with_their_percent(qtbot: QtBot, theme: Theme) -> None:
+    stack = ChartStack(theme, kind=NINES)
+    qtbot.addWidget(stack)
+    stack.resize(600, 400)
+    stack.show()
+    stack.set_charts(["nines", "tps"])
+    assert stack.chart_ids == ("nines",)
+    latencies = Histogram.of(np.arange(1, 100_001))
+    data = DistributionCurves(Distribution(latencies, 1, 0), over_latency=False)
+    stack.set_runs([RunTrace("a", data, 0, "ext4")])
+    line = stack.charts[0].lines[0]
+    assert line.read(1.0) == pytest.approx(90, rel=0.01)  # 90 000 us
+    assert line.read(2.0) == pytest.approx(99, rel=0.01)
+    assert line.read(50.0) is None
+    table = csv_text([line], stack.times, "ms", stack.kind).splitlines()
+    assert table[0] == "percent,ext4: latency (ms)"
+    assert 99.8 < float(table[-1].split(",")[0]) < 100  # the last bucket is that wide
+    stack.show_crosshair(1.0)
+    reading = stack.charts[0].crosshair.reading
+    assert reading is not None
+    assert reading.title == "90 % of the transactions"
+
+
+def test_latencies_of_zero_have_no_place_on_a_logarithm(theme: Theme) -> None:
+    data = DistributionCurves(Distribution(Histogram.of(np.array([0, 0, 10, 1000])), 1, 0), over_latency=True)
+    places, shares = data.series("")
+    assert places == pytest.approx([math.log10(0.01), 0], abs=0.01)
+    assert shares == pytest.approx([0.75, 1.0])
+    assert LATENCY.label(0.0, 2) == "1"
+    nothing = DistributionCurves(Distribution(Histogram.empty(), 1, 0), over_latency=True)
+    assert (nothing.begin_s, nothing.end_s) == (0.0, 1.0)
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def painted(figure: BarFigure | ScatterFigure | HeatFigure, theme: Theme, width: int = 800) -> QImage:
+    height = max(200, math.ceil(figure.least_height(theme, width)))
+    image = QImage(width, height, QImage.Format.Format_RGB32)
+    image.fill(theme.background)
+    painter = QPainter(image)
+    figure.paint(painter, QSizeF(width, height), theme)
+    figure.paint_pointer(painter, QSizeF(width, height), theme, QPointF(width / 2, height / 2))
+    painter.end()
+    return image
+
+
+def count(image: QImage, colour: QColor) -> int:
+    pixels = np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), -1)[:, : image.width()]
+    return int(((pixels & 0xFFFFFF) == (colour.rgb() & 0xFFFFFF)).sum())
+
+
+def test_a_longer_bar_has_more_of_its_colour_and_an_endless_interval_no_say(theme: Theme) -> None:
+    def bar(value: float, high: float) -> BarFigure:
+        other = Bar("other", 100.0, colour_index=1)
+        return BarFigure("TPS", (BarGroup("", (Bar("a", value, (1.0, high), colour_index=0), other)),))
+
+    ground = theme.pale(theme.series_colour(0), 0.45)
+    long, short = (count(painted(bar(value, value), theme), ground) for value in (90.0, 45.0))
+    assert 1.6 < long / short < 2.4
+    endless = count(painted(bar(90.0, 1e304), theme), ground)
+    assert endless > long / 2
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        BarFigure("empty", ()),
+        BarFigure("none", (BarGroup("ext4", (Bar("failed", None, note="no complete run"),)),)),
+        BarFigure("zeros", (BarGroup("", (Bar("a", 0.0), Bar("b", 0.0, (0.0, 0.0)))),)),
+        ScatterFigure("empty", "x", "y", (), ()),
+        ScatterFigure("one", "x", "y", (("a", 0),), (ScatterPoint("a", 0, 0.0, 0.0),)),
+        ScatterFigure(
+            "far", "x", "y", (("a", 9),), (ScatterPoint("a", 9, 1e-3, 1e9), ScatterPoint("b", 9, 5.0, 1.0))
+        ),
+        HeatFigure("empty", "x", "y", (), (), ()),
+        HeatFigure("hole", "x", "y", ("1", "2"), ("a",), ((Cell(None), Cell(0.0, "1 run")),)),
+    ],
+    ids=lambda figure: type(figure).__name__ + figure.title,
+)
+@pytest.mark.parametrize("width", [60, 800])
+def test_figures_of_little_or_nothing_are_painted_and_told(
+    theme: Theme, figure: BarFigure | ScatterFigure | HeatFigure, width: int
+) -> None:
+    painted(figure, theme, width)
+    size = QSizeF(width, 200)
+    for x in range(0, width, 40):
+        for y in range(0, 200, 20):
+            assert "nan" not in figure.tell(size, theme, QPointF(x, y))
+    assert figure.csv().endswith("\r\n")
