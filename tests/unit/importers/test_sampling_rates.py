@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.importers.sampling_rates import Sampling, find_sampling
@@ -15,6 +15,7 @@ def test_published_runs_were_sampled_one_in_a_hundred(transactions: int, lines: 
     assert find_sampling(lines, transactions) == Sampling(100.0, is_exact=True)
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from([0.5, 0.4, 0.25, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.001]),
     st.integers(200_000, 50_000_000),

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.errors import ForeignDataError
@@ -27,6 +27,7 @@ def batch(ends_us: list[int], latencies_us: list[int], lag_us: list[int] | None 
     )
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.lists(st.tuples(st.integers(0, 2_000_000_000), st.integers(0, 10**7)), min_size=1, max_size=20),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.errors import ForeignDataError
@@ -146,6 +146,7 @@ class _Slow:
         return next(self._pieces, b"")
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from([GOOD, b"bad\n", GOOD.replace(b"\n", b"\r\n"), b"0 1 failed 0 1700000001 0\n"]),
