@@ -175,7 +175,7 @@ def mser5(tps: Sequence[float] | Array) -> Truncation:
     if count < 4:
         return Truncation(0, None)
     batches = _means(series[: count * BATCH_SECONDS].reshape(count, BATCH_SECONDS))
-    scores = np.array([_mser_score(batches[cut:]) for cut in range(count // 2 + 1)])
+    scores = _mser_scores(batches)[: count // 2 + 1]
     if not np.isfinite(scores).any():
         return Truncation(0, None)
     rounding = 1e-24 * float(np.nanmax(batches)) ** 2
@@ -191,9 +191,20 @@ def _means(rows: Array) -> Array:
     return means
 
 
-def _mser_score(batches: Array) -> float:
-    kept = batches[~np.isnan(batches)]
-    return float(kept.var()) / len(kept) if len(kept) else math.inf
+def _mser_scores(batches: Array) -> Array:
+    """Return variance by count of what each cut leaves, from sums of all tails; infinite for nothing."""
+    present = ~np.isnan(batches)
+    if not present.any():
+        return np.full(len(batches), math.inf)
+    # Around the mean the squares stay small, so that their sums lose no digits that count.
+    centred = np.where(present, batches - batches[present].mean(), 0.0)
+    counts, sums, squares = (
+        np.cumsum(each[::-1])[::-1] for each in (present.astype(np.float64), centred, centred**2)
+    )
+    known = np.maximum(counts, 1.0)
+    variances = np.maximum(0.0, squares / known - (sums / known) ** 2)
+    scores: Array = np.where(counts > 0, variances / known, math.inf)
+    return scores
 
 
 @dataclass(frozen=True, slots=True)
