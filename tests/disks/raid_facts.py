@@ -1,4 +1,4 @@
-"""How much real arrays, pools and filesystems hold, to be compared with what the declarations say."""
+"""How much real arrays and filesystems hold, to be compared with what the declarations say."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.domain.units import MIB
 from tests.disks.option_facts import mounted, must, run
 
 LEAST_SHARE = 0.85
-"""What is left of a small filesystem or pool after its own metadata, at least."""
+"""What is left of a small filesystem after its own metadata, at least."""
 
 
 def btrfs_bytes(made: Layout, nodes: list[str], folder: Path, options: dict[str, OptionValue]) -> int:
@@ -59,26 +59,8 @@ def md_bytes(made: Layout, nodes: list[str]) -> int:
             must("mdadm", "--zero-superblock", each)
 
 
-def zfs_bytes(made: Layout, nodes: list[str], pool: str) -> int:
-    """Return what an empty pool over the nodes offers, with what it holds back of the last 3 %."""
-    pairs = [nodes[at : at + 2] for at in range(0, len(nodes), 2)]
-    groups = pairs if made.name == "mirror" and made.multiple_of == 2 else [nodes]
-    words = [word for group in groups for word in ([made.name, *group] if made.name else group)]
-    must(
-        "zpool", "create", "-o", "cachefile=none", "-o", "ashift=12", "-O", "mountpoint=legacy", pool, *words
-    )
-    try:
-        return int(must("zfs", "get", "-Hp", "-o", "value", "available", pool))
-    finally:
-        must("zpool", "destroy", pool)
-        for each in nodes:
-            run("zpool", "labelclear", "-f", each)
-            must("wipefs", "--all", "--quiet", each)
-
-
 def assert_holds(made: Layout, sizes: list[int], found: int, copies: int | None = None) -> None:
     """Fail where the declared size is not near what is really there."""
     declared = made.usable_bytes(sizes, copies)
-    # What an md array with little data keeps for itself is 1 to 128 MiB a member, less on small ones.
     least = LEAST_SHARE * declared
     assert least <= found <= declared, (made.level, made.assembler, declared, found)
