@@ -159,8 +159,12 @@ def _serial(places: Places, folder: Path, number: str) -> str:
 
 
 def _file_serial(folder: Path) -> str:
-    """Return what tells the file of a loop device from others: two devices of one file are one disk."""
-    with suppress(OSError):
+    """Return what tells the file of a loop device from others: two devices of one file are one disk.
+
+    Raises:
+        PermissionError: this user may not look at the file.
+    """
+    with suppress(FileNotFoundError, NotADirectoryError):
         status = os.stat(text_of(folder / "loop/backing_file"))  # noqa: PTH116 - may be any text
         return f"file-{status.st_dev:x}-{status.st_ino:x}"
     return ""

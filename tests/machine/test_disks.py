@@ -32,7 +32,7 @@ def as_root() -> dict[str, Any]:
 
 def test_bus_rotation_and_names_are_told() -> None:
     """UDisks2 gets the time here that it needs in an emulated processor."""
-    listing = list_disks(Policy(), objects=fetch_objects(60))
+    listing = list_disks(Policy(), objects=fetch_objects(60, activate=True))
     found = {disk.identity.serial: (disk.bus, disk.rotational, disk.identity.model) for disk in listing.disks}
     assert found["RIGSATA3"] == ("sata", True, "RIG SATA DISK")
     assert found["RIGSCSI4"] == ("scsi", False, "RIG SCSI DISK")

@@ -349,10 +349,15 @@ def test_the_disk_of_the_system_is_refused(shop: Workshop, note: Note) -> None:
     ("title", "options", "rule", "evidence"),
     [
         ("zoned, managed by the host", ("zbc=managed", "zone_size_mb=64"), "D01", "type 20"),
-        ("SCSI medium changer and the like", ("ptype=0", "removable=1"), "D02", "removable is 1"),
+        (
+            "SCSI disk with a medium that can be taken out",
+            ("ptype=0", "removable=1"),
+            "D02",
+            "removable is 1",
+        ),
     ],
 )
-def test_a_kind_of_scsi_device_that_is_no_disk_of_ours_is_refused(
+def test_a_scsi_device_that_is_no_disk_of_ours_is_refused(
     shop: Workshop, note: Note, title: str, options: tuple[str, ...], rule: str, evidence: str
 ) -> None:
     before = {disk["name"] for disk in whole_disks()}

@@ -65,6 +65,23 @@ def test_a_usb_disk_without_a_world_wide_name_is_no_gap(
     assert (identity.value.serial, identity.value.wwn) == ("QM00002", None)
 
 
+def test_who_may_not_look_at_the_file_of_a_loop_device_does_not_know_which_it_is(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_scsi_disk(places.sys, "loop3", "7:3", "", "")
+    write(places.sys, {"block/loop3/loop/backing_file": "/private/file"})
+    real = os.stat
+
+    def stat(path: Any, **named: Any) -> os.stat_result:  # noqa: ANN401
+        if str(path) == "/private/file":
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return real(path, **named)
+
+    monkeypatch.setattr(os, "stat", stat)
+    assert read_disk(as_user(places), "loop3").identity.state is State.NEEDS_ROOT
+    assert read_disk(places, "loop3").identity.state is State.UNREADABLE
+
+
 def test_partitions_and_holders_of_both_are_found(places: Places) -> None:
     add_partition(places.sys, "sdb", "sdb1", "8:17")
     (places.sys / "block/sdb/sdb1/holders/md127").symlink_to("/nowhere")
