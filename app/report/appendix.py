@@ -30,8 +30,9 @@ def appendix(found: Findings) -> Iterator[Block]:
     yield from method(found)
     yield Text(Role.HEADING, tr("Environment"), bookmark=tr("Environment"), new_page=True)
     yield from _environment(found.runs)
-    yield Text(Role.HEADING, tr("Exact commands"), bookmark=tr("Exact commands"), new_page=True)
-    if not any(run.facts.commands for run in found.runs):
+    known = any(run.facts.commands for run in found.runs)
+    yield Text(Role.HEADING, tr("Exact commands"), bookmark=tr("Exact commands"), new_page=known)
+    if not known:
         yield Text(Role.BODY, tr("None is known: the run files hold none, as where others measured."))
         return
     for configuration in found.configurations:
