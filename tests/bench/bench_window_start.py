@@ -48,7 +48,11 @@ import ui.program
 from ui.window.main_window import MainWindow
 
 class Watched(MainWindow):
-    painted = False
+    painted = told = False
+    last = None
+    def begin(self):
+        self.reader.read.connect(self.was_read)
+        super().begin()
     def paintEvent(self, event):
         super().paintEvent(event)
         if not self.painted:
@@ -56,9 +60,14 @@ class Watched(MainWindow):
             QTimer.singleShot(0, self.on_screen)
     def on_screen(self):
         tell(painted_s=time.monotonic() - began, cpu_s=time.process_time(), memory_mib=memory_mib())
-        self.reader.read.connect(self.was_read)
+        self.told = True
+        if self.last is not None:
+            self.was_read(self.last, True)
     def was_read(self, runs, complete):
         if not complete:
+            return
+        if not self.told:  # an indexed library is read before the window is painted
+            self.last = runs
             return
         self.reader.read.disconnect(self.was_read)
         tell(read_s=time.monotonic() - began, runs=len(runs), memory_mib=memory_mib())
