@@ -27,10 +27,11 @@ from ui.compare.bars_view import BarsView
 from ui.compare.distribution import DistributionView
 from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import OverTimeView
-from ui.compare.page import VIEWS, ComparePage
+from ui.compare.page import ComparePage
 from ui.compare.pair_views import HeatView, ScatterView
 from ui.compare.sweep_view import SweepView
 from ui.compare.table_view import TableView
+from ui.compare.views import VIEWS
 from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -13,7 +12,6 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QPushButton,
     QSplitter,
-    QStackedWidget,
     QTabWidget,
     QTextBrowser,
     QVBoxLayout,
@@ -26,17 +24,14 @@ from app.domain.text import tr
 from app.runs.library_scan import ListedRun
 from app.runs.words import one_line
 from ui.background import BackgroundOp
-from ui.compare.bars_view import BarsView
 from ui.compare.content import Choices, Content, LoadedRun, compare_content
 from ui.compare.distribution import DistributionView
 from ui.compare.document import ComparisonWriter
 from ui.compare.loading import load_data, load_facts
 from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import CHARTS, OverTimeView
-from ui.compare.pair_views import HeatView, ScatterView
-from ui.compare.parts import Choice, View, sentence_label
-from ui.compare.sweep_view import SweepView
-from ui.compare.table_view import TableView
+from ui.compare.parts import Choice, View
+from ui.compare.views import VIEWS, ViewHolder
 from ui.theme import SMALL, Theme
 
 MOST_IN_OVERLAY: Final = 12
@@ -44,57 +39,6 @@ MOST_IN_OVERLAY: Final = 12
 
 _CUTS: Final = (("auto", tr("what the runs ask for")), ("none", tr("nothing")), ("30", tr("30 s")))
 _MORE_CUTS_S: Final = (60, 300, 900)
-
-
-@dataclass(frozen=True, slots=True)
-class ViewSpec:
-    """A way to look at runs: stable name, words of its tab, and what makes it."""
-
-    id: str
-    title: str
-    make: Callable[[Theme], View]
-
-
-VIEWS: Final = (
-    ViewSpec("over-time", tr("Over time"), OverTimeView),
-    ViewSpec("multiples", tr("Side by side"), MultiplesView),
-    ViewSpec("distribution", tr("Latencies"), DistributionView),
-    ViewSpec("bars", tr("Bars"), BarsView),
-    ViewSpec("sweep", tr("Sweep"), SweepView),
-    ViewSpec("scatter", tr("Scatter"), ScatterView),
-    ViewSpec("heat", tr("Heat map"), HeatView),
-    ViewSpec("table", tr("Table"), TableView),
-)
-
-
-class _Holder(QStackedWidget):
-    """A view, or the reason why there is none; the view is made when it is first needed."""
-
-    def __init__(self, spec: ViewSpec, theme: Theme, made: Callable[[View], None]) -> None:
-        super().__init__()
-        self.spec = spec
-        self._theme, self._made = theme, made
-        self.reason = sentence_label()
-        self.addWidget(self.reason)
-        self.view: View | None = None
-        self._stale = True
-
-    def set_stale(self) -> None:
-        """What it shows is old."""
-        self._stale = True
-
-    def show_content(self, content: Content) -> None:
-        """Show this now."""
-        if self.view is None:
-            self.view = self.spec.make(self._theme)
-            self.addWidget(self.view)
-            self._made(self.view)
-        why = self.view.why_not(content)
-        self.reason.setText(why)
-        self.setCurrentWidget(self.reason if why else self.view)
-        if not why and self._stale:
-            self._stale = False
-            self.view.set_content(content)
 
 
 def _stay() -> None:
@@ -132,7 +76,7 @@ class ComparePage(QWidget):
         self.tabs = QTabWidget(documentMode=True)
         self.tabs.setUsesScrollButtons(True)
         for spec in VIEWS:
-            self.tabs.addTab(_Holder(spec, theme, self._connect_view), spec.title)
+            self.tabs.addTab(ViewHolder(spec, theme, self._connect_view), spec.title)
         self.tabs.currentChanged.connect(lambda _place: self._show_current())
         self.tabs.tabBarClicked.connect(lambda _place: self._choose_by_hand())
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
@@ -278,12 +222,12 @@ class ComparePage(QWidget):
     def _choose_by_hand(self) -> None:
         self._chosen_by_hand = True
 
-    def _holder(self, name: str) -> _Holder:
+    def _holder(self, name: str) -> ViewHolder:
         return self._holder_at([spec.id for spec in VIEWS].index(name))
 
-    def _holder_at(self, place: int) -> _Holder:
+    def _holder_at(self, place: int) -> ViewHolder:
         holder = self.tabs.widget(place)
-        if not isinstance(holder, _Holder):
+        if not isinstance(holder, ViewHolder):
             raise TypeError(holder)
         return holder
 
