@@ -17,8 +17,8 @@ from typing_extensions import override
 
 from app.domain.metrics import Sample
 from app.domain.text import tr
-from app.probes.backing_devices import Backing, resolve_backing
 from app.probes.base import Clock, Counters, Omission, Probe, ProbeContext, ProbeUnavailable, RawFile
+from app.probes.mounts import Mount, mount_of
 
 _RATES: Final = {
     "arcstats": (
@@ -61,11 +61,11 @@ class ZfsProbe(Probe):
 
     def __init__(
         self,
-        resolve: Callable[[str], Backing] = resolve_backing,
+        find_mount: Callable[[str], Mount] = mount_of,
         folder: str = "/proc/spl/kstat/zfs",
         clock: Clock = time.monotonic,
     ) -> None:
-        self._resolve = resolve
+        self._find_mount = find_mount
         self._folder = Path(folder)
         self._clock = clock
         self._files: dict[str, RawFile] = {}
@@ -74,14 +74,17 @@ class ZfsProbe(Probe):
     @override
     def open(self, context: ProbeContext) -> None:
         self.close()
-        backing = self._resolve(context.data_directory)
-        if not backing.pool:
+        try:
+            mount = self._find_mount(context.data_directory)
+        except LookupError as err:
+            raise ProbeUnavailable(tr("the mount of {path} cannot be found").format(path=err)) from err
+        if mount.filesystem != "zfs":
             raise ProbeUnavailable(tr("the data directory does not lie on ZFS"))
         self._files["arcstats"] = RawFile(str(self._folder / "arcstats"))
         omissions: list[Omission] = []
-        dataset = self._dataset_file(backing.pool, backing.mount.source)
+        dataset = self._dataset_file(mount.source)
         if dataset is None:
-            reason = tr("ZFS shows no statistics of dataset {name}").format(name=backing.mount.source)
+            reason = tr("ZFS shows no statistics of dataset {name}").format(name=mount.source)
             omissions += [Omission(metric, reason) for metric, _ in _RATES["dataset"]]
         else:
             self._files["dataset"] = dataset
@@ -94,9 +97,9 @@ class ZfsProbe(Probe):
         self.omissions = tuple(omissions)
         self._counters = {part: Counters(self._clock) for part in _RATES}
 
-    def _dataset_file(self, pool: str, dataset: str) -> RawFile | None:
+    def _dataset_file(self, dataset: str) -> RawFile | None:
         """Return the opened statistics of a dataset; nothing tells the number in their file's name."""
-        for path in sorted((self._folder / pool).glob("objset-*")):
+        for path in sorted((self._folder / dataset.partition("/")[0]).glob("objset-*")):
             file = RawFile(str(path))
             if parse_kstat(file.read()).get("dataset_name") == dataset:
                 return file

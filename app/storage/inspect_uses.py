@@ -24,7 +24,7 @@ from app.storage.programs import run_program
 from app.storage.snapshot import Reading, State, Use, absent, read, unreadable
 
 _ESCAPE: Final = re.compile(r"\\([0-7]{3})")
-_ZPOOL_TIMEOUT_S: Final = 5.0
+_ZPOOL_TIMEOUT_S: Final = 15.0
 _LOOP_GET_STATUS64: Final = 0x4C05
 _LOOP_INFO_BYTES: Final = 232
 

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from app.probes.arrays import ArraysProbe
+from app.probes.backing_devices import Resolver
 from app.probes.base import Probe, ProbeContext
 from app.probes.block_devices import BlockDevicesProbe
 from app.probes.btrfs import BtrfsProbe
+from app.probes.programs import ask_program
 from app.probes.zfs import ZfsProbe
 from app.storage.snapshot import Policy
-from tests.disks.workshop import Workshop
+from tests.disks.workshop import LIMIT_S, Workshop
 from tests.machine.test_refused import BLANK, RIG, named
 from tests.unit.probes.fakes import values
 
@@ -67,7 +69,10 @@ def test_zfs_tells_of_the_dataset_the_arc_and_the_intent_log(shop: Workshop) -> 
     assert found["zfs.log_bytes"] > 0
     assert found["zfs.log_device_bytes"] == 0
     assert found["zfs.arc_size"] > 0
-    disks = measured(BlockDevicesProbe(), folder / "data")
+    patient = Resolver(
+        ask=lambda argv: ask_program(argv, LIMIT_S)
+    )  # zpool takes seconds in an emulated processor
+    disks = measured(BlockDevicesProbe(patient.resolve), folder / "data")
     names = [key.partition(" ")[2] for key in disks if key.startswith("device.write_bytes")]
     assert len(names) == 2
     assert all(disks[f"device.write_bytes {name}"] > 0 for name in names)

@@ -22,12 +22,10 @@ RECORDED = Path(__file__).parents[2] / "data/probes"
 MD, ZFS, BTRFS = RECORDED / "md-6.1", RECORDED / "zfs-2.1.11", RECORDED / "btrfs-6.1"
 
 
-def lying_on(
-    *devices: tuple[str, str], filesystem: str = "ext4", source: str = "", pool: str = ""
-) -> Callable[[str], Backing]:
-    mount = Mount(1, "0:1", "/", "/srv", (), filesystem, source, ())
+def lying_on(*devices: tuple[str, str], filesystem: str = "ext4") -> Callable[[str], Backing]:
+    mount = Mount(1, "0:1", "/", "/srv", (), filesystem, "", ())
     found = tuple(BackingDevice(name, kind, is_leaf=kind == "disk") for name, kind in devices)
-    return lambda path: Backing(path, mount, found, pool)
+    return lambda path: Backing(path, mount, found)
 
 
 def array(tmp_path: Path, state: str) -> ArraysProbe:
@@ -88,8 +86,8 @@ def zfs(folder: Path, clock: HandClock, source: str = "tank/pg") -> ZfsProbe:
     """Return the opened probe over the first recording, or over what the test made of it."""
     if not (folder / "arcstats").exists():
         shutil.copytree(ZFS / "first", folder, dirs_exist_ok=True)
-    resolve = lying_on(("sda", "disk"), filesystem="zfs", source=source, pool="tank")
-    probe = ZfsProbe(resolve, str(folder), clock)
+    mount = Mount(1, "0:38", "/", "/tank/pg", (), "zfs", source, ("rw", "xattr", "noacl"))
+    probe = ZfsProbe(lambda _path: mount, str(folder), clock)
     probe.open(CONTEXT)
     return probe
 
@@ -153,7 +151,7 @@ def test_what_zfs_does_not_show_is_omitted_with_a_reason(tmp_path: Path) -> None
 
 def test_other_filesystems_have_no_zfs_and_no_btrfs() -> None:
     with pytest.raises(ProbeUnavailable, match="not lie on ZFS"):
-        ZfsProbe(lying_on(("sda", "disk"))).open(CONTEXT)
+        ZfsProbe().open(CONTEXT)
     with pytest.raises(ProbeUnavailable, match="not lie on btrfs"):
         BtrfsProbe(lying_on(("sda", "disk"))).open(CONTEXT)
 
