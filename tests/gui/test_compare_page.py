@@ -14,11 +14,12 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.domain.metrics import Sample
 from app.runs.library import read_entry
 from app.runs.library_scan import ListedRun
-from app.runs.runfile import Json, RunState
+from app.runs.runfile import Json, Phase, RunState, finish_run_file
 from tests.fix_main_window import until_read
-from tests.fix_runs import Shape, write_run
+from tests.fix_runs import Shape, begin_run, tps_of, write_run
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial
 from ui.background import finish_background
 from ui.charts.figure import FigureView, save_figure
@@ -521,3 +522,43 @@ def test_the_command_of_the_window_opens_the_page_once_and_runs_leads_back(
     qtbot.waitUntil(lambda: len(shown.content.runs) == 2, timeout=30_000)
     qtbot.waitUntil(lambda: "indicative only" in words(shown), timeout=30_000)
     shown.stop()
+
+
+def write_day(path: Path) -> Path:
+    """Write a run of 24 hours that has nothing but its TPS, with a checkpoint every quarter of an hour."""
+    shape = Shape(86_400, 5000, 3, checkpoint_every_s=900)
+    writer = begin_run(path, shape, "day")
+    with writer.transaction():
+        writer.begin_phase(Phase.MEASURE, 0)
+        for second, tps in enumerate(tps_of(shape)[:86_400].tolist()):
+            t_ms = 1000 * (second + 1)
+            sample = (t_ms, Sample("pgbench.tps", tps))
+            writer.add_tick(second, t_ms, lateness_us=0, missed=0, samples=[sample])
+            if second % 900 == 899:
+                writer.add_event(t_ms, "checkpoint-start", "checkpoint starting: time", {})
+                writer.add_event(t_ms + 8000, "checkpoint-complete", "checkpoint complete", {})
+    with writer.transaction():
+        writer.end_phase(86_400_000)
+    writer.close()
+    finish_run_file(path, RunState.DONE, {"tps": 5000.0})
+    return path
+
+
+def test_a_day_beside_a_minute_is_shown_with_both_and_says_so(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    minute = write_run(tmp_path / "minute.footing", Shape(60, 4800, 2), "minute")
+    show(qtbot, page, [write_day(tmp_path / "day.footing"), minute])
+    told = words(page)
+    assert "They lasted from 01:00 (minute) to 24:00:00 (day)" in told
+    assert "minute was" in told
+    view = page.view
+    assert isinstance(view, OverTimeView)
+    assert view.stack.times[1] == 86_400
+    assert [line.label for line in view.stack.charts[0].lines] == ["day", "minute"]
+    view.axis.choose("checkpoint")
+    qtbot.waitUntil(lambda: len(view.stack.runs) == 1, timeout=20_000)
+    assert view.stack.runs[0].data.end_s == pytest.approx(900, abs=1)
+    for spec in VIEWS:
+        page.choose_view(spec.id)
+        qtbot.wait(20)
