@@ -168,7 +168,16 @@ def build_parser() -> argparse.ArgumentParser:
     )
     run.set_defaults(command=_run)
 
-    listing = commands.add_parser("list", help=tr("list the runs of the library"))
+    listing = commands.add_parser(
+        "list",
+        help=tr("list the runs of the library"),
+        epilog=tr(
+            "Words are looked for in everything that is known of a run; fields are fs: raid: option: pg: "
+            "machine: date: tag: target: state: mark: campaign: name:, as in `list fs:xfs pg:15 date:7d`. "
+            "After `--` a minus leaves runs out: `list -- fs:xfs -state:failed`."
+        ),
+    )
+    listing.add_argument("words", nargs="*", metavar="WORD", help=tr("only runs that have these"))
     listing.add_argument("--json", action="store_true", help=tr("an array of objects"))
     _add_library(listing)
     listing.set_defaults(command=_list)

@@ -26,6 +26,7 @@ from app.hosts.sweeping import Deed, SweepEvent
 from app.runs.abandoned import finish_incomplete, sweep_abandoned
 from app.runs.export import describe_run, finite
 from app.runs.library import LibraryEntry, default_library, effective_state, find_run, list_runs
+from app.runs.library_query import haystack, matches, parse_query
 from app.runs.runfile import Json, RunState
 from app.runs.runfile_reader import RunFile
 from app.runs.summary import FIGURES, summarise
@@ -81,10 +82,18 @@ def list_command(arguments: argparse.Namespace) -> int:
     entries = list_runs(library)
     if finish_incomplete(entries):
         entries = list_runs(library)
+    terms = tuple(term for word in arguments.words for term in parse_query(_as_one(word)))
+    picked = [entry for entry in entries if matches(terms, entry, haystack(entry))]
     if arguments.json:
-        print_json([{**asdict(entry), "marks": list(entry.marks)} for entry in entries])
+        print_json([{**asdict(entry), "marks": list(entry.marks)} for entry in picked])
         return ExitStatus.DONE
     console = Console()
+    if entries and not picked:
+        sentence = tr("None of {count} runs in {library} is found by: {words}")
+        words = plain(" ".join(arguments.words))
+        print_line(console, sentence.format(count=len(entries), library=library, words=words))
+        return ExitStatus.DONE
+    entries = picked
     if not entries:
         sentence = tr("No runs in {library} yet.")
         if not os.path.isdir(library):  # noqa: PTH112 - see library.run_paths
@@ -115,6 +124,11 @@ def list_command(arguments: argparse.Namespace) -> int:
         if entry.problem:
             print_line(console, entry.problem, style="yellow")
     return ExitStatus.DONE
+
+
+def _as_one(word: str) -> str:
+    """Return an argument as a query in which its spaces part nothing: the shell has parted already."""
+    return f'"{word}"' if " " in word and '"' not in word else word
 
 
 def show_command(arguments: argparse.Namespace) -> int:

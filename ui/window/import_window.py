@@ -74,6 +74,7 @@ class ImportWindow(QDialog):
         self.told = QPlainTextEdit(self)
         self.told.setReadOnly(True)
         self.told.setAccessibleName(tr("What came of the import"))
+        self.told.setPlaceholderText(tr("Files and folders can also be dropped on the main window."))
         self._lay_out()
         self.files.clicked.connect(lambda: self._choose(QFileDialog.FileMode.ExistingFiles))
         self.folder.clicked.connect(lambda: self._choose(QFileDialog.FileMode.Directory))

@@ -14,6 +14,7 @@ import pytest
 from app import VERSION
 from app.cli import main as command
 from app.domain.errors import BusyError, CampaignError, FootingError, RefusedError
+from app.runs.library_query import FIELDS
 from tests.unit.runs.made_runs import finished_run, write_run
 
 TOP = Path(__file__).resolve().parents[3]
@@ -201,6 +202,24 @@ def library(tmp_path: Path) -> Path:
     writer.close()
     write_run(folder / "long.footing", values={"id": "eeee", "name": "n" * 80}).close()
     return folder
+
+
+def test_a_list_is_searched_by_words_and_fields(environment: dict[str, str], library: Path) -> None:
+    def names(*words: str) -> list[str]:
+        listed = call(environment, "list", "--json", "--library", str(library), "--", *words).stdout
+        return sorted(Path(run["path"]).stem for run in json.loads(listed))
+
+    everything = names()
+    assert names("state:done") == ["good"]
+    assert "good" in names("ext4")
+    assert names("state:unreadable") == ["cut"]
+    assert names("-state:unreadable") == [name for name in everything if name != "cut"]
+    assert names("name:ext4 #1") == ["good"], "the shell has parted the words"
+    ended = call(environment, "list", "--library", str(library), "nowhere")
+    assert ended.returncode == 0
+    assert f"None of {len(everything)} runs in {library} is found by: nowhere" in ended.stdout
+    told = " ".join(call(environment, "list", "--help").stdout.split())
+    assert all(f"{field}:" in told for field in FIELDS)
 
 
 def test_the_good_are_listed_beside_the_bad(environment: dict[str, str], library: Path) -> None:
