@@ -17,7 +17,7 @@ from app.storage.places import Places
 from app.storage.rules import Decision
 from app.storage.snapshot import Policy
 from tests.disks.refused_kinds import KINDS, Kind
-from tests.disks.workshop import Workshop, attach, images, readable_proc
+from tests.disks.workshop import Workshop, attach, images, own_loop_device, readable_proc
 
 Note = Callable[[str, str, str], None]
 
@@ -119,6 +119,16 @@ def test_two_disks_of_one_identity_are_refused(shop: Workshop, tmp_path: Path, n
     assert shop.decide().answer is Answer.SPARE
 
 
+@pytest.fixture
+def swapped(shop: Workshop, tmp_path: Path) -> Iterator[Workshop]:
+    """A workshop whose disk can be swapped: nobody else takes its number in between."""
+    with ExitStack() as stack:
+        (tmp_path / "mine").touch()
+        os.truncate(tmp_path / "mine", SIZE_BYTES)
+        shop.path = attach(stack, tmp_path / "mine", device=own_loop_device(stack))
+        yield shop
+
+
 def replace(shop: Workshop, image: Path) -> None:
     """Detach the disk and attach another file under the same name."""
     subprocess.run(["losetup", "--detach", shop.path], check=True)
@@ -126,25 +136,25 @@ def replace(shop: Workshop, image: Path) -> None:
 
 
 def test_another_disk_in_the_place_of_the_chosen_is_refused(
-    shop: Workshop, tmp_path: Path, note: Note
+    swapped: Workshop, tmp_path: Path, note: Note
 ) -> None:
-    chosen = identity_of(shop)
+    chosen = identity_of(swapped)
     with (tmp_path / "other").open("wb") as file:
         file.truncate(SIZE_BYTES)
-    replace(shop, tmp_path / "other")
-    shop.chosen = chosen
-    note("replaced between choice and use", "D15", refused_by(shop.decide(), "D15", "serial was"))
+    replace(swapped, tmp_path / "other")
+    swapped.chosen = chosen
+    note("replaced between choice and use", "D15", refused_by(swapped.decide(), "D15", "serial was"))
 
 
-def test_the_chosen_disk_after_it_was_away_is_refused(shop: Workshop, tmp_path: Path, note: Note) -> None:
-    chosen = identity_of(shop)
-    replace(shop, tmp_path / "image 1")
-    shop.chosen = chosen
-    evidence = refused_by(shop.decide(), "D15", "diskseq was")
+def test_the_chosen_disk_after_it_was_away_is_refused(swapped: Workshop, tmp_path: Path, note: Note) -> None:
+    chosen = identity_of(swapped)
+    replace(swapped, tmp_path / "mine")
+    swapped.chosen = chosen
+    evidence = refused_by(swapped.decide(), "D15", "diskseq was")
     assert "serial" not in evidence
     note("pulled and plugged in again after the choice", "D15", evidence)
-    shop.chosen = identity_of(shop)
-    assert shop.decide().answer is Answer.SPARE
+    swapped.chosen = identity_of(swapped)
+    assert swapped.decide().answer is Answer.SPARE
 
 
 def test_a_loop_device_is_refused_outside_of_development_mode(shop: Workshop, note: Note) -> None:

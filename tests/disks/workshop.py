@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -20,6 +21,8 @@ from app.storage.rules import Decision, decide
 from app.storage.snapshot import Policy
 
 LIMIT_S = 240
+_LOOP_CTL_ADD = 0x4C80
+_LOOP_CTL_REMOVE = 0x4C81
 _HOLDING = """
 import mmap, os, sys
 fd = os.open(sys.argv[1], os.O_RDONLY | (os.O_EXCL if sys.argv[2] == "exclusive" else 0))
@@ -170,12 +173,37 @@ def _is_denied(folder: Path) -> bool:
     return False
 
 
-def attach(stack: ExitStack, image: Path, *options: str) -> str:
-    """Attach a loop device to a file until the stack is closed; return its node."""
-    argv = ["losetup", "--find", "--show", "--partscan", *options, str(image)]
-    device = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
-    stack.callback(subprocess.run, ["losetup", "--detach", device], check=True)
+def attach(stack: ExitStack, image: Path, *options: str, device: str = "") -> str:
+    """Attach a loop device to a file until the stack is closed; return its node.
+
+    Args:
+        stack: detaches it; only while its file lies in the folder of `image`, because a number that was given
+            back in between may be somebody else's by then.
+        image: the file.
+        options: of losetup.
+        device: which one; a free one without it.
+    """
+    where = [device] if device else ["--find", "--show"]
+    argv = ["losetup", "--partscan", *options, *where, str(image)]
+    device = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip() or device
+    stack.callback(_detach, device, image.parent)
     return device
+
+
+def _detach(device: str, folder: Path) -> None:
+    backing = Path("/sys/block", Path(device).name, "loop/backing_file")
+    if backing.exists() and backing.read_text().startswith(f"{folder}/"):
+        subprocess.run(["losetup", "--detach", device], check=True)
+
+
+def own_loop_device(stack: ExitStack) -> str:
+    """Make a loop device of a number that nobody looks for; gone when the stack is closed."""
+    number = 5000 + os.getpid() % 1000
+    control = os.open("/dev/loop-control", os.O_RDWR | os.O_CLOEXEC)
+    stack.callback(os.close, control)
+    fcntl.ioctl(control, _LOOP_CTL_ADD, number)
+    stack.callback(fcntl.ioctl, control, _LOOP_CTL_REMOVE, number)
+    return f"/dev/loop{number}"
 
 
 def images(folder: Path, size_bytes: int) -> Iterator[Path]:
