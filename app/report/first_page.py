@@ -99,7 +99,8 @@ def _single_answer(configuration: ReportedConfiguration) -> Iterator[Block]:
         sentence = tr("{tps} transactions per second: indicative only, a mean with an interval takes 3 runs.")
         yield Text(Role.ANSWER, sentence.format(tps=format_tps(mean.mean)))
     if len(configuration.runs) == 1:
-        yield Text(Role.BODY, " ".join(describe_shape(configuration.runs[0].facts.shape)))
+        facts = configuration.runs[0].facts
+        yield Text(Role.BODY, " ".join(describe_shape(facts.shape, facts.summary.get("tps"))))
 
 
 def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:

@@ -118,7 +118,7 @@ def _sentences(configuration: ReportedConfiguration) -> Iterator[Block]:
     """Yield what the seconds of the shown run say, and of each run what its figures do not."""
     runs, shown = configuration.runs, configuration.shown
     for run in runs:
-        told = list(describe_shape(run.facts.shape)) if run is shown else []
+        told = list(describe_shape(run.facts.shape, run.facts.summary.get("tps"))) if run is shown else []
         if run.compared.left_out:
             told.insert(0, tr("Takes no part in the comparison: {why}.").format(why=run.compared.left_out))
         if run.facts.error:
