@@ -20,6 +20,7 @@ from typing import Any, Final
 from app import VERSION
 from app.runs.library import LibraryEntry
 
+_READERS: Final = ("library.py", "library_facets.py", "library_scan.py", "summary.py")
 _LISTS: Final = ("marks", "options", "tags")
 
 Signature = tuple[tuple[int, int, int], ...]
@@ -53,9 +54,16 @@ def index_path(library: Path) -> Path | None:
 
 
 def _format() -> int:
-    """Return a number that changes with what an entry holds, and with the program that read it."""
+    """Return a number that changes with what an entry holds and with the code that reads it.
+
+    A checkout changes without a new version.
+    """
     names = ",".join((VERSION, *(field.name for field in fields(LibraryEntry))))
-    return zlib.crc32(names.encode()) & 0x7FFFFFFF
+    code = zlib.crc32(names.encode())
+    for name in _READERS:
+        with suppress(OSError):
+            code = zlib.crc32(Path(__file__).with_name(name).read_bytes(), code)
+    return code & 0x7FFFFFFF
 
 
 class LibraryIndex:
