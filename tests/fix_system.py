@@ -63,7 +63,14 @@ def make_loop(system_namespace: None) -> Iterator[Callable[..., str]]:
                 text=True,
                 check=True,
             ).stdout.strip()
-            stack.callback(subprocess.run, ["losetup", "--detach", device], check=True)
+            stack.callback(_detach, device, image.name)
             return device
 
         yield make
+
+
+def _detach(device: str, file: str) -> None:
+    """Only while it is still ours: a test may have detached it, and its number be somebody else's by now."""
+    backing = Path("/sys/class/block") / Path(device).name / "loop" / "backing_file"
+    if backing.exists() and backing.read_text().strip() == file:
+        subprocess.run(["losetup", "--detach", device], check=True)
