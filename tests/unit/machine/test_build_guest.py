@@ -112,6 +112,16 @@ def test_it_is_built_once(builder: Builder) -> None:
     assert len(builder.built) == 2
 
 
+def test_the_callers_settings_of_python_do_not_reach_the_guest(
+    builder: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", "/elsewhere")
+    with (builder.checkout / "tests/machine/guest/root.sh").open("a") as file:
+        file.write('build_root() { half root && mkdir "$1" && env >"$FAKE/environment"; }\n')
+    builder.build()
+    assert "PYTHON" not in (builder.fake / "environment").read_text()
+
+
 def test_two_starts_at_once_build_once(builder: Builder) -> None:
     builder.wait_in("root")
     first = builder.start()
