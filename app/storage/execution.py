@@ -40,12 +40,13 @@ from app.storage.steps import (
     Step,
     describe,
     pool_fact,
+    released_fact,
     undo_of,
 )
 
 __all__ = ["Done", "Execution", "Hooks", "Progress", "Report"]
 
-AFTER_S: Final = 15.0
+AFTER_S: Final = 60.0
 """How long the kernel may take to let go after a program that unmakes something has ended."""
 
 
@@ -181,6 +182,7 @@ class Execution:
         for condition in command.when:
             seen = self._check(condition)
             if not seen.holds:
+                self._release_late(command)
                 return None, seen.evidence
             if seen.renamed:
                 renamed[getattr(condition, "node", "")] = seen.renamed
@@ -192,6 +194,8 @@ class Execution:
             self._require(command.writes, command)
             self._require(command.before, command)
             self._begin(command)
+            for node in command.releases:
+                self._know(released_fact(node), command.argv[0])
             argv = tuple(renamed.get(word, word) for word in command.argv)
             with kernel_log() as messages:
                 ended = self._run(argv, command.timeout_s, command.input)
@@ -204,11 +208,24 @@ class Execution:
                 hint=tr("The kernel says: {lines}").format(lines=" / ".join(said)) if said else "",
             )
         self._hold(command.after, describe(command))
-        if command.releases:
-            for node in command.releases:
-                check_identity(node, self.disks[node], self.hooks)
-            self.hooks.release({node: self.disks[node] for node in command.releases})
+        self._release(command.releases)
         return ended, ""
+
+    def _release(self, nodes: Sequence[str]) -> None:
+        for node in nodes:
+            check_identity(node, self.disks[node], self.hooks)
+            self.hooks.release({node: self.disks[node]})
+
+    def _release_late(self, command: Command) -> None:
+        """Release disks whose table we wiped, as the journal knows, but which nobody lived to release."""
+        nodes = [node for node in command.releases if released_fact(node) in self.facts]
+        if nodes:
+            self._hold(command.after, describe(command))
+            self._release(nodes)
+
+    def _know(self, name: str, value: str) -> None:
+        self.facts[name] = value
+        self.hooks.fact(name, value)
 
     def _begin(self, step: Step) -> None:
         self.hooks.journal(step, step.undo)
@@ -267,8 +284,7 @@ class Execution:
                 )
             )
         if guid.isdigit():
-            self.facts[name] = guid
-            self.hooks.fact(name, guid)
+            self._know(name, guid)
         elif step.required:
             raise StorageError(tr("The GUID of pool {pool} cannot be read.").format(pool=step.pool))
 

@@ -336,6 +336,11 @@ def pool_fact(pool: str) -> str:
     return f"guid of {pool}"
 
 
+def released_fact(node: str) -> str:
+    """Return the name under which the journal holds that our table was about to be wiped from a disk."""
+    return f"wiped {node}"
+
+
 def describe(step: Step) -> str:
     """Return a step as one line for people and logs: a command as it could be typed, else the reason."""
     if not isinstance(step, Command):

@@ -17,7 +17,7 @@ from app.domain.errors import CancelledError, StorageError
 from app.domain.text import tr
 from app.storage import state
 
-NODE_S: Final = 60.0
+NODE_S: Final = 120.0
 _POLL_S: Final = 0.02
 _SYNC_POLL_S: Final = 0.5
 _UDEV_CONTROL: Final = Path("/run/udev/control")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import uuid
@@ -272,6 +273,24 @@ def test_released_disks_are_used_again_and_disks_with_unknown_data_are_not(
     record.unlink()
     with pytest.raises(RefusedError, match="D08b"):
         make_and_unmake(plan, scene.nodes[:1], scene.folder, scene.spare)
+
+
+def test_a_disk_that_nobody_lived_to_release_is_released_by_who_comes_next(
+    scene: Scene, tmp_path: Path
+) -> None:
+    journal = Journal(scene.spare)
+    Execution(scene.disks, journal.hooks()).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
+    undo = undo_of(journal.begun)
+
+    def fail(_disks: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(StorageError, match="No space left"):
+        Execution(scene.disks, replace(journal.hooks(), release=fail)).unmake(undo)
+    assert not (tmp_path / "released").exists()
+    Execution(scene.disks, journal.hooks(), dict(journal.facts)).unmake(undo)
+    assert len(list((tmp_path / "released").glob("*.json"))) == 1
+    assert scene.is_as_before()
 
 
 def test_another_mount_on_our_folder_is_not_unmounted(scene: Scene) -> None:
