@@ -19,6 +19,7 @@ from app.storage.snapshot import Reading, Use, read, unreadable
 
 _FIRST_PID_NAMESPACE: Final = "pid:[4026531836]"
 _WITH_SOURCE_ONLY: Final = frozenset({"btrfs", "bcachefs"})
+_UDEV: Final = frozenset({"udevadm", "systemd-udevd"})
 _REMOTE: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "virtiofs", "afs", "glusterfs"})
 
 
@@ -118,9 +119,20 @@ def _open_devices(folder: Path, remote: tuple[str, ...]) -> Iterator[Use]:
             target = os.readlink(link)  # noqa: PTH115 - thousands of them
             if target.startswith("/") and not target.startswith(remote):
                 status = os.stat(link)  # noqa: PTH116 - thousands of them
-                if stat.S_ISBLK(status.st_mode):
+                if stat.S_ISBLK(status.st_mode) and not _is_udev(folder):
                     yield Use(number_of(status), _program(folder), link)
     yield from _mapped_devices(folder)
+
+
+def _is_udev(folder: Path) -> bool:
+    """Return whether a process is udevd, which looks at every disk that changes, read-only and for a moment.
+
+    It keeps its hands off a disk that is locked as it wants it (systemd, BLOCK_DEVICE_LOCKING).
+    """
+    try:
+        return (folder / "exe").readlink().name in _UDEV
+    except OSError:
+        return False
 
 
 def _mapped_devices(folder: Path) -> Iterator[Use]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +18,7 @@ from app.storage.places import Places
 from app.storage.rules import Decision
 from app.storage.snapshot import Policy
 from tests.disks.refused_kinds import KINDS, Kind
-from tests.disks.workshop import Workshop, attach, images, own_loop_device, readable_proc
+from tests.disks.workshop import LIMIT_S, Workshop, attach, images, own_loop_device, readable_proc
 
 Note = Callable[[str, str, str], None]
 
@@ -132,6 +133,11 @@ def swapped(shop: Workshop, tmp_path: Path) -> Iterator[Workshop]:
 def replace(shop: Workshop, image: Path) -> None:
     """Detach the disk and attach another file under the same name."""
     subprocess.run(["losetup", "--detach", shop.path], check=True)
+    backing = Path("/sys/block", shop.name, "loop/backing_file")
+    deadline = time.monotonic() + LIMIT_S
+    while backing.exists():  # the kernel waits for who has it open, such as udevd
+        assert time.monotonic() < deadline, f"{shop.path} is not let go"
+        time.sleep(0.01)
     subprocess.run(["losetup", shop.path, str(image)], check=True)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import random
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -198,12 +201,29 @@ def _detach(device: str, folder: Path) -> None:
 
 def own_loop_device(stack: ExitStack) -> str:
     """Make a loop device of a number that nobody looks for; gone when the stack is closed."""
-    number = 5000 + os.getpid() % 1000
     control = os.open("/dev/loop-control", os.O_RDWR | os.O_CLOEXEC)
     stack.callback(os.close, control)
-    fcntl.ioctl(control, _LOOP_CTL_ADD, number)
-    stack.callback(fcntl.ioctl, control, _LOOP_CTL_REMOVE, number)
+    while True:
+        number = random.randrange(5000, 16_000)  # noqa: S311 - any that is free
+        with suppress(FileExistsError):
+            fcntl.ioctl(control, _LOOP_CTL_ADD, number)
+            break
+    stack.callback(_remove, control, number)
     return f"/dev/loop{number}"
+
+
+def _remove(control: int, number: int) -> None:
+    """Remove a loop device as soon as nobody, such as udevd, has it open."""
+    deadline = time.monotonic() + LIMIT_S
+    while True:
+        try:
+            fcntl.ioctl(control, _LOOP_CTL_REMOVE, number)
+        except OSError as err:
+            if err.errno != errno.EBUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def images(folder: Path, size_bytes: int) -> Iterator[Path]:

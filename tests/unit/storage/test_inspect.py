@@ -225,6 +225,24 @@ def test_who_is_in_a_container_knows_that_there_are_more_processes(places: Place
     assert inspect_processes.read_sees_all(places).state is State.UNREADABLE
 
 
+def test_udevd_that_looks_at_a_disk_does_not_use_it(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    (places.proc / "7/fd/3").symlink_to("/dev/sdb")
+    real = os.stat
+
+    def stat(path: Any, **named: Any) -> Any:  # noqa: ANN401
+        if str(path).endswith("/7/fd/3"):
+            return type("Status", (), {"st_mode": 0o60660, "st_rdev": os.makedev(8, 16)})
+        return real(path, **named)
+
+    monkeypatch.setattr(os, "stat", stat)
+    link = str(places.proc / "7/fd/3")
+    (places.proc / "7/exe").symlink_to("/usr/bin/qemu-system-x86_64")
+    assert inspect_processes.read_openers(places).value == (Use("8:16", "program7 (process 7)", link),)
+    (places.proc / "7/exe").unlink()
+    (places.proc / "7/exe").symlink_to("/usr/bin/udevadm")
+    assert inspect_processes.read_openers(places) == Reading(State.READ, ())
+
+
 def test_open_files_of_other_kinds_are_no_devices(places: Places, tmp_path: Path) -> None:
     folder = places.proc / "7/fd"
     (folder / "0").symlink_to("/dev/null")
