@@ -26,6 +26,7 @@ from app.storage.snapshot import Policy
 LIMIT_S = 240
 _LOOP_CTL_ADD = 0x4C80
 _LOOP_CTL_REMOVE = 0x4C81
+_LOOKING = (": udisksd (", ": dumpe2fs (", ": blkid (", ": mdadm (", ": lvm (", ": btrfs (", ": udevadm (")
 _HOLDING = """
 import mmap, os, sys
 fd = os.open(sys.argv[1], os.O_RDONLY | (os.O_EXCL if sys.argv[2] == "exclusive" else 0))
@@ -114,7 +115,20 @@ class Workshop:
         return process
 
     def decide(self) -> Decision:
-        """Return what the rules say of the disk now, as root."""
+        """Return what the rules say of the disk now, as root.
+
+        UDisks2 and the programs that it and udevd start look at a disk after it changed, and nothing tells when
+        they are done; they are waited for.
+        """
+        deadline = time.monotonic() + LIMIT_S
+        while True:
+            decision = self._decide()
+            looking = {refusal.evidence for refusal in decision.refusals if refusal.rule == "D13"}
+            if not any(name in text for text in looking for name in _LOOKING) or time.monotonic() > deadline:
+                return decision
+            time.sleep(0.05)
+
+    def _decide(self) -> Decision:
         self.settle()
         with readable_proc(self.folder) as proc:
             places = Places(proc=proc, etc=self.etc or Path("/etc"), as_root=True)
