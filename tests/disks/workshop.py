@@ -117,7 +117,7 @@ class Workshop:
     def decide(self) -> Decision:
         """Return what the rules say of the disk now, as root.
 
-        UDisks2 and the programs that it and udevd start look at a disk after it changed, and nothing tells when
+        UDisks2 and what it and udevd start look at a disk after it changed, and nothing tells when
         they are done; they are waited for.
         """
         deadline = time.monotonic() + LIMIT_S
