@@ -1,0 +1,51 @@
+"""What a disk says of its own health: the registers of ATA, and disks that say nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.storage.inspect_health import ata_status, read_health
+from app.storage.snapshot import State
+from tests.unit.storage.fake_machine import as_user, fake_machine
+
+
+def sense(middle: int, high: int, kind: int = 0x72) -> bytes:
+    """Return sense data in descriptor format with an ATA Status Return descriptor (SAT-4, 12.2.2.7)."""
+    header = bytes((kind, 0x01, 0x00, 0x1D, 0, 0, 0, 14))
+    descriptor = bytes((0x09, 12, 0, 0, 0, 0, 0, 0, 0, middle, 0, high, 0, 0x50))
+    return (header + descriptor).ljust(32, b"\0")
+
+
+def test_a_healthy_disk_returns_the_registers_as_they_were_sent() -> None:
+    assert ata_status(sense(0x4F, 0xC2)) == ()
+
+
+def test_a_disk_that_expects_to_fail_returns_them_changed() -> None:
+    (warning,) = ata_status(sense(0xF4, 0x2C))
+    assert "expects to fail" in warning
+
+
+@pytest.mark.parametrize("answer", [bytes(32), sense(0x4F, 0xC2, kind=0x70), sense(0x00, 0x00)])
+def test_another_answer_is_no_status(answer: bytes) -> None:
+    with pytest.raises(OSError, match="SMART status"):
+        ata_status(answer)
+
+
+def test_a_disk_of_another_kind_gives_none_and_a_denied_one_needs_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = fake_machine(tmp_path)
+    assert read_health(places, "vda", "254:0").state is State.ABSENT
+
+    def deny(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "/dev/sdb")
+
+    monkeypatch.setattr("app.storage.inspect_health.opened_disk", deny)
+    assert read_health(places, "sdb", "8:16").state is State.UNREADABLE
+    assert read_health(as_user(places), "sdb", "8:16").state is State.NEEDS_ROOT
+
+
+def test_a_disk_that_cannot_be_opened_is_unreadable(tmp_path: Path) -> None:
+    assert read_health(fake_machine(tmp_path), "sdb", "8:16").state is State.UNREADABLE
