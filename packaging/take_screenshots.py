@@ -1,4 +1,4 @@
-"""Takes the README's pictures: start page, wizard, live page, library, comparison, replay; see packaging/screenshots.
+"""Takes the README's pictures of start page, wizard, live page, library, comparison and replay.
 
 The window is driven by its own signals and widgets; what it shows is measured while it is shown.
 """
