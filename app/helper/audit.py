@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Final
 
 _LOG: Final = logging.getLogger("pgfooting.audit")
+_LONGEST: Final = 4_000
 _SYSLOG: Final = Path("/dev/log")
 
 
 def escape(record: logging.LogRecord) -> bool:
     """Make a record one line of printable characters; a filter of `logging`."""
-    text = record.getMessage()
+    text = record.getMessage()[:_LONGEST]
     record.msg = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
     record.args = ()
     return True

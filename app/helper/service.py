@@ -87,7 +87,7 @@ class Helper:
                 then(call, answer)
             case Access.OWNER:
                 if call.sender != self._owner or not self._is_handle(call.arguments[0]):
-                    audit.note("refused: %s of %s by %s", call.method, call.arguments, call.sender)
+                    audit.note("refused: %s by %s: not its session", call.method, call.sender)
                     raise Refusal("Unknown")
                 then(call, answer)
             case Access.INSPECT:
@@ -188,12 +188,14 @@ class Helper:
         }
 
         def asked(uid: int | None) -> None:
-            self._answer(call, answer, lambda *_: self._check_user(uid, user))
-            if answer.is_open and self._session is None and self._erasing is None:
-                begin: Then = lambda _call, _answer: self._begin(call, answer, described, user)  # noqa: E731
-                self._authorise(call, answer, Access.ERASE, details, begin)
-            elif answer.is_open:
-                answer.refuse(Refusal("Busy"))
+            self._answer(call, answer, lambda *_: ask(uid))
+
+        def ask(uid: int | None) -> None:
+            self._check_user(uid, user)
+            if self._session is not None or self._erasing is not None:
+                raise Refusal("Busy")
+            begin: Then = lambda *_: self._begin(call, answer, described, user)  # noqa: E731
+            self._authorise(call, answer, Access.ERASE, details, begin)
 
         self.bus.ask_user(call.sender, asked)
 

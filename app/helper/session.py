@@ -8,14 +8,12 @@ from __future__ import annotations
 import logging
 import pwd
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
-from app.domain.disk import DiskIdentity
-from app.domain.errors import FootingError, StorageError
+from app.domain.errors import FootingError
 from app.helper import audit
 from app.helper.devices import find_again
 from app.helper.handover import end_users, hand_over
@@ -27,11 +25,7 @@ from app.storage.commands import MOUNT_NAMES
 from app.storage.execution import Done, Execution, Hooks, Progress, Report
 from app.storage.names import Names
 from app.storage.spare import SpareDisks
-from app.storage.steps import Claim, Step, undo_of
-
-RELEASE_S: Final = 8.0
-"""How long others may look at a disk that was just released before that is told."""
-_PAUSE_S: Final = 0.1
+from app.storage.steps import Step, undo_of
 
 _log = logging.getLogger(__name__)
 
@@ -108,7 +102,7 @@ class Session:
         execution = Execution(self.described.disks(), self._hooks())
         try:
             self._tell(execution.make(self.described.steps))
-        except FootingError:  # it has undone itself; the journal forgets only what was seen to be gone
+        except Exception:  # it has undone itself; the journal forgets only what was seen to be gone
             self._unmake(execution)
             raise
         try:
@@ -129,6 +123,7 @@ class Session:
             identify=self._disks.identify,
             refusals=self._disks.refusals,
             journal=begin,
+            release=self._disks.release,
             fact=self._writer.fact,
             progress=self._listener.progressed,
             is_cancelled=self._released.is_set,
@@ -146,21 +141,11 @@ class Session:
     def _unmake(self, execution: Execution) -> None:
         begun = self.described.steps[: self._writer.entry.begun]
         unmake(execution, begun, self.described.folder, self.user, self._listener.executed)
-        if wrote(begun):
-            record_release(self._disks, self.described.disks())
         self._writer.journal.remove(self.described.session)
 
     def _tell(self, report: Report) -> None:
         for done in report.steps:
             self._listener.executed(done)
-
-
-def wrote(begun: Sequence[Step]) -> bool:
-    """Whether a disk may have been written: a step after the one that makes sure that all are spare began.
-
-    SECURITY: only such disks are recorded as released; a disk that was refused must not become ours by it.
-    """
-    return any(isinstance(step, Claim) for step in begun[:-1])
 
 
 def unmake(
@@ -176,24 +161,6 @@ def unmake(
         audit.note("process %d works on the storage and was not ended", pid)
     for done in execution.unmake(undo_of(steps)).steps:
         executed(done)
-
-
-def record_release(disks: SpareDisks, chosen: Mapping[str, DiskIdentity]) -> None:
-    """Record that blank disks were ours; udevd may look at them for a moment after the last change.
-
-    Raises:
-        StorageError: one of them cannot be read; the journal keeps the session for the next recovery.
-    """
-    deadline_s = time.monotonic() + RELEASE_S
-    while True:
-        try:
-            return disks.release(chosen)
-        except KeyError as err:
-            raise StorageError(f"The disk {err.args[0]} is gone.") from err
-        except OSError as err:
-            if time.monotonic() >= deadline_s:
-                raise StorageError(f"{err.filename}: {err.strerror}") from err
-        time.sleep(_PAUSE_S)
 
 
 def leftovers(folder: str, error: FootingError) -> tuple[str, ...]:
@@ -217,7 +184,7 @@ def recover(journal: Journal, disks: SpareDisks) -> list[str]:
         audit.note("recovering session %s of user %d", entry.session, entry.user)
         try:
             _recover(entry, journal, disks)
-        except (FootingError, OSError) as err:
+        except Exception as err:  # noqa: BLE001 - one entry must not keep the others, or the service, from working
             _log.error("session %s is not unmade: %r", entry.session, str(err))
             left.append(f"session {entry.session}: {err}")
     return left
@@ -232,8 +199,7 @@ def _recover(entry: Entry, journal: Journal, disks: SpareDisks) -> None:
     devices, chosen = find_again(entry, disks)
     folder = str(RUN / entry.session.hex[:16])
     steps = layout_steps(entry.plan, devices, Names(entry.session), folder)[: entry.begun]
-    execution = Execution(chosen, Hooks(disks.identify, disks.refusals), dict(entry.facts))
+    hooks = Hooks(disks.identify, disks.refusals, release=disks.release, fact=Writer(journal, entry).fact)
+    execution = Execution(chosen, hooks, dict(entry.facts))
     unmake(execution, steps, folder, entry.user, lambda done: audit.note("%s", done.text))
-    if wrote(steps):
-        record_release(disks, chosen)
     journal.remove(entry.session)

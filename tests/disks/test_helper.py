@@ -362,3 +362,4 @@ def test_a_user_without_authorisation_learns_the_version_and_nothing_else(helper
         "Inspect NotAuthorized challenge", "Execute Unknown Unknown", "Release Unknown Unknown",
     ]  # fmt: skip
     assert "refused: Inspect" in helper.log.read_text()
+    assert "refused: Release" in helper.log.read_text()
