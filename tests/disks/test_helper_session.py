@@ -1,0 +1,105 @@
+"""A session whose second disk changes at the worst moment: refused, undone, and never taken for ours."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from app.domain.disk import DiskIdentity, Refusal
+from app.domain.errors import FootingError
+from app.domain.plan import Group, StoragePlan
+from app.domain.raid import Level
+from app.domain.units import GIB, MIB
+from app.helper.journal import Journal
+from app.helper.plans import PlanBook
+from app.helper.session import Session
+from app.storage.execution import Done, Progress
+from app.storage.names import Device
+from app.storage.places import Places
+from app.storage.snapshot import Policy
+from app.storage.spare import SpareDisks
+from tests.disks.helper_here import view_of_proc
+from tests.disks.layout_proof import digest
+
+pytestmark = [
+    pytest.mark.disks,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can make storage"),
+]
+
+FOREIGN = b"somebody's only copy of something"
+
+
+@dataclass(frozen=True, slots=True)
+class Spoiling(SpareDisks):
+    """The real rules; before they are asked for the second disk alone, somebody writes to it."""
+
+    victim: str = ""
+
+    def refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[Refusal]]:  # type: ignore[explicit-override]
+        if list(chosen) == [self.victim]:
+            with Path(self.victim).open("r+b") as disk:
+                disk.write(FOREIGN)
+        return SpareDisks.refusals(self, chosen)
+
+
+@dataclass(slots=True)
+class Heard:
+    """What a session told."""
+
+    errors: list[FootingError | None] = field(default_factory=list)
+    left: list[tuple[str, ...]] = field(default_factory=list)
+    storage: list[str] = field(default_factory=list)
+
+    def progressed(self, progress: Progress) -> None:
+        assert progress.text
+
+    def executed(self, done: Done) -> None:
+        assert done.text
+
+    def ready(self, folder: str, *, has_wal: bool) -> None:
+        assert not has_wal
+        self.storage.append(folder)
+
+    def ended(self, error: FootingError | None, left: tuple[str, ...]) -> None:
+        self.errors.append(error)
+        self.left.append(left)
+
+
+@pytest.fixture
+def places() -> Iterator[Places]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        yield Places(proc=view_of_proc(folder), released=folder / "released", as_root=True)
+
+
+def test_a_disk_that_gets_foreign_data_between_claim_and_use_is_refused_and_not_recorded(
+    system_daemons: None, make_loop: Callable[..., str], places: Places, tmp_path: Path
+) -> None:
+    first, second = (make_loop(2 * GIB, partscan=True) for _ in range(2))
+    disks = Spoiling(Policy(accept_loop_devices=True), places, victim=second)
+    identities = tuple(disks.identify(node) for node in (first, second))
+    plan = StoragePlan(Group(identities, Level.STRIPE, "btrfs", partition_bytes=512 * MIB))
+    devices = {one.key(): Device(node) for one, node in zip(identities, (first, second), strict=True)}
+    journal, heard = Journal(tmp_path / "journal"), Heard()
+    described = PlanBook().add(":1.1", plan, devices)
+    session = Session(described, pwd.getpwnam("nobody").pw_uid, disks, journal, heard)
+    session.start()
+    session.join()
+    (error,) = heard.errors
+    assert error is not None
+    assert error.code == "refused"
+    assert second in error.message
+    assert heard.storage == []
+    assert heard.left == [()]
+    with Path(second).open("rb") as disk:
+        assert disk.read(len(FOREIGN)) == FOREIGN
+    recorded = {path.stem for path in places.released.glob("*.json")}
+    assert recorded == {identities[0].key()}, "the first was ours for a moment, the second never"
+    assert journal.entries() == ([], [])
+    assert digest(second) != digest(first)
