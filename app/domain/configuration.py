@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Final
 
+from app.domain.option_kinds import OptionValue
+from app.domain.plan import Bitmap, InitialSync
+from app.domain.raid import Level
+
 DEFAULT_REPEATS: Final = 3
 DEFAULT_SEEDS: Final = (20030401, 20110421, 20220912)
 """One seed per repeat, shared by all configurations (the dates of three of the seeds' benchmarks)."""
@@ -38,7 +42,59 @@ class MemoryTarget:
     kind: ClassVar[str] = "memory"
 
 
-Target = FolderTarget | MemoryTarget
+@dataclass(frozen=True, slots=True)
+class DiskGroup:
+    """Disks that make one filesystem, named as people name them: not yet looked for on any machine.
+
+    Attributes:
+        disks: full serial or WWN of each, in the order in which they become members.
+        level: how they are combined.
+        filesystem: id of a `app.domain.filesystem.FilesystemSpec`.
+        preset: id of one of its presets.
+        options: (option id, value) pairs over the preset.
+        partition_bytes: of the one partition on each disk; None for what the data set needs.
+        whole_disk: each partition is as large as its disk; `partition_bytes` is None then.
+        chunk_bytes: as in `app.domain.plan.Group`.
+        bitmap: likewise.
+        initial_sync: likewise.
+    """
+
+    disks: tuple[str, ...]
+    level: Level
+    filesystem: str
+    preset: str = "defaults"
+    options: tuple[tuple[str, OptionValue], ...] = ()
+    partition_bytes: int | None = None
+    whole_disk: bool = False
+    chunk_bytes: int | None = None
+    bitmap: Bitmap | None = None
+    initial_sync: InitialSync | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DiskTarget:
+    """Spare disks, formatted for each run and free again after it.
+
+    Attributes:
+        data: holds the data directory.
+        wal: holds pg_wal; None where that lies in the data directory.
+        zfs_log: log devices of the pool of `data`, by serial or WWN; more than one are mirrored.
+        memory_limit_bytes: memory of PostgreSQL and pgbench together; None for no limit.
+    """
+
+    data: DiskGroup
+    wal: DiskGroup | None = None
+    zfs_log: tuple[str, ...] = ()
+    memory_limit_bytes: int | None = None
+    kind: ClassVar[str] = "disks"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every disk, by serial or WWN as given, in the order in which disks are claimed."""
+        return (*self.data.disks, *(self.wal.disks if self.wal else ()), *self.zfs_log)
+
+
+Target = FolderTarget | MemoryTarget | DiskTarget
 
 
 @dataclass(frozen=True, slots=True)

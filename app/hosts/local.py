@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO
 
-from app.domain.configuration import Target
+from app.domain.configuration import DiskTarget, Target
 from app.domain.errors import FootingError, TargetError, TargetLostError
 from app.domain.text import tr
 from app.hosts import errands, site
@@ -51,6 +51,8 @@ class LocalHost:
             TargetError: the target cannot be used; what had been made is removed.
             FootingError: what is made cannot be recorded, so nothing was.
         """
+        if isinstance(target, DiskTarget):
+            raise TargetError(tr("Spare disks need the helper: nothing of them was touched."))
         checked = check_target(target, self.account, need_bytes)
         before = {entry.path for entry in self._leavings.leaving.entries}
         try:

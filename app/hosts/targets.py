@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from app.domain.configuration import FolderTarget, MemoryTarget, Target
+from app.domain.configuration import DiskTarget, FolderTarget, MemoryTarget, Target
 from app.domain.errors import RefusedError, TargetError
+from app.domain.plan import StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.hosts import errands
@@ -21,6 +22,9 @@ from app.hosts.examining import FolderFacts, Obstacle
 from app.hosts.memory import Memory, lies_in_memory, read_memory
 from app.hosts.own_folders import create_default_folder, default_folder
 from app.process import Account
+from app.storage.disk_target import storage_plan, usable_bytes
+from app.storage.disks import list_disks
+from app.storage.snapshot import Policy
 
 __all__ = ["MEMORY_FOLDER", "OWN_NAME", "CheckedTarget", "check_target", "default_folder"]
 
@@ -41,30 +45,42 @@ class CheckedTarget:
         given: what the user wrote; empty for the default folder and memory.
         free_bytes: free there for the account.
         limit_bytes: what may be used at most; None for no limit but the free space.
+        plan: what is made of spare disks; None for other targets. There is no path then yet, and what is free
+            is what the disks hold before assembler and filesystem keep their share.
     """
 
     path: str
     given: str
     free_bytes: int
     limit_bytes: int | None = None
+    plan: StoragePlan | None = None
 
 
 def check_target(target: Target, account: Account, need_bytes: int) -> CheckedTarget:
     """Check what can be known before the data directory is created; creates nothing but the default folder.
 
     Args:
-        target: folder or memory.
+        target: folder, memory or disks.
         account: whom server and pgbench run as; reaching, writing and free space are asked as this account.
-        need_bytes: what the runs need at most.
+        need_bytes: what the runs need at most; of disks: the data set, from which partitions get their size.
 
     Raises:
         TargetError: names the path component or the size at fault.
+        PlanError: disks are not here, cannot be told apart, or are too small; names the key.
     """
     match target:
         case FolderTarget():
             return _check_folder(target, account, need_bytes)
         case MemoryTarget():
             return _check_memory(target, account, need_bytes, read_memory())
+        case DiskTarget():
+            return _check_disks(target, need_bytes)
+
+
+def _check_disks(target: DiskTarget, data_set_bytes: int) -> CheckedTarget:
+    """Whether the disks are spare is root's to say: at `Describe`, and again at the moment of use."""
+    plan = storage_plan(target, list_disks(Policy()).disks, data_set_bytes)
+    return CheckedTarget("", ", ".join(target.names), usable_bytes(plan.data), plan=plan)
 
 
 # --- folder

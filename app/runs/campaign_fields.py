@@ -6,15 +6,18 @@ What a key is when it is left out comes from the classes of `app.domain.configur
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from app.domain.configuration import DataSize, FolderTarget, MemoryTarget, Protocol, Target
 from app.domain.text import tr
 from app.domain.units import MIB, TIB
 from app.postgres.presets import PRESETS
-from app.runs.campaign_kinds import Kind, Name, OneOf, Real, Seeds, Switch, Whole
+from app.runs.campaign_disks import DISK_FIELDS, disk_faults, make_disk_target, values_of_disks
+from app.runs.campaign_field import Field
+from app.runs.campaign_kinds import Name, OneOf, Real, Seeds, Switch, Whole
+from app.runs.campaign_problems import Fault
 from app.runs.campaign_quantities import Milliseconds, Size, WholeSeconds
 from app.runs.campaign_scripts import Folder, InstallationName, Scripts
 from app.runs.campaign_settings import SettingsTable
@@ -23,23 +26,12 @@ MOST_CONFIGURATIONS: Final = 100
 MOST_RUNS: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One key of a campaign file.
+def _nothing_wrong(values: Mapping[str, Any]) -> Sequence[Fault]:  # noqa: ARG001 - the keys alone decide
+    return ()
 
-    Attributes:
-        name: the key.
-        kind: what it accepts.
-        attribute: where the domain's class holds the value.
-        sentence: what it is for, for documentation.
-        instead_of: attribute of the key that may not stand beside it and that it replaces.
-    """
 
-    name: str
-    kind: Kind
-    attribute: str
-    sentence: str
-    instead_of: str = ""
+def _attributes(target: Target) -> Mapping[str, Any]:
+    return {name: getattr(target, name) for name in target.__dataclass_fields__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +40,17 @@ class TargetTable:
 
     Attributes:
         kind: the table's key.
-        make: the domain's class.
+        make: returns the domain's object; takes values by attribute.
         fields: its keys.
+        faults: what is wrong with values that are right each for itself; gets those that are given.
+        values: values by attribute, from the domain's object.
     """
 
     kind: str
     make: Callable[..., Target]
     fields: tuple[Field, ...]
+    faults: Callable[[Mapping[str, Any]], Sequence[Fault]] = _nothing_wrong
+    values: Callable[[Any], Mapping[str, Any]] = _attributes
 
 
 _NAME = tr("What you call this campaign, or this configuration.")
@@ -87,9 +83,10 @@ CAMPAIGN_FIELDS: Final = (
 TARGETS: Final = (
     TargetTable("folder", FolderTarget, (Field("path", Folder(), "path", _PATH),)),
     TargetTable("memory", MemoryTarget, (Field("size", Size(64 * MIB, 16 * TIB), "size_bytes", _MEMORY),)),
+    TargetTable("disks", make_disk_target, DISK_FIELDS, disk_faults, values_of_disks),
 )
 
-LATER_TARGETS: Final = ("disks", "server")
+LATER_TARGETS: Final = ("server",)
 """Known words, not in this version."""
 
 POSTGRESQL_FIELDS: Final = (

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from app.domain.configuration import Campaign, Configuration, PostgresChoice, Workload
+from app.domain.configuration import Campaign, Configuration, PostgresChoice, Target, Workload
 from app.domain.errors import CampaignError
 from app.domain.text import tr
 from app.domain.units import MIB
+from app.runs.campaign_field import Field
 from app.runs.campaign_fields import (
     CAMPAIGN_FIELDS,
     LATER_TARGETS,
@@ -27,7 +28,7 @@ from app.runs.campaign_fields import (
     MOST_RUNS,
     SECTIONS,
     TARGETS,
-    Field,
+    TargetTable,
     where_it_belongs,
 )
 from app.runs.campaign_format import format_campaign
@@ -234,12 +235,22 @@ class _Reader:
         given = [kinds[kind] for kind in kinds if kind in entry]
         tables = [self._read_table(entry[kind.kind], kind.fields, place / kind.kind) for kind in given]
         if len(given) == 1:
-            return Given(given[0].make(**_values(tables[0])), place)
+            return Given(self._make_target(given[0], tables[0], place / given[0].kind), place)
         if given:
             self.problems.add(
                 place, tr("has several kinds at once; allowed is {wanted}.").format(wanted=wanted)
             )
         return Given(None, place)
+
+    def _make_target(self, kind: TargetTable, table: Table, place: Place) -> Target | None:
+        """Return the target; None where something is wrong with it."""
+        if any(given.value is None for given in table.values()):
+            return None
+        values = _values(table)
+        faults = kind.faults(values)
+        for fault in faults:
+            self.problems.add(place.within(fault.within), fault.sentence)
+        return None if faults else kind.make(**values)
 
     def _read_table(self, entry: object, fields: tuple[Field, ...], place: Place) -> Table:
         if isinstance(entry, dict):

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from app.domain.configuration import Campaign, Configuration
-from app.runs.campaign_fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS, Field
-from app.runs.campaign_kinds import Name, quote
+from app.runs.campaign_field import Field
+from app.runs.campaign_fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
+from app.runs.campaign_kinds import Name, bare_key, quote
 from app.runs.campaign_settings import Settings
 
 _SETTINGS = "settings"
@@ -25,7 +26,8 @@ def format_campaign(campaign: Campaign) -> str:
         campaign: a valid one, as `app.runs.campaign_file` makes them.
     """
     configurations = campaign.configurations
-    lines = _keys(campaign, CAMPAIGN_FIELDS)
+    values = {field.attribute: getattr(campaign, field.attribute) for field in CAMPAIGN_FIELDS}
+    lines = _keys(values, CAMPAIGN_FIELDS)
     lines += _tables("", _common(configurations))
     if len(configurations) == 1 and configurations[0].name == campaign.name:
         return "\n".join(lines) + "\n"
@@ -44,7 +46,8 @@ Written = dict[tuple[str, str], str]
 def _written(configuration: Configuration) -> Written:
     """Return everything that a configuration says."""
     target = next(target for target in TARGETS if target.kind == configuration.target.kind)
-    written = {("target", target.kind): "\n".join(_keys(configuration.target, target.fields))}
+    keys = _keys(target.values(configuration.target), target.fields)
+    written = {("target", target.kind): "\n".join(keys)}
     for section, fields in SECTIONS.items():
         part = getattr(configuration, section)
         for field in fields:
@@ -61,10 +64,10 @@ def _common(configurations: tuple[Configuration, ...]) -> Written:
     return {key: text for key, text in first.items() if all(other.get(key) == text for other in others)}
 
 
-def _keys(part: Any, fields: Iterable[Field]) -> list[str]:  # noqa: ANN401 - any class of the domain
+def _keys(values: Mapping[str, Any], fields: Iterable[Field]) -> list[str]:
     """Return ``key = value`` for each attribute that is given."""
-    values = ((field, getattr(part, field.attribute)) for field in fields)
-    return [f"{field.name} = {field.kind.write(value)}" for field, value in values if value is not None]
+    given = ((field, values[field.attribute]) for field in fields)
+    return [f"{field.name} = {field.kind.write(value)}" for field, value in given if value is not None]
 
 
 def _tables(prefix: str, written: Written) -> list[str]:
@@ -77,12 +80,6 @@ def _tables(prefix: str, written: Written) -> list[str]:
         else:
             if table != table_before:
                 lines += ["", f"[{prefix}{table}]"]
-            lines.append(f"{_bare(key)} = {text}")
+            lines.append(f"{bare_key(key)} = {text}")
         table_before = table
     return lines
-
-
-def _bare(key: str) -> str:
-    """Return a key without quotation marks where TOML needs none."""
-    plain = key.isascii() and all(c.isalnum() or c in "_-" for c in key)
-    return key if plain else quote(key)

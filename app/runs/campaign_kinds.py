@@ -56,6 +56,12 @@ def quote(text: str) -> str:
     return f'"{"".join(escaped)}"'
 
 
+def bare_key(key: str) -> str:
+    """Return a key without quotation marks where TOML needs none."""
+    plain = key.isascii() and key and all(c.isalnum() or c in "_-" for c in key)
+    return key if plain else quote(key)
+
+
 @dataclass(frozen=True, slots=True)
 class Whole(Kind):
     """A whole number from `low` to `high`."""

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from app.domain.configuration import Workload
 from app.domain.text import tr
-from app.runs.campaign_fields import SECTIONS, Field
+from app.runs.campaign_field import Field
+from app.runs.campaign_fields import SECTIONS
 from app.runs.campaign_problems import Place
 from app.runs.campaign_settings import setting_value
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from app.domain.text import tr
-from app.runs.campaign_fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS, Field
+from app.runs.campaign_field import Field
+from app.runs.campaign_fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
 from app.runs.draft_parts import Step
 
 NAME_LIMIT: Final = 80

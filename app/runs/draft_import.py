@@ -8,6 +8,7 @@ from typing import Final
 from app.domain.configuration import (
     Campaign,
     Configuration,
+    DiskTarget,
     FolderTarget,
     MemoryTarget,
     PostgresChoice,
@@ -15,6 +16,7 @@ from app.domain.configuration import (
     Target,
     Workload,
 )
+from app.domain.errors import CampaignError
 from app.domain.text import tr
 from app.runs.campaign_fields import SECTIONS
 from app.runs.campaign_settings import Settings
@@ -51,7 +53,13 @@ def parts_of(campaign: Campaign) -> DraftParts:
 
     The pages before the list show what the first configuration says; what others say differently are their
     changes, except that settings stand on the second page only where all configurations have them.
+
+    Raises:
+        CampaignError: it has a target that the pages cannot show.
     """
+    if any(isinstance(each.target, DiskTarget) for each in campaign.configurations):
+        message = tr("The wizard shows no campaigns on spare disks yet; nothing was changed.")
+        raise CampaignError(message, hint=tr("“pgfooting run” runs them."))
     first = campaign.configurations[0]
     shared = _shared_settings(campaign.configurations)
     parts = DraftParts(
@@ -129,6 +137,8 @@ def _text_of(target: Target) -> str:
             return write_text(FIELDS["target.folder.path"], target.path)
         case MemoryTarget():
             return write_text(FIELDS["target.memory.size"], target.size_bytes)
+        case DiskTarget():
+            raise TypeError(target)  # parts_of has refused it
 
 
 def _postgres_part(choice: PostgresChoice, shared: Settings) -> PostgresDraft:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from app.domain.configuration import BuiltinScript, Script
 from app.domain.text import tr
-from app.runs.campaign_fields import Field
+from app.runs.campaign_field import Field
 from app.runs.campaign_kinds import Kind, Real, Switch, Whole
 from app.runs.campaign_problems import Fault, UnfitError
 from app.runs.campaign_scripts import Scripts

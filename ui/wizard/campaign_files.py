@@ -86,7 +86,12 @@ class CampaignFiles(QObject):
         BackgroundOp(partial(_write, campaign, Path(path)), self.saved.emit, self._on_failed).start()
 
     def _on_loaded(self, campaign: Campaign) -> None:
-        self.loaded.emit(CampaignDraft.of(campaign))
+        try:
+            draft = CampaignDraft.of(campaign)
+        except FootingError as error:
+            self._on_failed(error)
+            return
+        self.loaded.emit(draft)
 
     def _on_failed(self, error: FootingError) -> None:
         self.failed.emit(f"{error.message} {error.hint}".strip())

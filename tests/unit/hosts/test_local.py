@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.configuration import FolderTarget, MemoryTarget
+from app.domain.configuration import DiskGroup, DiskTarget, FolderTarget, MemoryTarget
 from app.domain.errors import TargetError, TargetLostError
+from app.domain.raid import Level
 from app.domain.units import GIB, MIB
 from app.hosts import places, site
 from app.hosts.leavings import Leavings
@@ -89,6 +90,12 @@ def test_a_memory_target_lies_in_memory(host: LocalHost) -> None:
     assert made.root != made.private_directory
     host.release(made)
     assert not Path(made.root).exists()
+
+
+def test_disks_are_never_mistaken_for_a_folder(host: LocalHost, leavings: Leavings) -> None:
+    with pytest.raises(TargetError, match="nothing of them was touched"):
+        host.prepare(DiskTarget(DiskGroup(("S1",), Level.SINGLE, "ext4")), MIB)
+    assert list(leavings.leaving.entries) == []
 
 
 def test_where_a_folder_cannot_be_made_the_others_are_removed_again(

@@ -13,6 +13,8 @@ from app.domain.configuration import (
     BuiltinScript,
     Campaign,
     DataSize,
+    DiskGroup,
+    DiskTarget,
     FolderTarget,
     MemoryTarget,
     Protocol,
@@ -20,10 +22,13 @@ from app.domain.configuration import (
     Workload,
 )
 from app.domain.errors import CampaignError, ExitStatus
+from app.domain.plan import Bitmap, InitialSync
+from app.domain.raid import Level
 from app.runs.campaign_file import FILE_LIMIT_BYTES, load_campaign, parse_campaign
 
 HEAD = 'name = "trial"\n'
 BASE = HEAD + "[target.folder]\n"
+DISKS = HEAD + '[target.disks]\ndata = ["S1"]\n'
 
 
 def parse(text: str, folder: Path | str = "/nowhere") -> Campaign:
@@ -104,6 +109,53 @@ def test_every_key_reaches_its_attribute() -> None:
         rate_tps=500.0,
         latency_limit_ms=1500.0,
     )
+
+
+def test_every_key_of_disks_reaches_its_attribute() -> None:
+    campaign = parse(
+        """
+        name = "disks"
+        [target.disks]
+        data = ["S1", "wwn-0x5000c500a1b2c3d4", "S3", "S4"]
+        level = "raid10"
+        filesystem = "xfs"
+        preset = "recommended"
+        options = { atime = "noatime", agcount = 8 }
+        partition_size = "20 GB"
+        chunk_size = "64 KiB"
+        bitmap = "none"
+        initial_sync = "assume-clean"
+        memory_limit = "4 GiB"
+        [target.disks.wal]
+        data = ["S5"]
+        filesystem = "ext4"
+        partition_size = "whole"
+        """
+    )
+    assert campaign.configurations[0].target == DiskTarget(
+        DiskGroup(
+            ("S1", "wwn-0x5000c500a1b2c3d4", "S3", "S4"),
+            Level.RAID10,
+            "xfs",
+            "recommended",
+            (("atime", "noatime"), ("agcount", 8)),
+            partition_bytes=20_000_000_000 // 1024**2 * 1024**2,  # partitions are whole MiB
+            chunk_bytes=64 * 1024,
+            bitmap=Bitmap.NONE,
+            initial_sync=InitialSync.ASSUME_CLEAN,
+        ),
+        DiskGroup(("S5",), Level.SINGLE, "ext4", whole_disk=True),
+        memory_limit_bytes=4 * 1024**3,
+    )
+
+
+def test_all_that_is_wrong_with_disks_is_told_at_once() -> None:
+    error = refusal(
+        DISKS
+        + 'filesystem = "ext4"\nlevel = "mirror"\nchunk_size = "64 KiB"\noptions = {journl = 1, data = 2}'
+    )
+    for words in ("disks.data:", "disks.chunk_size:", "disks.options.journl:", "disks.options.data:"):
+        assert words in error.message
 
 
 def test_a_configuration_changes_the_top_key_by_key() -> None:
@@ -290,7 +342,69 @@ REFUSED = [
     (HEAD + "[target]", "target", "an empty table"),
     (HEAD + 'target = "memory"', "target", "found “memory”"),
     (HEAD + "[target.folder]\n[target.memory]", "target", "several kinds at once"),
-    (HEAD + "[target.disks]", "target.disks", "not available in this version"),
+    (HEAD + "[target.disks]", "target.disks.data", "is missing: which disks?"),
+    (HEAD + '[target.disks]\ndata = ["S1"]', "target.disks.filesystem", "is missing: allowed is one of"),
+    (HEAD + '[target]\ndisks = "sdb"', "target.disks", "a table with the keys data, level"),
+    (DISKS + 'filesystem = "xsf"', "target.disks.filesystem", "Did you mean “xfs”?"),
+    (DISKS + 'filesystem = "tmpfs"', "target.disks.filesystem", "one of "),
+    (DISKS + 'filesystem = "xfs"\nlevle = "single"', "target.disks.levle", "Did you mean “level”?"),
+    (DISKS + 'filesystem = "xfs"\nlevel = "raid0"', "target.disks.level", '"stripe"'),
+    (DISKS + 'filesystem = "xfs"\nlevel = "stripe"', "target.disks.data", "at least 2 disks"),
+    (DISKS + 'filesystem = "xfs"\nlevel = "raidz3"', "target.disks.level", "has no level raidz3"),
+    (
+        DISKS + 'filesystem = "xfs"\npreset = "recomended"',
+        "target.disks.preset",
+        "Did you mean “recommended”?",
+    ),
+    (DISKS + 'filesystem = "xfs"\noptions = 1', "target.disks.options", "a table of at most"),
+    (DISKS + 'filesystem = "xfs"\noptions = {a = 1.5}', "target.disks.options.a", "found 1.5"),
+    (
+        DISKS + 'filesystem = "xfs"\noptions = {atmie = "noatime"}',
+        "target.disks.options.atmie",
+        "Did you mean “atime”?",
+    ),
+    (
+        DISKS + 'filesystem = "xfs"\noptions = {atime = "never"}',
+        "target.disks.options.atime",
+        "atime cannot be “never”",
+    ),
+    (DISKS + 'filesystem = "xfs"\nchunk_size = "64 KiB"', "target.disks.chunk_size", "Only md arrays"),
+    (DISKS + 'filesystem = "xfs"\nchunk_size = "1 KiB"', "target.disks.chunk_size", "from 4 KiB"),
+    (DISKS + 'filesystem = "xfs"\nbitmap = "internal"', "target.disks.bitmap", "Only md arrays"),
+    (DISKS + 'filesystem = "xfs"\ninitial_sync = "no"', "target.disks.initial_sync", '"assume-clean"'),
+    (DISKS + 'filesystem = "xfs"\npartition_size = "half"', "target.disks.partition_size", '"whole"'),
+    (DISKS + 'filesystem = "xfs"\npartition_size = "64 MiB"', "target.disks.partition_size", "300 MiB"),
+    (DISKS + 'filesystem = "xfs"\nmemory_limit = "1 MiB"', "target.disks.memory_limit", "from 64 MiB"),
+    (DISKS + 'filesystem = "xfs"\nzfs_log = ["S2"]', "target.disks.zfs_log", "Only a ZFS pool"),
+    (DISKS + 'filesystem = "xfs"\nwal = 1', "target.disks.wal", "a table with the keys data, level"),
+    (DISKS + 'filesystem = "xfs"\nwal = {data = ["S2"]}', "target.disks.wal.filesystem", "is missing"),
+    (
+        DISKS + 'filesystem = "xfs"\nwal = {data = ["S1"], filesystem = "xfs"}',
+        "target.disks.data[1]",
+        "S1 is chosen twice",
+    ),
+    (
+        DISKS + 'filesystem = "xfs"\nwal = {data = ["S2"], filesystem = "xfs", wal = 1}',
+        "target.disks.wal.wal",
+        "not a known key",
+    ),
+    (
+        DISKS + 'filesystem = "xfs"\nwal = {data = ["S2"], filesystem = "ext4", options = {journl = 1}}',
+        "target.disks.wal.options.journl",
+        "has no option “journl”",
+    ),
+    (HEAD + '[target.disks]\ndata = "S1"\nfilesystem = "xfs"', "target.disks.data", "a list of 1 to 64"),
+    (HEAD + '[target.disks]\ndata = []\nfilesystem = "xfs"', "target.disks.data", "an empty list"),
+    (
+        HEAD + '[target.disks]\ndata = ["S1", "/dev/sdb"]\nfilesystem = "xfs"\nlevel = "mirror"',
+        "target.disks.data[2]",
+        "dealt out anew",
+    ),
+    (
+        HEAD + '[target.disks]\ndata = ["S1", "a\\u001b[2J"]\nfilesystem = "xfs"',
+        "target.disks.data[2]",
+        "“a\\x1b[2J”",
+    ),
     (HEAD + "[target.server]", "target.server", "not available in this version"),
     (HEAD + "[target.foldr]", "target.foldr", "Did you mean “folder”?"),
     (HEAD + '[target]\npath = "/x"', "target.path", "It belongs in [target.folder]."),
@@ -446,7 +560,7 @@ def test_all_problems_are_told_together_each_on_its_line() -> None:
         name = "xfs"
         [configuration.workload]
         duration = 0
-        [configuration.target.disks]
+        [configuration.target.server]
         """
     )
     head, *lines = error.message.splitlines()
@@ -455,7 +569,7 @@ def test_all_problems_are_told_together_each_on_its_line() -> None:
         "repeats",
         "workload.clients",
         "workload.colour",
-        "configuration[2].target.disks (“xfs”)",
+        "configuration[2].target.server (“xfs”)",
         "configuration[2].workload.duration (“xfs”)",
     ]
     assert error.field == "repeats"

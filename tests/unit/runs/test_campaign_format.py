@@ -15,6 +15,8 @@ from app.domain.configuration import (
     Campaign,
     Configuration,
     DataSize,
+    DiskGroup,
+    DiskTarget,
     FolderTarget,
     MemoryTarget,
     PostgresChoice,
@@ -23,6 +25,11 @@ from app.domain.configuration import (
     Target,
     Workload,
 )
+from app.domain.filesystem import FilesystemSpec, Preset
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.option_checks import validate_options
+from app.domain.plan import Bitmap, InitialSync
+from app.domain.raid import Assembler, Level
 from app.runs.campaign_file import parse_campaign
 from app.runs.campaign_format import format_campaign
 from app.runs.campaign_settings import SettingsTable
@@ -33,7 +40,51 @@ printable = st.text(
     st.characters(exclude_categories=("C", "Z"), include_characters=" \"'\\#=[]"), max_size=40
 )
 names = printable.map(str.strip).filter(lambda text: len(text) > 0)
+DISKS = ("S4EWNX0N100001", "WD-WCC4N 5", "0x5000c500a1b2c3d4", 'a"b\\', "eui.0025385b71b0f3a1")
+"""Serial numbers as makers write them, and worse."""
+
+
+@st.composite
+def disk_groups(draw: st.DrawFn, names: list[str]) -> DiskGroup:
+    """Draw a group of one disk of `names`, or a mirror or stripe of two."""
+    spec = draw(st.sampled_from([each for each in FILESYSTEMS if each.levels]))
+    levels = [Level.SINGLE] if len(names) < 2 else [Level.SINGLE, Level.STRIPE, Level.MIRROR]
+    level = draw(st.sampled_from([each for each in levels if each in spec.levels]))
+    taken = tuple(names.pop() for _ in range(1 if level is Level.SINGLE else 2))
+    preset = draw(st.sampled_from([each for each in spec.presets if not validate(spec, each, level)]))
+    on_md = spec.assembler(level) is Assembler.MD
+    sized = draw(st.sampled_from([None, 0]) | st.integers(400, 1 << 30).map(lambda number: number * MIB))
+    return DiskGroup(
+        taken,
+        level,
+        spec.id,
+        preset.id,
+        draw(st.sampled_from([(), *((item,) for item in list(preset.options.items())[:3])])),
+        partition_bytes=sized or None,
+        whole_disk=sized == 0,
+        chunk_bytes=draw(st.sampled_from([None, 65536])) if on_md and level is Level.STRIPE else None,
+        bitmap=draw(st.none() | st.sampled_from(Bitmap)) if on_md and level is Level.MIRROR else None,
+        initial_sync=draw(st.none() | st.sampled_from(InitialSync))
+        if on_md and level is Level.MIRROR
+        else None,
+    )
+
+
+def validate(spec: FilesystemSpec, preset: Preset, level: Level) -> bool:
+    return bool(validate_options(spec, preset.options, level=level))
+
+
+@st.composite
+def disk_targets(draw: st.DrawFn) -> DiskTarget:
+    names = draw(st.permutations(DISKS))
+    data = draw(disk_groups(names))
+    wal = draw(st.none() | disk_groups(names))
+    log = (names.pop(),) if data.filesystem == "zfs" and draw(st.booleans()) else ()
+    return DiskTarget(data, wal, log, draw(st.none() | st.integers(64 * MIB, 16 * 1024**4)))
+
+
 targets: st.SearchStrategy[Target] = st.one_of(
+    disk_targets(),
     st.builds(FolderTarget, st.none() | printable.map(lambda text: f"/{text}")),
     st.builds(MemoryTarget, st.none() | st.integers(64 * MIB, 16 * 1024**4)),
 )

@@ -265,7 +265,20 @@ def test_a_draft_with_a_problem_gives_no_campaign_but_the_problem() -> None:
 ANY_MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
 
 
-@pytest.mark.parametrize("recipe", list_recipes(), ids=lambda recipe: recipe.name)
+ON_DISKS = {"disks", "example"}
+
+
+@pytest.mark.parametrize("name", sorted(ON_DISKS))
+def test_a_campaign_on_spare_disks_is_refused_whole(name: str) -> None:
+    with pytest.raises(CampaignError, match="no campaigns on spare disks"):
+        CampaignDraft.of(load_recipe(name))
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [recipe for recipe in list_recipes() if recipe.name not in ON_DISKS],
+    ids=lambda recipe: recipe.name,
+)
 def test_every_recipe_goes_through_the_fields_unchanged(recipe: Recipe) -> None:
     campaign = load_recipe(recipe.name)
     draft = CampaignDraft.of(campaign)

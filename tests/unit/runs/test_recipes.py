@@ -10,7 +10,8 @@ import pytest
 
 from app.domain.configuration import FolderTarget, MemoryTarget, interleaved_order
 from app.domain.errors import ExitStatus, UsageError
-from app.runs.campaign_fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS, Field
+from app.runs.campaign_field import Field
+from app.runs.campaign_fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
 from app.runs.campaign_file import load_campaign, parse_campaign
 from app.runs.campaign_format import format_campaign
 from app.runs.recipes import DEFAULT_RECIPE, RECIPES, find_recipe, list_recipes, load_recipe

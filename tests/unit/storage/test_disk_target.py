@@ -1,0 +1,138 @@
+"""Disks of a campaign looked for on a machine: found, told apart, large enough, or named with their key."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.domain.configuration import DiskGroup, DiskTarget
+from app.domain.disk import Disk
+from app.domain.plan_file import PlanError
+from app.domain.plan_problems import plan_problems
+from app.domain.raid import Level
+from app.domain.units import GIB, MIB, TIB
+from app.storage.disk_target import find_disks, storage_plan
+from app.storage.sizes import whole_disk_bytes
+from tests.unit.storage.plans import disk
+
+
+def machine(*sizes: int) -> list[Disk]:
+    """Return disks SERIAL1, SERIAL2 ... of these sizes."""
+    return [
+        Disk(
+            identity=replace(disk(number), size_bytes=size),
+            name=f"sd{'abcdefgh'[number]}",
+            bus="sas",
+            rotational=False,
+            removable=False,
+            read_only=False,
+            logical_block_bytes=512,
+            physical_block_bytes=4096,
+        )
+        for number, size in enumerate(sizes, 1)
+    ]
+
+
+DISKS = machine(TIB, TIB, TIB, TIB, 100 * GIB)
+ONE = DiskGroup(("SERIAL1",), Level.SINGLE, "ext4")
+
+
+def refused(target: DiskTarget, disks: list[Disk], need: int = GIB) -> PlanError:
+    with pytest.raises(PlanError) as caught:
+        storage_plan(target, disks, need)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", ["SERIAL2", "0x5000c50000000002", " SERIAL2 "])
+def test_a_disk_is_found_by_its_serial_and_by_its_wwn(name: str) -> None:
+    assert [found.identity.serial for found in find_disks(name, DISKS)] == ["SERIAL2"]
+
+
+@pytest.mark.parametrize("name", ["SERIAL", "ERIAL2", "sdb", "/dev/sdb", "8:16", "", "serial2"])
+def test_a_part_of_a_serial_or_a_kernel_name_finds_nothing(name: str) -> None:
+    assert find_disks(name, DISKS) == ()
+
+
+def test_a_serial_with_a_blank_is_found_by_its_name_for_files_as_well() -> None:
+    (odd,) = machine(TIB)
+    odd = replace(odd, identity=replace(odd.identity, serial="WD WCC4", wwn=None))
+    assert find_disks("WD WCC4", [odd]) == find_disks("WD_WCC4", [odd]) == (odd,)
+
+
+def test_disks_without_serial_and_wwn_are_never_found() -> None:
+    (nameless,) = machine(TIB)
+    nameless = replace(nameless, identity=replace(nameless.identity, serial="", wwn=None))
+    assert find_disks("", [nameless]) == ()
+
+
+def test_the_plan_has_the_disks_in_the_order_of_the_campaign_with_preset_and_options() -> None:
+    data = DiskGroup(("SERIAL3", "SERIAL1"), Level.MIRROR, "xfs", "recommended", (("agcount", 8),))
+    plan = storage_plan(DiskTarget(data, DiskGroup(("SERIAL2",), Level.SINGLE, "ext4")), DISKS, GIB)
+    assert [item.serial for item in plan.data.disks] == ["SERIAL3", "SERIAL1"]
+    assert plan.data.chosen["agcount"] == 8
+    assert len(plan.data.chosen) > 1  # what the preset says is said as well
+    assert plan.wal is not None
+    assert plan.wal.disks[0].serial == "SERIAL2"
+    assert plan_problems(plan) == ()
+
+
+def test_partitions_are_four_times_the_data_by_disk_that_holds_data_and_at_least_16_gib() -> None:
+    stripe = DiskGroup(("SERIAL1", "SERIAL2"), Level.STRIPE, "ext4")
+    assert storage_plan(DiskTarget(ONE), DISKS, GIB).data.partition_bytes == 16 * GIB
+    assert storage_plan(DiskTarget(ONE), DISKS, 10 * GIB).data.partition_bytes == 40 * GIB
+    assert storage_plan(DiskTarget(stripe), DISKS, 10 * GIB).data.partition_bytes == 20 * GIB
+    mirror = replace(stripe, level=Level.MIRROR)
+    assert storage_plan(DiskTarget(mirror), DISKS, 10 * GIB).data.partition_bytes == 40 * GIB
+    small = replace(ONE, disks=("SERIAL5",))
+    assert storage_plan(DiskTarget(small), DISKS, 90 * GIB).data.partition_bytes == whole_disk_bytes(
+        [100 * GIB]
+    )
+
+
+def test_a_stated_size_and_the_whole_disk_are_taken_as_they_are() -> None:
+    stated = replace(ONE, partition_bytes=3 * GIB)
+    assert storage_plan(DiskTarget(stated), DISKS, GIB).data.partition_bytes == 3 * GIB
+    assert storage_plan(DiskTarget(replace(ONE, whole_disk=True)), DISKS, GIB).data.partition_bytes is None
+
+
+def test_a_disk_that_is_not_here_is_named_with_its_key_and_with_those_that_are() -> None:
+    data = DiskGroup(("SERIAL1", "S\x1b[2J"), Level.MIRROR, "xfs")
+    target = DiskTarget(data, DiskGroup(("GONE",), Level.SINGLE, "xfs"))
+    error = refused(target, DISKS)
+    assert [problem.field for problem in error.problems] == [
+        "target.disks.data[2]",
+        "target.disks.wal.data[1]",
+    ]
+    assert "SERIAL4" in error.message
+    assert "\x1b" not in str(error)
+
+
+def test_two_disks_of_one_serial_cannot_be_told_apart_but_by_wwn() -> None:
+    twins = [replace(each, identity=replace(each.identity, serial="TWIN")) for each in DISKS[:2]]
+    error = refused(DiskTarget(replace(ONE, disks=("TWIN",))), twins)
+    assert error.field == "target.disks.data[1]"
+    assert "sdb, sdc" in error.message
+    by_wwn = DiskTarget(replace(ONE, disks=("0x5000c50000000001",)))
+    assert storage_plan(by_wwn, twins, GIB).data.disks[0].device_number == "8:16"
+
+
+def test_one_disk_under_two_names_is_chosen_twice() -> None:
+    pair = DiskGroup(("SERIAL1", "0x5000c50000000001"), Level.MIRROR, "xfs")
+    error = refused(DiskTarget(pair), DISKS)
+    assert {problem.field for problem in error.problems} == {"target.disks.data[1]", "target.disks.data[2]"}
+
+
+def test_what_is_too_small_is_named() -> None:
+    assert refused(DiskTarget(ONE), machine(GIB), 2 * GIB).field == "target.disks.data"
+    stated = DiskTarget(replace(ONE, partition_bytes=GIB))
+    assert refused(stated, DISKS, 2 * GIB).field == "target.disks.partition_size"
+    assert refused(stated, machine(512 * MIB), GIB).field == "target.disks.partition_size"
+    tiny = DiskTarget(replace(ONE, filesystem="xfs"))
+    assert refused(tiny, machine(32 * MIB), MIB).field == "target.disks.partition_size"
+
+
+def test_the_place_in_the_campaign_leads_the_field() -> None:
+    with pytest.raises(PlanError) as caught:
+        storage_plan(DiskTarget(ONE), [], GIB, place="configuration[2].target.disks")
+    assert caught.value.field == "configuration[2].target.disks.data[1]"
