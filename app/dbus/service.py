@@ -88,13 +88,14 @@ class Answer:
         """Answer with the values of the method's out arguments."""
         invocation = self._take()
         if invocation is not None:
-            invocation.return_value(self._glib.Variant(self._signature, values))
+            invocation.return_value(self._glib.Variant(self._signature, sendable(values)))
 
     def refuse(self, refusal: Refusal) -> None:
         """Answer with an error."""
         invocation = self._take()
         if invocation is not None:
-            invocation.return_dbus_error(f"{self._prefix}.{refusal.code}", refusal.text or refusal.code)
+            text = sendable(refusal.text or refusal.code)
+            invocation.return_dbus_error(f"{self._prefix}.{refusal.code}", text)
 
     def _take(self) -> Any:  # noqa: ANN401 - Gio has no types
         invocation, self._invocation = self._invocation, None
@@ -175,7 +176,7 @@ class BusService:
     def emit(self, receiver: str, signal: str, *values: object) -> None:
         """Send a signal to one connection and nobody else; one that is gone does not matter."""
         signature = _signature(self._interface.lookup_signal(signal).args)
-        content = self._glib.Variant(signature, values)
+        content = self._glib.Variant(signature, sendable(values))
         self.connection.emit_signal(receiver, self.path, self._interface.name, signal, content)
 
     def watch(self, sender: str, vanished: Callable[[], None]) -> Callable[[], None]:
@@ -287,3 +288,19 @@ class BusService:
 
 def _signature(arguments: Any) -> str:  # noqa: ANN401 - Gio has no types
     return f"({''.join(argument.signature for argument in arguments)})"
+
+
+def sendable(value: Any) -> Any:  # noqa: ANN401 - whatever a method answers
+    """Return a value in whose texts is nothing that D-Bus cannot carry: no NUL, no half of a character.
+
+    Serial numbers and paths are bytes that anybody may have chosen.
+    """
+    match value:
+        case str():
+            return value.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+        case dict():
+            return {sendable(key): sendable(each) for key, each in value.items()}
+        case list() | tuple():
+            return type(value)(sendable(each) for each in value)
+        case _:
+            return value

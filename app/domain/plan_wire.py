@@ -17,8 +17,11 @@ IDENTITY: Final = "(ssstst)"
 GROUP: Final = f"(a{IDENTITY}ssa{{sv}}ttss)"
 """Disks, level, filesystem, options, bytes of each partition or 0 for the whole disk, bytes of a chunk or 0,
 bitmap or empty, initial synchronisation or empty."""
-PLAN: Final = f"{GROUP}a{GROUP}a{IDENTITY}"
-"""Data, WAL (none or one), log devices of the pool: the arguments of ``Describe``."""
+PLAN: Final = f"({GROUP}a{GROUP}a{IDENTITY})"
+"""Data, WAL (none or one), log devices of the pool."""
+PLANS: Final = f"a{PLAN}"
+"""The argument of ``Describe``: 1 to `MOST_PLANS` plans."""
+MOST_PLANS: Final = 16
 
 WireIdentity = tuple[str, str, str, int, str, int]
 WireGroup = tuple[list[WireIdentity], str, str, dict[str, Any], int, int, str, str]

@@ -11,9 +11,9 @@ from app.dbus.service import BusError
 from app.helper import audit
 from app.helper.configuration import read_policy
 from app.helper.journal import Journal
+from app.helper.made import recover
 from app.helper.places import RUN, make_private_folder
 from app.helper.service import Helper
-from app.helper.session import recover
 from app.storage.places import Places
 from app.storage.spare import SpareDisks
 

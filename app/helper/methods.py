@@ -14,7 +14,7 @@ class Access(StrEnum):
     """Who may call a method.
 
     ANYONE: it tells nothing and changes nothing. INSPECT, ERASE: whom polkit authorises for it. OWNER: the
-    one caller whose session it is, which polkit authorised when it began.
+    one caller whose session it is, which polkit authorised when it began; its first argument is the session.
     """
 
     ANYONE = ""
@@ -41,7 +41,14 @@ METHODS: Final = (
     Method("Inspect", Access.INSPECT),
     Method("Describe", Access.INSPECT),
     Method("Execute", Access.ERASE),
+    Method("Make", Access.OWNER),
+    Method("Unmake", Access.OWNER),
     Method("Release", Access.OWNER),
+    Method("Limit", Access.OWNER),
+    Method("Adopt", Access.OWNER),
+    Method("DropCaches", Access.OWNER),
+    Method("Trim", Access.OWNER),
+    Method("Health", Access.OWNER),
 )
 
 

@@ -1,4 +1,4 @@
-"""Plans that were described and wait to be executed: each for one caller, once, and not for long."""
+"""Plans that were described and wait to be executed: for one caller, once, and not for long."""
 
 from __future__ import annotations
 
@@ -21,53 +21,66 @@ from app.storage.steps import Step, describe
 
 LIFETIME_S: Final = 900.0
 MOST_FOR_ONE: Final = 8
-MOST: Final = 64
+MOST: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
-    """A plan as it was described to a caller.
+class Layout:
+    """One plan as it would be made here.
 
     Attributes:
-        id: names it on the bus; nobody can guess it.
-        owner: unique bus name of the caller.
+        id: from which all names and UUIDs follow; not secret.
         plan: what was asked for.
-        session: identifier of the session that it would become.
         devices: disks of the plan as this machine has them, by `DiskIdentity.key`.
-        steps: what Execute does.
-        expires_s: on the monotonic clock.
     """
 
-    id: str
-    owner: str
+    id: uuid.UUID
     plan: StoragePlan
-    session: uuid.UUID
     devices: Mapping[str, Device]
-    steps: tuple[Step, ...]
-    expires_s: float
 
     @property
     def folder(self) -> str:
-        """Folder of the session."""
-        return session_folder(self.session.hex)
+        """Folder of the mount points."""
+        return session_folder(self.id.hex)
 
-    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Return what makes it; the same whenever it is asked."""
+        return layout_steps(self.plan, self.devices, Names(self.id), self.folder)
+
     def text(self) -> tuple[str, ...]:
-        """Every step as a line."""
-        return tuple(describe(step) for step in self.steps)
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the text."""
-        return hashlib.sha256("\n".join(self.text).encode()).hexdigest()
+        """Return every step as a line."""
+        return tuple(describe(step) for step in self.steps())
 
     def disks(self) -> dict[str, DiskIdentity]:
         """Return the identity of each disk by its node."""
         return {self.devices[disk.key()].node: disk for _, disk in self.plan.members()}
 
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """Plans as they were described to a caller.
+
+    Attributes:
+        id: names them on the bus; nobody can guess it.
+        owner: unique bus name of the caller.
+        layouts: the plans, in the caller's order.
+        digest: SHA-256 of all their lines.
+        expires_s: on the monotonic clock.
+    """
+
+    id: str
+    owner: str
+    layouts: tuple[Layout, ...]
+    digest: str
+    expires_s: float
+
+    def disks(self) -> dict[str, DiskIdentity]:
+        """Return the identity of each disk of any plan, by its node."""
+        return {node: disk for layout in self.layouts for node, disk in layout.disks().items()}
+
     def disk_names(self) -> str:
         """Return the disks as the message of polkit names them."""
-        return ", ".join(_name(disk) for _, disk in self.plan.members())
+        return ", ".join(_name(disk) for disk in self.disks().values())
 
 
 def _name(disk: DiskIdentity) -> str:
@@ -75,14 +88,21 @@ def _name(disk: DiskIdentity) -> str:
     return " ".join("".join(filter(str.isprintable, word)) for word in words if word)
 
 
+def digest_of(texts: Sequence[Sequence[str]]) -> str:
+    """Return what Describe and Execute call the digest."""
+    return hashlib.sha256("\n".join(line for text in texts for line in text).encode()).hexdigest()
+
+
 @dataclass(slots=True)
 class PlanBook:
-    """All plans that wait."""
+    """All descriptions that wait."""
 
     _plans: dict[str, Described] = field(default_factory=dict)
 
-    def add(self, owner: str, plan: StoragePlan, devices: Mapping[str, Device]) -> Described:
-        """Describe a plan to a caller.
+    def add(
+        self, owner: str, plans: Sequence[tuple[StoragePlan, Mapping[str, Device]]]
+    ) -> tuple[Described, list[tuple[str, ...]]]:
+        """Describe plans, each with its devices, to a caller; return that and the lines of each plan.
 
         Raises:
             Refusal: TooMany.
@@ -90,15 +110,19 @@ class PlanBook:
         self._forget_expired()
         if len(self._plans) >= MOST or len(self._of(owner)) >= MOST_FOR_ONE:
             raise Refusal("TooMany")
-        session = uuid.UUID(bytes=secrets.token_bytes(16), version=4)
-        steps = layout_steps(plan, devices, Names(session), session_folder(session.hex))
-        expires_s = time.monotonic() + LIFETIME_S
-        described = Described(secrets.token_hex(16), owner, plan, session, dict(devices), steps, expires_s)
+        layouts = tuple(
+            Layout(uuid.UUID(bytes=secrets.token_bytes(16), version=4), plan, dict(devices))
+            for plan, devices in plans
+        )
+        texts = [layout.text() for layout in layouts]
+        described = Described(
+            secrets.token_hex(16), owner, layouts, digest_of(texts), time.monotonic() + LIFETIME_S
+        )
         self._plans[described.id] = described
-        return described
+        return described, texts
 
     def take(self, owner: str, plan_id: str, digest: str) -> Described:
-        """Return a plan for its one execution and forget it.
+        """Return a description for its one execution and forget it.
 
         Raises:
             Refusal: Unknown: there is none of that name, it is another caller's, or its text was another.

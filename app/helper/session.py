@@ -1,57 +1,63 @@
-"""One session: makes storage, hands it to its user, waits, and unmakes it, in a thread of its own.
+"""One session: disks that are kept, storage that is made of them and unmade again, in a thread of its own.
 
-The main loop goes on answering meanwhile. Everything is in the journal before it happens.
+The main loop goes on answering meanwhile: it decides by the state at once whether something may be asked, and
+gives the work to the thread, which does one thing after the other. All is in the journal before it happens.
+
+::
+
+    CLAIMING -> IDLE -> MAKING -> READY -> UNMAKING -> IDLE          (Make, Unmake: as often as wanted)
+                 ^ ________|  failed and undone    |
+                                                   +-> STUCK -> UNMAKING     (something is left: try again)
+    any of them -> ENDING                                            (Release, or the owner has left)
 """
 
 from __future__ import annotations
 
 import logging
-import pwd
 import threading
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
-from typing import Protocol
+from enum import Enum, auto
+from queue import SimpleQueue
+from typing import Any, Final
 
-from app.domain.errors import FootingError
-from app.helper import audit
-from app.helper.devices import find_again
-from app.helper.handover import end_users, hand_over
-from app.helper.journal import Entry, Journal, Writer
-from app.helper.layout import layout_steps
-from app.helper.places import PRIVATE, RUN, make_private_folder
+from app.dbus.service import Refusal
+from app.domain.errors import CancelledError, FootingError
+from app.helper import audit, operations
+from app.helper.claim import Claim
+from app.helper.journal import Journal
+from app.helper.made import Made
 from app.helper.plans import Described
-from app.storage.commands import MOUNT_NAMES
-from app.storage.execution import Done, Execution, Hooks, Progress, Report
-from app.storage.names import Names
+from app.helper.teller import Listener
+from app.storage.execution import Hooks
 from app.storage.spare import SpareDisks
-from app.storage.steps import Step, undo_of
+
+MOST_WAITING: Final = 16
 
 _log = logging.getLogger(__name__)
 
+Done = Callable[[Any], None]
+"""Told the result of what was asked, or a `Refusal`; called in the session's thread."""
 
-class Listener(Protocol):
-    """Told what happens, from the session's thread."""
 
-    def progressed(self, progress: Progress) -> None:
-        """A step began or goes on."""
+class State(Enum):
+    """Where a session is; see the module."""
 
-    def executed(self, done: Done) -> None:
-        """A step has ended."""
-
-    def ready(self, folder: str, *, has_wal: bool) -> None:
-        """The storage belongs to the user now."""
-
-    def ended(self, error: FootingError | None, left: tuple[str, ...]) -> None:
-        """It is over; `left` names what is still there."""
+    CLAIMING = auto()
+    IDLE = auto()
+    MAKING = auto()
+    READY = auto()
+    UNMAKING = auto()
+    STUCK = auto()
+    ENDING = auto()
 
 
 class Session:
-    """Storage that is being made, is there, or is being unmade.
+    """See the module. Methods return at once; they are called in one thread, which is not the session's.
 
     Attributes:
         described: what was authorised.
-        user: uid to whom it is handed.
+        user: uid to whom storage is handed.
+        state: where it is.
     """
 
     def __init__(
@@ -59,147 +65,196 @@ class Session:
     ) -> None:
         self.described = described
         self.user = user
+        self.state = State.CLAIMING
         self._disks = disks
-        entry = Entry(described.session, user, described.plan, described.devices)
-        self._writer = Writer(journal, entry)
+        self._journal = journal
         self._listener = listener
-        self._released = threading.Event()
+        self._claim = Claim(described.disks(), disks)
+        self._made: Made | None = None
+        self._lock = threading.Lock()
+        self._cancelled = threading.Event()
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="session", daemon=True)
 
     def start(self) -> None:
-        """Begin to make it."""
+        """Begin with locking the disks."""
         self._thread.start()
-
-    def release(self) -> None:
-        """Stop making it, or unmake it; returns at once."""
-        self._released.set()
 
     def join(self) -> None:
         """Wait until it is over."""
         self._thread.join()
 
-    def _run(self) -> None:
-        error: FootingError | None = None
-        left: tuple[str, ...] = ()
-        try:
-            self._live()
-        except FootingError as err:
-            error = err
-        except Exception:  # noqa: BLE001 - the border of this thread: the journal has what is left
-            _log.exception("the session failed")
-            error = FootingError("The helper made a mistake; its journal says more.")
-        if error is not None and Path(self.described.folder).exists():
-            left = leftovers(self.described.folder, error)
-        self._listener.ended(error, left)
+    # --- what may be asked
 
-    def _live(self) -> None:
-        """Make it, wait, unmake it.
+    def make(self, number: int) -> None:
+        """Make one of the plans.
 
         Raises:
-            FootingError: it could not be made (and was undone), or not be unmade.
+            Refusal: Busy, Unknown.
         """
-        make_private_folder(RUN, 0o711)
-        execution = Execution(self.described.disks(), self._hooks())
+        if number >= len(self.described.layouts):
+            raise Refusal("Unknown")
+        self._change({State.IDLE}, State.MAKING, Refusal("Busy"))
+        self._cancelled.clear()
+        self._work.put(lambda: self._make(number))
+
+    def unmake(self) -> None:
+        """Unmake what is made, or stop making it.
+
+        Raises:
+            Refusal: Busy, Unknown.
+        """
+        no = Refusal("Unknown" if self.state is State.IDLE else "Busy")
+        self._change({State.MAKING, State.READY, State.STUCK}, State.UNMAKING, no)
+        self._cancelled.set()
+        self._work.put(self._unmake)
+
+    def release(self) -> None:
+        """Unmake everything and end; without effect where that has begun."""
+        with self._lock:
+            if self.state is State.ENDING:
+                return
+            self.state = State.ENDING
+        self._cancelled.set()
+        self._work.put(None)
+
+    def limit(self, done: Done, memory_bytes: int) -> None:
+        """Limit the memory of what runs on the storage."""
+        self._use(done, lambda made: made.group.limit(memory_bytes))
+
+    def adopt(self, done: Done, part: str, pid: int) -> None:
+        """Take a process into the control group; gives the group's folder."""
+
+        def adopt(made: Made) -> str:
+            folder = made.group.adopt(part, pid)
+            audit.note("process %d of user %d is now in %s", pid, self.user, folder)
+            return folder
+
+        self._use(done, adopt)
+
+    def drop_caches(self, done: Done) -> None:
+        """Drop the caches of the machine."""
+        self._use(done, lambda made: operations.drop_caches(made.folders))
+
+    def trim(self, done: Done) -> None:
+        """Trim the storage; gives bytes."""
+        self._use(done, lambda made: operations.trim(made.folders, self._cancelled.is_set))
+
+    def health(self, done: Done) -> None:
+        """Ask all disks for their health; gives what `operations.health` returns."""
+        self._ask(done, lambda: operations.health(self.described.disks().items(), self._disks.places))
+
+    # --- how it is done
+
+    def _change(self, allowed: set[State], then: State, no: Refusal) -> None:
+        with self._lock:
+            if self.state not in allowed:
+                raise no
+            self.state = then
+
+    def _use(self, done: Done, action: Callable[[Made], object]) -> None:
+        if self.state is not State.READY:
+            raise Refusal("Unknown" if self.state is State.IDLE else "Busy")
+
+        def act() -> object:
+            if self.state is not State.READY or self._made is None:  # since it was asked
+                raise Refusal("Busy")
+            return action(self._made)
+
+        self._ask(done, act)
+
+    def _ask(self, done: Done, action: Callable[[], object]) -> None:
+        if self.state is State.ENDING:
+            raise Refusal("Busy")
+        if self._work.qsize() >= MOST_WAITING:
+            raise Refusal("TooMany")
+
+        def answer() -> None:
+            try:
+                done(action())
+            except Refusal as refusal:
+                done(refusal)
+            except CancelledError:
+                done(Refusal("Busy"))
+            except Exception:  # noqa: BLE001 - the caller is answered whatever happened
+                _log.exception("something that the owner asked for failed")
+                done(Refusal("Failed"))
+
+        self._work.put(answer)
+
+    def _run(self) -> None:
         try:
-            self._tell(execution.make(self.described.steps))
-        except Exception:  # it has undone itself; the journal forgets only what was seen to be gone
-            self._unmake(execution)
-            raise
-        try:
-            self._hand_over()
-            self._listener.ready(self.described.folder, has_wal=self.described.plan.wal is not None)
-            self._released.wait()
-        finally:
-            self._unmake(execution)
+            self._claim.take()
+        except Refusal as refusal:
+            self._listener.refused(refusal)
+            return
+        except Exception:  # noqa: BLE001 - the border of this thread
+            _log.exception("the disks could not be claimed")
+            self._listener.refused(Refusal("Failed"))
+            return
+        with self._lock:
+            self.state = State.IDLE if self.state is State.CLAIMING else self.state
+        self._listener.claimed()
+        while (work := self._work.get()) is not None:
+            work()
+        error = self._free() if self._made else None
+        left = self._made.left() if self._made else ()
+        self._claim.drop()
+        self._listener.ended(error, left)
 
-    def _hooks(self) -> Hooks:
-        numbers = {id(step): number for number, step in enumerate(self.described.steps, 1)}
-
-        def begin(step: Step, _undo: tuple[Step, ...]) -> None:
-            if id(step) in numbers:  # else it undoes one of them, which is in the journal already
-                self._writer.begin(numbers[id(step)])
-
-        return Hooks(
+    def _make(self, number: int) -> None:
+        layout = self.described.layouts[number]
+        audit.note("making %s for user %d", layout.id, self.user)
+        self._claim.lend()
+        hooks = Hooks(
             identify=self._disks.identify,
             refusals=self._disks.refusals,
-            journal=begin,
             release=self._disks.release,
-            fact=self._writer.fact,
             progress=self._listener.progressed,
-            is_cancelled=self._released.is_set,
+            is_cancelled=self._cancelled.is_set,
+            held=self._claim.held,
         )
+        made = Made(layout, self.user, self._journal, self._listener, hooks)
+        error = _error_of(made.make)
+        if error is None:
+            self._made = made
+            self._settle(State.MAKING, State.READY)
+            self._listener.ready(*made.places())
+        else:
+            self._made = made if made.left() else None
+            self._told_unmade(error)
 
-    def _hand_over(self) -> None:
-        entry = pwd.getpwuid(self.user)
-        names = [PRIVATE, *(MOUNT_NAMES[role] for role in MOUNT_NAMES if self._has(MOUNT_NAMES[role]))]
-        for name in names:
-            hand_over(f"{self.described.folder}/{name}", entry.pw_uid, entry.pw_gid)
+    def _unmake(self) -> None:
+        if self._made is not None:  # else making it was stopped, and told so
+            self._told_unmade(self._free())
 
-    def _has(self, name: str) -> bool:
-        return Path(self.described.folder, name).exists()
+    def _free(self) -> FootingError | None:
+        assert self._made is not None  # noqa: S101 - asked by both callers
+        error = _error_of(self._made.unmake)
+        if error is None:
+            self._made = None
+        return error
 
-    def _unmake(self, execution: Execution) -> None:
-        begun = self.described.steps[: self._writer.entry.begun]
-        unmake(execution, begun, self.described.folder, self.user, self._listener.executed)
-        self._writer.journal.remove(self.described.session)
+    def _told_unmade(self, error: FootingError | None) -> None:
+        if self._made is None:
+            self._claim.keep()
+        self._settle(None, State.STUCK if self._made else State.IDLE)
+        self._listener.unmade(error, self._made.left() if self._made else ())
 
-    def _tell(self, report: Report) -> None:
-        for done in report.steps:
-            self._listener.executed(done)
-
-
-def unmake(
-    execution: Execution, steps: tuple[Step, ...], folder: str, user: int, executed: Callable[[Done], None]
-) -> None:
-    """End what the user still runs on the storage, and unmake it.
-
-    Raises:
-        FootingError: something could not be unmade; the journal keeps it.
-    """
-    places = [f"{folder}/{name}" for name in (PRIVATE, *MOUNT_NAMES.values())]
-    for pid in end_users([place for place in places if Path(place).exists()], user):
-        audit.note("process %d works on the storage and was not ended", pid)
-    for done in execution.unmake(undo_of(steps)).steps:
-        executed(done)
-
-
-def leftovers(folder: str, error: FootingError) -> tuple[str, ...]:
-    """Return what is still there, in words."""
-    with suppress(OSError):
-        return tuple(sorted(str(path) for path in Path(folder).iterdir())) or (folder,)
-    return (error.message,)
+    def _settle(self, before: State | None, after: State) -> None:
+        """Change the state, if it is still as expected; a session that ends goes on ending."""
+        with self._lock:
+            if self.state is not State.ENDING and before in {None, self.state}:
+                self.state = after
 
 
-def recover(journal: Journal, disks: SpareDisks) -> list[str]:
-    """Unmake what sessions left that did not end properly: at the start of the helper, and at boot.
-
-    Acts only where the identifiers that the journal holds are found again on the disks: every step asks.
-
-    Returns:
-        What could not be unmade, in words; empty where nothing is left.
-    """
-    entries, bad = journal.entries()
-    left = [f"{path}: not understood" for path in bad]
-    for entry in entries:
-        audit.note("recovering session %s of user %d", entry.session, entry.user)
-        try:
-            _recover(entry, journal, disks)
-        except Exception as err:  # noqa: BLE001 - one entry must not keep the others, or the service, from working
-            _log.error("session %s is not unmade: %r", entry.session, str(err))
-            left.append(f"session {entry.session}: {err}")
-    return left
-
-
-def _recover(entry: Entry, journal: Journal, disks: SpareDisks) -> None:
-    """Unmake one session.
-
-    Raises:
-        FootingError, OSError: some of it is still there; the journal keeps it.
-    """
-    devices, chosen = find_again(entry, disks)
-    folder = str(RUN / entry.session.hex[:16])
-    steps = layout_steps(entry.plan, devices, Names(entry.session), folder)[: entry.begun]
-    hooks = Hooks(disks.identify, disks.refusals, release=disks.release, fact=Writer(journal, entry).fact)
-    execution = Execution(chosen, hooks, dict(entry.facts))
-    unmake(execution, steps, folder, entry.user, lambda done: audit.note("%s", done.text))
-    journal.remove(entry.session)
+def _error_of(action: Callable[[], None]) -> FootingError | None:
+    """Do something; return what went wrong."""
+    try:
+        action()
+    except FootingError as err:
+        return err
+    except Exception:  # noqa: BLE001 - the border of the thread: the journal has what is left
+        _log.exception("the session failed")
+        return FootingError("The helper made a mistake; its journal says more.")
+    return None

@@ -9,7 +9,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from app.domain.disk import DiskIdentity
@@ -70,11 +70,37 @@ def check_spare(nodes: Sequence[str], disks: Mapping[str, DiskIdentity], hooks: 
             )
 
 
+def open_disk(node: str, chosen: DiskIdentity) -> int:
+    """Open a disk to lock it: read-only, so that closing it is not taken for a change.
+
+    Raises:
+        RefusedError: it is another device.
+        OSError: it cannot be opened.
+    """
+    fd = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        _check_number(fd, node, chosen)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _check_number(fd: int, node: str, chosen: DiskIdentity) -> None:
+    found = os.fstat(fd)
+    number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
+    if not stat.S_ISBLK(found.st_mode) or number != chosen.device_number:
+        raise RefusedError(
+            tr("{node} is not {number} any more.").format(node=node, number=chosen.device_number)
+        )
+
+
 @contextmanager
 def locked(node: str, chosen: DiskIdentity, hooks: Hooks) -> Iterator[None]:
     """Hold the lock by which udevd keeps its hands off a disk, on the disk that was chosen.
 
-    Read-only, so that closing it is not taken for a change.
+    Where the disk is held for longer, its shared lock becomes exclusive meanwhile: a second descriptor would
+    wait for the first.
 
     Raises:
         RefusedError: it is another disk.
@@ -82,16 +108,16 @@ def locked(node: str, chosen: DiskIdentity, hooks: Hooks) -> Iterator[None]:
         OSError: it cannot be opened.
     """
     check_identity(node, chosen, hooks)
-    fd = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    held = hooks.held.get(node)
+    fd = open_disk(node, chosen) if held is None else held
     try:
-        found = os.fstat(fd)
-        number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
-        if not stat.S_ISBLK(found.st_mode) or number != chosen.device_number:
-            raise RefusedError(
-                tr("{node} is not {number} any more.").format(node=node, number=chosen.device_number)
-            )
+        _check_number(fd, node, chosen)
         waiting.lock(fd, node, LOCK_S)
         yield
     finally:
-        fcntl.flock(fd, fcntl.LOCK_UN)
-        os.close(fd)
+        if held is None:
+            fcntl.flock(fd, fcntl.LOCK_UN)
+            os.close(fd)
+        else:
+            with suppress(BlockingIOError):  # somebody was faster: the next step waits for them
+                fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)

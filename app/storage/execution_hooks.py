@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.domain.disk import DiskIdentity, Refusal
 from app.storage.steps import Step
@@ -81,6 +81,7 @@ class Hooks:
         fact: called with name and value of what only became known on the way; returns when that is on disk.
         progress: called when a step begins, and while long ones run.
         is_cancelled: asked often; ignored while undoing.
+        held: descriptors of disks, by node, on which a shared lock is held for longer than one step.
     """
 
     identify: Callable[[str], DiskIdentity]
@@ -90,3 +91,4 @@ class Hooks:
     fact: Callable[[str, str], None] = lambda _name, _value: None
     progress: Callable[[Progress], None] = lambda _progress: None
     is_cancelled: Callable[[], bool] = lambda: False
+    held: Mapping[str, int] = field(default_factory=dict)

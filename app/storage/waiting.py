@@ -28,8 +28,8 @@ def udevd_runs() -> bool:
     return _UDEV_CONTROL.exists()
 
 
-def lock(fd: int, node: str, limit_s: float) -> None:
-    """Take the exclusive lock of a disk, waiting while udevd or another tool looks at it.
+def lock(fd: int, node: str, limit_s: float, kind: int = fcntl.LOCK_EX) -> None:
+    """Take the lock of a disk, waiting while udevd or another tool looks at it.
 
     Raises:
         StorageError: somebody holds it for longer.
@@ -37,7 +37,7 @@ def lock(fd: int, node: str, limit_s: float) -> None:
     deadline_s = time.monotonic() + limit_s
     while True:
         with suppress(BlockingIOError):
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(fd, kind | fcntl.LOCK_NB)
             return
         if time.monotonic() >= deadline_s:
             raise StorageError(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from app.dbus.service import Refusal as Refused
 from app.domain.disk import DiskIdentity, Refusal
 from app.domain.errors import FootingError
 from app.domain.plan import Group, StoragePlan
@@ -18,7 +19,7 @@ from app.domain.raid import Level
 from app.domain.units import GIB, MIB
 from app.helper.journal import Journal
 from app.helper.plans import PlanBook
-from app.helper.session import Session
+from app.helper.session import Session, State
 from app.storage.execution import Done, Progress
 from app.storage.names import Device
 from app.storage.places import Places
@@ -26,6 +27,7 @@ from app.storage.snapshot import Policy
 from app.storage.spare import SpareDisks
 from tests.disks.helper_here import view_of_proc
 from tests.disks.layout_proof import digest
+from tests.fix_helper import wait_until
 
 pytestmark = [
     pytest.mark.disks,
@@ -62,13 +64,23 @@ class Heard:
     def executed(self, done: Done) -> None:
         assert done.text
 
-    def ready(self, folder: str, *, has_wal: bool) -> None:
-        assert not has_wal
-        self.storage.append(folder)
+    def ready(self, storage: str, wal: str, private: str) -> None:
+        assert private
+        assert not wal
+        self.storage.append(storage)
 
-    def ended(self, error: FootingError | None, left: tuple[str, ...]) -> None:
+    def claimed(self) -> None:
+        """The disks are locked."""
+
+    def refused(self, refusal: Refused) -> None:
+        raise AssertionError(refusal)
+
+    def unmade(self, error: FootingError | None, left: Sequence[str]) -> None:
         self.errors.append(error)
-        self.left.append(left)
+        self.left.append(tuple(left))
+
+    def ended(self, error: FootingError | None, left: Sequence[str]) -> None:
+        assert (error, list(left)) == (None, [])
 
 
 @pytest.fixture
@@ -87,9 +99,14 @@ def test_a_disk_that_gets_foreign_data_between_claim_and_use_is_refused_and_not_
     plan = StoragePlan(Group(identities, Level.STRIPE, "btrfs", partition_bytes=512 * MIB))
     devices = {one.key(): Device(node) for one, node in zip(identities, (first, second), strict=True)}
     journal, heard = Journal(tmp_path / "journal"), Heard()
-    described = PlanBook().add(":1.1", plan, devices)
+    described, _ = PlanBook().add(":1.1", [(plan, devices)])
     session = Session(described, pwd.getpwnam("nobody").pw_uid, disks, journal, heard)
     session.start()
+    wait_until(lambda: session.state is not State.CLAIMING)
+    session.make(0)
+    wait_until(lambda: session.state is not State.MAKING)
+    assert session.state is State.IDLE
+    session.release()
     session.join()
     (error,) = heard.errors
     assert error is not None

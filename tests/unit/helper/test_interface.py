@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.plan_wire import GROUP, IDENTITY, PLAN
+from app.domain.plan_wire import GROUP, IDENTITY, PLAN, PLANS
 from app.helper.methods import METHODS, Access, method
 from app.helper.places import INTERFACE
-from app.helper.service import NAME, Helper
+from app.helper.requests import REQUESTS
+from app.helper.service import INTERFACE_NUMBER, NAME, Helper
 
 PROJECT = Path(__file__).parents[3]
 SYSTEM = PROJECT / "packaging" / "system"
@@ -40,7 +41,18 @@ def test_only_the_version_is_told_to_anyone() -> None:
 
 
 def test_every_method_is_implemented() -> None:
-    assert all(callable(getattr(Helper, f"_{each.name.lower()}")) for each in METHODS)
+    owned = {each.name for each in METHODS if each.access is Access.OWNER}
+    assert owned == set(REQUESTS)
+    assert all(hasattr(Helper, f"_{each.name.lower()}") for each in METHODS if each.name not in owned)
+
+
+def test_what_an_owner_may_call_names_the_session_first() -> None:
+    owned = [each.name for each in METHODS if each.access is Access.OWNER]
+    assert all(signature(name).startswith("s") for name in owned)
+
+
+def test_the_number_of_the_interface_is_the_documented_one() -> None:
+    assert f"interface number {INTERFACE_NUMBER}" in INTERFACE.read_text()
 
 
 def test_nothing_can_be_set_from_outside() -> None:
@@ -48,9 +60,9 @@ def test_nothing_can_be_set_from_outside() -> None:
 
 
 def test_the_signatures_are_those_that_both_sides_use() -> None:
-    assert signature("Describe") == PLAN
+    assert signature("Describe") == PLANS
     assert signature("Inspect") == f"a{IDENTITY}"
-    assert GROUP in PLAN
+    assert GROUP in PLAN in PLANS
 
 
 def test_every_action_is_in_the_policy_and_erasing_is_never_kept_and_never_yes() -> None:

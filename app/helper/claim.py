@@ -1,0 +1,109 @@
+"""The disks of a session, kept for it from authorisation to end, whether something is made of them or not.
+
+Two locks. Shared flock(2), all the time: tools that lock disks (systemd, docs/BLOCK_DEVICE_LOCKING.md) stay
+away, udevd may look; each step that writes makes it exclusive. Exclusive open(2), while nothing is made: the
+kernel lets nobody mount, claim or format a disk or a part of it. While something is made, that claims them.
+Neither is relied upon: every step that writes asks the rules and the identities anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from typing import Final
+
+from app.dbus.service import Refusal
+from app.domain.disk import DiskIdentity
+from app.domain.errors import FootingError
+from app.helper import audit
+from app.storage import waiting
+from app.storage.disk_checks import check_identity, open_disk
+from app.storage.execution import Hooks
+from app.storage.spare import SpareDisks
+
+_LOCK_S: Final = 20.0
+
+
+class Claim:
+    """Locks on all disks of a session.
+
+    Attributes:
+        held: descriptor with a shared lock by node, for `Hooks.held`.
+    """
+
+    def __init__(self, chosen: Mapping[str, DiskIdentity], disks: SpareDisks) -> None:
+        self.held: dict[str, int] = {}
+        self._chosen = dict(sorted(chosen.items()))
+        self._disks = disks
+        self._all = ExitStack()
+        self._idle = ExitStack()
+
+    def take(self) -> None:
+        """Lock every disk, or none.
+
+        Raises:
+            Refusal: DiskRefused: one is another disk, not spare, or somebody else's.
+        """
+        try:
+            self._take()
+        except BaseException:
+            self.drop()
+            raise
+
+    def _take(self) -> None:
+        hooks = Hooks(self._disks.identify, self._disks.refusals)
+        for node, disk in self._chosen.items():
+            try:
+                check_identity(node, disk, hooks)
+                descriptor = open_disk(node, disk)
+                self._all.callback(os.close, descriptor)
+                waiting.lock(descriptor, node, _LOCK_S, fcntl.LOCK_SH)
+            except (FootingError, OSError) as err:
+                audit.note("refused: %s: %s", node, err)
+                raise Refusal("DiskRefused", f"{disk.device_number} D15 changed or locked") from None
+            self.held[node] = descriptor
+        self._check_spare()
+        for node, disk in self._chosen.items():
+            if not self._keep_idle(node):
+                raise Refusal("DiskRefused", f"{disk.device_number} D14 in use")
+
+    def _check_spare(self) -> None:
+        try:
+            found = self._disks.refusals(self._chosen)
+        except OSError as err:
+            audit.note("refused: %s", err)
+            raise Refusal("DiskRefused", "- D15 gone") from None
+        reasons = [
+            f"{self._chosen[node].device_number} {each.rule} {each.evidence}"
+            for node, refusals in found.items()
+            for each in refusals
+        ]
+        if reasons:
+            audit.note("refused: %s", "; ".join(reasons))
+            raise Refusal("DiskRefused", "\n".join(" ".join(reason.split()) for reason in reasons))
+
+    def _keep_idle(self, node: str) -> bool:
+        with suppress(OSError):
+            flags = os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            self._idle.callback(os.close, os.open(node, flags))
+            return True
+        return False
+
+    def keep(self) -> None:
+        """Keep the disks where nothing is made of them."""
+        self._idle.close()
+        for node in self._chosen:
+            if not self._keep_idle(node):
+                audit.note("%s is in use although nothing is made of it", node)
+
+    def lend(self) -> None:
+        """Let programs claim the disks: something is about to be made of them."""
+        self._idle.close()
+
+    def drop(self) -> None:
+        """Give all disks back."""
+        self._idle.close()
+        self.held.clear()
+        self._all.close()

@@ -1,0 +1,92 @@
+"""Tells the owner of a session what happens in it, and the system's log; called from the session's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from app.dbus.service import Refusal
+from app.domain.errors import FootingError
+from app.helper import audit
+from app.storage.execution import Done, Progress
+
+_MOST_OUTPUT: Final = 16_000
+_NO_EXIT_CODE: Final = -1000
+
+
+class Listener(Protocol):
+    """Told what happens, from the session's thread."""
+
+    def claimed(self) -> None:
+        """All disks are locked."""
+
+    def refused(self, refusal: Refusal) -> None:
+        """The disks cannot be had; the session is over."""
+
+    def progressed(self, progress: Progress) -> None:
+        """A step began or goes on."""
+
+    def executed(self, done: Done) -> None:
+        """A step has ended."""
+
+    def ready(self, storage: str, wal: str, private: str) -> None:
+        """The storage belongs to the user now; `wal` is empty where there is none."""
+
+    def unmade(self, error: FootingError | None, left: Sequence[str]) -> None:
+        """Nothing is made any more, or `left` could not be unmade."""
+
+    def ended(self, error: FootingError | None, left: Sequence[str]) -> None:
+        """The session is over; `left` names what is still there."""
+
+
+class Teller:
+    """Sends signals through the main loop.
+
+    Attributes:
+        emit: called in any thread with the name of a signal and its values without the session.
+    """
+
+    def __init__(
+        self,
+        emit: Callable[..., None],
+        claimed: Callable[[], None],
+        refused: Callable[[Refusal], None],
+        ended: Callable[[], None],
+    ) -> None:
+        self.emit = emit
+        self.claimed = claimed
+        self.refused = refused
+        self._ended = ended
+
+    def progressed(self, progress: Progress) -> None:
+        """Tell where it is."""
+        fraction = -1.0 if progress.fraction is None else progress.fraction
+        self.emit("Progress", progress.number, progress.count, progress.text, fraction)
+
+    def executed(self, done: Done) -> None:
+        """Tell how a step ended, and log it."""
+        code = _NO_EXIT_CODE if done.exit_code is None else done.exit_code
+        audit.note("%s: %s in %.3f s", done.text, "done" if done.exit_code is None else code, done.seconds)
+        self.emit("Executed", done.text, code, done.seconds, (done.skipped or done.output)[:_MOST_OUTPUT])
+
+    def ready(self, storage: str, wal: str, private: str) -> None:
+        """Tell where the storage is."""
+        audit.note("ready: %s", storage)
+        self.emit("Ready", storage, wal, private)
+
+    def unmade(self, error: FootingError | None, left: Sequence[str]) -> None:
+        """Tell that nothing is made any more, or what is left."""
+        self._over("Unmade", error, left)
+
+    def ended(self, error: FootingError | None, left: Sequence[str]) -> None:
+        """Tell that it is over."""
+        self._over("Ended", error, left)
+        self._ended()
+
+    def _over(self, signal: str, error: FootingError | None, left: Sequence[str]) -> None:
+        if error is None:
+            audit.note("%s as asked", signal.lower())
+            self.emit(signal, "", "", "", list(left))
+        else:
+            audit.note("%s with an error: %s; left: %s", signal.lower(), error.message, list(left))
+            self.emit(signal, error.code, error.message, error.hint, list(left))

@@ -1,0 +1,204 @@
+"""Control groups of a session on the hierarchy of this kernel: who is adopted, and that all are ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from app.dbus.service import Refusal
+from app.domain.units import GIB, MIB
+from app.helper import control_groups
+from app.helper.control_groups import ControlGroup, hierarchy
+from tests.fix_helper import (
+    NOBODY,
+    Owner,
+    Running,
+    client,
+    error_of,
+    journaled,
+    plan_of,
+    wait_until,
+)
+
+pytestmark = [
+    pytest.mark.disks,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can start the helper"),
+]
+
+STAYS = 'trap "" TERM QUIT; read -r _; while :; do sleep 1000 & wait; done'
+"""Forks when it is told to: who was there before its parent was adopted stays outside."""
+Start = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """A function that starts a process of somebody which ends by force only."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(
+        user: int = NOBODY, *, privileges: bool = False, script: str = STAYS
+    ) -> subprocess.Popen[bytes]:
+        options = [f"--reuid={user}", "--clear-groups", *([] if privileges else ["--no-new-privs"])]
+        process = subprocess.Popen(
+            ["setpriv", *options, "bash", "-c", script],
+            stdin=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+        started.append(process)
+        wait_until(lambda: b"bash" in Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")[0])
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def owner(helper: Running, make_loop: Callable[..., str]) -> Iterator[Owner]:
+    """Who has storage that is ready."""
+    if hierarchy() is None or Path("/run/systemd/system").exists():
+        pytest.skip("needs control groups of version 2 without systemd")
+    with client() as connection:
+        owner = Owner(connection)
+        owner.execute(plan_of(make_loop(2 * GIB, partscan=True)))
+        owner.make()
+        yield owner
+        if not connection.connection.is_closed():
+            owner.release()
+    assert groups() == []
+
+
+def groups() -> list[str]:
+    root = hierarchy()
+    assert root is not None
+    return [path.name for path in root.glob("pgfooting*")]
+
+
+def forked(process: subprocess.Popen[bytes]) -> int:
+    """Let it fork; return its child."""
+    assert process.stdin is not None
+    process.stdin.write(b"go\n")
+    process.stdin.flush()
+    wait_until(lambda: bool(children(process)))
+    return children(process)[0]
+
+
+def children(process: subprocess.Popen[bytes]) -> list[int]:
+    text = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    return [int(word) for word in text.split()]
+
+
+def test_processes_are_counted_apart_and_all_of_them_ended(owner: Owner, start: Start) -> None:
+    server, client = start(), start()
+    (folder,) = owner.call("Adopt", "su", "server", server.pid)
+    (other,) = owner.call("Adopt", "su", "pgbench", client.pid)
+    assert [Path(each).name for each in (folder, other)] == ["server", "pgbench"]
+    assert Path(folder).parent == Path(other).parent
+    assert str(server.pid) in (Path(folder) / "cgroup.procs").read_text().split()
+    read = ["setpriv", f"--reuid={NOBODY}", "--clear-groups", "cat", f"{folder}/cpu.stat"]
+    assert "usage_usec" in subprocess.run(read, capture_output=True, text=True, check=True).stdout
+    child = forked(server)
+    assert owner.unmake()[2] == ""
+    assert [server.wait(10), client.wait(10)] == [-signal.SIGKILL] * 2
+    wait_until(lambda: not Path(f"/proc/{child}/exe").exists())
+    assert groups() == []
+    owner.make()
+    again = start()
+    assert owner.call("Adopt", "su", "server", again.pid) == (folder,)
+
+
+def test_an_owner_that_leaves_takes_its_group_along(owner: Owner, start: Start) -> None:
+    server = start()
+    owner.call("Adopt", "su", "server", server.pid)
+    owner.client.connection.close_sync(None)
+    assert server.wait(60) == -signal.SIGKILL
+    wait_until(lambda: not journaled() and not groups())
+
+
+def test_a_foreign_process_is_never_adopted(owner: Owner, start: Start, helper: Running) -> None:
+    daemon, able = start(1), start(privileges=True)
+    mine = subprocess.Popen(["true"])
+    mine.wait()
+    for pid, code in (
+        (daemon.pid, "NotAuthorized"), (able.pid, "NotAuthorized"), (os.getpid(), "NotAuthorized"),
+        (1, "NotAuthorized"),
+        (helper.process.pid, "NotAuthorized"), (0, "NotAuthorized"), (mine.pid, "Unknown"),
+        (2**31 - 1, "Unknown"), (2**32 - 1, "Unknown"),
+    ):  # fmt: skip
+        for part in ("server", "pgbench"):
+            assert error_of(partial(owner.call, "Adopt", "su", part, pid)) == (code, "process"), pid
+    assert groups() == []
+    assert helper.said("refused: Adopt")
+
+
+def test_a_limit_is_set_or_said_to_be_unavailable(owner: Owner) -> None:
+    root = hierarchy()
+    assert root is not None
+    if "memory" in (root / "cgroup.controllers").read_text().split():
+        owner.call("Limit", "t", 256 * MIB)
+        (limit,) = root.glob("pgfooting*/memory.max")
+        assert limit.read_text() == f"{256 * MIB}\n"
+        owner.call("Limit", "t", 0)
+        assert limit.read_text() == "max\n"
+    else:
+        assert error_of(lambda: owner.call("Limit", "t", 256 * MIB)) == ("Unavailable", "no-controller")
+
+
+def test_a_helper_that_was_killed_leaves_a_group_that_the_next_ends(
+    owner: Owner, start: Start, helper: Running
+) -> None:
+    server = start()
+    owner.call("Adopt", "su", "server", server.pid)
+    helper.kill()
+    assert groups()
+    second = Running()
+    assert server.wait(60) == -signal.SIGKILL
+    assert (groups(), journaled()) == ([], [])
+    second.end()
+    owner.client.connection.close_sync(None)
+
+
+@pytest.fixture
+def group(start: Start) -> Iterator[tuple[ControlGroup, subprocess.Popen[bytes]]]:
+    """A group of its own with a process in it."""
+    if hierarchy() is None or Path("/run/systemd/system").exists():
+        pytest.skip("needs control groups of version 2 without systemd")
+    made, process = ControlGroup("0123456789abcdef", NOBODY), start()
+    made.adopt("server", process.pid)
+    yield made, process
+    assert made.end()
+
+
+def test_a_kernel_without_a_switch_for_all_ends_them_one_by_one(
+    group: tuple[ControlGroup, subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, process = group
+    child = forked(process)
+    monkeypatch.setattr(control_groups, "KILL", "cgroup.no-such-file")
+    assert made.end()
+    assert process.wait(10) == -signal.SIGKILL
+    wait_until(lambda: not Path(f"/proc/{child}/exe").exists())
+    assert made.end(), "may be repeated"
+
+
+def test_a_process_that_dies_while_it_is_adopted_leaves_nobody_else_in_the_group(
+    group: tuple[ControlGroup, subprocess.Popen[bytes]], start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _ = group
+    victim, dying = start(), start()
+    answers = iter([True, False])
+    monkeypatch.setattr(control_groups, "_lives", lambda _process: next(answers))
+    monkeypatch.setattr(control_groups, "_check_process", lambda _pid, _user: None)
+    with pytest.raises(Refusal) as refused:
+        made.adopt("server", victim.pid)  # as if its number had been the dead one's
+    assert refused.value.code == "Unknown"
+    assert made.name not in Path(f"/proc/{victim.pid}/cgroup").read_text()
+    assert made.end()
+    assert victim.poll() is None
+    assert dying.poll() is None
