@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -145,8 +146,15 @@ _STYLES: Final = (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DotLi
 
 def mix(colour: QColor, ground: QColor, share: float) -> QColor:
     """Return an opaque colour: `share` of the first, the rest of the second."""
-    parts = zip(colour.getRgb()[:3], ground.getRgb()[:3], strict=True)  # type: ignore[index]
-    return QColor(*(round(share * one + (1 - share) * other) for one, other in parts))
+    return QColor(_mixed(colour.rgb(), ground.rgb(), share))
+
+
+@lru_cache(maxsize=256)
+def _mixed(colour: int, ground: int, share: float) -> int:
+    """Return the mix of two colours, 0xRRGGBB: asked for every line whenever one run is shown or hidden."""
+    parts = ((colour >> shift & 255, ground >> shift & 255) for shift in (16, 8, 0))
+    red, green, blue = (round(share * one + (1 - share) * other) for one, other in parts)
+    return red << 16 | green << 8 | blue
 
 
 class Theme(QObject):

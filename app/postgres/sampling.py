@@ -15,11 +15,9 @@ from app.domain.configuration import Workload
 
 FULL_LOG_TPS: Final = 5_000
 """Up to here every transaction is logged."""
-SAMPLED_TPS: Final = 2_500
-"""Above, as many a second as this: the standard error of the 99th percentile's rank is then 5 of 25 in one
-second, and 0.6 of 25 over a minute."""
-SAMPLED_READS_TPS: Final = 1_250
-"""The same for transactions that only read: they are so short that half as many lines is what 2 % allows."""
+SAMPLED_TPS: Final = 1_250
+"""Above, as many a second as this: the standard error of the rank of the 99th percentile is then 3.5 of 12.5
+in one second, and 27 of 750 over a minute."""
 UNKNOWN_READS_ONE_IN: Final = 40
 """For reads without expectation: even a small machine serves 50 000 a second from memory."""
 
@@ -36,5 +34,4 @@ def sampling_rate(workload: Workload, expected_tps: float | None = None) -> int:
     if not known:
         return 1 if workload.writes else UNKNOWN_READS_ONE_IN
     tps = min(known)
-    sampled = SAMPLED_TPS if workload.writes else SAMPLED_READS_TPS
-    return 1 if tps <= FULL_LOG_TPS else math.ceil(tps / sampled)
+    return 1 if tps <= FULL_LOG_TPS else math.ceil(tps / SAMPLED_TPS)

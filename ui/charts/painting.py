@@ -15,6 +15,7 @@ from pyqtgraph.functions import arrayToQPolygonF
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 
+from app.runs.run_data import MEAN_S
 from ui.charts.lines import Line
 from ui.charts.pyramid import Pyramid
 from ui.charts.scale import Array, Frame
@@ -123,7 +124,7 @@ def paint_lines(
         painter.setPen(pen)
         weight = max(1, round(line.weight * unit)) if smooth else round(unit)
         beside = _BESIDE[: min(len(_BESIDE), 2 * weight - 2 or 1)]
-        _paint(painter, _rows_of(line.main, frame, after_s), beside)
+        _paint(painter, _rows_of(line.main, frame, after_s, _columns_of(line, frame)), beside)
         _paint_points(painter, frame, line, unit)
 
 
@@ -196,10 +197,19 @@ def _rows(t_s: Array, frame: Frame) -> Iterator[tuple[float, float]]:
         yield float(t_s[begin]), float(t_s[end - 1])
 
 
-def _piece(series: Pyramid, frame: Frame, after_s: float | None) -> tuple[Array, Array]:
+def _columns_of(line: Line, frame: Frame) -> int:
+    """Return on how many columns a line is drawn: every second one shows all of a mean over several.
+
+    Painting costs by the points: a tick of one run repaints eleven others.
+    """
+    pixel_s = (frame.end_s - frame.start_s) / frame.width
+    return frame.width // 2 if line.data.mean is not None and 4 * pixel_s <= MEAN_S else frame.width
+
+
+def _piece(series: Pyramid, frame: Frame, after_s: float | None, columns: int) -> tuple[Array, Array]:
     if after_s is not None:
         return series.after(after_s)
-    return _cut(*series.reduced(frame.start_s, frame.end_s, frame.width), frame)
+    return _cut(*series.reduced(frame.start_s, frame.end_s, columns), frame)
 
 
 def _cut(t_s: Array, values: Array, frame: Frame) -> tuple[Array, Array]:
@@ -214,14 +224,16 @@ def _cut(t_s: Array, values: Array, frame: Frame) -> tuple[Array, Array]:
     return times[order], np.concatenate((values[inside], at_edges))[order]
 
 
-def _rows_of(series: Pyramid, frame: Frame, after_s: float | None) -> list[QPolygonF]:
+def _rows_of(
+    series: Pyramid, frame: Frame, after_s: float | None, columns: int | None = None
+) -> list[QPolygonF]:
     """Return what is drawn of a series in pixels, a row for each stretch without a gap.
 
     Kept until another frame is drawn: a tick of one run repaints all, and computing costs a quarter of it.
     """
     if after_s is None and series.drawn is not None and series.drawn[0] == frame:
         return cast("list[QPolygonF]", series.drawn[1])
-    t_s, values = _piece(series, frame, after_s)
+    t_s, values = _piece(series, frame, after_s, columns or frame.width)
     found: list[QPolygonF] = []
     if len(t_s):
         xs, ys = frame.x(t_s), np.clip(frame.y(values), -1e5, 1e5)
