@@ -12,7 +12,9 @@ The order of the steps is the point of this file:
 3. the parent-death signal, then the question whether the parent is still there: if it died before, the
    signal will never come;
 4. standard output, working folder: opened as the account, never as root;
-5. execve, which keeps process id and parent-death signal.
+5. where it is held: a word to the starter, who moves this process where it belongs (a control group) and lets
+   it go on; from before the program's first page, everything it uses is accounted there;
+6. execve, which keeps process id and parent-death signal.
 
 util-linux's ``setpriv --pdeathsig`` does 1 to 3 in the same order (setpriv.c of 2.38 and of master), but
 leaves the race of step 3 open, opens nothing as the account, and cannot report which step failed.
@@ -39,6 +41,9 @@ PR_SET_NO_NEW_PRIVS: Final = 38
 STARTED: Final = b"+"
 """Written to the report just before the program starts; a failure after it follows as JSON."""
 
+HELD: Final = b"?"
+"""Written to the report before that, where the starter wants to be asked."""
+
 ORPHANED: Final = 125
 FAILED: Final = 127
 
@@ -56,6 +61,8 @@ class Order(TypedDict):
 
     Attributes:
         report: file descriptor of a pipe; closed by execve, so end of file means success.
+        gate: file descriptor of a pipe from which a byte comes when the program may start; end of file means
+            never. None not to wait.
         parent: process id that must still be the parent.
         death_signal: sent by the kernel when the parent's thread ends.
         identity: None to stay who this is.
@@ -66,6 +73,7 @@ class Order(TypedDict):
     """
 
     report: int
+    gate: int | None
     parent: int
     death_signal: int
     identity: Identity | None
@@ -148,6 +156,11 @@ def _run(order: Order, arguments: list[str]) -> int:
                 _redirect(path, descriptor)
         step = "folder"
         os.chdir(order["folder"])
+        if order["gate"] is not None:
+            os.write(order["report"], HELD)
+            if not os.read(order["gate"], 1):
+                return ORPHANED
+            os.close(order["gate"])
         step = "execute"
         _restore_signals()
         os.write(order["report"], STARTED)
@@ -164,7 +177,9 @@ def _run(order: Order, arguments: list[str]) -> int:
 def main(arguments: list[str]) -> int:
     """Do what the order in ``arguments[0]`` says; returns only without execve."""
     order: Order = json.loads(arguments[0])
-    os.set_inheritable(order["report"], False)  # noqa: FBT003
+    for descriptor in (order["report"], order["gate"]):
+        if descriptor is not None:
+            os.set_inheritable(descriptor, False)  # noqa: FBT003
     return _run(order, arguments[1:])
 
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,66 @@ def test_a_child_of_this_account_is_tied_and_cannot_gain_privileges(records: Rec
     assert found["group"] is True
     assert found["folder"] == "/"
     assert found["descriptors"] == [0, 1, 2]
+
+
+ACCOUNTS = [current_account, pytest.param(someone_else, marks=[needs_root, needs_python])]
+
+
+@pytest.mark.parametrize("whom", ACCOUNTS)
+def test_a_program_is_held_as_its_account_before_it_is_executed(whom: Callable[[], Account]) -> None:
+    account = whom()
+    seen: dict[str, str] = {}
+
+    def hold(pid: int) -> None:
+        seen.update(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        seen["program"] = Path(f"/proc/{pid}/cmdline").read_text()
+
+    child = spawn(("sleep", "1000"), account=account, death_signal=signal.SIGKILL, hold=hold)
+    try:
+        assert int(seen["Pid"]) == child.pid
+        assert seen["Uid"].split() == [str(account.uid)] * 4
+        assert seen["NoNewPrivs"].strip() == "1"
+        assert "become.py" in seen["program"]
+        assert Path(f"/proc/{child.pid}/cmdline").read_text() == "sleep\0" + "1000\0"
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_a_program_whose_start_is_refused_is_never_executed(tmp_path: Path) -> None:
+    touched = tmp_path / "touched"
+    held: list[int] = []
+
+    def refuse(pid: int) -> None:
+        held.append(pid)
+        raise LookupError(pid)
+
+    argv = ("touch", str(touched))
+    with pytest.raises(LookupError):
+        spawn(argv, account=current_account(), death_signal=signal.SIGKILL, hold=refuse)
+    assert not Path(f"/proc/{held[0]}").exists()
+    assert not touched.exists()
+
+
+def test_a_held_program_that_is_killed_is_told_as_not_started() -> None:
+    def kill(pid: int) -> None:
+        os.kill(pid, signal.SIGKILL)
+
+    with pytest.raises(ProgramError, match="ended with status -9"):
+        spawn(("sleep", "1000"), account=current_account(), death_signal=signal.SIGKILL, hold=kill)
+
+
+def test_a_step_that_fails_before_the_hold_is_told_and_nobody_is_held(tmp_path: Path) -> None:
+    held: list[int] = []
+    with pytest.raises(ProgramError, match="cannot enter"):
+        spawn(
+            ("sleep", "1000"),
+            account=current_account(),
+            death_signal=signal.SIGKILL,
+            cwd=str(tmp_path / "not here"),
+            hold=held.append,
+        )
+    assert held == []
 
 
 @needs_root
@@ -440,6 +501,7 @@ def test_the_launcher_gives_up_where_its_parent_is_gone_already(tmp_path: Path) 
     touched = tmp_path / "touched"
     order = {
         "report": report,
+        "gate": None,
         "parent": os.getppid(),  # not this process: as if it had been replaced by another parent
         "death_signal": int(signal.SIGKILL),
         "identity": None,
