@@ -126,12 +126,21 @@ class CampaignBench:
         """Run a campaign to its end."""
         return self.command("run", self.write(text), "--output", str(self.library), *arguments)
 
-    def start(self, text: str) -> Running:
+    def start(self, text: str, *arguments: str) -> Running:
         """Start a campaign."""
-        argv = [sys.executable, "-m", "app", "run", self.write(text), "--output", str(self.library)]
+        argv = [
+            sys.executable,
+            "-m",
+            "app",
+            "run",
+            self.write(text),
+            "--output",
+            str(self.library),
+            *arguments,
+        ]
         with (self.folder / "stderr.txt").open("w") as errors:
             process = subprocess.Popen(
-                [*argv, "--progress", "json"],
+                [*argv, *arguments, "--progress", "json"],
                 cwd=TOP,
                 env=self.environment,
                 stdout=subprocess.PIPE,

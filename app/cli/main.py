@@ -166,6 +166,15 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--resume", action="store_true", help=tr("continue the newest unfinished run of this campaign file")
     )
+    run.add_argument(
+        "--erase",
+        action="append",
+        default=[],
+        metavar="SERIAL",
+        help=tr(
+            "confirm that this spare disk of the campaign may be erased; once for each, else it is asked"
+        ),
+    )
     run.set_defaults(command=_run)
 
     listing = commands.add_parser(

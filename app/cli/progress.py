@@ -78,6 +78,7 @@ class PlainProgress(Silence):
         self._stream = stream
         self._total = 0
         self._last_line_s = 0.0
+        self._step = ""
 
     def _line(self, text: str) -> None:
         self._stream.write(plain(text) + "\n")
@@ -107,6 +108,12 @@ class PlainProgress(Silence):
     @override
     def told(self, kind: str, message: str) -> None:
         self._line(f"  {kind}: {message}")
+
+    @override
+    def step(self, text: str, fraction: float | None) -> None:
+        if text != self._step or time.monotonic() - self._last_line_s >= _PLAIN_EVERY_S:
+            self._step, self._last_line_s = text, time.monotonic()
+            self._line(f"    {_step_words(text, fraction)}")
 
     @override
     def run_finished(self, result: RunResult) -> None:
@@ -158,6 +165,10 @@ class JsonProgress(Silence):
         self._object("told", kind=kind, message=message)
 
     @override
+    def step(self, text: str, fraction: float | None) -> None:
+        self._object("step", text=text, fraction=fraction)
+
+    @override
     def run_finished(self, result: RunResult) -> None:
         self._object(
             "finished",
@@ -187,6 +198,7 @@ class TerminalProgress(Silence):
         self._phase_started_s = 0.0
         self._planned_s: float | None = None
         self._second: Second | None = None
+        self._step = ""
         self._shown_s = 0.0
         self._closing = threading.Event()
         self._clock = threading.Thread(target=self._keep_time, name="progress", daemon=True)
@@ -218,7 +230,7 @@ class TerminalProgress(Silence):
     @override
     def phase_started(self, phase: Phase, planned_s: float | None) -> None:
         self._phase, self._planned_s, self._phase_started_s = phase, planned_s, time.monotonic()
-        self._second = None
+        self._second, self._step = None, ""
         self._show()
 
     @override
@@ -229,6 +241,11 @@ class TerminalProgress(Silence):
     @override
     def told(self, kind: str, message: str) -> None:
         print_line(self._console, f"{kind}: {message}", style="yellow")
+
+    @override
+    def step(self, text: str, fraction: float | None) -> None:
+        self._step = _step_words(text, fraction)
+        self._show()
 
     @override
     def run_finished(self, result: RunResult) -> None:
@@ -255,8 +272,13 @@ class TerminalProgress(Silence):
         title = Text(
             plain(run_words(self._run, self._total)), style="bold", no_wrap=True, overflow="ellipsis"
         )
-        figures = Text(_second_words(self._second) if self._second else "", style="cyan")
+        words = _second_words(self._second) if self._second else self._step
+        figures = Text(plain(words), style="cyan", no_wrap=True, overflow="ellipsis")
         return Group(title, row, figures)
+
+
+def _step_words(text: str, fraction: float | None) -> str:
+    return text if fraction is None else f"{text}  {100 * fraction:.0f} %"
 
 
 def _second_words(second: Second) -> str:
@@ -306,6 +328,10 @@ class Shielded:
     def told(self, kind: str, message: str) -> None:
         """Pass it on."""
         self._pass(lambda listener: listener.told(kind, message))
+
+    def step(self, text: str, fraction: float | None) -> None:
+        """Pass it on."""
+        self._pass(lambda listener: listener.step(text, fraction))
 
     def run_finished(self, result: RunResult) -> None:
         """Pass it on."""

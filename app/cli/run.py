@@ -10,17 +10,20 @@ from rich.console import Console
 
 from app import COMMAND
 from app.allocator import keep_freed_memory
+from app.cli.erasure import ErasureQuestion
 from app.cli.plain_text import plain
 from app.cli.progress import Shielded, choose_listener
 from app.cli.show import tell_left_over
 from app.cli.standard_streams import drop_output
 from app.cli.tables import print_line, print_sentence, print_table
+from app.cli.terminal_agent import terminal_agent
 from app.domain.errors import ExitStatus
 from app.domain.text import tr
 from app.runs.abandoned import sweep_abandoned
 from app.runs.campaign import CampaignRequest, CampaignResult, run_campaign
 from app.runs.comparison_table import HEADINGS, MeasuredConfiguration, MeasuredRun, build_rows
 from app.runs.comparison_warnings import comparison_notes
+from app.runs.disk_access import DiskConsent
 from app.runs.library import default_library
 from app.runs.progress import RunResult
 from app.runs.runfile import RunState
@@ -36,6 +39,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         source=arguments.campaign,
         library=arguments.output if arguments.output is not None else default_library(),
         resume=arguments.resume,
+        consent=DiskConsent(ErasureQuestion(tuple(arguments.erase)), terminal_agent),
     )
     listener = Shielded(choose_listener(arguments.progress, sys.stdout))
     switch = StopSwitch()

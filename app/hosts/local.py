@@ -13,17 +13,18 @@ from contextlib import suppress
 from typing import IO
 
 from app.domain.configuration import DiskTarget, Target
-from app.domain.errors import FootingError, TargetError, TargetLostError
+from app.domain.errors import FootingError, TargetError
 from app.domain.text import tr
-from app.hosts import errands, site
+from app.hosts import site
 from app.hosts.folders import Identity
+from app.hosts.host import Part, Watch, look_at_nothing
 from app.hosts.leaving_record import Kind
 from app.hosts.leavings import Leavings
 from app.hosts.places import is_in_memory, own_name, private_places, socket_places
 from app.hosts.site import Site
 from app.hosts.sweeping import SweepEvent, clear
 from app.hosts.targets import CheckedTarget, check_target
-from app.process import Account, Recorder
+from app.process import Account, Hold, Recorder
 
 __all__ = ["LocalHost", "Site"]
 
@@ -40,12 +41,13 @@ class LocalHost:
         self._leavings = leavings
         self._record = record
 
-    def prepare(self, target: Target, need_bytes: int) -> Site:
+    def prepare(self, target: Target, need_bytes: int, watch: Watch = look_at_nothing) -> Site:  # noqa: ARG002
         """Check a target and make the folders of one run.
 
         Args:
             target: folder or memory.
             need_bytes: what the run needs at most.
+            watch: never called: it takes a moment only.
 
         Raises:
             TargetError: the target cannot be used; what had been made is removed.
@@ -105,24 +107,18 @@ class LocalHost:
         Raises:
             TargetLostError: the folder is gone, full, or has such a file.
         """
-        if not name or "/" in name or name.startswith("."):
-            raise ValueError(name)
-        path = f"{of.private_directory}/{name}"
-        content = text.encode("utf-8", errors="surrogateescape")
-        try:
-            errands.write_file(
-                of.private_directory,
-                of.private_identity,
-                name,
-                content,
-                account=of.account,
-                record=self._record,
-            )
-        except OSError as err:
-            raise TargetLostError(
-                tr("{path} cannot be written: {reason}.").format(path=path, reason=err.strerror)
-            ) from err
-        return path
+        return site.write_private(of, name, text, self._record)
+
+    def hold(self, part: Part) -> Hold | None:  # noqa: ARG002 - as the protocol has it
+        """Return nothing to be done: processes of this user stay in the control group that they are in."""
+        return None
+
+    def loaded(self, of: Site, watch: Watch = look_at_nothing) -> None:
+        """Do nothing between loading and measuring: forgetting the machine's cache needs root."""
+
+    def health(self) -> None:
+        """Return nothing: what disks tell of themselves is root's to ask."""
+        return
 
     def _make_site(self, checked: CheckedTarget) -> Site:
         root, identity = self._make_first((checked.path,))

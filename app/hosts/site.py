@@ -10,8 +10,9 @@ from typing import IO, Final
 from app.domain.errors import TargetLostError
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
+from app.hosts import errands
 from app.hosts.folders import Identity, identity_of, strictly
-from app.process import Account
+from app.process import Account, Recorder
 
 _LOG_RESERVE_BYTES: Final = 4 * MIB
 _BLOCK_BYTES: Final = 512
@@ -32,6 +33,9 @@ class Site:
         identity: which folder `root` is.
         private_identity: which folder `private_directory` is.
         notes: sentences about what is not as it should be, for the run file.
+        wal_directory: folder for pg_wal on a filesystem of its own, which initdb makes; empty where the WAL
+            lies in the data directory.
+        wal_identity: which folder that filesystem's root is; None without one.
     """
 
     root: str
@@ -43,6 +47,13 @@ class Site:
     identity: Identity
     private_identity: Identity
     notes: tuple[str, ...] = ()
+    wal_directory: str = ""
+    wal_identity: Identity | None = None
+
+    @property
+    def wal_root(self) -> str:
+        """Root of the WAL's own filesystem; empty without one."""
+        return self.wal_directory.rpartition("/")[0]
 
 
 def check_alive(site: Site, reserve_bytes: int) -> None:
@@ -55,14 +66,16 @@ def check_alive(site: Site, reserve_bytes: int) -> None:
     Raises:
         TargetLostError: the target vanished, was replaced, is read-only, nearly full, or over its limit.
     """
-    free_bytes = _check_folder(site.root, site.identity, site)
-    if free_bytes < reserve_bytes:
-        raise TargetLostError(
-            tr("{path} is nearly full: {free} are left.").format(
-                path=site.root, free=format_size(free_bytes)
-            ),
-            hint=tr("Free some space, or choose a smaller data size or a shorter run."),
-        )
+    places = [(site.root, site.identity)]
+    if site.wal_identity is not None:
+        places.append((site.wal_root, site.wal_identity))
+    for path, identity in places:
+        free_bytes = _check_folder(path, identity, site)
+        if free_bytes < reserve_bytes:
+            raise TargetLostError(
+                tr("{path} is nearly full: {free} are left.").format(path=path, free=format_size(free_bytes)),
+                hint=tr("Free some space, or choose a smaller data size or a shorter run."),
+            )
     log_bytes = _check_folder(site.private_directory, site.private_identity, site)
     if log_bytes < _LOG_RESERVE_BYTES:
         raise TargetLostError(
@@ -90,6 +103,26 @@ def open_private(site: Site, name: str) -> IO[bytes]:
         os.close(descriptor)
         raise _replaced(f"{site.private_directory}/{name}")
     return os.fdopen(descriptor, "rb", buffering=0)
+
+
+def write_private(site: Site, name: str, text: str, record: Recorder) -> str:
+    """Write a new file, such as a user's script, into the private folder as its owner; return its path.
+
+    Raises:
+        TargetLostError: the folder is gone, full, or has such a file.
+    """
+    if not name or "/" in name or name.startswith("."):
+        raise ValueError(name)
+    path = f"{site.private_directory}/{name}"
+    content = text.encode("utf-8", errors="surrogateescape")
+    folder, identity = site.private_directory, site.private_identity
+    try:
+        errands.write_file(folder, identity, name, content, account=site.account, record=record)
+    except OSError as err:
+        raise TargetLostError(
+            tr("{path} cannot be written: {reason}.").format(path=path, reason=err.strerror)
+        ) from err
+    return path
 
 
 def _check_folder(path: str, identity: Identity, site: Site) -> int:

@@ -32,6 +32,8 @@ MEMORY_FOLDER: Final = "/dev/shm"  # noqa: S108 - what is made there has a rando
 OWN_NAME: Final = re.compile(r"pgfooting-[0-9a-f]{16}")
 """Names of the folders that pgFooting makes, and the only ones that it deletes."""
 
+_EVERY_DISK: Final = Policy(accept_loop_devices=True)
+
 _FEWEST_INODES: Final = 5000
 """A fresh cluster has about 1000 files (PostgreSQL 15); tables add one per GiB, WAL one per 16 MiB."""
 
@@ -78,8 +80,8 @@ def check_target(target: Target, account: Account, need_bytes: int) -> CheckedTa
 
 
 def _check_disks(target: DiskTarget, data_set_bytes: int) -> CheckedTarget:
-    """Whether the disks are spare is root's to say: at `Describe`, and again at the moment of use."""
-    plan = storage_plan(target, list_disks(Policy()).disks, data_set_bytes)
+    """Only who they are is asked: whether they are spare, or loop devices may be used, is root's to say."""
+    plan = storage_plan(target, list_disks(_EVERY_DISK).disks, data_set_bytes)
     return CheckedTarget("", ", ".join(target.names), usable_bytes(plan.data), plan=plan)
 
 

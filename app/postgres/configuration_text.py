@@ -37,8 +37,10 @@ def format_ident(accounts: Iterable[str]) -> str:
     return "\n".join(["# Written by pgFooting.", *lines]) + "\n"
 
 
-def initdb_arguments(data_directory: str, major: int, *, checksums: bool) -> tuple[str, ...]:
-    """Return the arguments of initdb.
+def initdb_arguments(
+    data_directory: str, major: int, *, checksums: bool, wal_directory: str = ""
+) -> tuple[str, ...]:
+    """Return the arguments of initdb; `wal_directory` is empty where the WAL stays in the data directory.
 
     The locale is C with UTF8: it exists on every machine and sorts alike with every C library, and pgbench's
     keys are integers. ``--no-sync``, because initdb would sync about a thousand files one by one; the caller
@@ -50,4 +52,6 @@ def initdb_arguments(data_directory: str, major: int, *, checksums: bool) -> tup
         arguments.append("--data-checksums")
     elif major >= CHECKSUM_SWITCH_MAJOR:
         arguments.append("--no-data-checksums")
+    if wal_directory:
+        arguments += ["--waldir", wal_directory]
     return tuple(arguments)

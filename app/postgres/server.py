@@ -44,7 +44,16 @@ from app.postgres.postmaster import (
 )
 from app.postgres.refusal import parse_refusal, setting_error
 from app.postgres.settings import Setting
-from app.process import Account, CommandOutcome, Recorder, current_account, run_command, run_module, spawn
+from app.process import (
+    Account,
+    CommandOutcome,
+    Hold,
+    Recorder,
+    current_account,
+    run_command,
+    run_module,
+    spawn,
+)
 
 INITDB_TIMEOUT_S: Final = 300.0
 SYNC_TIMEOUT_S: Final = 600.0
@@ -78,6 +87,8 @@ class Server:
         log_path: file that the account can append to; the server's own log.
         settings: what goes into the configuration.
         record: told of every command.
+        wal_directory: folder for the WAL, on a filesystem of its own; empty for the data directory.
+        hold: what has to happen with the postmaster before it is executed; None for nothing.
     """
 
     installation: Installation
@@ -87,6 +98,8 @@ class Server:
     log_path: str
     settings: Sequence[Setting]
     record: Recorder
+    wal_directory: str = ""
+    hold: Hold | None = None
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False, repr=False)
     _started_s: float = field(default=0.0, init=False, repr=False)
     _log_start: int = field(default=0, init=False, repr=False)
@@ -124,10 +137,15 @@ class Server:
             ServerError: initdb or the sync failed; carries their words.
             ProgramError: a program could not be started.
         """
-        arguments = initdb_arguments(self.data_directory, self.installation.major, checksums=checksums)
+        arguments = initdb_arguments(
+            self.data_directory,
+            self.installation.major,
+            checksums=checksums,
+            wal_directory=self.wal_directory,
+        )
         argv = (self.installation.program("initdb"), *arguments)
         self._command(argv, timeout_s, tr("The data directory {path} could not be made"))
-        sync = ("sync", "--file-system", self.data_directory)
+        sync = ("sync", "--file-system", self.data_directory, *filter(None, [self.wal_directory]))
         self._command(sync, SYNC_TIMEOUT_S, tr("The data directory {path} could not be forced to disk"))
 
     def _command(self, argv: Sequence[str], timeout_s: float, failure: str) -> None:
@@ -186,6 +204,7 @@ class Server:
             death_signal=signal.SIGQUIT,
             stdout=Path(self.log_path),
             stderr=Path(self.log_path),
+            hold=self.hold,
         )
         try:
             self._await_readiness(self._process, timeout_s)

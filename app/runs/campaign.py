@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from app.dbus.login import InhibitorUnavailable, inhibit_sleep
-from app.domain.configuration import Campaign, interleaved_order
+from app.domain.configuration import Campaign, PlannedRun, interleaved_order
 from app.domain.errors import UsageError
 from app.domain.text import tr
 from app.hosts.account import account_reason, server_account
@@ -19,6 +19,7 @@ from app.runs.abandoned import sweep_abandoned
 from app.runs.campaign_file import load_campaign
 from app.runs.campaign_format import format_campaign
 from app.runs.control import ControlServer
+from app.runs.disk_access import DiskConsent, open_disks
 from app.runs.disturbances import Finding, find_disturbances
 from app.runs.library import CAMPAIGN_NAME, CampaignLock, is_live, read_entry
 from app.runs.names import slug
@@ -37,11 +38,13 @@ class CampaignRequest:
         source: campaign file.
         library: folder that gets the campaign's folder.
         resume: continue the newest unfinished campaign of the same content.
+        consent: how a person is asked before spare disks are erased.
     """
 
     source: Path
     library: Path
     resume: bool = False
+    consent: DiskConsent = field(default_factory=DiskConsent)
 
 
 @dataclass(slots=True)
@@ -84,6 +87,8 @@ def run_campaign(request: CampaignRequest, listener: Listener, switch: StopSwitc
     account = server_account(commands.append)
     resolved = resolve_campaign(campaign, account, commands.append)
     with ExitStack() as stack:
+        runs = _runs_to_do(request, campaign)
+        disks = open_disks(stack, resolved, runs, account, request.consent, listener)
         folder = _campaign_folder(request, campaign)
         lock = CampaignLock(folder)
         stack.callback(lock.release)
@@ -107,6 +112,7 @@ def run_campaign(request: CampaignRequest, listener: Listener, switch: StopSwitc
             switch=switch,
             findings=findings,
             early_commands=tuple(commands),
+            disks=disks,
         )
         return _run_all(execution, resolved, CampaignResult(campaign, folder))
 
@@ -197,6 +203,18 @@ def _campaign_folder(request: CampaignRequest, campaign: Campaign) -> Path:
     raise UsageError(
         tr("The library {path} is full of campaigns of this second.").format(path=request.library)
     )
+
+
+def _runs_to_do(request: CampaignRequest, campaign: Campaign) -> list[PlannedRun]:
+    """Return the planned runs, without those that `resume` finds done.
+
+    Raises:
+        UsageError: there is nothing to resume.
+    """
+    done: dict[int, RunResult] = {}
+    if request.resume:
+        done = _finished_runs(_unfinished_folder(request.library, campaign, format_campaign(campaign)))
+    return [run for run in interleaved_order(campaign) if run.number not in done]
 
 
 def _unfinished_folder(library: Path, campaign: Campaign, text: str) -> Path:

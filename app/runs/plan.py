@@ -6,9 +6,13 @@ Nothing is written here. What cannot work is an error now, with the field of the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from app.domain.configuration import Campaign, Configuration
+from app.domain.configuration import Campaign, Configuration, DiskTarget
+from app.domain.errors import TargetError
+from app.domain.text import tr
+from app.domain.units import format_size
 from app.hosts.targets import CheckedTarget, check_target
 from app.postgres.installation import Installation
 from app.postgres.installations import choose_installation, find_installations
@@ -60,6 +64,44 @@ class ResolvedCampaign:
     configurations: dict[str, ResolvedConfiguration]
 
 
+def _within_limits(machine: Machine, campaign: Campaign) -> Machine:
+    """Return the machine with the smallest memory limit of a target as its own.
+
+    "Sized for this machine" and the classes of data sets then fit it, for all configurations alike.
+    """
+    limits = [
+        item.target.memory_limit_bytes
+        for item in campaign.configurations
+        if isinstance(item.target, DiskTarget) and item.target.memory_limit_bytes is not None
+    ]
+    if not limits:
+        return machine
+    own = () if machine.memory_limit_bytes is None else (machine.memory_limit_bytes,)
+    return replace(machine, memory_limit_bytes=min(*limits, *own, machine.ram_bytes))
+
+
+def _check_arc(item: Configuration, parameter: Path = Path("/sys/module/zfs/parameters/zfs_arc_max")) -> None:
+    """Refuse a memory limit on ZFS whose own cache, which no control group counts, may be larger.
+
+    Raises:
+        TargetError: it may be.
+    """
+    target = item.target
+    if not isinstance(target, DiskTarget) or target.memory_limit_bytes is None:
+        return
+    if "zfs" not in {group.filesystem for group in (target.data, target.wal) if group is not None}:
+        return
+    try:
+        most = int(parameter.read_text())
+    except (OSError, ValueError):
+        most = 0
+    if not 0 < most <= target.memory_limit_bytes:
+        message = tr("{name}: a memory limit says nothing on ZFS, whose cache may be larger than that.")
+        hint = tr("Leave memory_limit out, or have an administrator write at most {limit} to {parameter}.")
+        words = hint.format(limit=target.memory_limit_bytes, parameter=parameter)
+        raise TargetError(message.format(name=item.name), hint=words)
+
+
 def _installations(campaign: Campaign, account: Account, record: Recorder) -> dict[str, Installation]:
     choices = {item.postgresql.installation for item in campaign.configurations}
     folders = sorted(choice for choice in choices if choice.startswith("/"))
@@ -79,7 +121,9 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
         SettingError: a setting that this server does not take.
         TargetError: a target that cannot hold the data; names what is wrong with it.
     """
-    machine = read_machine()
+    for item in campaign.configurations:
+        _check_arc(item)
+    machine = _within_limits(read_machine(), campaign)
     installations = _installations(campaign, account, record)
     scales = {
         item.name: resolve_scale(item.workload, machine.usable_ram_bytes) for item in campaign.configurations
@@ -106,13 +150,31 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
             check_settings(settings, installation, account, record)
             checked.add((installation.bin_directory, settings))
         need_bytes = bytes_needed(scale.data_bytes, settings)
-        target = check_target(item.target, account, need_bytes)
+        target = _with_room(targets[item.name], item, account, need_bytes)
         threads = resolve_threads(item.workload, machine.cpus)
         unsafe = unsafe_settings([(setting.name, setting.value) for setting in settings])
         resolved[item.name] = ResolvedConfiguration(
             item, target, installation, settings, scale, threads, need_bytes, unsafe
         )
     return ResolvedCampaign(campaign, machine, resolved)
+
+
+def _with_room(
+    target: CheckedTarget, item: Configuration, account: Account, need_bytes: int
+) -> CheckedTarget:
+    """Return the target checked for data and WAL together; partitions keep the size that the data gave them.
+
+    Raises:
+        TargetError: there is no room.
+    """
+    if target.plan is None:
+        return check_target(item.target, account, need_bytes)
+    if target.free_bytes < need_bytes:
+        message = tr("The disks of {name} hold {free}; the run needs {need}.")
+        hint = tr("Choose larger partitions (partition_size), more disks, or a smaller data set.")
+        free, need = format_size(target.free_bytes), format_size(need_bytes)
+        raise TargetError(message.format(name=item.name, free=free, need=need), hint=hint)
+    return target
 
 
 def planned_seconds(campaign: Campaign, names: Sequence[str]) -> float | None:

@@ -70,6 +70,9 @@ class Listener(Protocol):
     def told(self, kind: str, message: str) -> None:
         """A warning or another event that a person should see."""
 
+    def step(self, text: str, fraction: float | None) -> None:
+        """A step of a long phase; `fraction` of it, 0 to 1, is done, or None where nobody knows."""
+
     def run_finished(self, result: RunResult) -> None:
         """A run ended, in whatever way."""
 
@@ -90,6 +93,9 @@ class Silence:
         """Ignore."""
 
     def told(self, kind: str, message: str) -> None:
+        """Ignore."""
+
+    def step(self, text: str, fraction: float | None) -> None:
         """Ignore."""
 
     def run_finished(self, result: RunResult) -> None:

@@ -115,6 +115,11 @@ class Recorder:
         while self._commands:
             self.writer.add_command(self._commands.popleft())
 
+    @property
+    def phase(self) -> Phase:
+        """The phase that was begun last."""
+        return self._phase
+
     def begin_phase(self, phase: Phase) -> None:
         """End the phase that lasts and begin the next."""
         self._phase = phase

@@ -15,6 +15,9 @@ from app.domain.configuration import Campaign, PlannedRun
 from app.domain.errors import FootingError, RunFileError
 from app.domain.text import tr
 from app.domain.units import MIB
+from app.hosts.disk_session import DiskSession, Working
+from app.hosts.helper import HelperHost
+from app.hosts.host import Host
 from app.hosts.leaving_record import Kind, Owner
 from app.hosts.leavings import Leavings
 from app.hosts.local import LocalHost
@@ -41,6 +44,7 @@ from app.runs.stop import StopSwitch
 from app.runs.summary import summarise
 
 _FREE_MEMORY_BYTES: Final = 64 * MIB
+_STEP_EVERY_S: Final = 0.5
 
 
 @dataclass(slots=True)
@@ -56,6 +60,7 @@ class Execution:
         switch: how a person stops.
         findings: of the preflight.
         early_commands: programs that were executed before the first run.
+        disks: the helper's session; None where no configuration is on spare disks.
         log_one_in: sampling of the transaction log by workload: the same for all runs, because
             writing the log has a cost that must not differ between what is compared.
     """
@@ -68,6 +73,7 @@ class Execution:
     switch: StopSwitch
     findings: tuple[Finding, ...] = ()
     early_commands: tuple[CommandOutcome, ...] = ()
+    disks: DiskSession | None = None
     log_one_in: dict[str, int] = field(default_factory=dict)
 
 
@@ -83,7 +89,7 @@ def execute_run(execution: Execution, planned: PlannedRun, resolved: ResolvedCon
     runner = Runner(
         planned=planned,
         resolved=resolved,
-        host=LocalHost(execution.account, execution.leavings, recorder.command),
+        host=_host(execution, resolved, recorder),
         recorder=recorder,
         listener=execution.listener,
         switch=execution.switch,
@@ -100,6 +106,43 @@ def execute_run(execution: Execution, planned: PlannedRun, resolved: ResolvedCon
         if runner.log_one_in is not None:
             execution.log_one_in.setdefault(workload, runner.log_one_in)
     return _end_file(execution, planned, file, recorder, runner.outcome)
+
+
+def _host(execution: Execution, resolved: ResolvedConfiguration, recorder: Recorder) -> Host:
+    """Return who gives the storage of a run: this user's own folders, or the helper."""
+    plan = resolved.target.plan
+    if plan is None:
+        return LocalHost(execution.account, execution.leavings, recorder.command)
+    assert execution.disks is not None  # noqa: S101 - the campaign opens it where there is a plan
+    return HelperHost(
+        account=execution.account,
+        session=execution.disks,
+        plan=plan,
+        record=recorder.command,
+        progress=_StepTeller(execution.listener, recorder),
+        note=lambda text: recorder.event("note", text),
+    )
+
+
+@dataclass(slots=True)
+class _StepTeller:
+    """Shows where the helper is, and leaves it in the run file for others, at most twice a second."""
+
+    listener: Listener
+    recorder: Recorder
+    number: int = 0
+    told_s: float = 0.0
+
+    def __call__(self, where: Working) -> None:
+        if where.number == self.number and time.monotonic() < self.told_s + _STEP_EVERY_S:
+            return
+        self.number, self.told_s = where.number, time.monotonic()
+        text = f"{where.number}/{where.count} {where.text}"
+        self.listener.step(text, where.fraction)
+        step = cast("dict[str, Json]", asdict(where))
+        running: Json = {"phase": self.recorder.phase.value, "argv": [where.text]}
+        with suppress(RunFileError):  # told by the next write of the run itself
+            self.recorder.set_run({"running_command": running, "storage_step": step})
 
 
 def _begin_file(
@@ -119,7 +162,8 @@ def _begin_file(
         attempt += 1
     memory: Path | None = None
     note = ""
-    if disturbs(execution.folder, resolved.target.path):
+    # What lies on spare disks shares none with the library: they are in use by nobody.
+    if resolved.target.plan is None and disturbs(execution.folder, resolved.target.path):
         memory = _memory_folder(execution)
         if memory is None:
             note = tr(
@@ -196,6 +240,9 @@ def _introduce(
         "campaign_file": format_campaign(execution.campaign),
         **describe_configuration(planned, resolved),
     }
+    if execution.disks is not None and resolved.target.plan is not None:
+        lines = execution.disks.texts[resolved.target.plan]
+        cast("dict[str, Json]", values["target"])["described"] = list(lines)
     cast("dict[str, Json]", values["installation"])["sha256"] = fingerprint(resolved.installation)
     recorder.set_run(values)
     for kind, reason in marks_before(resolved):

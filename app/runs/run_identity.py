@@ -6,12 +6,18 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import cast
 
-from app.domain.configuration import FolderTarget, PlannedRun
+from app.domain.configuration import DiskTarget, FolderTarget, PlannedRun
+from app.domain.disk_target import unsafe_choices
+from app.domain.plan import StoragePlan, plan_as_mapping
+from app.domain.raid import Level
 from app.domain.text import tr
+from app.domain.units import format_size
 from app.probes.processes import CLIENT_BOUND_SHARE
 from app.runs.plan import ResolvedConfiguration
 from app.runs.runfile import Json
+from app.storage.disk_target import is_test_device
 
+TEST_DEVICES = "test-devices"
 RAM_DISKS = frozenset({"tmpfs", "ramfs"})
 
 
@@ -19,9 +25,12 @@ def describe_configuration(planned: PlannedRun, resolved: ResolvedConfiguration)
     """Return the keys of table `run` that follow from the plan."""
     configuration = planned.configuration
     workload = configuration.workload
-    target: dict[str, Json] = {"kind": configuration.target.kind, "path": resolved.target.path, "raid": None}
+    path = resolved.target.given if resolved.target.plan is not None else resolved.target.path
+    target: dict[str, Json] = {"kind": configuration.target.kind, "path": path, "raid": None}
     if isinstance(configuration.target, FolderTarget):
         target["given"] = configuration.target.path
+    if resolved.target.plan is not None:
+        target |= describe_storage(resolved.target.plan)
     return {
         "configuration": configuration.name,
         "number": planned.number,
@@ -61,12 +70,40 @@ def describe_configuration(planned: PlannedRun, resolved: ResolvedConfiguration)
     }
 
 
+def describe_storage(plan: StoragePlan) -> dict[str, Json]:
+    """Return what a run file says about storage that was made for it; the plan holds disks and options."""
+    level = plan.data.level
+    return {
+        "raid": None if level is Level.SINGLE else level.value,
+        "filesystem": plan.data.filesystem,
+        "plan": cast("Json", plan_as_mapping(plan)),
+    }
+
+
+def _storage_marks(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
+    """Return the labels of storage that was made for a run."""
+    target, plan = resolved.configuration.target, resolved.target.plan
+    if not isinstance(target, DiskTarget) or plan is None:
+        return []
+    marks = [
+        ("unsafe", tr("{name} = {value}: {reason}").format(name=name, value=value, reason=reason))
+        for name, value, reason in unsafe_choices(target)
+    ]
+    if target.memory_limit_bytes is not None:
+        reason = tr("PostgreSQL, pgbench and the page cache for them had {size} of memory together")
+        marks.append(("memory-limited", reason.format(size=format_size(target.memory_limit_bytes))))
+    if any(is_test_device(disk) for _, disk in plan.members()):
+        marks.append((TEST_DEVICES, tr("loop devices: the figures are those of files on another disk")))
+    return marks
+
+
 def marks_before(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
     """Return the (kind, reason) labels that are known before the run."""
     marks = [
         ("unsafe", tr("{name} = {value}: {reason}").format(name=name, value=value, reason=reason))
         for name, value, reason in resolved.unsafe
     ]
+    marks += _storage_marks(resolved)
     if resolved.scale.is_contended:
         marks.append(("contended", tr("fewer scale units than clients: they wait for each other's rows")))
     return marks

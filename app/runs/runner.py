@@ -29,7 +29,8 @@ from app.domain.errors import (
 )
 from app.domain.text import tr
 from app.domain.units import MIB
-from app.hosts.local import LocalHost, Site
+from app.hosts.host import Host, Part
+from app.hosts.site import Site
 from app.hosts.sweeping import Deed
 from app.postgres.pgbench_argv import (
     BenchmarkRequest,
@@ -56,7 +57,7 @@ from app.runs.pgbench_words import crash_reason, failure_reason
 from app.runs.plan import ResolvedConfiguration
 from app.runs.progress import Listener
 from app.runs.recorder import Recorder
-from app.runs.runfile import Phase, RunState
+from app.runs.runfile import Json, Phase, RunState
 from app.runs.stop import StopRequestedError, StopSwitch
 
 DATABASE: Final = "pgbench"
@@ -93,7 +94,7 @@ class Runner:
     Attributes:
         planned: which one.
         resolved: its configuration on this machine.
-        host: gives and takes back the folders.
+        host: gives storage and folders, and takes them back.
         recorder: writes the run file.
         listener: watches.
         switch: asked often whether a person wants to stop.
@@ -103,7 +104,7 @@ class Runner:
 
     planned: PlannedRun
     resolved: ResolvedConfiguration
-    host: LocalHost
+    host: Host
     recorder: Recorder
     listener: Listener
     switch: StopSwitch
@@ -154,10 +155,11 @@ class Runner:
     def _phases(self) -> None:
         with self._phase(Phase.PREPARE):
             target = self.planned.configuration.target
-            site = self._site = self.host.prepare(target, self.resolved.need_bytes)
+            site = self._site = self.host.prepare(target, self.resolved.need_bytes, self._keep_writing)
             for note in site.notes:
                 self.recorder.event("note", note)
             self.recorder.facts("before", read_facts(site.data_directory))
+            self._record_health("before")
         with self._phase(Phase.INITDB):
             server = self._make_server(site)
         with self._phase(Phase.LOAD):
@@ -171,6 +173,7 @@ class Runner:
                 look=lambda: self._breathe(site, server),
                 cancel=lambda: server.stop(mode=StopMode.IMMEDIATE),
             )
+            self.host.loaded(site, self._keep_writing)
             self.recorder.server_facts(server)
         warm_tps: float | None = None
         if self._workload.warmup_s:
@@ -184,6 +187,7 @@ class Runner:
             self.outcome.measured_tps = summary.tps
         with self._phase(Phase.COLLECT):
             self.recorder.facts("after", read_changing_facts())
+            self._record_health("after")
 
     @contextmanager
     def _phase(self, phase: Phase, planned_s: float | None = None) -> Iterator[None]:
@@ -201,6 +205,8 @@ class Runner:
             log_path=f"{site.private_directory}/server.log",
             settings=self.resolved.settings,
             record=self.recorder.command,
+            wal_directory=site.wal_directory,
+            hold=self.host.hold(Part.SERVER),
         )
 
         def make() -> None:
@@ -367,6 +373,7 @@ class Runner:
             stdout=folder / f"{name}.stdout",
             stderr=folder / f"{name}.stderr",
             cwd=str(folder),
+            hold=self.host.hold(Part.PGBENCH),
         )
 
     def _in_background(
@@ -391,6 +398,18 @@ class Runner:
                     futures.wait([future], _CANCEL_AGAIN_S)
                 raise
             future.result()
+
+    def _keep_writing(self) -> None:
+        """Hear a stop, and once a second write what is new: while the host is waited for."""
+        self.switch.check()
+        if time.monotonic() >= self.recorder.next_flush_s:
+            self.recorder.flush()
+
+    def _record_health(self, moment: str) -> None:
+        health = self.host.health()
+        if health is not None:
+            told: Json = {number: dict(values) for number, values in health.items()}
+            self.recorder.facts(moment, {"disk_health": told})
 
     def _breathe(self, site: Site, server: Server) -> None:
         """Once a second: write what is new, and see whether server and target are still there."""

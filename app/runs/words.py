@@ -29,6 +29,8 @@ MARK_WORDS: Final = {
     "not-steady": tr("not steady"),
     "suspended": tr("suspended"),
     "partial-latencies": tr("latencies partial"),
+    "memory-limited": tr("memory limited"),
+    "test-devices": tr("TEST DEVICES"),
 }
 """Marks that have a name of their own; others are shown as they are stored."""
 

@@ -37,6 +37,11 @@ def find_disks(name: str, disks: Sequence[Disk]) -> tuple[Disk, ...]:
     return tuple(disk for disk in disks if name.strip() in names(disk.identity))
 
 
+def is_test_device(disk: DiskIdentity) -> bool:
+    """Return whether it is a loop device (major number 7, Linux Documentation/admin-guide/devices.txt)."""
+    return disk.device_number.partition(":")[0] == "7"
+
+
 def storage_plan(
     target: DiskTarget, disks: Sequence[Disk], data_set_bytes: int, *, place: str = PLACE
 ) -> StoragePlan:

@@ -122,7 +122,9 @@ def test_a_program_is_held_as_its_account_before_it_is_executed(whom: Callable[[
     seen: dict[str, str] = {}
 
     def hold(pid: int) -> None:
-        seen.update(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            name, _, value = line.partition(":")
+            seen[name] = value
         seen["program"] = Path(f"/proc/{pid}/cmdline").read_text()
 
     child = spawn(("sleep", "1000"), account=account, death_signal=signal.SIGKILL, hold=hold)

@@ -1,0 +1,336 @@
+"""The user's side of the helper's interface (`app/helper/interface.xml`, interface number 2).
+
+Everything of Gio happens in a thread of its own; whoever calls here waits in bounded time, and may look at
+other things meanwhile. The helper's unique name is asked once: calls go to it and signals are taken from it
+alone, so that nobody who takes the well-known name later can speak for the helper that holds the disks.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Final, Self
+
+from app.account import current_account
+from app.dbus.bus_thread import BusThread
+from app.dbus.connection import open_system_bus
+from app.dbus.helper_errors import NOTHING_TOUCHED, NoHelperError, error_of, lost, other_version
+from app.dbus.introspection import load_gio
+from app.domain.disk import DiskIdentity
+from app.domain.errors import FootingError
+from app.domain.plan import StoragePlan
+from app.domain.plan_wire import GROUP, IDENTITY, identity_to_wire, plan_to_wire
+from app.domain.text import tr
+
+NAME: Final = "org.pgfooting.Helper1"
+PATH: Final = "/org/pgfooting/Helper1"
+INTERFACE_NUMBER: Final = 2
+CONNECT_S: Final = 5.0
+CALL_S: Final = 30.0
+"""Of calls that wait for nobody; starting the helper is one of them."""
+INSPECT_S: Final = 120.0
+PERSON_S: Final = 660.0
+"""Of calls that wait for a person: polkit's two questions may take five minutes each."""
+SYNC_S: Final = 1800.0
+_PLANS: Final = f"a({GROUP}a{GROUP}a{IDENTITY})"
+_BUS: Final = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
+_LOOK_S: Final = 0.05
+_VARIANTS: Final = {bool: "b", int: "x", str: "s"}
+
+Watch = Callable[[], None]
+"""Called often while something is waited for; what it raises ends the waiting."""
+
+
+def _nothing() -> None:
+    """Look at nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class HelperVersion:
+    """Who answers.
+
+    Attributes:
+        program: version of the helper.
+        interface: number of its interface.
+        test_devices: whether it takes loop devices for disks.
+    """
+
+    program: str
+    interface: int
+    test_devices: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What the helper would do.
+
+    Attributes:
+        plan: name of the plans, for `HelperClient.execute`.
+        texts: lines for each plan, in the helper's own words.
+        digest: of all lines.
+    """
+
+    plan: str
+    texts: tuple[tuple[str, ...], ...]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A signal of the helper.
+
+    Attributes:
+        name: of the signal; ``Lost`` where the helper has left the bus.
+        values: without the session's handle.
+        received_s: `time.monotonic`.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    received_s: float
+
+
+@dataclass(slots=True)
+class HelperClient:
+    """A connection to the helper; `close` ends what it began.
+
+    Attributes:
+        thread: in which everything of Gio happens.
+        connection: to the system bus.
+        owner: the helper's unique name.
+        version: what it says of itself.
+    """
+
+    thread: BusThread
+    connection: Any
+    owner: str
+    version: HelperVersion
+    _events: queue.SimpleQueue[Event] = field(default_factory=queue.SimpleQueue, init=False)
+    _session: str = field(default="", init=False)
+
+    @classmethod
+    def open(cls) -> Self:
+        """Connect, start the helper where it sleeps, and make sure that it speaks our version.
+
+        Raises:
+            NoHelperError: no PyGObject, no system bus, no helper, or one of another version.
+            HelperLostError: it does not answer.
+        """
+        try:
+            gio, glib = load_gio()
+        except ImportError as err:
+            message = tr("Spare disks need PyGObject (package python3-gi), which is not installed.")
+            raise NoHelperError(f"{message} {NOTHING_TOUCHED}") from err
+        thread = BusThread("helper-client")
+        try:
+            connection = thread.submit(lambda: open_system_bus(gio, CONNECT_S)).result(2 * CONNECT_S)
+        except (glib.Error, TimeoutError) as err:
+            thread.stop()
+            message = tr("Spare disks need the system bus (D-Bus), which cannot be reached: {reason}.")
+            reason = getattr(err, "message", "") or tr("it does not answer")
+            raise NoHelperError(f"{message.format(reason=reason)} {NOTHING_TOUCHED}") from err
+        client = cls(thread, connection, NAME, HelperVersion("", 0, test_devices=False))
+        try:
+            client._meet()
+        except BaseException:
+            client.close()
+            raise
+        return client
+
+    def _meet(self) -> None:
+        version = HelperVersion(*self.call("Version"))
+        if version.interface != INTERFACE_NUMBER:
+            raise other_version(version.interface, INTERFACE_NUMBER)
+        self.version = version
+        (self.owner,) = self.call("GetNameOwner", "(s)", NAME, where=_BUS)
+        self.thread.submit(self._subscribe).result(CALL_S)
+
+    def inspect(
+        self, disks: Sequence[DiskIdentity], watch: Watch = _nothing
+    ) -> dict[str, tuple[bool, list[Any]]]:
+        """Return by device number whether root finds a disk spare, and (rule, message, evidence, remedy)."""
+        wires = [identity_to_wire(disk) for disk in disks]
+        (answers,) = self.call(
+            "Inspect", f"(a{IDENTITY})", wires, timeout_s=PERSON_S, interactive=True, watch=watch
+        )
+        return {number: (answer == "spare", reasons) for number, answer, reasons in answers}
+
+    def describe(self, plans: Sequence[StoragePlan], watch: Watch = _nothing) -> Description:
+        """Return what the helper would do for plans; touches nothing.
+
+        Raises:
+            CampaignError: a plan cannot be made here.
+            DiskRefusedError: a disk is not here.
+            NotAuthorisedError: polkit does not even let this user look.
+        """
+        _, glib = load_gio()
+        wires = [wire_of(plan, glib) for plan in plans]
+        plan, texts, digest = self.call(
+            "Describe", f"({_PLANS})", wires, timeout_s=PERSON_S, interactive=True, watch=watch
+        )
+        return Description(plan, tuple(tuple(lines) for lines in texts), digest)
+
+    def execute(self, description: Description, uid: int, watch: Watch = _nothing) -> HelperSession:
+        """Ask for authorisation to erase the disks and lock them; makes nothing yet.
+
+        Args:
+            description: what the person saw.
+            uid: to whom storage is handed.
+            watch: called often while the person is asked; where it raises, the question is called off.
+
+        Raises:
+            NotAuthorisedError: with polkit's verdict.
+            DiskRefusedError: a disk is not spare.
+            HelperBusyError: another campaign has it.
+        """
+        content = (description.plan, description.digest, uid)
+        (handle,) = self.call("Execute", "(ssu)", *content, timeout_s=PERSON_S, interactive=True, watch=watch)
+        self._session = handle
+        return HelperSession(self, handle)
+
+    def close(self) -> None:
+        """Leave the bus: the helper unmakes and releases whatever is still ours."""
+        _, glib = load_gio()
+
+        def leave() -> None:
+            if not self.connection.is_closed():
+                self.connection.close_sync(None)
+
+        with suppress(glib.Error, TimeoutError):  # what hangs is left to the end of the process
+            self.thread.submit(leave).result(CONNECT_S)
+        self.thread.stop()
+
+    def next_event(self, timeout_s: float) -> Event | None:
+        """Return the next signal; None where none came in time."""
+        try:
+            return self._events.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+    def call(
+        self,
+        method: str,
+        signature: str = "()",
+        *values: object,
+        timeout_s: float = CALL_S,
+        interactive: bool = False,
+        watch: Watch = _nothing,
+        where: tuple[str, str, str] | None = None,
+    ) -> tuple[Any, ...]:
+        """Call a method and return what it answers, unpacked.
+
+        Raises:
+            FootingError: what was answered instead (`app.dbus.helper_errors.error_of`).
+        """
+        gio, glib = load_gio()
+        answer: Future[tuple[Any, ...]] = Future()
+        flags = gio.DBusCallFlags.ALLOW_INTERACTIVE_AUTHORIZATION if interactive else gio.DBusCallFlags.NONE
+        if self.owner != NAME:  # a helper that is gone is not started anew in the middle of a session
+            flags |= gio.DBusCallFlags.NO_AUTO_START
+
+        def finish(connection: Any, result: Any) -> None:  # noqa: ANN401 - Gio has no types
+            try:
+                answer.set_result(connection.call_finish(result).unpack())
+            except glib.Error as err:
+                answer.set_exception(_error_of(err, gio))
+
+        def begin() -> None:
+            content = glib.Variant(signature, values)
+            bus_name, path, interface = where or (self.owner, PATH, NAME)
+            limit_ms = int(timeout_s * 1000)
+            arguments = (bus_name, path, interface, method, content, None, flags, limit_ms, None, finish)
+            self.connection.call(*arguments)
+
+        self.thread.submit(begin).result(CALL_S)
+        deadline_s = time.monotonic() + timeout_s + CALL_S
+        while time.monotonic() < deadline_s:
+            try:
+                return answer.result(_LOOK_S)
+            except TimeoutError:
+                watch()
+        raise lost()
+
+    def _subscribe(self) -> None:
+        gio, _ = load_gio()
+        none = gio.DBusSignalFlags.NONE
+        self.connection.signal_subscribe(self.owner, NAME, None, PATH, None, none, self._on_signal)
+        bus, path, interface = _BUS
+        self.connection.signal_subscribe(
+            bus, interface, "NameOwnerChanged", path, self.owner, none, self._on_lost
+        )
+        self.connection.connect("closed", self._on_lost)
+
+    def _on_signal(self, _c: Any, _sender: str, _p: str, _i: str, name: str, content: Any) -> None:  # noqa: ANN401
+        handle, *values = content.unpack()
+        if not self._session or handle == self._session:
+            self._events.put(Event(name, tuple(values), time.monotonic()))
+
+    def _on_lost(self, *_values: object) -> None:
+        self._events.put(Event("Lost", (), time.monotonic()))
+
+
+def _error_of(err: Any, gio: ModuleType) -> FootingError:  # noqa: ANN401 - GLib.Error has no types
+    name = gio.DBusError.get_remote_error(err) or ""
+    text = err.message.partition(": ")[2] if name else err.message
+    code = name.rpartition(".")[2]
+    return error_of(name, "" if text == code else text, current_account().name)
+
+
+def wire_of(plan: StoragePlan, glib: ModuleType) -> tuple[Any, ...]:
+    """Return a plan as it crosses the bus, its options as variants."""
+
+    def group(wire: tuple[Any, ...]) -> tuple[Any, ...]:
+        options: Mapping[str, object] = wire[3]
+        variants = {name: glib.Variant(_VARIANTS[type(value)], value) for name, value in options.items()}
+        return (*wire[:3], variants, *wire[4:])
+
+    data, wal, log = plan_to_wire(plan)
+    return group(data), [group(each) for each in wal], log
+
+
+@dataclass(frozen=True, slots=True)
+class HelperSession:
+    """Disks that are ours until `release`; methods as in the interface, errors as `HelperClient.call`."""
+
+    client: HelperClient
+    handle: str
+
+    def make(self, number: int) -> None:
+        """Begin to make one of the described plans; ``Ready`` or ``Unmade`` tells the end."""
+        self._call("Make", "(su)", number)
+
+    def unmake(self) -> None:
+        """Begin to unmake what is made; ``Unmade`` tells the end."""
+        self._call("Unmake", "(s)")
+
+    def release(self) -> None:
+        """Begin to unmake everything and give the disks back; ``Ended`` tells the end."""
+        self._call("Release", "(s)")
+
+    def limit(self, memory_bytes: int) -> None:
+        """Limit the memory of PostgreSQL and pgbench together; 0 for no limit."""
+        self._call("Limit", "(st)", memory_bytes)
+
+    def adopt(self, part: str, pid: int) -> str:
+        """Move a process into the session's control group; return its path."""
+        (path,) = self._call("Adopt", "(ssu)", part, pid)
+        return str(path)
+
+    def drop_caches(self, watch: Watch = _nothing) -> None:
+        """Write what is dirty and forget what is cached."""
+        self.client.call("DropCaches", "(s)", self.handle, timeout_s=SYNC_S, watch=watch)
+
+    def health(self) -> dict[str, dict[str, str]]:
+        """Return what each disk tells of itself, by device number."""
+        (disks,) = self._call("Health", "(s)", timeout_s=INSPECT_S)
+        return {number: dict(values) for number, values in disks}
+
+    def _call(
+        self, method: str, signature: str, *values: object, timeout_s: float = CALL_S
+    ) -> tuple[Any, ...]:
+        return self.client.call(method, signature, self.handle, *values, timeout_s=timeout_s)

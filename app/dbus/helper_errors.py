@@ -1,0 +1,259 @@
+"""What can go wrong between a program of the user and the helper: each told as what it is, with what to do.
+
+The helper's errors are names and values (`app/helper/interface.xml`); their sentences are made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Final
+
+from app.domain.errors import BusyError, CampaignError, ExitStatus, FootingError, RefusedError, StorageError
+from app.domain.text import tr
+
+PREFIX: Final = "org.pgfooting.Helper1.Error."
+NOTHING_TOUCHED: Final = tr("Nothing was touched.")
+_LONGEST: Final = 2000
+
+
+class NoHelperError(RefusedError):
+    """No helper that this program can talk to; nothing was touched."""
+
+    code = "no-helper"
+
+
+class NotAuthorisedError(RefusedError):
+    """The system's administration said no, or nobody could be asked; nothing was touched.
+
+    Attributes:
+        verdict: of polkit, as `app.dbus.polkit.Verdict` names it.
+    """
+
+    code = "not-authorised"
+
+    def __init__(self, message: str, *, hint: str = "", verdict: str) -> None:
+        super().__init__(message, hint=hint)
+        self.verdict = verdict
+
+
+class DiskRefusedError(RefusedError):
+    """A disk is not spare, or not the one that was chosen; nothing was touched."""
+
+    code = "disk-refused"
+
+
+class HelperBusyError(BusyError):
+    """The helper works for somebody else, or is still busy with what it was asked before."""
+
+    code = "helper-busy"
+    exit_status: ClassVar[ExitStatus] = ExitStatus.REFUSED
+
+
+class HelperLostError(StorageError):
+    """The helper went away or does not answer; what it made, it unmakes when it starts again."""
+
+    code = "helper-lost"
+
+
+class CannotError(FootingError):
+    """Something that this machine or filesystem cannot do.
+
+    Attributes:
+        reason: one word of the helper.
+    """
+
+    code = "helper-cannot"
+
+    def __init__(self, message: str, *, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+RULE_FILE: Final = "/etc/polkit-1/rules.d/50-pgfooting.rules"
+
+
+def rule_of(user: str) -> str:
+    """Return the rule of polkit by which an administrator lets a user erase disks without being asked."""
+    name = user.replace("\\", "\\\\").replace('"', '\\"')
+    return (
+        "polkit.addRule(function(action, subject) {\n"
+        f'    if (action.id.indexOf("org.pgfooting.helper.") == 0 && subject.user == "{name}") {{\n'
+        "        return polkit.Result.YES;\n"
+        "    }\n"
+        "});"
+    )
+
+
+def not_authorised(verdict: str, user: str) -> NotAuthorisedError:
+    """Return the error for what polkit said.
+
+    Args:
+        verdict: see `app.dbus.polkit.Verdict`.
+        user: who asked.
+    """
+    sentence, hint = _VERDICTS.get(verdict, (tr("The helper refused: {verdict}."), ""))
+    message = f"{sentence.format(verdict=verdict[:80])} {NOTHING_TOUCHED}"
+    return NotAuthorisedError(message, hint=hint.format(rule=_rule_hint(user)), verdict=verdict)
+
+
+def _rule_hint(user: str) -> str:
+    words = tr("An administrator may also allow it once and for all for {user}, in {file}:")
+    return f"{words.format(user=user, file=RULE_FILE)}\n{rule_of(user)}"
+
+
+_VERDICTS: Final = {
+    "denied": (
+        tr("The rules of this machine (polkit) do not let you erase disks."),
+        tr("Ask its administrator: org.pgfooting.helper.erase is the action to be allowed."),
+    ),
+    "challenge": (
+        tr("Erasing disks needs an administrator's password, and there is nobody to ask."),
+        tr(
+            "Start it in a desktop session or in a terminal where the program pkttyagent is installed "
+            "(package polkitd or policykit-1).\n{rule}"
+        ),
+    ),
+    "dismissed": (tr("The question for the password was dismissed."), ""),
+    "failed": (
+        tr("The password was wrong, or the one who was asked may not allow it."),
+        tr("Start it again to be asked again."),
+    ),
+    "timed-out": (
+        tr("Nobody answered the question for the password in time."),
+        tr("Start it again and answer within five minutes."),
+    ),
+    "cancelled": (tr("The question for the password was called off."), ""),
+    "unavailable": (
+        tr("The helper could not ask polkit, which decides who may erase disks."),
+        tr("Install and start it (package polkitd or policykit-1; service polkit.service)."),
+    ),
+}
+
+_CANNOT: Final = {
+    "no-cgroup2": tr("control groups of version 2 are not mounted"),
+    "read-only": tr("the folder of the kernel is read-only here, as in a container"),
+    "no-controller": tr("the control groups here have no memory controller"),
+    "systemd": tr("systemd refused"),
+    "no-discard": tr("the filesystem or the disks cannot"),
+}
+
+
+def _refused_disks(text: str) -> FootingError:
+    lines = "\n".join(f"  {line}" for line in text[:_LONGEST].splitlines())
+    message = tr("The helper refuses disks of this campaign:") + f"\n{lines}\n{NOTHING_TOUCHED}"
+    hint = tr("“sudo pgfooting disks” tells for each disk why, and what would make it spare.")
+    return DiskRefusedError(message, hint=hint)
+
+
+def _bad_plan(text: str) -> FootingError:
+    lines = "\n".join(f"  {line}" for line in text[:_LONGEST].splitlines())
+    return CampaignError(tr("The helper cannot make this storage:") + f"\n{lines}\n{NOTHING_TOUCHED}")
+
+
+def _busy(_text: str) -> FootingError:
+    message = tr("The helper works for another campaign, or has not finished what it was asked before.")
+    return HelperBusyError(message, hint=tr("One campaign at a time can use spare disks on a machine."))
+
+
+def _unknown(_text: str) -> FootingError:
+    return HelperLostError(tr("The helper's session is over: it knows nothing of these disks any more."))
+
+
+def _bad_user(_text: str) -> FootingError:
+    message = tr("The helper hands storage to no root and to no unknown user.")
+    return RefusedError(f"{message} {NOTHING_TOUCHED}")
+
+
+def _unavailable(text: str) -> FootingError:
+    reason = _CANNOT.get(text, text[:80])
+    return CannotError(tr("It cannot be had here: {reason}.").format(reason=reason), reason=text[:80])
+
+
+def _failed(_text: str) -> FootingError:
+    hint = tr("Its journal says more: journalctl -u pgfooting-helper, or the system's log.")
+    return StorageError(tr("The helper made a mistake."), hint=hint)
+
+
+_ANSWERS: Final[dict[str, Callable[[str], FootingError]]] = {
+    "DiskRefused": _refused_disks,
+    "BadPlan": _bad_plan,
+    "Busy": _busy,
+    "TooMany": _busy,
+    "Unknown": _unknown,
+    "BadUser": _bad_user,
+    "Unavailable": _unavailable,
+    "Failed": _failed,
+}
+
+
+def not_installed() -> NoHelperError:
+    """Return the error for a machine without the helper."""
+    message = tr("Spare disks need the helper, which is not installed on this machine.")
+    hint = tr("An administrator installs it with: sudo packaging/helper install")
+    return NoHelperError(f"{message} {NOTHING_TOUCHED}", hint=hint)
+
+
+def other_version(found: int, wanted: int) -> NoHelperError:
+    """Return the error for a helper of another version."""
+    message = tr("The helper on this machine speaks version {found}, this program version {wanted}.")
+    hint = tr("An administrator installs the fitting one with: sudo packaging/helper install")
+    return NoHelperError(f"{message.format(found=found, wanted=wanted)} {NOTHING_TOUCHED}", hint=hint)
+
+
+def error_of(name: str, text: str, user: str) -> FootingError:
+    """Return the error for an answer of the helper or of the bus.
+
+    Args:
+        name: of the D-Bus error; empty where it came from no one but the connection.
+        text: what came with it.
+        user: who asked.
+    """
+    if name == f"{PREFIX}NotAuthorized":
+        return not_authorised(text, user)
+    if name.startswith(PREFIX):
+        return _ANSWERS.get(name.removeprefix(PREFIX), _failed)(text)
+    for beginnings, make in _FROM_BUS:
+        if name.startswith(beginnings):
+            return make()
+    return lost(text)
+
+
+def _foreign() -> NoHelperError:
+    message = tr("The helper on this machine is of another version than this program.")
+    hint = tr("An administrator installs the fitting one with: sudo packaging/helper install")
+    return NoHelperError(f"{message} {NOTHING_TOUCHED}", hint=hint)
+
+
+def lost(reason: str = "") -> HelperLostError:
+    """Return the error for a helper that went away or does not answer."""
+    message = tr("The helper does not answer any more.")
+    if reason:
+        message = f"{message} ({reason[:200]})"
+    hint = tr("What it made is unmade when it starts again, at the latest at the next start of the machine.")
+    return HelperLostError(message, hint=hint)
+
+
+def _not_let() -> NoHelperError:
+    message = tr("The system bus does not let you talk to the helper.")
+    hint = tr("Its file org.pgfooting.Helper1.conf is missing there: sudo packaging/helper install")
+    return NoHelperError(f"{message} {NOTHING_TOUCHED}", hint=hint)
+
+
+def _does_not_start() -> NoHelperError:
+    message = tr("The helper is installed but does not start.")
+    hint = tr("See its journal (journalctl -u pgfooting-helper), and: sudo packaging/helper status")
+    return NoHelperError(f"{message} {NOTHING_TOUCHED}", hint=hint)
+
+
+def _bus(*words: str) -> tuple[str, ...]:
+    return tuple(f"org.freedesktop.DBus.Error.{word}" for word in words)
+
+
+_FROM_BUS: Final[tuple[tuple[tuple[str, ...], Callable[[], FootingError]], ...]] = (
+    (_bus("ServiceUnknown", "NameHasNoOwner"), not_installed),
+    (_bus("UnknownMethod", "UnknownInterface", "UnknownObject", "InvalidArgs"), _foreign),
+    (_bus("AccessDenied"), _not_let),
+    ((*_bus("Spawn."), "org.freedesktop.systemd1."), _does_not_start),
+    (_bus("NoReply", "Disconnected", "Timeout", "TimedOut"), lost),
+)
+"""What the bus answers in the helper's place (D-Bus specification, and sd_bus_error(3)), by how it begins."""

@@ -1,0 +1,232 @@
+"""The disks of a campaign: one authentication, several plans, one of them made at a time.
+
+Waiting is looking at the helper's signals one after the other; between them the caller's `watch` is called,
+so that a run file goes on being written and a stop is heard.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from app.dbus.helper_client import Event, HelperClient, HelperSession
+from app.dbus.helper_errors import lost
+from app.domain.errors import FootingError, RefusedError, StorageError
+from app.domain.plan import StoragePlan
+from app.domain.text import tr
+from app.hosts.host import Watch, look_at_nothing
+
+SILENCE_S: Final = 3600.0
+"""Longest time without a word of the helper before it is given up: one step of it may format a slow disk."""
+RELEASE_S: Final = 600.0
+_LOOK_S: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """A step that root has executed.
+
+    Attributes:
+        text: a command, or words.
+        exit_code: None where no program ran.
+        started_s: `time.monotonic`.
+        seconds: how long it took.
+        output: what was said.
+    """
+
+    text: str
+    exit_code: int | None
+    started_s: float
+    seconds: float
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Where making or unmaking is.
+
+    Attributes:
+        number: of the step, from 1.
+        count: of all steps.
+        text: the step.
+        fraction: of the step, 0 to 1; None where nobody knows.
+    """
+
+    number: int
+    count: int
+    text: str
+    fraction: float | None
+
+
+class Told(Protocol):
+    """Hears what the helper does."""
+
+    def executed(self, step: Executed) -> None:
+        """A step has ended."""
+
+    def working(self, where: Working) -> None:
+        """A step has begun or come further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where storage is mounted.
+
+    Attributes:
+        storage: for the data directory.
+        wal: for the WAL; empty without disks of its own.
+        private: in memory: sockets, logs, scripts.
+    """
+
+    storage: str
+    wal: str
+    private: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """How unmaking ended.
+
+    Attributes:
+        error: what went wrong; None where nothing did.
+        left: what could not be released, by name; stays in the helper's journal.
+    """
+
+    error: FootingError | None
+    left: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class DiskSession:
+    """Locked disks and what is made of them.
+
+    Attributes:
+        client: the connection.
+        session: the helper's.
+        texts: what the helper said it would do, by plan.
+        test_devices: whether the helper takes loop devices.
+    """
+
+    client: HelperClient
+    session: HelperSession
+    texts: Mapping[StoragePlan, tuple[str, ...]]
+    test_devices: bool
+    _made: bool = field(default=False, init=False)
+
+    def make(self, plan: StoragePlan, told: Told, watch: Watch = look_at_nothing) -> Folders:
+        """Make a plan and return where it is.
+
+        Raises:
+            FootingError: it could not be made; what had been made is unmade.
+        """
+        while self.client.next_event(0) is not None:
+            pass  # what was still to be said about the plan before
+        self._made = True
+        try:
+            self.session.make(list(self.texts).index(plan))
+            ended = self._wait({"Ready", "Unmade", "Ended"}, told, watch)
+        except BaseException:
+            self.unmake(told)
+            raise
+        if ended.name == "Ready":
+            return Folders(*ended.values)
+        self._made = False
+        raise _error_of(ended.values) or lost()
+
+    def unmake(self, told: Told) -> Remains:
+        """Unmake what is made, if anything is; never raises for what the helper cannot do."""
+        if not self._made:
+            return Remains(None, ())
+        self._made = False
+        try:
+            self.session.unmake()
+            ended = self._wait({"Unmade", "Ended"}, told, look_at_nothing)
+        except FootingError as error:
+            return Remains(error, ())
+        *values, left = ended.values
+        return Remains(_error_of(values), tuple(left))
+
+    def release(self) -> Remains:
+        """Give the disks back; never raises for what the helper cannot do."""
+        try:
+            self.session.release()
+            ended = self._wait({"Ended"}, _Deaf(), look_at_nothing)
+        except FootingError as error:
+            return Remains(error, ())
+        *values, left = ended.values
+        return Remains(_error_of(values), tuple(left))
+
+    def check(self) -> None:
+        """Do nothing while the storage is there.
+
+        Raises:
+            HelperLostError: the helper has gone, and the storage will.
+            StorageError: the helper has unmade it.
+        """
+        event = self.client.next_event(0)
+        while event is not None:
+            if event.name in {"Unmade", "Ended"}:
+                self._made = False
+                raise _error_of(event.values) or lost()
+            if event.name == "Lost":
+                self._made = False
+                raise lost()
+            event = self.client.next_event(0)
+
+    def _wait(self, names: set[str], told: Told, watch: Watch) -> Event:
+        silent_since_s = time.monotonic()
+        while time.monotonic() < silent_since_s + SILENCE_S:
+            event = self.client.next_event(_LOOK_S)
+            if event is None:
+                watch()
+                continue
+            silent_since_s = event.received_s
+            if event.name == "Lost":
+                raise lost()
+            if event.name in names:
+                return event
+            _TELL.get(event.name, _ignore)(told, event)
+        raise lost(tr("not a word for an hour"))
+
+
+class _Deaf:
+    """Hears nothing."""
+
+    def executed(self, step: Executed) -> None:
+        """Ignore."""
+
+    def working(self, where: Working) -> None:
+        """Ignore."""
+
+
+def _tell_executed(told: Told, event: Event) -> None:
+    text, code, seconds, output = event.values
+    started_s = event.received_s - seconds
+    told.executed(Executed(text, None if code == _NO_EXIT_CODE else code, started_s, seconds, output))
+
+
+def _tell_working(told: Told, event: Event) -> None:
+    number, count, text, fraction = event.values
+    told.working(Working(number, count, text, fraction if fraction >= 0 else None))
+
+
+def _ignore(_told: Told, _event: Event) -> None:
+    """Do nothing: a signal of a newer helper."""
+
+
+_NO_EXIT_CODE: Final = -1000
+_TELL: Final[Mapping[str, Callable[[Told, Event], None]]] = {
+    "Executed": _tell_executed,
+    "Progress": _tell_working,
+}
+
+
+def _error_of(values: Sequence[Any]) -> FootingError | None:
+    """Return the error that a signal carries as code, message and hint; None where the code is empty."""
+    code, message, hint, *_ = values
+    if not code:
+        return None
+    kind = RefusedError if code == RefusedError.code else StorageError
+    return kind(str(message), hint=str(hint))

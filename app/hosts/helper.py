@@ -1,0 +1,211 @@
+"""The host of spare disks: the helper makes and unmakes storage, everything else is done as the account.
+
+Root starts nothing of PostgreSQL: programs are started here as for every target and only moved into the
+session's control group, before they are executed. Nothing is recorded in the leavings: what this process
+leaves when it dies, the helper unmakes with everything that works on it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import IO, Final
+
+from app.dbus.helper_errors import CannotError
+from app.domain.configuration import DiskTarget, Target
+from app.domain.errors import FootingError, TargetError, TargetLostError
+from app.domain.plan import StoragePlan
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.hosts import errands, site
+from app.hosts.disk_session import DiskSession, Executed, Folders, Working
+from app.hosts.folders import Identity, identity_of, strictly
+from app.hosts.host import Part, Watch, look_at_nothing
+from app.hosts.site import Site
+from app.hosts.sweeping import Deed, SweepEvent
+from app.process import Account, CommandOutcome, Hold, Recorder
+
+_DATA: Final = "data"
+_WAL: Final = "pg_wal"
+
+
+@dataclass(slots=True)
+class HelperHost:
+    """Prepares and releases one target on spare disks.
+
+    Attributes:
+        account: whom server and pgbench run as.
+        session: of the campaign; its disks are locked.
+        plan: what is made.
+        record: told of every command, root's too.
+        progress: told where making and unmaking is.
+        control_groups: of server and pgbench, by part; empty where there are none.
+        note: told what is not as it should be.
+    """
+
+    account: Account
+    session: DiskSession
+    plan: StoragePlan
+    record: Recorder
+    progress: Callable[[Working], None]
+    note: Callable[[str], None]
+    control_groups: dict[Part, str] = field(default_factory=dict, init=False)
+    _drops_caches: bool = field(default=False, init=False)
+
+    def prepare(self, target: Target, need_bytes: int, watch: Watch = look_at_nothing) -> Site:
+        """Let the helper make the storage, and make the data directory's folder in it.
+
+        Raises:
+            TargetError: what was made is too small, or its memory limit cannot be set.
+            FootingError: the helper cannot make it. Everything that had been made is unmade.
+        """
+        assert isinstance(target, DiskTarget)  # noqa: S101 - the campaign chooses the host by the target
+        folders = self.session.make(self.plan, self, watch)
+        try:
+            self._limit_memory(target.memory_limit_bytes)
+            return self._make_site(folders, need_bytes)
+        except BaseException:
+            self.session.unmake(self)
+            raise
+
+    def release(self, released: Site) -> tuple[SweepEvent, ...]:
+        """Delete the data, so that what is dirty need not be written, then let the helper unmake all."""
+        events: list[SweepEvent] = []
+        with suppress(FootingError, OSError):  # the helper ends whoever is still there
+            self._end_servers(released)
+        for path in filter(None, (released.data_directory, released.wal_directory)):
+            with suppress(FootingError, OSError):  # it goes with its filesystem
+                self._delete(path)
+        remains = self.session.unmake(self)
+        if remains.error is not None:
+            text = f"{remains.error.message} {remains.error.hint}".strip()
+            events.append(SweepEvent(Deed.KEPT, released.root, text))
+        for name in remains.left:
+            text = tr("{name} could not be released; it stays in the helper's journal.").format(name=name)
+            events.append(SweepEvent(Deed.KEPT, name, text))
+        return tuple(events)
+
+    def check_alive(self, checked: Site, reserve_bytes: int) -> None:
+        """Make sure that helper, storage and free space are there.
+
+        Raises:
+            TargetLostError: one of them is not.
+        """
+        try:
+            self.session.check()
+        except FootingError as error:
+            raise TargetLostError(error.message, hint=error.hint) from error
+        site.check_alive(checked, reserve_bytes)
+
+    def open_private(self, of: Site, name: str) -> IO[bytes]:
+        """Open a file of the private folder for reading; see `app.hosts.site.open_private`."""
+        return site.open_private(of, name)
+
+    def write_private(self, of: Site, name: str, text: str) -> str:
+        """Write a new file into the private folder; see `app.hosts.site.write_private`."""
+        return site.write_private(of, name, text, self.record)
+
+    def hold(self, part: Part) -> Hold | None:
+        """Return what moves a process into the control group of its part."""
+        return partial(self._adopt, part)
+
+    def loaded(self, of: Site, watch: Watch = look_at_nothing) -> None:  # noqa: ARG002 - as the protocol
+        """Forget the machine's page cache where memory is limited: what was loaded would be found in it."""
+        if not self._drops_caches:
+            return
+        try:
+            self.session.session.drop_caches(watch)
+        except CannotError as error:
+            sentence = tr("The page cache was not emptied after loading. {reason}")
+            self.note(sentence.format(reason=error.message))
+
+    def health(self) -> Mapping[str, Mapping[str, str]] | None:
+        """Return what the disks tell of themselves now; None where the helper does not answer."""
+        try:
+            return self.session.session.health()
+        except FootingError:
+            return None
+
+    def executed(self, step: Executed) -> None:
+        """Record a step of root's as the command that it is."""
+        try:
+            words = tuple(shlex.split(step.text))
+        except ValueError:
+            words = (step.text,)
+        code = 0 if step.exit_code is None else step.exit_code
+        self.record(
+            CommandOutcome(words or ("",), "root", step.started_s, step.seconds, code, step.output, "")
+        )
+
+    def working(self, where: Working) -> None:
+        """Tell where it is."""
+        self.progress(where)
+
+    def _limit_memory(self, limit_bytes: int | None) -> None:
+        self._drops_caches = limit_bytes is not None
+        if limit_bytes is None:
+            return
+        try:
+            self.session.session.limit(limit_bytes)
+        except CannotError as error:
+            message = tr("The memory limit of {size} cannot be set here. {reason}")
+            hint = tr("Leave memory_limit out, or choose a data set that is larger than memory.")
+            size = format_size(limit_bytes)
+            raise TargetError(message.format(size=size, reason=error.message), hint=hint) from error
+
+    def _make_site(self, folders: Folders, need_bytes: int) -> Site:
+        data_directory = f"{folders.storage}/{_DATA}"
+        identity, free_bytes = _look_at(folders.storage)
+        if free_bytes < need_bytes:
+            message = tr("The storage that was made has {free} free; the run needs {need}.")
+            hint = tr("Choose larger partitions (partition_size), more disks, or a smaller data set.")
+            words = message.format(free=format_size(free_bytes), need=format_size(need_bytes))
+            raise TargetError(words, hint=hint)
+        try:
+            errands.make_folder(data_directory, self.account, self.record)
+        except OSError as err:
+            message = tr("{account} cannot create the folder {path}: {reason}.")
+            words = message.format(account=self.account.name, path=data_directory, reason=err.strerror)
+            raise TargetError(words) from err
+        return Site(
+            root=folders.storage,
+            data_directory=data_directory,
+            socket_directory=folders.private,
+            private_directory=folders.private,
+            account=self.account,
+            limit_bytes=None,
+            identity=identity,
+            private_identity=_look_at(folders.private)[0],
+            wal_directory=f"{folders.wal}/{_WAL}" if folders.wal else "",
+            wal_identity=_look_at(folders.wal)[0] if folders.wal else None,
+        )
+
+    def _adopt(self, part: Part, pid: int) -> None:
+        try:
+            self.control_groups[part] = self.session.session.adopt(part.value, pid)
+        except CannotError as error:
+            note = tr("PostgreSQL and pgbench are not in control groups of their own. {reason}")
+            self.note(note.format(reason=error.message))
+
+    def _end_servers(self, released: Site) -> None:
+        with strictly(released.data_directory) as folder:
+            identity = identity_of(folder)
+        errands.end_servers(released.data_directory, identity, account=self.account, record=self.record)
+
+    def _delete(self, path: str) -> None:
+        with strictly(path) as folder:
+            identity = identity_of(folder)
+        errands.remove(
+            path, identity, same_boot=True, volatile=False, account=self.account, record=self.record
+        )
+
+
+def _look_at(path: str) -> tuple[Identity, int]:
+    """Return which folder it is and the bytes that are free there for an ordinary user."""
+    with strictly(path) as folder:
+        volume = os.fstatvfs(folder)
+        return identity_of(folder), volume.f_bavail * volume.f_frsize

@@ -1,0 +1,70 @@
+"""What a run needs of the host that gives it storage: the only thing of it that the runner knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import IO, Protocol
+
+from app.domain.configuration import Target
+from app.hosts.site import Site
+from app.hosts.sweeping import SweepEvent
+from app.process import Account, Hold
+
+Watch = Callable[[], None]
+"""Called often while something takes long; what it raises ends it, and everything is undone."""
+
+
+def look_at_nothing() -> None:
+    """Watch nothing."""
+
+
+class Part(StrEnum):
+    """Whose process it is: their CPU, memory and I/O are counted apart."""
+
+    SERVER = "server"
+    PGBENCH = "pgbench"
+
+
+class Host(Protocol):
+    """Gives a run its storage and takes it back; used by one run at a time, from one thread."""
+
+    account: Account
+
+    def prepare(self, target: Target, need_bytes: int, watch: Watch = look_at_nothing) -> Site:
+        """Make storage and the folders of one run.
+
+        Args:
+            target: of the configuration.
+            need_bytes: what the run needs at most.
+            watch: called often where it takes long.
+
+        Raises:
+            TargetError: the target cannot be used; what had been made is removed.
+            FootingError: the host cannot make it.
+        """
+
+    def release(self, released: Site) -> tuple[SweepEvent, ...]:
+        """Remove and unmake everything of a run; what cannot be is told as an event."""
+
+    def check_alive(self, checked: Site, reserve_bytes: int) -> None:
+        """Make sure that a run can go on; once a second.
+
+        Raises:
+            TargetLostError: the target vanished, was replaced, is read-only, nearly full, or over its limit.
+        """
+
+    def open_private(self, of: Site, name: str) -> IO[bytes]:
+        """Open a file of the private folder for reading; see `app.hosts.site.open_private`."""
+
+    def write_private(self, of: Site, name: str, text: str) -> str:
+        """Write a new file into the private folder; see `app.hosts.site.write_private`."""
+
+    def hold(self, part: Part) -> Hold | None:
+        """Return what has to happen with a process before its program is executed; None for nothing."""
+
+    def loaded(self, of: Site, watch: Watch = look_at_nothing) -> None:
+        """Do what belongs between loading and measuring; `watch` is called often where it takes long."""
+
+    def health(self) -> Mapping[str, Mapping[str, str]] | None:
+        """Return what the disks tell of themselves now, by device number; None where nobody can ask."""

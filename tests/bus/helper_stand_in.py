@@ -1,0 +1,77 @@
+"""What answers as the helper in tests of its client: ``python -m tests.bus.helper_stand_in BEHAVIOUR``.
+
+The interface is the real one; nothing is made. BEHAVIOUR: ``works``, ``other-version``, ``dies`` (at Make),
+``refuses`` (Execute answers the error TEXT, ``NAME:text``), ``waits`` (Execute is never answered), ``fails``
+(Make ends in Unmade with an error). TEXT follows it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from app.dbus.service import Answer, BusService, Call, Refusal
+from tests.bus.service_stand_in import say
+
+XML = (Path(__file__).parents[2] / "app/helper/interface.xml").read_text(encoding="utf-8")
+NAME = "org.pgfooting.Helper1"
+PATH = "/org/pgfooting/Helper1"
+HANDLE = "handle"
+
+
+class StandIn:
+    """Answers the calls."""
+
+    def __init__(self, behaviour: str, text: str) -> None:
+        self.behaviour = behaviour
+        self.text = text
+        self.service = BusService(NAME, PATH, XML, self)
+
+    def __call__(self, call: Call, answer: Answer) -> None:
+        say(f"{call.method} {call.interactive}")
+        getattr(self, f"_{call.method}")(call, answer)
+
+    def _Version(self, _call: Call, answer: Answer) -> None:  # noqa: N802
+        answer.give("0.0", 7 if self.behaviour == "other-version" else 2, True)  # noqa: FBT003
+
+    def _Describe(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        ((*plans,),) = call.arguments
+        answer.give("plan", [[f"mkfs {number}"] for number in range(len(plans))], "digest")
+
+    def _Execute(self, _call: Call, answer: Answer) -> None:  # noqa: N802
+        if self.behaviour == "refuses":
+            raise Refusal(*self.text.split(":", 1))
+        if self.behaviour != "waits":
+            answer.give(HANDLE)
+
+    def _Make(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        if self.behaviour == "dies":
+            os._exit(1)
+        answer.give()
+        self._emit(call, "Progress", 1, 2, "mkfs", -1.0)
+        self._emit(call, "Executed", "mkfs.ext4 '/dev/a b'", 0, 1.5, "done")
+        self._emit(call, "Executed", "it settles", -1000, 0.5, "")
+        if self.behaviour == "fails":
+            self._emit(call, "Unmade", "storage", "mkfs failed", "buy another disk", [])
+        else:
+            self._emit(call, "Ready", "/s", "/w", "/p")
+
+    def _Unmake(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        answer.give()
+        self._emit(call, "Unmade", "", "", "", ["sdb"])
+
+    def _Release(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        answer.give()
+        self._emit(call, "Ended", "", "", "", [])
+
+    def _Adopt(self, _call: Call, _answer: Answer) -> None:  # noqa: N802
+        raise Refusal("Unavailable", "no-cgroup2")
+
+    def _emit(self, call: Call, signal: str, *values: object) -> None:
+        self.service.emit(call.sender, signal, HANDLE, *values)
+
+
+if __name__ == "__main__":
+    stand_in = StandIn(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "")
+    stand_in.service.run(lambda: say("ready"))

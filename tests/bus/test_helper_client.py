@@ -1,0 +1,204 @@
+"""The client of the helper on a real bus: every way in which it can go wrong is told as what it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from app.dbus.helper_client import HelperClient
+from app.dbus.helper_errors import CannotError, HelperLostError, NoHelperError, NotAuthorisedError
+from app.domain.errors import ExitStatus, FootingError, StorageError
+from app.domain.filesystems import filesystem
+from app.domain.raid import Level
+from app.hosts.disk_session import DiskSession, Executed, Folders, Working
+from tests.fix_bus import Serving, next_line
+from tests.unit.storage.plans import plan_of
+
+pytestmark = pytest.mark.bus
+
+PLANS = (
+    plan_of(filesystem("ext4"), Level.SINGLE, {}),
+    plan_of(filesystem("xfs"), Level.MIRROR, {"agcount": 8}),
+)
+Helping = Callable[..., Serving]
+
+
+@pytest.fixture
+def helping(bus: Serving, serve: Callable[..., Serving]) -> Helping:
+    def start(*arguments: str) -> Serving:
+        process = serve("tests.bus.helper_stand_in", *arguments)
+        assert next_line(process) == "ready"
+        return process
+
+    return start
+
+
+class Heard:
+    """What a session tells."""
+
+    def __init__(self) -> None:
+        self.steps: list[Executed] = []
+        self.places: list[Working] = []
+
+    def executed(self, step: Executed) -> None:
+        self.steps.append(step)
+
+    def working(self, where: Working) -> None:
+        self.places.append(where)
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[[], DiskSession]]:
+    clients: list[HelperClient] = []
+
+    def start() -> DiskSession:
+        client = HelperClient.open()
+        clients.append(client)
+        description = client.describe(PLANS)
+        session = client.execute(description, 1000)
+        texts = dict(zip(PLANS, description.texts, strict=True))
+        return DiskSession(client, session, texts, client.version.test_devices)
+
+    yield start
+    for client in clients:
+        client.close()
+
+
+def test_storage_is_made_with_its_steps_told_and_unmade_and_released(
+    helping: Helping, opened: Callable[[], DiskSession]
+) -> None:
+    helping("works")
+    disks, heard = opened(), Heard()
+    assert list(disks.texts.values()) == [("mkfs 0",), ("mkfs 1",)]
+    assert disks.make(PLANS[1], heard) == Folders("/s", "/w", "/p")
+    first, second = heard.steps
+    assert (first.text, first.exit_code, first.seconds, first.output) == (
+        "mkfs.ext4 '/dev/a b'",
+        0,
+        1.5,
+        "done",
+    )
+    assert second.exit_code is None
+    assert first.started_s < time.monotonic() - 1
+    assert heard.places == [Working(1, 2, "mkfs", None)]
+    remains = disks.unmake(heard)
+    assert (remains.error, remains.left) == (None, ("sdb",))
+    assert disks.unmake(heard).left == (), "there is nothing any more"
+    assert disks.release().error is None
+
+
+def test_only_describe_and_execute_may_ask_a_person(
+    helping: Helping, opened: Callable[[], DiskSession]
+) -> None:
+    process = helping("works")
+    disks = opened()
+    disks.make(PLANS[0], Heard())
+    assert [next_line(process) for _ in range(4)] == [
+        "Version False", "Describe True", "Execute True", "Make False",
+    ]  # fmt: skip
+
+
+def test_making_that_fails_is_told_in_the_helpers_words(
+    helping: Helping, opened: Callable[[], DiskSession]
+) -> None:
+    helping("fails")
+    disks = opened()
+    with pytest.raises(StorageError, match="mkfs failed") as caught:
+        disks.make(PLANS[0], Heard())
+    assert caught.value.hint == "buy another disk"
+
+
+def test_a_helper_that_dies_is_told_at_once_and_is_not_started_again(
+    helping: Helping, opened: Callable[[], DiskSession]
+) -> None:
+    helping("dies")
+    disks = opened()
+    with pytest.raises(HelperLostError):
+        disks.make(PLANS[0], Heard())
+    assert isinstance(disks.release().error, FootingError)
+
+
+def test_what_a_machine_cannot_do_has_its_reason(helping: Helping, opened: Callable[[], DiskSession]) -> None:
+    helping("works")
+    with pytest.raises(CannotError, match="control groups of version 2") as caught:
+        opened().session.adopt("server", 1)
+    assert caught.value.reason == "no-cgroup2"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        ("denied", "do not let you"),
+        ("challenge", "nobody to ask"),
+        ("dismissed", "dismissed"),
+        ("failed", "password was wrong"),
+        ("timed-out", "in time"),
+        ("unavailable", "could not ask polkit"),
+        ("something new", "something new"),
+    ],
+)
+def test_what_polkit_said_is_told_as_what_it_is(
+    helping: Helping, opened: Callable[[], DiskSession], verdict: str, words: str
+) -> None:
+    helping("refuses", f"NotAuthorized:{verdict}")
+    with pytest.raises(NotAuthorisedError, match=words) as caught:
+        opened()
+    assert caught.value.verdict == verdict
+    assert caught.value.exit_status == ExitStatus.REFUSED
+    assert "Nothing was touched" in caught.value.message
+    assert ("polkit.addRule" in caught.value.hint) == (verdict == "challenge")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words", "status"),
+    [
+        ("Busy:", "another campaign", 3),
+        ("DiskRefused:8:16 D08 has a filesystem\n8:32 D05 mounted", "8:32 D05 mounted", 3),
+        ("BadPlan:plans[0].data.level: no", "plans\\[0\\].data.level", 2),
+        ("BadUser:", "no root", 3),
+        ("Unknown:", "session is over", 1),
+        ("TooMany:", "another campaign", 3),
+        ("Failed:", "made a mistake", 1),
+        ("Newer:", "made a mistake", 1),
+    ],
+)
+def test_every_refusal_has_a_sentence_and_a_status(
+    helping: Helping, opened: Callable[[], DiskSession], answer: str, words: str, status: int
+) -> None:
+    helping("refuses", answer)
+    with pytest.raises(FootingError, match=words) as caught:
+        opened()
+    assert caught.value.exit_status == status
+
+
+def test_another_version_of_the_helper_is_refused_by_name(helping: Helping) -> None:
+    helping("other-version")
+    with pytest.raises(NoHelperError, match="version 7") as caught:
+        HelperClient.open()
+    assert "packaging/helper install" in caught.value.hint
+
+
+def test_a_machine_without_the_helper_is_told_what_to_install(bus: Serving) -> None:
+    with pytest.raises(NoHelperError, match="not installed") as caught:
+        HelperClient.open()
+    assert "packaging/helper install" in caught.value.hint
+
+
+def test_a_machine_without_a_system_bus_is_told_so(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={tmp_path}/none")
+    with pytest.raises(NoHelperError, match="cannot be reached"):
+        HelperClient.open()
+
+
+def test_waiting_for_a_person_can_be_ended(helping: Helping) -> None:
+    helping("waits")
+    client = HelperClient.open()
+
+    def leave() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        client.execute(client.describe(PLANS), 1000, leave)
+    client.close()

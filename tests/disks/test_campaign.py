@@ -1,0 +1,204 @@
+"""Campaigns on spare disks, from the command line to the run file: real helper, polkit, disks, PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.domain.units import GIB
+from app.runs.runfile import Phase
+from app.runs.runfile_reader import RunFile
+from tests.disks.layout_proof import digest, leftovers
+from tests.fix_campaign import SETTINGS, CampaignBench, kill
+from tests.fix_helper import SPARE, Running, journaled, wait_until
+
+pytestmark = [
+    pytest.mark.disks,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can start the helper"),
+]
+
+WORKLOAD = '[workload]\nscale = 1\nclients = 2\nwarmup = "1s"\nduration = "5s"\n'
+
+
+def serial_of(device: str) -> str:
+    return SPARE.identify(device).serial
+
+
+def disks_table(*devices: str, filesystem: str = "ext4", level: str = "single", extra: str = "") -> str:
+    names = ", ".join(f'"{serial_of(device)}"' for device in devices)
+    return (
+        f'[configuration.target.disks]\ndata = [{names}]\nlevel = "{level}"\nfilesystem = "{filesystem}"\n'
+        f'partition_size = "2 GiB"\n{extra}\n'
+    )
+
+
+def campaign(*configurations: tuple[str, str], repeats: int = 1, workload: str = WORKLOAD) -> str:
+    head = f'name = "Disks"\nrepeats = {repeats}\n{SETTINGS}{workload}'
+    return head + "".join(f'[[configuration]]\nname = "{name}"\n{text}' for name, text in configurations)
+
+
+def erase(*devices: str) -> list[str]:
+    return [word for device in devices for word in ("--erase", serial_of(device))]
+
+
+def nothing_left(*devices: str) -> bool:
+    return leftovers(list(devices), Path("/run/pgfooting")) == ["/run/pgfooting/lock"] and journaled() == []
+
+
+def programs_of_root(run: RunFile) -> list[str]:
+    return [Path(command.argv[0]).name for command in run.commands() if command.account == "root"]
+
+
+@pytest.mark.parametrize("filesystem", ["ext4", "xfs", "btrfs"])
+def test_a_campaign_measures_a_spare_disk_and_leaves_it_free(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench, filesystem: str
+) -> None:
+    disk = make_loop(3 * GIB, partscan=True)
+    text = campaign(("one disk", disks_table(disk, filesystem=filesystem, extra='preset = "recommended"')))
+    ended = campaign_bench.run(text, *erase(disk))
+    assert ended.returncode == 0, ended.stderr
+    assert "TEST DEVICE" in ended.stderr
+    assert f"mkfs.{filesystem}" in ended.stderr, "what root will do is shown"
+    (path,) = campaign_bench.run_files()
+    with RunFile(path) as run:
+        run.check()
+        assert [times.phase for times in run.phases()] == list(Phase)
+        target = run.values["target"]
+        assert isinstance(target, dict)
+        assert (target["kind"], target["filesystem"], target["raid"]) == ("disks", filesystem, None)
+        commands = [command for command in run.commands() if command.account == "root"]
+        assert {"sfdisk", "wipefs", f"mkfs.{filesystem}"} <= set(programs_of_root(run))
+        assert all(command.exit_code == 0 for command in commands)
+        assert all(command.duration_ms < 60_000 for command in commands)
+        assert f"mkfs.{filesystem} " in "\n".join(map(str, target["described"]))
+        assert serial_of(disk) in str(target["plan"])
+        marks = dict(run.marks())
+        assert "test-devices" in marks
+        assert run.summary()["tps"]
+        assert run.facts("before")["disk_health"]
+        assert run.facts("after")["disk_health"]
+        assert filesystem in str(run.facts("before")["storage"])
+    (listed,) = campaign_bench.listed()
+    assert listed["filesystem"] == filesystem
+    assert "test-devices" in listed["marks"]
+    assert nothing_left(disk)
+
+
+def test_runs_of_several_layouts_are_interleaved_under_one_session_with_the_wal_on_its_own_disk(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
+) -> None:
+    first, second, third = (make_loop(3 * GIB, partscan=True) for _ in range(3))
+    wal = f'wal = {{data = ["{serial_of(third)}"], filesystem = "ext4", partition_size = "1 GiB"}}'
+    text = campaign(
+        ("mirror", disks_table(first, second, level="mirror", filesystem="btrfs")),
+        ("wal apart", disks_table(first, extra=wal)),
+        repeats=2,
+        workload=WORKLOAD.replace('"5s"', '"2s"'),
+    )
+    ended = campaign_bench.run(text, *erase(first, second, third))
+    assert ended.returncode == 0, ended.stderr
+    assert [path.name for path in campaign_bench.run_files()] == [
+        "01-mirror-r1.footing",
+        "02-wal-apart-r1.footing",
+        "03-wal-apart-r2.footing",
+        "04-mirror-r2.footing",
+    ]
+    for path in campaign_bench.run_files():
+        with RunFile(path) as run:
+            assert run.values["state"] == "done"
+            apart = "wal-apart" in path.name
+            initdb = next(command for command in run.commands() if command.argv[0].endswith("initdb"))
+            assert ("--waldir" in initdb.argv) == apart
+            target = run.values["target"]
+            assert isinstance(target, dict)
+            assert target["raid"] == (None if apart else "mirror")
+    assert helper.log.read_text().count("authorised") <= 1
+    assert nothing_left(first, second, third)
+
+
+def test_without_a_terminal_each_disk_needs_its_word_and_nothing_is_touched(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
+) -> None:
+    first, second = (make_loop(3 * GIB, partscan=True) for _ in range(2))
+    before = [digest(disk) for disk in (first, second)]
+    text = campaign(("pair", disks_table(first, second, level="mirror", filesystem="btrfs")))
+    for words, status in (
+        ([], 3),
+        (erase(first), 3),
+        ([*erase(first, second), "--erase", "OTHER"], 2),
+        (["--erase", serial_of(first)[-4:], "--erase", serial_of(second)[-4:]], 2),
+    ):
+        ended = campaign_bench.run(text, *words)
+        assert ended.returncode == status, ended.stderr
+        assert "Nothing was touched" in ended.stderr
+    assert serial_of(second) in campaign_bench.run(text, *erase(first)).stderr
+    assert campaign_bench.run_files() == []
+    assert [digest(disk) for disk in (first, second)] == before
+    assert nothing_left(first, second)
+
+
+def test_a_disk_with_data_is_refused_and_not_touched(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
+) -> None:
+    disk = make_loop(3 * GIB, partscan=True)
+    subprocess.run(["mkfs.ext4", "-q", disk], check=True)
+    before = digest(disk)
+    ended = campaign_bench.run(campaign(("taken", disks_table(disk))), *erase(disk))
+    assert ended.returncode == 3, ended.stderr
+    assert "D08" in ended.stderr
+    assert "Nothing was touched" in ended.stderr
+    assert digest(disk) == before
+    assert journaled() == []
+
+
+@pytest.mark.parametrize("phase", ["prepare", "load", "measure"])
+def test_a_runner_that_is_killed_leaves_nothing_on_the_disks_and_its_seconds_in_the_file(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench, phase: str
+) -> None:
+    disk = make_loop(3 * GIB, partscan=True)
+    words = erase(disk)
+    running = campaign_bench.start(campaign(("one", disks_table(disk))), *words)
+    running.until_phase(phase)
+    if phase == "measure":
+        running.until_second(2)
+    kill(running.process)
+    wait_until(lambda: nothing_left(disk))
+    (listed,) = campaign_bench.listed()
+    assert listed["state"] == "incomplete"
+    again = campaign_bench.run(campaign(("one", disks_table(disk))), *words)
+    assert again.returncode == 0, again.stderr
+    assert nothing_left(disk)
+
+
+@pytest.mark.parametrize("phase", ["prepare", "initdb", "measure"])
+def test_a_campaign_that_is_stopped_gives_the_disks_back(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench, phase: str
+) -> None:
+    disk = make_loop(3 * GIB, partscan=True)
+    running = campaign_bench.start(campaign(("one", disks_table(disk))), *erase(disk))
+    running.until_phase(phase)
+    kill(running.process, signal.SIGINT)
+    assert running.end() == 130
+    assert nothing_left(disk)
+
+
+def test_a_helper_that_is_killed_ends_the_run_with_its_reason_and_the_next_one_cleans_up(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
+) -> None:
+    disk = make_loop(3 * GIB, partscan=True)
+    running = campaign_bench.start(campaign(("one", disks_table(disk))), *erase(disk))
+    running.until_phase("measure")
+    running.until_second(2)
+    helper.kill()
+    assert running.end() == 1
+    (failed,) = [event for event in running.events if event["event"] == "finished"]
+    assert (failed["state"], failed["error"]) == ("failed", "target-lost")
+    assert "helper" in failed["message"]
+    second = Running()
+    assert nothing_left(disk)
+    second.end()
