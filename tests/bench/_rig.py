@@ -283,12 +283,16 @@ class Rig:
             raise RuntimeError(Path(self.site.private_directory, "bare.stderr").read_text())
         server_s, children_s = _server_cpu_s(tree) - server_s, children_cpu_s() - children_s
         tree.close()
-        self._close(runner).unlink()
         summary = parse_summary(Path(self.site.private_directory, "bare.stdout").read_text())
         if take is not None:
             take(Path(self.site.private_directory))
-        self._clear()
+        self.finish(runner)
         return Cost(summary, children_s, server_s)
+
+    def finish(self, runner: Runner) -> None:
+        """Close a runner that started a pgbench by itself, and remove what that has left."""
+        self._close(runner).unlink()
+        self._clear()
 
     def _clear(self) -> None:
         """Remove what the run left in the private folder, which every run of a campaign has new."""
