@@ -10,19 +10,25 @@ A draft never waits: what is not known yet is a problem that is *pending*, and g
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final, cast
+from typing import cast
 
 from app.domain.configuration import Campaign
 from app.domain.errors import CampaignError
+from app.domain.plan import StoragePlan
 from app.domain.text import tr
 from app.hosts.targets import CheckedTarget
 from app.postgres.scale import ScaleChoice
+from app.runs.draft_alternatives import Alternative
 from app.runs.draft_build import Built, build
+from app.runs.draft_confirm import confirmation_problems
+from app.runs.draft_disks import Inspected, StorageFacts
 from app.runs.draft_environment import DraftEnvironment
 from app.runs.draft_fields import automatic_name
 from app.runs.draft_import import first_parts, parts_of
-from app.runs.draft_inquiry import Inquiry
+from app.runs.draft_inquiry import Inquiry, describe_question
+from app.runs.draft_layout import DrawnGroup, draw
 from app.runs.draft_parts import ConfigurationDraft, DraftParts, Place, Problem, SizeChoice, Step
 from app.runs.draft_questions import (
     Answer,
@@ -30,10 +36,14 @@ from app.runs.draft_questions import (
     PostgresAnswer,
     Question,
     ScriptsQuestion,
+    SupportQuestion,
 )
+from app.runs.draft_storage import read_target
+from app.runs.draft_storage_commands import making_lines, plan_of
+from app.runs.draft_storage_problems import storage_problems
 from app.runs.plan import ResolvedCampaign
-
-STEPS: Final = tuple(Step)
+from app.storage.availability import Support
+from app.storage.disks import Listing
 
 
 class CampaignDraft:
@@ -48,6 +58,7 @@ class CampaignDraft:
         self.parts = parts if parts is not None else first_parts()
         self.environment = environment
         self._answers: dict[Question, Answer] = {}
+        self._storage = StorageFacts()
 
     @classmethod
     def of(cls, campaign: Campaign, environment: DraftEnvironment | None = None) -> CampaignDraft:
@@ -55,6 +66,17 @@ class CampaignDraft:
         return cls(parts_of(campaign), environment)
 
     # --- what the pages show
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The pages that there are."""
+        return self.parts.steps()
+
+    @property
+    def storage(self) -> StorageFacts:
+        """What is known of this machine's disks and of what it can make of them."""
+        support = cast("Support | None", self._result(SupportQuestion()))
+        return replace(self._storage, support=support)
 
     @property
     def built(self) -> Built:
@@ -71,7 +93,7 @@ class CampaignDraft:
         What is wrong comes before what is only not known yet.
         """
         built = self.built
-        found = [problem for each in _up_to(step) for problem in self._problems(each, built)]
+        found = [problem for each in self._up_to(step) for problem in self._problems(each, built)]
         return tuple(sorted(found, key=lambda problem: problem.pending))
 
     def questions_for(self, step: Step) -> tuple[Question, ...]:
@@ -79,12 +101,20 @@ class CampaignDraft:
         inquiry = self._inquiry(self.built)
         if inquiry is None:
             return ()
-        wanted = dict.fromkeys(question for each in _up_to(step) for question in inquiry.questions(each))
+        wanted = dict.fromkeys(question for each in self._up_to(step) for question in inquiry.questions(each))
         return tuple(question for question in wanted if question not in self._answers)
 
     def take(self, answer: Answer) -> None:
         """Take an answer; one to a question that nobody asks any more does no harm."""
         self._answers[answer.question] = answer
+
+    def see_disks(self, listing: Listing) -> None:
+        """Take what the disks of this machine look like now."""
+        self._storage = replace(self._storage, listing=listing)
+
+    def see_inspection(self, told: Mapping[str, Inspected]) -> None:
+        """Take what root said of disks, by kernel name."""
+        self._storage = replace(self._storage, inspected={**self._storage.inspected, **told})
 
     def forget_refusals(self) -> None:
         """Ask again what was answered with no: folders are made, packages installed, meanwhile.
@@ -110,6 +140,33 @@ class CampaignDraft:
                 )
         return None
 
+    def storage_plan(self, configuration: ConfigurationDraft | None = None) -> StoragePlan | None:
+        """Return what would be made of the disks as they are now; None where that is not known.
+
+        Args:
+            configuration: of the list; None for what the pages about disks say.
+        """
+        made = configuration.made if configuration else None
+        apart = configuration.wal_apart if configuration else True
+        disks = self.parts.disks_of(configuration) if configuration else self.parts.disks
+        target = read_target(disks, made, wal_apart=apart).target
+        scale = self.scale_choice()
+        if target is None or scale is None:
+            return None
+        return plan_of(target, self.storage.disks, scale.data_bytes)
+
+    def drawing(self) -> tuple[DrawnGroup, ...]:
+        """Return the drawing of the layout."""
+        plan = self.storage_plan()
+        data = plan.data.partition_bytes if plan else None
+        wal = plan.wal.partition_bytes if plan and plan.wal else None
+        return draw(self.parts.disks, self.storage, (data, wal))
+
+    def making_lines(self) -> tuple[str, ...]:
+        """Return the commands that make what the pages about disks say; none where that is not known."""
+        plan = self.storage_plan()
+        return making_lines(plan, self.storage.disks) if plan else ()
+
     def postgres_answer(self) -> PostgresAnswer | None:
         """Return installation and settings of the second page; None where they are not known."""
         inquiry = self._inquiry(self.built)
@@ -121,6 +178,12 @@ class CampaignDraft:
         campaign = self.built.campaign
         question = CampaignQuestion(campaign) if campaign else None
         return cast("ResolvedCampaign | None", self._result(question))
+
+    def described(self) -> Mapping[StoragePlan, tuple[str, ...]]:
+        """Return what the root helper will execute, in its own words, by plan; nothing where not known."""
+        question = describe_question(self.resolved())
+        texts = cast("tuple[tuple[str, ...], ...] | None", self._result(question))
+        return dict(zip(question.plans, texts, strict=True)) if question and texts else {}
 
     def scale_choice(self, size: SizeChoice | None = None) -> ScaleChoice | None:
         """Return the scale that the third page's size, or another choice there, comes to on this machine."""
@@ -154,8 +217,20 @@ class CampaignDraft:
         base = original.name.strip()[:70]
         number = next(n for n in range(2, len(names) + 3) if f"{base} {n}" not in names)
         changes = [replace(change) for change in original.changes]
-        copy = replace(original, name=f"{base} {number}", changes=changes, from_where=False, chosen=True)
+        made = original.made.copy() if original.made else None
+        copy = replace(
+            original, name=f"{base} {number}", made=made, changes=changes, from_where=False, chosen=True
+        )
         self.parts.configurations.insert(self.parts.configurations.index(original) + 1, copy)
+        return copy
+
+    def add_alternative(self, original: ConfigurationDraft, wanted: Alternative) -> ConfigurationDraft:
+        """Add a copy that makes something else of the same disks, and return it."""
+        copy = self.copy_configuration(original)
+        names = {each.name.strip() for each in self.parts.configurations if each is not copy}
+        if wanted.name not in names:
+            copy.name = wanted.name
+        copy.made, copy.wal_apart = wanted.made, wanted.wal_apart
         return copy
 
     def remove_configuration(self, configuration: ConfigurationDraft) -> None:
@@ -170,7 +245,11 @@ class CampaignDraft:
         return automatic_name([each.name.strip() for each in self.parts.chosen()])
 
     def _inquiry(self, built: Built) -> Inquiry | None:
-        return Inquiry(self.parts, built, self.environment) if self.environment else None
+        if self.environment is None:
+            return None
+        campaign = built.campaign
+        resolved = self._result(CampaignQuestion(campaign)) if campaign else None
+        return Inquiry(self.parts, built, self.environment, cast("ResolvedCampaign | None", resolved))
 
     def _result(self, question: Question | None) -> object:
         known = self._answers.get(question) if question else None
@@ -178,10 +257,14 @@ class CampaignDraft:
 
     def _problems(self, step: Step, built: Built) -> tuple[Problem, ...]:
         problems = [each for each in built.problems if each.step is step]
+        problems += storage_problems(self.parts, self.storage, step)
         inquiry = self._inquiry(built)
         if inquiry is None:
             problems.append(Problem(step, "", tr("This machine is being looked at …"), pending=True))
             return tuple(problems)
+        disks = inquiry.environment.disks
+        if step is Step.WHERE and disks.problem and self.parts.on_disks():
+            problems.append(Problem(step, "target.disks", disks.problem, disks.hint))
         if inquiry.environment.account is None and step is Step.WHERE:
             problems.append(Problem(step, "", inquiry.environment.account_sentence))
         for question in inquiry.questions(step):
@@ -190,8 +273,12 @@ class CampaignDraft:
                 problems.append(Problem(step, "", question.waiting, pending=True))
             elif known.error is not None and not isinstance(question, ScriptsQuestion):  # told when built
                 problems.append(inquiry.refusal(step, question, known.error))
-        return tuple(sorted(dict.fromkeys(problems), key=lambda problem: problem.pending))
+        if step is Step.REVIEW:
+            problems += confirmation_problems(self.parts, self.storage)
+        once: dict[tuple[str, str], Problem] = {}
+        for each in problems:
+            once.setdefault((each.field, each.message), each)
+        return tuple(sorted(once.values(), key=lambda problem: problem.pending))
 
-
-def _up_to(step: Step) -> tuple[Step, ...]:
-    return STEPS[: step.value + 1]
+    def _up_to(self, step: Step) -> tuple[Step, ...]:
+        return tuple(each for each in self.steps if each.value <= step.value)

@@ -45,6 +45,7 @@ from app.runs.draft_parts import (
     WorkloadDraft,
 )
 from app.runs.draft_questions import Answer, Question, ScriptsQuestion
+from app.runs.draft_storage import read_target
 from app.runs.draft_text import parse_scripts, read_settings, read_text
 
 _ROOT: Final = Path("/")
@@ -239,10 +240,20 @@ class _Builder:
         match each.place:
             case Place.FOLDER | Place.MEMORY:
                 return where[each.place]
+            case Place.DISKS:
+                return self._on_disks(each, path)
             case Place.OTHER_FOLDER:
                 return self._make_target("folder", each.text, path)
             case Place.OTHER_MEMORY:
                 return self._make_target("memory", each.text, path)
+
+    def _on_disks(self, each: ConfigurationDraft, path: str) -> Target | None:
+        """Return the spare disks with what is made of them; their pages tell what is wrong with it."""
+        found = read_target(self.parts.disks_of(each), each.made, wal_apart=each.wal_apart)
+        is_of_pages = each.made is None and each.disks is None
+        for trouble in found.troubles:
+            self._add(trouble.field if is_of_pages else path, trouble.message)
+        return found.target
 
     def _configuration(
         self, each: ConfigurationDraft, number: int, target: Target | None, base: Layer

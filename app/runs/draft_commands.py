@@ -26,6 +26,7 @@ from app.postgres.pgbench_argv import (
 )
 from app.postgres.sampling import FULL_LOG_TPS, sampling_rate
 from app.process import Account
+from app.runs.draft_storage_commands import FOLDER
 from app.runs.plan import ResolvedConfiguration
 from app.runs.runner import DATABASE, LOG_PREFIX
 
@@ -37,6 +38,7 @@ class Action(StrEnum):
     """What a line of the list is."""
 
     PROGRAM = "program"
+    ROOT = "root"
     FILE = "file"
     SQL = "sql"
     REMOVE = "remove"
@@ -81,6 +83,8 @@ class RunFolders:
 
 def run_folders(resolved: ResolvedConfiguration, account: Account) -> RunFolders:
     """Return the folders of a run; what exists already is looked at, nothing is made."""
+    if resolved.target.plan is not None:  # two mounts of the helper's session
+        return RunFolders(f"{FOLDER}/storage", f"{FOLDER}/private", f"{FOLDER}/private")
     places = (
         resolved.target.path,
         *(next(iter(choose(account)), "") for choose in (socket_places, private_places)),
@@ -118,13 +122,18 @@ def run_commands(
     log = TransactionLog(f"{folders.private}/{LOG_PREFIX}", sampling_rate(workload))
     argv = benchmark_argv(pgbench, connection, workload, _request(resolved, folders, seed, log))
     lines.append(_program(_measure_comment(resolved), *argv))
-    removed = f"{folders.root}\n{folders.socket}\n{folders.private}"
+    removed = "\n".join(dict.fromkeys((folders.root, folders.socket, folders.private)))
     lines.append(CommandLine(Action.REMOVE, removed, tr("Stop the server at once and remove what was made")))
     return tuple(lines)
 
 
 def removed_folders(resolved: ResolvedConfiguration, folders: RunFolders) -> tuple[str, ...]:
     """Return what each run of a configuration makes and removes again."""
+    if resolved.target.plan is not None:
+        return (
+            tr("{root} (data directory, on the spare disks)").format(root=folders.root),
+            tr("{path} (socket, logs and scripts, in memory)").format(path=folders.private),
+        )
     where = (
         tr("{root} (data directory, in memory)")
         if isinstance(resolved.configuration.target, MemoryTarget)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from app.dbus.presence import service_presence
 from app.domain.configuration import FolderTarget, MemoryTarget, Target
 from app.domain.errors import FootingError, InstallationError
 from app.domain.text import tr
@@ -32,13 +33,10 @@ class LaterPlace:
     reason: str
 
 
+HELPER: Final = "org.pgfooting.Helper1"
+"""Name of the root helper on the system bus."""
+
 LATER_PLACES: Final = (
-    LaterPlace(
-        tr("Spare disks: arrays and filesystems made anew"),
-        tr(
-            "Comes with a later version. Until then: prepare the filesystem yourself and name a folder on it."
-        ),
-    ),
     LaterPlace(
         tr("A PostgreSQL server that already runs"),
         tr("Comes with a later version. Until then pgFooting starts a server of its own, beside yours."),
@@ -62,6 +60,19 @@ class PlaceState:
 
 
 @dataclass(frozen=True, slots=True)
+class DisksState:
+    """Whether spare disks can be used on this machine.
+
+    Attributes:
+        problem: why not; empty where they can.
+        hint: what would help.
+    """
+
+    problem: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DraftEnvironment:
     """This machine, as far as a wizard needs it.
 
@@ -75,6 +86,7 @@ class DraftEnvironment:
         folder_path: its path, also where it cannot be used.
         memory: the memory target.
         recipes: that ship with pgFooting.
+        disks: whether spare disks can be used.
     """
 
     machine: Machine
@@ -86,6 +98,7 @@ class DraftEnvironment:
     folder_path: str = ""
     memory: PlaceState = PlaceState()
     recipes: tuple[Recipe, ...] = ()
+    disks: DisksState = DisksState()
 
     @property
     def newest(self) -> Installation | None:
@@ -116,6 +129,24 @@ def read_environment(extra_folders: Sequence[str] = ()) -> DraftEnvironment:
         default_folder(account),
         _look_at(MemoryTarget(), account),
         recipes,
+        look_for_helper(),
+    )
+
+
+def look_for_helper() -> DisksState:
+    """Return whether the root helper is there, without starting it."""
+    found = service_presence(HELPER)
+    if found.there:
+        return DisksState()
+    if found.reason:
+        return DisksState(
+            tr("Disks are formatted by a root helper, which is called over the system bus. {reason}").format(
+                reason=found.reason
+            )
+        )
+    return DisksState(
+        tr("Disks are formatted by a root helper, which is not installed."),
+        tr("Install it from the folder of pgFooting: sudo packaging/helper install"),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from app.domain.text import tr
+from app.runs.campaign_disks import GROUP_FIELDS
 from app.runs.campaign_field import Field
 from app.runs.campaign_fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
 from app.runs.draft_parts import Step
@@ -20,6 +21,11 @@ FIELDS: Final[dict[str, Field]] = (
     | {f"target.{target.kind}.{field.name}": field for target in TARGETS for field in target.fields}
 )
 """Every field of a campaign file by its dotted name."""
+
+WAL_FIELDS: Final[dict[str, Field]] = {field.name: field for field in GROUP_FIELDS}
+"""The fields of a group of disks: those of the data and, below ``wal``, those of the WAL."""
+
+_OF_FILESYSTEM: Final = frozenset({"filesystem", "preset", "options", "chunk_size", "bitmap", "initial_sync"})
 
 CHANGEABLE: Final = tuple(key for key in FIELDS if key.split(".")[0] in SECTIONS and key != SETTINGS)
 """What a configuration may change one by one; settings have a text of their own."""
@@ -36,6 +42,10 @@ NULLABLE: Final = {
 
 def step_of(path: str) -> Step:
     """Return the page that holds a field."""
+    if path.startswith("target.disks"):
+        keys = path.replace("[", ".").split(".")[2:]
+        key = next((key for key in keys if key != "wal"), "")
+        return Step.FILESYSTEM if key in _OF_FILESYSTEM else Step.DISKS
     head = path.partition(".")[0].partition("[")[0]
     return {
         "target": Step.WHERE,

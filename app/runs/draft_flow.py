@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.domain.text import tr
-from app.runs.draft import STEPS, CampaignDraft
+from app.runs.draft import CampaignDraft
 from app.runs.draft_parts import Problem, Step
 
 
@@ -22,9 +22,14 @@ class DraftFlow:
         self.furthest = Step.WHERE
 
     @property
+    def steps(self) -> tuple[Step, ...]:
+        """The pages that there are; those about disks come and go with their tick on the first page."""
+        return self.draft.steps
+
+    @property
     def is_last(self) -> bool:
         """Whether going on means to start."""
-        return self.step is STEPS[-1]
+        return self.step is self.steps[-1]
 
     def obstacle(self) -> Problem | None:
         """Return the first reason why one cannot go on; None where one can."""
@@ -37,27 +42,34 @@ class DraftFlow:
             return ""
         if problem.step is self.step:
             return problem.message
-        return tr("Page {number}: {message}").format(number=problem.step.value + 1, message=problem.message)
+        number = self.number(problem.step)
+        return tr("Page {number}: {message}").format(number=number, message=problem.message)
+
+    def number(self, step: Step) -> int:
+        """Return the place of a page among those that there are, from 1."""
+        return self.steps.index(step) + 1
 
     def advance(self) -> bool:
         """Go to the next step; return whether that was possible."""
         if self.is_last or self.obstacle() is not None:
             return False
-        self._open(STEPS[self.step.value + 1])
+        self._open(self.steps[self.steps.index(self.step) + 1])
         return True
 
     def retreat(self) -> bool:
         """Go to the step before; return whether there is one."""
-        if self.step is STEPS[0]:
+        if self.step is self.steps[0]:
             return False
-        self._open(STEPS[self.step.value - 1])
+        self._open(self.steps[self.steps.index(self.step) - 1])
         return True
 
     def may_jump(self, step: Step) -> bool:
         """Whether a step can be opened: back always, forward over complete steps that were seen."""
+        if step not in self.steps:
+            return False
         if step.value <= self.step.value:
             return True
-        before = STEPS[step.value - 1]
+        before = self.steps[self.steps.index(step) - 1]
         return step.value <= self.furthest.value and not self.draft.blockers(before)
 
     def jump(self, step: Step) -> bool:

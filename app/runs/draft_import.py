@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from app.domain.configuration import (
@@ -16,7 +16,6 @@ from app.domain.configuration import (
     Target,
     Workload,
 )
-from app.domain.errors import CampaignError
 from app.domain.text import tr
 from app.runs.campaign_fields import SECTIONS
 from app.runs.campaign_settings import Settings
@@ -32,19 +31,23 @@ from app.runs.draft_parts import (
     PostgresDraft,
     ScriptDraft,
     SizeChoice,
-    WhereDraft,
     WorkloadDraft,
 )
+from app.runs.draft_storage_import import OwnStorage, disks_of, own_storage
 from app.runs.draft_text import write_settings, write_text
 
-_PLACES: Final = {FolderTarget.kind: Place.FOLDER, MemoryTarget.kind: Place.MEMORY}
+_PLACES: Final = {
+    FolderTarget.kind: Place.FOLDER,
+    MemoryTarget.kind: Place.MEMORY,
+    DiskTarget.kind: Place.DISKS,
+}
 _OTHER_PLACES: Final = {Place.FOLDER: Place.OTHER_FOLDER, Place.MEMORY: Place.OTHER_MEMORY}
 
 
 def first_parts() -> DraftParts:
     """Return the draft of a first look: the default folder against memory."""
     parts = DraftParts()
-    _complete_where(parts, ticked=True)
+    _complete_where(parts, ticked=frozenset({Place.FOLDER, Place.MEMORY}))
     return parts
 
 
@@ -53,26 +56,22 @@ def parts_of(campaign: Campaign) -> DraftParts:
 
     The pages before the list show what the first configuration says; what others say differently are their
     changes, except that settings stand on the second page only where all configurations have them.
-
-    Raises:
-        CampaignError: it has a target that the pages cannot show.
     """
-    if any(isinstance(each.target, DiskTarget) for each in campaign.configurations):
-        message = tr("The wizard shows no campaigns on spare disks yet; nothing was changed.")
-        raise CampaignError(message, hint=tr("“pgfooting run” runs them."))
     first = campaign.configurations[0]
     shared = _shared_settings(campaign.configurations)
     parts = DraftParts(
         CampaignPart(campaign.name, str(campaign.repeats), campaign.seeds),
-        WhereDraft(),
-        _postgres_part(first.postgresql, shared),
-        _workload_part(first.workload),
+        postgresql=_postgres_part(first.postgresql, shared),
+        workload=_workload_part(first.workload),
     )
     where: dict[Place, Target] = {}
     for each in campaign.configurations:
         place = _PLACES[each.target.kind]
+        if place is Place.DISKS and place not in where:
+            parts.disks = disks_of(each.target)
         where.setdefault(place, each.target)
         own_place = where[place] != each.target
+        own = own_storage(parts.disks, each.target) if own_place else OwnStorage()
         changes = [
             ChangeDraft(key, write_text(FIELDS[key], _value(each, key)))
             for key in CHANGEABLE
@@ -84,8 +83,11 @@ def parts_of(campaign: Campaign) -> DraftParts:
         parts.configurations.append(
             ConfigurationDraft(
                 each.name,
-                _OTHER_PLACES[place] if own_place else place,
+                _OTHER_PLACES.get(place, place) if own_place else place,
                 _text_of(each.target) if own_place else "",
+                own.disks,
+                own.made,
+                own.wal_apart,
                 settings,
                 changes,
                 from_where=not (own_place or settings or changes or taken),
@@ -93,16 +95,16 @@ def parts_of(campaign: Campaign) -> DraftParts:
         )
     parts.where.path = _text_of(where.get(Place.FOLDER, FolderTarget()))
     parts.where.memory_size = _text_of(where.get(Place.MEMORY, MemoryTarget()))
-    _complete_where(parts, ticked=False)
+    _complete_where(parts, ticked=frozenset())
     return parts
 
 
-def _complete_where(parts: DraftParts, *, ticked: bool) -> None:
+def _complete_where(parts: DraftParts, *, ticked: Collection[Place]) -> None:
     """Add what the ticks of the first page would add, where it is not there yet."""
-    names = {Place.FOLDER: tr("folder"), Place.MEMORY: tr("memory")}
+    names = {Place.FOLDER: tr("folder"), Place.MEMORY: tr("memory"), Place.DISKS: tr("disks")}
     for place, name in names.items():
         if not any(each.from_where and each.place is place for each in parts.configurations):
-            made = ConfigurationDraft(name, place, from_where=True, chosen=ticked)
+            made = ConfigurationDraft(name, place, from_where=True, chosen=place in ticked)
             parts.configurations.append(made)
 
 
@@ -138,7 +140,7 @@ def _text_of(target: Target) -> str:
         case MemoryTarget():
             return write_text(FIELDS["target.memory.size"], target.size_bytes)
         case DiskTarget():
-            raise TypeError(target)  # parts_of has refused it
+            return ""
 
 
 def _postgres_part(choice: PostgresChoice, shared: Settings) -> PostgresDraft:

@@ -11,14 +11,29 @@ from app.domain.errors import CampaignError, FootingError, InstallationError, Se
 from app.postgres.scale import ScaleChoice, resolve_scale
 from app.runs.draft_build import Built
 from app.runs.draft_environment import DraftEnvironment
-from app.runs.draft_parts import DraftParts, Problem, Step
-from app.runs.draft_questions import CampaignQuestion, PostgresQuestion, Question, TargetQuestion
+from app.runs.draft_parts import DraftParts, Place, Problem, Step
+from app.runs.draft_questions import (
+    CampaignQuestion,
+    DescribeQuestion,
+    PostgresQuestion,
+    Question,
+    SupportQuestion,
+    TargetQuestion,
+)
+from app.runs.plan import ResolvedCampaign
 
 _FIELDS: Final[dict[type[FootingError], str]] = {
     SettingError: "postgresql.settings",
     InstallationError: "postgresql.installation",
     TargetError: "target",
 }
+
+
+def describe_question(resolved: ResolvedCampaign | None) -> DescribeQuestion | None:
+    """Return the question about the helper's own words; None where no disks are used."""
+    found = resolved.configurations.values() if resolved else ()
+    plans = tuple(dict.fromkeys(each.target.plan for each in found if each.target.plan is not None))
+    return DescribeQuestion(plans) if plans else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +44,13 @@ class Inquiry:
         parts: the fields.
         built: what becomes of them.
         environment: of this machine.
+        resolved: the campaign on this machine, where that is known.
     """
 
     parts: DraftParts
     built: Built
     environment: DraftEnvironment
+    resolved: ResolvedCampaign | None = None
 
     def questions(self, step: Step) -> tuple[Question, ...]:
         """Return the questions of one step, also those that are answered."""
@@ -41,6 +58,8 @@ class Inquiry:
             return ()
         askers: dict[Step, Callable[[], Iterator[Question]]] = {
             Step.WHERE: self._about_places,
+            Step.DISKS: self._about_filesystems,
+            Step.FILESYSTEM: self._about_filesystems,
             Step.POSTGRESQL: self._about_postgresql,
             Step.WORKLOAD: self._about_workload,
             Step.MORE: self._about_others,
@@ -88,8 +107,11 @@ class Inquiry:
 
     def _about_places(self) -> Iterator[Question]:
         for number, each in enumerate(self.parts.chosen()):
-            if each.from_where and number in self.built.targets:
+            if each.from_where and each.place is not Place.DISKS and number in self.built.targets:
                 yield self.target_question(self.built.targets[number])
+
+    def _about_filesystems(self) -> Iterator[Question]:
+        yield SupportQuestion()
 
     def _about_postgresql(self) -> Iterator[Question]:
         question = self.postgres_question()
@@ -106,6 +128,9 @@ class Inquiry:
     def _about_all(self) -> Iterator[Question]:
         if self.built.campaign is not None:
             yield CampaignQuestion(self.built.campaign)
+        question = describe_question(self.resolved)
+        if question is not None:
+            yield question
 
     def _alone(self, configuration: Configuration) -> CampaignQuestion:
         """Return the question about one configuration, so that a no is one about that."""

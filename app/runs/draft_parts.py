@@ -7,19 +7,26 @@ from enum import Enum, StrEnum
 from typing import Final
 
 from app.domain.configuration import DEFAULT_REPEATS, DEFAULT_SEEDS, BuiltinScript, DataSize
+from app.runs.draft_storage_parts import DisksDraft, MadeDraft
 
 OWN_SCRIPTS: Final = "own"
 """`WorkloadDraft.script` where the list of scripts counts."""
 
 
 class Step(Enum):
-    """The pages, in order."""
+    """The pages, in order; those about disks are only there where spare disks are chosen."""
 
     WHERE = 0
-    POSTGRESQL = 1
-    WORKLOAD = 2
-    MORE = 3
-    REVIEW = 4
+    DISKS = 1
+    FILESYSTEM = 2
+    POSTGRESQL = 3
+    WORKLOAD = 4
+    MORE = 5
+    REVIEW = 6
+
+
+ABOUT_DISKS: Final = frozenset({Step.DISKS, Step.FILESYSTEM})
+"""Pages that are only there with spare disks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,7 @@ class Place(StrEnum):
 
     FOLDER = "folder"
     MEMORY = "memory"
+    DISKS = "disks"
     OTHER_FOLDER = "other-folder"
     OTHER_MEMORY = "other-memory"
 
@@ -69,8 +77,11 @@ class ConfigurationDraft:
 
     Attributes:
         name: as typed.
-        place: the folder or the memory of the first page, or one of its own.
+        place: the folder, memory or disks of the first pages, or a place of its own.
         text: path or size of its own place; empty for the default.
+        disks: disks of its own, of a campaign file; None for those of the pages.
+        made: what is made of the disks where that is not what their pages say.
+        wal_apart: whether pg_wal lies on the disks that were chosen for it, where there are any.
         settings: server settings over those of all configurations, as lines.
         changes: other differences.
         from_where: made by a tick on the first page, and without differences.
@@ -80,6 +91,9 @@ class ConfigurationDraft:
     name: str
     place: Place
     text: str = ""
+    disks: DisksDraft | None = None
+    made: MadeDraft | None = None
+    wal_apart: bool = True
     settings: str = ""
     changes: list[ChangeDraft] = field(default_factory=list)
     from_where: bool = False
@@ -192,6 +206,7 @@ class DraftParts:
 
     campaign: CampaignPart = field(default_factory=CampaignPart)
     where: WhereDraft = field(default_factory=WhereDraft)
+    disks: DisksDraft = field(default_factory=DisksDraft)
     postgresql: PostgresDraft = field(default_factory=PostgresDraft)
     workload: WorkloadDraft = field(default_factory=WorkloadDraft)
     configurations: list[ConfigurationDraft] = field(default_factory=list)
@@ -199,3 +214,21 @@ class DraftParts:
     def chosen(self) -> list[ConfigurationDraft]:
         """Return the configurations that count."""
         return [each for each in self.configurations if each.chosen]
+
+    def on_disks(self) -> list[ConfigurationDraft]:
+        """Return those of them whose data lies on spare disks."""
+        return [each for each in self.chosen() if each.place is Place.DISKS]
+
+    def disks_of(self, configuration: ConfigurationDraft) -> DisksDraft:
+        """Return the disks of a configuration: its own, else those of the pages."""
+        return configuration.disks or self.disks
+
+    def used_disks(self) -> tuple[DisksDraft, ...]:
+        """Return every choice of disks that some configuration uses, that of the pages first."""
+        used = {id(disks): disks for disks in map(self.disks_of, self.on_disks())}
+        return tuple(sorted(used.values(), key=lambda disks: disks is not self.disks))
+
+    def steps(self) -> tuple[Step, ...]:
+        """Return the pages that there are."""
+        needed = bool(self.on_disks())
+        return tuple(step for step in Step if needed or step not in ABOUT_DISKS)

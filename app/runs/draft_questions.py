@@ -7,6 +7,7 @@ back (`app.runs.draft`). Nothing here starts a server or writes, except that the
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from typing_extensions import override
 
 from app.domain.configuration import Campaign, PostgresChoice, Script, Target, Workload
 from app.domain.errors import CampaignError, FootingError, InternalError
+from app.domain.plan import StoragePlan
 from app.domain.text import tr
 from app.hosts.targets import CheckedTarget, check_target
 from app.postgres.installation import Installation
@@ -27,25 +29,27 @@ from app.runs.campaign_format import format_campaign
 from app.runs.campaign_problems import UnfitError
 from app.runs.campaign_scripts import Scripts
 from app.runs.draft_environment import DraftEnvironment, serving_account
+from app.runs.draft_helper import describe_plans
 from app.runs.plan import ResolvedCampaign, resolve_campaign
+from app.storage.availability import Support, read_support
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Question(ABC):
     """Something that only the machine knows."""
 
     @property
+    @abstractmethod
     def waiting(self) -> str:
         """What is being done while the answer is not there, a sentence."""
-        return tr("Asking this machine …")
 
+    @abstractmethod
     def find_out(self, environment: DraftEnvironment) -> object:
         """Return the answer.
 
         Raises:
             FootingError: the answer is no.
         """
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,20 @@ class ScriptsQuestion(Question):
                 " ".join(fault.sentence for fault in error.faults), field="workload.script"
             ) from error
         return scripts
+
+
+@dataclass(frozen=True, slots=True)
+class SupportQuestion(Question):
+    """Which filesystems and RAID levels can this machine make?"""
+
+    @property
+    @override
+    def waiting(self) -> str:
+        return tr("Looking at which filesystems this machine can make …")
+
+    @override
+    def find_out(self, environment: DraftEnvironment) -> Support:
+        return read_support()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +189,22 @@ class CampaignQuestion(Question):
                 hint=tr("Go back to the page with the script and check again."),
             )
         return resolve_campaign(self.campaign, serving_account(environment), _ignore)
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeQuestion(Question):
+    """What would the root helper execute for these plans?"""
+
+    plans: tuple[StoragePlan, ...]
+
+    @property
+    @override
+    def waiting(self) -> str:
+        return tr("Asking the root helper what it will do …")
+
+    @override
+    def find_out(self, environment: DraftEnvironment) -> tuple[tuple[str, ...], ...]:
+        return describe_plans(self.plans)
 
 
 def _ignore(_outcome: CommandOutcome) -> None:

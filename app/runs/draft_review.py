@@ -8,15 +8,25 @@ WAL), and a TPC-B-like transaction writes 13 to 18 kB while pages are new since 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from app.domain.configuration import Campaign, MemoryTarget, Workload, interleaved_order
+from app.domain.configuration import Campaign, DiskTarget, MemoryTarget, Workload, interleaved_order
+from app.domain.disk import Disk
+from app.domain.disk_target import unsafe_choices
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.postgres.presets import PRESETS
 from app.process import Account
 from app.runs.draft_commands import CommandLine, removed_folders, run_commands, run_folders
+from app.runs.draft_review_disks import (
+    Described,
+    place_words,
+    storage_commands,
+    unmaking,
+    wear_sentences,
+)
 from app.runs.plan import ResolvedCampaign, ResolvedConfiguration, planned_seconds
 from app.runs.run_counts import RUNS_FOR_A_VERDICT, minimum_detectable_effect
 
@@ -84,15 +94,30 @@ class Review:
     effect: tuple[str, ...]
 
 
-def make_review(resolved: ResolvedCampaign, account: Account) -> Review:
-    """Return the review of a campaign that this machine can run."""
+def make_review(
+    resolved: ResolvedCampaign,
+    account: Account,
+    described: Described | None = None,
+    disks: Sequence[Disk] = (),
+) -> Review:
+    """Return the review of a campaign that this machine can run.
+
+    Args:
+        resolved: the campaign.
+        account: whom server and pgbench run as.
+        described: what the root helper will execute, in its own words, by plan.
+        disks: of this machine, where spare ones are used.
+    """
     campaign = resolved.campaign
     order = tuple(run.configuration.name for run in interleaved_order(campaign))
     about_s = _estimated_s(resolved, order)
     return Review(
         campaign.name,
         order,
-        tuple(_row(campaign, each, account) for each in resolved.configurations.values()),
+        tuple(
+            _with_storage(_row(campaign, each, account), each, described or {}, disks)
+            for each in resolved.configurations.values()
+        ),
         about_s,
         _time_sentence(len(order), about_s),
         written_sentences(resolved),
@@ -117,6 +142,18 @@ def _row(campaign: Campaign, resolved: ResolvedConfiguration, account: Account) 
         removed_folders(resolved, folders),
         resolved.scale.is_contended,
     )
+
+
+def _with_storage(
+    row: ReviewRow, resolved: ResolvedConfiguration, described: Described, disks: Sequence[Disk]
+) -> ReviewRow:
+    """Return a row with what is made of spare disks, where it uses any."""
+    plan, target = resolved.target.plan, resolved.configuration.target
+    if plan is None or not isinstance(target, DiskTarget):
+        return row
+    commands = (*storage_commands(plan, described, disks), *row.commands, unmaking())
+    unsafe = tuple(dict.fromkeys((*row.unsafe, *unsafe_choices(target))))
+    return replace(row, place=place_words(plan), commands=commands, unsafe=unsafe)
 
 
 def _estimated_s(resolved: ResolvedCampaign, order: tuple[str, ...]) -> float | None:
@@ -170,7 +207,17 @@ def written_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
         sentences.append(sentence.format(size=format_size(per_minute)))
     else:
         sentences.append(tr("The transactions only read."))
-    return tuple(sentences)
+    return (*sentences, *wear_sentences(resolved, _written_bytes(resolved)))
+
+
+def _written_bytes(resolved: ResolvedCampaign) -> dict[str, int | None]:
+    """Return what all runs of each configuration write; None where only the speed decides."""
+    found: dict[str, int | None] = {}
+    for name, each in resolved.configurations.items():
+        measured = _measured_bytes(each.configuration.workload)
+        loaded = each.scale.data_bytes * LOAD_WRITES
+        found[name] = None if measured is None else (loaded + measured) * resolved.campaign.repeats
+    return found
 
 
 def _measured_bytes(workload: Workload) -> int | None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from app.domain.configuration import FolderTarget
 from app.runs.campaign_format import format_campaign
-from app.runs.draft import STEPS, CampaignDraft
+from app.runs.draft import CampaignDraft
 from app.runs.draft_commands import Action
 from app.runs.draft_environment import DraftEnvironment, read_environment
 from app.runs.draft_parts import ChangeDraft, Place, SizeChoice, Step
@@ -108,7 +108,7 @@ def test_drafts_without_problems_can_be_run_here_and_others_say_on_which_page_no
     copy = draft.copy_configuration(draft.configuration_of(Place.FOLDER))
     copy.changes.append(ChangeDraft("workload.clients", "8"))
     find_out(draft)
-    problems = [problem for step in STEPS for problem in draft.problems_for(step)]
+    problems = [problem for step in draft.steps for problem in draft.problems_for(step)]
     assert not any(problem.pending for problem in problems)
     assert all(problem.message for problem in problems)
     if not problems:
@@ -116,7 +116,7 @@ def test_drafts_without_problems_can_be_run_here_and_others_say_on_which_page_no
         assert resolved is not None
         assert set(resolved.configurations) == {"folder", "folder 2", "memory"}
     else:
-        assert {problem.step for problem in problems} <= set(STEPS)
+        assert {problem.step for problem in problems} <= set(draft.steps)
 
 
 def test_an_unknown_setting_is_named_with_the_one_that_was_meant(environment: DraftEnvironment) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.domain.errors import FootingError
-from app.runs.draft import STEPS, CampaignDraft
+from app.runs.draft import CampaignDraft
 from app.runs.draft_environment import DraftEnvironment, read_environment
 from app.runs.draft_parts import Step
 from app.runs.draft_questions import Answer, Question, answer
@@ -78,8 +78,8 @@ class Asking(QObject):
             return
         wanted = self._draft.questions_for(self._step)
         if not wanted and not self._running:  # the next page's answers are there when it opens
-            following = STEPS[min(self._step.value + 1, len(STEPS) - 1)]
-            wanted = self._draft.questions_for(following)
+            later = [step for step in self._draft.steps if step.value > self._step.value]
+            wanted = self._draft.questions_for(later[0] if later else self._step)
         for question in wanted:
             if question not in self._running:
                 op = BackgroundOp(partial(answer, question, environment), self._on_answer, self._on_failed)

@@ -11,17 +11,20 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.domain.text import tr
 from app.runs.draft import CampaignDraft
+from app.runs.draft_alternatives import made_by, short_name
 from app.runs.draft_fields import CHANGEABLE, FIELDS
 from app.runs.draft_parts import ChangeDraft, ConfigurationDraft, Place, Problem
 from ui.theme import SMALL, TINY, Theme
 from ui.wizard.columns import Columns
 from ui.wizard.fields import HELP, Field, combo_box, line_edit, push_button, text_box
+from ui.wizard.made_editor import MadeEditor
 from ui.wizard.page import belongs
 from ui.wizard.texts import ErrorText
 
 _PLACES: Final = {
     Place.FOLDER: tr("The folder of the first page"),
     Place.MEMORY: tr("Memory, as on the first page"),
+    Place.DISKS: tr("The spare disks"),
     Place.OTHER_FOLDER: tr("Another folder"),
     Place.OTHER_MEMORY: tr("Memory, at most"),
 }
@@ -55,6 +58,10 @@ def place_label(draft: CampaignDraft, configuration: ConfigurationDraft) -> str:
             return configuration.text.strip() or tr("default folder")
         case Place.MEMORY:
             return tr("memory")
+        case Place.DISKS:
+            made = made_by(draft.parts, configuration)
+            count = len(draft.parts.disks_of(configuration).data.disks)
+            return tr("{count} disks: {made}").format(count=count, made=short_name(made, count))
         case Place.OTHER_MEMORY:
             return tr("memory, at most {size}").format(size=configuration.text)
 
@@ -68,7 +75,7 @@ class ConfigurationEditor(QWidget):
 
     edited = Signal()
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
         super().__init__()
         self._configuration: ConfigurationDraft | None = None
         self._loading = False
@@ -81,6 +88,7 @@ class ConfigurationEditor(QWidget):
         self.place_text.setProperty(HELP, "configuration.place")
         self.settings = text_box(theme, "synchronous_commit = off", 3)
         self.changes = _ChangesEditor()
+        self.made = MadeEditor(draft, theme)
         self._name = Field(theme, tr("Na&me:"), self.name, "configuration.name")
         self._place = Field(
             theme, tr("&Data in:"), self.place, "configuration.place", beside=(self.place_text,)
@@ -91,6 +99,7 @@ class ConfigurationEditor(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SMALL)
         layout.addWidget(Columns((self._name, self._place), 34))
+        layout.addWidget(self.made)
         layout.addWidget(self._settings)
         layout.addWidget(self.changes)
         layout.addWidget(self._error)
@@ -98,6 +107,7 @@ class ConfigurationEditor(QWidget):
         self.place.currentIndexChanged.connect(self._on_place)
         self.place_text.textEdited.connect(self._on_place_text)
         self.settings.textChanged.connect(self._on_settings)
+        self.made.edited.connect(self.edited)
         self.changes.edited.connect(self.edited)
 
     def show_configuration(self, configuration: ConfigurationDraft) -> None:
@@ -115,6 +125,7 @@ class ConfigurationEditor(QWidget):
             widget.setVisible(not configuration.from_where)
         self._loading = False
         self._show_place_text()
+        self._show_made()
 
     def show_problems(self, problems: Sequence[Problem], path: str) -> None:
         """Show what is wrong with this one beside its field."""
@@ -135,6 +146,13 @@ class ConfigurationEditor(QWidget):
         in_memory = self.place.currentData() == Place.OTHER_MEMORY
         self.place_text.setPlaceholderText("4 GiB" if in_memory else "/srv/bench")
 
+    def _show_made(self) -> None:
+        each = self._configuration
+        on_disks = each is not None and each.place is Place.DISKS and not each.from_where
+        self.made.setVisible(on_disks)
+        if each is not None and on_disks:
+            self.made.show_configuration(each)
+
     def _on_name(self, text: str) -> None:
         if self._configuration is not None:
             self._configuration.name = text
@@ -144,6 +162,7 @@ class ConfigurationEditor(QWidget):
         if self._configuration is not None and not self._loading:
             self._configuration.place = Place(self.place.currentData())
             self._show_place_text()
+            self._show_made()
             self.edited.emit()
 
     def _on_place_text(self, text: str) -> None:

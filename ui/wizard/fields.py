@@ -187,6 +187,7 @@ class Choice(QWidget):
         layout.setSpacing(TINY)
         layout.addWidget(button)
         layout.addLayout(inner)
+        layout.addStretch(1)
         button.toggled.connect(self.toggled)
 
     def set_state(self, text: str) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from app.domain.filesystems import filesystem
 from app.domain.text import tr
 from app.runs.draft_fields import FIELDS
+from app.runs.draft_options import shown_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,96 @@ HELP_TEXTS: Final = {
             "and says so."
         )
     ),
-    "later": Help(
+    "spare": Help(
         tr(
-            "Spare disks will be formatted by a helper that asks for authorisation and never touches a disk "
-            "that holds data. A running server will be measured without being changed."
+            "A root helper makes arrays and filesystems on disks that hold nothing, and hands them "
+            "to you. It "
+            "asks for authorisation once, never touches a disk that holds data, and blanks the disks "
+            "at the end."
+        )
+    ),
+    "later": Help(tr("A running server will be measured without being changed.")),
+    "disks": Help(
+        tr(
+            "Every disk of this machine, as it is now. Space or a click takes a disk for the data; "
+            "what may not "
+            "be used says why. Foreign data is never wiped, by nobody and with no switch."
+        )
+    ),
+    "use": Help(
+        tr(
+            "PostgreSQL flushes its WAL at each commit: disks of its own keep that apart from the "
+            "data. A log "
+            "device does the same for the intent log of a ZFS pool."
+        ),
+        tr("PostgreSQL manual, WAL internals; zpoolconcepts(7)"),
+    ),
+    "order": Help(
+        tr(
+            "The order in which disks become members. Neighbours mirror each other in a RAID 10 of "
+            "md or ZFS: "
+            "put disks of different controllers side by side."
+        ),
+        "md(4)",
+    ),
+    "inspect": Help(
+        tr(
+            "Some questions only root can answer, such as what lies in the middle of a disk. The "
+            "helper looks, "
+            "read-only, and says spare or why not; it asks again at the moment of use in any case."
+        )
+    ),
+    "layout": Help(
+        tr(
+            "From the bottom: disks with the one partition that each gets, the array on them, the filesystem "
+            "on that. Two strokes join disks that hold the same."
+        )
+    ),
+    "target.disks.level": Help(
+        tr(
+            "How the disks are combined: more disks at once, or copies that survive a failure. What "
+            "is usable "
+            "is before the filesystem takes its share."
+        ),
+        "md(4); mkfs.btrfs(8); zpoolconcepts(7)",
+    ),
+    "target.disks.partition_size": Help(
+        tr(
+            "The greater of 16 GiB and four times the data for each data disk: runs can then be interleaved "
+            "without hours of formatting. The whole disk is a choice; large disks are then formatted "
+            "for long."
+        )
+    ),
+    "target.disks.memory_limit": Help(
+        tr(
+            "Makes a small data set larger than memory: reads come from the disks. The runs are marked "
+            "“memory-limited” everywhere."
+        )
+    ),
+    "preset": Help(
+        tr(
+            "A named set of options with its source. Everything that it does not name stays as tools "
+            "and kernel "
+            "have it; your own options count over it."
+        )
+    ),
+    "compare": Help(
+        tr(
+            "Adds a copy that makes something else of the same disks and is equal in everything else: only "
+            "then the difference has one reason. Runs are interleaved."
+        )
+    ),
+    "making": Help(
+        tr(
+            "The commands that will make this, from the same builders that execute them. The review "
+            "shows all of "
+            "them, in the helper's own words."
+        )
+    ),
+    "erase": Help(
+        tr(
+            "Look at the label of the disk, or at “pgfooting disks”, and type the end of its serial number. "
+            "Nothing is erased before this, and before the authorisation."
         )
     ),
     "postgresql.installation": Help(
@@ -204,8 +292,24 @@ HELP_TEXTS: Final = {
 }
 
 
+def _option_help(filesystem_id: str, option_id: str) -> Help:
+    """Return what an option does for PostgreSQL, and what its values cost."""
+    option = filesystem(filesystem_id).option(option_id)
+    costs = [
+        tr("{value}: {cost}").format(value=shown_value(option, value), cost=item.sentence)
+        for value, items in option.risks
+        for item in items
+    ]
+    return Help("\n".join((option.effect, *dict.fromkeys(costs))), option.source)
+
+
 def help_for(key: str) -> Help:
     """Return the explanation of a control; that of campaign files where there is no longer one."""
+    kind, _, name = key.partition(":")
+    if kind == "option":
+        return _option_help(*name.split(":"))
+    if kind == "filesystem":
+        return Help(filesystem(name).good_for)
     if key in HELP_TEXTS:
         return HELP_TEXTS[key]
     field = FIELDS.get(key)

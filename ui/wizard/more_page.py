@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from PySide6.QtCore import Qt
@@ -10,6 +11,7 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
     QHeaderView,
+    QMenu,
     QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
@@ -19,7 +21,8 @@ from typing_extensions import override
 
 from app.domain.text import tr
 from app.runs.draft import CampaignDraft
-from app.runs.draft_parts import ConfigurationDraft, Problem, Step
+from app.runs.draft_alternatives import Alternative, alternatives
+from app.runs.draft_parts import ConfigurationDraft, Place, Problem, Step
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.wizard.configuration_editor import ConfigurationEditor, place_label
 from ui.wizard.fields import HELP, Field, line_edit, push_button
@@ -40,9 +43,13 @@ class MorePage(Page):
         self.list = self._make_list()
         self.copy = push_button(tr("C&opy"), "list")
         self.remove = push_button(tr("Remo&ve"), "list")
+        self.compare = push_button(tr("Compare &with"), "compare")
+        self.menu = QMenu(self.compare)
+        self.menu.setToolTipsVisible(True)
+        self.compare.setMenu(self.menu)
         self.name = line_edit()
         self.fields = {"name": Field(theme, tr("Name of the &campaign:"), self.name, "name")}
-        self.editor = ConfigurationEditor(theme)
+        self.editor = ConfigurationEditor(draft, theme)
         self.heading = Heading(theme, "")
         intro = Text(
             theme,
@@ -56,6 +63,7 @@ class MorePage(Page):
         buttons = QVBoxLayout()
         buttons.setSpacing(SMALL)
         buttons.addWidget(self.copy)
+        buttons.addWidget(self.compare)
         buttons.addWidget(self.remove)
         buttons.addStretch(1)
         top_layout.addWidget(self.list, 1)
@@ -66,6 +74,7 @@ class MorePage(Page):
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
         self.list.currentCellChanged.connect(self._on_row)
+        self.menu.aboutToShow.connect(self._fill_menu)
         self.copy.clicked.connect(self._copy)
         self.remove.clicked.connect(self._remove)
         self.name.textEdited.connect(self._on_name)
@@ -124,6 +133,7 @@ class MorePage(Page):
         self._show_rows()
         self.name.setPlaceholderText(self.draft.automatic_name())
         self.remove.setEnabled(self.list.rowCount() > 1)
+        self._show_compare()
         super().refresh()
 
     @override
@@ -175,6 +185,34 @@ class MorePage(Page):
         self.editor.name.selectAll()
         self.tell()
 
+    def _show_compare(self) -> None:
+        """Offer what else can be made of the disks, for a configuration on disks."""
+        chosen = self._chosen()
+        self.compare.setVisible(bool(self.draft.parts.on_disks()))
+        self.compare.setEnabled(chosen is not None and chosen.place is Place.DISKS)
+
+    def _fill_menu(self) -> None:
+        self.menu.clear()
+        chosen = self._chosen()
+        if chosen is None:
+            return
+        menus: dict[str, QMenu] = {}
+        for each in alternatives(self.draft.parts, chosen, self.draft.storage):
+            if each.heading not in menus:
+                menus[each.heading] = self.menu.addMenu(each.heading)
+                menus[each.heading].setToolTipsVisible(True)
+            action = menus[each.heading].addAction(each.label)
+            action.setEnabled(not each.obstacle)
+            action.setToolTip(each.obstacle or each.name)
+            action.triggered.connect(partial(self._compare, chosen, each))
+
+    def _compare(self, original: ConfigurationDraft, wanted: Alternative, _checked: bool = False) -> None:  # noqa: FBT001, FBT002 - the signal's signature
+        copy = self.draft.add_alternative(original, wanted)
+        self._show_rows()
+        self.list.setCurrentCell(self.draft.parts.chosen().index(original), 0)
+        self.heading.setText(tr("Added: {name}").format(name=copy.name))
+        self.tell()
+
     def _remove(self) -> None:
         chosen = self._chosen()
         if chosen is None:
@@ -194,6 +232,10 @@ class MorePage(Page):
 
 def difference(configuration: ConfigurationDraft) -> str:
     """Return in what a configuration differs from the pages before, in one line."""
+    made = configuration.made
+    own = [f"{name} = {text}" for name, text in made.typed.items()] if made else []
+    if not configuration.wal_apart:
+        own.append(tr("WAL among the data"))
     settings = [line.strip() for line in configuration.settings.splitlines() if line.strip()]
     changes = [f"{change.key.split('.', 1)[1]} = {change.text}" for change in configuration.changes]
-    return ", ".join(settings + changes)
+    return ", ".join(own + settings + changes)

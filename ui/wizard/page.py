@@ -21,6 +21,7 @@ class Page(QWidget):
         step: which one.
         title: its question.
         draft: whose fields it fills.
+        footer: stays in sight below the page, however long that is; None for nothing.
 
     Signals:
         changed: a field of the draft is another now.
@@ -36,6 +37,7 @@ class Page(QWidget):
         self.draft = draft
         self.theme = theme
         self.fields: dict[str, Field] = {}
+        self.footer: QWidget | None = None
         self.general = ErrorText(theme)
         self.layout_ = QVBoxLayout(self)
         self.layout_.setContentsMargins(0, 0, LARGE // 2, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt
@@ -20,10 +21,12 @@ from app.domain.text import tr
 from app.domain.units import format_size
 from app.runs.draft import CampaignDraft
 from app.runs.draft_commands import Action, CommandLine
-from app.runs.draft_parts import Step
+from app.runs.draft_confirm import FIELD, confirm, confirmations
+from app.runs.draft_parts import Problem, Step
 from app.runs.draft_review import Review, ReviewRow, make_review
 from app.runs.plan import ResolvedCampaign
 from ui.theme import Theme
+from ui.wizard.confirm_disks import ConfirmDisks
 from ui.wizard.disturbances import Disturbances
 from ui.wizard.fields import HELP, Field, Section, combo_box, text_box
 from ui.wizard.page import Page
@@ -57,6 +60,17 @@ class ReviewPage(Page):
         self.commands.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         which = Field(theme, tr("Commands &of:"), self.configuration, "commands")
         listed = Field(theme, tr("In this order, for its &first run:"), self.commands, "commands")
+        self.confirm = ConfirmDisks(theme)
+        self.erased = Text(theme, role="warning")
+        sentence = tr(
+            "Everything on these disks will be erased. Type the last four characters of the serial number of "
+            "each one."
+        )
+        self.erased.setText(sentence)
+        self.stored = Text(theme, role="warning")
+        self._erasing = Section(
+            theme, tr("Disks that will be erased"), [self.erased, self.confirm, self.stored]
+        )
         self._sections = (
             Section(theme, "", [self.table, self.unsafe]),
             Section(theme, tr("Time"), [self.time]),
@@ -66,11 +80,13 @@ class ReviewPage(Page):
             Section(theme, tr("What is made, and removed after each run"), [self.removed]),
             Section(theme, tr("Exact commands"), [which, listed]),
         )
-        for section in self._sections:
+        for section in (self._sections[0], self._erasing, *self._sections[1:]):
             self.layout_.addWidget(section)
         self.layout_.addStretch(1)
         self._review: Review | None = None
+        self._shown_words: object = None
         self.configuration.currentIndexChanged.connect(self._show_commands)
+        self.confirm.typed.connect(self._on_confirmed)
 
     def _make_table(self) -> QTableWidget:
         headings = (tr("Configuration"), tr("Data in"), tr("PostgreSQL"), tr("Data"), tr("Free"))
@@ -112,11 +128,33 @@ class ReviewPage(Page):
         for section in self._sections:
             section.setVisible(known)
         if resolved is not None and environment is not None and environment.account is not None:
+            described = self.draft.described()
+            if resolved is not self._shown or described != self._shown_words:
+                self._show(make_review(resolved, environment.account, described, self.draft.storage.disks))
             if resolved is not self._shown:
-                self._show(make_review(resolved, environment.account))
                 self.disturbances.look(resolved)
-            self._shown = resolved
+            self._shown, self._shown_words = resolved, described
+        self._show_disks()
         super().refresh()
+
+    def _show_disks(self) -> None:
+        """Show the disks that will be erased, where there are any."""
+        self._erasing.setVisible(bool(self.draft.parts.on_disks()))
+        if self.draft.parts.on_disks():
+            found = confirmations(self.draft.parts, self.draft.storage)
+            self.confirm.show_disks(found)
+            is_test = any(each.is_test_device for each in found)
+            self.stored.setText(tr("⚠ TEST DEVICES: their figures measure a file. The runs are marked so."))
+            self.stored.setVisible(is_test)
+
+    @override
+    def show_problems(self, problems: Sequence[Problem]) -> None:
+        """What is still to be typed is told beside Start and not as something wrong."""
+        super().show_problems([each for each in problems if each.field != FIELD])
+
+    def _on_confirmed(self, key: str, typed: str) -> None:
+        confirm(self.draft.parts.disks, key, typed)
+        self.tell()
 
     def _show(self, review: Review) -> None:
         self._review = review
@@ -126,6 +164,10 @@ class ReviewPage(Page):
         self.written.setText(" ".join(review.written))
         folders = dict.fromkeys(folder for row in review.rows for folder in row.removed)
         nothing = tr("Nothing else is changed or removed.")
+        if self.draft.parts.on_disks():
+            nothing = tr("The disks named above are blank again at the end. {nothing}").format(
+                nothing=nothing
+            )
         self.removed.setText("\n".join((*folders, nothing)))
         marked = _risks(review)
         self.unsafe.setText("\n".join(marked))
@@ -181,6 +223,11 @@ def commands_text(commands: tuple[CommandLine, ...]) -> str:
             case Action.FILE:
                 body = "\n".join(f"    {part}" for part in line.text.splitlines() if part[:1] != "#")
                 blocks.append(f"# {line.comment}: {line.file}\n{body}")
+            case Action.ROOT:
+                body = "\n".join(
+                    part if part[:1] == "#" else f"root# {part}" for part in line.text.splitlines()
+                )
+                blocks.append(f"# {line.comment}\n{body}")
             case Action.REMOVE:
                 body = "\n".join(f"    {part}" for part in line.text.splitlines())
                 blocks.append(f"# {line.comment}:\n{body}")

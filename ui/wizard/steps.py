@@ -17,6 +17,8 @@ from ui.wizard.fields import plain
 
 _LABELS: Final = {
     Step.WHERE: tr("Where"),
+    Step.DISKS: tr("Disks and RAID"),
+    Step.FILESYSTEM: tr("Filesystem"),
     Step.POSTGRESQL: tr("PostgreSQL"),
     Step.WORKLOAD: tr("Workload"),
     Step.MORE: tr("More to compare"),
@@ -53,6 +55,9 @@ class StepList(QWidget):
     def show_flow(self, flow: DraftFlow) -> None:
         """Show ticks, the open step, and what can be jumped to."""
         for step, button in self._buttons.items():
+            button.setVisible(step in flow.steps)
+            if step not in flow.steps:
+                continue
             is_open = step is flow.step
             complete = flow.is_complete(step)
             sign = "✓" if complete else "▸" if is_open else "   "
@@ -60,7 +65,7 @@ class StepList(QWidget):
             state = tr("open") if is_open else tr("complete") if complete else tr("not yet")
             name = tr("Step {number}, {name}: {state}")
             button.setAccessibleName(
-                name.format(number=step.value + 1, name=plain(_LABELS[step]), state=state)
+                name.format(number=flow.number(step), name=plain(_LABELS[step]), state=state)
             )
             font = QFont(button.font())
             font.setBold(is_open)

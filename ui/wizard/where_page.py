@@ -38,6 +38,13 @@ class WherePage(Page):
             _PATH: Field(theme, tr("F&older:"), self.path, _PATH, beside=(self.choose,)),
             _MEMORY: Field(theme, tr("&At most:"), self.memory_size, _MEMORY),
         }
+        self.disks = QCheckBox(tr("&Spare disks: arrays and filesystems made anew"))
+        self._disks = Choice(
+            theme,
+            self.disks,
+            tr("They are erased, formatted for each run and free again afterwards. Asks for authorisation."),
+            "spare",
+        )
         self._folder = Choice(
             theme,
             self.folder,
@@ -53,7 +60,7 @@ class WherePage(Page):
             (self.fields[_MEMORY],),
         )
         hint = Text(theme, tr("What is ticked is compared."), role="muted")
-        for widget in (hint, self._folder, self._memory, *self._later()):
+        for widget in (hint, self._folder, self._memory, self._disks, *self._later()):
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
         self._connect()
@@ -69,6 +76,7 @@ class WherePage(Page):
     def _connect(self) -> None:
         self.folder.toggled.connect(lambda ticked: self._tick(Place.FOLDER, ticked=ticked))
         self.memory.toggled.connect(lambda ticked: self._tick(Place.MEMORY, ticked=ticked))
+        self.disks.toggled.connect(lambda ticked: self._tick(Place.DISKS, ticked=ticked))
         self.path.textEdited.connect(self._on_path)
         self.memory_size.textEdited.connect(self._on_memory)
         self.choose.clicked.connect(self._choose_folder)
@@ -81,6 +89,7 @@ class WherePage(Page):
     def fill(self) -> None:
         self.folder.setChecked(self.draft.configuration_of(Place.FOLDER).chosen)
         self.memory.setChecked(self.draft.configuration_of(Place.MEMORY).chosen)
+        self.disks.setChecked(self.draft.configuration_of(Place.DISKS).chosen)
         _set(self.path, self.draft.parts.where.path)
         _set(self.memory_size, self.draft.parts.where.memory_size)
 
@@ -96,7 +105,20 @@ class WherePage(Page):
             ticked = self.draft.configuration_of(place).chosen
             self.fields[key].setEnabled(ticked)
             choice.set_state(self._state(place, ticked=ticked))
+        self._show_disks()
         super().refresh()
+
+    def _show_disks(self) -> None:
+        """Show whether spare disks can be used; a tick that is there can always be taken away."""
+        environment = self.draft.environment
+        state = environment.disks if environment else None
+        ticked = self.draft.configuration_of(Place.DISKS).chosen
+        self.disks.setEnabled(ticked or (state is not None and not state.problem))
+        if state is None:
+            self._disks.set_state(tr("Looking at this machine …"))
+        else:
+            told = "" if ticked else f"{state.problem} {state.hint}".strip()
+            self._disks.set_state(told)
 
     def _state(self, place: Place, *, ticked: bool) -> str:
         """Return what is known about a place: where it is and how much is free."""

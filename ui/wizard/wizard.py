@@ -26,18 +26,23 @@ from typing_extensions import override
 
 from app.domain.configuration import Campaign
 from app.domain.text import tr
+from app.hosts.disk_watch import DiskWatch
 from app.runs.draft import CampaignDraft
 from app.runs.draft_flow import DraftFlow
 from app.runs.draft_parts import Problem, Step
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.wizard.asking import Asking
 from ui.wizard.campaign_files import CampaignFiles
+from ui.wizard.disk_feed import DiskFeed, MakeWatch
+from ui.wizard.disks_page import DisksPage
 from ui.wizard.fields import describe_button
+from ui.wizard.filesystem_page import FilesystemPage
 from ui.wizard.help_panel import HelpPanel
 from ui.wizard.more_page import MorePage
 from ui.wizard.page import Page
 from ui.wizard.postgres_page import PostgresPage
 from ui.wizard.review_page import ReviewPage
+from ui.wizard.root_answers import RootAnswers
 from ui.wizard.steps import StepList
 from ui.wizard.texts import Rule, Text
 from ui.wizard.where_page import WherePage
@@ -70,6 +75,7 @@ class Wizard(QDialog):
         *,
         settings: QSettings | None = None,
         library: Path | None = None,
+        make_watch: MakeWatch = DiskWatch,
     ) -> None:
         """Make the window of a draft.
 
@@ -79,6 +85,7 @@ class Wizard(QDialog):
             parent: Qt's.
             settings: where the geometry is remembered; None for the program's own.
             library: folder that will get the runs.
+            make_watch: makes what follows the disks of this machine.
         """
         super().__init__(parent)
         self._settings = settings if settings is not None else QSettings()
@@ -89,6 +96,8 @@ class Wizard(QDialog):
         self.draft = draft or CampaignDraft()
         self.flow = DraftFlow(self.draft)
         self.asking = Asking(self.draft, self)
+        self.feed = DiskFeed(self.draft, make_watch, self)
+        self.roots = RootAnswers(self.draft, self)
         self._advance_wanted = False
         self._trouble = ""
         self._make_widgets()
@@ -120,21 +129,25 @@ class Wizard(QDialog):
         self.title.setFont(font)
 
     def _make_pages(self) -> None:
-        kinds = (WherePage, PostgresPage, WorkloadPage, MorePage, ReviewPage)
+        kinds = (WherePage, DisksPage, FilesystemPage, PostgresPage, WorkloadPage, MorePage, ReviewPage)
         self.pages: dict[Step, Page] = {}
+        self._cells: dict[Step, QWidget] = {}
         for kind in kinds:
             page = kind(self.draft, self.theme)
             self.pages[page.step] = page
             if isinstance(page, ReviewPage):
                 page.disturbances.library = self._library
                 self.finished.connect(page.disturbances.stop)
+            if isinstance(page, DisksPage):
+                page.root_wanted.connect(self.roots.ask)
             area = QScrollArea()
             area.setWidgetResizable(True)
             area.setFrameShape(QFrame.Shape.NoFrame)
             area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
             area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
             area.setWidget(page)
-            self.stack.addWidget(area)
+            self._cells[page.step] = _cell(area, page.footer)
+            self.stack.addWidget(self._cells[page.step])
             page.changed.connect(self._on_changed)
 
     def _lay_out(self) -> None:
@@ -174,6 +187,9 @@ class Wizard(QDialog):
         self.steps.chosen.connect(self._on_step)
         self.asking.answered.connect(self._on_answered)
         self.asking.failed.connect(self._on_failed)
+        self.feed.changed.connect(self._on_answered)
+        self.roots.answered.connect(self._on_answered)
+        self.roots.failed.connect(self._on_failed)
         self.files.loaded.connect(self._on_loaded)
         self.files.failed.connect(self._on_failed)
         self.finished.connect(self._on_finished)
@@ -210,8 +226,9 @@ class Wizard(QDialog):
         page = self.pages[self.flow.step]
         self.draft.forget_refusals()
         page.load()
-        self.stack.setCurrentIndex(self.flow.step.value)
-        self.help.watch(page)
+        cell = self._cells[self.flow.step]
+        self.stack.setCurrentWidget(cell)
+        self.help.watch(cell)
         page.first_control().setFocus()
         self.help.explain(page.first_control())
         self._show_state()
@@ -222,7 +239,7 @@ class Wizard(QDialog):
     def _on_changed(self) -> None:
         self._advance_wanted = False
         self.pages[self.flow.step].refresh()
-        self.help.watch(self.pages[self.flow.step])
+        self.help.watch(self._cells[self.flow.step])
         self._show_state()
         self.asking.ask_soon(self.flow.step)
 
@@ -241,7 +258,9 @@ class Wizard(QDialog):
         """Derive everything around the page from the flow."""
         page, flow = self.pages[self.flow.step], self.flow
         obstacle = flow.obstacle()
-        number = tr("{number} of {count}").format(number=flow.step.value + 1, count=len(self.pages))
+        number = tr("{number} of {count}").format(number=flow.number(flow.step), count=len(flow.steps))
+        if self.draft.parts.on_disks() and self.isVisible():
+            self.feed.begin()
         self.title.setText(page.title if self.steps.isVisibleTo(self) else f"{number}: {page.title}")
         self.steps.show_flow(flow)
         self.back.setEnabled(flow.step is not Step.WHERE)
@@ -313,4 +332,19 @@ class Wizard(QDialog):
 
     def _on_finished(self) -> None:
         self.asking.stop()
+        self.feed.stop()
+        self.roots.stop()
         self._settings.setValue(_GEOMETRY, self.saveGeometry())
+
+
+def _cell(area: QScrollArea, footer: QWidget | None) -> QWidget:
+    """Return a page's place in the stack: it scrolls, its footer stays."""
+    if footer is None:
+        return area
+    cell = QWidget()
+    layout = QVBoxLayout(cell)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(0)
+    layout.addWidget(area, 1)
+    layout.addWidget(footer)
+    return cell

@@ -1,0 +1,247 @@
+"""The table of disks: what this machine has, what may be used, and what each one was chosen for. Pure.
+
+A disk is chosen by its key (WWN or serial); what the table says of it is looked up anew with every listing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from app.domain.disk import Answer, Disk, DiskIdentity, Refusal
+from app.domain.plan import Role
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.runs.draft_storage_parts import DisksDraft
+from app.storage.availability import Support
+from app.storage.disks import Listing
+
+ROLE_WORDS: Final = {Role.DATA: tr("data"), Role.WAL: tr("WAL"), Role.ZFS_LOG: tr("log")}
+_UNTRUE_ROTATION: Final = frozenset({"virtio", "xen", "loop"})
+"""Buses of disks whose rotation is a default of the kernel's and not the disk's own word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """What root said of a disk, good for as long as the disk looks as it did then.
+
+    Attributes:
+        disk: as it looked when root was asked.
+        answer: root's.
+        refusals: root's reasons.
+    """
+
+    disk: Disk
+    answer: Answer
+    refusals: tuple[Refusal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StorageFacts:
+    """What is known of this machine's disks and of what it can make of them.
+
+    Attributes:
+        listing: its disks; None until they were looked at.
+        support: kernel and programs; None until they were looked at.
+        inspected: root's answers, by kernel name.
+    """
+
+    listing: Listing | None = None
+    support: Support | None = None
+    inspected: Mapping[str, Inspected] = field(default_factory=dict)
+
+    @property
+    def disks(self) -> tuple[Disk, ...]:
+        """Every disk, with root's answer where it is still good."""
+        found = self.listing.disks if self.listing else ()
+        return tuple(self._answered(disk) for disk in found)
+
+    def disk(self, key: str) -> Disk | None:
+        """Return the disk of a key; None where it is not there."""
+        return next((disk for disk in self.disks if disk.identity.key() == key), None)
+
+    def _answered(self, disk: Disk) -> Disk:
+        told = self.inspected.get(disk.name)
+        if told is None or told.disk != disk:
+            return disk
+        return replace(disk, answer=told.answer, refusals=told.refusals, questions=())
+
+
+@dataclass(frozen=True, slots=True)
+class DiskRow:
+    """A disk in the table.
+
+    Attributes:
+        key: WWN or serial; empty where it has neither.
+        disk: None where a chosen disk is not there any more.
+        role: what it was chosen for.
+        number: its place among those of that role, from 1; 0 where it was not chosen.
+        obstacle: why it cannot be chosen; empty where it can.
+    """
+
+    key: str
+    disk: Disk | None
+    role: Role | None = None
+    number: int = 0
+    obstacle: str = ""
+
+    @property
+    def use(self) -> str:
+        """What it was chosen for, in a word and a number."""
+        return f"{ROLE_WORDS[self.role]} {self.number}" if self.role else ""
+
+    @property
+    def answer(self) -> str:
+        """The answer in a word or two."""
+        if self.disk is None:
+            return tr("gone")
+        words = {
+            Answer.SPARE: tr("spare"),
+            Answer.LOOKS_SPARE: tr("looks spare"),
+            Answer.NOT_SPARE: tr("not spare"),
+        }
+        return words[self.disk.answer]
+
+    @property
+    def reason(self) -> str:
+        """Why it is not spare, in one line."""
+        if self.disk is None:
+            return tr("This disk is not there any more.")
+        if self.obstacle:
+            return self.obstacle
+        if self.disk.answer is Answer.LOOKS_SPARE:
+            return tr("nothing speaks against it; root looks once more before anything is written")
+        return tr("blank, or released by pgFooting")
+
+
+def disk_rows(disks: DisksDraft, facts: StorageFacts) -> tuple[DiskRow, ...]:
+    """Return every disk of this machine, those that may be used first, and those chosen that are gone."""
+    uses = {
+        key: (role, number)
+        for role, keys in _keys_by_role(disks).items()
+        for number, key in enumerate(keys, start=1)
+    }
+    twice = {key for key, count in Counter(disk.identity.key() for disk in facts.disks).items() if count > 1}
+    rows = []
+    for disk in facts.disks:
+        key = disk.identity.key()
+        role, number = uses.pop(key, (None, 0))
+        rows.append(DiskRow(key, disk, role, number, obstacle(disk, twin=key in twice)))
+    rows.sort(key=lambda row: bool(row.obstacle))
+    gone = [DiskRow(key, None, role, number, tr("gone")) for key, (role, number) in uses.items()]
+    return (*gone, *rows) if facts.listing is not None else ()
+
+
+def obstacle(disk: Disk, *, twin: bool = False) -> str:
+    """Return why a disk cannot be chosen, in one line; empty where it can."""
+    if disk.answer is Answer.NOT_SPARE:
+        first = next(iter(disk.held_by), "")
+        messages = list(dict.fromkeys(refusal.message.rstrip(".") for refusal in disk.refusals))
+        return "; ".join((*((first,) if first else ()), *messages)) or tr("not spare")
+    if not disk.identity.key():
+        return tr("it has neither serial number nor WWN, so that it could be mistaken for another")
+    if twin:
+        return tr("another disk here has the same serial number and no WWN")
+    return ""
+
+
+def rotation(disk: Disk) -> str:
+    """Return how a disk turns, in a word or two; empty where nobody knows."""
+    if disk.rotation_rpm:
+        return tr("{rpm} rpm").format(rpm=f"{disk.rotation_rpm:,}")
+    if disk.rotational is None or disk.bus in _UNTRUE_ROTATION:
+        return tr("not known")
+    return tr("turns") if disk.rotational else tr("SSD")
+
+
+def reasons(row: DiskRow) -> str:
+    """Return everything that is known about whether a disk may be used: what, where seen, what would help."""
+    if row.disk is None:
+        return tr("A disk with the serial number or WWN {key} was chosen and is not there any more.").format(
+            key=row.key
+        )
+    found = (*row.disk.refusals, *row.disk.questions)
+    told = dict.fromkeys(_told(refusal) for refusal in found)
+    if not found:
+        told = {row.reason[:1].upper() + row.reason[1:] + ".": None}
+    return "\n".join((_full_name(row.disk), *told))
+
+
+def _full_name(disk: Disk) -> str:
+    """Return everything by which people know a disk, in one line."""
+    identity = disk.identity
+    words = [identity.model.strip() or tr("unknown model"), disk.path]
+    if identity.serial:
+        words.append(tr("serial number {serial}").format(serial=identity.serial))
+    if identity.wwn:
+        words.append(identity.wwn)
+    if disk.firmware:
+        words.append(tr("firmware {firmware}").format(firmware=disk.firmware))
+    return ", ".join(words)
+
+
+def _told(refusal: Refusal) -> str:
+    sentence = f"{refusal.rule}: {refusal.message} {refusal.evidence}".strip()
+    return f"{sentence}\n    → {refusal.remedy}" if refusal.remedy else sentence
+
+
+def identities(disks: DisksDraft, facts: StorageFacts) -> tuple[DiskIdentity, ...]:
+    """Return the identities of the chosen disks that are there."""
+    found = (facts.disk(key) for key in disks.chosen)
+    return tuple(disk.identity for disk in found if disk is not None)
+
+
+# --- choosing
+
+
+def assign(disks: DisksDraft, key: str, role: Role | None) -> None:
+    """Use a disk for something, as the last of its kind; None for nothing."""
+    for keys in _keys_by_role(disks).values():
+        if key in keys:
+            keys.remove(key)
+    if role is not None and key:
+        _keys_by_role(disks)[role].append(key)
+
+
+def role_of(disks: DisksDraft, key: str) -> Role | None:
+    """Return what a disk was chosen for."""
+    return next((role for role, keys in _keys_by_role(disks).items() if key in keys), None)
+
+
+def move(disks: DisksDraft, key: str, by: int) -> bool:
+    """Move a disk among those of its kind; return whether there was room."""
+    for keys in _keys_by_role(disks).values():
+        if key in keys:
+            place = keys.index(key) + by
+            if not 0 <= place < len(keys):
+                return False
+            keys.remove(key)
+            keys.insert(place, key)
+            return True
+    return False
+
+
+def sizes_of(keys: Sequence[str], facts: StorageFacts) -> tuple[int, ...]:
+    """Return the sizes of the disks that are there."""
+    found = (facts.disk(key) for key in keys)
+    return tuple(disk.identity.size_bytes for disk in found if disk is not None)
+
+
+def chosen_words(disks: DisksDraft, facts: StorageFacts) -> str:
+    """Return how many disks are chosen and how much they hold together, a sentence."""
+    keys = disks.chosen
+    if not keys:
+        return tr("No disk is chosen.")
+    total = format_size(sum(sizes_of(keys, facts)))
+    parts = [
+        tr("{count} for {role}").format(count=len(named), role=ROLE_WORDS[role])
+        for role, named in _keys_by_role(disks).items()
+        if named
+    ]
+    return tr("Chosen: {parts}; {total} together.").format(parts=", ".join(parts), total=total)
+
+
+def _keys_by_role(disks: DisksDraft) -> dict[Role, list[str]]:
+    return {Role.DATA: disks.data.disks, Role.WAL: disks.wal.disks, Role.ZFS_LOG: disks.zfs_log}

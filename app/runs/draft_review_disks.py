@@ -1,0 +1,123 @@
+"""What the review says of spare disks: where the data lies, what root executes, what the disks bear. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from app.domain.disk import Disk
+from app.domain.filesystems import filesystem
+from app.domain.plan import Group, InitialSync, StoragePlan
+from app.domain.raid import Assembler, Layout, Level, layout
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.runs.draft_commands import Action, CommandLine
+from app.runs.draft_storage_commands import all_lines
+from app.runs.plan import ResolvedCampaign
+from app.storage.sizes import whole_disk_bytes
+
+Described = Mapping[StoragePlan, tuple[str, ...]]
+
+
+def place_words(plan: StoragePlan) -> str:
+    """Return where the data of a plan lies, in two lines."""
+    words = _group_words(plan.data)
+    if plan.wal:
+        words += tr("\nWAL: {group}").format(group=_group_words(plan.wal))
+    if plan.zfs_log:
+        words += tr("\nlog devices: {count}").format(count=len(plan.zfs_log))
+    return words
+
+
+def _group_words(group: Group) -> str:
+    label, count = filesystem(group.filesystem).label, len(group.disks)
+    if count == 1:
+        return tr("{label} on one disk").format(label=label)
+    return tr("{label}, {level} of {count} disks").format(label=label, level=group.level.value, count=count)
+
+
+def storage_commands(
+    plan: StoragePlan, described: Described, disks: Sequence[Disk]
+) -> tuple[CommandLine, ...]:
+    """Return what root does before a run, and after it: the helper's own words, else ours, labelled.
+
+    Args:
+        plan: of a configuration.
+        described: the helper's words by plan; without this plan where it was not asked or did not answer.
+        disks: of this machine, for our own words.
+    """
+    if plan in described:
+        comment = tr("As root, in the helper's own words: make the storage")
+        text = "\n".join(described[plan])
+    else:
+        comment = tr("As root, in pgFooting's words (the helper has not told its own): make the storage")
+        text = "\n".join(all_lines(plan, disks)) if _all_there(plan, disks) else tr("(a disk is gone)")
+    return (CommandLine(Action.ROOT, text, comment),)
+
+
+def unmaking() -> CommandLine:
+    """Return what root does after each run."""
+    text = tr("filesystem unmounted, arrays and pools stopped, pgFooting's own signatures wiped")
+    return CommandLine(Action.REMOVE, text, tr("As root: unmake the storage; the disks are free again"))
+
+
+def _all_there(plan: StoragePlan, disks: Sequence[Disk]) -> bool:
+    there = {disk.identity.key() for disk in disks}
+    return all(identity.key() in there for _, identity in plan.members())
+
+
+def wear_sentences(resolved: ResolvedCampaign, written_bytes: Mapping[str, int | None]) -> tuple[str, ...]:
+    """Return what the disks bear: what copies, parity and the first synchronisation make of what is written.
+
+    Args:
+        resolved: the campaign.
+        written_bytes: by configuration, what its runs write together; None where only the speed decides.
+    """
+    plans = {name: each.target.plan for name, each in resolved.configurations.items() if each.target.plan}
+    if not plans:
+        return ()
+    runs = resolved.campaign.repeats
+    synchronised = sum(_synchronised_bytes(plan) for plan in plans.values()) * runs
+    sentences = []
+    if synchronised:
+        sentence = tr("The first synchronisation of arrays writes about {size} to each disk.")
+        sentences.append(sentence.format(size=format_size(synchronised)))
+    known = [written_bytes.get(name) for name in plans]
+    at_least = tr(" at least") if None in known else ""
+    share = 0.0
+    for name, plan in plans.items():
+        share += (written_bytes.get(name) or 0) * _factor(plan.data) / len(plan.data.disks)
+    smallest = min(disk.size_bytes for plan in plans.values() for disk in plan.data.disks)
+    total = share + synchronised
+    sentence = tr(
+        "With copies and parity, each data disk is written{at_least} about {size}, {share} of its size; what "
+        "that is of its rated life stands in its data sheet (TBW)."
+    )
+    sentences.append(
+        sentence.format(at_least=at_least, size=format_size(total), share=_percent(total / smallest))
+    )
+    return tuple(sentences)
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.2g}\u00a0%"
+
+
+def _layout(group: Group) -> Layout:
+    return layout(group.level, filesystem(group.filesystem).assembler(group.level))
+
+
+def _factor(group: Group) -> float:
+    """Return how many bytes are written to all disks for each byte of the filesystem."""
+    equal = [1 << 40] * len(group.disks)
+    return sum(equal) / max(1, _layout(group).usable_bytes(equal))
+
+
+def _synchronised_bytes(plan: StoragePlan) -> int:
+    """Return what the kernel writes at most to one disk to synchronise new arrays."""
+    total = 0
+    for group in (plan.data, *((plan.wal,) if plan.wal else ())):
+        is_md = _layout(group).assembler is Assembler.MD and group.level is not Level.STRIPE
+        if is_md and group.initial_sync is not InitialSync.ASSUME_CLEAN:
+            size = group.partition_bytes or whole_disk_bytes(disk.size_bytes for disk in group.disks)
+            total = max(total, size)
+    return total

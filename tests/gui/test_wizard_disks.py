@@ -1,0 +1,495 @@
+"""The wizard's pages about spare disks, driven by keyboard, with disks that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtGui import QImage
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QMenu, QRadioButton
+from pytestqt.qtbot import QtBot
+
+from app.domain.configuration import DiskTarget
+from app.domain.disk import Answer as DiskAnswer
+from app.domain.disk import Disk
+from app.domain.plan import Role
+from app.domain.raid import Level
+from app.hosts.disk_watch import OnChange
+from app.hosts.targets import CheckedTarget
+from app.postgres.machine import Machine
+from app.process import current_account
+from app.runs.draft import CampaignDraft
+from app.runs.draft_disks import Inspected, assign
+from app.runs.draft_environment import DisksState, DraftEnvironment, PlaceState
+from app.runs.draft_filesystem import say_lines
+from app.runs.draft_parts import Place, Step
+from app.runs.draft_questions import Answer, SupportQuestion
+from app.storage.disks import Listing
+from tests.made_disks import OPEN, SPARE, SYSTEM, everything_works, listing
+from ui.background import finish_background
+from ui.theme import Scheme, Theme
+from ui.wizard import root_answers
+from ui.wizard.disk_model import Column
+from ui.wizard.disks_page import DisksPage
+from ui.wizard.filesystem_page import FilesystemPage
+from ui.wizard.more_page import MorePage
+from ui.wizard.review_page import ReviewPage
+from ui.wizard.texts import Text
+from ui.wizard.where_page import WherePage
+from ui.wizard.wizard import Wizard
+
+pytestmark = [
+    pytest.mark.gui,
+    # What Qt's offscreen platform says of every window that has a smallest size.
+    pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints"),
+]
+
+MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
+CHECKED = CheckedTarget("/somewhere", "", 1 << 36)
+ENVIRONMENT = DraftEnvironment(
+    MACHINE, current_account(), folder=PlaceState(CHECKED), memory=PlaceState(CHECKED)
+)
+
+
+class Machinery:
+    """What follows the disks of a machine whose disks a test moves."""
+
+    def __init__(self) -> None:
+        self.disks: tuple[Disk, ...] = listing().disks
+        self.following: list[OnChange] = []
+        self.stopped = 0
+
+    def __call__(self, on_change: OnChange) -> Machinery:
+        self.following.append(on_change)
+        return self
+
+    def start(self) -> None:
+        self.show(*self.disks)
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+    def show(self, *disks: Disk) -> None:
+        self.disks = disks
+        for on_change in self.following:
+            on_change(Listing(disks, (), as_root=False), ())
+
+
+@pytest.fixture
+def machinery() -> Machinery:
+    return Machinery()
+
+
+OpenWizard = Callable[..., Wizard]
+
+
+@pytest.fixture
+def open_wizard(qtbot: QtBot, tmp_path: Path, machinery: Machinery) -> Iterator[OpenWizard]:
+    made: list[Wizard] = []
+
+    def make(step: Step, draft: CampaignDraft | None = None, scheme: Scheme = Scheme.LIGHT) -> Wizard:
+        settings = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
+        draft = draft or draft_on_disks()
+        wizard = Wizard(Theme(scheme), draft, settings=settings, make_watch=machinery)
+        made.append(wizard)
+        qtbot.addWidget(wizard)
+        wizard.resize(1280, 800)
+        wizard.show()
+        qtbot.waitExposed(wizard)
+        wizard.activateWindow()
+        qtbot.waitUntil(wizard.isActiveWindow)
+        wizard.flow.step = wizard.flow.furthest = step
+        wizard._open_page()
+        qtbot.waitUntil(lambda: draft.storage.listing is not None or not draft.parts.on_disks())
+        return wizard
+
+    yield make
+    for wizard in made:
+        wizard.close()
+    assert finish_background(30)
+
+
+def draft_on_disks(count: int = 0, *, wal: int = 0) -> CampaignDraft:
+    draft = CampaignDraft(environment=ENVIRONMENT)
+    draft.take(Answer(SupportQuestion(), everything_works()))
+    for place in (Place.FOLDER, Place.MEMORY):
+        draft.configuration_of(place).chosen = False
+    draft.configuration_of(Place.DISKS).chosen = True
+    for number, disk in enumerate(SPARE[: count + wal]):
+        assign(draft.parts.disks, disk.identity.key(), Role.DATA if number < count else Role.WAL)
+    return draft
+
+
+def disks_page(wizard: Wizard) -> DisksPage:
+    page = wizard.pages[Step.DISKS]
+    assert isinstance(page, DisksPage)
+    return page
+
+
+def filesystem_page(wizard: Wizard) -> FilesystemPage:
+    page = wizard.pages[Step.FILESYSTEM]
+    assert isinstance(page, FilesystemPage)
+    return page
+
+
+def press(
+    wizard: Wizard, key: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
+) -> None:
+    """Press a key where the focus is, as a person does."""
+    QTest.keyClick(wizard.windowHandle(), key, modifier)
+
+
+def words_of(page: DisksPage, column: Column) -> list[str]:
+    model = page.table.disks
+    return [str(model.data(model.index(row, column))) for row in range(model.rowCount())]
+
+
+# --- where
+
+
+def test_spare_disks_are_offered_where_the_helper_is_and_explained_where_it_is_not(
+    open_wizard: OpenWizard,
+) -> None:
+    draft = CampaignDraft(environment=ENVIRONMENT)
+    page = open_wizard(Step.WHERE, draft).pages[Step.WHERE]
+    assert isinstance(page, WherePage)
+    assert page.disks.isEnabled()
+    draft.environment = replace(
+        ENVIRONMENT, disks=DisksState("The root helper is not installed.", "sudo packaging/helper install")
+    )
+    page.refresh()
+    assert not page.disks.isEnabled()
+    assert "sudo packaging/helper install" in page._disks.state.text()
+
+
+def test_a_tick_brings_the_pages_about_disks_and_begins_to_follow_them(
+    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
+) -> None:
+    draft = CampaignDraft(environment=ENVIRONMENT)
+    wizard = open_wizard(Step.WHERE, draft)
+    page = wizard.pages[Step.WHERE]
+    assert isinstance(page, WherePage)
+    assert (machinery.following, len(wizard.flow.steps)) == ([], 5)
+    page.disks.click()
+    assert len(wizard.flow.steps) == 7
+    qtbot.waitUntil(lambda: draft.storage.listing is not None)
+    wizard.close()
+    qtbot.waitUntil(lambda: machinery.stopped == 1)
+
+
+# --- disks
+
+
+def test_disks_are_chosen_and_ordered_with_the_keyboard_alone(open_wizard: OpenWizard) -> None:
+    wizard = open_wizard(Step.DISKS)
+    page = disks_page(wizard)
+    assert wizard.focusWidget() is page.table
+    assert page.table.key == OPEN.identity.key()
+    assert not wizard.next.isEnabled()
+    assert "Choose the disks" in wizard.reason.text()
+    for _ in range(4):
+        press(wizard, Qt.Key.Key_Down)
+        press(wizard, Qt.Key.Key_Space)
+    assert wizard.draft.parts.disks.data.disks == [disk.identity.key() for disk in SPARE[:4]]
+    assert words_of(page, Column.USE)[:6] == ["", "data 1", "data 2", "data 3", "data 4", ""]
+    assert "Striped mirrors (RAID 10)" in page.level.currentText()
+    page.earlier.setFocus()
+    press(wizard, Qt.Key.Key_Space)
+    assert wizard.draft.parts.disks.data.disks[2] == SPARE[3].identity.key()
+    page.use.setFocus()
+    press(wizard, Qt.Key.Key_Down)  # from the data to the WAL
+    assert wizard.draft.parts.disks.wal.disks == [SPARE[3].identity.key()]
+    assert page.wal_level.isVisible()
+    page.table.setFocus()
+    press(wizard, Qt.Key.Key_Space)
+    assert wizard.draft.parts.disks.wal.disks == []
+
+
+def test_a_disk_that_may_not_be_used_is_greyed_says_why_and_cannot_be_chosen(open_wizard: OpenWizard) -> None:
+    wizard = open_wizard(Step.DISKS)
+    page = disks_page(wizard)
+    press(wizard, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
+    assert page.table.key == SYSTEM.identity.key()
+    model, index = page.table.disks, page.table.disks.index(len(SPARE) + 1, Column.USE)
+    assert not model.flags(index) & Qt.ItemFlag.ItemIsUserCheckable
+    assert model.data(index, Qt.ItemDataRole.CheckStateRole) is None
+    assert "mounted at /" in words_of(page, Column.ANSWER)[-1]
+    press(wizard, Qt.Key.Key_Space)
+    assert wizard.draft.parts.disks.chosen == ()
+    assert not page.use.isEnabled()
+    assert "D04: A filesystem on it is mounted." in page.why.text()
+    assert "→ Unmount it." in page.why.text()
+    spoken = model.data(index, Qt.ItemDataRole.AccessibleTextRole)
+    assert spoken == "Use: cannot be chosen"
+
+
+def test_a_tick_by_mouse_chooses_a_disk(open_wizard: OpenWizard) -> None:
+    page = disks_page(open_wizard(Step.DISKS))
+    index = page.table.disks.index(2, Column.USE)
+    page.table.disks.setData(index, Qt.CheckState.Checked.value, Qt.ItemDataRole.CheckStateRole)
+    assert page.draft.parts.disks.data.disks == [SPARE[1].identity.key()]
+    page.table.disks.setData(index, Qt.CheckState.Unchecked.value, Qt.ItemDataRole.CheckStateRole)
+    assert page.draft.parts.disks.chosen == ()
+
+
+def test_a_disk_that_is_plugged_in_or_pulled_is_seen_at_once_and_the_cursor_stays(
+    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
+) -> None:
+    wizard = open_wizard(Step.DISKS, draft_on_disks(2))
+    page = disks_page(wizard)
+    press(wizard, Qt.Key.Key_Down)
+    here = page.table.key
+    machinery.show(SYSTEM, *SPARE[:2])
+    qtbot.waitUntil(lambda: len(page.table.disks.rows) == 3)
+    assert page.table.key == here
+    assert wizard.next.isEnabled()
+    machinery.show(SYSTEM, SPARE[0])
+    qtbot.waitUntil(lambda: not wizard.next.isEnabled())
+    assert "not there any more" in wizard.reason.text()
+    assert words_of(page, Column.USE)[0] == "data 2"
+    machinery.show()
+    qtbot.waitUntil(lambda: "gone" in words_of(page, Column.ANSWER)[0])
+    machinery.show(SYSTEM, *SPARE)
+    qtbot.waitUntil(wizard.next.isEnabled)
+
+
+def test_a_machine_without_disks_says_what_to_do(
+    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
+) -> None:
+    machinery.disks = ()
+    page = disks_page(open_wizard(Step.DISKS))
+    qtbot.waitUntil(lambda: "Plug one in" in page.nothing.text())
+    assert not page.table.isVisible()
+    machinery.show(SPARE[0])
+    qtbot.waitUntil(page.table.isVisible)
+
+
+def test_root_is_asked_only_on_request_and_its_answer_stands_in_the_row(
+    qtbot: QtBot, open_wizard: OpenWizard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def inspect(disks: list[Disk]) -> dict[str, Inspected]:
+        asked.append([disk.name for disk in disks])
+        return {disk.name: Inspected(disk, DiskAnswer.SPARE) for disk in disks}
+
+    monkeypatch.setattr(root_answers, "inspect_disks", inspect)
+    page = disks_page(open_wizard(Step.DISKS))
+    assert asked == []
+    page.ask.click()
+    qtbot.waitUntil(lambda: "✔ spare" in words_of(page, Column.ANSWER)[0])
+    assert asked == [["sdb"]]
+    assert not page.ask.isVisible()
+
+
+def test_levels_that_the_disks_do_not_make_are_greyed_with_what_they_need(open_wizard: OpenWizard) -> None:
+    page = disks_page(open_wizard(Step.DISKS, draft_on_disks(3)))
+    row = page.level.findData(Level.RAID6)
+    assert "at least 4 disks" in page.level.itemText(row)
+    assert not page.level.model().flags(page.level.model().index(row, 0)) & Qt.ItemFlag.ItemIsEnabled
+    page.level.setCurrentIndex(page.level.findData(Level.RAID5))
+    assert page.draft.parts.disks.data.made.level is Level.RAID5
+    assert "survives the loss of any 1 disk" in page.drawing.accessibleDescription()
+    assert "write hole" in page.fields["target.disks.level"].note.text()
+
+
+def test_the_partition_is_what_the_data_needs_the_whole_disk_or_a_size(open_wizard: OpenWizard) -> None:
+    page = disks_page(open_wizard(Step.DISKS, draft_on_disks(2)))
+    assert page.partition.kind.currentText() == "what the data needs: 16 GiB"
+    page.partition.kind.setCurrentIndex(1)
+    assert page.draft.parts.disks.data.whole_disk
+    page.partition.kind.setCurrentIndex(2)
+    page.partition.amount.setFocus()
+    page.partition.amount.selectAll()
+    QTest.keyClicks(page.partition.amount, "2 EiB")
+    errors = page.fields["target.disks.partition_size"].error
+    assert "2 EiB" in errors.text()
+
+
+def test_the_drawing_paints_every_disk_in_light_and_dark(qtbot: QtBot, open_wizard: OpenWizard) -> None:
+    pictures = []
+    for scheme in (Scheme.LIGHT, Scheme.DARK):
+        page = disks_page(open_wizard(Step.DISKS, draft_on_disks(4, wal=1), scheme))
+        qtbot.wait(10)
+        assert page.drawing.height() >= page.drawing.heightForWidth(page.drawing.width()) > 100
+        pictures.append(page.drawing.grab().toImage())
+    assert all(colours_of(picture) > 5 for picture in pictures)
+    assert pictures[0].pixelColor(2, 60) != pictures[1].pixelColor(2, 60)
+
+
+def colours_of(image: QImage) -> int:
+    places = [(x, y) for x in range(0, image.width(), 3) for y in range(0, image.height(), 3)]
+    return len({image.pixel(x, y) for x, y in places})
+
+
+# --- filesystem
+
+
+def test_options_are_said_by_keyboard_and_the_commands_grow(open_wizard: OpenWizard) -> None:
+    wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(4))
+    page = filesystem_page(wizard)
+    assert "mkfs.ext4" in page.commands.toPlainText()
+    xfs = page.cards["xfs"].button
+    assert isinstance(xfs, QRadioButton)
+    xfs.setFocus()
+    press(wizard, Qt.Key.Key_Space)
+    assert "mkfs.xfs" in page.commands.toPlainText()
+    lazytime = page.editors["lazytime"].control
+    assert isinstance(lazytime, QCheckBox)
+    lazytime.setFocus()
+    press(wizard, Qt.Key.Key_Space)
+    assert "lazytime" in page.commands.toPlainText()
+    assert "Source:" in wizard.help.source.text()
+    logbufs = page.editors["logbufs"].control
+    assert isinstance(logbufs, QComboBox)
+    logbufs.setCurrentIndex(logbufs.findText("2"))
+    assert wizard.draft.parts.disks.data.made.typed == {"lazytime": "true", "logbufs": "2"}
+    page.clear.click()
+    assert wizard.draft.parts.disks.data.made.typed == {}
+    assert not lazytime.isChecked()
+
+
+def test_a_conflict_is_told_at_its_option_and_keeps_one_from_going_on(open_wizard: OpenWizard) -> None:
+    draft = draft_on_disks(4)
+    wizard = open_wizard(Step.FILESYSTEM, draft)
+    page = filesystem_page(wizard)
+    journal, data = page.editors["journal"].control, page.editors["data"].control
+    assert isinstance(journal, QCheckBox)
+    assert isinstance(data, QComboBox)
+    data.setCurrentIndex(data.findText("writeback"))
+    assert wizard.next.isEnabled()
+    assert "STALE DATA" in page.editors["data"].badge.text()
+    journal.click()
+    assert "Without a journal" in page.editors["data"].error.text()
+    assert not wizard.next.isEnabled()
+    assert wizard.reason.text().startswith("Journal mode: ")
+    assert page.unsafe.text().count("UNSAFE") == 2
+    journal.click()
+    assert wizard.next.isEnabled()
+    assert not page.editors["data"].error.isVisible()
+
+
+def test_a_number_that_is_none_is_told_and_kept(open_wizard: OpenWizard) -> None:
+    wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(1))
+    page = filesystem_page(wizard)
+    commit = page.editors["commit"].control
+    assert isinstance(commit, QLineEdit)
+    assert commit.placeholderText() == "5 s (default)"
+    commit.setFocus()
+    QTest.keyClicks(commit, "soon")
+    assert "“soon” is not allowed" in page.editors["commit"].error.text()
+    assert not wizard.next.isEnabled()
+    wizard._on_back()
+    wizard.flow.step = Step.FILESYSTEM
+    wizard._open_page()
+    assert page.editors["commit"].control.text() == "soon"  # type: ignore[union-attr]
+
+
+def test_a_preset_shows_what_it_sets_and_where_that_is_from(open_wizard: OpenWizard) -> None:
+    page = filesystem_page(open_wizard(Step.FILESYSTEM, draft_on_disks(1)))
+    page.preset.setCurrentIndex(page.preset.findData("2011-nobarrier"))
+    assert page.draft.parts.disks.data.made.preset == "2011-nobarrier"
+    assert "Source: 2011" in page._preset.note.text()
+    assert not page.editors["barrier"].control.isChecked()  # type: ignore[union-attr]
+    assert "NEEDS PLP" in page.editors["barrier"].badge.text()
+    assert "UNSAFE" in page.unsafe.text()
+
+
+def test_the_wals_filesystem_has_the_same_form(open_wizard: OpenWizard) -> None:
+    wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(2, wal=1))
+    page = filesystem_page(wizard)
+    page.wal_button.click()
+    page.cards["xfs"].button.click()
+    assert wizard.draft.parts.disks.wal.made.filesystem == "xfs"
+    assert wizard.draft.parts.disks.data.made.filesystem == "ext4"
+    page.data_button.click()
+    assert page.cards["ext4"].button.isChecked()
+
+
+def test_every_option_of_the_form_has_a_name_and_an_explanation_with_its_source(
+    open_wizard: OpenWizard,
+) -> None:
+    wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(4))
+    page = filesystem_page(wizard)
+    for card in page.cards.values():
+        card.button.click()
+        assert page.editors
+        for editor in page.editors.values():
+            assert editor.control.accessibleName()
+            assert editor.control.accessibleDescription()
+            wizard.help.explain(editor.control)
+            assert wizard.help.text.text()
+            assert wizard.help.source.text()
+
+
+# --- more, review
+
+
+def test_another_filesystem_is_compared_with_two_clicks(open_wizard: OpenWizard) -> None:
+    draft = draft_on_disks(4)
+    page = open_wizard(Step.MORE, draft).pages[Step.MORE]
+    assert isinstance(page, MorePage)
+    page._fill_menu()
+    menus = {action.text(): action.menu() for action in page.menu.actions()}
+    assert list(menus) == ["Another filesystem", "Another RAID level", "Another preset"]
+    filesystems = menus["Another filesystem"]
+    assert isinstance(filesystems, QMenu)
+    next(action for action in filesystems.actions() if action.text() == "btrfs").trigger()
+    assert page.list.rowCount() == 2
+    item = page.list.item(1, 1)
+    assert item is not None
+    assert item.text() == "4 disks: btrfs raid10"
+    page.list.setCurrentCell(1, 0)
+    made = page.editor.made
+    assert made.isVisible()
+    made.options.setPlainText("lazytime = true")
+    made.level.setCurrentIndex(made.level.findData(Level.MIRROR))
+    target = draft.built.configurations[1].target
+    assert isinstance(target, DiskTarget)
+    assert (target.data.level, target.data.options) == (Level.MIRROR, (("lazytime", True),))
+    made.options.setPlainText("compres = lzo")
+    assert "Did you mean “compress”?" in page.editor._place.error.text()
+
+
+def test_start_waits_until_every_disk_is_confirmed(open_wizard: OpenWizard) -> None:
+    draft = draft_on_disks(2)
+    while questions := draft.questions_for(Step.REVIEW):
+        for question in questions:
+            draft.take(Answer(question))
+    wizard = open_wizard(Step.REVIEW, draft)
+    page = wizard.pages[Step.REVIEW]
+    assert isinstance(page, ReviewPage)
+    assert "(0 of 2)" in wizard.reason.text()
+    fields = page.confirm.fields
+    assert list(fields) == [disk.identity.key() for disk in SPARE[:2]]
+    for disk, field in zip(SPARE, fields.values(), strict=False):
+        assert not wizard.next.isEnabled()
+        field.setFocus()
+        QTest.keyClicks(field, disk.identity.tail().lower())
+    assert wizard.next.isEnabled()
+    named = [text.text() for text in page.confirm.findChildren(Text)]
+    assert f"Samsung SSD 990 PRO 2TB, {SPARE[0].identity.serial}, 1.82 TiB" in named
+    assign(draft.parts.disks, SPARE[2].identity.key(), Role.DATA)
+    wizard._on_answered()
+    assert len(page.confirm.fields) == 3
+    assert not wizard.next.isEnabled()
+
+
+def test_what_was_typed_to_confirm_is_forgotten_with_other_disks(open_wizard: OpenWizard) -> None:
+    draft = draft_on_disks(2)
+    draft.parts.disks.confirmed = {disk.identity.key(): disk.identity.tail() for disk in SPARE[:2]}
+    wizard = open_wizard(Step.DISKS, draft)
+    press(wizard, Qt.Key.Key_Space)
+    assert draft.parts.disks.confirmed == {}
+
+
+def test_options_that_cost_safety_are_marked_on_the_page(open_wizard: OpenWizard) -> None:
+    draft = draft_on_disks(1)
+    say_lines(draft.parts.disks.data.made, "barrier = false")
+    page = filesystem_page(open_wizard(Step.FILESYSTEM, draft))
+    assert "Write barriers = off" in page.unsafe.text()
+    assert "NOT DURABLE" in page.findings.text()

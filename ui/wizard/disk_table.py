@@ -1,0 +1,116 @@
+"""The table of disks: ticks by mouse or space bar, rows of two lines, as high as its first rows."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QItemSelectionModel, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
+from typing_extensions import override
+
+from app.domain.text import tr
+from app.runs.draft_disks import DiskRow
+from ui.theme import SMALL, Theme
+from ui.wizard.disk_model import Column, DiskModel, is_tickable
+from ui.wizard.fields import HELP
+
+_ROWS: Final = 6
+_DISK_EMS: Final = 34
+_LEAST_EMS: Final = {Column.USE: 11, Column.SIZE: 9, Column.KIND: 14}
+
+
+class DiskTable(QTableView):
+    """Every disk of the machine.
+
+    Signals:
+        chosen: key of the disk that the cursor is on; empty for none.
+        ticked: key of a disk, and whether it is to be used.
+    """
+
+    chosen = Signal(str)
+    ticked = Signal(str, bool)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.disks = DiskModel(theme, self)
+        self.setModel(self.disks)
+        self.verticalHeader().hide()
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setTabKeyNavigation(False)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # the end of a serial number is what tells
+        self.setShowGrid(False)
+        self.setWordWrap(False)  # a line too long is cut, each for itself
+        self.setAlternatingRowColors(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setAccessibleName(tr("Disks of this machine"))
+        self.setProperty(HELP, "disks")
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header.setSectionResizeMode(Column.ANSWER, QHeaderView.ResizeMode.Stretch)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.disks.ticked.connect(self.ticked)
+        self.selectionModel().currentRowChanged.connect(lambda *_: self.chosen.emit(self.key))
+
+    @property
+    def key(self) -> str:
+        """Key of the disk that the cursor is on."""
+        row = self.currentIndex().row()
+        return self.disks.rows[row].key if 0 <= row < len(self.disks.rows) else ""
+
+    @property
+    def row(self) -> DiskRow | None:
+        """The disk that the cursor is on."""
+        row = self.currentIndex().row()
+        return self.disks.rows[row] if 0 <= row < len(self.disks.rows) else None
+
+    def show_rows(self, rows: tuple[DiskRow, ...]) -> None:
+        """Show these disks; the cursor stays on its disk."""
+        key = self.key
+        self.disks.show_rows(rows)
+        places = [number for number, row in enumerate(rows) if row.key == key]
+        if rows and self.currentIndex().row() != (places or [0])[0]:
+            index = self.disks.index((places or [0])[0], Column.USE)
+            flag = QItemSelectionModel.SelectionFlag
+            self.selectionModel().setCurrentIndex(index, flag.ClearAndSelect | flag.Rows)
+        self._fit()
+
+    def _fit(self) -> None:
+        em = self.fontMetrics().averageCharWidth()
+        for column in Column:
+            if column is not Column.ANSWER:
+                wanted = self.sizeHintForColumn(column) + SMALL
+                least = _LEAST_EMS.get(column, 0) * em
+                self.setColumnWidth(column, max(least, min(wanted, self._widest(column))))
+        height = 2 * self.fontMetrics().lineSpacing() + SMALL
+        self.verticalHeader().setDefaultSectionSize(height)
+        shown = min(_ROWS, max(1, len(self.disks.rows)))
+        header = self.horizontalHeader().sizeHint().height()
+        self.setFixedHeight(header + shown * height + 2 * self.frameWidth())
+
+    def _widest(self, column: Column) -> int:
+        em = self.fontMetrics().averageCharWidth()
+        if column is Column.DISK:
+            return max(18 * em, min(_DISK_EMS * em, self.viewport().width() * 2 // 5))
+        return 18 * em
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(60 * self.fontMetrics().averageCharWidth(), super().sizeHint().height())
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Space and self.row is not None:
+            row = self.row
+            if is_tickable(row):
+                self.ticked.emit(row.key, row.role is None)
+            return
+        super().keyPressEvent(event)

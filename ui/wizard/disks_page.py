@@ -1,0 +1,326 @@
+"""Which disks, in which order, as which RAID level: every disk of the machine, live, with its reasons."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QStandardItemModel
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.domain.disk import Answer
+from app.domain.plan import Role
+from app.domain.raid import Level
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.runs.draft import CampaignDraft
+from app.runs.draft_confirm import forget_confirmations
+from app.runs.draft_disks import assign, chosen_words, disk_rows, move, reasons
+from app.runs.draft_levels import LevelChoice, level_choices
+from app.runs.draft_parts import Step
+from app.runs.draft_storage import PREFIX, WAL_PREFIX
+from app.runs.draft_storage_parts import GroupDraft, level_of
+from app.runs.draft_storage_problems import group_warnings
+from ui.theme import SMALL, Theme
+from ui.wizard.columns import Columns
+from ui.wizard.disk_table import DiskTable
+from ui.wizard.fields import HELP, Field, Section, combo_box, line_edit, push_button
+from ui.wizard.layout_drawing import LayoutDrawing
+from ui.wizard.page import Page
+from ui.wizard.texts import Text
+
+_USES: Final = (
+    (None, tr("nothing: it stays as it is")),
+    (Role.DATA, tr("data")),
+    (Role.WAL, tr("WAL, on disks of its own")),
+    (Role.ZFS_LOG, tr("log device of a ZFS pool")),
+)
+_AUTOMATIC, _WHOLE, _OTHER = "automatic", "whole", "other"
+_DATA: Final = f"{PREFIX}data"
+_LEVEL: Final = f"{PREFIX}level"
+_WAL_LEVEL: Final = f"{WAL_PREFIX}level"
+_PARTITION: Final = f"{PREFIX}partition_size"
+_WAL_PARTITION: Final = f"{WAL_PREFIX}partition_size"
+_MEMORY: Final = f"{PREFIX}memory_limit"
+
+
+class DisksPage(Page):
+    """Table, what speaks against the disk under the cursor, levels, partitions, drawing.
+
+    Signals:
+        root_wanted: somebody wants root's answer about the disks that look spare.
+    """
+
+    step = Step.DISKS
+    title = tr("Which disks, and how are they combined?")
+
+    root_wanted = Signal()
+
+    def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
+        super().__init__(draft, theme)
+        self.table = DiskTable(theme)
+        self.nothing = Text(theme, role="muted")
+        self.why = Text(theme)
+        self.why.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.use = combo_box()
+        for role, label in _USES:
+            self.use.addItem(label, role)
+        self.earlier = push_button(tr("&Earlier"), "order")
+        self.later = push_button(tr("La&ter"), "order")
+        self.ask = push_button(tr("As&k root"), "inspect")
+        self.summary = Text(theme)
+        self.warnings = Text(theme, role="warning")
+        self.level, self.wal_level = combo_box(), combo_box()
+        self.partition = _PartitionEditor(draft.parts.disks.data)
+        self.wal_partition = _PartitionEditor(draft.parts.disks.wal)
+        self.memory = line_edit(tr("no limit"))
+        self.drawing = LayoutDrawing(theme)
+        self._use = Field(theme, tr("&Use this disk for:"), self.use, "use")
+        self.fields = {
+            _LEVEL: Field(theme, tr("RAID &level of the data:"), self.level, _LEVEL),
+            _WAL_LEVEL: Field(theme, tr("RAID level of the &WAL:"), self.wal_level, _LEVEL),
+            _PARTITION: Field(
+                theme,
+                tr("&Partition on each disk:"),
+                self.partition.kind,
+                _PARTITION,
+                beside=(self.partition.amount,),
+            ),
+            _WAL_PARTITION: Field(
+                theme,
+                tr("Partition on each disk of the W&AL:"),
+                self.wal_partition.kind,
+                _PARTITION,
+                beside=(self.wal_partition.amount,),
+            ),
+            _MEMORY: Field(theme, tr("&Memory of PostgreSQL and pgbench:"), self.memory, _MEMORY),
+        }
+        self._lay_out()
+        self._connect()
+
+    def _lay_out(self) -> None:
+        buttons = QWidget()
+        row = QHBoxLayout(buttons)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(SMALL)
+        row.addWidget(self._use, 1)
+        column = QVBoxLayout()
+        column.addStretch(1)
+        pressed = QHBoxLayout()
+        for button in (self.earlier, self.later, self.ask):
+            pressed.addWidget(button)
+        column.addLayout(pressed)
+        row.addLayout(column)
+        for widget in (self.table, self.nothing, self.why, buttons, self.summary, self.warnings):
+            self.layout_.addWidget(widget)
+        self._buttons = buttons
+        levels = Columns([self.fields[key] for key in (_LEVEL, _WAL_LEVEL)], 44)
+        sizes = Columns([self.fields[key] for key in (_PARTITION, _WAL_PARTITION, _MEMORY)], 34)
+        self._chosen = (
+            Section(self.theme, tr("How they are combined"), [levels, self.drawing]),
+            Section(self.theme, tr("How much of them"), [sizes]),
+        )
+        for section in self._chosen:
+            self.layout_.addWidget(section)
+        self.layout_.addStretch(1)
+
+    def _connect(self) -> None:
+        self.table.ticked.connect(self._on_ticked)
+        self.table.chosen.connect(lambda _: self._show_disk())
+        self.use.currentIndexChanged.connect(self._on_use)
+        self.earlier.clicked.connect(partial(self._move, -1))
+        self.later.clicked.connect(partial(self._move, 1))
+        self.ask.clicked.connect(self.root_wanted)
+        self.level.currentIndexChanged.connect(partial(self._on_level, self.level))
+        self.wal_level.currentIndexChanged.connect(partial(self._on_level, self.wal_level))
+        self.memory.textEdited.connect(self._on_memory)
+        for editor in (self.partition, self.wal_partition):
+            editor.edited.connect(self.tell)
+
+    @override
+    def first_control(self) -> QWidget:
+        return self.table
+
+    @override
+    def fill(self) -> None:
+        disks = self.draft.parts.disks
+        self.partition.show_group(disks.data)
+        self.wal_partition.show_group(disks.wal)
+        if self.memory.text() != disks.memory_limit:
+            self.memory.setText(disks.memory_limit)
+
+    @override
+    def refresh(self) -> None:
+        before, self._loading = self._loading, True
+        try:
+            self._show_all()
+        finally:
+            self._loading = before
+        super().refresh()
+
+    def _show_all(self) -> None:
+        disks, facts = self.draft.parts.disks, self.draft.storage
+        rows = disk_rows(disks, facts)
+        self.table.show_rows(rows)
+        known = facts.listing is not None
+        self.table.setVisible(bool(rows))
+        self.nothing.setVisible(not rows)
+        self.nothing.setText(_words_for_nothing(known=known))
+        self.summary.setText(chosen_words(disks, facts) if rows else "")
+        self.summary.setVisible(bool(rows))
+        warnings = [
+            f"⚠ {each}"
+            for group in (disks.data, disks.wal)
+            for each in group_warnings(group, group.made, facts)
+        ]
+        self.warnings.setText("\n".join(dict.fromkeys(warnings)))
+        self.warnings.setVisible(bool(warnings))
+        for section in self._chosen:
+            section.setVisible(bool(disks.chosen))
+        self._show_levels(self.level, _LEVEL, disks.data)
+        self._show_levels(self.wal_level, _WAL_LEVEL, disks.wal)
+        self.fields[_WAL_LEVEL].setVisible(bool(disks.wal.disks))
+        self.fields[_WAL_PARTITION].setVisible(bool(disks.wal.disks))
+        self.drawing.show_groups(self.draft.drawing())
+        self._show_partitions()
+        self._show_disk()
+
+    def _show_levels(self, box: QComboBox, key: str, group: GroupDraft) -> None:
+        choices = level_choices(group, group.made, self.draft.storage)
+        if box.count() != len(choices):
+            box.clear()
+            for choice in choices:
+                box.addItem(choice.label, choice.level)
+        for number, choice in enumerate(choices):
+            box.setItemText(number, choice.label)
+            box.setItemData(number, f"{choice.obstacle} {choice.words}".strip(), Qt.ItemDataRole.ToolTipRole)
+            model = box.model()
+            if isinstance(model, QStandardItemModel):
+                model.item(number).setEnabled(not choice.obstacle)
+        level = level_of(group.made, len(group.disks))
+        box.setCurrentIndex(box.findData(level))
+        self.fields[key].set_note(_note(next(each for each in choices if each.level is level)))
+
+    def _show_partitions(self) -> None:
+        plan = self.draft.storage_plan()
+        for editor, group in (
+            (self.partition, plan.data if plan else None),
+            (self.wal_partition, plan.wal if plan else None),
+        ):
+            editor.show_size(group.partition_bytes if group else None)
+
+    def _show_disk(self) -> None:
+        """Show what is known of the disk under the cursor, and what can be done with it."""
+        row = self.table.row
+        before, self._loading = self._loading, True
+        self.why.setVisible(row is not None)
+        self._buttons.setVisible(row is not None)
+        if row is not None:
+            self.why.setText(reasons(row))
+            usable = not row.obstacle or row.role is not None
+            self.use.setEnabled(usable)
+            self.use.setCurrentIndex([role for role, _ in _USES].index(row.role))
+            self.earlier.setEnabled(row.number > 1)
+            count = sum(each.role is row.role for each in self.table.disks.rows)
+            self.later.setEnabled(0 < row.number < count)
+        looks = any(disk.answer is Answer.LOOKS_SPARE for disk in self.draft.storage.disks)
+        self.ask.setVisible(looks)
+        self._loading = before
+
+    # --- what a person does
+
+    def _on_ticked(self, key: str, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
+        self._assign(key, Role.DATA if ticked else None)
+
+    def _on_use(self) -> None:
+        row = self.table.row
+        if not self.is_loading and row is not None:
+            self._assign(row.key, _USES[self.use.currentIndex()][0])
+
+    def _assign(self, key: str, role: Role | None) -> None:
+        assign(self.draft.parts.disks, key, role)
+        forget_confirmations(self.draft.parts.disks)
+        self.tell()
+
+    def _move(self, by: int) -> None:
+        if move(self.draft.parts.disks, self.table.key, by):
+            self.tell()
+
+    def _on_level(self, box: QComboBox, _row: int) -> None:
+        if not self.is_loading:
+            group = self.draft.parts.disks.data if box is self.level else self.draft.parts.disks.wal
+            group.made.level = Level(box.currentData())
+            self.tell()
+
+    def _on_memory(self, text: str) -> None:
+        self.draft.parts.disks.memory_limit = text
+        self.tell()
+
+
+class _PartitionEditor(QObject):
+    """What the data needs, the whole disk, or a size.
+
+    Signals:
+        edited: the group's draft was changed.
+    """
+
+    edited = Signal()
+
+    def __init__(self, group: GroupDraft) -> None:
+        super().__init__()
+        self._group = group
+        self._loading = False
+        self.kind = combo_box()
+        self.kind.addItem(tr("what the data needs"), _AUTOMATIC)
+        self.kind.addItem(tr("the whole disk"), _WHOLE)
+        self.kind.addItem(tr("another size"), _OTHER)
+        self.amount: QLineEdit = line_edit("64 GiB")
+        self.amount.setAccessibleName(tr("Size of the partition"))
+        self.amount.setProperty(HELP, _PARTITION)
+        self.kind.currentIndexChanged.connect(self._on_kind)
+        self.amount.textEdited.connect(self._on_size)
+
+    def show_group(self, group: GroupDraft) -> None:
+        """Show and edit this one."""
+        self._group, self._loading = group, True
+        kind = _WHOLE if group.whole_disk else _OTHER if group.partition else _AUTOMATIC
+        self.kind.setCurrentIndex(self.kind.findData(kind))
+        if self.amount.text() != group.partition:
+            self.amount.setText(group.partition)
+        self.amount.setVisible(kind == _OTHER)
+        self._loading = False
+
+    def show_size(self, size_bytes: int | None) -> None:
+        """Show what the data needs, where that is what is chosen."""
+        label = tr("what the data needs")
+        if size_bytes and self.kind.currentData() == _AUTOMATIC:
+            label = tr("what the data needs: {size}").format(size=format_size(size_bytes))
+        self.kind.setItemText(0, label)
+
+    def _on_kind(self) -> None:
+        if self._loading:
+            return
+        kind = self.kind.currentData()
+        self._group.whole_disk = kind == _WHOLE
+        self._group.partition = self.amount.text() or "64 GiB" if kind == _OTHER else ""
+        self.show_group(self._group)
+        self.edited.emit()
+
+    def _on_size(self, text: str) -> None:
+        self._group.partition = text
+        self.edited.emit()
+
+
+def _note(choice: LevelChoice) -> str:
+    return f"{choice.obstacle or choice.facts} {choice.words}".strip()
+
+
+def _words_for_nothing(*, known: bool) -> str:
+    if not known:
+        return tr("Looking at the disks of this machine …")
+    return tr(
+        "This machine shows no disk that pgFooting could format. Plug one in: it appears here within a "
+        "second. Or go back and measure a folder."
+    )

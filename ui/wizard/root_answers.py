@@ -1,0 +1,52 @@
+"""Asks root, through the helper, about disks that look spare; in the background, and only when asked to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QObject, Signal
+
+from app.domain.disk import Answer
+from app.domain.errors import FootingError
+from app.runs.draft import CampaignDraft
+from app.runs.draft_disks import Inspected
+from app.runs.draft_helper import inspect_disks
+from ui.background import BackgroundOp
+
+
+class RootAnswers(QObject):
+    """One question at a time.
+
+    Signals:
+        answered: the draft knows root's answers.
+        failed: the helper could not be asked; carries the sentence.
+    """
+
+    answered = Signal()
+    failed = Signal(str)
+
+    def __init__(self, draft: CampaignDraft, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._draft = draft
+        self._op: BackgroundOp[Mapping[str, Inspected]] | None = None
+
+    def ask(self) -> None:
+        """Ask about every disk that looks spare; without effect while an answer is awaited."""
+        disks = [disk for disk in self._draft.storage.disks if disk.answer is Answer.LOOKS_SPARE]
+        if self._op is None and disks:
+            self._op = BackgroundOp(lambda: inspect_disks(disks), self._take, self._fail).start()
+
+    def stop(self) -> None:
+        """Want no answer any more."""
+        if self._op is not None:
+            self._op.cancel()
+            self._op = None
+
+    def _take(self, told: Mapping[str, Inspected]) -> None:
+        self._op = None
+        self._draft.see_inspection(told)
+        self.answered.emit()
+
+    def _fail(self, error: FootingError) -> None:
+        self._op = None
+        self.failed.emit(f"{error.message} {error.hint}".strip())
