@@ -51,6 +51,7 @@ class ProbeContext:
         conninfo: libpq connection string of the database ``postgres``; None while there is no server.
         server_major: 13 to 18.
         pgbench_threads: ``--jobs`` of the running pgbench.
+        wal_directory: folder of the WAL on a filesystem of its own; empty where it lies with the data.
     """
 
     data_directory: str
@@ -59,6 +60,7 @@ class ProbeContext:
     conninfo: str | None = None
     server_major: int = 0
     pgbench_threads: int = 1
+    wal_directory: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ def activity(difference: Difference, *, counts_flushes: bool) -> Activity:
 
 
 class BlockDevicesProbe(Probe):
-    """I/Os, bytes, mean times, queue, flushes and utilisation of the devices below the data directory."""
+    """I/Os, bytes, mean times, queue, flushes and utilisation of the devices below data and WAL."""
 
     id = "block-devices"
     label = tr("Block devices")
@@ -126,9 +126,10 @@ class BlockDevicesProbe(Probe):
     @override
     def open(self, context: ProbeContext) -> None:
         self.close()
-        backing = self._resolve(context.data_directory)
+        folders = [context.data_directory, *filter(None, [context.wal_directory])]
+        backing = {each.name: each for folder in folders for each in self._resolve(folder).devices}
         omissions: list[Omission] = []
-        for device in backing.devices:
+        for device in backing.values():
             if self._counts(device.name):
                 self._devices.append(_Device(device, self._sys, self._clock))
             else:

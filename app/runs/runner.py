@@ -228,6 +228,7 @@ class Runner:
             conninfo=server.conninfo,
             server_major=self.resolved.installation.major,
             pgbench_threads=self.resolved.threads,
+            wal_directory=site.wal_directory,
         )
         self.recorder.follow_server_log(server.log_path)
         self._sampler = Sampler(make_probes(), context, self.recorder.tick)

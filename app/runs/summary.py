@@ -7,7 +7,7 @@ divided by the mean TPS.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -67,6 +67,7 @@ FIGURES: Final = (
     Figure("device_writes", tr("device writes per transaction"), ""),
     Figure("device_flushes", tr("device flushes per transaction"), ""),
     Figure("wal_bytes", tr("WAL bytes per transaction"), "B"),
+    Figure("write_amplification", tr("bytes written to the devices per byte that PostgreSQL wrote"), ""),
     Figure("server_cpu_us", tr("CPU of PostgreSQL per transaction"), "µs"),
     Figure("pgbench_cpu_us", tr("CPU of pgbench per transaction"), "µs"),
     Figure("kernel_cpu_us", tr("CPU of kernel threads per transaction"), "µs"),
@@ -239,4 +240,24 @@ def _costs(run: RunFile, start_ms: float, end_ms: float, tps: float | None) -> d
     kernel = [mean("kernel.cpu", instance) or 0.0 for metric, instance in totals if metric == "kernel.cpu"]
     figures["kernel_cpu_us"] = sum(kernel) * 1e6 / tps if kernel else None
     figures["pgbench_share"] = mean("process.pgbench_share")
+    installation = run.values.get("installation")
+    block_bytes = _number(installation, "block_size") if isinstance(installation, dict) else None
+    figures["write_amplification"] = _amplification(mean, block_bytes)
     return figures
+
+
+def _amplification(mean: Callable[[str], float | None], block_bytes: float | None) -> float | None:
+    """Return bytes written to the devices over bytes that PostgreSQL asked to write: WAL and data files.
+
+    Parity, copies, journals and copy on write are in it, what a device does inside is not (storage reference,
+    section 5.2). Data files as pg_stat_io counts them (from 16 on), before as buffers written.
+    """
+    written, wal = mean("storage.write_bytes"), mean("wal.bytes")
+    data = mean("server.io_write_bytes")
+    if data is None and block_bytes is not None:
+        buffers = [mean(f"server.buffers_{who}") for who in ("checkpoint", "clean", "backend")]
+        known = [count for count in buffers if count is not None]
+        data = block_bytes * sum(known) if known else None
+    if written is None or wal is None or data is None or wal + data <= 0:
+        return None
+    return written / (wal + data)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,23 @@ def test_the_requests_in_flight_are_no_counter() -> None:
 def test_a_cut_text_is_an_error() -> None:
     with pytest.raises(ValueError, match=".*"):
         parse_device_stat(b"1 2 3")
+
+
+def test_the_wal_on_disks_of_its_own_counts_as_well(tmp_path: Path) -> None:
+    clock = HandClock()
+    for name in ("sda", "sdb"):
+        set_stat(tmp_path, name, ZEROS)
+    other = BackingDevice("sdb", "disk", is_leaf=True)
+    found = {"/data": backing(DISK), "/wal/pg_wal": backing(DISK, other)}
+    probe = BlockDevicesProbe(found.__getitem__, str(tmp_path), clock)
+    probe.open(replace(CONTEXT, data_directory="/data", wal_directory="/wal/pg_wal"))
+    probe.read()
+    clock.advance(1)
+    for name in ("sda", "sdb"):
+        set_stat(tmp_path, name, counters(writes=10, write_sectors=80))
+    read = values(probe.read())
+    assert read["storage.writes"] == 20
+    assert (read["device.writes sda"], read["device.writes sdb"]) == (10, 10)
 
 
 def test_rates_and_mean_times_are_over_the_true_interval(tmp_path: Path) -> None:

@@ -59,6 +59,36 @@ def test_costs_are_rates_divided_by_tps(tmp_path: Path) -> None:
     assert found["wal_bytes"] is None
 
 
+WRITTEN = (Sample("storage.write_bytes", 1_000_000.0), Sample("wal.bytes", 300_000.0))
+
+
+@pytest.mark.parametrize(
+    ("samples", "amplification"),
+    [
+        ((*WRITTEN, Sample("server.io_write_bytes", 200_000.0)), 2.0),
+        (
+            (
+                *WRITTEN,
+                Sample("server.buffers_checkpoint", 20.0),
+                Sample("server.buffers_clean", 1.0),
+                Sample("server.buffers_backend", 4.0),
+            ),
+            1_000_000 / (300_000 + 25 * 8192),
+        ),
+        (WRITTEN, None),
+        (WRITTEN[1:], None),
+        ((Sample("storage.write_bytes", 1.0), Sample("wal.bytes", 0.0)), None),
+    ],
+)
+def test_write_amplification_is_what_reached_the_devices_over_what_postgresql_wrote(
+    tmp_path: Path, samples: tuple[Sample, ...], amplification: float | None
+) -> None:
+    path = tmp_path / "a.footing"
+    write_run(path, samples=samples, values={"installation": {"block_size": 8192}}).close()
+    found = figures_of(path)["write_amplification"]
+    assert found == (None if amplification is None else pytest.approx(amplification))
+
+
 def test_a_run_that_never_measured_has_no_figures(tmp_path: Path) -> None:
     path = tmp_path / "a.footing"
     write_run(path, measured=False).close()
