@@ -48,9 +48,10 @@ def campaign_text(
 
 @dataclass(slots=True)
 class Running:
-    """A campaign that runs; its events are read as they come."""
+    """A campaign that runs; its events are read as they come, what it says on standard error is in a file."""
 
     process: subprocess.Popen[str]
+    errors: Path
     events: list[dict[str, Any]] = field(default_factory=list)
 
     def until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -61,7 +62,7 @@ class Running:
             self.events.append(event)
             if wanted(event):
                 return event
-        raise AssertionError(f"it ended before: {self.events}")
+        raise AssertionError(f"it ended before: {self.events}\n{self.errors.read_text()}")
 
     def until_phase(self, phase: str) -> None:
         """Read events until a phase begins."""
@@ -138,7 +139,8 @@ class CampaignBench:
             str(self.library),
             *arguments,
         ]
-        with (self.folder / "stderr.txt").open("w") as errors:
+        written = self.folder / "stderr.txt"
+        with written.open("w") as errors:
             process = subprocess.Popen(
                 [*argv, *arguments, "--progress", "json"],
                 cwd=TOP,
@@ -149,7 +151,7 @@ class CampaignBench:
                 text=True,
             )
         self.started.append(process)
-        return Running(process)
+        return Running(process, written)
 
     def listed(self) -> list[dict[str, Any]]:
         """What `pgfooting list --json` says; also sweeps."""

@@ -105,6 +105,7 @@ def open_disks(
             texts = dict(zip(plans, description.texts, strict=True))
             named = {", ".join(names): texts[plan] for plan, names in plans.items()}
             consent.confirm(Erasure(_disks_of(plans), named, client.version.test_devices))
+            listener.told("note", tr("An administrator is asked whether the disks may be erased."))
             session = client.execute(description, account.uid)
         disks = DiskSession(client, session, texts, client.version.test_devices)
         stack.push(opening.pop_all())

@@ -27,8 +27,8 @@ from app.postgres.pgbench_argv import (
 from app.postgres.sampling import FULL_LOG_TPS, sampling_rate
 from app.process import Account
 from app.runs.draft_storage_commands import FOLDER
+from app.runs.pgbench_runs import DATABASE, LOG_PREFIX
 from app.runs.plan import ResolvedConfiguration
-from app.runs.runner import DATABASE, LOG_PREFIX
 
 RANDOM_NAMES: Final = ("pgfooting-XXXXXXXX", "pgfooting-YYYYYYYY", "pgfooting-ZZZZZZZZ")
 """Stand for the names that `app.hosts.places.own_name` will make."""

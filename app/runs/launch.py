@@ -20,6 +20,7 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -209,12 +210,13 @@ def _sentences(words: str) -> tuple[str, str]:
     return "\n".join(message).strip(), "\n".join(hint).strip()
 
 
-def start_campaign(campaign: Campaign | str, library: Path) -> LaunchedCampaign:
+def start_campaign(campaign: Campaign | str, library: Path, erase: Sequence[str] = ()) -> LaunchedCampaign:
     """Start the runner of a campaign; it lives on when this process ends.
 
     Args:
         campaign: the campaign, or the text of a campaign file; paths of scripts in it are absolute.
         library: folder that gets the campaign's folder.
+        erase: serial numbers or WWNs of the spare disks that a person has confirmed.
 
     Raises:
         UsageError: the launch cannot be written, or Python cannot be started; nothing runs.
@@ -224,7 +226,7 @@ def start_campaign(campaign: Campaign | str, library: Path) -> LaunchedCampaign:
     try:
         folder = _launch_folder()
         (folder / _CAMPAIGN).write_text(text, encoding="utf-8")
-        pid = _spawn(folder, library)
+        pid = _spawn(folder, library, erase)
     except OSError as error:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -280,13 +282,14 @@ def _is_locked(path: Path) -> bool:
         os.close(descriptor)
 
 
-def _spawn(folder: Path, library: Path) -> int:
+def _spawn(folder: Path, library: Path, erase: Sequence[str]) -> int:
     """Start the runner and return its process id.
 
     posix_spawn and not `subprocess`: the runner is nobody's child to wait for, it may outlive us.
     """
     argv = [sys.executable, "-P", "-m", "app", "run", str(folder / _CAMPAIGN)]
     argv += ["--output", str(library.absolute()), "--progress", "json"]
+    argv += [f"--erase={name}" for name in erase]  # one word: a serial number may begin with a hyphen
     with ExitStack() as stack:
 
         def opened(path: Path | str, flags: int) -> int:

@@ -8,60 +8,41 @@ before the server that died of it, the server before the pgbench that lost its c
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Final
 
-from app.domain.configuration import PlannedRun, Script, Workload
+from app.domain.configuration import PlannedRun, Workload
 from app.domain.errors import (
     FootingError,
-    PgbenchError,
     RunFileError,
     TargetLostError,
 )
-from app.domain.text import tr
 from app.domain.units import MIB
 from app.hosts.host import Host, Part
 from app.hosts.site import Site
 from app.hosts.sweeping import Deed
-from app.postgres.pgbench_argv import (
-    BenchmarkRequest,
-    Connection,
-    PgbenchProgram,
-    TransactionLog,
-    benchmark_argv,
-    initialise_argv,
-    warmup_workload,
-)
-from app.postgres.pgbench_log import LogFormat
-from app.postgres.pgbench_summary import PgbenchSummary, parse_summary
 from app.postgres.sampling import sampling_rate
 from app.postgres.server import Server, StopMode
 from app.probes.base import ProbeContext
 from app.probes.environment import read_changing_facts, read_facts
 from app.probes.registry import make_probes
 from app.probes.sampler import Sampler
-from app.process import spawn
-from app.runs.children import end_child, kill_children, outcome_of
+from app.runs.children import kill_children
 from app.runs.control import Request
-from app.runs.failures import crash_of_server, failure_of_pgbench, footing_error
-from app.runs.pgbench_words import crash_reason, failure_reason
+from app.runs.failures import crash_of_server, footing_error
+from app.runs.pgbench_runs import DATABASE, PgbenchRuns
+from app.runs.pgbench_words import crash_reason
 from app.runs.plan import ResolvedConfiguration
 from app.runs.progress import Listener
 from app.runs.recorder import Recorder
 from app.runs.runfile import Json, Phase, RunState
 from app.runs.stop import StopRequestedError, StopSwitch
 
-DATABASE: Final = "pgbench"
-LOG_PREFIX: Final = "transactions"
 RESERVE_BYTES: Final = 64 * MIB
 """A run ends with an error of its own before the target is so full that PostgreSQL panics."""
 
@@ -113,7 +94,13 @@ class Runner:
     _site: Site | None = field(default=None, init=False)
     _server: Server | None = field(default=None, init=False)
     _sampler: Sampler | None = field(default=None, init=False)
-    _context: ProbeContext | None = field(default=None, init=False)
+    _pgbench: PgbenchRuns = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make what runs pgbench."""
+        self._pgbench = PgbenchRuns(
+            self.planned, self.resolved, self.host, self.recorder, self.switch, self._breathe, self.log_one_in
+        )
 
     @property
     def _workload(self) -> Workload:
@@ -165,7 +152,7 @@ class Runner:
         with self._phase(Phase.LOAD):
             self._start(site, server)
             server.create_database(DATABASE)
-            self._load(site, server)
+            self._pgbench.load(site, server)
         with self._phase(Phase.SETTLE):
             # Loading has vacuumed and analysed. The checkpoint gives every run the same start: nothing dirty.
             self._in_background(
@@ -178,12 +165,13 @@ class Runner:
         warm_tps: float | None = None
         if self._workload.warmup_s:
             with self._phase(Phase.WARM_UP, self._workload.warmup_s):
-                warm_tps = self._benchmark(site, server, Phase.WARM_UP).tps
+                warm_tps = self._pgbench.run(site, server, Phase.WARM_UP).tps
         with self._phase(Phase.MEASURE, self._workload.duration_s):
             self.outcome.measured = True
             if self.log_one_in is None:
                 self.log_one_in = sampling_rate(self._workload, warm_tps)
-            summary = self._benchmark(site, server, Phase.MEASURE)
+            self._pgbench.log_one_in = self.log_one_in
+            summary = self._pgbench.run(site, server, Phase.MEASURE)
             self.outcome.measured_tps = summary.tps
         with self._phase(Phase.COLLECT):
             self.recorder.facts("after", read_changing_facts())
@@ -222,7 +210,7 @@ class Runner:
 
     def _observe(self, site: Site, server: Server) -> None:
         """Follow a server that runs: its log and, once a second, all probes."""
-        self._context = context = ProbeContext(
+        self._pgbench.context = context = ProbeContext(
             data_directory=site.data_directory,
             postmaster_pid=server.pid,
             conninfo=server.conninfo,
@@ -233,149 +221,6 @@ class Runner:
         self.recorder.follow_server_log(server.log_path)
         self._sampler = Sampler(make_probes(), context, self.recorder.tick)
         self._sampler.start()
-
-    def _program(self) -> PgbenchProgram:
-        installation = self.resolved.installation
-        return PgbenchProgram(installation.program("pgbench"), installation.major)
-
-    def _load(self, site: Site, server: Server) -> None:
-        connection = Connection(site.socket_directory, database=DATABASE)
-        argv = initialise_argv(self._program(), connection, self.resolved.scale.scale)
-        child = self._spawn(site, argv, Phase.LOAD.value)
-        started_s = time.monotonic()
-        try:
-            self._watch(site, server, child)
-        except BaseException:
-            end_child(child)
-            with suppress(FootingError):  # the first error is the one to tell
-                self._record_load(site, argv, child, started_s)
-            raise
-        stderr = self._record_load(site, argv, child, started_s)
-        if child.returncode:
-            server.check_running()
-            message = tr("pgbench could not load the data: {reason}")
-            reason = self._words(site, stderr) or tr("it ended with status {code}")
-            raise PgbenchError(message.format(reason=reason.format(code=child.returncode)))
-
-    def _record_load(
-        self, site: Site, argv: tuple[str, ...], child: subprocess.Popen[bytes], started_s: float
-    ) -> str:
-        stderr = self.recorder.output(site, "load.stderr", "load.stderr")
-        self.recorder.command(outcome_of(site, argv, child, started_s, stderr=stderr))
-        return stderr
-
-    def _benchmark(self, site: Site, server: Server, phase: Phase) -> PgbenchSummary:
-        """Run pgbench once and return its own figures.
-
-        Raises:
-            PgbenchError: it failed; carries its words.
-            ServerError: it failed because the server ended.
-        """
-        measures = phase is Phase.MEASURE
-        workload = self._workload if measures else warmup_workload(self._workload)
-        log = None
-        if measures and self.log_one_in is not None:
-            log = TransactionLog(f"{site.private_directory}/{LOG_PREFIX}", self.log_one_in)
-        request = BenchmarkRequest(
-            # Another seed than the measured run's: it shall not repeat the same rows in the same order.
-            seed=self.planned.seed if measures else self.planned.seed + 1,
-            scale=self.resolved.scale.scale,
-            threads=self.resolved.threads,
-            script_paths=self._script_paths(site),
-            log=log,
-        )
-        connection = Connection(site.socket_directory, database=DATABASE)
-        argv = benchmark_argv(self._program(), connection, workload, request)
-        child = self._spawn(site, argv, phase.value)
-        started_s = time.monotonic()
-        try:
-            self._follow(site, phase, child, started_s, log)
-            self._watch(site, server, child)
-        except BaseException:
-            end_child(child)
-            with suppress(FootingError):  # the first error is the one to tell
-                self._take_in(site, phase, argv, child, started_s)
-            raise
-        stdout, stderr = self._take_in(site, phase, argv, child, started_s)
-        if child.returncode:
-            raise self._failure_of_pgbench(site, server, child.returncode, stderr)
-        summary = parse_summary(stdout)
-        if measures:
-            self.recorder.pgbench_summary(summary)
-        return summary
-
-    def _follow(
-        self,
-        site: Site,
-        phase: Phase,
-        child: subprocess.Popen[bytes],
-        started_s: float,
-        log: TransactionLog | None,
-    ) -> None:
-        if self._context is not None:
-            self._context.pgbench_pid = child.pid
-        self.recorder.begin_pgbench(phase, site, started_s)
-        if log is not None:
-            log_format = LogFormat(has_lag=self._workload.rate_tps is not None)
-            self.recorder.follow_transactions(log, child.pid, log_format)
-
-    def _take_in(
-        self,
-        site: Site,
-        phase: Phase,
-        argv: tuple[str, ...],
-        child: subprocess.Popen[bytes],
-        started_s: float,
-    ) -> tuple[str, str]:
-        """Store what an ended pgbench has left; return what it printed to stdout and stderr."""
-        ended = outcome_of(site, argv, child, started_s)
-        if self._context is not None:
-            self._context.pgbench_pid = None
-        stderr = self.recorder.end_pgbench(
-            phase, started_s + ended.duration_s, complete=child.returncode == 0
-        )
-        stdout = self.recorder.output(site, f"{phase.value}.stdout", f"{phase.value}.stdout")
-        self.recorder.command(replace(ended, stdout=stdout))
-        return stdout, stderr
-
-    def _failure_of_pgbench(self, site: Site, server: Server, code: int, stderr: str) -> FootingError:
-        """Return the error for a pgbench that ended with another status than 0."""
-        try:
-            server.check_running()
-        except FootingError as error:
-            return error
-        reason = self._words(site, stderr)
-        return failure_of_pgbench(code, reason, was_killed=not self.recorder.client_aborted)
-
-    def _words(self, site: Site, stderr: str) -> str:
-        paths = {
-            f"{site.private_directory}/{name}": script.path or "" for name, script in self._files().items()
-        }
-        return failure_reason(stderr, self._workload.scripts, paths)
-
-    def _files(self) -> dict[str, Script]:
-        """Return the user's own scripts by the names that they get in the private folder."""
-        files = [script for script in self._workload.scripts if script.builtin is None]
-        return {f"script{number}.sql": script for number, script in enumerate(files, start=1)}
-
-    def _script_paths(self, site: Site) -> tuple[str, ...]:
-        return tuple(
-            self.host.write_private(site, name, script.text) for name, script in self._files().items()
-        )
-
-    def _spawn(self, site: Site, argv: tuple[str, ...], name: str) -> subprocess.Popen[bytes]:
-        # A program is recorded when it has ended; until then this says which one runs.
-        self.recorder.set_run({"running_command": {"phase": name, "argv": list(argv)}})
-        folder = Path(site.private_directory)
-        return spawn(
-            argv,
-            account=site.account,
-            death_signal=signal.SIGKILL,
-            stdout=folder / f"{name}.stdout",
-            stderr=folder / f"{name}.stderr",
-            cwd=str(folder),
-            hold=self.host.hold(Part.PGBENCH),
-        )
 
     def _in_background(
         self, work: Callable[[], None], *, look: Callable[[], object], cancel: Callable[[], object]
@@ -426,26 +271,6 @@ class Runner:
             self.listener.second(second)
         self.host.check_alive(site, RESERVE_BYTES)
         return True
-
-    def _watch(self, site: Site, server: Server, child: subprocess.Popen[bytes]) -> None:
-        """Write a row a second until the child has ended, or is ended because a client of it gave up.
-
-        Raises:
-            StopRequestedError: a person stops.
-            ServerError: the server ended.
-            TargetLostError: the target vanished or filled up.
-            RunFileError: the run file cannot be written.
-        """
-        ended = os.pidfd_open(child.pid)
-        try:
-            while child.poll() is None:
-                self.switch.wait(self.recorder.next_flush_s, ended)
-                self._breathe(site, server)
-                if self.recorder.client_aborted:  # the others would go on for hours, for nothing
-                    end_child(child)
-                    return
-        finally:
-            os.close(ended)
 
     def _teardown(self) -> FootingError | None:
         """Stop the server and give everything back; goes on after an error and returns the first."""

@@ -44,11 +44,12 @@ from app.postgres.pgbench_summary import PgbenchSummary, parse_summary
 from app.postgres.server import Server, StopMode
 from app.probes.processes import ServerTree
 from app.process import Account
+from app.runs.pgbench_runs import DATABASE
 from app.runs.plan import ResolvedConfiguration, resolve_campaign
 from app.runs.progress import Listener, Second, Silence
 from app.runs.recorder import Recorder
 from app.runs.runfile import SUFFIX, Phase, RunFileWriter
-from app.runs.runner import DATABASE, Runner
+from app.runs.runner import Runner
 from app.runs.stop import StopSwitch
 from tests.bench._figures import TICKS_PER_S
 
@@ -188,7 +189,7 @@ class Rig:
         self.server = runner._make_server(self.site)
         runner._start(self.site, self.server)
         self.server.create_database(DATABASE)
-        runner._load(self.site, self.server)
+        runner._pgbench.load(self.site, self.server)
         self.server.record = lambda _outcome: None  # this run file is closed now
         self._close(runner)
 
@@ -233,7 +234,7 @@ class Rig:
         server_s, own_s, children_s = _server_cpu_s(tree), own_cpu_s(), children_cpu_s()
         statistics_s = process_cpu_s(statistics_pid)
         with runner._phase(phase, workload.duration_s):
-            summary = runner._benchmark(self.site, self.server, phase)
+            summary = runner._pgbench.run(self.site, self.server, phase)
         own_s, children_s = own_cpu_s() - own_s, children_cpu_s() - children_s
         statistics_s = process_cpu_s(statistics_pid) - statistics_s
         server_s = _server_cpu_s(tree) - server_s
@@ -274,11 +275,11 @@ class Rig:
         )
         runner = self.runner(workload, Silence())
         connection = Connection(self.site.socket_directory, database=DATABASE)
-        argv = benchmark_argv(runner._program(), connection, workload, request)
+        argv = benchmark_argv(runner._pgbench._program(), connection, workload, request)
         argv = tuple(word for word in argv if not word.startswith("--progress"))
         tree = ServerTree(self.server.pid or 0)
         server_s, children_s = _server_cpu_s(tree), children_cpu_s()
-        child = runner._spawn(self.site, argv, "bare")
+        child = runner._pgbench._spawn(self.site, argv, "bare")
         if child.wait() != 0:
             raise RuntimeError(Path(self.site.private_directory, "bare.stderr").read_text())
         server_s, children_s = _server_cpu_s(tree) - server_s, children_cpu_s() - children_s

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from app.domain.units import GIB
+from app.runs.launch import LaunchError, start_campaign
 from app.runs.runfile import Phase
 from app.runs.runfile_reader import RunFile
 from tests.disks.layout_proof import digest, leftovers
-from tests.fix_campaign import SETTINGS, CampaignBench, kill
+from tests.fix_campaign import PATIENCE_S, SETTINGS, CampaignBench, kill
 from tests.fix_helper import SPARE, Running, journaled, wait_until
 
 pytestmark = [
@@ -61,7 +62,7 @@ def test_a_campaign_measures_a_spare_disk_and_leaves_it_free(
     disk = make_loop(3 * GIB, partscan=True)
     text = campaign(("one disk", disks_table(disk, filesystem=filesystem, extra='preset = "recommended"')))
     ended = campaign_bench.run(text, *erase(disk))
-    assert ended.returncode == 0, ended.stderr
+    assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "TEST DEVICE" in ended.stderr
     assert f"mkfs.{filesystem}" in ended.stderr, "what root will do is shown"
     (path,) = campaign_bench.run_files()
@@ -101,7 +102,7 @@ def test_runs_of_several_layouts_are_interleaved_under_one_session_with_the_wal_
         workload=WORKLOAD.replace('"5s"', '"2s"'),
     )
     ended = campaign_bench.run(text, *erase(first, second, third))
-    assert ended.returncode == 0, ended.stderr
+    assert ended.returncode == 0, ended.stdout + ended.stderr
     assert [path.name for path in campaign_bench.run_files()] == [
         "01-mirror-r1.footing",
         "02-wal-apart-r1.footing",
@@ -171,7 +172,7 @@ def test_a_runner_that_is_killed_leaves_nothing_on_the_disks_and_its_seconds_in_
     (listed,) = campaign_bench.listed()
     assert listed["state"] == "incomplete"
     again = campaign_bench.run(campaign(("one", disks_table(disk))), *words)
-    assert again.returncode == 0, again.stderr
+    assert again.returncode == 0, again.stdout + again.stderr
     assert nothing_left(disk)
 
 
@@ -202,3 +203,18 @@ def test_a_helper_that_is_killed_ends_the_run_with_its_reason_and_the_next_one_c
     second = Running()
     assert nothing_left(disk)
     second.end()
+
+
+def test_what_the_window_starts_erases_only_what_was_confirmed(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
+) -> None:
+    disk = make_loop(3 * GIB, partscan=True)
+    text = campaign(("one", disks_table(disk)))
+    refused = start_campaign(text, campaign_bench.library)
+    with pytest.raises(LaunchError, match="no terminal to ask on") as caught:
+        refused.wait_for_folder(PATIENCE_S)
+    assert caught.value.status == 3
+    launched = start_campaign(text, campaign_bench.library, [serial_of(disk)])
+    assert launched.wait(PATIENCE_S) == 0
+    assert len(campaign_bench.run_files()) == 1
+    assert nothing_left(disk)

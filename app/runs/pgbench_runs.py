@@ -1,0 +1,240 @@
+"""pgbench in a run: loading, warming up, measuring; watched once a second and taken in when it has ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from app.domain.configuration import PlannedRun, Script, Workload
+from app.domain.errors import FootingError, PgbenchError
+from app.domain.text import tr
+from app.hosts.host import Host, Part
+from app.hosts.site import Site
+from app.postgres.pgbench_argv import (
+    BenchmarkRequest,
+    Connection,
+    PgbenchProgram,
+    TransactionLog,
+    benchmark_argv,
+    initialise_argv,
+    warmup_workload,
+)
+from app.postgres.pgbench_log import LogFormat
+from app.postgres.pgbench_summary import PgbenchSummary, parse_summary
+from app.postgres.server import Server
+from app.probes.base import ProbeContext
+from app.process import spawn
+from app.runs.children import end_child, outcome_of
+from app.runs.failures import failure_of_pgbench
+from app.runs.pgbench_words import failure_reason
+from app.runs.plan import ResolvedConfiguration
+from app.runs.recorder import Recorder
+from app.runs.runfile import Phase
+from app.runs.stop import StopSwitch
+
+DATABASE: Final = "pgbench"
+LOG_PREFIX: Final = "transactions"
+
+
+@dataclass(slots=True)
+class PgbenchRuns:
+    """Every pgbench of one run.
+
+    Attributes:
+        planned: the run.
+        resolved: its configuration on this machine.
+        host: whose private folder the scripts are in; moves pgbench where it belongs.
+        recorder: writes the run file.
+        switch: asked often whether a person wants to stop.
+        breathe: called often while pgbench runs; raises where server or target are gone.
+        context: of the probes, told of the running pgbench; None while there are none.
+        log_one_in: the sampling of the transaction log; None before it is chosen.
+    """
+
+    planned: PlannedRun
+    resolved: ResolvedConfiguration
+    host: Host
+    recorder: Recorder
+    switch: StopSwitch
+    breathe: Callable[[Site, Server], None]
+    log_one_in: int | None = None
+    context: ProbeContext | None = field(default=None, init=False)
+
+    @property
+    def _workload(self) -> Workload:
+        return self.planned.configuration.workload
+
+    def load(self, site: Site, server: Server) -> None:
+        """Load the data set.
+
+        Raises:
+            PgbenchError: it failed; carries its words.
+        """
+        connection = Connection(site.socket_directory, database=DATABASE)
+        argv = initialise_argv(self._program(), connection, self.resolved.scale.scale)
+        child = self._spawn(site, argv, Phase.LOAD.value)
+        started_s = time.monotonic()
+        try:
+            self._watch(site, server, child)
+        except BaseException:
+            end_child(child)
+            with suppress(FootingError):  # the first error is the one to tell
+                self._record_load(site, argv, child, started_s)
+            raise
+        stderr = self._record_load(site, argv, child, started_s)
+        if child.returncode:
+            server.check_running()
+            message = tr("pgbench could not load the data: {reason}")
+            reason = self._words(site, stderr) or tr("it ended with status {code}")
+            raise PgbenchError(message.format(reason=reason.format(code=child.returncode)))
+
+    def _record_load(
+        self, site: Site, argv: tuple[str, ...], child: subprocess.Popen[bytes], started_s: float
+    ) -> str:
+        stderr = self.recorder.output(site, "load.stderr", "load.stderr")
+        self.recorder.command(outcome_of(site, argv, child, started_s, stderr=stderr))
+        return stderr
+
+    def run(self, site: Site, server: Server, phase: Phase) -> PgbenchSummary:
+        """Run pgbench once and return its own figures.
+
+        Raises:
+            PgbenchError: it failed; carries its words.
+            ServerError: it failed because the server ended.
+        """
+        measures = phase is Phase.MEASURE
+        workload = self._workload if measures else warmup_workload(self._workload)
+        log = None
+        if measures and self.log_one_in is not None:
+            log = TransactionLog(f"{site.private_directory}/{LOG_PREFIX}", self.log_one_in)
+        request = BenchmarkRequest(
+            # Another seed than the measured run's: it shall not repeat the same rows in the same order.
+            seed=self.planned.seed if measures else self.planned.seed + 1,
+            scale=self.resolved.scale.scale,
+            threads=self.resolved.threads,
+            script_paths=self._script_paths(site),
+            log=log,
+        )
+        connection = Connection(site.socket_directory, database=DATABASE)
+        argv = benchmark_argv(self._program(), connection, workload, request)
+        child = self._spawn(site, argv, phase.value)
+        started_s = time.monotonic()
+        try:
+            self._follow(site, phase, child, started_s, log)
+            self._watch(site, server, child)
+        except BaseException:
+            end_child(child)
+            with suppress(FootingError):  # the first error is the one to tell
+                self._take_in(site, phase, argv, child, started_s)
+            raise
+        stdout, stderr = self._take_in(site, phase, argv, child, started_s)
+        if child.returncode:
+            raise self._failure_of_pgbench(site, server, child.returncode, stderr)
+        summary = parse_summary(stdout)
+        if measures:
+            self.recorder.pgbench_summary(summary)
+        return summary
+
+    def _follow(
+        self,
+        site: Site,
+        phase: Phase,
+        child: subprocess.Popen[bytes],
+        started_s: float,
+        log: TransactionLog | None,
+    ) -> None:
+        if self.context is not None:
+            self.context.pgbench_pid = child.pid
+        self.recorder.begin_pgbench(phase, site, started_s)
+        if log is not None:
+            log_format = LogFormat(has_lag=self._workload.rate_tps is not None)
+            self.recorder.follow_transactions(log, child.pid, log_format)
+
+    def _take_in(
+        self,
+        site: Site,
+        phase: Phase,
+        argv: tuple[str, ...],
+        child: subprocess.Popen[bytes],
+        started_s: float,
+    ) -> tuple[str, str]:
+        """Store what an ended pgbench has left; return what it printed to stdout and stderr."""
+        ended = outcome_of(site, argv, child, started_s)
+        if self.context is not None:
+            self.context.pgbench_pid = None
+        stderr = self.recorder.end_pgbench(
+            phase, started_s + ended.duration_s, complete=child.returncode == 0
+        )
+        stdout = self.recorder.output(site, f"{phase.value}.stdout", f"{phase.value}.stdout")
+        self.recorder.command(replace(ended, stdout=stdout))
+        return stdout, stderr
+
+    def _failure_of_pgbench(self, site: Site, server: Server, code: int, stderr: str) -> FootingError:
+        """Return the error for a pgbench that ended with another status than 0."""
+        try:
+            server.check_running()
+        except FootingError as error:
+            return error
+        reason = self._words(site, stderr)
+        return failure_of_pgbench(code, reason, was_killed=not self.recorder.client_aborted)
+
+    def _words(self, site: Site, stderr: str) -> str:
+        paths = {
+            f"{site.private_directory}/{name}": script.path or "" for name, script in self._files().items()
+        }
+        return failure_reason(stderr, self._workload.scripts, paths)
+
+    def _files(self) -> dict[str, Script]:
+        """Return the user's own scripts by the names that they get in the private folder."""
+        files = [script for script in self._workload.scripts if script.builtin is None]
+        return {f"script{number}.sql": script for number, script in enumerate(files, start=1)}
+
+    def _script_paths(self, site: Site) -> tuple[str, ...]:
+        return tuple(
+            self.host.write_private(site, name, script.text) for name, script in self._files().items()
+        )
+
+    def _program(self) -> PgbenchProgram:
+        installation = self.resolved.installation
+        return PgbenchProgram(installation.program("pgbench"), installation.major)
+
+    def _spawn(self, site: Site, argv: tuple[str, ...], name: str) -> subprocess.Popen[bytes]:
+        # A program is recorded when it has ended; until then this says which one runs.
+        self.recorder.set_run({"running_command": {"phase": name, "argv": list(argv)}})
+        folder = Path(site.private_directory)
+        return spawn(
+            argv,
+            account=site.account,
+            death_signal=signal.SIGKILL,
+            stdout=folder / f"{name}.stdout",
+            stderr=folder / f"{name}.stderr",
+            cwd=str(folder),
+            hold=self.host.hold(Part.PGBENCH),
+        )
+
+    def _watch(self, site: Site, server: Server, child: subprocess.Popen[bytes]) -> None:
+        """Write a row a second until the child has ended, or is ended because a client of it gave up.
+
+        Raises:
+            StopRequestedError: a person stops.
+            ServerError: the server ended.
+            TargetLostError: the target vanished or filled up.
+            RunFileError: the run file cannot be written.
+        """
+        ended = os.pidfd_open(child.pid)
+        try:
+            while child.poll() is None:
+                self.switch.wait(self.recorder.next_flush_s, ended)
+                self.breathe(site, server)
+                if self.recorder.client_aborted:  # the others would go on for hours, for nothing
+                    end_child(child)
+                    return
+        finally:
+            os.close(ended)

@@ -1,0 +1,213 @@
+"""Campaigns on spare disks of an ordinary user: nobody to ask, a rule of the administrator, a terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.domain.units import GIB
+from app.runs.runfile_reader import RunFile
+from tests.disks.layout_proof import digest
+from tests.disks.test_campaign import campaign, disks_table, erase, nothing_left
+from tests.fix_campaign import TOP, CampaignBench
+from tests.fix_helper import NOBODY, SPARE, Running, restart_polkit
+
+pytestmark = [
+    pytest.mark.disks,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can start the helper"),
+]
+
+PASSWORD = "correct horse"  # noqa: S105 - of a namespace that ends with the tests
+RULES = Path("/etc/polkit-1/rules.d/50-pgfooting.rules")
+LIMIT_S = 240
+AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+
+
+@pytest.fixture
+def mine(campaign_bench: CampaignBench) -> CampaignBench:
+    """The bench, its folder the user's."""
+    os.chown(campaign_bench.folder, NOBODY, NOBODY)
+    can_read = subprocess.run([*AS_NOBODY, sys.executable, "-c", "import psycopg"], check=False, cwd=TOP)
+    if can_read.returncode != 0:
+        pytest.skip("another user cannot reach this Python")
+    return campaign_bench
+
+
+@pytest.fixture
+def rule() -> Iterator[Callable[[str], None]]:
+    """A function that writes a rule of the administrator."""
+
+    def write(text: str) -> None:
+        RULES.write_text(text)
+        restart_polkit()
+
+    yield write
+    RULES.unlink(missing_ok=True)
+    restart_polkit()
+
+
+def command(bench: CampaignBench, text: str, *arguments: str) -> list[str]:
+    words = ["run", bench.write(text), "--output", str(bench.library), *arguments]
+    return [*AS_NOBODY, sys.executable, "-m", "app", *words]
+
+
+def run(bench: CampaignBench, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a campaign as the user, without a terminal."""
+    return subprocess.run(
+        command(bench, text, *arguments),
+        env={**bench.environment, "HOME": str(bench.folder)},
+        cwd=TOP,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+class Terminal:
+    """A campaign of the user on a terminal of the test's."""
+
+    def __init__(self, bench: CampaignBench, text: str, *arguments: str) -> None:
+        self._terminal, theirs = pty.openpty()
+        self.process = subprocess.Popen(
+            command(bench, text, *arguments),
+            env={**bench.environment, "HOME": str(bench.folder), "TERM": "xterm", "COLUMNS": "80"},
+            cwd=TOP,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - one thread
+        )
+        os.close(theirs)
+        self.shown = ""
+
+    def wait_for(self, text: str) -> None:
+        """Wait until something new is shown; what was shown until then is not looked at again."""
+        deadline_s = time.monotonic() + LIMIT_S
+        start = len(self.shown)
+        while text not in self.shown[start:]:
+            assert time.monotonic() < deadline_s, self.shown
+            self._read()
+
+    def type(self, line: str) -> None:
+        os.write(self._terminal, f"{line}\n".encode())
+
+    def end(self, *, password: str = PASSWORD) -> int:
+        """Answer every further question for the password; return the exit status."""
+        answered = self.shown.count("Password:")
+        while self._read():
+            if self.shown.count("Password:") > answered:
+                answered += 1
+                self.type(password)
+        return self.process.wait(LIMIT_S)
+
+    def _read(self) -> bool:
+        ready, _, _ = select.select([self._terminal], [], [], LIMIT_S)
+        assert ready, self.shown
+        try:
+            new = os.read(self._terminal, 65536)
+        except OSError:  # everybody has closed the other side
+            return False
+        self.shown += new.decode(errors="replace")
+        return bool(new)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._terminal)
+
+
+@pytest.fixture
+def terminal(mine: CampaignBench) -> Iterator[Callable[..., Terminal]]:
+    subprocess.run(["chpasswd"], input=f"root:{PASSWORD}\n", text=True, check=True)
+    opened: list[Terminal] = []
+
+    def start(text: str, *arguments: str) -> Terminal:
+        opened.append(Terminal(mine, text, *arguments))
+        return opened[-1]
+
+    yield start
+    for each in opened:
+        each.close()
+
+
+def test_where_nobody_can_be_asked_the_rule_is_told_that_an_administrator_may_add_and_it_works(
+    helper: Running, make_loop: Callable[..., str], mine: CampaignBench, rule: Callable[[str], None]
+) -> None:
+    disk = make_loop(3 * GIB, partscan=True)
+    before = digest(disk)
+    text = campaign(("one", disks_table(disk)))
+    ended = run(mine, text, *erase(disk))
+    assert ended.returncode == 3, ended.stderr
+    assert "nobody to ask" in ended.stderr
+    assert "Nothing was touched" in ended.stderr
+    assert digest(disk) == before
+    lines = [line.removeprefix("  ") for line in ended.stderr.splitlines()]
+    rule("\n".join(lines[lines.index("polkit.addRule(function(action, subject) {") :]))
+    ended = run(mine, text, *erase(disk))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    (path,) = mine.run_files()
+    with RunFile(path) as done:
+        assert done.values["state"] == "done"
+        assert {command.account for command in done.commands()} == {"nobody", "root"}
+    assert path.stat().st_uid == NOBODY
+    assert nothing_left(disk)
+
+
+def test_a_rule_that_says_no_is_told_as_that(
+    helper: Running, make_loop: Callable[..., str], mine: CampaignBench, rule: Callable[[str], None]
+) -> None:
+    disk = make_loop(3 * GIB, partscan=True)
+    rule("polkit.addRule(function(action, subject) { return polkit.Result.NO; });")
+    ended = run(mine, campaign(("one", disks_table(disk))), *erase(disk))
+    assert ended.returncode == 3
+    assert "do not let you erase disks" in ended.stderr
+    assert mine.run_files() == []
+    assert nothing_left(disk)
+
+
+def test_on_a_terminal_serial_and_password_are_asked_and_it_runs(
+    helper: Running, make_loop: Callable[..., str], mine: CampaignBench, terminal: Callable[..., Terminal]
+) -> None:
+    disk = make_loop(3 * GIB, partscan=True)
+    screen = terminal(campaign(("one", disks_table(disk))))
+    while "Type the last 4 characters" not in screen.shown:
+        if screen.shown.count("Password:") == 1 and "****" not in screen.shown:
+            screen.shown += "****"  # answered: looking at disks may need the password as well
+            screen.type(PASSWORD)
+        screen._read()
+    screen.type("zzzz")
+    screen.wait_for("Type the last 4 characters")
+    screen.type(SPARE.identify(disk).tail())
+    assert screen.end() == 0, screen.shown
+    assert "erase" in screen.shown
+    assert SPARE.identify(disk).serial in screen.shown
+    assert len(mine.run_files()) == 1
+    assert nothing_left(disk)
+
+
+def test_a_wrong_password_is_told_and_nothing_is_touched(
+    helper: Running, make_loop: Callable[..., str], mine: CampaignBench, terminal: Callable[..., Terminal]
+) -> None:
+    disk = make_loop(3 * GIB, partscan=True)
+    before = digest(disk)
+    screen = terminal(campaign(("one", disks_table(disk))), *erase(disk))
+    assert screen.end(password="wrong") == 3, screen.shown  # noqa: S106 - a wrong one
+    assert "password was wrong" in " ".join(screen.shown.split())
+    assert digest(disk) == before
+    assert mine.run_files() == []
+    assert nothing_left(disk)
