@@ -51,7 +51,7 @@ class Running:
     """A campaign that runs; its events are read as they come, what it says on standard error is in a file."""
 
     process: subprocess.Popen[str]
-    errors: Path
+    errors: Path | None = None
     events: list[dict[str, Any]] = field(default_factory=list)
 
     def until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -62,7 +62,8 @@ class Running:
             self.events.append(event)
             if wanted(event):
                 return event
-        raise AssertionError(f"it ended before: {self.events}\n{self.errors.read_text()}")
+        words = self.errors.read_text() if self.errors is not None else ""
+        raise AssertionError(f"it ended before: {self.events}\n{words}")
 
     def until_phase(self, phase: str) -> None:
         """Read events until a phase begins."""

@@ -25,8 +25,8 @@ from app.domain.configuration import BuiltinScript, Workload
 from app.domain.errors import FootingError
 from app.postgres.pgbench_argv import BenchmarkRequest, Connection, TransactionLog, benchmark_argv
 from app.postgres.sampling import sampling_rate
+from app.runs.pgbench_runs import DATABASE
 from app.runs.progress import Silence
-from app.runs.runner import DATABASE
 from tests.bench._figures import describe_machine
 from tests.bench._rig import Cost, Rig, builtin_workload, rig
 
@@ -69,9 +69,9 @@ def executed(bench: Rig, valgrind: str, workload: Workload, one_in: int | None) 
     )
     runner = bench.runner(workload, Silence())
     connection = Connection(bench.site.socket_directory, database=DATABASE)
-    argv = benchmark_argv(runner._program(), connection, workload, request)
+    argv = benchmark_argv(runner._pgbench._program(), connection, workload, request)
     argv = tuple(word for word in argv if not word.startswith("--progress"))
-    child = runner._spawn(
+    child = runner._pgbench._spawn(
         bench.site, (valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null", *argv), "counted"
     )
     status = child.wait()

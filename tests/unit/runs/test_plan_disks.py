@@ -1,0 +1,112 @@
+"""Configurations on spare disks on a machine: room, memory limits, marks, what the run file says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.domain.configuration import Campaign, Configuration, DiskGroup, DiskTarget, MemoryTarget, PlannedRun
+from app.domain.disk import DiskIdentity
+from app.domain.errors import TargetError
+from app.domain.plan import StoragePlan
+from app.domain.plan_file import parse_plan
+from app.domain.raid import Level
+from app.domain.units import GIB
+from app.hosts.targets import CheckedTarget
+from app.postgres.installation import Installation
+from app.postgres.machine import Machine
+from app.postgres.scale import ScaleChoice
+from app.process import current_account
+from app.runs.plan import ResolvedConfiguration, _check_arc, _with_room, _within_limits
+from app.runs.run_identity import describe_configuration, marks_before
+from app.storage.disk_target import storage_plan
+from tests.unit.storage.test_disk_target import machine
+
+MACHINE = Machine(64 * GIB, 60 * GIB, None, 8, 4096, 0, 0, 0, 0)
+ONE = DiskGroup(("SERIAL1",), Level.SINGLE, "ext4")
+PAIR = DiskGroup(("SERIAL1", "SERIAL2"), Level.MIRROR, "ext4")
+
+
+def configuration(target: DiskTarget | MemoryTarget, name: str = "a") -> Configuration:
+    return Configuration(name, target)
+
+
+def resolved(target: DiskTarget, plan: StoragePlan | None = None) -> ResolvedConfiguration:
+    plan = plan or storage_plan(target, machine(1 << 40, 1 << 40), GIB)
+    checked = CheckedTarget("", ", ".join(target.names), 100 * GIB, plan=plan)
+    installation = Installation("/usr/lib/postgresql/15/bin", "15.1", 15, block_size=8192)
+    return ResolvedConfiguration(
+        configuration(target), checked, installation, (), ScaleChoice(1, GIB, ""), 1, GIB, ()
+    )
+
+
+def test_the_smallest_memory_limit_counts_for_all_configurations_alike() -> None:
+    limited = [DiskTarget(ONE, memory_limit_bytes=size * GIB) for size in (8, 4)]
+    parts = (configuration(MemoryTarget()), *map(configuration, limited))
+    campaign = Campaign("x", parts)
+    assert _within_limits(MACHINE, campaign).usable_ram_bytes == 4 * GIB
+    assert _within_limits(replace(MACHINE, memory_limit_bytes=GIB), campaign).usable_ram_bytes == GIB
+    assert _within_limits(MACHINE, Campaign("x", (configuration(DiskTarget(ONE)),))) == MACHINE
+    more = Campaign("x", (configuration(DiskTarget(ONE, memory_limit_bytes=100 * GIB)),))
+    assert _within_limits(MACHINE, more).usable_ram_bytes == 64 * GIB
+
+
+@pytest.mark.parametrize(("value", "words"), [(4 * GIB, ""), (4 * GIB + 1, str(4 * GIB)), (0, str(4 * GIB))])
+def test_a_memory_limit_on_zfs_needs_a_cache_that_is_no_larger(
+    tmp_path: Path, value: int, words: str
+) -> None:
+    parameter = tmp_path / "zfs_arc_max"
+    parameter.write_text(f"{value}\n")
+    target = DiskTarget(replace(ONE, filesystem="zfs"), memory_limit_bytes=4 * GIB)
+    if not words:
+        _check_arc(configuration(target), parameter)
+        return
+    with pytest.raises(TargetError) as caught:
+        _check_arc(configuration(target), parameter)
+    assert words in caught.value.hint
+
+
+def test_a_memory_limit_is_refused_on_zfs_whose_cache_nobody_knows_and_nowhere_else(tmp_path: Path) -> None:
+    absent = tmp_path / "none"
+    limited = DiskTarget(ONE, memory_limit_bytes=4 * GIB)
+    _check_arc(configuration(limited), absent)
+    _check_arc(configuration(DiskTarget(replace(ONE, filesystem="zfs"))), absent)
+    with pytest.raises(TargetError):
+        _check_arc(configuration(replace(limited, wal=replace(ONE, filesystem="zfs"))), absent)
+
+
+def test_disks_without_room_for_data_and_wal_are_refused_with_both_figures() -> None:
+    target = DiskTarget(ONE)
+    checked = resolved(target).target
+    part = configuration(target)
+    assert _with_room(checked, part, current_account(), 100 * GIB) is checked
+    with pytest.raises(TargetError, match="100 GiB; the run needs 101 GiB"):
+        _with_room(checked, part, current_account(), 101 * GIB)
+
+
+def test_a_run_on_disks_is_marked_for_what_it_trades_away() -> None:
+    risky = replace(ONE, options=(("barrier", False),))
+    marks = marks_before(resolved(DiskTarget(risky, memory_limit_bytes=4 * GIB)))
+    assert [kind for kind, _ in marks] == ["unsafe", "memory-limited"]
+    assert marks[0][1].startswith("barrier = false: ")
+    assert "4 GiB" in marks[1][1]
+    assert marks_before(resolved(DiskTarget(ONE))) == []
+
+
+def test_a_run_on_loop_devices_is_marked() -> None:
+    loop = DiskIdentity("file-1", None, "Loop device", 1 << 40, "7:3", 5)
+    target = DiskTarget(ONE)
+    plan = storage_plan(target, machine(1 << 40), GIB)
+    on_loop = replace(plan, data=replace(plan.data, disks=(loop,)))
+    assert [kind for kind, _ in marks_before(resolved(target, on_loop))] == ["test-devices"]
+
+
+def test_the_run_file_holds_the_plan_as_it_was_and_the_level() -> None:
+    one = resolved(DiskTarget(PAIR))
+    described = describe_configuration(PlannedRun(1, one.configuration, 0, 1), one)["target"]
+    assert isinstance(described, dict)
+    assert (described["kind"], described["raid"], described["filesystem"]) == ("disks", "mirror", "ext4")
+    assert described["path"] == "SERIAL1, SERIAL2"
+    assert parse_plan(described["plan"]) == one.target.plan
