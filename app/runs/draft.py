@@ -20,13 +20,13 @@ from app.domain.plan import StoragePlan
 from app.domain.text import tr
 from app.hosts.targets import CheckedTarget
 from app.postgres.scale import ScaleChoice
-from app.runs.draft_alternatives import Alternative
+from app.runs.draft_alternatives import Alternative, made_by, short_name
 from app.runs.draft_build import Built, build
 from app.runs.draft_confirm import confirmation_problems
 from app.runs.draft_disks import Inspected, StorageFacts
 from app.runs.draft_environment import DraftEnvironment
 from app.runs.draft_fields import automatic_name
-from app.runs.draft_import import first_parts, parts_of
+from app.runs.draft_import import default_name, first_parts, parts_of
 from app.runs.draft_inquiry import Inquiry, describe_question
 from app.runs.draft_layout import DrawnGroup, draw
 from app.runs.draft_parts import ConfigurationDraft, DraftParts, Place, Problem, SizeChoice, Step
@@ -226,7 +226,12 @@ class CampaignDraft:
 
     def add_alternative(self, original: ConfigurationDraft, wanted: Alternative) -> ConfigurationDraft:
         """Add a copy that makes something else of the same disks, and return it."""
+        made, count = made_by(self.parts, original), len(self.parts.disks_of(original).data.disks)
+        if original.from_where and original.name == default_name(original.place):
+            original.name = short_name(made, count)  # what is compared is what it is called
         copy = self.copy_configuration(original)
+        self.parts.configurations.remove(copy)
+        self.parts.configurations.append(copy)
         names = {each.name.strip() for each in self.parts.configurations if each is not copy}
         if wanted.name not in names:
             copy.name = wanted.name

@@ -113,8 +113,9 @@ def _wal(parts: DraftParts, each: ConfigurationDraft) -> Iterator[Alternative]:
         label = tr("WAL among the data") if each.wal_apart else tr("WAL on its own disks")
         name = tr("{name}, WAL among the data") if each.wal_apart else tr("{name}, WAL apart")
         made = each.made.copy() if each.made else None
+        base = short_name(made_by(parts, each), len(parts.disks_of(each).data.disks))
         yield Alternative(
-            tr("Another place of the WAL"), label, name.format(name=each.name), made, not each.wal_apart
+            tr("Another place of the WAL"), label, name.format(name=base), made, not each.wal_apart
         )
 
 

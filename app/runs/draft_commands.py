@@ -69,11 +69,13 @@ class RunFolders:
         root: in the target; holds the data directory.
         socket: of the server's socket.
         private: of logs and scripts.
+        wal: of pg_wal on disks of its own; empty where it lies in the data directory.
     """
 
     root: str
     socket: str
     private: str
+    wal: str = ""
 
     @property
     def data(self) -> str:
@@ -84,7 +86,8 @@ class RunFolders:
 def run_folders(resolved: ResolvedConfiguration, account: Account) -> RunFolders:
     """Return the folders of a run; what exists already is looked at, nothing is made."""
     if resolved.target.plan is not None:  # two mounts of the helper's session
-        return RunFolders(f"{FOLDER}/storage", f"{FOLDER}/private", f"{FOLDER}/private")
+        wal = f"{FOLDER}/wal/pg_wal" if resolved.target.plan.wal else ""
+        return RunFolders(f"{FOLDER}/storage", f"{FOLDER}/private", f"{FOLDER}/private", wal)
     places = (
         resolved.target.path,
         *(next(iter(choose(account)), "") for choose in (socket_places, private_places)),
@@ -99,7 +102,12 @@ def run_commands(
     installation, configuration = resolved.installation, resolved.configuration
     pgbench = PgbenchProgram(installation.program("pgbench"), installation.major)
     connection = Connection(folders.socket, database=DATABASE)
-    initdb = initdb_arguments(folders.data, installation.major, checksums=configuration.postgresql.checksums)
+    initdb = initdb_arguments(
+        folders.data,
+        installation.major,
+        checksums=configuration.postgresql.checksums,
+        wal_directory=folders.wal,
+    )
     workload, seed = configuration.workload, campaign.seeds[0]
     lines = [
         _program(tr("Make the data directory"), installation.program("initdb"), *initdb),

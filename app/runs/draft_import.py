@@ -41,6 +41,7 @@ _PLACES: Final = {
     MemoryTarget.kind: Place.MEMORY,
     DiskTarget.kind: Place.DISKS,
 }
+_NAMES: Final = {Place.FOLDER: tr("folder"), Place.MEMORY: tr("memory"), Place.DISKS: tr("disks")}
 _OTHER_PLACES: Final = {Place.FOLDER: Place.OTHER_FOLDER, Place.MEMORY: Place.OTHER_MEMORY}
 
 
@@ -99,10 +100,14 @@ def parts_of(campaign: Campaign) -> DraftParts:
     return parts
 
 
+def default_name(place: Place) -> str:
+    """Return what the configuration of a tick of the first page is called before somebody renames it."""
+    return _NAMES.get(place, "")
+
+
 def _complete_where(parts: DraftParts, *, ticked: Collection[Place]) -> None:
     """Add what the ticks of the first page would add, where it is not there yet."""
-    names = {Place.FOLDER: tr("folder"), Place.MEMORY: tr("memory"), Place.DISKS: tr("disks")}
-    for place, name in names.items():
+    for place, name in _NAMES.items():
         if not any(each.from_where and each.place is place for each in parts.configurations):
             made = ConfigurationDraft(name, place, from_where=True, chosen=place in ticked)
             parts.configurations.append(made)

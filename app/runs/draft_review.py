@@ -22,6 +22,7 @@ from app.process import Account
 from app.runs.draft_commands import CommandLine, removed_folders, run_commands, run_folders
 from app.runs.draft_review_disks import (
     Described,
+    making_seconds,
     place_words,
     storage_commands,
     unmaking,
@@ -161,7 +162,8 @@ def _estimated_s(resolved: ResolvedCampaign, order: tuple[str, ...]) -> float | 
     if measured_s is None:
         return None
     data_bytes = sum(resolved.configurations[name].scale.data_bytes for name in order)
-    return measured_s + len(order) * OVERHEAD_S + data_bytes / LOAD_BYTES_PER_S
+    storage_s = sum(making_seconds(resolved.configurations[name].target.plan) for name in order)
+    return measured_s + len(order) * OVERHEAD_S + data_bytes / LOAD_BYTES_PER_S + storage_s
 
 
 def _time_sentence(runs: int, about_s: float | None) -> str:

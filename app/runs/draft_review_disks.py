@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from app.domain.disk import Disk
 from app.domain.filesystems import filesystem
@@ -14,6 +15,11 @@ from app.runs.draft_commands import Action, CommandLine
 from app.runs.draft_storage_commands import all_lines
 from app.runs.plan import ResolvedCampaign
 from app.storage.sizes import whole_disk_bytes
+
+MAKING_S: Final = 5.0
+"""Partitions, array, filesystem and mount, and all of it undone (seen on virtual disks)."""
+SYNC_BYTES_PER_S: Final = 200e6
+"""Speed up to which md synchronises (dev.raid.speed_limit_max of md(4))."""
 
 Described = Mapping[StoragePlan, tuple[str, ...]]
 
@@ -96,6 +102,11 @@ def wear_sentences(resolved: ResolvedCampaign, written_bytes: Mapping[str, int |
         sentence.format(at_least=at_least, size=format_size(total), share=_percent(total / smallest))
     )
     return tuple(sentences)
+
+
+def making_seconds(plan: StoragePlan | None) -> float:
+    """Return about how long it takes to make and unmake storage: mostly the first synchronisation."""
+    return 0.0 if plan is None else MAKING_S + _synchronised_bytes(plan) / SYNC_BYTES_PER_S
 
 
 def _percent(share: float) -> str:

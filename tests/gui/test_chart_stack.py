@@ -18,7 +18,9 @@ from pytestqt.qtbot import QtBot
 
 from app.runs.growing_run import GrowingRun
 from app.runs.run_data import RunData, load_run_data
+from app.runs.runfile import RunState, finish_run_file
 from tests.fix_runs import Shape, add_seconds, begin_run, write_run
+from tests.fix_window import Trial, begin_trial, write_trial
 from ui.charts.chooser import ChartChooser
 from ui.charts.menu import ChartMenu, save_chart
 from ui.charts.registry import CHARTS, DEFAULT_CHARTS
@@ -26,6 +28,7 @@ from ui.charts.saving import chart_image, csv_text
 from ui.charts.series_list import SeriesList
 from ui.charts.stack import ChartStack, prefetch
 from ui.charts.traces import RunTrace
+from ui.live.banner import array_words
 from ui.theme import Scheme, Theme
 
 pytestmark = pytest.mark.gui
@@ -341,7 +344,8 @@ def test_charts_are_chosen_ordered_and_unknown_ones_left_out(stack: ChartStack, 
     stack.set_charts([])
     stack.grab()
     stack.set_charts(CHARTS)
-    assert all(chart.lines for chart in stack.charts)
+    empty = {chart.spec.id for chart in stack.charts if not chart.lines}
+    assert empty <= {"flush-time", "write-time", "array-missing", "array-sync"}  # not in these runs
 
 
 def test_curves_of_programs_are_the_sum_of_their_parts(stack: ChartStack, runs: list[RunData]) -> None:
@@ -499,3 +503,69 @@ def test_many_charts_scroll_instead_of_shrinking(stack: ChartStack) -> None:
     stack.grab()
     assert min(chart.view.height() for chart in stack.charts) > 60
     assert stack.childAt(QPoint(5, 5)) is not None
+
+
+# --- a line for each disk
+
+
+def write_disks(path: Path, *, seconds: int = 30, missing: int = 0) -> RunData:
+    """Write a run on two disks below an array, of which one flushes slowly."""
+    writer = begin_trial(path, Trial(seconds=seconds))
+    values = {
+        ("storage.flush_await", ""): 2.0,
+        ("device.flush_await", "nvme1n1"): 1.0,
+        ("device.flush_await", "nvme2n1"): 3.0,
+        ("device.reads", "nvme1n1"): 100.0,
+        ("device.writes", "nvme1n1"): 200.0,
+        ("device.writes", "md127"): 50.0,
+        **({("array.missing_members", "md127"): float(missing)} if missing else {}),
+    }
+    with writer.transaction():
+        for (metric, instance), value in values.items():
+            samples = [(1000 * (second + 1), value) for second in range(seconds)]
+            writer.add_samples(metric, samples, source="a test", instance=instance)
+    with writer.transaction():
+        writer.end_phase(1000 * seconds)
+    writer.close()
+    finish_run_file(path, RunState.DONE, {})
+    return load_run_data(path)
+
+
+def test_a_chart_of_each_disk_has_a_line_and_a_name_for_every_one(stack: ChartStack, tmp_path: Path) -> None:
+    data = write_disks(tmp_path / "disks.footing")
+    stack.set_charts(["flush-time", "disk-iops"])
+    stack.set_runs(traces([data]))
+    flushes, operations = stack.charts
+    assert [curve.label for curve in flushes.spec.curves] == ["all disks", "nvme1n1", "nvme2n1"]
+    assert [line.read(10.0) for line in flushes.lines] == [2.0, 1.0, 3.0]
+    by_disk = {line.curve.label: line.read(10.0) for line in operations.lines}
+    assert by_disk == {"nvme1n1": 300.0}  # of the array only writes are known
+    assert len({line.colour.name() for line in flushes.lines}) == 3
+    stack.set_curve_visible("flush-time", "disk:nvme1n1", visible=False)
+    assert [line.curve.label for line in flushes.lines] == ["all disks", "nvme2n1"]
+    stack.set_runs([])
+    assert [curve.label for curve in flushes.spec.curves] == ["all disks"]
+
+
+def test_of_many_runs_only_all_disks_together_are_drawn(stack: ChartStack, tmp_path: Path) -> None:
+    many = [write_disks(tmp_path / f"{number}.footing") for number in range(8)]
+    stack.set_charts(["flush-time"])
+    stack.set_runs(traces(many))
+    assert {line.curve.id for line in stack.charts[0].lines} == {"all"}
+
+
+def test_a_disk_that_comes_while_a_run_lasts_gets_its_line(stack: ChartStack, tmp_path: Path) -> None:
+    stack.set_charts(["array-missing", "flush-time"])
+    stack.set_live(load_run_data(write_trial(tmp_path / "before.footing", Trial(seconds=5))))
+    assert not stack.charts[1].lines
+    stack.update_live(write_disks(tmp_path / "after.footing", missing=1))
+    assert [line.curve.label for line in stack.charts[1].lines] == ["all disks", "nvme1n1", "nvme2n1"]
+    assert [line.read(10.0) for line in stack.charts[0].lines] == [1.0]
+
+
+def test_an_array_without_all_its_disks_is_told_above_the_charts(tmp_path: Path) -> None:
+    degraded = write_disks(tmp_path / "degraded.footing", missing=1)
+    assert array_words(degraded) == [
+        "The array md127 runs without 1 of its disks: its figures are not its own."
+    ]
+    assert array_words(write_disks(tmp_path / "whole.footing")) == []

@@ -13,7 +13,7 @@ from PySide6.QtGui import QColor
 
 from app.runs.run_data import MEAN_S, running_mean
 from ui.charts.pyramid import Array, Pyramid
-from ui.charts.registry import PERCENTILE, ChartSpec, CurveSpec
+from ui.charts.registry import EACH, EVERY, PERCENTILE, ChartSpec, CurveSpec
 from ui.charts.scale import GAP_S as GAP_S  # noqa: PLC0414 - the report reads it here
 from ui.charts.scale import Range
 from ui.charts.traces import Plotted, RunTrace, WithBand
@@ -57,7 +57,7 @@ def curve_samples(data: Plotted, curve: CurveSpec) -> tuple[Array, Array]:
 def _instances(data: Plotted, curve: CurveSpec) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for metric, instance in curve.parts:
-        if instance == "*":
+        if instance in {EVERY, EACH}:
             found += [key for key in data.series_keys() if key[0] == metric]
         else:
             found.append((metric, instance))
@@ -105,11 +105,11 @@ def envelope(t_s: Array, values: Array, width_s: float) -> tuple[Array, Array]:
 def needed(charts: Iterable[ChartSpec], shown: int) -> tuple[tuple[tuple[str, str], ...], tuple[float, ...]]:
     """Return (series, percentiles) that charts read when so many runs are shown, for `RunData.load`.
 
-    Series of instance "*" are left to the chart.
+    Series of instance `EVERY` and `EACH` are left to the chart.
     """
     curves = [curve for chart in charts for curve in chart.curves]
     wanted = [curve for curve in curves if curve.main or shown <= MOST_WITH_ALL_CURVES]
-    parts = [part for curve in wanted for part in curve.parts if part[1] != "*"]
+    parts = [part for curve in wanted for part in curve.parts if part[1] not in {EVERY, EACH}]
     percents = tuple(float(name.removeprefix(PERCENTILE)) for name, _ in parts if name.startswith(PERCENTILE))
     return tuple(part for part in parts if not part[0].startswith(PERCENTILE)), percents
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -14,6 +14,15 @@ PERCENTILE: Final = "latency.p"
 """A curve's metric that begins like this is a percentile of the histograms: latency.p99 ..."""
 
 
+EVERY: Final = "*"
+"""Instance of a part: every one there is, added up."""
+
+EACH: Final = "each"
+"""Instance of a part: a curve of its own for every one there is (`expanded`)."""
+
+_STYLES: Final = 4
+
+
 @dataclass(frozen=True, slots=True)
 class CurveSpec:
     """A line of a chart.
@@ -21,7 +30,7 @@ class CurveSpec:
     Attributes:
         id: unique in the chart.
         label: what people read.
-        parts: (metric, instance) pairs that are added up; instance "*" is every instance there is.
+        parts: (metric, instance) pairs that are added up; the instance may be `EVERY` or `EACH`.
         style: number of the line style, 0 solid; tells curves of one run apart.
         main: shown when many runs lie over each other.
         smooth: whether a running mean is drawn over the seconds.
@@ -72,6 +81,10 @@ def _program(name: str) -> tuple[tuple[str, str], ...]:
     return (("process.cpu_user", name), ("process.cpu_system", name))
 
 
+def _each(curve_id: str, *metrics: str) -> CurveSpec:
+    return CurveSpec(curve_id, "", tuple((metric, EACH) for metric in metrics), main=False)
+
+
 _ALL: Final = (
     ChartSpec(
         "tps", tr("Transactions"), tr("per second"), (CurveSpec("tps", tr("TPS"), _one("pgbench.tps")),)
@@ -107,6 +120,60 @@ _ALL: Final = (
             CurveSpec("read", tr("read"), _one("storage.read_bytes"), style=1, main=False),
         ),
         factor=1e-6,
+    ),
+    ChartSpec(
+        "disk-iops",
+        tr("Operations of each disk"),
+        tr("per second"),
+        (
+            CurveSpec("all", tr("all disks"), (*_one("storage.reads"), *_one("storage.writes"))),
+            _each("disk", "device.reads", "device.writes"),
+        ),
+    ),
+    ChartSpec(
+        "disk-throughput",
+        tr("Throughput of each disk"),
+        "MB/s",
+        (
+            CurveSpec("all", tr("all disks"), (*_one("storage.read_bytes"), *_one("storage.write_bytes"))),
+            _each("disk", "device.read_bytes", "device.write_bytes"),
+        ),
+        factor=1e-6,
+    ),
+    ChartSpec(
+        "flush-time",
+        tr("Time of a flush"),
+        "ms",
+        (
+            CurveSpec("all", tr("all disks"), _one("storage.flush_await")),
+            _each("disk", "device.flush_await"),
+        ),
+        log_y=True,
+        zero_based=False,
+    ),
+    ChartSpec(
+        "write-time",
+        tr("Time of a write"),
+        "ms",
+        (
+            CurveSpec("all", tr("all disks"), _one("storage.write_await")),
+            _each("disk", "device.write_await"),
+        ),
+        log_y=True,
+        zero_based=False,
+    ),
+    ChartSpec(
+        "array-missing",
+        tr("Arrays: disks missing"),
+        tr("disks"),
+        (CurveSpec("missing", tr("missing"), (("array.missing_members", EVERY),), smooth=False),),
+    ),
+    ChartSpec(
+        "array-sync",
+        tr("Arrays: still to be synchronised"),
+        "GiB",
+        (CurveSpec("remaining", tr("remaining"), (("array.sync_remaining", EVERY),), smooth=False),),
+        factor=1 / 1024**3,
     ),
     ChartSpec(
         "cpu",
@@ -198,3 +265,30 @@ def charts_along(along: Along) -> Mapping[str, ChartSpec]:
 
 
 DEFAULT_CHARTS: Final = ("tps", "latency", "iops")
+
+
+def expanded(chart: ChartSpec, keys: Iterable[tuple[str, str]]) -> ChartSpec:
+    """Return a chart whose curves of `EACH` instance became one for every instance there is.
+
+    Args:
+        chart: of the registry.
+        keys: (metric, instance) of the series that there are.
+    """
+    if not any(instance == EACH for curve in chart.curves for _, instance in curve.parts):
+        return chart
+    known = tuple(keys)
+    curves: list[CurveSpec] = []
+    for curve in chart.curves:
+        metrics = [metric for metric, instance in curve.parts if instance == EACH]
+        if not metrics:
+            curves.append(curve)
+            continue
+        instances = sorted({instance for metric, instance in known if metric in metrics and instance})
+        curves += [_of_instance(curve, each, len(curves) + number) for number, each in enumerate(instances)]
+    return replace(chart, curves=tuple(curves))
+
+
+def _of_instance(curve: CurveSpec, instance: str, place: int) -> CurveSpec:
+    parts = tuple((metric, instance if each == EACH else each) for metric, each in curve.parts)
+    label = f"{curve.label} {instance}".strip()
+    return replace(curve, id=f"{curve.id}:{instance}", label=label, parts=parts, style=place % _STYLES)

@@ -18,7 +18,7 @@ from ui.charts.chart import Chart
 from ui.charts.lines import Around, needed
 from ui.charts.menu import ChartMenu
 from ui.charts.painting import Ground
-from ui.charts.registry import CHARTS, DEFAULT_CHARTS, charts_along
+from ui.charts.registry import CHARTS, DEFAULT_CHARTS, charts_along, expanded
 from ui.charts.scale import Range
 from ui.charts.shown import LIVE, Shown, describe_events, ground_of
 from ui.charts.traces import RunTrace
@@ -225,17 +225,26 @@ class ChartStack(QWidget):
 
     def _update_lines(self) -> None:
         self._update_times()
+        self._expand_charts()
         ground = Ground() if self.shown.live is not None else ground_of(self.shown.told)
         for chart in self.charts:
             chart.set_saved(self.shown.saved_lines(chart.spec), ground)
         self._show_live(anew=True)
         self.lines_changed.emit()
 
+    def _expand_charts(self) -> None:
+        """Give each chart a curve for every disk that its runs have."""
+        offered = charts_along(self.kind.along)
+        for chart in self.charts:
+            keys = (key for trace in self.shown.traces for key in trace.data.series_keys())
+            chart.spec = expanded(offered[chart.spec.id], keys)
+
     def _show_live(self, *, anew: bool) -> None:
         live = self.shown.live
         ground = Ground() if live is None else ground_of(live.data)
         end_s = 0.0 if live is None else live.data.end_s
         moved = False
+        self._expand_charts()
         for chart in self.charts:
             lines, changed_s = self.shown.live_lines(chart.spec)
             others = anew or len(lines) != len(chart.live)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QWidget
 
 from app.domain.text import tr
+from app.domain.units import format_size
 from app.runs.campaign_follow import Watched
+from app.runs.run_data import RunData
 from app.runs.runfile import RunState
 from app.runs.snapshot import RunSnapshot
 from ui.live.words import quiet_words
 from ui.theme import MEDIUM, SMALL, Theme
+
+_RECENT_S: Final = 3.0
+"""What was sampled before is over: such series are only stored where something happens."""
 
 
 def run_problem(run: RunSnapshot) -> str:
@@ -27,9 +34,27 @@ def run_problem(run: RunSnapshot) -> str:
     return quiet_words(run.quiet_s) if run.quiet_s else ""
 
 
+def array_words(data: RunData) -> list[str]:
+    """Return what is not as it should be with the arrays below the run now, a sentence each."""
+    told = []
+    for metric, array in data.series_keys():
+        if metric not in {"array.missing_members", "array.sync_remaining"}:
+            continue
+        t_s, values = data.series(metric, array)
+        if not len(values) or not values[-1] or t_s[-1] < data.end_s - _RECENT_S:
+            continue
+        if metric == "array.missing_members":
+            sentence = tr("The array {array} runs without {count} of its disks: its figures are not its own.")
+            told.append(sentence.format(array=array, count=int(values[-1])))
+        else:
+            sentence = tr("The array {array} synchronises while it is measured: {left} are left.")
+            told.append(sentence.format(array=array, left=format_size(float(values[-1]))))
+    return told
+
+
 def banner_text(watched: Watched) -> str:
     """Return everything that is wrong with what is watched."""
-    told = [] if watched.run is None else [run_problem(watched.run)]
+    told = [] if watched.run is None else [run_problem(watched.run), *array_words(watched.run.data)]
     if watched.problem:
         told.append(watched.problem)
     if watched.status is not None:

@@ -46,10 +46,13 @@ def find_live_folders() -> tuple[Path, ...]:
 
 
 def launch(campaign: Campaign, library: Path) -> LaunchedCampaign:
-    """Start the runner of a campaign."""
+    """Start the runner of a campaign that a person put together: each of its disks was confirmed there."""
+    from app.domain.configuration import DiskTarget
     from app.runs.launch import start_campaign
 
-    return start_campaign(campaign, library)
+    targets = [each.target for each in campaign.configurations]
+    named = [name for target in targets if isinstance(target, DiskTarget) for name in target.names]
+    return start_campaign(campaign, library, tuple(dict.fromkeys(named)))
 
 
 def load_replay(path: Path, speed: float) -> ReplaySource:

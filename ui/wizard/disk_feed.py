@@ -8,6 +8,7 @@ from typing import Protocol
 from PySide6.QtCore import QObject, Qt, Signal
 
 from app.domain.errors import FootingError
+from app.helper.configuration import read_policy
 from app.hosts.disk_watch import DiskWatch, OnChange
 from app.runs.draft import CampaignDraft
 from app.storage.disks import DiskChange, Listing
@@ -27,6 +28,11 @@ class Watch(Protocol):
 MakeWatch = Callable[[OnChange], Watch]
 
 
+def follow_disks(on_change: OnChange) -> Watch:
+    """Return what follows this machine's disks; test devices count where an administrator allows them."""
+    return DiskWatch(on_change, read_policy())
+
+
 class DiskFeed(QObject):
     """Follows the disks from when they are first needed until the window closes.
 
@@ -37,9 +43,7 @@ class DiskFeed(QObject):
     changed = Signal()
     _told = Signal(object)
 
-    def __init__(
-        self, draft: CampaignDraft, make_watch: MakeWatch = DiskWatch, parent: QObject | None = None
-    ) -> None:
+    def __init__(self, draft: CampaignDraft, make_watch: MakeWatch, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._draft = draft
         self._make = make_watch

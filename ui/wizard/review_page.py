@@ -245,7 +245,7 @@ def _risks(review: Review) -> list[str]:
         everywhere = len(names) == len(review.rows)
         whose = tr("all") if everywhere else ", ".join(f"“{name}”" for name in names)
         sentence = tr("⚠ UNSAFE, {whose}: {setting} = {value}: {risk}.")
-        sentences.append(sentence.format(whose=whose, setting=setting, value=value, risk=reason))
+        sentences.append(sentence.format(whose=whose, setting=setting, value=value, risk=reason.rstrip(".")))
     return sentences
 
 

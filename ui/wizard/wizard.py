@@ -26,14 +26,13 @@ from typing_extensions import override
 
 from app.domain.configuration import Campaign
 from app.domain.text import tr
-from app.hosts.disk_watch import DiskWatch
 from app.runs.draft import CampaignDraft
 from app.runs.draft_flow import DraftFlow
 from app.runs.draft_parts import Problem, Step
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.wizard.asking import Asking
 from ui.wizard.campaign_files import CampaignFiles
-from ui.wizard.disk_feed import DiskFeed, MakeWatch
+from ui.wizard.disk_feed import DiskFeed, MakeWatch, follow_disks
 from ui.wizard.disks_page import DisksPage
 from ui.wizard.fields import describe_button
 from ui.wizard.filesystem_page import FilesystemPage
@@ -75,7 +74,7 @@ class Wizard(QDialog):
         *,
         settings: QSettings | None = None,
         library: Path | None = None,
-        make_watch: MakeWatch = DiskWatch,
+        make_watch: MakeWatch = follow_disks,
     ) -> None:
         """Make the window of a draft.
 

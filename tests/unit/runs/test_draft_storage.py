@@ -486,7 +486,13 @@ def test_copies_make_something_else_of_the_same_disks_and_follow_them() -> None:
     copy = draft.add_alternative(first, offered["ZFS"])
     inside = draft.add_alternative(first, offered["WAL among the data"])
     level = draft.add_alternative(first, offered["Stripe (RAID 0)"])
-    assert [copy.name, inside.name, level.name] == ["ZFS raid10", "disks, WAL among the data", "ext4 stripe"]
+    assert [copy.name, inside.name, level.name] == [
+        "ZFS raid10",
+        "ext4 raid10, WAL among the data",
+        "ext4 stripe",
+    ]
+    assert first.name == "ext4 raid10"
+    assert [each.name for each in draft.parts.chosen()][-1] == "ext4 stripe"
     targets = {each.name: each.target for each in draft.built.configurations.values()}
     zfs, apart, stripe = (targets[each.name] for each in (copy, inside, level))
     assert isinstance(zfs, DiskTarget)
