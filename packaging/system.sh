@@ -32,6 +32,7 @@ NEEDS=(
   "mkfs.vfat|makes disks of other systems, which are refused|dosfstools|dosfstools|dosfstools|dosfstools"
   "sfdisk|makes partitions|fdisk|util-linux|util-linux|util-linux"
   "qemu|runs the virtual machine of the machine tests|qemu-system-x86|qemu-system-x86-core|qemu-system-x86|qemu-x86"
+  "nspawn|runs the container of the tests that need systemd|systemd-container|systemd-container|systemd-container|systemd-container"
   "qemu-img|makes the virtual machine's disks|qemu-utils|qemu-img|qemu-img|qemu-img"
   "mmdebstrap|makes the virtual machine's Debian|mmdebstrap debian-archive-keyring|mmdebstrap|mmdebstrap|mmdebstrap"
   "depmod|puts the virtual machine's kernel modules together|kmod|kmod|kmod|kmod"
@@ -51,7 +52,7 @@ needs_of() {
     window) printf '%s' "$engine qt screen" ;;
     test) printf '%s' "$engine qt dbus-daemon shellcheck" ;;
     disks) printf '%s' "dbus-daemon udevd udisksd polkitd mkfs.ext4 mkfs.xfs mkfs.btrfs mkfs.vfat sfdisk" ;;
-    machine) printf '%s' "python venv qemu qemu-img mmdebstrap depmod mkfs.ext4 util-linux" ;;
+    machine) printf '%s' "python venv qemu nspawn qemu-img mmdebstrap depmod mkfs.ext4 util-linux" ;;
   esac
 }
 
@@ -106,6 +107,7 @@ has() {
     qt) has_libraries "${QT_LIBRARIES[@]}" ;;
     screen) has_libraries "${SCREEN_LIBRARIES[@]}" ;;
     udevd | udisksd | polkitd) has_daemon "$1" ;;
+    nspawn) command -v systemd-nspawn >/dev/null ;;
     qemu) command -v "qemu-system-$(uname --machine)" >/dev/null ;;
     *) command -v "$1" >/dev/null ;;
   esac

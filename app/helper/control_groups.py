@@ -24,6 +24,7 @@ from app.storage.programs import run_program
 
 PARTS: Final = ("server", "pgbench")
 LIMIT_S: Final = 10.0
+_JOIN_S: Final = 3.0
 KILL: Final = "cgroup.kill"
 """Kills all processes of a group at once, since Linux 5.14."""
 _SYSTEMD: Final = Path("/run/systemd/system")
@@ -161,13 +162,23 @@ class ControlGroup:
         self._start_slice()
         scope = f"{self.name}-{part}.scope"
         folder = self._folder() / scope
-        if folder.exists():
-            _ask_systemd("AttachProcessesToUnit", "ssau", scope, "", "1", str(pid))
-        else:
-            _ask_systemd("StartTransientUnit", "ssa(sv)a(sa(sv))", scope, "fail",
-                         "6", "PIDs", "au", "1", str(pid), "Slice", "s", f"{self.name}.slice",
-                         "CollectMode", "s", "inactive-or-failed", *_ACCOUNTING, "0")  # fmt: skip
-        if not _await(lambda: _is_in(pid, folder, self._root())):
+
+        def join() -> bool:
+            # The scope of a pgbench that has ended is there for a moment yet: it takes nobody any more, and
+            # another of its name cannot be started before it is gone.
+            with suppress(Refusal):
+                if folder.exists():
+                    _ask_systemd("AttachProcessesToUnit", "ssau", scope, "", "1", str(pid))
+                else:
+                    _ask_systemd("StartTransientUnit", "ssa(sv)a(sa(sv))", scope, "fail",
+                                 "7", "PIDs", "au", "1", str(pid), "Slice", "s", f"{self.name}.slice",
+                                 # Without it systemd moves no process into a unit that exists.
+                                 "Delegate", "b", "true",
+                                 "CollectMode", "s", "inactive-or-failed", *_ACCOUNTING, "0")  # fmt: skip
+                return _await(lambda: _is_in(pid, folder, self._root()), 1.0)
+            return False
+
+        if not _await(join, _JOIN_S):
             raise Refusal("Unavailable", "systemd")
         return folder
 

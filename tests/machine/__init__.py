@@ -30,6 +30,10 @@ table that both print and keep.
 **A test that runs on the host** and drives guests (boots, cuts their power, pulls a disk) carries `machine`
 alone and uses `start_guest` (fixture), which gives `rig.Guest`.
 
+**What needs a systemd but no disks** (units, control groups, bus activation) runs in a container of the
+guest's root on the host's kernel, at native speed: inside_container.py, or by hand
+``tests/system/in-container COMMAND``.
+
 By hand: ``tests/machine/run-guest [--as root|user|seat] [--disk virtio:2G]... -- COMMAND`` (--help), for
 example ``run-guest --disk nvme:1G -- python3 -m pytest ...`` or ``run-guest -- lsblk``. The first start
 builds the guest (build-guest, minutes); later ones need no network. The accounts' passwords are their names

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tests.machine.rig import PROJECT, SHARE, Guest
 
@@ -23,8 +23,8 @@ _LEAST_PART_S = 60.0
 # What a test takes that never ran here.
 _USUAL_S = 10.0
 _LIMIT_S = 3500.0
-_PYTEST = (
-    *("python3", "-m", "pytest", "--confcutdir", "tests/machine", "-p", "tests.machine.guest_reports"),
+GUEST_PYTEST: Final = (  # in the guest's root, also where a container has it
+    *("python3", "-m", "pytest", "--confcutdir", "tests/machine"),
     *(
         "-p",
         "tests.fix_log_records",
@@ -169,7 +169,7 @@ def run_part(part: Part, guest: Guest, receive: Callable[[dict[str, Any]], None]
             "PYTHONDONTWRITEBYTECODE=1",
             "PGFOOTING_GUEST=yes",
         )
-        command = ("env", *settings, *_PYTEST, f"@{SHARE}/tests")
+        command = ("env", *settings, *GUEST_PYTEST, "-p", "tests.machine.guest_reports", f"@{SHARE}/tests")
         guest.run(command, account=part.inside.account, limit_s=_LIMIT_S, output=reader.feed)
     return reader.other.decode(errors="replace")
 
