@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pty
-import select
 import subprocess
 import sys
-import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +14,7 @@ import pytest
 
 from tests.bus.client import Client
 from tests.bus.service_stand_in import NAME, PATH
+from tests.disks.terminal_agent import PASSWORD, TerminalAgent, set_password
 from tests.fix_bus import Serving, next_line
 
 pytestmark = [
@@ -181,47 +179,13 @@ def test_an_action_that_polkit_does_not_know_is_no_yes(service: Serving) -> None
     assert answer_of(ask("nobody", interactive=True, action="org.pgfooting.unknown")) == "unavailable"
 
 
-PASSWORD = "correct horse"  # noqa: S105 - of a namespace that ends with the tests
-
-
-class TerminalAgent:
-    """polkit's own agent on a terminal of the test's: shows the dialogs of one process."""
-
-    def __init__(self, pid: int) -> None:
-        self.terminal, theirs = pty.openpty()
-        told, tell = os.pipe()
-        self._process = subprocess.Popen(
-            ["pkttyagent", "--process", str(pid), "--notify-fd", str(tell)],
-            stdin=theirs, stdout=theirs, stderr=theirs, pass_fds=[tell], start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - one thread
-        )  # fmt: skip
-        os.close(theirs)
-        os.close(tell)
-        assert os.read(told, 1) == b""  # closed when it is registered
-        os.close(told)
-        self.shown = ""
-
-    def wait_for(self, text: str) -> None:
-        while text not in self.shown:
-            assert select.select([self.terminal], [], [], 60)[0], self.shown
-            self.shown += os.read(self.terminal, 4096).decode()
-
-    def type(self, line: str) -> None:
-        os.write(self.terminal, f"{line}\n".encode())
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        os.close(self.terminal)
-
-
 Dialog = tuple[Serving, TerminalAgent]
 
 
 @pytest.fixture
 def dialog(service: Serving) -> Iterator[Callable[..., Dialog]]:
     """A function that opens a dialog for a caller without rights, and waits until it is on the terminal."""
-    subprocess.run(["chpasswd"], input=f"root:{PASSWORD}\n", text=True, check=True)
+    set_password()
     opened: list[Dialog] = []
 
     def open_dialog(timeout_s: float = 60) -> Dialog:
@@ -230,7 +194,7 @@ def dialog(service: Serving) -> Iterator[Callable[..., Dialog]]:
         agent = TerminalAgent(process.pid)
         opened.append((process, agent))
         begin(process)
-        agent.wait_for("Password:")
+        agent.wait_for_prompt()
         return process, agent
 
     yield open_dialog
