@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import os
-import pwd
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from app.dbus.introspection import load_gio
-from app.domain.option_kinds import OptionValue
-from app.domain.plan import Group, StoragePlan
-from app.domain.plan_wire import PLANS, plan_to_wire
-from app.domain.raid import Level
-from app.domain.units import MIB
-from app.storage.snapshot import Policy
-from app.storage.spare import SpareDisks
 from tests.bus.client import Client, RemoteError
+from tests.disks.helper_owner import NAME, NOBODY
 
-NAME = "org.pgfooting.Helper1"
-PATH = "/org/pgfooting/Helper1"
 PROJECT = Path(__file__).parents[1]
 SYSTEM = PROJECT / "packaging" / "system"
 ACTIONS = Path("/usr/share/polkit-1/actions")
 JOURNAL = Path("/var/lib/pgfooting/journal")
-SPARE = SpareDisks(Policy(accept_loop_devices=True))
-NOBODY = pwd.getpwnam("nobody").pw_uid
 LIMIT_S = 120
 
 
@@ -85,10 +72,15 @@ class Running:
                 env={**os.environ, **(environment or {})},
             )
         with Client("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus") as bus:
-            wait_until(
-                lambda: self.process.poll() is not None or bus.call("NameHasOwner", "(s)", NAME) == (True,)
-            )
+            wait_until(lambda: self.process.poll() is not None or self._serves(bus))
         assert self.process.poll() is None, self.log.read_text()
+
+    def _serves(self, bus: Client) -> bool:
+        """Whether the name is this process's, and not yet that of one that was killed a moment ago."""
+        try:
+            return bool(bus.call("GetConnectionUnixProcessID", "(s)", NAME) == (self.process.pid,))
+        except RemoteError:
+            return False
 
     def end(self) -> None:
         self.process.terminate()
@@ -118,77 +110,6 @@ def helper(installed_helper: None) -> Iterator[Running]:
 
 def journaled() -> list[Path]:
     return sorted(JOURNAL.glob("*.json"))
-
-
-def client() -> Client:
-    return Client(NAME, PATH, NAME)
-
-
-def plan_of(
-    *devices: str, level: Level = Level.SINGLE, filesystem: str = "ext4", **options: OptionValue
-) -> StoragePlan:
-    disks = tuple(SPARE.identify(device) for device in devices)
-    return StoragePlan(Group(disks, level, filesystem, tuple(options.items()), partition_bytes=512 * MIB))
-
-
-def wired(plan: StoragePlan) -> tuple[Any, ...]:
-    """A plan with its options as variants."""
-    _, glib = load_gio()
-    kinds = {bool: "b", int: "x", str: "s"}
-
-    def group(wire: tuple[Any, ...]) -> tuple[Any, ...]:
-        options = {name: glib.Variant(kinds[type(value)], value) for name, value in wire[3].items()}
-        return (*wire[:3], options, *wire[4:])
-
-    data, wal, log = plan_to_wire(plan)
-    return group(data), [group(each) for each in wal], log
-
-
-class Owner:
-    """A client that makes a session."""
-
-    def __init__(self, connection: Client) -> None:
-        self.client = connection
-        self.signals = connection.signals()
-        self.session = ""
-
-    def describe(self, *plans: StoragePlan) -> tuple[str, list[list[str]], str]:
-        found: tuple[str, list[list[str]], str] = self.client.call(
-            "Describe", f"({PLANS})", [wired(plan) for plan in plans]
-        )
-        return found
-
-    def execute(self, *plans: StoragePlan, uid: int = NOBODY) -> None:
-        """Have the disks of plans claimed."""
-        plan_id, _, told = self.describe(*plans)
-        (self.session,) = self.client.call("Execute", "(ssu)", plan_id, told, uid)
-
-    def make(self, number: int = 0) -> str:
-        """Have a plan made; return the folder of the storage."""
-        self.call("Make", "u", number)
-        found = self.wait_for("Ready", "Unmade", "Ended")
-        assert found[0] == "Ready", found
-        return str(found[2])
-
-    def call(self, method: str, signature: str = "", *values: object) -> Any:  # noqa: ANN401
-        return self.client.call(method, f"(s{signature})", self.session, *values)
-
-    def wait_for(self, *names: str) -> tuple[Any, ...]:
-        """Wait for one of the signals; it and those before it are forgotten."""
-        while True:
-            for place, (name, content) in enumerate(self.signals):
-                if name in names:
-                    del self.signals[: place + 1]
-                    return (name, *content)
-            self.client.context.iteration(True)  # noqa: FBT003
-
-    def unmake(self) -> tuple[Any, ...]:
-        self.call("Unmake")
-        return self.wait_for("Unmade", "Ended")
-
-    def release(self) -> tuple[Any, ...]:
-        self.call("Release")
-        return self.wait_for("Ended")
 
 
 def as_user(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import warnings
+from contextlib import suppress
 from types import ModuleType
+from typing import Any
 
 
 def load_gio() -> tuple[ModuleType, ModuleType]:
@@ -17,3 +20,21 @@ def load_gio() -> tuple[ModuleType, ModuleType]:
         warnings.simplefilter("ignore", ImportWarning)
         from gi.repository import Gio, GLib  # noqa: PLC0415
     return Gio, GLib
+
+
+def drop_forgotten_reference(answered: Any) -> None:  # noqa: ANN401 - PyGObject has no types
+    """Free a method invocation that was answered; call it when nothing else holds it any more.
+
+    WORKAROUND(PyGObject before 3.50): the invocation that a method is called with has a reference that nobody
+    gives back, so that every call's message stays in memory: anyone could fill it (measured with 3.42.2:
+    172 MB after 6,000 calls). Where there is no second reference, nothing is done.
+    """
+    if answered.__grefcount__ == 2:
+        library = ctypes.CDLL("libgobject-2.0.so.0")
+        library.g_object_unref(ctypes.c_void_p(hash(answered)))  # the hash of a wrapper is its address
+
+
+def give_back_memory() -> None:
+    """Return to the system what is free: the C library keeps memory of large messages (malloc_trim(3))."""
+    with suppress(AttributeError):  # a library without it keeps none
+        ctypes.CDLL(None).malloc_trim(0)

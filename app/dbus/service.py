@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final, Protocol
 
-from app.dbus.introspection import load_gio
+from app.dbus.introspection import drop_forgotten_reference, give_back_memory, load_gio
 
-NOBODY: Final = ""
-"""Unique name of a call that came without one; nothing is ever answered to it but a refusal."""
 _BUS: Final = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
 _BUS_TIMEOUT_MS: Final = 10_000
 _PRIMARY_OWNER: Final = 1
+MOST_BYTES: Final = 128 * 1024
+"""Of the arguments of one call; longer ones are refused before they are taken apart."""
 _DO_NOT_QUEUE: Final = 4
 """Of RequestName (D-Bus specification, Message Bus Messages): no replacement is allowed, none is made."""
 
@@ -101,6 +101,8 @@ class Answer:
         invocation, self._invocation = self._invocation, None
         if invocation is None:
             _log.error("a call was answered twice")
+        else:
+            self._glib.idle_add(drop_forgotten_reference, invocation)
         return invocation
 
 
@@ -132,6 +134,7 @@ class BusService:
         self._interface = self._gio.DBusNodeInfo.new_for_xml(interface_xml).interfaces[0]
         self._loop = self._glib.MainLoop()
         self._lost = False
+        self._call_off_trim: Callable[[], None] = lambda: None
         self.connection: Any = None
 
     def run(self, started: Callable[[], None] = lambda: None) -> None:
@@ -263,10 +266,12 @@ class BusService:
         answer = Answer(invocation, self._glib, f"{interface}.Error", signature)
         wanted = self._gio.DBusMessageFlags.ALLOW_INTERACTIVE_AUTHORIZATION
         interactive = bool(invocation.get_message().get_flags() & wanted)
-        call = Call(sender or NOBODY, method, arguments.unpack(), interactive)
-        if call.sender == NOBODY:
-            answer.refuse(Refusal("NotAuthorized"))
+        if not sender or arguments.get_size() > MOST_BYTES:
+            answer.refuse(Refusal("TooMany" if sender else "NotAuthorized"))
+            self._call_off_trim()
+            self._call_off_trim = self.later(1.0, give_back_memory)
             return
+        call = Call(sender, method, arguments.unpack(), interactive)
         try:
             self._handler(call, answer)
         except Refusal as refusal:

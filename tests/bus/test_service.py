@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -169,3 +170,20 @@ def test_without_polkit_nobody_is_authorised(service: Serving) -> None:
         assert caller.call("Ask", "(sd)", "org.pgfooting.helper.erase", 5.0, interactive=True) == (
             "unavailable",
         )
+
+
+def resident_bytes(process: Serving) -> int:
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) * 1024
+
+
+def test_what_was_answered_does_not_stay_in_memory(service: Serving) -> None:
+    with Client(NAME, PATH, NAME) as caller:
+        grown = []
+        for _ in range(2):
+            before = resident_bytes(service)
+            for _ in range(30):
+                for wait in [caller.begin("Echo", "(s)", "x" * 20_000) for _ in range(50)]:
+                    wait()
+            grown.append(resident_bytes(service) - before)
+    assert grown[1] < 5_000_000, "1,500 calls of 20 kB stay"

@@ -16,21 +16,9 @@ import pytest
 from app.domain.plan_wire import PLANS, identity_to_wire
 from app.domain.raid import Level
 from app.domain.units import GIB, MIB
+from tests.disks.helper_owner import NOBODY, SPARE, Owner, client, plan_of, wired
 from tests.disks.layout_proof import digest, leftovers
-from tests.fix_helper import (
-    NOBODY,
-    PROJECT,
-    SPARE,
-    Owner,
-    Running,
-    as_user,
-    client,
-    error_of,
-    journaled,
-    plan_of,
-    wait_until,
-    wired,
-)
+from tests.fix_helper import PROJECT, Running, as_user, error_of, journaled, wait_until
 
 pytestmark = [
     pytest.mark.disks,

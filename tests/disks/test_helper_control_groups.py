@@ -15,16 +15,8 @@ from app.dbus.service import Refusal
 from app.domain.units import GIB, MIB
 from app.helper import control_groups
 from app.helper.control_groups import ControlGroup, hierarchy
-from tests.fix_helper import (
-    NOBODY,
-    Owner,
-    Running,
-    client,
-    error_of,
-    journaled,
-    plan_of,
-    wait_until,
-)
+from tests.disks.helper_owner import NOBODY, Owner, client, plan_of
+from tests.fix_helper import Running, error_of, journaled, wait_until
 
 pytestmark = [
     pytest.mark.disks,

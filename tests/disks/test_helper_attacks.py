@@ -1,0 +1,333 @@
+"""A hostile client of the helper: nothing runs, nothing leaks, it lives and goes on answering."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import astuple
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from app.domain.units import GIB, MIB
+from app.helper.methods import METHODS, Access
+from tests.disks.helper_owner import NOBODY, SPARE, Owner, client, plan_of
+from tests.disks.hostile_client import METHODS as SIGNATURES
+from tests.disks.hostile_client import Generator
+from tests.disks.layout_proof import digest as digest_of_disk
+from tests.disks.layout_proof import fill
+from tests.disks.terminal_agent import PASSWORD, TerminalAgent, set_password
+from tests.fix_helper import LIMIT_S, PROJECT, Running, error_of, journaled, restart_polkit, wait_until
+
+pytestmark = [
+    pytest.mark.disks,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can start the helper"),
+]
+
+CALLS = 6000
+SEED = 20261121
+RUN = Path("/run/pgfooting")
+RULES = Path("/etc/polkit-1/rules.d/00-inspector.rules")
+RULE = """polkit.addRule(function(action, subject) {
+  if (action.id == "org.pgfooting.helper.inspect" && subject.user == "nobody") return polkit.Result.YES;
+});
+"""
+OWNED = [each.name for each in METHODS if each.access is Access.OWNER]
+LEAKS = re.compile(
+    r"Traceback|\.py\b|File \"|/usr/|/var/|/root|/home|/proc/|/sys/|/run/|0x[0-9a-f]{6,}|object at"
+)
+SENT = re.compile(r"/etc/(shadow|passwd)|/dev/sda|\.\./")
+COMMAND_RAN = re.compile(r"pgfooting-helper: .*: (done|-?\d+) in \d+\.\d+ s")
+
+
+@pytest.fixture(scope="module")
+def inspector(installed_helper: None) -> Iterator[None]:
+    """Nobody may look, and may not erase."""
+    RULES.write_text(RULE)
+    restart_polkit()
+    yield
+    RULES.unlink()
+    restart_polkit()
+
+
+def hostile(seed: int, count: int) -> subprocess.Popen[str]:
+    """Start a client of nobody's."""
+    return subprocess.Popen(
+        ["setpriv", f"--reuid={NOBODY}", "--clear-groups", sys.executable, "-m", "tests.disks.hostile_client",
+         str(seed), str(count)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=PROJECT,
+    )  # fmt: skip
+
+
+class Watch:
+    """Asks for the version again and again, in a thread, and keeps how long it took."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        with client() as connection:
+            while not self._over.is_set():
+                started_s = time.perf_counter()
+                connection.call("Version")
+                self.seconds.append(time.perf_counter() - started_s)
+                time.sleep(0.02)
+
+    def told(self) -> str:
+        """The times in words."""
+        ms = sorted(1000 * each for each in self.seconds)
+        return (
+            f"{len(ms)} answers, median {statistics.median(ms):.1f} ms, p99 {ms[int(len(ms) * 0.99)]:.1f} ms"
+        )
+
+
+def own_leaks(texts: list[str]) -> list[str]:
+    """Texts with something of the machine in them that the client did not send itself."""
+    return [text for text in texts if LEAKS.search(SENT.sub("", text))]
+
+
+def test_six_thousand_generated_calls_do_nothing_and_learn_nothing(
+    helper: Running, inspector: None, make_loop: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sentinel = make_loop(600 * MIB)
+    before = fill(sentinel)
+    began_bytes = helper.resident_bytes()
+    with Watch() as watch:
+        out, errors = hostile(SEED, CALLS).communicate(timeout=10 * LIMIT_S)
+    assert errors == ""
+    found = json.loads(out)
+    log = helper.log.read_text()
+    assert sum(found["names"].values()) == CALLS
+    assert own_leaks(found["texts"]) == []
+    assert not COMMAND_RAN.search(log)
+    assert "Traceback" not in log, log[-4000:]
+    assert "org.pgfooting.Helper1.Error.Failed" not in found["names"]
+    assert (journaled(), digest_of_disk(sentinel) == before) == ([], True)
+    assert sorted(path.name for path in RUN.iterdir()) == ["lock"]
+    for method in ("Execute", *OWNED):
+        assert f"refused: {method} by" in log
+    time.sleep(2)  # so long after a message that is too long its memory is given back
+    told = f"{began_bytes / 1e6:.1f} MB, then {helper.resident_bytes() / 1e6:.1f} MB"
+    with capsys.disabled():
+        print(f"\n  {found['names']}\n  meanwhile {watch.told()}; memory {told}")  # noqa: T201
+    assert helper.resident_bytes() < 64 * MIB
+
+
+def test_everything_of_a_session_is_refused_to_everybody_else(
+    helper: Running, make_loop: Callable[..., str]
+) -> None:
+    disk = make_loop(2 * GIB, partscan=True)
+    generator = Generator(SEED)
+    with client() as connection, client() as thief:
+        owner = Owner(connection)
+        owner.execute(plan_of(disk))
+        owner.make()
+        guesses = [
+            owner.session,
+            owner.session[:-1] + "g",
+            owner.session.upper(),
+            "",
+            "0" * 32,
+            "a" * 100_000,
+        ]
+        guesses += [Path(each).name for each in map(str, RUN.iterdir())]
+        for method in OWNED:
+            rest = generator.values(SIGNATURES[method][1:])
+            for guess in guesses:
+                call = partial(thief.call, method, f"({SIGNATURES[method]})", guess, *rest)
+                assert error_of(call) == ("Unknown", "Unknown"), (method, guess[:40])
+            for guess in guesses[1:]:
+                call = partial(connection.call, method, f"({SIGNATURES[method]})", guess, *rest)
+                assert error_of(call) == ("Unknown", "Unknown"), (method, guess[:40])
+        assert owner.signals == [], "nothing happened to the session"
+        assert owner.release()[2:] == ("", "", "", [])
+        for method in OWNED:
+            call = partial(connection.call, method, f"({SIGNATURES[method]})", owner.session,
+                           *generator.values(SIGNATURES[method][1:]))  # fmt: skip
+            assert error_of(call) == ("Unknown", "Unknown"), "it is over"
+    assert not helper.said("Traceback")
+
+
+def test_signals_are_the_owners_and_nobody_elses(helper: Running, make_loop: Callable[..., str]) -> None:
+    with client() as connection, client() as listener:
+        heard = listener.signals()
+        owner = Owner(connection)
+        owner.execute(plan_of(make_loop(2 * GIB, partscan=True)))
+        owner.make()
+        owner.release()
+        listener.call("Version")
+        assert heard == []
+
+
+def test_plans_wait_in_a_number_that_is_limited(helper: Running, make_loop: Callable[..., str]) -> None:
+    plan = plan_of(make_loop(2 * GIB, partscan=True))
+    with ExitStack() as stack:
+        owners = [Owner(stack.enter_context(client())) for _ in range(6)]
+        for owner in owners[:4]:
+            for _ in range(8):
+                owner.describe(*[plan] * 16)
+            assert error_of(partial(owner.describe, plan)) == ("TooMany", "TooMany")
+        assert error_of(partial(owners[4].describe, plan)) == ("TooMany", "TooMany")
+        assert error_of(partial(owners[4].describe, *[plan] * 17))[0] == "BadPlan"
+        assert error_of(partial(owners[4].describe))[0] == "BadPlan"
+        owners[0].client.connection.close_sync(None)
+        wait_until(lambda: can(partial(owners[5].describe, plan)))
+    assert helper.resident_bytes() < 60 * MIB
+
+
+def can(action: Callable[[], object]) -> bool:
+    try:
+        action()
+    except Exception:  # noqa: BLE001 - not yet
+        return False
+    return True
+
+
+def test_a_hundred_clients_at_once_are_served(
+    helper: Running, inspector: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ExitStack() as stack:
+        clients = [stack.enter_context(client()) for _ in range(100)]
+        with Watch() as watch:
+            waiting = [each.begin("Version") for each in clients for _ in range(20)]
+            waiting += [each.begin("Inspect", "(a(ssstst))", []) for each in clients]
+            for wait in waiting:
+                can(wait)
+    with capsys.disabled():
+        print(f"\n  2,100 calls of 100 clients: {watch.told()}; {helper.resident_bytes() / 1e6:.1f} MB")  # noqa: T201
+    assert client_can_ask()
+
+
+def client_can_ask() -> bool:
+    with client() as connection:
+        return bool(connection.call("Version"))
+
+
+ASKING = """
+import json, sys
+from app.domain.disk import DiskIdentity
+from tests.disks.helper_owner import NOBODY, Owner, client, plan_over
+with client() as connection:
+    owner = Owner(connection)
+    plan_id, _, told = owner.describe(plan_over(DiskIdentity(*json.loads(sys.argv[1]))))
+    print("ready", flush=True)
+    input()
+    try:
+        found = connection.call("Execute", "(ssu)", plan_id, told, NOBODY, interactive=True)
+        print("session", *found, flush=True)
+    except Exception as err:
+        print(err, flush=True)
+    input()
+"""
+
+
+@pytest.fixture
+def dialog(
+    helper: Running, inspector: None
+) -> Iterator[Callable[[str], tuple[subprocess.Popen[str], TerminalAgent]]]:
+    """A function that has nobody ask to erase a disk, and waits for the dialog."""
+    set_password()
+    opened: list[tuple[subprocess.Popen[str], TerminalAgent]] = []
+
+    def open_dialog(disk: str) -> tuple[subprocess.Popen[str], TerminalAgent]:
+        identity = json.dumps(astuple(SPARE.identify(disk)))
+        process = subprocess.Popen(
+            ["setpriv", f"--reuid={NOBODY}", "--clear-groups", sys.executable, "-c", ASKING, identity],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=PROJECT,
+        )  # fmt: skip
+        assert said(process) == "ready"
+        agent = TerminalAgent(process.pid)
+        opened.append((process, agent))
+        go_on(process)
+        agent.wait_for_prompt()
+        return process, agent
+
+    yield open_dialog
+    for process, agent in opened:
+        agent.close()
+        process.kill()
+        process.communicate()
+    wait_until(lambda: not journaled())
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def go_on(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+
+
+def test_while_a_dialog_is_open_others_are_answered_and_cannot_take_the_disks(
+    dialog: Callable[[str], tuple[subprocess.Popen[str], TerminalAgent]],
+    make_loop: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    disk, other = make_loop(2 * GIB, partscan=True), make_loop(2 * GIB, partscan=True)
+    process, agent = dialog(disk)
+    name = Path(disk).name
+    assert "erase" in agent.shown
+    with Watch() as watch, client() as second:
+        for each in (disk, other):
+            described = Owner(second).describe(plan_of(each))
+            call = partial(second.call, "Execute", "(ssu)", described[0], described[2], NOBODY)
+            assert error_of(call) == ("Busy", "Busy"), name
+        time.sleep(0.5)
+    agent.type(PASSWORD)
+    assert said(process).startswith("session ")
+    with capsys.disabled():
+        print(f"\n  while the dialog is open: {watch.told()}")  # noqa: T201
+    with client() as third:
+        described = Owner(third).describe(plan_of(other))
+        call = partial(third.call, "Execute", "(ssu)", described[0], described[2], NOBODY)
+        assert error_of(call) == ("Busy", "Busy")
+
+
+def test_who_leaves_while_the_dialog_is_open_gets_no_session(
+    dialog: Callable[[str], tuple[subprocess.Popen[str], TerminalAgent]],
+    helper: Running,
+    make_loop: Callable[..., str],
+) -> None:
+    disk = make_loop(2 * GIB, partscan=True)
+    process, agent = dialog(disk)
+    process.kill()
+    wait_until(lambda: helper.said("cancelled"))
+    agent.type(PASSWORD)
+    with client() as connection:
+        owner = Owner(connection)
+        owner.execute(plan_of(disk))
+        owner.release()
+    assert not helper.said("making")
+
+
+def test_a_wrong_password_gives_no_session(
+    dialog: Callable[[str], tuple[subprocess.Popen[str], TerminalAgent]],
+    helper: Running,
+    make_loop: Callable[..., str],
+) -> None:
+    process, agent = dialog(make_loop(2 * GIB, partscan=True))
+    agent.type("wrong")
+    assert "NotAuthorized: failed" in said(process)
+    assert not helper.said("making")

@@ -1,0 +1,171 @@
+"""Helper and owner die at every step of making and unmaking: nothing is left, no other disk is touched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from app.domain.raid import Level
+from app.domain.units import GIB, MIB
+from tests.bus.client import RemoteError
+from tests.disks.helper_owner import Owner, client, plan_of
+from tests.disks.layout_proof import digest, fill, leftovers
+from tests.fix_helper import Running, journaled, wait_until
+
+pytestmark = [
+    pytest.mark.disks,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can start the helper"),
+]
+
+RUN = Path("/run/pgfooting")
+NOTHING_LEFT = ["/run/pgfooting/lock"]
+DEEP = {"level": Level.STRIPE, "filesystem": "btrfs"}
+
+
+class Scene:
+    """Disks of a session, and one beside them that must stay as it is."""
+
+    def __init__(self, make_loop: Callable[..., str]) -> None:
+        self.disks = [make_loop(1 * GIB, partscan=True) for _ in range(2)]
+        self.sentinel = make_loop(64 * MIB)
+        self.before = fill(self.sentinel)
+
+    def is_clean(self) -> None:
+        assert journaled() == []
+        assert leftovers(self.disks, RUN) == NOTHING_LEFT
+        assert digest(self.sentinel) == self.before
+
+
+@pytest.fixture
+def scene(make_loop: Callable[..., str]) -> Scene:
+    return Scene(make_loop)
+
+
+def until_step(owner: Owner, number: int) -> bool:
+    """Wait for a step; return whether there is one of that number."""
+    while True:
+        name, *content = owner.wait_for("Progress", "Ready", "Unmade")
+        if name != "Progress":
+            return False
+        if content[1] >= number:
+            return True
+
+
+def test_a_helper_that_is_killed_at_any_step_of_making_is_recovered_from(
+    installed_helper: None, scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number, there_is = 0, True
+    while there_is:
+        number += 1
+        running = Running()
+        with client() as connection:
+            owner = Owner(connection)
+            owner.execute(plan_of(*scene.disks, **DEEP))
+            owner.call("Make", "u", 0)
+            there_is = until_step(owner, number)
+            running.kill()
+        Running().end()
+        scene.is_clean()
+    with capsys.disabled():
+        print(f"\n  killed at {number} steps of making")  # noqa: T201
+    assert number > 10
+
+
+def test_a_helper_that_is_killed_at_any_step_of_unmaking_is_recovered_from(
+    installed_helper: None, scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number, there_is = 0, True
+    while there_is:
+        number += 1
+        running = Running()
+        with client() as connection:
+            owner = Owner(connection)
+            owner.execute(plan_of(*scene.disks, **DEEP))
+            owner.make()
+            owner.call("Unmake")
+            there_is = until_step(owner, number)
+            running.kill()
+        Running().end()
+        scene.is_clean()
+    with capsys.disabled():
+        print(f"\n  killed at {number} steps of unmaking")  # noqa: T201
+    assert number > 5
+
+
+def test_an_owner_that_vanishes_at_any_step_of_making_leaves_nothing(
+    helper: Running, scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number, there_is = 0, True
+    while there_is:
+        number += 1
+        with client() as connection:
+            owner = Owner(connection)
+            owner.execute(plan_of(*scene.disks, **DEEP))
+            owner.call("Make", "u", 0)
+            there_is = until_step(owner, number)
+        wait_until(lambda: can_begin(scene))
+        scene.is_clean()
+    with capsys.disabled():
+        print(f"\n  the owner vanished at {number} steps of making")  # noqa: T201
+    assert number > 10
+
+
+def test_an_owner_that_vanishes_between_leaves_nothing(helper: Running, scene: Scene) -> None:
+    plan = plan_of(*scene.disks, **DEEP)
+    with client() as connection:
+        Owner(connection).describe(plan)
+    with client() as connection:
+        owner = Owner(connection)
+        plan_id, _, told = owner.describe(plan)
+        connection.begin("Execute", "(ssu)", plan_id, told, 65534)
+        connection.connection.flush_sync(None)
+    wait_until(lambda: can_begin(scene))
+    for after in ("Execute", "Unmake", "Unmade", "Release"):
+        with client() as connection:
+            owner = Owner(connection)
+            owner.execute(plan)
+            if after != "Execute":
+                owner.make()
+                owner.call("Release" if after == "Release" else "Unmake")
+            if after == "Unmade":
+                owner.wait_for("Unmade")
+        wait_until(lambda: can_begin(scene))
+        scene.is_clean()
+
+
+def can_begin(scene: Scene) -> bool:
+    """Whether a session can be had again: the one before is over."""
+    with client() as connection:
+        owner = Owner(connection)
+        try:
+            owner.execute(plan_of(scene.disks[0]))
+        except RemoteError as err:
+            if not err.name.endswith(".Busy"):
+                raise
+            return False
+        owner.release()
+    return True
+
+
+def test_a_helper_that_is_told_to_end_unmakes_first(installed_helper: None, scene: Scene) -> None:
+    running = Running()
+    with client() as connection:
+        owner = Owner(connection)
+        owner.execute(plan_of(*scene.disks, **DEEP))
+        owner.make()
+        running.end()
+    scene.is_clean()
+
+
+def test_sessions_one_after_the_other_on_the_same_disks(helper: Running, scene: Scene) -> None:
+    for filesystem in ("ext4", "xfs"):
+        with ExitStack() as stack:
+            owner = Owner(stack.enter_context(client()))
+            owner.execute(plan_of(scene.disks[0], filesystem=filesystem))
+            owner.make()
+            assert owner.release()[2] == ""
+        scene.is_clean()
