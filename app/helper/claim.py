@@ -19,7 +19,7 @@ from app.domain.disk import DiskIdentity
 from app.domain.errors import FootingError
 from app.helper import audit
 from app.storage import waiting
-from app.storage.disk_checks import check_identity, open_disk
+from app.storage.disk_checks import check_identity, lasting_refusals, open_disk
 from app.storage.execution import Hooks
 from app.storage.spare import SpareDisks
 
@@ -71,7 +71,7 @@ class Claim:
 
     def _check_spare(self) -> None:
         try:
-            found = self._disks.refusals(self._chosen)
+            found = lasting_refusals(self._chosen, Hooks(self._disks.identify, self._disks.refusals))
         except OSError as err:
             audit.note("refused: %s", err)
             raise Refusal("DiskRefused", "- D15 gone") from None

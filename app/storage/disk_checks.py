@@ -8,11 +8,12 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from app.domain.disk import DiskIdentity
+from app.domain.disk import DiskIdentity, Refusal
 from app.domain.errors import RefusedError
 from app.domain.text import tr
 from app.storage import state, waiting
@@ -20,6 +21,10 @@ from app.storage.execution_hooks import Hooks
 
 LOCK_S: Final = 60.0
 """How long udevd may look at a disk before we give up; it takes a shared lock while it does."""
+LOOKING_S: Final = 5.0
+"""How long others may have a disk open that do not work with it."""
+_OPENED: Final = frozenset({"D13", "D14"})
+"""Rules about who has a disk open."""
 
 
 def check_identity(node: str, chosen: DiskIdentity, hooks: Hooks) -> None:
@@ -46,6 +51,20 @@ def check_identity(node: str, chosen: DiskIdentity, hooks: Hooks) -> None:
         )
 
 
+def lasting_refusals(chosen: Mapping[str, DiskIdentity], hooks: Hooks) -> Mapping[str, Sequence[Refusal]]:
+    """Return why disks are not spare, by node, once those that only look at them for a moment are gone.
+
+    After a change udevd's programs and UDisks2 open a disk; who works with it holds it for longer.
+    """
+    deadline_s = time.monotonic() + LOOKING_S
+    while True:
+        refused = hooks.refusals(chosen)
+        rules = {refusal.rule for refusals in refused.values() for refusal in refusals}
+        if not rules or rules - _OPENED or time.monotonic() >= deadline_s:
+            return refused
+        time.sleep(0.1)
+
+
 def check_spare(nodes: Sequence[str], disks: Mapping[str, DiskIdentity], hooks: Hooks) -> None:
     """Make sure that disks are those that were chosen, spare, and claimed by nobody.
 
@@ -54,7 +73,7 @@ def check_spare(nodes: Sequence[str], disks: Mapping[str, DiskIdentity], hooks: 
     """
     for node in nodes:
         check_identity(node, disks[node], hooks)
-    refused = hooks.refusals({node: disks[node] for node in nodes}) if nodes else {}
+    refused = lasting_refusals({node: disks[node] for node in nodes}, hooks) if nodes else {}
     for node, refusals in refused.items():
         for refusal in refusals:
             raise RefusedError(

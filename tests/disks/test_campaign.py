@@ -14,9 +14,10 @@ from app.domain.units import GIB
 from app.runs.launch import LaunchError, start_campaign
 from app.runs.runfile import Phase
 from app.runs.runfile_reader import RunFile
+from tests.disks.helper_owner import SPARE
 from tests.disks.layout_proof import digest, leftovers
 from tests.fix_campaign import PATIENCE_S, SETTINGS, CampaignBench, kill
-from tests.fix_helper import SPARE, Running, journaled, wait_until
+from tests.fix_helper import Running, journaled, wait_until
 
 pytestmark = [
     pytest.mark.disks,

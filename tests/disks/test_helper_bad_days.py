@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.plan import StoragePlan
 from app.domain.raid import Level
 from app.domain.units import GIB, MIB
 from tests.bus.client import RemoteError
@@ -23,7 +24,6 @@ pytestmark = [
 
 RUN = Path("/run/pgfooting")
 NOTHING_LEFT = ["/run/pgfooting/lock"]
-DEEP = {"level": Level.STRIPE, "filesystem": "btrfs"}
 
 
 class Scene:
@@ -33,6 +33,9 @@ class Scene:
         self.disks = [make_loop(1 * GIB, partscan=True) for _ in range(2)]
         self.sentinel = make_loop(64 * MIB)
         self.before = fill(self.sentinel)
+
+    def plan(self) -> StoragePlan:
+        return plan_of(*self.disks, level=Level.STRIPE, filesystem="btrfs")
 
     def is_clean(self) -> None:
         assert journaled() == []
@@ -64,7 +67,7 @@ def test_a_helper_that_is_killed_at_any_step_of_making_is_recovered_from(
         running = Running()
         with client() as connection:
             owner = Owner(connection)
-            owner.execute(plan_of(*scene.disks, **DEEP))
+            owner.execute(scene.plan())
             owner.call("Make", "u", 0)
             there_is = until_step(owner, number)
             running.kill()
@@ -84,7 +87,7 @@ def test_a_helper_that_is_killed_at_any_step_of_unmaking_is_recovered_from(
         running = Running()
         with client() as connection:
             owner = Owner(connection)
-            owner.execute(plan_of(*scene.disks, **DEEP))
+            owner.execute(scene.plan())
             owner.make()
             owner.call("Unmake")
             there_is = until_step(owner, number)
@@ -104,7 +107,7 @@ def test_an_owner_that_vanishes_at_any_step_of_making_leaves_nothing(
         number += 1
         with client() as connection:
             owner = Owner(connection)
-            owner.execute(plan_of(*scene.disks, **DEEP))
+            owner.execute(scene.plan())
             owner.call("Make", "u", 0)
             there_is = until_step(owner, number)
         wait_until(lambda: can_begin(scene))
@@ -115,7 +118,7 @@ def test_an_owner_that_vanishes_at_any_step_of_making_leaves_nothing(
 
 
 def test_an_owner_that_vanishes_between_leaves_nothing(helper: Running, scene: Scene) -> None:
-    plan = plan_of(*scene.disks, **DEEP)
+    plan = scene.plan()
     with client() as connection:
         Owner(connection).describe(plan)
     with client() as connection:
@@ -155,7 +158,7 @@ def test_a_helper_that_is_told_to_end_unmakes_first(installed_helper: None, scen
     running = Running()
     with client() as connection:
         owner = Owner(connection)
-        owner.execute(plan_of(*scene.disks, **DEEP))
+        owner.execute(scene.plan())
         owner.make()
         running.end()
     scene.is_clean()

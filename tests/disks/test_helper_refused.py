@@ -59,9 +59,10 @@ def put_into_etc(shop: Workshop) -> None:
         saved = real.read_bytes() if real.exists() else None
         real.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, real)
-        shop.stack.callback(
-            real.unlink if saved is None else lambda saved=saved, real=real: real.write_bytes(saved)
-        )
+        if saved is None:
+            shop.stack.callback(real.unlink)
+        else:
+            shop.stack.callback(real.write_bytes, saved)
 
 
 def sectors_written(node: str) -> int:
@@ -111,7 +112,7 @@ def fstab(shop: Workshop) -> None:
     shop.stack.callback(Path("/etc/fstab").write_text, text)
 
 
-CHANGES = {
+CHANGES: dict[str, Callable[[Workshop], object]] = {
     "a byte at the beginning": lambda shop: shop.write(5_000_001, b"\1"),
     "a byte at the end": lambda shop: shop.write(-1, b"\1"),
     "open": lambda shop: shop.hold(shop.path, "open"),
