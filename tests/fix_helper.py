@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -60,9 +61,14 @@ def wait_until(true: Callable[[], bool]) -> None:
 
 
 class Running:
-    """One helper process; its log is what the system's log would get."""
+    """One helper process, which ends the one before; its log is what the system's log would get."""
+
+    last: ClassVar[Running | None] = None
 
     def __init__(self, *arguments: str, environment: dict[str, str] | None = None) -> None:
+        if Running.last is not None and Running.last.process.poll() is None:
+            Running.last.kill()  # of a test that failed
+        Running.last = self
         self.log = Path(f"/run/helper-{time.monotonic_ns()}.log")
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(

@@ -20,6 +20,7 @@ from tests.fix_helper import Running, journaled, wait_until
 pytestmark = [
     pytest.mark.disks,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can start the helper"),
+    pytest.mark.timeout(1200),  # a helper or two for each step
 ]
 
 RUN = Path("/run/pgfooting")

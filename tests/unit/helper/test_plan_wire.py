@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import event, given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from app.domain.disk import DiskIdentity
@@ -59,6 +59,7 @@ GROUPS = st.tuples(
 )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(GROUPS, st.lists(GROUPS, max_size=2), IDENTITIES)
 def test_whatever_fits_the_signature_is_a_plan_or_refused_with_fields(
     data: Any,  # noqa: ANN401
