@@ -64,6 +64,7 @@ class Running:
     """One helper process, which ends the one before; its log is what the system's log would get."""
 
     last: ClassVar[Running | None] = None
+    process: subprocess.Popen[bytes]
 
     def __init__(self, *arguments: str, environment: dict[str, str] | None = None) -> None:
         if Running.last is not None and Running.last.process.poll() is None:

@@ -17,10 +17,11 @@ import pytest
 
 from app.domain.units import GIB
 from app.runs.runfile_reader import RunFile
+from tests.disks.helper_owner import NOBODY, SPARE
 from tests.disks.layout_proof import digest
 from tests.disks.test_campaign import campaign, disks_table, erase, nothing_left
 from tests.fix_campaign import TOP, CampaignBench
-from tests.fix_helper import NOBODY, SPARE, Running, restart_polkit
+from tests.fix_helper import Running, restart_polkit
 
 pytestmark = [
     pytest.mark.disks,
