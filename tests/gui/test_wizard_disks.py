@@ -268,6 +268,16 @@ def test_a_machine_without_disks_says_what_to_do(
     qtbot.waitUntil(page.table.isVisible)
 
 
+def test_a_machine_whose_disks_are_all_used_says_so(
+    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
+) -> None:
+    machinery.disks = (SYSTEM,)
+    page = disks_page(open_wizard(Step.DISKS))
+    qtbot.waitUntil(lambda: "None of these disks may be used" in page.summary.text())
+    machinery.show(SYSTEM, SPARE[0])
+    qtbot.waitUntil(lambda: page.summary.text() == "No disk is chosen.")
+
+
 def test_root_is_asked_only_on_request_and_its_answer_stands_in_the_row(
     qtbot: QtBot, open_wizard: OpenWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:

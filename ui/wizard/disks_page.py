@@ -37,6 +37,9 @@ _USES: Final = (
     (Role.WAL, tr("WAL, on disks of its own")),
     (Role.ZFS_LOG, tr("log device of a ZFS pool")),
 )
+_NONE_SPARE: Final = tr(
+    "None of these disks may be used. Each row says why, and what would help; data of others is never wiped."
+)
 _AUTOMATIC, _WHOLE, _OTHER = "automatic", "whole", "other"
 _DATA: Final = f"{PREFIX}data"
 _LEVEL: Final = f"{PREFIX}level"
@@ -168,7 +171,8 @@ class DisksPage(Page):
         self.table.setVisible(bool(rows))
         self.nothing.setVisible(not rows)
         self.nothing.setText(_words_for_nothing(known=known))
-        self.summary.setText(chosen_words(disks, facts) if rows else "")
+        none = bool(rows) and all(row.obstacle for row in rows)
+        self.summary.setText(_NONE_SPARE if none else chosen_words(disks, facts) if rows else "")
         self.summary.setVisible(bool(rows))
         warnings = [
             f"⚠ {each}"

@@ -1,0 +1,116 @@
+"""What the review says of spare disks: places, commands of root, wear, time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.domain.configuration import Campaign, Configuration, DiskGroup, DiskTarget, Workload
+from app.domain.plan import InitialSync, StoragePlan
+from app.domain.raid import Level
+from app.domain.units import GIB
+from app.hosts.targets import CheckedTarget
+from app.postgres.installation import Installation
+from app.postgres.machine import Machine
+from app.postgres.scale import ScaleChoice
+from app.process import current_account
+from app.runs.draft_commands import Action
+from app.runs.draft_review import make_review
+from app.runs.draft_review_disks import making_seconds, place_words, storage_commands
+from app.runs.plan import ResolvedCampaign, ResolvedConfiguration
+from app.storage.disk_target import storage_plan
+from tests.made_disks import SPARE
+
+MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
+KEYS = tuple(disk.identity.key() for disk in SPARE)
+DATA = DiskGroup(KEYS[:4], Level.RAID10, "xfs", options=(("atime", "noatime"),), partition_bytes=16 * GIB)
+WAL = DiskGroup(KEYS[4:5], Level.SINGLE, "ext4", options=(("barrier", False),), partition_bytes=2 * GIB)
+
+
+def plan_of(target: DiskTarget) -> StoragePlan:
+    return storage_plan(target, SPARE, GIB)
+
+
+def resolved(target: DiskTarget, workload: Workload | None = None, repeats: int = 3) -> ResolvedCampaign:
+    configuration = Configuration("on disks", target, workload=workload or Workload())
+    plan = plan_of(target)
+    return ResolvedCampaign(
+        Campaign("Disks", (configuration,), repeats),
+        MACHINE,
+        {
+            "on disks": ResolvedConfiguration(
+                configuration,
+                CheckedTarget("", "", 32 * GIB, plan=plan),
+                Installation("/opt/bin", "17.2", 17, origin="package"),
+                (),
+                ScaleChoice(10, 160 << 20, "small", is_contended=False),
+                2,
+                1 << 30,
+                (),
+            )
+        },
+    )
+
+
+def test_the_place_says_filesystem_level_and_where_the_wal_lies() -> None:
+    words = place_words(plan_of(DiskTarget(DATA, WAL)))
+    assert words == "XFS, raid10 of 4 disks\nWAL: ext4 on one disk"
+    log = DiskTarget(replace(DATA, filesystem="zfs", options=()), zfs_log=KEYS[5:])
+    assert place_words(plan_of(log)) == "ZFS, raid10 of 4 disks\nlog devices: 1"
+
+
+def test_the_helpers_own_words_are_shown_and_ours_are_labelled_as_ours() -> None:
+    plan = plan_of(DiskTarget(DATA))
+    (told,) = storage_commands(plan, {plan: ("mdadm --create", "# waits")}, SPARE)
+    assert (told.action, told.text) == (Action.ROOT, "mdadm --create\n# waits")
+    assert "own words" in told.comment
+    (ours,) = storage_commands(plan, {}, SPARE)
+    assert "the helper has not told its own" in ours.comment
+    assert "mkfs.xfs" in ours.text
+    assert "00000000" not in ours.text
+    (gone,) = storage_commands(plan, {}, SPARE[:2])
+    assert gone.text == "(a disk is gone)"
+
+
+def test_the_review_shows_what_root_does_before_and_after_the_run() -> None:
+    review = make_review(resolved(DiskTarget(DATA, WAL)), current_account(), None, SPARE)
+    (row,) = review.rows
+    actions = [command.action for command in row.commands]
+    assert actions[0] is Action.ROOT
+    assert actions[-1] is Action.REMOVE
+    assert "the disks are free again" in row.commands[-1].comment
+    initdb = next(command.text for command in row.commands if "initdb" in command.text)
+    assert "--waldir /run/pgfooting/SESSION/wal/pg_wal" in initdb
+    assert [what for what, _, _ in row.unsafe] == ["barrier"]
+    assert row.removed[0].startswith("/run/pgfooting/SESSION/storage")
+
+
+def test_the_wear_counts_copies_and_the_first_synchronisation() -> None:
+    fixed = Workload(duration_s=None, transactions=1_000_000, clients=4)
+    sentences = " ".join(
+        make_review(resolved(DiskTarget(DATA), fixed), current_account(), None, SPARE).written
+    )
+    assert "The first synchronisation of arrays writes about 48 GiB to each disk." in sentences
+    # 4 million transactions of 16 kB three times, twice on four disks: half of 192 GB on each
+    assert "each data disk is written about 138 GiB, 7.4\u00a0% of its size" in sentences
+    clean = replace(DATA, initial_sync=InitialSync.ASSUME_CLEAN)
+    without = " ".join(make_review(resolved(DiskTarget(clean)), current_account(), None, SPARE).written)
+    assert "synchronisation" not in without
+    assert "is written at least about" in without
+
+
+@pytest.mark.parametrize(
+    ("group", "seconds"),
+    [
+        (DATA, 5 + 16 * GIB / 200e6),
+        (replace(DATA, level=Level.STRIPE), 5),
+        (replace(DATA, filesystem="zfs", options=()), 5),
+    ],
+)
+def test_the_time_counts_what_making_storage_takes(group: DiskGroup, seconds: float) -> None:
+    assert making_seconds(plan_of(DiskTarget(group))) == pytest.approx(seconds)
+    assert making_seconds(None) == 0
+    three = make_review(resolved(DiskTarget(group)), current_account(), None, SPARE)
+    one = make_review(resolved(DiskTarget(group), repeats=1), current_account(), None, SPARE)
+    assert three.about_s == pytest.approx(3 * (one.about_s or 0))
