@@ -10,6 +10,7 @@ from rich.text import Text
 
 from app import VERSION
 from app.cli.doctor_check import Check
+from app.cli.doctor_helper import helper_check
 from app.cli.doctor_storage import storage_as_json, storage_checks, versions_as_json
 from app.cli.option_table import show_options
 from app.cli.show import print_json
@@ -88,10 +89,7 @@ def examine_machine(support: Support) -> list[Check]:
         reason = err.reason
         checks.append(Check("sleep", None, reason))
     checks += _findings(account, reason)
-    later = tr(
-        "pgfooting disks says which are spare; the service that formats them comes with a later version."
-    )
-    return [*checks, *storage_checks(support), Check("disks", None, later)]
+    return [*checks, *storage_checks(support), helper_check()]
 
 
 def _installations(account: Account) -> list[Check]:

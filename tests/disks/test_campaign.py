@@ -24,6 +24,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can start the helper"),
 ]
 
+LITTLE_WAL = 'max_wal_size = "128MB"\nmin_wal_size = "32MB"\n'
 WORKLOAD = '[workload]\nscale = 1\nclients = 2\nwarmup = "1s"\nduration = "5s"\n'
 
 
@@ -35,12 +36,12 @@ def disks_table(*devices: str, filesystem: str = "ext4", level: str = "single", 
     names = ", ".join(f'"{serial_of(device)}"' for device in devices)
     return (
         f'[configuration.target.disks]\ndata = [{names}]\nlevel = "{level}"\nfilesystem = "{filesystem}"\n'
-        f'partition_size = "2 GiB"\n{extra}\n'
+        f'partition_size = "900 MiB"\n{extra}\n'
     )
 
 
 def campaign(*configurations: tuple[str, str], repeats: int = 1, workload: str = WORKLOAD) -> str:
-    head = f'name = "Disks"\nrepeats = {repeats}\n{SETTINGS}{workload}'
+    head = f'name = "Disks"\nrepeats = {repeats}\n{SETTINGS}{LITTLE_WAL}{workload}'
     return head + "".join(f'[[configuration]]\nname = "{name}"\n{text}' for name, text in configurations)
 
 
@@ -60,7 +61,7 @@ def programs_of_root(run: RunFile) -> list[str]:
 def test_a_campaign_measures_a_spare_disk_and_leaves_it_free(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench, filesystem: str
 ) -> None:
-    disk = make_loop(3 * GIB, partscan=True)
+    disk = make_loop(GIB, partscan=True)
     text = campaign(("one disk", disks_table(disk, filesystem=filesystem, extra='preset = "recommended"')))
     ended = campaign_bench.run(text, *erase(disk))
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -94,8 +95,8 @@ def test_a_campaign_measures_a_spare_disk_and_leaves_it_free(
 def test_runs_of_several_layouts_are_interleaved_under_one_session_with_the_wal_on_its_own_disk(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
-    first, second, third = (make_loop(3 * GIB, partscan=True) for _ in range(3))
-    wal = f'wal = {{data = ["{serial_of(third)}"], filesystem = "ext4", partition_size = "1 GiB"}}'
+    first, second, third = (make_loop(GIB, partscan=True) for _ in range(3))
+    wal = f'wal = {{data = ["{serial_of(third)}"], filesystem = "ext4", partition_size = "600 MiB"}}'
     text = campaign(
         ("mirror", disks_table(first, second, level="mirror", filesystem="btrfs")),
         ("wal apart", disks_table(first, extra=wal)),
@@ -126,7 +127,7 @@ def test_runs_of_several_layouts_are_interleaved_under_one_session_with_the_wal_
 def test_without_a_terminal_each_disk_needs_its_word_and_nothing_is_touched(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
-    first, second = (make_loop(3 * GIB, partscan=True) for _ in range(2))
+    first, second = (make_loop(GIB, partscan=True) for _ in range(2))
     before = [digest(disk) for disk in (first, second)]
     text = campaign(("pair", disks_table(first, second, level="mirror", filesystem="btrfs")))
     for words, status in (
@@ -147,7 +148,7 @@ def test_without_a_terminal_each_disk_needs_its_word_and_nothing_is_touched(
 def test_a_disk_with_data_is_refused_and_not_touched(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
-    disk = make_loop(3 * GIB, partscan=True)
+    disk = make_loop(GIB, partscan=True)
     subprocess.run(["mkfs.ext4", "-q", disk], check=True)
     before = digest(disk)
     ended = campaign_bench.run(campaign(("taken", disks_table(disk))), *erase(disk))
@@ -162,7 +163,7 @@ def test_a_disk_with_data_is_refused_and_not_touched(
 def test_a_runner_that_is_killed_leaves_nothing_on_the_disks_and_its_seconds_in_the_file(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench, phase: str
 ) -> None:
-    disk = make_loop(3 * GIB, partscan=True)
+    disk = make_loop(GIB, partscan=True)
     words = erase(disk)
     running = campaign_bench.start(campaign(("one", disks_table(disk))), *words)
     running.until_phase(phase)
@@ -181,7 +182,7 @@ def test_a_runner_that_is_killed_leaves_nothing_on_the_disks_and_its_seconds_in_
 def test_a_campaign_that_is_stopped_gives_the_disks_back(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench, phase: str
 ) -> None:
-    disk = make_loop(3 * GIB, partscan=True)
+    disk = make_loop(GIB, partscan=True)
     running = campaign_bench.start(campaign(("one", disks_table(disk))), *erase(disk))
     running.until_phase(phase)
     kill(running.process, signal.SIGINT)
@@ -192,7 +193,7 @@ def test_a_campaign_that_is_stopped_gives_the_disks_back(
 def test_a_helper_that_is_killed_ends_the_run_with_its_reason_and_the_next_one_cleans_up(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
-    disk = make_loop(3 * GIB, partscan=True)
+    disk = make_loop(GIB, partscan=True)
     running = campaign_bench.start(campaign(("one", disks_table(disk))), *erase(disk))
     running.until_phase("measure")
     running.until_second(2)
@@ -209,7 +210,7 @@ def test_a_helper_that_is_killed_ends_the_run_with_its_reason_and_the_next_one_c
 def test_what_the_window_starts_erases_only_what_was_confirmed(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
-    disk = make_loop(3 * GIB, partscan=True)
+    disk = make_loop(GIB, partscan=True)
     text = campaign(("one", disks_table(disk)))
     refused = start_campaign(text, campaign_bench.library)
     with pytest.raises(LaunchError, match="no terminal to ask on") as caught:

@@ -31,17 +31,21 @@ pytestmark = [
 PASSWORD = "correct horse"  # noqa: S105 - of a namespace that ends with the tests
 RULES = Path("/etc/polkit-1/rules.d/50-pgfooting.rules")
 LIMIT_S = 240
+PROJECT, PYTHON = Path("/mnt/project"), Path("/mnt/python")  # of the namespace
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 
 
 @pytest.fixture
-def mine(campaign_bench: CampaignBench) -> CampaignBench:
-    """The bench, its folder the user's."""
+def mine(campaign_bench: CampaignBench, monkeypatch: pytest.MonkeyPatch) -> Iterator[CampaignBench]:
+    """The bench, its folder the user's; project, Python and the disks' files where the user reaches them."""
     os.chown(campaign_bench.folder, NOBODY, NOBODY)
-    can_read = subprocess.run([*AS_NOBODY, sys.executable, "-c", "import psycopg"], check=False, cwd=TOP)
-    if can_read.returncode != 0:
-        pytest.skip("another user cannot reach this Python")
-    return campaign_bench
+    monkeypatch.setenv("PGFOOTING_DEVICE_TESTS", str(campaign_bench.folder))
+    for place, content in ((PROJECT, TOP), (PYTHON, Path(sys.prefix))):
+        place.mkdir(exist_ok=True)
+        subprocess.run(["mount", "--bind", str(content), str(place)], check=True)
+    yield campaign_bench
+    for place in (PROJECT, PYTHON):
+        subprocess.run(["umount", str(place)], check=True)
 
 
 @pytest.fixture
@@ -59,7 +63,7 @@ def rule() -> Iterator[Callable[[str], None]]:
 
 def command(bench: CampaignBench, text: str, *arguments: str) -> list[str]:
     words = ["run", bench.write(text), "--output", str(bench.library), *arguments]
-    return [*AS_NOBODY, sys.executable, "-m", "app", *words]
+    return [*AS_NOBODY, str(PYTHON / "bin/python"), "-m", "app", *words]
 
 
 def run(bench: CampaignBench, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -67,7 +71,7 @@ def run(bench: CampaignBench, text: str, *arguments: str) -> subprocess.Complete
     return subprocess.run(
         command(bench, text, *arguments),
         env={**bench.environment, "HOME": str(bench.folder)},
-        cwd=TOP,
+        cwd=PROJECT,
         capture_output=True,
         text=True,
         check=False,
@@ -85,7 +89,7 @@ class Terminal:
         self.process = subprocess.Popen(
             command(bench, text, *arguments),
             env={**bench.environment, "HOME": str(bench.folder), "TERM": "xterm", "COLUMNS": "80"},
-            cwd=TOP,
+            cwd=PROJECT,
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -147,9 +151,9 @@ def terminal(mine: CampaignBench) -> Iterator[Callable[..., Terminal]]:
 
 
 def test_where_nobody_can_be_asked_the_rule_is_told_that_an_administrator_may_add_and_it_works(
-    helper: Running, make_loop: Callable[..., str], mine: CampaignBench, rule: Callable[[str], None]
+    helper: Running, mine: CampaignBench, make_loop: Callable[..., str], rule: Callable[[str], None]
 ) -> None:
-    disk = make_loop(3 * GIB, partscan=True)
+    disk = make_loop(GIB, partscan=True)
     before = digest(disk)
     text = campaign(("one", disks_table(disk)))
     ended = run(mine, text, *erase(disk))
@@ -170,9 +174,9 @@ def test_where_nobody_can_be_asked_the_rule_is_told_that_an_administrator_may_ad
 
 
 def test_a_rule_that_says_no_is_told_as_that(
-    helper: Running, make_loop: Callable[..., str], mine: CampaignBench, rule: Callable[[str], None]
+    helper: Running, mine: CampaignBench, make_loop: Callable[..., str], rule: Callable[[str], None]
 ) -> None:
-    disk = make_loop(3 * GIB, partscan=True)
+    disk = make_loop(GIB, partscan=True)
     rule("polkit.addRule(function(action, subject) { return polkit.Result.NO; });")
     ended = run(mine, campaign(("one", disks_table(disk))), *erase(disk))
     assert ended.returncode == 3
@@ -182,9 +186,9 @@ def test_a_rule_that_says_no_is_told_as_that(
 
 
 def test_on_a_terminal_serial_and_password_are_asked_and_it_runs(
-    helper: Running, make_loop: Callable[..., str], mine: CampaignBench, terminal: Callable[..., Terminal]
+    helper: Running, mine: CampaignBench, make_loop: Callable[..., str], terminal: Callable[..., Terminal]
 ) -> None:
-    disk = make_loop(3 * GIB, partscan=True)
+    disk = make_loop(GIB, partscan=True)
     screen = terminal(campaign(("one", disks_table(disk))))
     while "Type the last 4 characters" not in screen.shown:
         if screen.shown.count("Password:") == 1 and "****" not in screen.shown:
@@ -202,9 +206,9 @@ def test_on_a_terminal_serial_and_password_are_asked_and_it_runs(
 
 
 def test_a_wrong_password_is_told_and_nothing_is_touched(
-    helper: Running, make_loop: Callable[..., str], mine: CampaignBench, terminal: Callable[..., Terminal]
+    helper: Running, mine: CampaignBench, make_loop: Callable[..., str], terminal: Callable[..., Terminal]
 ) -> None:
-    disk = make_loop(3 * GIB, partscan=True)
+    disk = make_loop(GIB, partscan=True)
     before = digest(disk)
     screen = terminal(campaign(("one", disks_table(disk))), *erase(disk))
     assert screen.end(password="wrong") == 3, screen.shown  # noqa: S106 - a wrong one
