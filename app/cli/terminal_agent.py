@@ -2,6 +2,9 @@
 
 Source: pkttyagent(1). ``--fallback`` leaves an agent that answers already in its place, ``--notify-fd`` is
 closed when it is registered. It needs this terminal, and so stays in this process's session and group.
+
+polkit forgets a fallback agent where the user has no session of logind (seen with 122), as in a container
+or below su: there nobody else can answer, and it is registered as the agent.
 """
 
 from __future__ import annotations
@@ -13,12 +16,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Final
 
 from app.account import SEARCH_PATH
 
 PROGRAM: Final = "pkttyagent"
-_READY_S: Final = 5.0
+SESSIONS: Final = Path("/run/systemd/users")
+"""A file for each user who has a session (sd_uid_get_state(3))."""
+_READY_S: Final = 15.0
 _END_S: Final = 2.0
 
 
@@ -33,7 +39,8 @@ def terminal_agent() -> Iterator[None]:
         yield
         return
     reading, told = os.pipe()
-    argv = [program, "--process", str(os.getpid()), "--fallback", "--notify-fd", str(told)]
+    argv = [program, "--process", str(os.getpid()), "--notify-fd", str(told)]
+    argv += ["--fallback"] if (SESSIONS / str(os.getuid())).exists() else []
     try:
         agent = subprocess.Popen(argv, pass_fds=(told,))  # noqa: S603 - a fixed program and numbers
     finally:

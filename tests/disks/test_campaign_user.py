@@ -18,8 +18,7 @@ import pytest
 from app.domain.units import GIB
 from app.runs.runfile_reader import RunFile
 from tests.disks.helper_owner import NOBODY, SPARE
-from tests.disks.layout_proof import digest
-from tests.disks.test_campaign import campaign, disks_table, erase, nothing_left
+from tests.disks.test_campaign import campaign, content, disks_table, erase, nothing_left
 from tests.fix_campaign import TOP, CampaignBench
 from tests.fix_helper import Running, restart_polkit
 
@@ -40,9 +39,9 @@ def mine(campaign_bench: CampaignBench, monkeypatch: pytest.MonkeyPatch) -> Iter
     """The bench, its folder the user's; project, Python and the disks' files where the user reaches them."""
     os.chown(campaign_bench.folder, NOBODY, NOBODY)
     monkeypatch.setenv("PGFOOTING_DEVICE_TESTS", str(campaign_bench.folder))
-    for place, content in ((PROJECT, TOP), (PYTHON, Path(sys.prefix))):
+    for place, source in ((PROJECT, TOP), (PYTHON, Path(sys.prefix))):
         place.mkdir(exist_ok=True)
-        subprocess.run(["mount", "--bind", str(content), str(place)], check=True)
+        subprocess.run(["mount", "--bind", str(source), str(place)], check=True)
     yield campaign_bench
     for place in (PROJECT, PYTHON):
         subprocess.run(["umount", str(place)], check=True)
@@ -110,13 +109,21 @@ class Terminal:
     def type(self, line: str) -> None:
         os.write(self._terminal, f"{line}\n".encode())
 
+    def type_password(self, password: str = PASSWORD) -> None:
+        """Type it when nothing is echoed any more: what comes before that, the agent throws away."""
+        deadline_s = time.monotonic() + LIMIT_S
+        while termios.tcgetattr(self._terminal)[3] & termios.ECHO:
+            assert time.monotonic() < deadline_s, self.shown
+            time.sleep(0.02)
+        self.type(password)
+
     def end(self, *, password: str = PASSWORD) -> int:
         """Answer every further question for the password; return the exit status."""
         answered = self.shown.count("Password:")
         while self._read():
             if self.shown.count("Password:") > answered:
                 answered += 1
-                self.type(password)
+                self.type_password(password)
         return self.process.wait(LIMIT_S)
 
     def _read(self) -> bool:
@@ -154,13 +161,13 @@ def test_where_nobody_can_be_asked_the_rule_is_told_that_an_administrator_may_ad
     helper: Running, mine: CampaignBench, make_loop: Callable[..., str], rule: Callable[[str], None]
 ) -> None:
     disk = make_loop(GIB, partscan=True)
-    before = digest(disk)
+    before = content(disk)
     text = campaign(("one", disks_table(disk)))
     ended = run(mine, text, *erase(disk))
     assert ended.returncode == 3, ended.stderr
     assert "nobody to ask" in ended.stderr
     assert "Nothing was touched" in ended.stderr
-    assert digest(disk) == before
+    assert content(disk) == before
     lines = [line.removeprefix("  ") for line in ended.stderr.splitlines()]
     rule("\n".join(lines[lines.index("polkit.addRule(function(action, subject) {") :]))
     ended = run(mine, text, *erase(disk))
@@ -190,11 +197,9 @@ def test_on_a_terminal_serial_and_password_are_asked_and_it_runs(
 ) -> None:
     disk = make_loop(GIB, partscan=True)
     screen = terminal(campaign(("one", disks_table(disk))))
-    while "Type the last 4 characters" not in screen.shown:
-        if screen.shown.count("Password:") == 1 and "****" not in screen.shown:
-            screen.shown += "****"  # answered: looking at disks may need the password as well
-            screen.type(PASSWORD)
-        screen._read()
+    screen.wait_for("Password:")  # who has no session of logind is asked before looking at disks, too
+    screen.type_password()
+    screen.wait_for("Type the last 4 characters")
     screen.type("zzzz")
     screen.wait_for("Type the last 4 characters")
     screen.type(SPARE.identify(disk).tail())
@@ -209,10 +214,10 @@ def test_a_wrong_password_is_told_and_nothing_is_touched(
     helper: Running, mine: CampaignBench, make_loop: Callable[..., str], terminal: Callable[..., Terminal]
 ) -> None:
     disk = make_loop(GIB, partscan=True)
-    before = digest(disk)
+    before = content(disk)
     screen = terminal(campaign(("one", disks_table(disk))), *erase(disk))
     assert screen.end(password="wrong") == 3, screen.shown  # noqa: S106 - a wrong one
     assert "password was wrong" in " ".join(screen.shown.split())
-    assert digest(disk) == before
+    assert content(disk) == before
     assert mine.run_files() == []
     assert nothing_left(disk)
