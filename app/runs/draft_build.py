@@ -6,19 +6,14 @@ here they are only asked, and what they refuse becomes a problem of the page tha
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final, cast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from app.domain.configuration import (
     Campaign,
     Configuration,
-    FolderTarget,
-    MemoryTarget,
     PostgresChoice,
-    Script,
     Target,
     Workload,
 )
@@ -28,27 +23,19 @@ from app.runs.campaign_fields import (
     MOST_RUNS,
     SECTIONS,
 )
-from app.runs.campaign_kinds import Name
 from app.runs.campaign_layers import RULES, Given, Layer, Table
-from app.runs.campaign_problems import Fault, UnfitError
 from app.runs.campaign_problems import Place as FilePlace
-from app.runs.campaign_scripts import Scripts
-from app.runs.draft_fields import FIELDS, NULLABLE, OPTIONAL, SCRIPT, SETTINGS, automatic_name, step_of
+from app.runs.draft_fields import FIELDS, NULLABLE, OPTIONAL, SCRIPT, SETTINGS, automatic_name
 from app.runs.draft_parts import (
-    OWN_SCRIPTS,
     ConfigurationDraft,
     DraftParts,
-    Length,
     Place,
     Problem,
-    SizeChoice,
-    WorkloadDraft,
 )
-from app.runs.draft_questions import Answer, Question, ScriptsQuestion
+from app.runs.draft_questions import Answer, Question
+from app.runs.draft_reading import FieldReader
 from app.runs.draft_storage import read_target
-from app.runs.draft_text import parse_scripts, read_settings, read_text
-
-_ROOT: Final = Path("/")
+from app.runs.draft_text import parse_scripts
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +63,7 @@ class Built:
 
 def build(parts: DraftParts, answers: Mapping[Question, Answer]) -> Built:
     """Return the campaign of a draft, or everything that is wrong with its fields."""
-    return _Builder(parts, answers).build()
+    return _Builder(parts, FieldReader(answers)).build()
 
 
 @dataclass(slots=True)
@@ -84,13 +71,16 @@ class _Builder:
     """Reads all fields and notes what is wrong."""
 
     parts: DraftParts
-    answers: Mapping[Question, Answer]
-    problems: list[Problem] = field(default_factory=list)
-    questions: list[Question] = field(default_factory=list)
+    reader: FieldReader
 
     def build(self) -> Built:
-        base = Layer(sections={"postgresql": self._read_postgresql(), "workload": self._read_workload()})
-        repeats = self._read("repeats", self.parts.campaign.repeats)
+        base = Layer(
+            sections={
+                "postgresql": self.reader.read_postgresql(self.parts.postgresql),
+                "workload": self.reader.read_workload(self.parts.workload),
+            }
+        )
+        repeats = self.reader.read("repeats", self.parts.campaign.repeats)
         where = self._read_where()
         targets: dict[int, Target] = {}
         configurations: dict[int, Configuration] = {}
@@ -106,35 +96,18 @@ class _Builder:
         postgresql, workload = _part(PostgresChoice, alone, "postgresql"), _part(Workload, alone, "workload")
         campaign = None
         name = self._campaign_name(configurations)
-        if name and configurations and not self.problems and not self.questions:
+        if name and configurations and not self.reader.problems and not self.reader.questions:
             ordered = tuple(configurations.values())
             campaign = Campaign(name, ordered, repeats, self.parts.campaign.seeds)
         return Built(
             campaign,
-            tuple(dict.fromkeys(self.problems)),
-            tuple(dict.fromkeys(self.questions)),
+            tuple(dict.fromkeys(self.reader.problems)),
+            tuple(dict.fromkeys(self.reader.questions)),
             postgresql,
             workload,
             targets,
             configurations,
         )
-
-    def _add(self, path: str, sentence: str, *, about: str = "") -> None:
-        """Note a problem; `about` is a name that begins its sentence."""
-        message = f"{about}: {sentence}" if about else sentence[:1].upper() + sentence[1:]
-        self.problems.append(Problem(step_of(path), path, message))
-
-    def _add_faults(self, path: str, faults: Sequence[Fault]) -> None:
-        for fault in faults:
-            self._add(path, fault.sentence, about=fault.within.removeprefix("."))
-
-    def _read(self, key: str, text: str, path: str = "") -> Any:  # noqa: ANN401
-        """Return the value of a field; None where it is refused, which is noted."""
-        try:
-            return read_text(FIELDS[key], text)
-        except UnfitError as error:
-            self._add_faults(path or key, error.faults)
-            return None
 
     # --- the pages
 
@@ -143,93 +116,12 @@ class _Builder:
         wanted = {each.place for each in self.parts.chosen()}
         found: dict[Place, Target | None] = {}
         if Place.FOLDER in wanted:
-            found[Place.FOLDER] = self._make_target("folder", self.parts.where.path, "")
+            found[Place.FOLDER] = self.reader.make_target("folder", self.parts.where.path, "")
         if Place.MEMORY in wanted:
-            found[Place.MEMORY] = self._make_target("memory", self.parts.where.memory_size, "")
+            found[Place.MEMORY] = self.reader.make_target("memory", self.parts.where.memory_size, "")
         if not self.parts.chosen():
-            self._add("target", tr("Tick at least one place: PostgreSQL's data has to lie somewhere."))
+            self.reader.add("target", tr("Tick at least one place: PostgreSQL's data has to lie somewhere."))
         return found
-
-    def _make_target(self, kind: str, text: str, path: str) -> Target | None:
-        made: type[FolderTarget | MemoryTarget] = FolderTarget if kind == "folder" else MemoryTarget
-        if not text.strip():
-            return made()
-        key = "target.folder.path" if kind == "folder" else "target.memory.size"
-        value = self._read(key, text, path)
-        return None if value is None else made(value)
-
-    def _read_postgresql(self) -> Table:
-        part = self.parts.postgresql
-        table = self._read_keys(
-            "postgresql",
-            {
-                "installation": part.installation,
-                "preset": part.preset,
-                "checksums": "true" if part.checksums else "false",
-            },
-        )
-        table["settings"] = self._settings(part.settings, SETTINGS, FilePlace(SETTINGS))
-        return table
-
-    def _settings(self, text: str, path: str, place: FilePlace) -> Given:
-        try:
-            return Given(read_settings(text), place)
-        except UnfitError as error:
-            self._add_faults(path, error.faults)
-            return Given(None, place)
-
-    def _read_workload(self) -> Table:
-        part = self.parts.workload
-        texts = {
-            "clients": part.clients,
-            "warmup": part.warmup,
-            "protocol": part.protocol,
-        }
-        match part.size_choice:
-            case SizeChoice.SCALE:
-                texts["scale"] = part.scale
-            case SizeChoice.BYTES:
-                texts["size"] = part.size
-            case _:
-                texts["size"] = part.size_choice.value
-        if part.length is Length.DURATION:
-            texts["duration"] = part.duration
-        else:
-            texts["transactions"] = part.transactions
-        optional = {"threads": part.threads, "rate": part.rate, "latency_limit": part.latency_limit}
-        texts |= {key: text for key, text in optional.items() if text.strip()}
-        table = self._read_keys("workload", texts)
-        table["scripts"] = Given(self._scripts(_raw_scripts(part), SCRIPT), FilePlace(SCRIPT))
-        return table
-
-    def _read_keys(self, section: str, texts: Mapping[str, str]) -> Table:
-        table: Table = {}
-        for key, text in texts.items():
-            each = FIELDS[f"{section}.{key}"]
-            path = f"{section}.{key}"
-            table[each.attribute] = Given(self._read(path, text), FilePlace(path))
-            if each.instead_of:
-                table[each.instead_of] = Given(None, FilePlace(path))
-        return table
-
-    def _scripts(self, raw: list[object], path: str) -> tuple[Script, ...] | None:
-        """Return scripts; files are read by whoever answers the question."""
-        if not any(isinstance(item, dict) and "file" in item for item in raw):
-            try:
-                scripts: tuple[Script, ...] = Scripts().read(raw, _ROOT)
-            except UnfitError as error:
-                self._add_faults(path, error.faults)
-                return None
-            return scripts
-        question = ScriptsQuestion(json.dumps(raw))
-        known = self.answers.get(question)
-        if known is None:
-            self.questions.append(question)
-            return None
-        if known.error is not None:
-            self._add(path, known.error.message)
-            return None
-        return cast("tuple[Script, ...]", known.result)
 
     # --- configurations
 
@@ -243,29 +135,29 @@ class _Builder:
             case Place.DISKS:
                 return self._on_disks(each, path)
             case Place.OTHER_FOLDER:
-                return self._make_target("folder", each.text, path)
+                return self.reader.make_target("folder", each.text, path)
             case Place.OTHER_MEMORY:
-                return self._make_target("memory", each.text, path)
+                return self.reader.make_target("memory", each.text, path)
 
     def _on_disks(self, each: ConfigurationDraft, path: str) -> Target | None:
         """Return the spare disks with what is made of them; their pages tell what is wrong with it."""
         found = read_target(self.parts.disks_of(each), each.made, wal_apart=each.wal_apart)
         is_of_pages = each.made is None and each.disks is None
         for trouble in found.troubles:
-            self._add(trouble.field if is_of_pages else path, trouble.message)
+            self.reader.add(trouble.field if is_of_pages else path, trouble.message)
         return found.target
 
     def _configuration(
         self, each: ConfigurationDraft, number: int, target: Target | None, base: Layer
     ) -> Configuration | None:
         place = FilePlace(f"configuration[{number + 1}]")
-        name = self._name(each.name, f"{place}.name")
+        name = self.reader.name(each.name, f"{place}.name")
         changes: dict[str, Table] = {section: {} for section in SECTIONS}
         for change in each.changes:
             self._read_change(change.key, change.text, place, changes)
         if each.settings.strip():
             path = f"{place}.{SETTINGS}"
-            changes["postgresql"]["settings"] = self._settings(each.settings, path, FilePlace(path))
+            changes["postgresql"]["settings"] = self.reader.settings(each.settings, path, FilePlace(path))
         layer = Layer(place, Given(target, place), changes).over(base)
         self._check_rules(layer, base)
         postgresql, workload = _part(PostgresChoice, layer, "postgresql"), _part(Workload, layer, "workload")
@@ -281,37 +173,29 @@ class _Builder:
                 continue
             path, sentence = breach[0].path, breach[1]
             if path.startswith("configuration") or rule(base) == breach:
-                self._add(path, sentence)
+                self.reader.add(path, sentence)
             else:
-                self._add(layer.place.path, sentence, about=path)
+                self.reader.add(layer.place.path, sentence, about=path)
 
     def _read_change(self, key: str, text: str, place: FilePlace, changes: dict[str, Table]) -> None:
         section = key.partition(".")[0]
         path = f"{place}.{key}"
         each = FIELDS[key]
         if key == SCRIPT:
-            value: Any = self._scripts(parse_scripts(text), path)
+            value: Any = self.reader.scripts(parse_scripts(text), path)
         elif not text.strip() and key in OPTIONAL:
             value = None
         else:
-            value = self._read(key, text, path)
+            value = self.reader.read(key, text, path)
             if value is not None and each.instead_of:
                 changes[section][each.instead_of] = Given(None, FilePlace(path))
         changes[section][each.attribute] = Given(value, FilePlace(path))
-
-    def _name(self, text: str, path: str) -> str | None:
-        try:
-            name: str = Name().read(text.strip(), _ROOT)
-        except UnfitError as error:
-            self._add_faults(path, error.faults)
-            return None
-        return name
 
     def _campaign_name(self, configurations: Mapping[int, Configuration]) -> str | None:
         text = self.parts.campaign.name.strip()
         if not text:
             return automatic_name([each.name for each in configurations.values()])
-        return self._name(text, "name")
+        return self.reader.name(text, "name")
 
     def _check_list(self, repeats: int | None) -> None:
         chosen = self.parts.chosen()
@@ -320,26 +204,14 @@ class _Builder:
             name = each.name.strip()
             if name and name in before:
                 sentence = tr("“{name}” is the name of more than one configuration; names tell runs apart.")
-                self._add(f"configuration[{number}].name", sentence.format(name=name))
+                self.reader.add(f"configuration[{number}].name", sentence.format(name=name))
             before.add(name)
         if len(chosen) > MOST_CONFIGURATIONS:
             sentence = tr("{count} configurations are more than the {most} that are allowed.")
-            self._add("configuration", sentence.format(count=len(chosen), most=MOST_CONFIGURATIONS))
+            self.reader.add("configuration", sentence.format(count=len(chosen), most=MOST_CONFIGURATIONS))
         if repeats and repeats * len(chosen) > MOST_RUNS:
             sentence = tr("{runs} runs are more than the {most} that are allowed.")
-            self._add("repeats", sentence.format(runs=repeats * len(chosen), most=MOST_RUNS))
-
-
-def _raw_scripts(part: WorkloadDraft) -> list[object]:
-    """Return the third page's scripts as a campaign file would hold them."""
-    if part.script != OWN_SCRIPTS:
-        return [part.script]
-    raw: list[object] = []
-    for each in part.scripts:
-        source = {"builtin": each.builtin} if each.builtin else {"file": each.path.strip()}
-        weight = each.weight.strip()
-        raw.append({**source, "weight": int(weight) if weight.isascii() and weight.isdigit() else weight})
-    return raw
+            self.reader.add("repeats", sentence.format(runs=repeats * len(chosen), most=MOST_RUNS))
 
 
 def _part(make: type[Any], layer: Layer, section: str) -> Any:  # noqa: ANN401

@@ -5,16 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.domain.disk import Answer
 from app.domain.plan import Role
 from app.domain.raid import Level
 from app.domain.text import tr
-from app.domain.units import format_size
 from app.runs.draft import CampaignDraft
 from app.runs.draft_confirm import forget_confirmations
 from app.runs.draft_disks import assign, chosen_words, disk_rows, move, reasons
@@ -26,9 +25,10 @@ from app.runs.draft_storage_problems import group_warnings
 from ui.theme import SMALL, Theme
 from ui.wizard.columns import Columns
 from ui.wizard.disk_table import DiskTable
-from ui.wizard.fields import HELP, Field, Section, combo_box, line_edit, push_button
+from ui.wizard.fields import Field, Section, combo_box, line_edit, push_button
 from ui.wizard.layout_drawing import LayoutDrawing
 from ui.wizard.page import Page
+from ui.wizard.partition_editor import PartitionEditor
 from ui.wizard.texts import Text
 
 _USES: Final = (
@@ -40,7 +40,6 @@ _USES: Final = (
 _NONE_SPARE: Final = tr(
     "None of these disks may be used. Each row says why, and what would help; data of others is never wiped."
 )
-_AUTOMATIC, _WHOLE, _OTHER = "automatic", "whole", "other"
 _DATA: Final = f"{PREFIX}data"
 _LEVEL: Final = f"{PREFIX}level"
 _WAL_LEVEL: Final = f"{WAL_PREFIX}level"
@@ -76,8 +75,8 @@ class DisksPage(Page):
         self.summary = Text(theme)
         self.warnings = Text(theme, role="warning")
         self.level, self.wal_level = combo_box(), combo_box()
-        self.partition = _PartitionEditor(draft.parts.disks.data)
-        self.wal_partition = _PartitionEditor(draft.parts.disks.wal)
+        self.partition = PartitionEditor(draft.parts.disks.data)
+        self.wal_partition = PartitionEditor(draft.parts.disks.wal)
         self.memory = line_edit(tr("no limit"))
         self.drawing = LayoutDrawing(theme)
         self._use = Field(theme, tr("&Use this disk for:"), self.use, "use")
@@ -261,60 +260,6 @@ class DisksPage(Page):
     def _on_memory(self, text: str) -> None:
         self.draft.parts.disks.memory_limit = text
         self.tell()
-
-
-class _PartitionEditor(QObject):
-    """What the data needs, the whole disk, or a size.
-
-    Signals:
-        edited: the group's draft was changed.
-    """
-
-    edited = Signal()
-
-    def __init__(self, group: GroupDraft) -> None:
-        super().__init__()
-        self._group = group
-        self._loading = False
-        self.kind = combo_box()
-        self.kind.addItem(tr("what the data needs"), _AUTOMATIC)
-        self.kind.addItem(tr("the whole disk"), _WHOLE)
-        self.kind.addItem(tr("another size"), _OTHER)
-        self.amount: QLineEdit = line_edit("64 GiB")
-        self.amount.setAccessibleName(tr("Size of the partition"))
-        self.amount.setProperty(HELP, _PARTITION)
-        self.kind.currentIndexChanged.connect(self._on_kind)
-        self.amount.textEdited.connect(self._on_size)
-
-    def show_group(self, group: GroupDraft) -> None:
-        """Show and edit this one."""
-        self._group, self._loading = group, True
-        kind = _WHOLE if group.whole_disk else _OTHER if group.partition else _AUTOMATIC
-        self.kind.setCurrentIndex(self.kind.findData(kind))
-        if self.amount.text() != group.partition:
-            self.amount.setText(group.partition)
-        self.amount.setVisible(kind == _OTHER)
-        self._loading = False
-
-    def show_size(self, size_bytes: int | None) -> None:
-        """Show what the data needs, where that is what is chosen."""
-        label = tr("what the data needs")
-        if size_bytes and self.kind.currentData() == _AUTOMATIC:
-            label = tr("what the data needs: {size}").format(size=format_size(size_bytes))
-        self.kind.setItemText(0, label)
-
-    def _on_kind(self) -> None:
-        if self._loading:
-            return
-        kind = self.kind.currentData()
-        self._group.whole_disk = kind == _WHOLE
-        self._group.partition = self.amount.text() or "64 GiB" if kind == _OTHER else ""
-        self.show_group(self._group)
-        self.edited.emit()
-
-    def _on_size(self, text: str) -> None:
-        self._group.partition = text
-        self.edited.emit()
 
 
 def _note(choice: LevelChoice) -> str:

@@ -8,10 +8,9 @@ from typing import Final
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import QButtonGroup, QComboBox, QPlainTextEdit, QRadioButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QPlainTextEdit, QRadioButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.domain.plan import Bitmap, InitialSync
 from app.domain.text import tr
 from app.runs.draft import CampaignDraft
 from app.runs.draft_filesystem import (
@@ -25,10 +24,11 @@ from app.runs.draft_filesystem import (
 )
 from app.runs.draft_options import OptionRow, OptionsPage, Part, options_page
 from app.runs.draft_parts import Problem, Step
-from app.runs.draft_storage import PREFIX, WAL_PREFIX, array_keys, preset_of, spec_of
-from app.runs.draft_storage_parts import GroupDraft, MadeDraft, level_of
+from app.runs.draft_storage import PREFIX, WAL_PREFIX, preset_of, spec_of
+from app.runs.draft_storage_parts import GroupDraft, MadeDraft
 from app.runs.draft_storage_problems import server_settings_of
 from ui.theme import SMALL, TINY, Theme
+from ui.wizard.array_fields import ArrayFields
 from ui.wizard.columns import Columns
 from ui.wizard.fields import (
     Choice,
@@ -36,7 +36,6 @@ from ui.wizard.fields import (
     Section,
     combo_box,
     describe_button,
-    line_edit,
     push_button,
     text_box,
 )
@@ -45,24 +44,6 @@ from ui.wizard.page import Page
 from ui.wizard.texts import Text
 
 _COMMAND_LINES: Final = 5
-_ARRAY: Final = {
-    "chunk_size": tr("C&hunk of the array:"),
-    "bitmap": tr("Write-&intent bitmap:"),
-    "initial_sync": tr("First &synchronisation:"),
-}
-_ATTRIBUTES: Final = {"chunk_size": "chunk", "bitmap": "bitmap", "initial_sync": "initial_sync"}
-_WORDS: Final = {
-    "bitmap": {
-        "": tr("internal (default)"),
-        Bitmap.INTERNAL.value: tr("internal: a crash costs less synchronising"),
-        Bitmap.NONE.value: tr("none: each write costs less"),
-    },
-    "initial_sync": {
-        "": tr("waited for (default)"),
-        InitialSync.WAIT.value: tr("waited for: the kernel writes every block first"),
-        InitialSync.ASSUME_CLEAN.value: tr("left out: sound for mirrors only"),
-    },
-}
 
 
 class FilesystemPage(Page):
@@ -88,8 +69,7 @@ class FilesystemPage(Page):
         self.commands = self._make_commands()
         self.footer = self._make_footer()
         self._preset = Field(theme, tr("&Preset:"), self.preset, "preset", beside=(self.clear,))
-        self._array = {key: self._array_field(key) for key in _ARRAY}
-        self._array_columns = Columns(list(self._array.values()), 30)
+        self.array = ArrayFields(theme)
         self._options = QWidget()
         self._options_layout = QVBoxLayout(self._options)
         self._options_layout.setContentsMargins(0, 0, 0, 0)
@@ -98,6 +78,7 @@ class FilesystemPage(Page):
         self.data_button.toggled.connect(self._on_group)
         self.preset.currentIndexChanged.connect(self._on_preset)
         self.clear.clicked.connect(self._on_clear)
+        self.array.edited.connect(self.tell)
 
     def _make_commands(self) -> QPlainTextEdit:
         box = text_box(self.theme, tr("The commands appear when disks are chosen."), _COMMAND_LINES)
@@ -120,20 +101,6 @@ class FilesystemPage(Page):
         )
         return footer
 
-    def _array_field(self, key: str) -> Field:
-        control: QWidget
-        if key in _WORDS:
-            box = combo_box()
-            for text, label in _WORDS[key].items():
-                box.addItem(label, text)
-            box.currentIndexChanged.connect(partial(self._on_array_choice, key, box))
-            control = box
-        else:
-            edit = line_edit(tr("512 KiB (default)"))
-            edit.textEdited.connect(partial(self._on_array_text, key))
-            control = edit
-        return Field(self.theme, _ARRAY[key], control, f"{PREFIX}{key}")
-
     def _lay_out(self) -> None:
         self._groups = Columns([self.data_button, self.wal_button], 24)
         group = QButtonGroup(self)
@@ -149,7 +116,7 @@ class FilesystemPage(Page):
             button.toggled.connect(partial(self._on_filesystem, card.id))
             self.cards[card.id] = choice
         top = Section(self.theme, "", [self._groups, Columns(list(self.cards.values()), 30), self.shared])
-        for widget in (top, self.unsafe, self.findings, self._preset, self._array_columns, self._options):
+        for widget in (top, self.unsafe, self.findings, self._preset, self.array, self._options):
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
 
@@ -220,7 +187,7 @@ class FilesystemPage(Page):
             choice.set_state(" ".join(own))
             choice.button.setToolTip("\n".join(card.obstacles))
         self._show_presets()
-        self._show_array()
+        self.array.show_group(self.group)
         page = self._page()
         self._show_options(page)
         self._show_findings(page)
@@ -231,7 +198,7 @@ class FilesystemPage(Page):
         prefix = WAL_PREFIX if self._of_wal else PREFIX
         self.fields = {
             f"{prefix}preset": self._preset,
-            **{f"{prefix}{key}": field for key, field in self._array.items()},
+            **{f"{prefix}{key}": field for key, field in self.array.fields.items()},
         }
 
     def _page(self) -> OptionsPage:
@@ -257,18 +224,6 @@ class FilesystemPage(Page):
         words = next(each for each in choices if each.id == chosen)
         self._preset.set_note(words.words)
         self.clear.setEnabled(bool(self.made.typed))
-
-    def _show_array(self) -> None:
-        level = level_of(self.made, len(self.group.disks))
-        keys = array_keys(spec_of(self.made), level)
-        self._array_columns.setVisible(bool(keys))
-        for key, field in self._array.items():
-            field.setVisible(key in keys)
-            text = getattr(self.group, _ATTRIBUTES[key])
-            if isinstance(field.control, QComboBox):
-                field.control.setCurrentIndex(max(0, field.control.findData(text)))
-            elif field.control.text() != text:  # type: ignore[attr-defined]
-                field.control.setText(text)  # type: ignore[attr-defined]
 
     def _show_options(self, page: OptionsPage) -> None:
         built = (self.made.filesystem, self._of_wal)
@@ -333,13 +288,4 @@ class FilesystemPage(Page):
 
     def _on_said(self, option_id: str, text: str) -> None:
         say(self.made, spec_of(self.made).option(option_id), text)
-        self.tell()
-
-    def _on_array_choice(self, key: str, box: QComboBox, _row: int) -> None:
-        if not self.is_loading:
-            setattr(self.group, _ATTRIBUTES[key], str(box.currentData()))
-            self.tell()
-
-    def _on_array_text(self, key: str, text: str) -> None:
-        setattr(self.group, _ATTRIBUTES[key], text)
         self.tell()
