@@ -24,17 +24,10 @@ _LEAST_PART_S = 60.0
 _USUAL_S = 10.0
 _LIMIT_S = 3500.0
 GUEST_PYTEST: Final = (  # in the guest's root, also where a container has it
-    *("python3", "-m", "pytest", "--confcutdir", "tests/machine"),
-    *(
-        "-p",
-        "tests.fix_log_records",
-        "-p",
-        "tests.fix_machine",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:randomly",
-    ),
+    # Without the plugins that announce themselves: pytest would rewrite all of hypothesis, 20 s in a guest.
+    *("env", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1", "python3", "-m", "pytest", "--confcutdir", "tests/machine"),
+    *("-p", "pytest_timeout", "-p", "no:cacheprovider"),
+    *("-p", "tests.fix_log_records", "-p", "tests.fix_machine"),
     *("-o", "addopts=", "-o", "faulthandler_timeout=900", "-o", "timeout=900", "-o", "qt_api="),
     *("--strict-markers", "--import-mode=importlib", "-W", "ignore::pytest.PytestConfigWarning"),
 )
