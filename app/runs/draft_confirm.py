@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.domain.text import tr
-from app.runs.draft_disks import ROLE_WORDS, StorageFacts, role_of
+from app.runs.draft_disks import ROLE_WORDS, StorageFacts, model_of, role_of, serial_of
 from app.runs.draft_parts import DraftParts, Problem, Step
 from app.runs.draft_storage_parts import DisksDraft
 
@@ -55,8 +55,8 @@ def confirmations(parts: DraftParts, facts: StorageFacts) -> tuple[Confirmation,
             Confirmation(
                 key,
                 ", ".join(dict.fromkeys(ROLE_WORDS[role] for role in roles)),
-                identity.model.strip() or tr("unknown model"),
-                identity.serial or identity.wwn or "",
+                model_of(disk),
+                serial_of(disk),
                 identity.size_bytes,
                 typed,
                 bool(identity.tail()) and typed.strip().lower() == identity.tail().lower(),

@@ -147,6 +147,23 @@ def obstacle(disk: Disk, *, twin: bool = False) -> str:
     return ""
 
 
+def model_of(disk: Disk) -> str:
+    """Return the maker's name for a disk, as it can be shown: what a disk says of itself is foreign."""
+    return plain_line(disk.identity.model.strip()) or tr("unknown model")
+
+
+def serial_of(disk: Disk) -> str:
+    """Return the serial number in full, else the WWN, as it can be shown; empty where there is neither."""
+    return plain_line(disk.identity.serial.strip() or disk.identity.wwn or "")
+
+
+def plain_line(text: str) -> str:
+    """Return a text on one line, with what cannot be shown as codes."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text
+    )
+
+
 def rotation(disk: Disk) -> str:
     """Return how a disk turns, in a word or two; empty where nobody knows."""
     if disk.rotation_rpm:
@@ -172,13 +189,13 @@ def reasons(row: DiskRow) -> str:
 def _full_name(disk: Disk) -> str:
     """Return everything by which people know a disk, in one line."""
     identity = disk.identity
-    words = [identity.model.strip() or tr("unknown model"), disk.path]
+    words = [model_of(disk), disk.path]
     if identity.serial:
-        words.append(tr("serial number {serial}").format(serial=identity.serial))
+        words.append(tr("serial number {serial}").format(serial=plain_line(identity.serial)))
     if identity.wwn:
-        words.append(identity.wwn)
+        words.append(plain_line(identity.wwn))
     if disk.firmware:
-        words.append(tr("firmware {firmware}").format(firmware=disk.firmware))
+        words.append(tr("firmware {firmware}").format(firmware=plain_line(disk.firmware)))
     return ", ".join(words)
 
 

@@ -9,7 +9,7 @@ from app.domain.plan import Role
 from app.domain.raid import Assembler, Layout, Level
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.runs.draft_disks import ROLE_WORDS, StorageFacts
+from app.runs.draft_disks import ROLE_WORDS, StorageFacts, model_of, plain_line
 from app.runs.draft_levels import copies_of, layout_of, survives_words, usable_words
 from app.runs.draft_storage import spec_of
 from app.runs.draft_storage_parts import DisksDraft, GroupDraft, MadeDraft, level_of
@@ -152,6 +152,6 @@ def _disk(key: str, role: Role, number: int, facts: StorageFacts, size: int | No
     whole = whole_disk_bytes([disk.identity.size_bytes])
     taken = min(size, whole) if size else whole
     partition = tr("whole disk") if taken == whole else format_size(taken)
-    detail = f"…{disk.identity.tail()} · {format_size(disk.identity.size_bytes)}"
-    name = disk.identity.model.strip() or disk.name
+    detail = f"…{plain_line(disk.identity.tail())} · {format_size(disk.identity.size_bytes)}"
+    name = model_of(disk)
     return DrawnDisk(title, name, detail, partition, taken / max(1, disk.identity.size_bytes))

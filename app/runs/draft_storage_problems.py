@@ -10,7 +10,7 @@ from app.domain.option_checks import check
 from app.domain.plan import Role
 from app.domain.text import tr
 from app.runs.campaign_problems import UnfitError
-from app.runs.draft_disks import DiskRow, StorageFacts, disk_rows
+from app.runs.draft_disks import DiskRow, StorageFacts, disk_rows, model_of, serial_of
 from app.runs.draft_filesystem import circumstances
 from app.runs.draft_levels import level_reasons
 from app.runs.draft_parts import DraftParts, Place, Problem, Step
@@ -66,9 +66,8 @@ def _told(row: DiskRow) -> str:
     if row.disk is None:
         message = tr("{use}: the disk {key} is not there any more. Plug it in again, or take it away.")
         return message.format(use=row.use, key=row.key)
-    name = row.disk.identity.model.strip() or row.disk.name
     return tr("{use}: {name} ({serial}) cannot be used: {reason}.").format(
-        use=row.use, name=name, serial=row.disk.identity.serial or row.key, reason=row.obstacle.rstrip(".")
+        use=row.use, name=model_of(row.disk), serial=serial_of(row.disk), reason=row.obstacle.rstrip(".")
     )
 
 

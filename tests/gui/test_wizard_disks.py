@@ -268,6 +268,21 @@ def test_a_machine_without_disks_says_what_to_do(
     qtbot.waitUntil(page.table.isVisible)
 
 
+def test_what_a_disk_says_of_itself_is_text_and_never_markup(
+    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
+) -> None:
+    odd = replace(SPARE[0], identity=replace(SPARE[0].identity, model="<b>Evil</b>\n\x1b[31mdisk"))
+    machinery.disks = (odd,)
+    page = disks_page(open_wizard(Step.DISKS, draft_on_disks(1)))
+    qtbot.waitUntil(lambda: bool(page.table.disks.rows))
+    assert words_of(page, Column.DISK)[0].splitlines()[0] == r"<b>Evil</b>\n\x1b[31mdisk"
+    model = page.table.disks
+    tip = model.data(model.index(0, Column.DISK), Qt.ItemDataRole.ToolTipRole)
+    assert "&lt;b&gt;Evil" in tip
+    assert "&lt;b&gt;Evil" in page.drawing.toolTip()
+    assert page.why.textFormat() is Qt.TextFormat.PlainText
+
+
 def test_a_machine_whose_disks_are_all_used_says_so(
     qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
 ) -> None:

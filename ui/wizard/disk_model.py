@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from enum import IntEnum
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from typing_extensions import override
 from app.domain.disk import Answer
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.runs.draft_disks import DiskRow, rotation
+from app.runs.draft_disks import DiskRow, model_of, rotation, serial_of
 from ui.theme import Theme
 
 Index = QModelIndex | QPersistentModelIndex
@@ -93,8 +94,10 @@ class DiskModel(QAbstractTableModel):
         row, column = self.rows[index.row()], Column(index.column())
         found: object = None
         match role:
-            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.ToolTipRole:
+            case Qt.ItemDataRole.DisplayRole:
                 found = text_of(row, column)
+            case Qt.ItemDataRole.ToolTipRole:  # a name is never markup
+                found = f"<qt>{html.escape(text_of(row, column)).replace(chr(10), '<br>')}</qt>"
             case Qt.ItemDataRole.CheckStateRole if column is Column.USE and is_tickable(row):
                 found = Qt.CheckState.Checked if row.role else Qt.CheckState.Unchecked
             case Qt.ItemDataRole.ForegroundRole:
@@ -142,9 +145,9 @@ def text_of(row: DiskRow, column: Column) -> str:
         return row.key if column is Column.DISK else ""
     match column:
         case Column.DISK:
-            serial = disk.identity.serial or disk.identity.wwn or tr("no serial number")
+            serial = serial_of(disk) or tr("no serial number")
             test = tr("TEST DEVICE, ") if disk.is_test_device else ""
-            return f"{disk.identity.model.strip() or tr('unknown model')}\n{test}{serial} ({disk.name})"
+            return f"{model_of(disk)}\n{test}{serial} ({disk.name})"
         case Column.SIZE:
             return format_size(disk.identity.size_bytes)
         case Column.KIND:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from typing import Final
 
@@ -43,7 +44,7 @@ class LayoutDrawing(QWidget):
         self._groups = tuple(groups)
         words = " ".join(group.words for group in groups) or tr("No disk is chosen.")
         self.setAccessibleDescription(words)
-        self.setToolTip(words.replace(". ", ".\n"))
+        self.setToolTip(f"<qt>{html.escape(words)}</qt>")  # a name is never markup
         self.updateGeometry()
         self.update()
 
