@@ -536,7 +536,11 @@ def test_a_chart_of_each_disk_has_a_line_and_a_name_for_every_one(stack: ChartSt
     stack.set_charts(["flush-time", "disk-iops"])
     stack.set_runs(traces([data]))
     flushes, operations = stack.charts
-    assert [curve.label for curve in flushes.spec.curves] == ["all disks", "nvme1n1", "nvme2n1"]
+    names = ["all disks", "md127", "nvme1n1", "nvme2n1"]
+    assert [curve.label for curve in flushes.spec.curves] == names
+    assert [curve.label for curve in operations.spec.curves] == names
+    colours = [{line.curve.label: line.colour.name() for line in chart.lines} for chart in stack.charts]
+    assert colours[0]["nvme1n1"] == colours[1]["nvme1n1"]  # a disk has one colour everywhere
     assert [line.read(10.0) for line in flushes.lines] == [2.0, 1.0, 3.0]
     by_disk = {line.curve.label: line.read(10.0) for line in operations.lines}
     assert by_disk == {"nvme1n1": 300.0}  # of the array only writes are known

@@ -283,7 +283,9 @@ def expanded(chart: ChartSpec, keys: Iterable[tuple[str, str]]) -> ChartSpec:
         if not metrics:
             curves.append(curve)
             continue
-        instances = sorted({instance for metric, instance in known if metric in metrics and instance})
+        # Of every metric of the kind, so that a disk has one colour in all charts.
+        kind = metrics[0].partition(".")[0] + "."
+        instances = sorted({instance for metric, instance in known if instance and metric.startswith(kind)})
         curves += [_of_instance(curve, each, len(curves) + number) for number, each in enumerate(instances)]
     return replace(chart, curves=tuple(curves))
 
