@@ -20,6 +20,7 @@ from app.domain.plan import Role
 from app.domain.raid import Level
 from app.hosts.disk_watch import OnChange
 from app.hosts.targets import CheckedTarget
+from app.postgres.installation import Installation
 from app.postgres.machine import Machine
 from app.process import current_account
 from app.runs.draft import CampaignDraft
@@ -32,7 +33,7 @@ from app.storage.disks import Listing
 from tests.made_disks import OPEN, SPARE, SYSTEM, everything_works, listing
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
-from ui.wizard import root_answers
+from ui.wizard import asking, root_answers
 from ui.wizard.disk_model import Column
 from ui.wizard.disks_page import DisksPage
 from ui.wizard.filesystem_page import FilesystemPage
@@ -164,6 +165,23 @@ def test_spare_disks_are_offered_where_the_helper_is_and_explained_where_it_is_n
     page.refresh()
     assert not page.disks.isEnabled()
     assert "sudo packaging/helper install" in page._disks.state.text()
+
+
+def test_a_helper_that_is_installed_meanwhile_is_found(
+    qtbot: QtBot, open_wizard: OpenWizard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = [DisksState("The root helper is not installed.", "Install it.")]
+    monkeypatch.setattr(asking, "look_for_helper", lambda: there[-1])
+    new = Installation("/opt/new/bin", "17.2", 17, origin="package")
+    draft = CampaignDraft(environment=replace(ENVIRONMENT, installations=(new,), disks=there[0]))
+    wizard = open_wizard(Step.WHERE, draft)
+    page = wizard.pages[Step.WHERE]
+    assert isinstance(page, WherePage)
+    assert not page.disks.isEnabled()
+    there.append(DisksState())
+    wizard._look_after_absence()
+    qtbot.waitUntil(page.disks.isEnabled)
+    assert page._disks.state.text() == ""
 
 
 def test_a_tick_brings_the_pages_about_disks_and_begins_to_follow_them(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -9,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.domain.errors import FootingError
 from app.runs.draft import CampaignDraft
-from app.runs.draft_environment import DraftEnvironment, read_environment
+from app.runs.draft_environment import DisksState, DraftEnvironment, look_for_helper, read_environment
 from app.runs.draft_parts import Step
 from app.runs.draft_questions import Answer, Question, answer
 from ui.background import BackgroundOp
@@ -34,6 +35,7 @@ class Asking(QObject):
         self._draft = draft
         self._step = Step.WHERE
         self._running: dict[Question, BackgroundOp[Answer]] = {}
+        self._looking: BackgroundOp[DisksState] | None = None
         self._reading: BackgroundOp[DraftEnvironment] | None = None
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -51,6 +53,12 @@ class Asking(QObject):
         if self._reading is None:
             self._reading = BackgroundOp(read_environment, self._on_read, self._on_failed).start()
 
+    def look_for_helper(self) -> None:
+        """Look anew whether the root helper is there, where it was not: somebody may have installed it."""
+        environment = self._draft.environment
+        if environment is not None and environment.disks.problem and self._looking is None:
+            self._looking = BackgroundOp(look_for_helper, self._on_looked, self._on_failed).start()
+
     def ask_now(self, step: Step) -> None:
         """Ask what a step needs, without waiting for further changes."""
         self._step = step
@@ -65,12 +73,13 @@ class Asking(QObject):
     def stop(self) -> None:
         """Want no answers any more."""
         self._timer.stop()
-        for op in self._running.values():
-            op.cancel()
+        for running in self._running.values():
+            running.cancel()
         self._running.clear()
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
+        for op in (self._reading, self._looking):
+            if op is not None:
+                op.cancel()
+        self._reading = self._looking = None
 
     def _ask(self) -> None:
         environment = self._draft.environment
@@ -98,6 +107,14 @@ class Asking(QObject):
         self.answered.emit()
         self._ask()
 
+    def _on_looked(self, state: DisksState) -> None:
+        self._looking = None
+        environment = self._draft.environment
+        if environment is not None and state != environment.disks:
+            self._draft.environment = replace(environment, disks=state)
+            self._draft.forget_refusals()
+            self.answered.emit()
+
     def _on_failed(self, error: FootingError) -> None:
-        self._reading = None
+        self._reading = self._looking = None
         self.failed.emit(f"{error.message} {error.hint}".strip())

@@ -327,6 +327,7 @@ class Wizard(QDialog):
             self.asking.look_again()
         else:
             self.draft.forget_refusals()
+            self.asking.look_for_helper()
             self.asking.ask_now(self.flow.step)
 
     def _on_finished(self) -> None:
