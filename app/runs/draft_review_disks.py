@@ -82,18 +82,18 @@ def wear_sentences(resolved: ResolvedCampaign, written_bytes: Mapping[str, int |
     if not plans:
         return ()
     runs = resolved.campaign.repeats
-    synchronised = sum(_synchronised_bytes(plan) for plan in plans.values()) * runs
+    synchronised = sum(max(map(_synchronised_bytes, _groups(plan))) for plan in plans.values()) * runs
     sentences = []
     if synchronised:
-        sentence = tr("The first synchronisation of arrays writes about {size} to each disk.")
+        sentence = tr("The first synchronisation of arrays writes about {size} to each of their disks.")
         sentences.append(sentence.format(size=format_size(synchronised)))
     known = [written_bytes.get(name) for name in plans]
     at_least = tr(" at least") if None in known else ""
-    share = 0.0
+    total = 0.0
     for name, plan in plans.items():
-        share += (written_bytes.get(name) or 0) * _factor(plan.data) / len(plan.data.disks)
+        total += (written_bytes.get(name) or 0) * _factor(plan.data) / len(plan.data.disks)
+        total += _synchronised_bytes(plan.data) * runs
     smallest = min(disk.size_bytes for plan in plans.values() for disk in plan.data.disks)
-    total = share + synchronised
     sentence = tr(
         "With copies and parity, each data disk is written{at_least} about {size}, {share} of its size; what "
         "that is of its rated life stands in its data sheet (TBW)."
@@ -106,7 +106,9 @@ def wear_sentences(resolved: ResolvedCampaign, written_bytes: Mapping[str, int |
 
 def making_seconds(plan: StoragePlan | None) -> float:
     """Return about how long it takes to make and unmake storage: mostly the first synchronisation."""
-    return 0.0 if plan is None else MAKING_S + _synchronised_bytes(plan) / SYNC_BYTES_PER_S
+    if plan is None:
+        return 0.0
+    return MAKING_S + sum(map(_synchronised_bytes, _groups(plan))) / SYNC_BYTES_PER_S
 
 
 def _percent(share: float) -> str:
@@ -123,12 +125,13 @@ def _factor(group: Group) -> float:
     return sum(equal) / max(1, _layout(group).usable_bytes(equal))
 
 
-def _synchronised_bytes(plan: StoragePlan) -> int:
-    """Return what the kernel writes at most to one disk to synchronise new arrays."""
-    total = 0
-    for group in (plan.data, *((plan.wal,) if plan.wal else ())):
-        is_md = _layout(group).assembler is Assembler.MD and group.level is not Level.STRIPE
-        if is_md and group.initial_sync is not InitialSync.ASSUME_CLEAN:
-            size = group.partition_bytes or whole_disk_bytes(disk.size_bytes for disk in group.disks)
-            total = max(total, size)
-    return total
+def _groups(plan: StoragePlan) -> tuple[Group, ...]:
+    return (plan.data, *((plan.wal,) if plan.wal else ()))
+
+
+def _synchronised_bytes(group: Group) -> int:
+    """Return what the kernel writes at most to one disk to synchronise a new array; 0 where there is none."""
+    is_md = _layout(group).assembler is Assembler.MD and group.level is not Level.STRIPE
+    if not is_md or group.initial_sync is InitialSync.ASSUME_CLEAN:
+        return 0
+    return group.partition_bytes or whole_disk_bytes(disk.size_bytes for disk in group.disks)

@@ -16,7 +16,7 @@ from ui.wizard.disk_model import Column, DiskModel, is_tickable
 from ui.wizard.fields import HELP
 
 _ROWS: Final = 6
-_DISK_EMS: Final = 34
+_DISK_EMS: Final = 60
 _LEAST_EMS: Final = {Column.USE: 11, Column.SIZE: 9, Column.KIND: 14}
 
 

@@ -91,9 +91,16 @@ def test_the_wear_counts_copies_and_the_first_synchronisation() -> None:
     sentences = " ".join(
         make_review(resolved(DiskTarget(DATA), fixed), current_account(), None, SPARE).written
     )
-    assert "The first synchronisation of arrays writes about 48 GiB to each disk." in sentences
+    assert "The first synchronisation of arrays writes about 48 GiB to each of their disks." in sentences
     # 4 million transactions of 16 kB three times, twice on four disks: half of 192 GB on each
     assert "each data disk is written about 138 GiB, 7.4\u00a0% of its size" in sentences
+    apart = DiskTarget(
+        replace(DATA, filesystem="zfs", options=()),
+        replace(WAL, disks=KEYS[4:6], level=Level.MIRROR, options=()),
+    )
+    of_wal = " ".join(make_review(resolved(apart, fixed), current_account(), None, SPARE).written)
+    assert "writes about 6 GiB to each of their disks" in of_wal  # 2 GiB three times, of the WAL's alone
+    assert "each data disk is written about 89.9 GiB" in of_wal
     clean = replace(DATA, initial_sync=InitialSync.ASSUME_CLEAN)
     without = " ".join(make_review(resolved(DiskTarget(clean)), current_account(), None, SPARE).written)
     assert "synchronisation" not in without
