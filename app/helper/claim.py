@@ -21,7 +21,9 @@ from app.helper import audit
 from app.storage import waiting
 from app.storage.disk_checks import check_identity, lasting_refusals, open_disk
 from app.storage.execution import Hooks
+from app.storage.programs import run_program
 from app.storage.spare import SpareDisks
+from app.storage.steps import QUICK_S
 
 _LOCK_S: Final = 20.0
 
@@ -69,10 +71,23 @@ class Claim:
             if not self._keep_idle(node):
                 raise Refusal("DiskRefused", f"{disk.device_number} D14 in use")
 
+    def _look_again(self) -> None:
+        """Have udevd read all disks and wait for it.
+
+        What it knows is one of the rules' sources, and may be of before the disks were last released: it can
+        miss that a file was closed while it handles an earlier change (inotify, seen with systemd 252).
+        """
+        if waiting.udevd_runs():
+            trigger = ("udevadm", "trigger", "--action=change", "--settle", *self._chosen)
+            ended = run_program(trigger, timeout_s=QUICK_S)
+            if ended.exit_code != 0:
+                audit.note("udevadm trigger: %s", ended.complaint())
+
     def _check_spare(self) -> None:
         try:
+            self._look_again()
             found = lasting_refusals(self._chosen, Hooks(self._disks.identify, self._disks.refusals))
-        except OSError as err:
+        except (FootingError, OSError) as err:
             audit.note("refused: %s", err)
             raise Refusal("DiskRefused", "- D15 gone") from None
         reasons = [
@@ -101,6 +116,7 @@ class Claim:
     def lend(self) -> None:
         """Let programs claim the disks: something is about to be made of them."""
         self._idle.close()
+        self._look_again()
 
     def drop(self) -> None:
         """Give all disks back."""

@@ -205,7 +205,6 @@ class Session:
     def _make(self, number: int) -> None:
         layout = self.described.layouts[number]
         audit.note("making %s for user %d", layout.id, self.user)
-        self._claim.lend()
         hooks = Hooks(
             identify=self._disks.identify,
             refusals=self._disks.refusals,
@@ -215,7 +214,7 @@ class Session:
             held=self._claim.held,
         )
         made = Made(layout, self.user, self._journal, self._listener, hooks)
-        error = _error_of(made.make)
+        error = _error_of(self._claim.lend) or _error_of(made.make)
         if error is None:
             self._made = made
             self._settle(State.MAKING, State.READY)
