@@ -52,24 +52,29 @@ def start() -> Iterator[Start]:
 
 
 @pytest.fixture
-def owner(helper: Running, make_loop: Callable[..., str]) -> Iterator[Owner]:
+def owner(helper: Running, make_loop: Callable[..., str]) -> Iterator[Storage]:
     """Who has storage that is ready."""
     if hierarchy() is None or Path("/run/systemd/system").exists():
         pytest.skip("needs control groups of version 2 without systemd")
     with client() as connection:
-        owner = Owner(connection)
+        owner = Storage(connection)
         owner.execute(plan_of(make_loop(2 * GIB, partscan=True)))
-        owner.make()
+        owner.folder = Path(owner.make())
         yield owner
         if not connection.connection.is_closed():
             owner.release()
-    assert groups() == []
+    assert not owner.group().exists()
 
 
-def groups() -> list[str]:
-    root = hierarchy()
-    assert root is not None
-    return [path.name for path in root.glob("pgfooting*")]
+class Storage(Owner):
+    """An owner whose storage is ready; the kernel shows the groups of all namespaces, so it knows its own."""
+
+    folder = Path("/")
+
+    def group(self) -> Path:
+        root = hierarchy()
+        assert root is not None
+        return root / f"pgfooting-{self.folder.parent.name}"
 
 
 def forked(process: subprocess.Popen[bytes]) -> int:
@@ -86,7 +91,7 @@ def children(process: subprocess.Popen[bytes]) -> list[int]:
     return [int(word) for word in text.split()]
 
 
-def test_processes_are_counted_apart_and_all_of_them_ended(owner: Owner, start: Start) -> None:
+def test_processes_are_counted_apart_and_all_of_them_ended(owner: Storage, start: Start) -> None:
     server, client = start(), start()
     (folder,) = owner.call("Adopt", "su", "server", server.pid)
     (other,) = owner.call("Adopt", "su", "pgbench", client.pid)
@@ -99,21 +104,21 @@ def test_processes_are_counted_apart_and_all_of_them_ended(owner: Owner, start: 
     assert owner.unmake()[2] == ""
     assert [server.wait(10), client.wait(10)] == [-signal.SIGKILL] * 2
     wait_until(lambda: not Path(f"/proc/{child}/exe").exists())
-    assert groups() == []
+    assert not owner.group().exists()
     owner.make()
     again = start()
     assert owner.call("Adopt", "su", "server", again.pid) == (folder,)
 
 
-def test_an_owner_that_leaves_takes_its_group_along(owner: Owner, start: Start) -> None:
+def test_an_owner_that_leaves_takes_its_group_along(owner: Storage, start: Start) -> None:
     server = start()
     owner.call("Adopt", "su", "server", server.pid)
     owner.client.connection.close_sync(None)
     assert server.wait(60) == -signal.SIGKILL
-    wait_until(lambda: not journaled() and not groups())
+    wait_until(lambda: not journaled() and not owner.group().exists())
 
 
-def test_a_foreign_process_is_never_adopted(owner: Owner, start: Start, helper: Running) -> None:
+def test_a_foreign_process_is_never_adopted(owner: Storage, start: Start, helper: Running) -> None:
     daemon, able = start(1), start(privileges=True)
     mine = subprocess.Popen(["true"])
     mine.wait()
@@ -125,16 +130,16 @@ def test_a_foreign_process_is_never_adopted(owner: Owner, start: Start, helper: 
     ):  # fmt: skip
         for part in ("server", "pgbench"):
             assert error_of(partial(owner.call, "Adopt", "su", part, pid)) == (code, "process"), pid
-    assert groups() == []
+    assert not owner.group().exists()
     assert helper.said("refused: Adopt")
 
 
-def test_a_limit_is_set_or_said_to_be_unavailable(owner: Owner) -> None:
+def test_a_limit_is_set_or_said_to_be_unavailable(owner: Storage) -> None:
     root = hierarchy()
     assert root is not None
     if "memory" in (root / "cgroup.controllers").read_text().split():
         owner.call("Limit", "t", 256 * MIB)
-        (limit,) = root.glob("pgfooting*/memory.max")
+        limit = owner.group() / "memory.max"
         assert limit.read_text() == f"{256 * MIB}\n"
         owner.call("Limit", "t", 0)
         assert limit.read_text() == "max\n"
@@ -143,15 +148,15 @@ def test_a_limit_is_set_or_said_to_be_unavailable(owner: Owner) -> None:
 
 
 def test_a_helper_that_was_killed_leaves_a_group_that_the_next_ends(
-    owner: Owner, start: Start, helper: Running
+    owner: Storage, start: Start, helper: Running
 ) -> None:
     server = start()
     owner.call("Adopt", "su", "server", server.pid)
     helper.kill()
-    assert groups()
+    assert owner.group().exists()
     second = Running()
     assert server.wait(60) == -signal.SIGKILL
-    assert (groups(), journaled()) == ([], [])
+    assert (owner.group().exists(), journaled()) == (False, [])
     second.end()
     owner.client.connection.close_sync(None)
 
