@@ -178,6 +178,7 @@ def test_a_helper_that_is_installed_meanwhile_is_found(
     page = wizard.pages[Step.WHERE]
     assert isinstance(page, WherePage)
     assert not page.disks.isEnabled()
+    qtbot.waitUntil(lambda: wizard.asking._looking is None)  # coming to the window looks, too
     there.append(DisksState())
     wizard._look_after_absence()
     qtbot.waitUntil(page.disks.isEnabled)
