@@ -129,11 +129,11 @@ def main() -> int:
                 bare = bench.bare(workload)
                 user_s = children_user_s() - user_s
                 one_in = sampling_rate(workload, bare.summary.tps)
-                found = [
+                bare_count, full, sampled = (
                     per_transaction(bench, valgrind, workload, each, options.transactions)
                     for each in (None, 1, one_in)
-                ]
-                tell(script, Counted(*found, one_in), bare, user_s)
+                )
+                tell(script, Counted(bare_count, full, sampled, one_in), bare, user_s)
     except FootingError as error:
         print(f"could not measure: {error}", file=sys.stderr)
         return 1
