@@ -43,7 +43,6 @@ class HelperHost:
         plan: what is made.
         record: told of every command, root's too.
         progress: told where making and unmaking is.
-        control_groups: of server and pgbench, by part; empty where there are none.
         note: told what is not as it should be.
     """
 
@@ -53,7 +52,6 @@ class HelperHost:
     record: Recorder
     progress: Callable[[Working], None]
     note: Callable[[str], None]
-    control_groups: dict[Part, str] = field(default_factory=dict, init=False)
     _drops_caches: bool = field(default=False, init=False)
 
     def prepare(self, target: Target, need_bytes: int, watch: Watch = look_at_nothing) -> Site:
@@ -186,7 +184,7 @@ class HelperHost:
 
     def _adopt(self, part: Part, pid: int) -> None:
         try:
-            self.control_groups[part] = self.session.session.adopt(part.value, pid)
+            self.session.session.adopt(part.value, pid)
         except CannotError as error:
             note = tr("PostgreSQL and pgbench are not in control groups of their own. {reason}")
             self.note(note.format(reason=error.message))

@@ -220,6 +220,32 @@ def test_a_helper_that_is_killed_ends_the_run_with_its_reason_and_the_next_one_c
     second.end()
 
 
+def can_limit_memory() -> bool:
+    """Whether control groups of version 2 have the memory controller here."""
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    roots = [Path(words[1]) for words in mounts if words[2] == "cgroup2"]
+    return any("memory" in (root / "cgroup.controllers").read_text().split() for root in roots)
+
+
+def test_a_memory_limit_is_kept_and_marked_or_the_run_is_refused_and_never_measured_without(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
+) -> None:
+    disk = make_loop(GIB, partscan=True)
+    text = campaign(("limited", disks_table(disk, extra='memory_limit = "512 MiB"')))
+    ended = campaign_bench.run(text, *erase(disk))
+    (path,) = campaign_bench.run_files()
+    with RunFile(path) as run:
+        assert "memory-limited" in dict(run.marks())
+        if can_limit_memory():
+            assert ended.returncode == 0, ended.stderr
+        else:
+            assert ended.returncode == 1
+            assert run.phase(Phase.INITDB) is None
+            assert "memory limit of 512 MiB cannot be set here" in str(run.values["error"])
+            assert "no memory controller" in str(run.values["error"])
+    assert nothing_left(disk)
+
+
 def test_what_the_window_starts_erases_only_what_was_confirmed(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
