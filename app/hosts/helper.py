@@ -43,7 +43,7 @@ class HelperHost:
         plan: what is made.
         record: told of every command, root's too.
         progress: told where making and unmaking is.
-        note: told what is not as it should be.
+        event: told of what happened, kind and sentence: "note", "storage".
     """
 
     account: Account
@@ -51,7 +51,7 @@ class HelperHost:
     plan: StoragePlan
     record: Recorder
     progress: Callable[[Working], None]
-    note: Callable[[str], None]
+    event: Callable[[str, str], None]
     _drops_caches: bool = field(default=False, init=False)
 
     def prepare(self, target: Target, need_bytes: int, watch: Watch = look_at_nothing) -> Site:
@@ -119,7 +119,7 @@ class HelperHost:
             self.session.session.drop_caches(watch)
         except CannotError as error:
             sentence = tr("The page cache was not emptied after loading. {reason}")
-            self.note(sentence.format(reason=error.message))
+            self.event("note", sentence.format(reason=error.message))
 
     def health(self) -> Mapping[str, Mapping[str, str]] | None:
         """Return what the disks tell of themselves now; None where the helper does not answer."""
@@ -129,14 +129,18 @@ class HelperHost:
             return None
 
     def executed(self, step: Executed) -> None:
-        """Record a step of root's as the command that it is."""
+        """Record a step of root's: as a command where a program ran, else as an event."""
+        if step.exit_code is None:
+            with suppress(FootingError):  # a run file that is full must not keep the disks; the run tells it
+                self.event("storage", step.text.removeprefix("# "))
+            return
         try:
             words = tuple(shlex.split(step.text))
         except ValueError:
             words = (step.text,)
-        code = 0 if step.exit_code is None else step.exit_code
+        words = words or ("",)
         self.record(
-            CommandOutcome(words or ("",), "root", step.started_s, step.seconds, code, step.output, "")
+            CommandOutcome(words, "root", step.started_s, step.seconds, step.exit_code, step.output, "")
         )
 
     def working(self, where: Working) -> None:
@@ -187,7 +191,7 @@ class HelperHost:
             self.session.session.adopt(part.value, pid)
         except CannotError as error:
             note = tr("PostgreSQL and pgbench are not in control groups of their own. {reason}")
-            self.note(note.format(reason=error.message))
+            self.event("note", note.format(reason=error.message))
 
     def _end_servers(self, released: Site) -> None:
         with strictly(released.data_directory) as folder:

@@ -22,6 +22,8 @@ from app.postgres.pgbench_argv import resolve_threads
 from app.postgres.scale import ScaleChoice, resolve_scale
 from app.postgres.settings import Setting, bytes_needed, server_settings, unsafe_settings
 from app.process import Account, Recorder
+from app.storage.availability import read_support
+from app.storage.disk_target import check_support
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,21 @@ def _check_arc(item: Configuration, parameter: Path = Path("/sys/module/zfs/para
         raise TargetError(message.format(name=item.name), hint=words)
 
 
+def _check_storage(campaign: Campaign) -> None:
+    """Find out before anything is asked whether this machine can make what spare disks shall be.
+
+    Raises:
+        PlanError: kernel or programs cannot.
+        TargetError: a memory limit would say nothing.
+    """
+    on_disks = [item for item in campaign.configurations if isinstance(item.target, DiskTarget)]
+    support = read_support() if on_disks else None
+    for item in on_disks:
+        if support is not None and isinstance(item.target, DiskTarget):
+            check_support(item.target, support)
+        _check_arc(item)
+
+
 def _installations(campaign: Campaign, account: Account, record: Recorder) -> dict[str, Installation]:
     choices = {item.postgresql.installation for item in campaign.configurations}
     folders = sorted(choice for choice in choices if choice.startswith("/"))
@@ -121,8 +138,7 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
         SettingError: a setting that this server does not take.
         TargetError: a target that cannot hold the data; names what is wrong with it.
     """
-    for item in campaign.configurations:
-        _check_arc(item)
+    _check_storage(campaign)
     machine = _within_limits(read_machine(), campaign)
     installations = _installations(campaign, account, record)
     scales = {

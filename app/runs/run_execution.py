@@ -120,7 +120,7 @@ def _host(execution: Execution, resolved: ResolvedConfiguration, recorder: Recor
         plan=plan,
         record=recorder.command,
         progress=_StepTeller(execution.listener, recorder),
-        note=lambda text: recorder.event("note", text),
+        event=recorder.event,
     )
 
 

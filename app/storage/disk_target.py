@@ -9,7 +9,7 @@ from app.domain.configuration import DiskGroup, DiskTarget
 from app.domain.disk import Disk, DiskIdentity
 from app.domain.disk_target import chosen_options, key_of, plan_of_target
 from app.domain.filesystems import filesystem
-from app.domain.option_checks import echo
+from app.domain.option_checks import echo, validate_options
 from app.domain.option_kinds import OptionValue
 from app.domain.options import Problem
 from app.domain.plan import Group, StoragePlan
@@ -18,6 +18,7 @@ from app.domain.plan_problems import plan_problems
 from app.domain.raid import Layout, layout
 from app.domain.text import tr
 from app.domain.units import format_size
+from app.storage.availability import Support, level_availability
 from app.storage.sizes import default_partition_bytes, whole_disk_bytes
 
 PLACE = "target.disks"
@@ -129,6 +130,29 @@ def _partition_bytes(group: DiskGroup, disks: Sequence[DiskIdentity], data_set_b
     sizes = [disk.size_bytes for disk in disks]
     usable = _layout(group).usable_bytes([1 << 40] * len(disks), _copies(chosen_options(group))) >> 40
     return default_partition_bytes(data_set_bytes, usable, sizes)
+
+
+def check_support(target: DiskTarget, support: Support, *, place: str = PLACE) -> None:
+    """Make sure that kernel and programs of this machine can make a target.
+
+    Raises:
+        PlanError: they cannot; names the key, what is missing, and what would help.
+    """
+    problems: list[Problem] = []
+    for prefix, group in (("", target.data), ("wal.", target.wal)):
+        if group is None:
+            continue
+        spec = filesystem(group.filesystem)
+        problems += [
+            Problem(f"{prefix}filesystem", f"{reason.message} {reason.remedy}".strip())
+            for reason in level_availability(spec, group.level, support).reasons
+        ]
+        options = chosen_options(group)
+        problems += [
+            replace(problem, field=f"{prefix}options.{problem.field}")
+            for problem in validate_options(spec, options, level=group.level, versions=support.versions)
+        ]
+    _raise_if_any(place, problems)
 
 
 def usable_bytes(group: Group) -> int:

@@ -12,7 +12,9 @@ from app.domain.plan_file import PlanError
 from app.domain.plan_problems import plan_problems
 from app.domain.raid import Level
 from app.domain.units import GIB, MIB, TIB
-from app.storage.disk_target import find_disks, storage_plan
+from app.domain.versions import Component
+from app.storage.availability import Support
+from app.storage.disk_target import check_support, find_disks, storage_plan
 from app.storage.sizes import whole_disk_bytes
 from tests.unit.storage.plans import disk
 
@@ -136,3 +138,27 @@ def test_the_place_in_the_campaign_leads_the_field() -> None:
     with pytest.raises(PlanError) as caught:
         storage_plan(DiskTarget(ONE), [], GIB, place="configuration[2].target.disks")
     assert caught.value.field == "configuration[2].target.disks.data[1]"
+
+
+MODERN = Support(
+    "6.1.0",
+    frozenset({"ext4", "xfs"}),
+    programs={
+        name: f"/usr/sbin/{name}" for name in ("mkfs.ext4", "dumpe2fs", "e2fsck", "mkfs.xfs", "xfs_info")
+    },
+    versions={Component.KERNEL: (6, 1)},
+)
+
+
+def unsupported(target: DiskTarget) -> str:
+    with pytest.raises(PlanError) as caught:
+        check_support(target, MODERN)
+    return caught.value.message
+
+
+def test_what_kernel_and_programs_cannot_make_is_refused_before_anybody_is_asked() -> None:
+    assert "target.disks.filesystem: " in unsupported(DiskTarget(replace(ONE, filesystem="btrfs")))
+    old = replace(ONE, filesystem="xfs", options=(("barrier", False),))
+    assert "target.disks.wal.options.barrier: " in unsupported(DiskTarget(ONE, old))
+    mirror = replace(ONE, disks=("SERIAL1", "SERIAL2"), level=Level.MIRROR)
+    assert "mdadm" in unsupported(DiskTarget(mirror))
