@@ -129,8 +129,8 @@ class HelperHost:
             return None
 
     def executed(self, step: Executed) -> None:
-        """Record a step of root's: as a command where a program ran, else as an event."""
-        if step.exit_code is None:
+        """Record a step of root's: as a command where one is told or failed, else as an event."""
+        if step.exit_code is None or (step.exit_code == 0 and step.text.startswith("# ")):
             with suppress(FootingError):  # a run file that is full must not keep the disks; the run tells it
                 self.event("storage", step.text.removeprefix("# "))
             return
