@@ -119,8 +119,11 @@ prove_tests() {
 
 # This namespace holds nothing but what this proof started.
 prove_nothing_left() {
-  local left
-  left=$(cat /proc/[0-9]*/comm 2>/dev/null | grep --extended-regexp '^(postgres|pgbench|python)' || true)
+  local left name process
+  left=$(for process in /proc/[0-9]*; do
+    read -r name 2>/dev/null <"$process/comm" || continue
+    [[ ! $name =~ ^(postgres|pgbench|python) ]] || tr '\0' ' ' 2>/dev/null <"$process/cmdline" || true
+  done)
   step "leftovers"
   if [[ -n $left ]]; then broken "still running: $left"; fi
   if [[ -n $(ls -A /dev/shm) ]]; then broken "left in /dev/shm: $(ls -A /dev/shm)"; fi
