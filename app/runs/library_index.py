@@ -104,7 +104,11 @@ class LibraryIndex:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path or "", timeout=1)
-        connection.execute("PRAGMA synchronous=OFF")
+        try:
+            connection.execute("PRAGMA synchronous=OFF")
+        except BaseException:  # damaged
+            connection.close()
+            raise
         return connection
 
     def _make(self, connection: sqlite3.Connection) -> None:

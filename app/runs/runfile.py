@@ -122,15 +122,22 @@ class RunFileWriter:
         with _told(path):
             path.touch(mode=0o600, exist_ok=False)
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=10)
-            if not is_durable:
-                self._connection.execute("PRAGMA synchronous=OFF")
-            # Before WAL mode, so that the header with the application id is in the file from the start.
-            self._connection.executescript(SCHEMA.read_text(encoding="utf-8"))
-            # SQLite's manual, "PRAGMA synchronous": in WAL mode FULL syncs the WAL at every commit, so a
-            # second that was committed survives a power cut.
-            synchronous = "FULL" if is_durable else "OFF"
-            for pragma in ("journal_mode=WAL", f"synchronous={synchronous}", "wal_autocheckpoint=256"):
-                self._connection.execute(f"PRAGMA {pragma}").fetchall()
+            try:
+                self._begin(is_durable=is_durable)
+            except BaseException:  # the disk is full, say
+                self._connection.close()
+                raise
+
+    def _begin(self, *, is_durable: bool) -> None:
+        if not is_durable:
+            self._connection.execute("PRAGMA synchronous=OFF")
+        # Before WAL mode, so that the header with the application id is in the file from the start.
+        self._connection.executescript(SCHEMA.read_text(encoding="utf-8"))
+        # SQLite's manual, "PRAGMA synchronous": in WAL mode FULL syncs the WAL at every commit, so a
+        # second that was committed survives a power cut.
+        synchronous = "FULL" if is_durable else "OFF"
+        for pragma in ("journal_mode=WAL", f"synchronous={synchronous}", "wal_autocheckpoint=256"):
+            self._connection.execute(f"PRAGMA {pragma}").fetchall()
 
     def t_ms(self, monotonic_s: float | None = None) -> int:
         """Return a monotonic time (default: now) on the run's clock, in milliseconds."""

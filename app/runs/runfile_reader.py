@@ -146,10 +146,14 @@ class RunFile:
             self._connection = sqlite3.connect(
                 f"file:{quote(str(path.resolve()))}?{flags}", uri=True, timeout=5, isolation_level=None
             )
-            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _VALUE_LIMIT_BYTES)
-            self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-            self._connection.execute("PRAGMA trusted_schema=OFF")
-            self._connection.execute("PRAGMA query_only=ON")
+            try:
+                self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _VALUE_LIMIT_BYTES)
+                self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+                self._connection.execute("PRAGMA trusted_schema=OFF")
+                self._connection.execute("PRAGMA query_only=ON")
+            except BaseException:  # damaged
+                self._connection.close()
+                raise
 
     def __enter__(self) -> Self:
         return self
