@@ -640,6 +640,12 @@ def letters(window: MainWindow) -> list[str]:
     return [text[text.index("&") + 1].lower() for text in plain if "&" in text]
 
 
+def underlined_twice(window: MainWindow) -> list[str]:
+    """The letters that two things claim; asked once, because what is visible changes with what is read."""
+    found = letters(window)
+    return sorted({letter for letter in found if found.count(letter) > 1})
+
+
 def test_no_letter_is_underlined_twice_on_any_page(
     qtbot: QtBot, open_window: OpenWindow, library: Path, tmp_path: Path
 ) -> None:
@@ -650,14 +656,13 @@ def test_no_letter_is_underlined_twice_on_any_page(
     window.campaign_line.tell((status_of(tmp_path),))
     window.campaign_line.show()
     window.show_runs()
-    found = letters(window)
-    assert len(found) > 8
-    assert sorted(set(found)) == sorted(found)
+    assert len(letters(window)) > 8
+    assert underlined_twice(window) == []
     window.notice.hide()
     open_replay(qtbot, window, library / "one" / "01-xfs.footing")
-    assert sorted(set(letters(window))) == sorted(letters(window))
+    assert underlined_twice(window) == []
     window.commands["start"].trigger()
-    assert sorted(set(letters(window))) == sorted(letters(window))
+    assert underlined_twice(window) == []
     page = window.campaigns.replay_page
     assert page is not None
     for stop, runs in ((True, False), (False, True)):  # while a campaign runs, and once it has ended
@@ -665,7 +670,7 @@ def test_no_letter_is_underlined_twice_on_any_page(
         page.replay.hide()
         page.header.stop.setVisible(stop)
         page.header.runs.setVisible(runs)
-        assert sorted(set(letters(window))) == sorted(letters(window))
+        assert underlined_twice(window) == []
 
 
 def test_a_campaign_that_begins_later_tears_nobody_away_from_a_page(
