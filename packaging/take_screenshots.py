@@ -26,6 +26,7 @@ from ui.style import apply_theme
 from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow
 from ui.window.window_settings import WindowSettings
+from ui.wizard.disturbances import Disturbances
 from ui.wizard.wizard import Wizard
 
 SIZE = QSize(1280, 800)
@@ -111,6 +112,9 @@ def fill(wizard: Wizard, photographer: Photographer) -> None:
     next_page(wizard, Step.MORE)
     next_page(wizard, Step.REVIEW)
     wait_until("the review", wizard.next.isEnabled)
+    found = wizard.findChild(Disturbances)
+    assert isinstance(found, Disturbances)  # noqa: S101 - the review has it
+    wait_until("what would disturb", lambda: not found.notes.text().startswith("Looking"))
     photographer.take(wizard, "wizard-review")
     wizard.next.click()
 
