@@ -228,12 +228,18 @@ class Server:
         """Return the end of the log since the last start, at most 64 KiB."""
         return read_tail(self.log_path, self._log_start, _LOG_TAIL_BYTES)
 
-    def check_running(self) -> None:
+    def check_running(self, grace_s: float = 0.0) -> None:
         """Do nothing while the server runs.
+
+        Args:
+            grace_s: how long an end that may be under way is waited for.
 
         Raises:
             ServerError: it has ended by itself; carries the telling line of its log.
         """
+        if grace_s and self._process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(grace_s)
         if not self.is_running():
             raise self.failure(tr("The server has ended by itself"))
 

@@ -41,6 +41,7 @@ from app.runs.stop import StopSwitch
 
 DATABASE: Final = "pgbench"
 LOG_PREFIX: Final = "transactions"
+_GRACE_S: Final = 1.0
 
 
 @dataclass(slots=True)
@@ -90,7 +91,7 @@ class PgbenchRuns:
             raise
         stderr = self._record_load(site, argv, child, started_s)
         if child.returncode:
-            server.check_running()
+            server.check_running(_GRACE_S)
             message = tr("pgbench could not load the data: {reason}")
             reason = self._words(site, stderr) or tr("it ended with status {code}")
             raise PgbenchError(message.format(reason=reason.format(code=child.returncode)))
@@ -179,7 +180,9 @@ class PgbenchRuns:
     def _failure_of_pgbench(self, site: Site, server: Server, code: int, stderr: str) -> FootingError:
         """Return the error for a pgbench that ended with another status than 0."""
         try:
-            server.check_running()
+            # The kernel closes the files of a postmaster that is killed before it tells its parent: pgbench
+            # has lost its backends by then.
+            server.check_running(_GRACE_S)
         except FootingError as error:
             return error
         reason = self._words(site, stderr)
