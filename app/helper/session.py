@@ -195,9 +195,12 @@ class Session:
         with self._lock:
             self.state = State.IDLE if self.state is State.CLAIMING else self.state
         self._listener.claimed()
+        mistake: FootingError | None = None
         while (work := self._work.get()) is not None:
-            work()
-        error = self._free() if self._made else None
+            mistake = _error_of(work) or mistake
+            if mistake is not None:
+                self.release()  # nothing stays locked or made that nobody can ask for any more
+        error = (self._free() if self._made else None) or mistake
         left = self._made.left() if self._made else ()
         self._claim.drop()
         self._listener.ended(error, left)

@@ -19,7 +19,11 @@ from app.storage.snapshot import Reading, Use, read, unreadable
 
 _FIRST_PID_NAMESPACE: Final = "pid:[4026531836]"
 _WITH_SOURCE_ONLY: Final = frozenset({"btrfs", "bcachefs"})
-_UDEV: Final = frozenset({"udevadm", "systemd-udevd"})
+_UDEV: Final = frozenset(
+    f"{folder}/{name}"
+    for folder in ("/bin", "/usr/bin", "/lib/systemd", "/usr/lib/systemd")
+    for name in ("udevadm", "systemd-udevd")
+)
 _REMOTE: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "virtiofs", "afs", "glusterfs"})
 
 
@@ -119,19 +123,24 @@ def _open_devices(folder: Path, remote: tuple[str, ...]) -> Iterator[Use]:
             target = os.readlink(link)  # noqa: PTH115 - thousands of them
             if target.startswith("/") and not target.startswith(remote):
                 status = os.stat(link)  # noqa: PTH116 - thousands of them
-                if stat.S_ISBLK(status.st_mode) and not _is_udev(folder):
+                if stat.S_ISBLK(status.st_mode) and not _is_udev_looking(folder, link):
                     yield Use(number_of(status), _program(folder), link)
     yield from _mapped_devices(folder)
 
 
-def _is_udev(folder: Path) -> bool:
-    """Return whether a process is udevd, which looks at every disk that changes, read-only and for a moment.
+def _is_udev_looking(folder: Path, link: str) -> bool:
+    """Return whether udevd has a disk open only to look at it, as it does for a moment after every change.
 
     It keeps its hands off a disk that is locked as it wants it (systemd, BLOCK_DEVICE_LOCKING).
+    SECURITY: what has another path, or may write (flags in fdinfo, proc(5)), uses the disk.
     """
     try:
-        return (folder / "exe").readlink().name in _UDEV
-    except OSError:
+        if str((folder / "exe").readlink()) not in _UDEV:
+            return False
+        information = (folder / "fdinfo" / link.rpartition("/")[2]).read_text(encoding="ascii")
+        flags = next(line.split()[1] for line in information.splitlines() if line.startswith("flags:"))
+        return int(flags, 8) & os.O_ACCMODE == os.O_RDONLY
+    except (OSError, ValueError, IndexError, StopIteration):
         return False
 
 

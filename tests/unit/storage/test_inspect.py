@@ -236,11 +236,21 @@ def test_udevd_that_looks_at_a_disk_does_not_use_it(places: Places, monkeypatch:
 
     monkeypatch.setattr(os, "stat", stat)
     link = str(places.proc / "7/fd/3")
-    (places.proc / "7/exe").symlink_to("/usr/bin/qemu-system-x86_64")
-    assert inspect_processes.read_openers(places).value == (Use("8:16", "program7 (process 7)", link),)
-    (places.proc / "7/exe").unlink()
-    (places.proc / "7/exe").symlink_to("/usr/bin/udevadm")
-    assert inspect_processes.read_openers(places) == Reading(State.READ, ())
+    used = (Use("8:16", "program7 (process 7)", link),)
+    (places.proc / "7/fdinfo").mkdir()
+
+    def openers(program: str, flags: str) -> tuple[Use, ...] | None:
+        (places.proc / "7/exe").unlink(missing_ok=True)
+        (places.proc / "7/exe").symlink_to(program)
+        (places.proc / "7/fdinfo/3").write_text(f"pos:\t0\n{flags}mnt_id:\t26\n")
+        return inspect_processes.read_openers(places).value
+
+    assert openers("/usr/bin/udevadm", "flags:\t02100000\n") == ()
+    assert openers("/usr/bin/qemu-system-x86_64", "flags:\t02100000\n") == used
+    assert openers("/home/somebody/udevadm", "flags:\t02100000\n") == used
+    assert openers("/usr/bin/udevadm", "flags:\t02100002\n") == used
+    assert openers("/usr/bin/udevadm", "flags:\tnone\n") == used
+    assert openers("/usr/bin/udevadm", "") == used
 
 
 def test_open_files_of_other_kinds_are_no_devices(places: Places, tmp_path: Path) -> None:
