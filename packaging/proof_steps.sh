@@ -85,12 +85,20 @@ kill_when_there() {
   tail --lines=2 /tmp/killed.log
 }
 
+# Leaves package NAME as a dpkg does that is killed in the moment in which it unpacks it.
+leave_half_unpacked() {
+  step "interruption: as if killed while dpkg unpacked $1"
+  sed --in-place "/^Package: $1\$/,/^\$/s/^Status: .*/Status: install reinstreq half-installed/" /var/lib/dpkg/status
+  dpkg-query --show --showformat '${Package}: ${Status}\n' "$1"
+}
+
 # Killed while dpkg unpacks, while it configures, and while pip installs, the next start goes on.
 prove_interruptions() {
   local home
   home=$([[ $ACCOUNT == root ]] && echo /root || echo /home/dba)
   kill_when_there "/usr/share/doc/postgresql-common*"
   kill_when_there "/usr/lib/postgresql/*/bin/postgres"
+  leave_half_unpacked postgresql-common
   kill_when_there "$home/.cache/pgfooting/environments/run-*/lib/python3*/site-packages/psutil"
 }
 
