@@ -47,15 +47,16 @@ def test_the_identity_comes_from_sysfs_alone(places: Places) -> None:
     assert facts.udev.state is State.ABSENT
 
 
-def test_a_usb_disk_without_a_world_wide_name_is_no_gap(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("answer", [errno.ENXIO, errno.EINVAL])
+def test_a_disk_without_a_world_wide_name_is_no_gap(
+    places: Places, monkeypatch: pytest.MonkeyPatch, answer: int
 ) -> None:
-    """Seen on the rig: the kernel answers ENXIO for `wwid` of a USB stick."""
+    """Seen on the rig: for `wwid` the kernel answers ENXIO of a USB stick, EINVAL of a SCSI disk of QEMU's."""
     real = Path.read_text
 
     def read_text(self: Path, *arguments: Any, **named: Any) -> str:  # noqa: ANN401
         if self.name == "wwid":
-            raise OSError(errno.ENXIO, "No such device or address", str(self))
+            raise OSError(answer, os.strerror(answer), str(self))
         return real(self, *arguments, **named)
 
     monkeypatch.setattr(Path, "read_text", read_text)
