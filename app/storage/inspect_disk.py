@@ -29,8 +29,8 @@ from app.storage.snapshot import (
 )
 
 _SECTOR_BYTES: Final = 512
-# How the kernel says that a SCSI disk has no such identifier (scsi_vpd_lun_id): ENXIO where there is no page 83 (most
-# USB sticks), EINVAL where the page names the disk only in words of its vendor (seen with QEMU's disks).
+# How the kernel says that a SCSI disk has no such identifier (scsi_vpd_lun_id): ENXIO where there is no page
+# 83 (most USB sticks), EINVAL where that page has only words of the vendor (seen with QEMU's disks).
 _NO_VALUE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENXIO, errno.EINVAL})
 _VPD_HEADER_BYTES: Final = 4
 _WORLD_WIDE: Final = re.compile(r"(?:naa|eui|nvme|uuid)\..+")

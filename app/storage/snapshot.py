@@ -243,8 +243,8 @@ class Content:
             to our own partition table and partition is left out.
         samples: offsets of samples in between that are not zero.
         sampled: how many samples were read.
-        digest: SHA-256 of the first and last 16 MiB; empty where everything is zero or a format was
-            recognised.
+        digest: SHA-256 of what is not zero in the first and last 16 MiB; empty where everything is zero or a
+            format was recognised.
         has_own_table: a GPT whose only partition is of pgFooting's type and name.
     """
 

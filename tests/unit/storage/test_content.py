@@ -86,6 +86,15 @@ def test_the_digest_changes_with_every_byte_at_the_ends_and_with_none_between(im
     assert read(image).digest not in {first, ""}
 
 
+@pytest.mark.parametrize("other", [MIB + 1, 2 * MIB, SIZE - EDGE_BYTES + MIB])
+def test_the_same_bytes_at_another_place_have_another_digest(image: Path, other: int) -> None:
+    put(image, MIB, b"left by us")
+    first = read(image).digest
+    put(image, MIB, bytes(10))
+    put(image, other, b"left by us")
+    assert read(image).digest not in {first, ""}
+
+
 def test_a_disk_that_ends_too_early_cannot_be_read(image: Path) -> None:
     medium = Medium(SIZE + MIB, False, False, "none", 512, 512, rotational=False)  # noqa: FBT003
     with image.open("rb") as file, pytest.raises(OSError, match="ends at byte"):

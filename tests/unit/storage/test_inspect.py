@@ -51,7 +51,7 @@ def test_the_identity_comes_from_sysfs_alone(places: Places) -> None:
 def test_a_disk_without_a_world_wide_name_is_no_gap(
     places: Places, monkeypatch: pytest.MonkeyPatch, answer: int
 ) -> None:
-    """Seen on the rig: for `wwid` the kernel answers ENXIO of a USB stick, EINVAL of a SCSI disk of QEMU's."""
+    """Seen on the rig: for `wwid` the kernel answers ENXIO of a USB stick, EINVAL of QEMU's SCSI disks."""
     real = Path.read_text
 
     def read_text(self: Path, *arguments: Any, **named: Any) -> str:  # noqa: ANN401

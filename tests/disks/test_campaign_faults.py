@@ -1,0 +1,122 @@
+"""Whatever dies or fills up while a campaign runs on a spare disk: the disk is free, the seconds are kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.domain.units import GIB, MIB
+from app.runs.runfile_reader import RunFile
+from tests.disks.test_campaign import campaign, disks_table, erase, nothing_left
+from tests.fix_campaign import CampaignBench
+from tests.fix_campaign import Running as RunningCampaign
+from tests.fix_helper import Running, wait_until
+
+pytestmark = [
+    pytest.mark.disks,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can start the helper"),
+]
+
+RUN = Path("/run/pgfooting")
+
+
+def storage() -> Path:
+    """Where the disks of the one session are mounted."""
+    (folder,) = RUN.glob("*/storage")
+    return folder
+
+
+def working_on_storage(program: str) -> list[int]:
+    """Processes of a program that belong to the session: the postmaster before its children, pgbench."""
+    folder = str(storage().parent).encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (path / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(f"/{program}".encode()) and any(folder in word for word in words):
+            found.append(int(path.name))
+    return sorted(found)
+
+
+def run_of(bench: CampaignBench) -> RunFile:
+    (path,) = bench.run_files()
+    return RunFile(path)
+
+
+@pytest.mark.parametrize("phase", ["load", "warmup", "measure"])
+@pytest.mark.parametrize("program", ["postgres", "pgbench"])
+def test_a_server_or_pgbench_that_is_killed_ends_the_run_and_frees_the_disk(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench, program: str, phase: str
+) -> None:
+    disk = make_loop(GIB, partscan=True)
+    workload = '[workload]\nscale = 20\nclients = 2\nwarmup = "5s"\nduration = "10s"\n'
+    running = campaign_bench.start(campaign(("one", disks_table(disk)), workload=workload), *erase(disk))
+    running.until_phase(phase)
+    if phase == "measure":
+        running.until_second(2)
+    wait_until(lambda: bool(working_on_storage(program)))
+    os.kill(working_on_storage(program)[0], signal.SIGKILL)
+    assert running.end() == 1
+    (ended,) = [event for event in running.events if event["event"] == "finished"]
+    assert ended["state"] == "failed"
+    assert ("server" if program == "postgres" else "pgbench") in ended["message"]
+    with run_of(campaign_bench) as run:
+        assert run.values["state"] == "failed"
+        if phase == "measure":
+            seconds = [event for event in running.events if event["event"] == "second"]
+            assert len(seconds) >= 2
+    assert nothing_left(disk)
+
+
+@pytest.mark.parametrize("phase", ["prepare", "initdb", "load"])
+def test_a_helper_that_is_killed_in_any_phase_ends_the_run_and_its_successor_frees_the_disk(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench, phase: str
+) -> None:
+    disk = make_loop(GIB, partscan=True)
+    running = campaign_bench.start(campaign(("one", disks_table(disk))), *erase(disk))
+    running.until_phase(phase)
+    helper.kill()
+    assert running.end() == 1
+    (ended,) = [event for event in running.events if event["event"] == "finished"]
+    assert ended["state"] == "failed"
+    successor = Running()
+    assert nothing_left(disk)
+    successor.end()
+    again = campaign_bench.run(campaign(("one", disks_table(disk))), *erase(disk))
+    assert again.returncode in {0, 1}
+    assert nothing_left(disk)
+
+
+def fill_up(running: RunningCampaign) -> None:
+    """Leave no byte on the storage, as a table that grows would."""
+    running.until_phase("measure")
+    running.until_second(2)
+    with (storage() / "filler").open("wb") as file:
+        while True:
+            try:
+                file.write(bytes(MIB))
+                file.flush()
+            except OSError:
+                return
+
+
+def test_a_filesystem_that_is_full_ends_the_run_with_that_reason_and_is_unmade(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
+) -> None:
+    disk = make_loop(GIB, partscan=True)
+    workload = '[workload]\nscale = 1\nclients = 2\nwarmup = "1s"\nduration = "60s"\n'
+    running = campaign_bench.start(campaign(("one", disks_table(disk)), workload=workload), *erase(disk))
+    fill_up(running)
+    assert running.end() == 1
+    (ended,) = [event for event in running.events if event["event"] == "finished"]
+    assert ended["state"] == "failed"
+    assert "space" in f"{ended['message']}", ended
+    with run_of(campaign_bench) as run:
+        run.check()
+    assert nothing_left(disk)
