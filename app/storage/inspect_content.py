@@ -128,8 +128,8 @@ def content_of(fd: int, medium: Medium, choose: random.Random) -> Content:
 def _digest(head: bytes, tail: bytes) -> str:
     """Return the SHA-256 of what is not zero in both ends, each piece with its place.
 
-    Most of what a filesystem leaves at the ends is zero, and comparing is far cheaper than hashing: this is asked
-    of every disk before each step that writes to it.
+    Most of what a filesystem leaves at the ends is zero, and comparing is far cheaper than hashing: this is
+    asked of every disk before each step that writes to it.
     """
     digest = hashlib.sha256()
     for number, end in enumerate((head, tail)):
