@@ -161,18 +161,15 @@ class HelperClient:
         return {number: (answer == "spare", reasons) for number, answer, reasons in answers}
 
     def describe(self, plans: Sequence[StoragePlan], watch: Watch = _nothing) -> Description:
-        """Return what the helper would do for plans; touches nothing.
+        """Return what the helper would do for plans; touches nothing, and nobody is asked.
 
         Raises:
             CampaignError: a plan cannot be made here.
             DiskRefusedError: a disk is not here.
-            NotAuthorisedError: polkit does not even let this user look.
         """
         _, glib = load_gio()
         wires = [wire_of(plan, glib) for plan in plans]
-        plan, texts, digest = self.call(
-            "Describe", f"({_PLANS})", wires, timeout_s=PERSON_S, interactive=True, watch=watch
-        )
+        plan, texts, digest = self.call("Describe", f"({_PLANS})", wires, timeout_s=INSPECT_S, watch=watch)
         return Description(plan, tuple(tuple(lines) for lines in texts), digest)
 
     def execute(self, description: Description, uid: int, watch: Watch = _nothing) -> HelperSession:

@@ -6,6 +6,7 @@ import fcntl
 import os
 import sys
 from contextlib import ExitStack
+from typing import Final
 
 from app.dbus.service import BusError
 from app.helper import audit
@@ -16,6 +17,9 @@ from app.helper.places import RUN, make_private_folder
 from app.helper.service import Helper
 from app.storage.places import Places
 from app.storage.spare import SpareDisks
+
+_SWITCH_S: Final = 0.0005
+"""How long a thread that works may keep the main loop, which answers many calls, from its turn each time."""
 
 
 def main(arguments: list[str], places: Places | None = None) -> int:
@@ -30,6 +34,7 @@ def main(arguments: list[str], places: Places | None = None) -> int:
         return 2
     os.umask(0o077)
     os.chdir("/")
+    sys.setswitchinterval(_SWITCH_S)
     audit.start_logging()
     disks, journal = SpareDisks(read_policy(), places or Places.of_this_machine()), Journal()
     try:

@@ -10,9 +10,9 @@ from typing import Final
 
 from app.dbus.service import Refusal as BusRefusal
 from app.domain.disk import DiskIdentity
-from app.domain.plan import StoragePlan
 from app.helper.journal import Entry
 from app.storage.names import Device
+from app.storage.rules_disk import is_loop
 from app.storage.spare import SpareDisks
 
 _NUMBER: Final = re.compile(r"[0-9]{1,4}:[0-9]{1,7}")
@@ -30,23 +30,23 @@ def node_of(number: str) -> str:
     return f"/dev/{(Path('/sys/dev/block') / number).resolve(strict=True).name}"
 
 
-def find_devices(plan: StoragePlan, disks: SpareDisks) -> dict[str, Device]:
-    """Return the devices of a plan's disks, by `DiskIdentity.key`.
+def find_device(disks: SpareDisks, chosen: DiskIdentity) -> Device:
+    """Return the device of a disk; reads sysfs and udev's database, and never the disk.
 
     Raises:
-        BusRefusal: DiskRefused: a disk is not there, or another one has its place.
+        BusRefusal: DiskRefused: the disk is not there, or another one has its place.
     """
-    devices: dict[str, Device] = {}
-    for _, disk in plan.members():
-        try:
-            node = node_of(disk.device_number)
-            changed = disk.differs_from(disks.identify(node))
-        except OSError:
-            raise BusRefusal("DiskRefused", f"{_shown(disk.device_number)} D15 not here") from None
-        if changed:
-            raise BusRefusal("DiskRefused", f"{disk.device_number} D15 {' '.join(changed)}")
-        devices[disk.key()] = Device(node, _block_bytes(node))
-    return devices
+    try:
+        node = node_of(chosen.device_number)
+        # SECURITY: only root may look at the file of a loop device, whose filesystem may answer nobody.
+        if is_loop(node.rpartition("/")[2]) and not disks.policy.accept_loop_devices:
+            raise BusRefusal("DiskRefused", f"{chosen.device_number} D01 loop device")
+        changed = chosen.differs_from(disks.identify(node))
+    except OSError:
+        raise BusRefusal("DiskRefused", f"{_shown(chosen.device_number)} D15 not here") from None
+    if changed:
+        raise BusRefusal("DiskRefused", f"{chosen.device_number} D15 {' '.join(changed)}")
+    return Device(node, _block_bytes(node))
 
 
 def find_again(entry: Entry, disks: SpareDisks) -> tuple[Mapping[str, Device], Mapping[str, DiskIdentity]]:

@@ -13,8 +13,9 @@ from typing import Final
 class Access(StrEnum):
     """Who may call a method.
 
-    ANYONE: it tells nothing and changes nothing. INSPECT, ERASE: whom polkit authorises for it. OWNER: the
-    one caller whose session it is, which polkit authorised when it began; its first argument is the session.
+    ANYONE: it tells nothing that not everybody may read, and changes nothing. INSPECT, ERASE: whom polkit
+    authorises for it. OWNER: the one caller whose session it is, which polkit authorised when it began; its
+    first argument is the session.
     """
 
     ANYONE = ""
@@ -39,7 +40,7 @@ class Method:
 METHODS: Final = (
     Method("Version", Access.ANYONE),
     Method("Inspect", Access.INSPECT),
-    Method("Describe", Access.INSPECT),
+    Method("Describe", Access.ANYONE),
     Method("Execute", Access.ERASE),
     Method("Make", Access.OWNER),
     Method("Unmake", Access.OWNER),

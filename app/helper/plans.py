@@ -63,6 +63,7 @@ class Described:
     Attributes:
         id: names them on the bus; nobody can guess it.
         owner: unique bus name of the caller.
+        user: the caller's uid.
         layouts: the plans, in the caller's order.
         digest: SHA-256 of all their lines.
         expires_s: on the monotonic clock.
@@ -70,6 +71,7 @@ class Described:
 
     id: str
     owner: str
+    user: int
     layouts: tuple[Layout, ...]
     digest: str
     expires_s: float
@@ -93,33 +95,44 @@ def digest_of(texts: Sequence[Sequence[str]]) -> str:
     return hashlib.sha256("\n".join(line for text in texts for line in text).encode()).hexdigest()
 
 
+def describe_plans(
+    owner: str, user: int, plans: Sequence[tuple[StoragePlan, Mapping[str, Device]]]
+) -> tuple[Described, list[tuple[str, ...]]]:
+    """Describe plans, each with its devices, to a caller; return that and the lines of each plan."""
+    layouts = tuple(
+        Layout(uuid.UUID(bytes=secrets.token_bytes(16), version=4), plan, dict(devices))
+        for plan, devices in plans
+    )
+    texts = [layout.text() for layout in layouts]
+    expires_s = time.monotonic() + LIFETIME_S
+    return Described(secrets.token_hex(16), owner, user, layouts, digest_of(texts), expires_s), texts
+
+
 @dataclass(slots=True)
 class PlanBook:
     """All descriptions that wait."""
 
     _plans: dict[str, Described] = field(default_factory=dict)
 
-    def add(
-        self, owner: str, plans: Sequence[tuple[StoragePlan, Mapping[str, Device]]]
-    ) -> tuple[Described, list[tuple[str, ...]]]:
-        """Describe plans, each with its devices, to a caller; return that and the lines of each plan.
+    def check(self, owner: str, user: int) -> None:
+        """Make sure that there is room for one more of a caller.
 
         Raises:
-            Refusal: TooMany.
+            Refusal: TooMany: of this caller, of all callers of its user (who is not root), or of everybody.
         """
         self._forget_expired()
-        if len(self._plans) >= MOST or len(self._of(owner)) >= MOST_FOR_ONE:
+        own = [plan for plan in self._plans.values() if plan.owner == owner or plan.user == user != 0]
+        if len(self._plans) >= MOST or len(own) >= MOST_FOR_ONE:
             raise Refusal("TooMany")
-        layouts = tuple(
-            Layout(uuid.UUID(bytes=secrets.token_bytes(16), version=4), plan, dict(devices))
-            for plan, devices in plans
-        )
-        texts = [layout.text() for layout in layouts]
-        described = Described(
-            secrets.token_hex(16), owner, layouts, digest_of(texts), time.monotonic() + LIFETIME_S
-        )
+
+    def keep(self, described: Described) -> None:
+        """Let a description wait for its execution.
+
+        Raises:
+            Refusal: TooMany, as `check`.
+        """
+        self.check(described.owner, described.user)
         self._plans[described.id] = described
-        return described, texts
 
     def take(self, owner: str, plan_id: str, digest: str) -> Described:
         """Return a description for its one execution and forget it.

@@ -5,18 +5,17 @@ from __future__ import annotations
 import logging
 import pwd
 import secrets
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from app import VERSION
 from app.dbus.polkit import Question, Verdict
 from app.dbus.service import Answer, BusService, Call, Refusal
-from app.domain.plan_file import PlanError
-from app.domain.plan_wire import MOST_PLANS, plan_from_wire
+from app.dbus.worker import Then, Worker
 from app.helper import audit
-from app.helper.devices import find_devices
+from app.helper.describing import described
 from app.helper.inspection import inspected
 from app.helper.journal import Journal
 from app.helper.methods import Access, method
@@ -32,13 +31,11 @@ PATH: Final = "/org/pgfooting/Helper1"
 INTERFACE_NUMBER: Final = 2
 IDLE_S: Final = 60.0
 _MOST_INSPECTED: Final = 64
-_MOST_TEXT: Final = 16_000
 _MOST_QUESTIONS: Final = 32
+_MOST_NOTED: Final = 200
 _MESSAGE: Final = "Authentication is required to erase $(disks) and to run PostgreSQL there"
 
 _log = logging.getLogger(__name__)
-
-Then = Callable[[Call, Answer], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +62,14 @@ class Helper:
     """The service: at most one session, at most one open question, plans of callers that are still there."""
 
     def __init__(self, disks: SpareDisks, journal: Journal) -> None:
-        self.bus = BusService(NAME, PATH, INTERFACE.read_text(encoding="utf-8"), self)
+        self.bus = BusService(NAME, PATH, INTERFACE.read_text(encoding="utf-8"), self, _note_refusal)
         self._disks = disks
         self._journal = journal
         self._plans = PlanBook()
         self._owned: Owned | None = None
         self._erasing: tuple[str, Question] | None = None
         self._questions = 0
-        self._inspecting = threading.Lock()
+        self._workers = {name: Worker(self.bus, name) for name in ("Describe", "Inspect")}
         self._watched: dict[str, Callable[[], None]] = {}
         self._call_off_exit: Callable[[], None] = lambda: None
 
@@ -96,33 +93,24 @@ class Helper:
         if known is None:
             raise Refusal("NotAuthorized", Verdict.DENIED)
         self._watch(call.sender)
-        try:
-            self._dispatch(known.access, call, answer)
-        except Refusal as refusal:
-            audit.note("refused: %s by %s: %s", call.method, call.sender, refusal.code)
-            raise
-
-    def _dispatch(self, access: Access, call: Call, answer: Answer) -> None:
-        match access:
+        match known.access:
             case Access.ANYONE:
-                self._version(call, answer)
+                {"Version": self._version, "Describe": self._describe}[call.method](call, answer)
             case Access.INSPECT:
-                then = {"Inspect": self._inspect, "Describe": self._describe}[call.method]
-                self._authorise(call, answer, access, {}, then)
+                self._authorise(call, answer, known.access, {}, lambda: self._inspect(call, answer))
             case Access.ERASE:
                 self._execute(call, answer)  # asks itself, with the disks of the plans
             case Access.OWNER:
                 if self._owned is None or not self._owned.is_meant(call):
                     raise Refusal("Unknown")
-                REQUESTS[call.method](self._owned.session, self._later(call, answer), *call.arguments[1:])
+                REQUESTS[call.method](self._owned.session, self._later(answer), *call.arguments[1:])
 
-    def _later(self, call: Call, answer: Answer) -> Callable[..., None]:
+    def _later(self, answer: Answer) -> Callable[..., None]:
         """Return what answers a call from any thread: with values, or a refusal."""
 
         def give(*values: Any) -> None:  # noqa: ANN401
             match values:
                 case (Refusal() as refusal,):
-                    audit.note("refused: %s by %s: %s", call.method, call.sender, refusal.code)
                     self.bus.soon(lambda: answer.refuse(refusal))
                 case _:
                     self.bus.soon(lambda: answer.give(*values))
@@ -141,7 +129,7 @@ class Helper:
             self._questions -= 1
             if action == Access.ERASE:
                 self._erasing = None
-            self._answer(call, answer, then if verdict is Verdict.AUTHORIZED else _deny(verdict))
+            answer.settle(then if verdict is Verdict.AUTHORIZED else partial(_deny, verdict))
 
         question = Question(self.bus.connection, decided)
         self._questions += 1
@@ -149,25 +137,14 @@ class Helper:
             self._erasing = (call.sender, question)
         question.ask(call.sender, action, details, interactive=call.interactive)
 
-    @staticmethod
-    def _answer(call: Call, answer: Answer, then: Then) -> None:
-        """Go on with a call that waited; whatever happens, it is answered."""
-        try:
-            then(call, answer)
-        except Refusal as refusal:
-            audit.note("refused: %s by %s: %s %s", call.method, call.sender, refusal.code, refusal.text)
-            answer.refuse(refusal)
-        except Exception:  # noqa: BLE001 - the border of D-Bus, as in app.dbus.service
-            _log.exception("%s failed", call.method)
-            if answer.is_open:
-                answer.refuse(Refusal("Failed"))
-
     def _watch(self, sender: str) -> None:
         if sender not in self._watched:
             self._watched[sender] = self.bus.watch(sender, lambda: self._vanished(sender))
 
     def _vanished(self, sender: str) -> None:
         self._watched.pop(sender, None)
+        for worker in self._workers.values():
+            worker.forget(sender)
         self._plans.forget(sender)
         if self._erasing is not None and self._erasing[0] == sender:
             self._erasing[1].cancel()
@@ -182,56 +159,52 @@ class Helper:
         answer.give(VERSION, INTERFACE_NUMBER, self._disks.policy.accept_loop_devices)
 
     def _inspect(self, call: Call, answer: Answer) -> None:
-        (wires,) = call.arguments
-        if len(wires) > _MOST_INSPECTED:
+        if call.content.get_child_value(0).n_children() > _MOST_INSPECTED:
             raise Refusal("TooMany")
-        self._in_thread(answer, lambda: ([inspected(wire, self._disks) for wire in wires],))
+
+        def work(_user: int) -> Then:
+            (wires,) = call.arguments
+            found = [inspected(wire, self._disks) for wire in wires]
+            return lambda: answer.give(found)
+
+        self._workers["Inspect"].add(call, answer, work)
 
     def _describe(self, call: Call, answer: Answer) -> None:
-        (wires,) = call.arguments
-        if not 1 <= len(wires) <= MOST_PLANS:
-            raise Refusal("BadPlan", f"plans: 1 to {MOST_PLANS}")
-        plans, problems = [], []
-        for number, wire in enumerate(wires):
-            try:
-                plans.append(plan_from_wire(*wire))
-            except PlanError as err:
-                problems += [f"plans[{number}].{each.field}: {each.message}" for each in err.problems]
-        if problems:
-            raise Refusal("BadPlan", "\n".join(problems)[:_MOST_TEXT])
-        described, texts = self._plans.add(
-            call.sender, [(plan, find_devices(plan, self._disks)) for plan in plans]
-        )
-        answer.give(described.id, [list(text) for text in texts], described.digest)
+        def work(user: int) -> Then:
+            found, texts = described(call, user, self._disks)
+            return lambda: keep(found, texts)
+
+        def keep(found: Described, texts: list[tuple[str, ...]]) -> None:
+            self._plans.keep(found)
+            answer.give(found.id, [list(text) for text in texts], found.digest)
+
+        self._workers["Describe"].add(call, answer, work, partial(self._plans.check, call.sender))
 
     def _execute(self, call: Call, answer: Answer) -> None:
         plan_id, digest, user = call.arguments
         if self._owned is not None or self._erasing is not None:
             raise Refusal("Busy")
-        described = self._plans.take(call.sender, plan_id, digest)
+        taken = self._plans.take(call.sender, plan_id, digest)
         details = {
-            "disks": described.disk_names(),
+            "disks": taken.disk_names(),
             "polkit.message": _MESSAGE,
             "polkit.gettext_domain": "pgfooting",
         }
-
-        def asked(uid: int | None) -> None:
-            self._answer(call, answer, lambda *_: ask(uid))
 
         def ask(uid: int | None) -> None:
             _check_user(uid, user)
             if self._owned is not None or self._erasing is not None:
                 raise Refusal("Busy")
-            begin: Then = lambda *_: self._begin(call, answer, described, user)  # noqa: E731
+            begin = partial(self._begin, call, answer, taken, user)
             self._authorise(call, answer, Access.ERASE, details, begin)
 
-        self.bus.ask_user(call.sender, asked)
+        self.bus.ask_user(call.sender, lambda uid: answer.settle(partial(ask, uid)))
 
-    def _begin(self, call: Call, answer: Answer, described: Described, user: int) -> None:
+    def _begin(self, call: Call, answer: Answer, taken: Described, user: int) -> None:
         """Begin the session; the call is answered when its disks are locked."""
         if self._owned is not None or call.sender not in self._watched:  # it may have left meanwhile
             raise Refusal("Busy")
-        handle, give = secrets.token_hex(16), self._later(call, answer)
+        handle, give = secrets.token_hex(16), self._later(answer)
 
         def emit(signal: str, *values: object) -> None:
             self.bus.soon(lambda: self.bus.emit(call.sender, signal, handle, *values))
@@ -241,8 +214,8 @@ class Helper:
             give(refusal)
 
         teller = Teller(emit, lambda: give(handle), refused, lambda: self.bus.soon(self._session_ended))
-        session = Session(described, user, self._disks, self._journal, teller)
-        audit.note("session of %s, user %d: %s", call.sender, user, described.disk_names())
+        session = Session(taken, user, self._disks, self._journal, teller)
+        audit.note("session of %s, user %d: %s", call.sender, user, taken.disk_names())
         self._owned = Owned(handle, call.sender, session)
         session.start()
 
@@ -253,24 +226,7 @@ class Helper:
         self._owned = None
         self._rest()
 
-    # --- work and rest
-
-    def _in_thread(self, answer: Answer, work: Callable[[], tuple[object, ...]]) -> None:
-        """Answer with what a thread finds out; one at a time, so that nobody keeps the disks busy."""
-        if not self._inspecting.acquire(blocking=False):
-            raise Refusal("Busy")
-
-        def run() -> None:
-            try:
-                values = work()
-                self.bus.soon(lambda: answer.give(*values))
-            except Exception:  # noqa: BLE001 - the border of this thread
-                _log.exception("an inspection failed")
-                self.bus.soon(lambda: answer.refuse(Refusal("Failed")))
-            finally:
-                self._inspecting.release()
-
-        threading.Thread(target=run, name="inspection", daemon=True).start()
+    # --- rest
 
     def _rest(self) -> None:
         """End after a while in which nobody wants anything."""
@@ -278,19 +234,21 @@ class Helper:
         self._call_off_exit = self.bus.later(IDLE_S, self._end_if_idle)
 
     def _end_if_idle(self) -> None:
-        waiting = self._owned is not None or self._questions > 0
-        if waiting or any(self._plans.has(sender) for sender in self._watched):
+        waiting = any(worker.is_busy for worker in self._workers.values()) or self._questions > 0
+        if waiting or self._owned is not None or any(self._plans.has(sender) for sender in self._watched):
             self._rest()
         else:
             self._call_off_exit = lambda: None
             self.bus.stop()
 
 
-def _deny(verdict: Verdict) -> Then:
-    def deny(_call: Call, _answer: Answer) -> None:
-        raise Refusal("NotAuthorized", verdict)
+def _deny(verdict: Verdict) -> None:
+    raise Refusal("NotAuthorized", verdict)
 
-    return deny
+
+def _note_refusal(call: Call, refusal: Refusal) -> None:
+    words = refusal.text[:_MOST_NOTED]
+    audit.note("refused: %s by %s: %s %s", call.method, call.sender, refusal.code, words)
 
 
 def _check_user(caller: int | None, user: int) -> None:

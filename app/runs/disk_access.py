@@ -100,12 +100,12 @@ def open_disks(
     with ExitStack() as opening:
         client = HelperClient.open()
         opening.callback(client.close)
+        description = client.describe(tuple(plans))
+        texts = dict(zip(plans, description.texts, strict=True))
+        named = {", ".join(names): texts[plan] for plan, names in plans.items()}
+        consent.confirm(Erasure(_disks_of(plans), named, client.version.test_devices))
+        listener.told("note", tr("An administrator is asked whether the disks may be erased."))
         with consent.agent():
-            description = client.describe(tuple(plans))
-            texts = dict(zip(plans, description.texts, strict=True))
-            named = {", ".join(names): texts[plan] for plan, names in plans.items()}
-            consent.confirm(Erasure(_disks_of(plans), named, client.version.test_devices))
-            listener.told("note", tr("An administrator is asked whether the disks may be erased."))
             session = client.execute(description, account.uid)
         disks = DiskSession(client, session, texts, client.version.test_devices)
         stack.push(opening.pop_all())

@@ -1,6 +1,7 @@
 """What a draft asks the root helper: its answer about disks, and the commands in its own words.
 
-Both only look. Nobody is asked for a password here unless this machine's rules want it even for looking.
+Both only look. Nobody is asked for a password here, except where this machine's rules want it for looking at
+the content of disks, as they do of a person without a local session.
 """
 
 from __future__ import annotations

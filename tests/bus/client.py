@@ -62,12 +62,15 @@ class Client:
         self, method: str, signature: str = "()", *values: object, interactive: bool = False
     ) -> Callable[[], Any]:
         """Call; the function that is returned waits for the answer."""
+        return self.send(method, self._glib.Variant(signature, values), interactive=interactive)
+
+    def send(self, method: str, content: Any, *, interactive: bool = False) -> Callable[[], Any]:  # noqa: ANN401
+        """Call with arguments that are packed already; the function that is returned waits for the answer."""
         flag = self._gio.DBusCallFlags
         flags = flag.ALLOW_INTERACTIVE_AUTHORIZATION if interactive else flag.NONE
         results: list[Any] = []
         self.context.push_thread_default()
         try:
-            content = self._glib.Variant(signature, values)
             self.connection.call(
                 *self._where,
                 method,

@@ -8,14 +8,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from app.dbus.service import Refusal
 from app.domain.plan_wire import PLANS, identity_to_wire
 from app.domain.raid import Level
 from app.domain.units import GIB, MIB
+from app.helper.devices import find_device
+from app.storage.spare import SpareDisks
 from tests.disks.helper_owner import NOBODY, SPARE, Owner, client, plan_of, wired
 from tests.disks.layout_proof import digest, leftovers
 from tests.fix_helper import PROJECT, Running, as_user, error_of, journaled, wait_until
@@ -270,13 +274,50 @@ def test_bad_options_are_refused_with_their_field(helper: Running, make_loop: Ca
             assert next(iter(options)) in text
 
 
+DESCRIBING = """
+import sys
+from app.dbus.service import Call
+from app.dbus.introspection import load_gio
+from app.domain.plan_wire import PLANS
+from app.helper.describing import described
+from tests.disks.helper_owner import SPARE, plan_of, wired
+
+content = load_gio()[1].Variant(f"({PLANS})", ([wired(plan_of(sys.argv[1]))],))
+opened = []
+sys.addaudithook(lambda event, values: opened.append(values[0]) if event == "open" else None)
+found, texts = described(Call(":1.1", "Describe", content, False), 65534, SPARE)
+print(len(texts[0]), *(each for each in opened if not str(each).endswith((".py", ".pyc"))), sep="\\n")
+"""
+
+
+def test_a_description_opens_no_disk(system_daemons: None, make_loop: Callable[..., str]) -> None:
+    disk = make_loop(2 * GIB, partscan=True)
+    argv = [sys.executable, "-c", DESCRIBING, disk]
+    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=True)
+    lines, *opened = done.stdout.splitlines()
+    assert int(lines) > 10
+    assert opened
+    assert all(path.startswith(("/sys/", "/run/udev/data/")) for path in opened), opened
+
+
+def test_a_loop_device_that_nobody_allowed_is_not_even_identified(make_loop: Callable[..., str]) -> None:
+    identity = SPARE.identify(make_loop(2 * GIB, partscan=True))
+    with pytest.raises(Refusal) as refused:
+        find_device(SpareDisks(), replace(identity, serial=""))
+    assert (refused.value.code, refused.value.text) == (
+        "DiskRefused",
+        f"{identity.device_number} D01 loop device",
+    )
+
+
 USER_CALLS = """
 import sys
+from app.domain.plan_wire import PLANS
 from tests.bus.client import Client, RemoteError
 with Client("org.pgfooting.Helper1", "/org/pgfooting/Helper1", "org.pgfooting.Helper1") as caller:
     print(*caller.call("Version"))
     calls = [("Inspect", "(a(ssstst))", [[]]), ("Execute", "(ssu)", ["a", "b", 65534])]
-    calls += [("Release", "(s)", ["a"])]
+    calls += [("Release", "(s)", ["a"]), ("Describe", f"({PLANS})", [[]])]
     for method, signature, values in calls:
         try:
             print(method, caller.call(method, signature, *values))
@@ -285,11 +326,12 @@ with Client("org.pgfooting.Helper1", "/org/pgfooting/Helper1", "org.pgfooting.He
 """
 
 
-def test_a_user_without_authorisation_learns_the_version_and_nothing_else(helper: Running) -> None:
+def test_a_user_without_authorisation_learns_version_and_words_and_nothing_else(helper: Running) -> None:
     done = as_user(USER_CALLS)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1:] == [
         "Inspect NotAuthorized challenge", "Execute Unknown Unknown", "Release Unknown Unknown",
+        "Describe BadPlan plans: 1 to 16",
     ]  # fmt: skip
     assert "refused: Inspect" in helper.log.read_text()
     assert "refused: Release" in helper.log.read_text()

@@ -182,16 +182,83 @@ def test_plans_wait_in_a_number_that_is_limited(helper: Running, make_loop: Call
     plan = plan_of(make_loop(2 * GIB, partscan=True))
     with ExitStack() as stack:
         owners = [Owner(stack.enter_context(client())) for _ in range(6)]
+        assert error_of(partial(owners[4].describe, *[plan] * 17))[0] == "BadPlan"
+        assert error_of(partial(owners[4].describe))[0] == "BadPlan"
         for owner in owners[:4]:
             for _ in range(8):
                 owner.describe(*[plan] * 16)
             assert error_of(partial(owner.describe, plan)) == ("TooMany", "TooMany")
         assert error_of(partial(owners[4].describe, plan)) == ("TooMany", "TooMany")
-        assert error_of(partial(owners[4].describe, *[plan] * 17))[0] == "BadPlan"
-        assert error_of(partial(owners[4].describe))[0] == "BadPlan"
         owners[0].client.connection.close_sync(None)
         wait_until(lambda: can(partial(owners[5].describe, plan)))
     assert helper.resident_bytes() < 60 * MIB
+
+
+FLOOD = """
+import json, sys
+from contextlib import ExitStack
+from app.dbus.introspection import load_gio
+from app.domain.disk import DiskIdentity
+from app.domain.plan_wire import PLANS
+from tests.bus.client import RemoteError
+from tests.disks.helper_owner import client, plan_over, wired
+
+disk = json.loads(sys.argv[1])
+many = [("", "", "", 0, disk[4], 0)] * 2400
+pack = lambda plans: load_gio()[1].Variant(f"({PLANS})", (plans,))
+bad = pack([((many, "", "", {}, 0, 0, "", ""), [], [])])
+good = pack([wired(plan_over(DiskIdentity(*disk)))] * 16)
+assert 100_000 < bad.get_size() < 128 * 1024
+names = {}
+with ExitStack() as stack:
+    clients = [stack.enter_context(client()) for _ in range(20)]
+    print("ready", flush=True)
+    for content in [bad] * 5 + [good] * 5:
+        calls = [each.send("Describe", content) for each in clients for _ in range(2)]
+        for wait in calls:
+            try:
+                wait()
+                name = "answered"
+            except RemoteError as err:
+                name = err.name.rpartition(".")[2]
+            names[name] = names.get(name, 0) + 1
+    print(json.dumps(names), flush=True)
+    input()
+"""
+
+
+def test_a_flood_of_descriptions_keeps_nobody_from_an_answer(
+    helper: Running, make_loop: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    disk = make_loop(2 * GIB, partscan=True)
+    argv = ["setpriv", f"--reuid={NOBODY}", "--clear-groups", sys.executable, "-c", FLOOD]
+    seconds: list[float] = []
+    with subprocess.Popen(
+        [*argv, json.dumps(astuple(SPARE.identify(disk)))],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=PROJECT,
+    ) as flood:  # fmt: skip
+        assert said(flood) == "ready"
+        with Watch() as watch:
+            names: list[str] = []
+            reader = threading.Thread(target=lambda: names.append(said(flood)))
+            reader.start()
+            while not names:
+                with client() as other:
+                    started_s = time.perf_counter()
+                    Owner(other).describe(plan_of(disk))
+                    seconds.append(time.perf_counter() - started_s)
+            reader.join()
+        with client() as other:
+            assert Owner(other).describe(plan_of(disk)), (
+                "there is room for others although that of nobody is full"
+            )
+        found = json.loads(names[0])
+        assert found.pop("answered") == 8, "of all connections of a user together"
+        assert set(found) <= {"BadPlan", "TooMany"}
+        go_on(flood)
+    with capsys.disabled():
+        slowest = f"{len(seconds)} descriptions of another user, slowest {1000 * max(seconds):.0f} ms"
+        print(f"\n  {found}; meanwhile {watch.told()}; {slowest}")  # noqa: T201
 
 
 def can(action: Callable[[], object]) -> bool:

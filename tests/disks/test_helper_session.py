@@ -18,7 +18,7 @@ from app.domain.plan import Group, StoragePlan
 from app.domain.raid import Level
 from app.domain.units import GIB, MIB
 from app.helper.journal import Journal
-from app.helper.plans import PlanBook
+from app.helper.plans import describe_plans
 from app.helper.session import Session, State
 from app.storage.execution import Done, Progress
 from app.storage.names import Device
@@ -99,7 +99,7 @@ def test_a_disk_that_gets_foreign_data_between_claim_and_use_is_refused_and_not_
     plan = StoragePlan(Group(identities, Level.STRIPE, "btrfs", partition_bytes=512 * MIB))
     devices = {one.key(): Device(node) for one, node in zip(identities, (first, second), strict=True)}
     journal, heard = Journal(tmp_path / "journal"), Heard()
-    described, _ = PlanBook().add(":1.1", [(plan, devices)])
+    described, _ = describe_plans(":1.1", 0, [(plan, devices)])
     session = Session(described, pwd.getpwnam("nobody").pw_uid, disks, journal, heard)
     session.start()
     wait_until(lambda: session.state is not State.CLAIMING)

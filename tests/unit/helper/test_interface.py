@@ -36,8 +36,8 @@ def test_what_is_not_in_the_table_is_no_method(name: str) -> None:
     assert method(name) is None
 
 
-def test_only_the_version_is_told_to_anyone() -> None:
-    assert [each.name for each in METHODS if each.access is Access.ANYONE] == ["Version"]
+def test_only_version_and_describe_are_answered_to_anyone() -> None:
+    assert [each.name for each in METHODS if each.access is Access.ANYONE] == ["Version", "Describe"]
 
 
 def test_every_method_is_implemented() -> None:

@@ -1,0 +1,41 @@
+"""What Describe answers to whoever asks: the one question of a campaign is whether its disks may be erased.
+
+SECURITY: nobody authorised the caller. Who a disk is, is read from sysfs and udev's database, which everybody
+may read; no disk is opened.
+"""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Final
+
+from app.dbus.service import Call, Refusal
+from app.domain.plan_file import PlanError
+from app.domain.plan_wire import MOST_PLANS, plan_from_wire
+from app.helper.devices import find_device
+from app.helper.plans import Described, describe_plans
+from app.storage.spare import SpareDisks
+
+_MOST_TEXT: Final = 16_000
+
+
+def described(call: Call, user: int, disks: SpareDisks) -> tuple[Described, list[tuple[str, ...]]]:
+    """Return the description that a caller asks for, and the lines of each plan.
+
+    Raises:
+        Refusal: BadPlan, DiskRefused.
+    """
+    (wires,) = call.arguments
+    if not 1 <= len(wires) <= MOST_PLANS:
+        raise Refusal("BadPlan", f"plans: 1 to {MOST_PLANS}")
+    plans, problems = [], []
+    for number, wire in enumerate(wires):
+        try:
+            plans.append(plan_from_wire(*wire))
+        except PlanError as err:
+            problems += [f"plans[{number}].{each.field}: {each.message}" for each in err.problems]
+    if problems:
+        raise Refusal("BadPlan", "\n".join(problems)[:_MOST_TEXT])
+    find = cache(partial(find_device, disks))  # plans share disks: each is looked at once
+    found = [(plan, {disk.key(): find(disk) for _, disk in plan.members()}) for plan in plans]
+    return describe_plans(call.sender, user, found)
