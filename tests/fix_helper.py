@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -113,6 +115,20 @@ def helper(installed_helper: None) -> Iterator[Running]:
     if running.process.poll() is None:
         running.end()
     assert journaled() == [], running.log.read_text()
+
+
+@contextmanager
+def standing_in(program: str, script: str) -> Iterator[None]:
+    """Have a shell script in the place of a program of the system, in the namespace of the tests."""
+    path = Path(shutil.which(program) or "").resolve(strict=True)
+    other = Path(f"/run/{program}.sh")
+    other.write_text(f"#!/bin/sh\n{script}\n")
+    other.chmod(0o755)
+    subprocess.run(["mount", "--bind", str(other), str(path)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(path)], check=True)
 
 
 def journaled() -> list[Path]:

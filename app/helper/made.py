@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import pwd
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +16,9 @@ from app.helper.handover import end_users, hand_over
 from app.helper.journal import Entry, Journal, Writer
 from app.helper.places import PRIVATE, RUN, make_private_folder
 from app.helper.plans import Layout
-from app.helper.teller import Listener
+from app.helper.teller import Listener, note_step
 from app.storage.commands import MOUNT_NAMES
-from app.storage.execution import Done, Execution, Hooks
+from app.storage.execution import Execution, Hooks
 from app.storage.spare import SpareDisks
 from app.storage.steps import Step, undo_of
 
@@ -40,11 +39,10 @@ class Made:
         self.layout = layout
         self.user = user
         self.group = ControlGroup(layout.id.hex[:16], user)
-        self._listener = listener
         self._is_gone = False
         self._writer = Writer(journal, Entry(layout.id, user, layout.plan, layout.devices))
         self._steps = layout.steps()
-        hooks = replace(hooks, journal=self._begin, fact=self._writer.fact)
+        hooks = replace(hooks, journal=self._begin, fact=self._writer.fact, done=listener.executed)
         self._execution = Execution(layout.disks(), hooks)
 
     @property
@@ -66,8 +64,7 @@ class Made:
         """
         make_private_folder(RUN, 0o711)
         try:
-            for done in self._execution.make(self._steps).steps:
-                self._listener.executed(done)
+            self._execution.make(self._steps)
             entry = pwd.getpwuid(self.user)
             for path in self._mount_points():
                 hand_over(str(path), entry.pw_uid, entry.pw_gid)
@@ -82,7 +79,7 @@ class Made:
             FootingError: something is still there; the journal keeps it.
         """
         begun = self._steps[: self._writer.entry.begun]
-        _unmake(self._execution, begun, self.layout.folder, self.group, self._listener.executed)
+        _unmake(self._execution, begun, self.layout.folder, self.group)
         self._writer.journal.remove(self.layout.id)
         self._is_gone = True
 
@@ -107,13 +104,7 @@ def _mount_points(folder: str) -> list[Path]:
     return [Path(folder, name) for name in (PRIVATE, *MOUNT_NAMES.values())]
 
 
-def _unmake(
-    execution: Execution,
-    steps: tuple[Step, ...],
-    folder: str,
-    group: ControlGroup,
-    executed: Callable[[Done], None],
-) -> None:
+def _unmake(execution: Execution, steps: tuple[Step, ...], folder: str, group: ControlGroup) -> None:
     """End what runs on the storage, and unmake it.
 
     Raises:
@@ -123,8 +114,7 @@ def _unmake(
     ended = group.end()
     for pid in users:
         audit.note("process %d works on the storage and was not ended", pid)
-    for done in execution.unmake(undo_of(steps)).steps:
-        executed(done)
+    execution.unmake(undo_of(steps))
     if not ended:
         raise StorageError(f"{group.name}: processes of the control group could not be ended.")
 
@@ -158,8 +148,9 @@ def _recover(entry: Entry, journal: Journal, disks: SpareDisks) -> None:
     devices, chosen = find_again(entry, disks)
     layout = Layout(entry.session, entry.plan, devices)
     steps = layout.steps()[: entry.begun]
-    hooks = Hooks(disks.identify, disks.refusals, release=disks.release, fact=Writer(journal, entry).fact)
+    fact = Writer(journal, entry).fact
+    hooks = Hooks(disks.identify, disks.refusals, release=disks.release, fact=fact, done=note_step)
     execution = Execution(chosen, hooks, dict(entry.facts))
     group = ControlGroup(entry.session.hex[:16], entry.user)
-    _unmake(execution, steps, layout.folder, group, lambda done: audit.note("%s", done.text))
+    _unmake(execution, steps, layout.folder, group)
     journal.remove(entry.session)

@@ -27,7 +27,7 @@ class Listener(Protocol):
         """A step began or goes on."""
 
     def executed(self, done: Done) -> None:
-        """A step has ended."""
+        """A step has ended, also one whose program failed."""
 
     def ready(self, storage: str, wal: str, private: str) -> None:
         """The storage belongs to the user now; `wal` is empty where there is none."""
@@ -37,6 +37,12 @@ class Listener(Protocol):
 
     def ended(self, error: FootingError | None, left: Sequence[str]) -> None:
         """The session is over; `left` names what is still there."""
+
+
+def note_step(done: Done) -> None:
+    """Log how a step ended."""
+    how = "done" if done.exit_code is None else done.exit_code
+    audit.note("%s: %s in %.3f s", done.text, done.skipped or how, done.seconds)
 
 
 class Teller:
@@ -64,10 +70,11 @@ class Teller:
         self.emit("Progress", progress.number, progress.count, progress.text, fraction)
 
     def executed(self, done: Done) -> None:
-        """Tell how a step ended, and log it."""
-        code = _NO_EXIT_CODE if done.exit_code is None else done.exit_code
-        audit.note("%s: %s in %.3f s", done.text, "done" if done.exit_code is None else code, done.seconds)
-        self.emit("Executed", done.text, code, done.seconds, (done.skipped or done.output)[:_MOST_OUTPUT])
+        """Tell how a step ended, and log it; one that was left out is only logged."""
+        note_step(done)
+        if not done.skipped:
+            code = _NO_EXIT_CODE if done.exit_code is None else done.exit_code
+            self.emit("Executed", done.text, code, done.seconds, done.output[:_MOST_OUTPUT])
 
     def ready(self, storage: str, wal: str, private: str) -> None:
         """Tell where the storage is."""

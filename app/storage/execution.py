@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -23,7 +23,7 @@ from app.storage.conditions import Seen, check, pool_guid, probe
 from app.storage.disk_checks import check_identity, check_spare, locked
 from app.storage.execution_hooks import Done, Hooks, Progress, Report
 from app.storage.kernel_log import kernel_log
-from app.storage.programs import Ended, run_program
+from app.storage.programs import Ended, InterruptedProgramError, run_program
 from app.storage.readback import read_back
 from app.storage.steps import (
     QUICK_S,
@@ -66,6 +66,7 @@ class Execution:
     _done: list[Done] = field(default_factory=list)
     _begun: list[Step] = field(default_factory=list)
     _undoing: bool = False
+    _ended: Ended | None = None
     _program_s: float = 0.0
     _where: tuple[int, int] = (0, 0)
 
@@ -127,23 +128,25 @@ class Execution:
             raise CancelledError(tr("Cancelled before: {step}.").format(step=step.why))
         text, started_s, before_s = describe(step), time.monotonic(), self._program_s
         self._where = (number, count)
+        self._ended, skipped, is_done = None, "", False
         self.hooks.progress(Progress(number, count, text))
         try:
-            ended, skipped = self._execute(step)
+            skipped, is_done = self._execute(step), True
         except OSError as err:
             raise StorageError(tr("{step}: {reason}.").format(step=text, reason=err)) from err
-        self._done.append(
-            Done(
-                text,
-                ended.exit_code if ended else None,
-                time.monotonic() - started_s,
-                self._program_s - before_s,
-                f"{ended.stdout}{ended.stderr}" if ended else "",
-                skipped,
-            )
-        )
+        finally:
+            if is_done or self._ended:
+                now_s = time.monotonic()
+                self._tell_done(text, now_s - started_s, self._program_s - before_s, skipped)
 
-    def _execute(self, step: Step) -> tuple[Ended | None, str]:  # noqa: C901 - one case each
+    def _tell_done(self, text: str, seconds: float, program_s: float, skipped: str) -> None:
+        ended = self._ended
+        code, said = (ended.exit_code, f"{ended.stdout}{ended.stderr}") if ended else (None, "")
+        self._done.append(Done(text, code, seconds, program_s, said, skipped))
+        self.hooks.done(self._done[-1])
+
+    def _execute(self, step: Step) -> str:  # noqa: C901 - one case each
+        """Execute a step; return why it was left out, empty where it was not."""
         match step:
             case Command():
                 return self._command(step)
@@ -152,12 +155,14 @@ class Execution:
             case MakeFolder(path):
                 self._make_folder(step, path)
             case RemoveFolder(path):
-                with suppress(FileNotFoundError):
+                try:
                     Path(path).rmdir()
+                except FileNotFoundError:
+                    return tr("it is not there")
             case Settle():
-                if waiting.udevd_runs():
-                    return self._run(("udevadm", "settle", "--timeout=120"), QUICK_S), ""
-                return None, tr("no udevd runs here")
+                if not waiting.udevd_runs():
+                    return tr("no udevd runs here")
+                self._ended = self._run(("udevadm", "settle", "--timeout=120"), QUICK_S)
             case AwaitNode(node, size_bytes):
                 with self._counted():
                     waiting.await_node(node, size_bytes, self._is_cancelled)
@@ -168,7 +173,7 @@ class Execution:
                 self._record_pool(step)
             case ReadBack():
                 read_back(step, self._probe)
-        return None, ""
+        return ""
 
     def _make_folder(self, step: MakeFolder, path: str) -> None:
         if os.path.lexists(path):  # not ours, so not ours to remove
@@ -177,13 +182,13 @@ class Execution:
         Path(path).mkdir(mode=0o755)
         Path(path).chmod(0o755)  # whatever the umask is: the user has to reach the mount point
 
-    def _command(self, command: Command) -> tuple[Ended | None, str]:
+    def _command(self, command: Command) -> str:
         renamed: dict[str, str] = {}
         for condition in command.when:
             seen = self._check(condition)
             if not seen.holds:
                 self._release_late(command)
-                return None, seen.evidence
+                return seen.evidence
             if seen.renamed:
                 renamed[getattr(condition, "node", "")] = seen.renamed
         with ExitStack() as locks:
@@ -198,7 +203,11 @@ class Execution:
                 self._know(released_fact(node), command.argv[0])
             argv = tuple(renamed.get(word, word) for word in command.argv)
             with kernel_log() as messages:
-                ended = self._run(argv, command.timeout_s, command.input)
+                try:
+                    ended = self._ended = self._run(argv, command.timeout_s, command.input)
+                except InterruptedProgramError as err:
+                    self._ended = err.ended
+                    raise
                 said = messages.lines() if ended.exit_code else ()
         if ended.exit_code != 0 and not any(text in ended.stderr for text in command.forgives):
             raise StorageError(
@@ -209,7 +218,7 @@ class Execution:
             )
         self._hold(command.after, describe(command))
         self._release(command.releases)
-        return ended, ""
+        return ""
 
     def _release(self, nodes: Sequence[str]) -> None:
         for node in nodes:

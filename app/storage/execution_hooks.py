@@ -80,6 +80,8 @@ class Hooks:
         release: called with disks (identity by node) that are blank again; returns when that is on disk.
         fact: called with name and value of what only became known on the way; returns when that is on disk.
         progress: called when a step begins, and while long ones run.
+        done: called when a step has ended: one that was executed or left out, and one whose program ran and
+            which failed, while making, undoing and unmaking alike.
         is_cancelled: asked often; ignored while undoing.
         held: descriptors of disks, by node, on which a shared lock is held for longer than one step.
     """
@@ -90,5 +92,6 @@ class Hooks:
     release: Callable[[Mapping[str, DiskIdentity]], None] = lambda _disks: None
     fact: Callable[[str, str], None] = lambda _name, _value: None
     progress: Callable[[Progress], None] = lambda _progress: None
+    done: Callable[[Done], None] = lambda _done: None
     is_cancelled: Callable[[], bool] = lambda: False
     held: Mapping[str, int] = field(default_factory=dict)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 from typing import IO, Final
 
@@ -64,6 +65,18 @@ class Ended:
         return said or tr("it said nothing")
 
 
+class InterruptedProgramError(CancelledError):
+    """A program was ended because it was cancelled.
+
+    Attributes:
+        ended: how it ended then.
+    """
+
+    def __init__(self, message: str, ended: Ended) -> None:
+        super().__init__(message)
+        self.ended = ended
+
+
 def find_program(name: str, folders: Sequence[str] = FOLDERS) -> str:
     """Return the absolute path of a program of the system.
 
@@ -98,7 +111,7 @@ def run_program(
 
     Raises:
         ProgramError: there is no such program.
-        CancelledError: `is_cancelled` said so; the program was ended.
+        InterruptedProgramError: `is_cancelled` said so; the program was ended.
     """
     path = find_program(argv[0])
     started_s = time.monotonic()
@@ -115,12 +128,15 @@ def run_program(
         )
     try:
         ending = _Collector(process, started_s + timeout_s, is_cancelled)
-        in_time = ending.collect()
+        why = ending.collect()
     finally:
         _end(process)
-    code = process.returncode if in_time else TIMED_OUT
+    code = TIMED_OUT if why is _Why.TIMED_OUT else process.returncode
     seconds = time.monotonic() - started_s
-    return Ended((path, *argv[1:]), code, ending.text("stdout"), ending.text("stderr"), seconds)
+    ended = Ended((path, *argv[1:]), code, ending.text("stdout"), ending.text("stderr"), seconds)
+    if why is _Why.CANCELLED:
+        raise InterruptedProgramError(tr("Cancelled while {name} ran.").format(name=path), ended)
+    return ended
 
 
 def _input(text: str) -> IO[bytes]:
@@ -130,6 +146,14 @@ def _input(text: str) -> IO[bytes]:
     file.write(text.encode())
     file.seek(0)
     return file
+
+
+class _Why(Enum):
+    """Why a program is not waited for any more."""
+
+    ENDED = auto()
+    TIMED_OUT = auto()
+    CANCELLED = auto()
 
 
 class _Collector:
@@ -143,27 +167,23 @@ class _Collector:
         self._is_cancelled = is_cancelled
         self._kept = {"stdout": bytearray(), "stderr": bytearray()}
 
-    def collect(self) -> bool:
-        """Return whether the program ended in time.
-
-        Raises:
-            CancelledError: it was cancelled.
-        """
+    def collect(self) -> _Why:
+        """Wait for the program as long as it makes sense."""
         wait_s = _FIRST_WAIT_S
         with selectors.DefaultSelector() as selector:
             for name in self._kept:
                 selector.register(getattr(self._process, name), selectors.EVENT_READ, name)
             while True:
                 if self._is_cancelled():
-                    raise CancelledError(tr("Cancelled while {name} ran.").format(name=self._process.args[0]))  # type: ignore[index]
+                    return _Why.CANCELLED
                 ended = self._process.poll() is not None
                 ready = selector.select(0 if ended else wait_s)
                 for key, _ in ready:
                     self._read(selector, key)
                 if ended and not ready:
-                    return True
+                    return _Why.ENDED
                 if time.monotonic() >= self._deadline_s and not ended:
-                    return False
+                    return _Why.TIMED_OUT
                 wait_s = _FIRST_WAIT_S if ready else min(2 * wait_s, _LONGEST_WAIT_S)
 
     def text(self, name: str) -> str:

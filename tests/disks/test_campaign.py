@@ -18,7 +18,7 @@ from app.runs.runfile_reader import RunFile
 from tests.disks.helper_owner import SPARE
 from tests.disks.layout_proof import leftovers
 from tests.fix_campaign import PATIENCE_S, SETTINGS, CampaignBench, kill
-from tests.fix_helper import Running, journaled, wait_until
+from tests.fix_helper import Running, journaled, standing_in, wait_until
 
 pytestmark = [
     pytest.mark.disks,
@@ -218,6 +218,27 @@ def test_a_helper_that_is_killed_ends_the_run_with_its_reason_and_the_next_one_c
     second = Running()
     assert nothing_left(disk)
     second.end()
+
+
+def test_a_run_whose_storage_cannot_be_made_holds_every_command_of_root(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
+) -> None:
+    disk = make_loop(GIB, partscan=True)
+    script = 'case "$*" in *-V*) echo "mkfs.xfs version 6.1.0";; *) echo no more >&2; exit 7;; esac'
+    with standing_in("mkfs.xfs", script):
+        ended = campaign_bench.run(campaign(("one", disks_table(disk, filesystem="xfs"))), *erase(disk))
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    (path,) = campaign_bench.run_files()
+    with RunFile(path) as run:
+        assert run.values["state"] == "failed"
+        assert "no more" in str(run.values["error"])
+        roots = [command for command in run.commands() if command.account == "root"]
+        found = [(Path(command.argv[0]).name, command.exit_code) for command in roots]
+        middle = found.index(("mkfs.xfs", 7))
+        assert ("sfdisk", 0) in found[:middle]
+        assert ("wipefs", 0) in found[middle:]
+        assert "no more" in roots[middle].stdout
+    assert nothing_left(disk)
 
 
 def can_limit_memory() -> bool:

@@ -22,7 +22,7 @@ from app.helper.devices import find_device
 from app.storage.spare import SpareDisks
 from tests.disks.helper_owner import NOBODY, SPARE, Owner, client, plan_of, wired
 from tests.disks.layout_proof import digest, leftovers
-from tests.fix_helper import PROJECT, Running, as_user, error_of, journaled, wait_until
+from tests.fix_helper import PROJECT, Running, as_user, error_of, journaled, standing_in, wait_until
 
 pytestmark = [
     pytest.mark.disks,
@@ -137,6 +137,31 @@ def test_what_is_executed_is_what_was_described(helper: Running, make_loop: Call
             assert (found[0], done) == ("Ready", text)
             owner.unmake()
         owner.release()
+
+
+def test_all_that_was_executed_is_told_also_where_making_fails_in_the_middle(
+    helper: Running, make_loop: Callable[..., str]
+) -> None:
+    disk = make_loop(2 * GIB, partscan=True)
+    with client() as connection, standing_in("mkfs.xfs", "echo half a filesystem; echo no more >&2; exit 7"):
+        owner = Owner(connection)
+        owner.execute(plan_of(disk, filesystem="xfs"))
+        owner.call("Make", "u", 0)
+        done = []
+        while (found := owner.wait_for("Executed", "Ready", "Unmade"))[0] == "Executed":
+            done.append(found[2:])
+        assert found[0] == "Unmade"
+        assert "status 7" in found[3]
+        codes = [(text.split()[0], code) for text, code, _, _ in done if not text.startswith("#")]
+        middle = codes.index(("mkfs.xfs", 7))
+        assert ("sfdisk", 0) in codes[:middle]
+        assert ("mount", 0) in codes[:middle], "of the private folder"
+        assert codes[-1][0] in {"wipefs", "umount"}
+        assert ("wipefs", 0) in codes[middle:], "what undoes it is told too"
+        assert [output for text, code, _, output in done if code == 7] == ["half a filesystem\nno more\n"]
+        assert len({text for text, *_ in done}) == len(done), "and nothing twice"
+        assert owner.release()[2:] == ("", "", "", [])
+    assert leftovers([disk], RUN) == ["/run/pgfooting/lock"]
 
 
 def test_an_owner_that_leaves_has_its_storage_unmade_and_its_processes_ended(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from app.domain.disk import DiskIdentity, Refusal
 from app.domain.errors import CancelledError, RefusedError, StorageError
 from app.storage import state
-from app.storage.execution import Execution, Hooks, Progress
+from app.storage.execution import Done, Execution, Hooks, Progress
 from app.storage.steps import (
     Claim,
     Command,
@@ -35,6 +36,7 @@ class World:
         self.refused: Sequence[Refusal] = ()
         self.told: list[str] = []
         self.progress: list[Progress] = []
+        self.done: list[Done] = []
         self.cancel_after = 1 << 30
 
     def execution(self) -> Execution:
@@ -46,6 +48,7 @@ class World:
             ),
             fact=lambda name, value: self.told.append(f"{name}={value}"),
             progress=self.progress.append,
+            done=self.done.append,
             is_cancelled=lambda: len(self.told) >= self.cancel_after,
         )
         return Execution({NODE: disk(1)}, hooks)
@@ -83,6 +86,52 @@ def test_a_step_that_fails_is_named_and_everything_before_it_is_undone_in_revers
     assert "status 3" in caught.value.message
     assert list(tmp_path.iterdir()) == []
     assert world.told[-2:] == ["remove b | ", "remove a | "]
+
+
+def test_every_program_that_ran_is_told_at_once_and_in_order_also_the_one_that_failed(tmp_path: Path) -> None:
+    world = World()
+    folder = str(tmp_path / "folder")
+    steps = (
+        MakeFolder(folder, "make folder", undo=(RemoveFolder(folder, "remove folder"),)),
+        touch(tmp_path / "a"),
+        FAIL,
+        touch(tmp_path / "never"),
+    )
+    with pytest.raises(StorageError):
+        world.execution().make(steps)
+    assert [(each.text, each.exit_code) for each in world.done] == [
+        ("# make folder", None),
+        (f"touch {tmp_path}/a", 0),
+        ("sh -c 'echo the disk is on fire >&2; exit 3'", 3),
+        (f"rm {tmp_path}/a", 0),
+        ("# remove folder", None),
+    ]
+    assert world.done[2].output == "the disk is on fire\n"
+    assert not any(each.skipped for each in world.done)
+    world.execution().unmake((RemoveFolder(folder, "remove folder"),))
+    assert world.done[-1].skipped == "it is not there"
+
+
+def test_a_program_that_had_not_the_right_effect_is_told_and_a_step_that_was_refused_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.storage.execution.AFTER_S", 0.0)
+    world = World()
+    for wrong in ({"after": (Mounted(str(tmp_path), ()),)}, {"before": (Mounted(str(tmp_path), ()),)}):
+        with pytest.raises(StorageError if "after" in wrong else RefusedError):
+            world.execution().make((touch(tmp_path / "a", **wrong),))
+    assert [(each.text, each.exit_code) for each in world.done] == [
+        (f"touch {tmp_path}/a", 0),
+        (f"rm {tmp_path}/a", 0),
+    ]
+
+
+def test_a_program_that_was_interrupted_is_told_with_the_signal_that_ended_it() -> None:
+    world = World()
+    world.cancel_after = 1
+    with pytest.raises(CancelledError):
+        world.execution().make((Command(("sleep", "4711"), "sleep"),))
+    assert [(each.text, each.exit_code) for each in world.done] == [("sleep 4711", -signal.SIGTERM)]
 
 
 def test_what_a_failed_step_itself_began_is_undone_too(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +11,14 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import CancelledError, ProgramError
-from app.storage.programs import ENVIRONMENT, OUTPUT_LIMIT_BYTES, TIMED_OUT, find_program, run_program
+from app.storage.programs import (
+    ENVIRONMENT,
+    OUTPUT_LIMIT_BYTES,
+    TIMED_OUT,
+    InterruptedProgramError,
+    find_program,
+    run_program,
+)
 
 
 def test_programs_are_found_in_the_fixed_folders_only(
@@ -86,8 +94,10 @@ def test_a_program_is_ended_when_it_is_cancelled() -> None:
         asked.append(1)
         return len(asked) > 3
 
-    with pytest.raises(CancelledError, match="sleep"):
+    with pytest.raises(InterruptedProgramError, match="sleep") as caught:
         run_program(("sleep", "4711"), timeout_s=4711, is_cancelled=is_cancelled)
+    assert isinstance(caught.value, CancelledError)
+    assert caught.value.ended.exit_code == -signal.SIGTERM
 
 
 def test_what_a_program_says_of_its_failure_is_its_last_words() -> None:
