@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
@@ -246,6 +246,13 @@ class BusService:
     def ask_user(self, sender: str, done: Callable[[int | None], None]) -> None:
         """Ask the bus which user a connection belongs to; None where it has left or the bus does not say."""
         self._ask_bus("GetConnectionUnixUser", sender, done)
+
+    def ask_credentials(self, sender: str, done: Callable[[Mapping[str, Any]], None]) -> None:
+        """Ask the bus whose connection it is (GetConnectionCredentials); empty where it does not say.
+
+        ``UnixUserID`` and ``ProcessID`` are those of the process that connected, when it did.
+        """
+        self._ask_bus("GetConnectionCredentials", sender, lambda found: done(found or {}))
 
     def _ask_bus(self, method: str, name: str, done: Callable[[Any], None]) -> None:
         bus, path, interface = _BUS

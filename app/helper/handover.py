@@ -19,6 +19,9 @@ from pathlib import Path
 from typing import Final
 
 PATIENCE_S: Final = 3.0
+_LOOK_S: Final = 0.05
+_STARTED: Final = 19
+"""Place of the start time among the fields after the program's name: field 22 of proc(5), stat."""
 _PROC: Final = Path("/proc")
 _MOUNT_ID: Final = re.compile(rb"^mnt_id:\s*([0-9]+)$", re.MULTILINE)
 _ESCAPE: Final = re.compile(r"\\([0-7]{3})")
@@ -41,7 +44,28 @@ def hand_over(folder: str, uid: int, gid: int) -> None:
         os.close(descriptor)
 
 
-def end_users(folders: Iterable[str], uid: int) -> list[int]:
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process, and none that gets its number later.
+
+    Attributes:
+        pid: its number.
+        started: when, as proc(5) writes it in ``stat``.
+    """
+
+    pid: int
+    started: str
+
+    @classmethod
+    def of(cls, pid: int) -> Process | None:
+        """Return the process that has a number now; None where none has."""
+        with suppress(OSError):
+            stat = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+            return cls(pid, stat.rpartition(")")[2].split()[_STARTED])
+        return None
+
+
+def end_users(folders: Iterable[str], uid: int, spared: Process | None = None) -> list[int]:
     """End the processes of a user that work in filesystems; return those of anyone that are still there.
 
     First SIGQUIT, PostgreSQL's immediate shutdown (postgres(1)), then SIGKILL.
@@ -49,15 +73,19 @@ def end_users(folders: Iterable[str], uid: int) -> list[int]:
     Args:
         folders: mount points.
         uid: only this user's processes are signalled, whatever else works there.
+        spared: who asked for it; is not signalled, and has a moment to let go.
     """
     watched = _Watched.over(folders)
     for number in (signal.SIGQUIT, signal.SIGKILL):
-        if not _signal_all(watched, uid, number):
+        if not _signal_all(watched, uid, number, spared):
             break
+    deadline_s = time.monotonic() + PATIENCE_S
+    while spared and watched.is_used_by(spared.pid) and time.monotonic() < deadline_s:
+        time.sleep(_LOOK_S)
     return [pid for pid in _processes() if watched.is_used_by(pid)]
 
 
-def _signal_all(watched: _Watched, uid: int, number: signal.Signals) -> bool:
+def _signal_all(watched: _Watched, uid: int, number: signal.Signals, spared: Process | None) -> bool:
     """Signal, wait until all are gone or the patience is at its end; return whether there was anyone."""
     with ExitStack() as held:
         poller, waiting = select.poll(), 0
@@ -67,6 +95,8 @@ def _signal_all(watched: _Watched, uid: int, number: signal.Signals) -> bool:
                 # become another process's between look and signal.
                 descriptor = os.pidfd_open(pid)
                 held.callback(os.close, descriptor)
+                if spared and spared == Process.of(pid):
+                    continue
                 if os.stat(f"/proc/{pid}").st_uid == uid and watched.is_used_by(pid):  # noqa: PTH116
                     signal.pidfd_send_signal(descriptor, number)
                     poller.register(descriptor, select.POLLIN)

@@ -8,11 +8,12 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from app.domain.errors import StorageError
+from app.domain.errors import FootingError, StorageError
+from app.domain.text import tr
 from app.helper import audit
 from app.helper.control_groups import ControlGroup
 from app.helper.devices import find_again
-from app.helper.handover import end_users, hand_over
+from app.helper.handover import Process, end_users, hand_over
 from app.helper.journal import Entry, Journal, Writer
 from app.helper.places import PRIVATE, RUN, make_private_folder
 from app.helper.plans import Layout
@@ -72,14 +73,14 @@ class Made:
             self.unmake()
             raise
 
-    def unmake(self) -> None:
-        """End what runs on it and unmake it; may be repeated.
+    def unmake(self, spared: Process | None = None) -> None:
+        """End what runs on it, apart from one process, and unmake it; may be repeated.
 
         Raises:
             FootingError: something is still there; the journal keeps it.
         """
         begun = self._steps[: self._writer.entry.begun]
-        _unmake(self._execution, begun, self.layout.folder, self.group)
+        _unmake(self._execution, begun, self.layout.folder, self.group, spared)
         self._writer.journal.remove(self.layout.id)
         self._is_gone = True
 
@@ -104,19 +105,38 @@ def _mount_points(folder: str) -> list[Path]:
     return [Path(folder, name) for name in (PRIVATE, *MOUNT_NAMES.values())]
 
 
-def _unmake(execution: Execution, steps: tuple[Step, ...], folder: str, group: ControlGroup) -> None:
+def _unmake(
+    execution: Execution,
+    steps: tuple[Step, ...],
+    folder: str,
+    group: ControlGroup,
+    spared: Process | None = None,
+) -> None:
     """End what runs on the storage, and unmake it.
 
     Raises:
-        FootingError: something could not be unmade.
+        FootingError: something could not be unmade; the hint names the processes that work on it.
     """
-    users = end_users([str(place) for place in _mount_points(folder)], group.user)
+    users = end_users([str(place) for place in _mount_points(folder)], group.user, spared)
     ended = group.end()
-    for pid in users:
-        audit.note("process %d works on the storage and was not ended", pid)
-    execution.unmake(undo_of(steps))
+    who = ", ".join(f"{pid} ({_name_of(pid)})" for pid in users)
+    if who:
+        audit.note("processes work on the storage and were not ended: %s", who)
+    try:
+        execution.unmake(undo_of(steps))
+    except FootingError as err:
+        if who:
+            err.hint = f"{err.hint} {tr('These processes work on it: {who}.').format(who=who)}".strip()
+        raise
     if not ended:
         raise StorageError(f"{group.name}: processes of the control group could not be ended.")
+
+
+def _name_of(pid: int) -> str:
+    with suppress(OSError):
+        name = Path("/proc", str(pid), "comm").read_text(encoding="utf-8", errors="replace")
+        return "".join(filter(str.isprintable, name))
+    return "?"
 
 
 def recover(journal: Journal, disks: SpareDisks) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import pwd
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -16,6 +16,7 @@ from app.dbus.service import Answer, BusService, Call, Refusal
 from app.dbus.worker import Then, Worker
 from app.helper import audit
 from app.helper.describing import described
+from app.helper.handover import Process
 from app.helper.inspection import inspected
 from app.helper.journal import Journal
 from app.helper.methods import Access, method
@@ -150,6 +151,7 @@ class Helper:
             self._erasing[1].cancel()
         if self._owned is not None and self._owned.owner == sender:
             audit.note("owner %s is gone: releasing", sender)
+            self._owned.session.owner = None
             self._owned.session.release()
         self._rest()
 
@@ -191,16 +193,17 @@ class Helper:
             "polkit.gettext_domain": "pgfooting",
         }
 
-        def ask(uid: int | None) -> None:
-            _check_user(uid, user)
+        def ask(caller: Mapping[str, Any]) -> None:
+            _check_user(caller.get("UnixUserID"), user)
             if self._owned is not None or self._erasing is not None:
                 raise Refusal("Busy")
-            begin = partial(self._begin, call, answer, taken, user)
+            owner = Process.of(caller.get("ProcessID", 0))
+            begin = partial(self._begin, call, answer, taken, user, owner)
             self._authorise(call, answer, Access.ERASE, details, begin)
 
-        self.bus.ask_user(call.sender, lambda uid: answer.settle(partial(ask, uid)))
+        self.bus.ask_credentials(call.sender, lambda caller: answer.settle(partial(ask, caller)))
 
-    def _begin(self, call: Call, answer: Answer, taken: Described, user: int) -> None:
+    def _begin(self, call: Call, answer: Answer, taken: Described, user: int, owner: Process | None) -> None:
         """Begin the session; the call is answered when its disks are locked."""
         if self._owned is not None or call.sender not in self._watched:  # it may have left meanwhile
             raise Refusal("Busy")
@@ -215,6 +218,7 @@ class Helper:
 
         teller = Teller(emit, lambda: give(handle), refused, lambda: self.bus.soon(self._session_ended))
         session = Session(taken, user, self._disks, self._journal, teller)
+        session.owner = owner
         audit.note("session of %s, user %d: %s", call.sender, user, taken.disk_names())
         self._owned = Owned(handle, call.sender, session)
         session.start()

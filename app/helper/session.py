@@ -17,6 +17,7 @@ import logging
 import threading
 from collections.abc import Callable
 from enum import Enum, auto
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from app.dbus.service import Refusal
 from app.domain.errors import CancelledError, FootingError
 from app.helper import audit, operations
 from app.helper.claim import Claim
+from app.helper.handover import Process
 from app.helper.journal import Journal
 from app.helper.made import Made
 from app.helper.plans import Described
@@ -58,6 +60,7 @@ class Session:
         described: what was authorised.
         user: uid to whom storage is handed.
         state: where it is.
+        owner: process of the caller while it is on the bus; is not ended with those that work on the storage.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Session:
         self.described = described
         self.user = user
         self.state = State.CLAIMING
+        self.owner: Process | None = None
         self._disks = disks
         self._journal = journal
         self._listener = listener
@@ -232,7 +236,7 @@ class Session:
 
     def _free(self) -> FootingError | None:
         assert self._made is not None  # noqa: S101 - asked by both callers
-        error = _error_of(self._made.unmake)
+        error = _error_of(partial(self._made.unmake, self.owner))
         if error is None:
             self._made = None
         return error

@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import replace
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from app.dbus.helper_errors import rule_of
 from app.dbus.service import Refusal
 from app.domain.plan_wire import PLANS, identity_to_wire
 from app.domain.raid import Level
 from app.domain.units import GIB, MIB
 from app.helper.devices import find_device
+from app.helper.handover import Process, end_users
 from app.storage.spare import SpareDisks
 from tests.disks.helper_owner import NOBODY, SPARE, Owner, client, plan_of, wired
 from tests.disks.layout_proof import digest, leftovers
-from tests.fix_helper import PROJECT, Running, as_user, error_of, journaled, standing_in, wait_until
+from tests.fix_helper import (
+    LIMIT_S,
+    PROJECT,
+    Running,
+    as_user,
+    error_of,
+    journaled,
+    restart_polkit,
+    standing_in,
+    wait_until,
+)
 
 pytestmark = [
     pytest.mark.disks,
@@ -184,6 +199,86 @@ def test_an_owner_that_leaves_has_its_storage_unmade_and_its_processes_ended(
     finally:
         elsewhere.kill()
         elsewhere.wait()
+
+
+OWNING = """
+import json, os, subprocess, sys, time
+from app.domain.disk import DiskIdentity
+from tests.disks.helper_owner import Owner, client, plan_over
+connection = client()
+owner = Owner(connection)
+owner.execute(plan_over(DiskIdentity(*json.loads(sys.argv[1]))), uid=os.getuid())
+storage = owner.make()
+held = open(f"{storage}/x", "w")
+if sys.argv[2] == "stays":
+    other = subprocess.Popen(["sleep", "1000"], cwd=storage)
+    print(json.dumps([os.getpid(), owner.unmake()[2:], other.wait()]), flush=True)
+    held.close()
+    print(json.dumps(owner.unmake()[2:]), flush=True)
+    print(json.dumps(owner.release()[2:]), flush=True)
+    connection.connection.close_sync(None)
+else:
+    connection.connection.close_sync(None)
+    time.sleep(1000)
+"""
+
+
+@pytest.fixture
+def allowed() -> Iterator[None]:
+    """Nobody may erase disks without being asked."""
+    rules = Path("/etc/polkit-1/rules.d/00-eraser.rules")
+    rules.write_text(rule_of("nobody"))
+    restart_polkit()
+    yield
+    rules.unlink()
+    restart_polkit()
+
+
+def test_an_owner_with_a_file_open_is_not_ended_and_told_that_it_keeps_the_storage(
+    helper: Running, allowed: None, make_loop: Callable[..., str]
+) -> None:
+    disk = make_loop(2 * GIB, partscan=True)
+    ended = as_user(OWNING, json.dumps(astuple(SPARE.identify(disk))), "stays")
+    assert ended.returncode == 0, ended.stderr
+    first, second, last = map(json.loads, ended.stdout.splitlines())
+    pid, (code, message, hint, left), other = first
+    assert other == -signal.SIGQUIT, "whoever else works there"
+    assert code == "storage"
+    assert "umount" in message
+    assert f"These processes work on it: {pid} (python" in hint
+    assert any(path.endswith("/storage") for path in left)
+    assert second == last == ["", "", "", []]
+    assert leftovers([disk], RUN) == ["/run/pgfooting/lock"]
+
+
+def test_an_owner_that_left_the_bus_is_ended_as_everybody_else(
+    helper: Running, allowed: None, make_loop: Callable[..., str]
+) -> None:
+    disk = make_loop(2 * GIB, partscan=True)
+    ended = as_user(OWNING, json.dumps(astuple(SPARE.identify(disk))), "leaves")
+    assert ended.returncode == -signal.SIGQUIT, ended.stderr
+    wait_until(lambda: not journaled())
+    assert leftovers([disk], RUN) == ["/run/pgfooting/lock"]
+
+
+def test_a_process_that_has_the_number_of_the_one_to_be_spared_is_ended(system_daemons: None) -> None:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/run")))
+        folder.chmod(0o755)
+        subprocess.run(["mount", "-t", "tmpfs", "none", str(folder)], check=True)
+        stack.callback(subprocess.run, ["umount", str(folder)], check=True)
+        works = subprocess.Popen(
+            ["setpriv", f"--reuid={NOBODY}", "--clear-groups", "sleep", "1000"], cwd=folder
+        )
+        stack.callback(works.wait)
+        stack.callback(works.kill)
+        wait_until(lambda: Path(f"/proc/{works.pid}").stat().st_uid == NOBODY)
+        found = Process.of(works.pid)
+        assert found is not None
+        assert end_users([str(folder)], NOBODY, found) == [works.pid]
+        assert works.poll() is None
+        assert end_users([str(folder)], NOBODY, replace(found, started="1")) == []
+        assert works.wait(LIMIT_S) == -signal.SIGQUIT
 
 
 def test_health_and_trim_and_caches_are_answered_with_values(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.helper import handover
+from app.helper.handover import Process
 
 MOUNTS = (
     "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
@@ -65,6 +66,16 @@ def test_other_namespaces_have_other_numbers_and_places(machine: Machine) -> Non
 
 def test_a_process_that_ended_meanwhile_uses_nothing(machine: Machine) -> None:
     assert not machine.used(99)
+
+
+def test_a_process_is_known_by_number_and_start_whatever_it_is_called(machine: Machine) -> None:
+    process = machine.folder / "7"
+    process.mkdir()
+    for name in ("x", "a) b (c) R 1"):
+        fields = " ".join(map(str, range(3, 53)))
+        (process / "stat").write_text(f"7 ({name}) {fields}\n")
+        assert Process.of(7) == Process(7, "22")
+    assert Process.of(8) is None
 
 
 def test_links_are_read_and_never_followed(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
