@@ -78,7 +78,7 @@ def target(
     *,
     level: str = "single",
     extra: str = "",
-    size: int = 500,
+    size: int = 700,
 ) -> str:
     """The table of a configuration; `size` is the partition's in MiB."""
     names = ", ".join(f'"{serial_of(disk)}"' for disk in disks)
@@ -100,12 +100,24 @@ def erase(disks: Sequence[RigBlockDevice]) -> list[str]:
 
 def nothing_left(disks: Sequence[RigBlockDevice]) -> list[str]:
     """Return what is left of campaigns: on the disks, in the helper's journal, as units, as processes."""
-    left = leftovers([disk.path for disk in disks], RUN) if RUN.exists() else []
+    return nothing_left_on([disk.path for disk in disks])
+
+
+def nothing_left_on(nodes: Sequence[str]) -> list[str]:
+    """Return what is left of campaigns, the disks given by their nodes."""
+    left = leftovers(nodes, RUN) if RUN.exists() else []
     left = [each for each in left if each != f"{RUN}/lock"]
     left += [str(path) for path in JOURNAL.glob("*.json")]
     options = ("--all", "--plain", "--no-legend")
     left += output("systemctl", "list-units", *options, "pgfooting-*.scope").split()
     return left + output("pgrep", "--list-full", "-x", "postgres|pgbench").splitlines()
+
+
+def as_user(*arguments: str) -> list[str]:
+    """Return the command that runs pgFooting as the user in a session of PAM without a seat, as by ssh."""
+    command = ("env", f"PYTHONPATH={PROJECT}", "python3", "-P", "-m", "app", *arguments)
+    inside = f"cd {shlex.quote(str(PROJECT))} && exec {shlex.join(command)}"
+    return ["runuser", "--login", USER, "--command", inside]
 
 
 @dataclass(slots=True)

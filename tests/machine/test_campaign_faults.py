@@ -1,0 +1,148 @@
+"""What goes wrong on a machine with systemd while an ordinary user's campaign runs on its disks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.runs.runfile import Phase
+from tests.disks.layout_proof import digest, fill, output
+from tests.machine.conftest import RigBlockDevice
+from tests.machine.rig_campaigns import (
+    RUN,
+    Campaign,
+    campaign,
+    campaigns,
+    erase,
+    install,
+    nothing_left,
+    serial_of,
+    start_service,
+    target,
+    wait_until,
+)
+
+pytestmark = [
+    pytest.mark.machine,
+    pytest.mark.long,
+    pytest.mark.inside("scsi:1G:1", "virtio:1G", "virtio:16M", group="campaigns"),
+]
+
+Start = Callable[..., Campaign]
+DURATION = "20s"
+
+
+@pytest.fixture(scope="module")
+def installed() -> None:
+    install()
+
+
+@pytest.fixture
+def start(installed: None, rig_disks: list[RigBlockDevice]) -> Iterator[Start]:
+    before = fill(rig_disks[-1].path)
+    start_service()
+    yield from campaigns()
+    wait_until(lambda: nothing_left(rig_disks[:-1]) == [], "something is left")
+    assert digest(rig_disks[-1].path) == before
+
+
+def until_it_measures(start: Start, disk: RigBlockDevice) -> Campaign:
+    """Start a campaign on one disk and wait until three seconds were measured."""
+    running = start(campaign(("one", target([disk], "ext4")), duration=DURATION), *erase([disk]))
+    running.until_phase("measure")
+    running.until_seconds(3)
+    return running
+
+
+def check_seconds_kept(running: Campaign, state: str) -> None:
+    """The run file says how it ended, and has every second that was told."""
+    told = [event for event in running.events if event["event"] == "second" and event["phase"] == "measure"]
+    assert len(told) >= 3
+    (run,) = running.run_files()
+    with run:
+        run.check()
+        assert run.values["state"] == state
+        measured = run.phase(Phase.MEASURE)
+        assert measured is not None
+        _, kept = run.samples("pgbench.tps", after_ms=measured.started_ms)
+        assert kept.tolist()[: len(told)] == pytest.approx([event["tps"] for event in told])
+
+
+def recover() -> None:
+    """What the service does when it is started again."""
+    subprocess.run(["systemctl", "stop", "pgfooting-helper.service"], check=True)
+    subprocess.run(["/usr/libexec/pgfooting-helper", "--recover"], check=True, timeout=600)
+
+
+def processes(program: str) -> list[int]:
+    return sorted(int(line) for line in output("pgrep", "-x", program).split())
+
+
+@pytest.mark.parametrize("program", ["postgres", "pgbench"])
+def test_a_killed_server_or_pgbench_ends_the_run_and_the_disk_is_free(
+    start: Start, rig_disks: list[RigBlockDevice], program: str
+) -> None:
+    running = until_it_measures(start, rig_disks[1])
+    os.kill(processes(program)[0], signal.SIGKILL)
+    assert running.end() == 1, running.said
+    check_seconds_kept(running, "failed")
+
+
+def test_a_killed_runner_leaves_nothing_on_the_disk(start: Start, rig_disks: list[RigBlockDevice]) -> None:
+    running = until_it_measures(start, rig_disks[1])
+    running.kill()
+    wait_until(lambda: nothing_left(rig_disks[:-1]) == [], "something is left")
+    again = start(campaign(("one", target([rig_disks[1]], "ext4"))), *erase([rig_disks[1]]))
+    assert again.end() == 0, again.said
+
+
+def test_a_killed_service_is_told_and_its_successor_frees_the_disk(
+    start: Start, rig_disks: list[RigBlockDevice]
+) -> None:
+    running = until_it_measures(start, rig_disks[1])
+    subprocess.run(["systemctl", "kill", "--signal=KILL", "pgfooting-helper.service"], check=True)
+    assert running.end() == 1, running.said
+    recover()
+    check_seconds_kept(running, "failed")
+
+
+def test_a_user_who_is_logged_out_leaves_nothing(start: Start, rig_disks: list[RigBlockDevice]) -> None:
+    running = until_it_measures(start, rig_disks[1])
+    subprocess.run(["loginctl", "terminate-user", "tester"], check=True)
+    running.end()
+    wait_until(lambda: nothing_left(rig_disks[:-1]) == [], "something is left")
+
+
+def test_a_disk_that_answers_with_errors_ends_the_run_and_is_freed_when_it_works_again(
+    start: Start, rig_disks: list[RigBlockDevice]
+) -> None:
+    disk = rig_disks[0]
+    running = until_it_measures(start, disk)
+    state = Path("/sys/block", disk.name, "device/state")
+    state.write_text("offline")  # every request fails from now on (scsi_device_set_state)
+    try:
+        assert running.end() == 1, running.said
+        assert "I/O error" in running.said or "Input/output error" in running.said, running.said
+        left = nothing_left([disk])
+    finally:
+        state.write_text("running")
+    assert left, "what could not be wiped stays in the journal"
+    recover()
+    check_seconds_kept(running, "failed")
+    assert serial_of(disk)
+
+
+def test_a_full_filesystem_ends_the_run_with_that_reason(
+    start: Start, rig_disks: list[RigBlockDevice]
+) -> None:
+    running = until_it_measures(start, rig_disks[1])
+    (storage,) = RUN.glob("*/storage")
+    output("dd", "if=/dev/zero", f"of={storage}/filler", "bs=1M")
+    assert running.end() == 1
+    assert "space" in running.said, running.said
+    check_seconds_kept(running, "failed")
