@@ -14,7 +14,8 @@ from tests.machine.coverage_table import Row, table
 from tests.machine.rig import CHECKOUT, Guest, built_guest
 
 IN_GUEST = os.environ.get("PGFOOTING_GUEST") == "yes"
-_SHORT = os.environ.get("PGFOOTING_MACHINE_TESTS") == "short"
+SHORT = os.environ.get("PGFOOTING_MACHINE_TESTS") == "short"
+_SHORT_COVERS = ("filesystem ", "level ", "preset ")
 # A guest's start alone takes minutes on a busy machine.
 _LIMIT_S = 1200
 _SECONDS_KEY = "machine/seconds"
@@ -25,7 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for marker in (
         "inside(*disks, account, group): the test runs in a guest with these disks",
         "covers(*words): what the test stands for in the machine tier's table and in its short form",
-        "long: left out of the short form of the machine tier",
+        "short: also in the short form of the machine tier",
     ):
         config.addinivalue_line("markers", marker)
 
@@ -39,14 +40,19 @@ def _covered(item: pytest.Item) -> tuple[str, ...]:
     return tuple(word for marker in item.iter_markers("covers") for word in marker.args)
 
 
-def _choose_short(items: list[pytest.Item], seconds: dict[str, float]) -> list[pytest.Item]:
-    covers = {item.nodeid: words for item in items if (words := _covered(item))}
-    chosen = smallest_cover(covers, {test: seconds[test] for test in covers if test in seconds})
-    return [
-        item
-        for item in items
-        if item.nodeid in chosen or (item.nodeid not in covers and item.get_closest_marker("long") is None)
-    ]
+def _estimated_seconds(items: list[pytest.Item]) -> dict[str, float]:
+    """Return what tests that tell how many disks they use take, more or less; the others are left out."""
+    disks = {item.nodeid: [word for word in _covered(item) if word.startswith("disks ")] for item in items}
+    return {test: 15.0 + 10.0 * int(words[0].split()[1]) for test, words in disks.items() if words}
+
+
+def _choose_short(items: list[pytest.Item]) -> list[pytest.Item]:
+    words = {
+        item.nodeid: [word for word in _covered(item) if word.startswith(_SHORT_COVERS)] for item in items
+    }
+    covers = {test: covered for test, covered in words.items() if covered}
+    chosen = smallest_cover(covers, _estimated_seconds(items))  # the same choice on every machine
+    return [item for item in items if item.nodeid in chosen or item.get_closest_marker("short")]
 
 
 @pytest.hookimpl(trylast=True)
@@ -56,9 +62,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in machine:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(_LIMIT_S))
-    if IN_GUEST or not _SHORT or not machine:
+    if IN_GUEST or not SHORT or not machine:
         return
-    chosen = set(_choose_short(machine, _known_seconds(config)))
+    chosen = set(_choose_short(machine))
     left_out = [item for item in machine if item not in chosen]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
@@ -84,7 +90,8 @@ def pytest_runtestloop(session: pytest.Session) -> None:
         return
     session.config.stash[_results_key] = results = Results(items={item.nodeid: item for item, _ in wanted})
     tests = group_by_guest((item.nodeid, inside) for item, inside in wanted)
-    Conductor(session, results).run(tests, _known_seconds(session.config))
+    seconds = {**_estimated_seconds(session.items), **_known_seconds(session.config)}
+    Conductor(session, results).run(tests, seconds)
     session.items[:] = [item for item in session.items if item.nodeid not in results.items]
     if session.shouldfail:
         raise session.Failed(session.shouldfail)

@@ -50,9 +50,9 @@ def output(*argv: str) -> str:
 
 
 def digest(node: str) -> str:
-    """Return the hash of a whole device."""
+    """Return the hash of a whole device: one that an emulated processor computes quickly."""
     with Path(node).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, "md5").hexdigest()
 
 
 def fill(node: str) -> str:

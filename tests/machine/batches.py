@@ -161,6 +161,7 @@ def run_part(part: Part, guest: Guest, receive: Callable[[dict[str, Any]], None]
             "PYTHONSAFEPATH=1",
             "PYTHONDONTWRITEBYTECODE=1",
             "PGFOOTING_GUEST=yes",
+            f"PGFOOTING_MACHINE_TESTS={os.environ.get('PGFOOTING_MACHINE_TESTS', '')}",
         )
         command = ("env", *settings, *GUEST_PYTEST, "-p", "tests.machine.guest_reports", f"@{SHARE}/tests")
         guest.run(command, account=part.inside.account, limit_s=_LIMIT_S, output=reader.feed)

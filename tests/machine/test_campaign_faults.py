@@ -29,7 +29,6 @@ from tests.machine.rig_campaigns import (
 
 pytestmark = [
     pytest.mark.machine,
-    pytest.mark.long,
     pytest.mark.inside("scsi:1G:1", "virtio:1G", "virtio:16M", group="campaigns"),
 ]
 

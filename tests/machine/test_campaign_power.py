@@ -11,7 +11,7 @@ import pytest
 
 from tests.machine.rig import Guest, built_guest
 
-pytestmark = [pytest.mark.machine, pytest.mark.long]
+pytestmark = pytest.mark.machine
 
 PATIENCE_S = 900
 SERIALS = ("RIGVIRTIO1", "RIGVIRTIO2")

@@ -27,7 +27,6 @@ from tests.machine.rig_campaigns import (
 
 pytestmark = [
     pytest.mark.machine,
-    pytest.mark.long,
     pytest.mark.inside(*["virtio:1G"] * 5, "virtio:16M", group="campaigns"),
 ]
 

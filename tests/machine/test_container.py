@@ -11,7 +11,7 @@ from tests.fix_machine import IN_GUEST
 from tests.machine.batches import GUEST_PYTEST
 from tests.machine.rig import CHECKOUT
 
-pytestmark = pytest.mark.machine
+pytestmark = [pytest.mark.machine, pytest.mark.short]
 
 _LIMIT_S = 900
 

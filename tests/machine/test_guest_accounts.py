@@ -7,7 +7,7 @@ import pwd
 
 import pytest
 
-pytestmark = [pytest.mark.machine, pytest.mark.long]
+pytestmark = pytest.mark.machine
 
 
 @pytest.mark.inside("virtio:64M", account="seat")

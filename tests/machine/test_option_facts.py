@@ -33,8 +33,7 @@ SPEC = pytest.mark.parametrize(
     [
         pytest.param(
             spec,
-            # The others are tried on the host's kernel too (tests/disks): the short tier leaves them to it.
-            marks=pytest.mark.covers(f"facts {spec.id}") if spec.id == "f2fs" else pytest.mark.long,
+            marks=pytest.mark.covers(f"facts {spec.id}"),
             id=spec.id,
         )
         for spec in ON_DISK

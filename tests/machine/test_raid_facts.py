@@ -36,7 +36,6 @@ def test_an_array_of_the_fewest_disks_holds_about_what_is_declared(
     assert_holds(made, [disk.size_bytes for disk in chosen], md_bytes(made, [disk.path for disk in chosen]))
 
 
-@pytest.mark.long
 def test_an_odd_number_of_disks_makes_a_raid10_of_md(disks: list[RigBlockDevice]) -> None:
     made, chosen = layout(Level.RAID10, Assembler.MD), disks[:5]
     assert_holds(made, [disk.size_bytes for disk in chosen], md_bytes(made, [disk.path for disk in chosen]))

@@ -1,7 +1,4 @@
-"""The rig itself: jobs, accounts, disks and power of a guest, and a host that does not notice.
-
-What costs another start of a guest is left to the whole tier.
-"""
+"""The rig itself: jobs, accounts, disks and power of a guest, and a host that does not notice."""
 
 from __future__ import annotations
 
@@ -124,14 +121,12 @@ def test_polkit_tells_who_is_at_the_machine(guest: Guest) -> None:
     assert guest.run(ask, account="user") != 0
 
 
-@pytest.mark.long
 def test_a_command_without_end_is_ended(guest: Guest) -> None:
     with pytest.raises(GuestError, match="in time") as told:
         guest.run(["sleep", "infinity"], limit_s=1)
     assert told.value.status == TIMED_OUT
 
 
-@pytest.mark.long
 def test_a_guest_that_dies_says_its_last_words(guest: Guest) -> None:
     with pytest.raises(GuestError, match="sysrq triggered crash") as told:
         guest.run(["bash", "-c", "echo c >/proc/sysrq-trigger; sleep 100"], limit_s=300)
@@ -152,7 +147,6 @@ def test_a_disk_can_be_pulled(guest: Guest, number: int, serial: str) -> None:
     assert serial not in guest.output_of(*listing)
 
 
-@pytest.mark.long
 def test_disks_and_root_outlive_the_power(guest: Guest) -> None:
     disk = guest.output_of("lsblk", "--nodeps", "--noheadings", "--output", "PATH,SERIAL").splitlines()
     path = next((line.split()[0] for line in disk if line.endswith("RIGVIRTIO2")), None)
@@ -225,7 +219,6 @@ def test_run_guest_prints_ends_with_the_status_and_leaves_nothing(checkout: Path
     assert host_as_it_is() == before
 
 
-@pytest.mark.long
 def test_a_guest_ends_with_whoever_runs_it(checkout: Path) -> None:
     before = host_as_it_is()
     guest = run_guest(
