@@ -70,9 +70,29 @@ def programs_of_root(run: RunFile) -> list[str]:
     return [Path(command.argv[0]).name for command in run.commands() if command.account == "root"]
 
 
+def overheads(run: RunFile) -> str:
+    """Tell what is ours until a server answers, and how long it takes until the disks are free, in s."""
+    times = {each.phase: each for each in run.phases()}
+    programs = ("mkfs.", "mount", "initdb")
+    needed_ms = sum(
+        command.duration_ms
+        for command in run.commands()
+        if Path(command.argv[0]).name.startswith(programs)
+        and command.started_ms < times[Phase.LOAD].started_ms
+    )
+    begun_ms = times[Phase.LOAD].started_ms - times[Phase.PREPARE].started_ms
+    released_ms = (times[Phase.TEARDOWN].ended_ms or 0) - times[Phase.TEARDOWN].started_ms
+    ours_s, begun_s = (begun_ms - needed_ms) / 1000, begun_ms / 1000
+    return f"begin {ours_s:.2f} of {begun_s:.2f}, release {released_ms / 1000:.2f}"
+
+
 @pytest.mark.parametrize("filesystem", ["ext4", "xfs", "btrfs"])
 def test_a_campaign_measures_a_spare_disk_and_leaves_it_free(
-    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench, filesystem: str
+    helper: Running,
+    make_loop: Callable[..., str],
+    campaign_bench: CampaignBench,
+    filesystem: str,
+    record_property: Callable[[str, object], None],
 ) -> None:
     disk = make_loop(GIB, partscan=True)
     text = campaign(("one disk", disks_table(disk, filesystem=filesystem, extra='preset = "recommended"')))
@@ -84,6 +104,8 @@ def test_a_campaign_measures_a_spare_disk_and_leaves_it_free(
     with RunFile(path) as run:
         run.check()
         assert [times.phase for times in run.phases()] == list(Phase)
+        record_property("overhead", overheads(run))
+        print(f"overhead of {filesystem}: {overheads(run)}")  # noqa: T201 - shown with -s
         target = run.values["target"]
         assert isinstance(target, dict)
         assert (target["kind"], target["filesystem"], target["raid"]) == ("disks", filesystem, None)

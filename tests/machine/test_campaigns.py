@@ -103,7 +103,7 @@ CAMPAIGNS = {
             properties={"recordsize": "8192", "logbias": "throughput"},
         ),
         Wanted("zfs", extra=preset("2008-8k"), properties={"recordsize": "8192", "compression": "off"}),
-        Wanted("btrfs", extra='options = {compression = "zstd"}', shown=("compress=zstd:3",)),
+        Wanted("btrfs", extra='options = {compress = "zstd:3"}', shown=("compress=zstd:3",)),
     ],
     "md-stripes": [Wanted("ext4", 2, "stripe"), Wanted("xfs", 4, "raid10")],
     "md-mirror": [Wanted("xfs", 2, "mirror")],
