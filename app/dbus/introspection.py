@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -32,9 +31,3 @@ def drop_forgotten_reference(answered: Any) -> None:  # noqa: ANN401 - PyGObject
     if answered.__grefcount__ == 2:
         library = ctypes.CDLL("libgobject-2.0.so.0")
         library.g_object_unref(ctypes.c_void_p(hash(answered)))  # the hash of a wrapper is its address
-
-
-def give_back_memory() -> None:
-    """Return to the system what is free: the C library keeps memory of large messages (malloc_trim(3))."""
-    with suppress(AttributeError):  # a library without it keeps none
-        ctypes.CDLL(None).malloc_trim(0)

@@ -15,7 +15,8 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Final, Protocol
 
-from app.dbus.introspection import drop_forgotten_reference, give_back_memory, load_gio
+from app.dbus.introspection import drop_forgotten_reference, load_gio
+from app.dbus.memory import give_back_memory
 
 _BUS: Final = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
 _BUS_TIMEOUT_MS: Final = 10_000

@@ -8,6 +8,7 @@ import sys
 from contextlib import ExitStack
 from typing import Final
 
+from app.dbus.memory import keep_small
 from app.dbus.service import BusError
 from app.helper import audit
 from app.helper.configuration import read_policy
@@ -35,6 +36,7 @@ def main(arguments: list[str], places: Places | None = None) -> int:
     os.umask(0o077)
     os.chdir("/")
     sys.setswitchinterval(_SWITCH_S)
+    keep_small()
     audit.start_logging()
     disks, journal = SpareDisks(read_policy(), places or Places.of_this_machine()), Journal()
     try:

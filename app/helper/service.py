@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import pwd
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from app import VERSION
+from app.dbus.memory import give_back_memory, resident_bytes
 from app.dbus.polkit import Question, Verdict
 from app.dbus.service import Answer, BusService, Call, Refusal
 from app.dbus.worker import Then, Worker
@@ -31,6 +33,10 @@ NAME: Final = "org.pgfooting.Helper1"
 PATH: Final = "/org/pgfooting/Helper1"
 INTERFACE_NUMBER: Final = 2
 IDLE_S: Final = 60.0
+GROWN_S: Final = 5.0
+"""Idle time of a helper that has grown: GDBus keeps a buffer as long as the longest message that it ever got,
+which anybody may send (gdbusprivate.c, read_buffer; the bus takes 32 MiB)."""
+MOST_GROWN_BYTES: Final = 8 * 1024**2
 _MOST_INSPECTED: Final = 64
 _MOST_QUESTIONS: Final = 32
 _MOST_NOTED: Final = 200
@@ -72,7 +78,8 @@ class Helper:
         self._questions = 0
         self._workers = {name: Worker(self.bus, name) for name in ("Describe", "Inspect")}
         self._watched: dict[str, Callable[[], None]] = {}
-        self._call_off_exit: Callable[[], None] = lambda: None
+        self._used_s = time.monotonic()
+        self._began_bytes = 0
 
     def run(self) -> None:
         """Serve until nobody needs it for a while.
@@ -81,7 +88,7 @@ class Helper:
             BusError: the bus is gone, or another helper has the name.
         """
         try:
-            self.bus.run(self._rest)
+            self.bus.run(self._began)
         finally:
             if self._owned is not None:
                 self._owned.session.release()
@@ -228,22 +235,31 @@ class Helper:
         if self._owned is not None:
             self._owned.session.join()
         self._owned = None
+        give_back_memory()
         self._rest()
 
     # --- rest
 
+    def _began(self) -> None:
+        give_back_memory()
+        self._began_bytes = resident_bytes()
+        self.bus.later(GROWN_S, self._end_if_idle)
+
     def _rest(self) -> None:
-        """End after a while in which nobody wants anything."""
-        self._call_off_exit()
-        self._call_off_exit = self.bus.later(IDLE_S, self._end_if_idle)
+        """Begin to wait anew for somebody who wants something."""
+        self._used_s = time.monotonic()
 
     def _end_if_idle(self) -> None:
-        waiting = any(worker.is_busy for worker in self._workers.values()) or self._questions > 0
-        if waiting or self._owned is not None or any(self._plans.has(sender) for sender in self._watched):
+        """End after a while in which nobody wanted anything."""
+        busy = self._owned is not None or self._questions > 0
+        busy = busy or any(worker.is_busy for worker in self._workers.values())
+        if busy or any(self._plans.has(sender) for sender in self._watched):
             self._rest()
-        else:
-            self._call_off_exit = lambda: None
+        has_grown = resident_bytes() > self._began_bytes + MOST_GROWN_BYTES
+        if time.monotonic() - self._used_s >= (GROWN_S if has_grown else IDLE_S):
             self.bus.stop()
+        else:
+            self.bus.later(GROWN_S, self._end_if_idle)
 
 
 def _deny(verdict: Verdict) -> None:

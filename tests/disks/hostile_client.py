@@ -1,7 +1,8 @@
 """A client without rights that calls whatever the interface has with whatever fits, and with what does not.
 
-``python -m tests.disks.hostile_client SEED COUNT``, as somebody who may inspect and not erase. Prints JSON:
-how often each error was answered, and every text of an error. The same seed makes the same calls.
+``python -m tests.disks.hostile_client SEED COUNT LONGEST``, as somebody who may inspect and not erase; texts
+have up to LONGEST characters. Prints JSON: how often each error was answered, and every text of an error. The
+same seed makes the same calls.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from tests.bus.client import Client, RemoteError
 from tests.disks.helper_owner import NAME, PATH
 
 BATCH = 50
-LARGE = 200_000
 TEXTS = (
     "", "a", "0" * 32, "0" * 64, "../../../../etc/shadow", "/etc/passwd", "/dev/sda", "-F", "--force",
     "$(reboot)", "; rm -rf /", "`id`", "a\nb\rc", "\x1b[2J\x07", "%s%n%d", "\N{SNOWMAN}",
@@ -42,14 +42,15 @@ METHODS = {
 class Generator:
     """Values of any signature."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, longest: int = 200_000) -> None:
+        self.longest = longest
         self.random = random.Random(seed)  # noqa: S311 - the same calls each time
         self.glib = load_gio()[1]
 
     def text(self) -> str:
         chance = self.random.random()
         if chance < 0.02:
-            return self.random.choice("a/-\N{SNOWMAN}") * self.random.randrange(LARGE)
+            return self.random.choice("a/-\N{SNOWMAN}") * self.random.randrange(self.longest)
         if chance < 0.15:
             return "".join(chr(self.random.randrange(1, 0xD800)) for _ in range(self.random.randrange(40)))
         return self.random.choice(TEXTS)
@@ -124,9 +125,9 @@ def one(client: Client, generator: Generator) -> Callable[[], Any]:
     return client.begin(method, f"({signature})", *generator.values(signature), interactive=interactive)
 
 
-def main(seed: int, count: int) -> None:
+def main(seed: int, count: int, longest: int) -> None:
     """Call, and tell what was answered."""
-    generator, names, texts = Generator(seed), Counter[str](), set[str]()
+    generator, names, texts = Generator(seed, longest), Counter[str](), set[str]()
     with Client(NAME, PATH, NAME) as client:
         for start in range(0, count, BATCH):
             waiting = [one(client, generator) for _ in range(min(BATCH, count - start))]
@@ -141,4 +142,4 @@ def main(seed: int, count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(*map(int, sys.argv[1:]))

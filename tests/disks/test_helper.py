@@ -201,6 +201,24 @@ def test_an_owner_that_leaves_has_its_storage_unmade_and_its_processes_ended(
         elsewhere.wait()
 
 
+def test_memory_stays_small_over_many_makes(
+    helper: Running, make_loop: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    began_bytes, most_bytes = helper.resident_bytes(), 0
+    with client() as connection:
+        owner = Owner(connection)
+        owner.execute(plan_of(make_loop(2 * GIB, partscan=True)))
+        for _ in range(8):
+            owner.make()
+            owner.call("Health")
+            most_bytes = max(most_bytes, helper.resident_bytes())
+            owner.unmake()
+        owner.release()
+    with capsys.disabled():
+        print(f"\n  8 times made: {began_bytes / 1e6:.1f} MB, at most {most_bytes / 1e6:.1f} MB")  # noqa: T201
+    assert most_bytes < 48 * MIB
+
+
 OWNING = """
 import json, os, subprocess, sys, time
 from app.domain.disk import DiskIdentity

@@ -20,6 +20,7 @@ import pytest
 
 from app.domain.units import GIB, MIB
 from app.helper.methods import METHODS, Access
+from app.helper.service import GROWN_S, IDLE_S, MOST_GROWN_BYTES
 from tests.disks.helper_owner import NOBODY, SPARE, Owner, client, plan_of
 from tests.disks.hostile_client import METHODS as SIGNATURES
 from tests.disks.hostile_client import Generator
@@ -35,6 +36,9 @@ pytestmark = [
 
 CALLS = 6000
 SEED = 20261121
+LONG = 20_000
+"""Bytes of a text, up to 200 of which are in a message."""
+HUGE = 200_000
 RUN = Path("/run/pgfooting")
 RULES = Path("/etc/polkit-1/rules.d/00-inspector.rules")
 RULE = """polkit.addRule(function(action, subject) {
@@ -59,11 +63,11 @@ def inspector(installed_helper: None) -> Iterator[None]:
     restart_polkit()
 
 
-def hostile(seed: int, count: int) -> subprocess.Popen[str]:
+def hostile(seed: int, count: int, longest: int) -> subprocess.Popen[str]:
     """Start a client of nobody's."""
     return subprocess.Popen(
         ["setpriv", f"--reuid={NOBODY}", "--clear-groups", sys.executable, "-m", "tests.disks.hostile_client",
-         str(seed), str(count)],
+         str(seed), str(count), str(longest)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=PROJECT,
     )  # fmt: skip
 
@@ -112,7 +116,7 @@ def test_six_thousand_generated_calls_do_nothing_and_learn_nothing(
     before = fill(sentinel)
     began_bytes = helper.resident_bytes()
     with Watch() as watch:
-        out, errors = hostile(SEED, CALLS).communicate(timeout=10 * LIMIT_S)
+        out, errors = hostile(SEED, CALLS, LONG).communicate(timeout=10 * LIMIT_S)
     assert errors == ""
     found = json.loads(out)
     log = helper.log.read_text()
@@ -125,11 +129,24 @@ def test_six_thousand_generated_calls_do_nothing_and_learn_nothing(
     assert sorted(path.name for path in RUN.iterdir()) == ["lock"]
     for method in ("Execute", *OWNED):
         assert f"refused: {method} by" in log
-    time.sleep(2)  # so long after a message that is too long its memory is given back
     told = f"{began_bytes / 1e6:.1f} MB, then {helper.resident_bytes() / 1e6:.1f} MB"
     with capsys.disabled():
         print(f"\n  {found['names']}\n  meanwhile {watch.told()}; memory {told}")  # noqa: T201
-    assert helper.resident_bytes() < 64 * MIB
+    assert helper.resident_bytes() < 48 * MIB
+
+
+def test_a_helper_that_huge_messages_made_large_ends_when_nobody_needs_it(
+    helper: Running, inspector: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    began_bytes = helper.resident_bytes()
+    out, _ = hostile(SEED, CALLS // 3, HUGE).communicate(timeout=10 * LIMIT_S)
+    assert json.loads(out)["names"]
+    told = f"{began_bytes / 1e6:.1f} MB, then {helper.resident_bytes() / 1e6:.1f} MB"
+    with capsys.disabled():
+        print(f"\n  messages of up to 16 MB: memory {told}")  # noqa: T201
+    assert helper.resident_bytes() > began_bytes + MOST_GROWN_BYTES
+    assert helper.process.wait(LIMIT_S) == 0, "long before it would without"
+    assert GROWN_S < IDLE_S / 10
 
 
 def test_everything_of_a_session_is_refused_to_everybody_else(
