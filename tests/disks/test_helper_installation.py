@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from app import VERSION
+from app.dbus.helper_client import INTERFACE_NUMBER
+from tests.bus.client import Client
+from tests.disks.helper_owner import NAME, Owner, client
+from tests.fix_helper import error_of, wait_until
 
 pytestmark = [
     pytest.mark.disks,
@@ -16,6 +23,7 @@ pytestmark = [
 
 PROGRAM = Path(__file__).parents[2] / "packaging" / "helper"
 FOLDERS = [Path("/usr/lib"), Path("/usr/libexec"), Path("/usr/share")]
+BUS = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
 COPY = Path("/usr/lib/pgfooting/helper")
 
 
@@ -45,6 +53,27 @@ def changed() -> list[str]:
         upper = Path("/run/layers", folder.name, "upper")
         found += [str(folder / path.relative_to(upper)) for path in upper.rglob("*") if not path.is_dir()]
     return sorted(found)
+
+
+def test_what_is_installed_is_started_by_the_bus_and_serves(
+    layers: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert helper("install").returncode == 0
+    with client() as caller, Client(*BUS) as bus:
+        assert caller.call("Version")[:2] == (VERSION, INTERFACE_NUMBER)
+        (pid,) = bus.call("GetConnectionUnixProcessID", "(s)", NAME)
+        try:
+            assert error_of(Owner(caller).describe) == ("BadPlan", "plans: 1 to 16")
+            program = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            assert b"/usr/libexec/pgfooting-helper" in program
+            status = Path(f"/proc/{pid}/status").read_text()
+        finally:
+            os.kill(pid, signal.SIGTERM)
+            wait_until(lambda: not Path(f"/proc/{pid}/exe").exists())
+    resident_bytes = int(status.partition("VmRSS:")[2].split()[0]) * 1024
+    with capsys.disabled():
+        print(f"\n  as it is installed: {resident_bytes / 1e6:.1f} MB")  # noqa: T201
+    assert helper("uninstall").returncode == 0
 
 
 def test_what_is_installed_is_taken_away_again_to_the_last_file(layers: None) -> None:
