@@ -59,7 +59,7 @@ def until_it_measures(start: Start, disk: RigBlockDevice) -> Campaign:
 
 
 def check_seconds_kept(running: Campaign, state: str) -> None:
-    """The run file says how it ended, and has every second that was told."""
+    """The run file says how it ended, and has every second that was told, in their order."""
     told = [event for event in running.events if event["event"] == "second" and event["phase"] == "measure"]
     assert len(told) >= 3
     (run,) = running.run_files()
@@ -69,7 +69,9 @@ def check_seconds_kept(running: Campaign, state: str) -> None:
         measured = run.phase(Phase.MEASURE)
         assert measured is not None
         _, kept = run.samples("pgbench.tps", after_ms=measured.started_ms)
-        assert kept.tolist()[: len(told)] == pytest.approx([event["tps"] for event in told])
+        left = iter(kept.tolist())  # on a machine as slow as this, not every second that is kept is told
+        for event in told:
+            assert any(value == pytest.approx(event["tps"]) for value in left), (kept, told)
 
 
 def recover() -> None:

@@ -35,6 +35,13 @@ def wait_for(guest: Guest, wanted: Callable[[dict[str, Any]], bool]) -> dict[str
     return dict(found)
 
 
+def check_kept(found: dict[str, Any], told: list[float]) -> None:
+    """Every second that was told is in the run file, in order; so slow a machine does not tell every one."""
+    left = iter(found["kept"])
+    for tps in told:
+        assert any(value == pytest.approx(tps) for value in left), found
+
+
 @pytest.fixture
 def guest() -> Iterator[Guest]:
     """A guest in which a campaign on a mirror of two disks has measured three seconds."""
@@ -57,7 +64,7 @@ def test_a_disk_that_is_pulled_while_it_is_measured_leaves_the_other_free_and_al
     guest.output_of("pkill", "--signal", "INT", "--full", "python3 -P -m app run")
     found = wait_for(guest, lambda found: bool(found["finished"]) and not found["left"])
     assert found["disks"] == 1
-    assert found["kept"][: len(found["told"])] == pytest.approx(found["told"])
+    check_kept(found, found["told"])
 
 
 def test_a_power_cut_leaves_free_disks_after_the_next_boot_and_all_whole_seconds(guest: Guest) -> None:
@@ -66,6 +73,4 @@ def test_a_power_cut_leaves_free_disks_after_the_next_boot_and_all_whole_seconds
     guest.boot()
     found = wait_for(guest, lambda found: not found["left"])
     assert (found["disks"], found["state"]) == (2, "incomplete")
-    # The last second may have been on its way to the disk.
-    assert len(found["kept"]) >= len(told) - 1
-    assert found["kept"][: len(told) - 1] == pytest.approx(told[: len(told) - 1])
+    check_kept(found, told[:-1])  # the last one may have been on its way to the disk
