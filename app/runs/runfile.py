@@ -30,6 +30,7 @@ SUFFIX: Final = ".footing"
 PERCENTS: Final = (50.0, 95.0, 99.0)
 """Percentiles of each second that a finished file holds as series latency.p50 ..., besides the histograms."""
 _AT_ONCE: Final = 1024
+_LOOK_S: Final = 0.02
 """Seconds whose histograms are in memory at once: a day has 86 400."""
 SCHEMA: Final = Path(__file__).with_name("schema.sql")
 
@@ -326,11 +327,13 @@ def finish_run_file(
     marks: Iterable[tuple[str, str]] = (),
     *,
     is_durable: bool = True,
+    readers_s: float = 20.0,
 ) -> None:
     """Cluster the samples, store state, summary and marks, and leave one file without a journal.
 
     Used at the end of a run, and on files whose runner died. May be repeated. Without `is_durable`
-    nothing waits for the disk.
+    nothing waits for the disk. Who reads the file all the time is waited for during `readers_s`; then it is
+    whole, but stays a file with a journal beside it (which is empty).
 
     Raises:
         RunFileError: the file cannot be written or is damaged; it is left as it was.
@@ -354,9 +357,30 @@ def finish_run_file(
             connection.executemany("INSERT OR IGNORE INTO mark VALUES (?, ?)", marks)
             connection.execute("COMMIT")
             connection.execute("VACUUM")
-            connection.execute("PRAGMA journal_mode=DELETE").fetchall()
+            _leave_wal_mode(connection, readers_s)
         finally:
             connection.close()
+
+
+def _leave_wal_mode(connection: sqlite3.Connection, readers_s: float) -> None:
+    """Make the file one file; where somebody reads it all the time, at least move the whole journal into it.
+
+    SQLite gives the lock that this needs only while nobody else has the file open, and says so at once: its
+    busy timeout does not count here. A window that looks at the run just then must not make the run fail.
+    """
+    deadline_s = time.monotonic() + readers_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=DELETE").fetchall()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+                raise
+            if time.monotonic() >= deadline_s:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                return
+            time.sleep(_LOOK_S)
+        else:
+            return
 
 
 def _store_percentiles(connection: sqlite3.Connection) -> None:

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -127,6 +128,33 @@ def test_a_finished_file_is_one_file_and_says_the_same(tmp_path: Path) -> None:
         assert (run.output("pgbench.stderr") or "").count("\n") == SECONDS
         assert run.totals(1000, 3000)["pgbench.tps", ""] == (203.0, 102.0, 2)
         run.check()
+
+
+def test_a_window_that_looks_at_the_run_when_it_ends_does_not_make_it_fail(tmp_path: Path) -> None:
+    path = tmp_path / "run.footing"
+    write_live(path).close()
+    looking = sqlite3.connect(path, check_same_thread=False)
+    assert looking.execute("SELECT count(*) FROM run").fetchall()
+    leaving = threading.Timer(0.2, looking.close)
+    leaving.start()
+    finish_run_file(path, RunState.DONE, {"tps": 109.5})
+    leaving.join()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.footing"]
+
+
+def test_a_file_that_somebody_keeps_open_is_whole_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "run.footing"
+    write_live(path).close()
+    with RunFile(path) as reader:
+        assert reader.state is RunState.RUNNING
+        finish_run_file(path, RunState.DONE, {"tps": 109.5}, readers_s=0.1)
+        assert reader.state is RunState.DONE
+    alone = tmp_path / "copy"
+    alone.mkdir()
+    (alone / "run.footing").write_bytes(path.read_bytes())
+    with RunFile(alone / "run.footing") as run:
+        run.check()
+        assert run.summary() == {"tps": 109.5}
 
 
 def test_finishing_twice_changes_nothing(tmp_path: Path) -> None:
