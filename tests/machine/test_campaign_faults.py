@@ -14,7 +14,6 @@ from app.runs.runfile import Phase
 from tests.disks.layout_proof import digest, fill, output
 from tests.machine.conftest import RigBlockDevice
 from tests.machine.rig_campaigns import (
-    RUN,
     Campaign,
     campaign,
     campaigns,
@@ -125,25 +124,14 @@ def test_a_disk_that_answers_with_errors_ends_the_run_and_is_freed_when_it_works
     disk = rig_disks[0]
     running = until_it_measures(start, disk)
     state = Path("/sys/block", disk.name, "device/state")
-    state.write_text("offline")  # every request fails from now on (scsi_device_set_state)
+    state.write_text("offline\n")  # every request fails from now on (store_state_field of scsi_sysfs.c)
     try:
         assert running.end() == 1, running.said
         assert "I/O error" in running.said or "Input/output error" in running.said, running.said
         left = nothing_left([disk])
     finally:
-        state.write_text("running")
+        state.write_text("running\n")
     assert left, "what could not be wiped stays in the journal"
     recover()
     check_seconds_kept(running, "failed")
     assert serial_of(disk)
-
-
-def test_a_full_filesystem_ends_the_run_with_that_reason(
-    start: Start, rig_disks: list[RigBlockDevice]
-) -> None:
-    running = until_it_measures(start, rig_disks[1])
-    (storage,) = RUN.glob("*/storage")
-    output("dd", "if=/dev/zero", f"of={storage}/filler", "bs=1M")
-    assert running.end() == 1
-    assert "space" in running.said, running.said
-    check_seconds_kept(running, "failed")
