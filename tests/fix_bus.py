@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,20 +15,20 @@ CONFIGURATION = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Con
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig><type>custom</type><listen>unix:path={socket}</listen><auth>EXTERNAL</auth>
 <policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/>
-<allow user="*"/></policy></busconfig>
+<allow user="*"/></policy>{more}</busconfig>
 """
 
 Serving = subprocess.Popen[str]
 
 
-@pytest.fixture
-def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[str]]:
-    """A private system bus without any service; the value is its daemon."""
+@contextmanager
+def private_bus(folder: Path, more: str = "") -> Iterator[Serving]:
+    """Run a bus daemon in a folder, with more of a configuration; it is the system bus meanwhile."""
     program = shutil.which("dbus-daemon")
     if program is None:
         pytest.skip("dbus-daemon is not installed")
-    configuration = tmp_path / "bus.conf"
-    configuration.write_text(CONFIGURATION.format(socket=tmp_path / "bus"))
+    configuration = folder / "bus.conf"
+    configuration.write_text(CONFIGURATION.format(socket=folder / "bus", more=more))
     daemon = subprocess.Popen(
         [program, f"--config-file={configuration}", "--nofork", "--print-address"],
         stdout=subprocess.PIPE,
@@ -36,11 +36,19 @@ def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.
     )
     assert daemon.stdout is not None
     address = daemon.stdout.readline().strip()
-    monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", address)
-    yield daemon
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DBUS_SYSTEM_BUS_ADDRESS", address)
+        yield daemon
     daemon.terminate()
     daemon.wait()
     daemon.stdout.close()
+
+
+@pytest.fixture
+def bus(tmp_path: Path) -> Iterator[Serving]:
+    """A private system bus without any service; the value is its daemon."""
+    with private_bus(tmp_path) as daemon:
+        yield daemon
 
 
 @pytest.fixture

@@ -19,7 +19,14 @@ from typing import Any, Final, Self
 from app.account import current_account
 from app.dbus.bus_thread import BusThread
 from app.dbus.connection import open_system_bus
-from app.dbus.helper_errors import NOTHING_TOUCHED, NoHelperError, error_of, lost, other_version
+from app.dbus.helper_errors import (
+    NOTHING_TOUCHED,
+    HelperStartsError,
+    NoHelperError,
+    error_of,
+    lost,
+    other_version,
+)
 from app.dbus.introspection import load_gio
 from app.domain.disk import DiskIdentity
 from app.domain.errors import FootingError
@@ -32,6 +39,8 @@ PATH: Final = "/org/pgfooting/Helper1"
 INTERFACE_NUMBER: Final = 2
 CONNECT_S: Final = 5.0
 CALL_S: Final = 30.0
+START_S: Final = 90.0
+"""How long systemd lets a service start (DefaultTimeoutStartSec); the bus waits 25 s (dbus-daemon(1))."""
 """Of calls that wait for nobody; starting the helper is one of them."""
 INSPECT_S: Final = 120.0
 PERSON_S: Final = 660.0
@@ -120,6 +129,7 @@ class HelperClient:
         Raises:
             NoHelperError: no PyGObject, no system bus, no helper, or one of another version.
             HelperLostError: it does not answer.
+            HelperStartsError: it does not come as long as systemd waits for it.
         """
         try:
             gio, glib = load_gio()
@@ -143,12 +153,22 @@ class HelperClient:
         return client
 
     def _meet(self) -> None:
-        version = HelperVersion(*self.call("Version"))
+        version = self._wake()
         if version.interface != INTERFACE_NUMBER:
             raise other_version(version.interface, INTERFACE_NUMBER)
         self.version = version
         (self.owner,) = self.call("GetNameOwner", "(s)", NAME, where=_BUS)
         self.thread.submit(self._subscribe).result(CALL_S)
+
+    def _wake(self) -> HelperVersion:
+        """Return what the helper says of itself, once it runs: it may start for longer than the bus waits."""
+        deadline_s = time.monotonic() + START_S
+        while True:
+            try:
+                return HelperVersion(*self.call("Version"))
+            except HelperStartsError:
+                if time.monotonic() > deadline_s:
+                    raise
 
     def inspect(
         self, disks: Sequence[DiskIdentity], watch: Watch = _nothing

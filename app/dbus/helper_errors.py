@@ -22,6 +22,12 @@ class NoHelperError(RefusedError):
     code = "no-helper"
 
 
+class HelperStartsError(NoHelperError):
+    """The helper is still being started when the bus no longer waits for it; nothing was touched."""
+
+    code = "helper-starts"
+
+
 class NotAuthorisedError(RefusedError):
     """The system's administration said no, or nobody could be asked; nothing was touched.
 
@@ -245,6 +251,12 @@ def _does_not_start() -> NoHelperError:
     return NoHelperError(f"{message} {NOTHING_TOUCHED}", hint=hint)
 
 
+def _still_starts() -> HelperStartsError:
+    message = tr("The helper needs longer to start than the system bus waits for it.")
+    hint = tr("Try again: it may be there by now. Otherwise see its journal: journalctl -u pgfooting-helper")
+    return HelperStartsError(f"{message} {NOTHING_TOUCHED}", hint=hint)
+
+
 def _bus(*words: str) -> tuple[str, ...]:
     return tuple(f"org.freedesktop.DBus.Error.{word}" for word in words)
 
@@ -254,6 +266,7 @@ _FROM_BUS: Final[tuple[tuple[tuple[str, ...], Callable[[], FootingError]], ...]]
     (_bus("UnknownMethod", "UnknownInterface", "UnknownObject", "InvalidArgs"), _foreign),
     (_bus("AccessDenied"), _not_let),
     ((*_bus("Spawn."), "org.freedesktop.systemd1."), _does_not_start),
-    (_bus("NoReply", "Disconnected", "Timeout", "TimedOut"), lost),
+    (_bus("TimedOut"), _still_starts),
+    (_bus("NoReply", "Disconnected", "Timeout"), lost),
 )
 """What the bus answers in the helper's place (D-Bus specification, and sd_bus_error(3)), by how it begins."""

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from app.dbus import helper_client
 from app.dbus.helper_client import HelperClient
-from app.dbus.helper_errors import CannotError, HelperLostError, NoHelperError, NotAuthorisedError
+from app.dbus.helper_errors import (
+    CannotError,
+    HelperLostError,
+    HelperStartsError,
+    NoHelperError,
+    NotAuthorisedError,
+)
 from app.domain.errors import ExitStatus, FootingError, StorageError
 from app.domain.filesystems import filesystem
 from app.domain.raid import Level
 from app.hosts.disk_session import DiskSession, Executed, Folders, Working
-from tests.fix_bus import Serving, next_line
+from tests.fix_bus import Serving, next_line, private_bus
 from tests.unit.storage.plans import plan_of
 
 pytestmark = pytest.mark.bus
@@ -182,6 +191,45 @@ def test_a_machine_without_the_helper_is_told_what_to_install(bus: Serving) -> N
     with pytest.raises(NoHelperError, match="not installed") as caught:
         HelperClient.open()
     assert "packaging/helper install" in caught.value.hint
+
+
+_SLOW_TO_START = """
+import os, sys, time
+starts = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+os.write(starts, b"started\\n")
+if os.fstat(starts).st_size == len(b"started\\n") and os.fork() == 0:
+    os.environ["DBUS_SYSTEM_BUS_ADDRESS"] = os.environ["DBUS_STARTER_ADDRESS"]
+    os.setsid()  # as under systemd, it goes on starting when the bus has given up
+    time.sleep(1)
+    os.execv(sys.executable, [sys.executable, "-m", "tests.bus.helper_stand_in", "works"])
+time.sleep(60)
+"""
+
+
+def test_a_helper_that_starts_for_longer_than_the_bus_waits_is_waited_for(tmp_path: Path) -> None:
+    """It has the name only after the bus has answered its first caller that it did not come."""
+    program, starts = tmp_path / "slow.py", tmp_path / "starts"
+    program.write_text(_SLOW_TO_START)
+    service = f"[D-BUS Service]\nName=org.pgfooting.Helper1\nExec={sys.executable} {program} {starts}\n"
+    (tmp_path / "helper.service").write_text(service)
+    more = f'<servicedir>{tmp_path}</servicedir><limit name="service_start_timeout">200</limit>'
+    with private_bus(tmp_path, more):
+        client = HelperClient.open()
+        assert client.version.program == "0.0"
+        client.close()
+    assert len(starts.read_text().splitlines()) > 1
+
+
+def test_a_helper_that_never_comes_is_told_after_as_long_as_systemd_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(helper_client, "START_S", 0.0)
+    service = "[D-BUS Service]\nName=org.pgfooting.Helper1\nExec=/bin/sleep 60\n"
+    (tmp_path / "helper.service").write_text(service)
+    more = f'<servicedir>{tmp_path}</servicedir><limit name="service_start_timeout">200</limit>'
+    with private_bus(tmp_path, more), pytest.raises(HelperStartsError, match="Nothing was touched") as caught:
+        HelperClient.open()
+    assert "journalctl" in caught.value.hint
 
 
 def test_a_machine_without_a_system_bus_is_told_so(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
