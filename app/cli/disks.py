@@ -6,8 +6,7 @@ import argparse
 import json
 import sys
 import textwrap
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final
@@ -17,7 +16,7 @@ from rich.text import Text
 
 from app.cli.plain_text import json_text, plain
 from app.dbus.udisks import UdisksUnavailable, fetch_objects
-from app.domain.disk import Answer, Disk, Refusal
+from app.domain.disk import Answer, Disk, grouped_reasons
 from app.domain.errors import ExitStatus
 from app.domain.text import tr
 from app.domain.units import format_size
@@ -27,7 +26,6 @@ from app.storage.udisks_objects import Objects
 
 _UDISKS_S: Final = 0.25
 """How long UDisks2 may take: it only adds to what sysfs tells."""
-_MOST_EVIDENCE: Final = 3
 _UNTRUE: Final = frozenset({"virtio", "xen", "loop"})
 """Buses of disks whose rotation is a default of the kernel's and not the disk's own word."""
 _SIGNS: Final = {
@@ -89,7 +87,7 @@ def _show_disk(disk: Disk, console: Console) -> None:
     head.stylize(f"bold {style}", 0, len(sign) + 1 + len(name))
     for line in (head, *map(Text, lines[1:])):
         console.print(line, soft_wrap=True)
-    for rule, message, evidence, remedies in _grouped(disk.refusals):
+    for rule, message, evidence, remedies in grouped_reasons(disk.refusals):
         for text in _folded(f"  {rule} {message} {evidence}", console, 6):
             console.print(Text(text), soft_wrap=True)
         for remedy in remedies:  # whole, so that a command can be copied
@@ -134,19 +132,3 @@ def _description(disk: Disk) -> Iterator[str]:
         yield disk.identity.wwn
     if disk.is_test_device:
         yield tr("TEST DEVICE")
-
-
-def _grouped(refusals: Sequence[Refusal]) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
-    """Yield each rule's message once, with its first evidence and its remedies."""
-    groups: defaultdict[tuple[str, str], list[Refusal]] = defaultdict(list)
-    for refusal in refusals:
-        groups[refusal.rule, refusal.message].append(refusal)
-    told: set[str] = set()
-    for (rule, message), members in groups.items():
-        evidence = list(dict.fromkeys(member.evidence for member in members))
-        shown = "; ".join(evidence[:_MOST_EVIDENCE])
-        if len(evidence) > _MOST_EVIDENCE:
-            shown += tr("; and {count} more").format(count=len(evidence) - _MOST_EVIDENCE)
-        remedies = [member.remedy for member in members if member.remedy and member.remedy not in told]
-        told.update(remedies)
-        yield rule, message, shown, tuple(dict.fromkeys(remedies))[:_MOST_EVIDENCE]

@@ -7,13 +7,17 @@ answers; a refusal carries its rule, what was found and what would help.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from app.domain.text import tr
+
 _UNNAMEABLE: Final = re.compile(r"[^A-Za-z0-9._:+-]+")
 _SHOWN_TAIL: Final = 4
+_MOST_EVIDENCE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +170,19 @@ def _refusal_mapping(refusal: Refusal) -> dict[str, str]:
         "evidence": refusal.evidence,
         "remedy": refusal.remedy,
     }
+
+
+def grouped_reasons(refusals: Sequence[Refusal]) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+    """Yield rule and message, each once, with its first evidence and the remedies not told before."""
+    groups: defaultdict[tuple[str, str], list[Refusal]] = defaultdict(list)
+    for refusal in refusals:
+        groups[refusal.rule, refusal.message].append(refusal)
+    told: set[str] = set()
+    for (rule, message), members in groups.items():
+        evidence = list(dict.fromkeys(member.evidence for member in members))
+        shown = "; ".join(evidence[:_MOST_EVIDENCE])
+        if len(evidence) > _MOST_EVIDENCE:
+            shown += tr("; and {count} more").format(count=len(evidence) - _MOST_EVIDENCE)
+        remedies = [member.remedy for member in members if member.remedy and member.remedy not in told]
+        told.update(remedies)
+        yield rule, message, shown, tuple(dict.fromkeys(remedies))[:_MOST_EVIDENCE]

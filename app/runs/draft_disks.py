@@ -6,11 +6,11 @@ A disk is chosen by its key (WWN or serial); what the table says of it is looked
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from app.domain.disk import Answer, Disk, DiskIdentity, Refusal
+from app.domain.disk import Answer, Disk, DiskIdentity, Refusal, grouped_reasons
 from app.domain.plan import Role
 from app.domain.text import tr
 from app.domain.units import format_size
@@ -170,7 +170,7 @@ def rotation(disk: Disk) -> str:
         return tr("{rpm} rpm").format(rpm=f"{disk.rotation_rpm:,}")
     if disk.rotational is None or disk.bus in _UNTRUE_ROTATION:
         return tr("not known")
-    return tr("turns") if disk.rotational else tr("SSD")
+    return tr("rotates") if disk.rotational else tr("SSD")
 
 
 def reasons(row: DiskRow) -> str:
@@ -179,10 +179,13 @@ def reasons(row: DiskRow) -> str:
         return tr("A disk with the serial number or WWN {key} was chosen and is not there any more.").format(
             key=row.key
         )
-    found = (*row.disk.refusals, *row.disk.questions)
-    told = dict.fromkeys(_told(refusal) for refusal in found)
-    if not found:
-        told = {row.reason[:1].upper() + row.reason[1:] + ".": None}
+    told = list(_told(row.disk.refusals))
+    if not told:
+        told.append(row.reason[:1].upper() + row.reason[1:] + ".")
+    if row.disk.questions:
+        asked = tr("“Ask root” lets root look now, at what others may not see (rules {rules}).")
+        rules = dict.fromkeys(question.rule for question in row.disk.questions)
+        told.append(asked.format(rules=", ".join(rules)))
     return "\n".join((_full_name(row.disk), *told))
 
 
@@ -199,9 +202,11 @@ def _full_name(disk: Disk) -> str:
     return ", ".join(words)
 
 
-def _told(refusal: Refusal) -> str:
-    sentence = f"{refusal.rule}: {refusal.message} {refusal.evidence}".strip()
-    return f"{sentence}\n    → {refusal.remedy}" if refusal.remedy else sentence
+def _told(refusals: Sequence[Refusal]) -> Iterator[str]:
+    for rule, message, evidence, remedies in grouped_reasons(refusals):
+        yield f"{rule}: {message} {evidence}".strip()
+        for remedy in remedies:
+            yield f"    → {remedy}"
 
 
 def identities(disks: DisksDraft, facts: StorageFacts) -> tuple[DiskIdentity, ...]:

@@ -167,11 +167,11 @@ def _estimated_s(resolved: ResolvedCampaign, order: tuple[str, ...]) -> float | 
 
 
 def _time_sentence(runs: int, about_s: float | None) -> str:
+    count = tr("1 run") if runs == 1 else tr("{runs} runs").format(runs=runs)
     if about_s is None:
-        return tr("{runs} runs; how long they take depends on the speed, because a number ends them.").format(
-            runs=runs
-        )
-    return tr("{runs} runs, about {time} in all.").format(runs=runs, time=roughly(about_s))
+        sentence = tr("{count}; how long it takes depends on the speed, because a number ends it.")
+        return sentence.format(count=count)
+    return tr("{count}, about {time} in all.").format(count=count, time=roughly(about_s))
 
 
 def roughly(seconds: float) -> str:

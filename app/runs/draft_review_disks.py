@@ -112,7 +112,8 @@ def making_seconds(plan: StoragePlan | None) -> float:
 
 
 def _percent(share: float) -> str:
-    return f"{share * 100:.2g}\u00a0%"
+    digits = 1 if 0 < share < 0.1 else 0
+    return f"{share * 100:,.{digits}f}\u00a0%" if share >= 0.001 else tr("less than 0.1\u00a0%")
 
 
 def _layout(group: Group) -> Layout:

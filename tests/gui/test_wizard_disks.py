@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,15 @@ import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QMenu, QRadioButton
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QLineEdit,
+    QMenu,
+    QRadioButton,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+)
 from pytestqt.qtbot import QtBot
 
 from app.domain.configuration import DiskTarget
@@ -287,6 +296,23 @@ def test_a_machine_without_disks_says_what_to_do(
     qtbot.waitUntil(page.table.isVisible)
 
 
+def test_a_long_answer_shows_its_begin_and_a_long_serial_number_both_ends(open_wizard: OpenWizard) -> None:
+    table = disks_page(open_wizard(Step.DISKS)).table
+    modes = {}
+    for column in (Column.ANSWER, Column.DISK):
+        painted = QStyleOptionViewItem()
+        table.initViewItemOption(painted)
+        index = table.disks.index(0, column)
+        delegate = table.itemDelegateForIndex(index)
+        assert isinstance(delegate, QStyledItemDelegate)
+        delegate.initStyleOption(painted, index)
+        modes[column] = painted.textElideMode
+    assert modes == {
+        Column.ANSWER: Qt.TextElideMode.ElideRight,
+        Column.DISK: Qt.TextElideMode.ElideMiddle,
+    }
+
+
 def test_what_a_disk_says_of_itself_is_text_and_never_markup(
     qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
 ) -> None:
@@ -316,18 +342,23 @@ def test_root_is_asked_only_on_request_and_its_answer_stands_in_the_row(
     qtbot: QtBot, open_wizard: OpenWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[list[str]] = []
+    may_answer = threading.Event()
 
     def inspect(disks: list[Disk]) -> dict[str, Inspected]:
         asked.append([disk.name for disk in disks])
+        assert may_answer.wait(30)
         return {disk.name: Inspected(disk, DiskAnswer.SPARE) for disk in disks}
 
     monkeypatch.setattr(root_answers, "inspect_disks", inspect)
     page = disks_page(open_wizard(Step.DISKS))
     assert asked == []
     page.ask.click()
+    assert (page.ask.text(), page.ask.isEnabled()) == ("Asking root …", False)
+    may_answer.set()
     qtbot.waitUntil(lambda: "✔ spare" in words_of(page, Column.ANSWER)[0])
     assert asked == [["sdb"]]
     assert not page.ask.isVisible()
+    assert (page.ask.text(), page.ask.isEnabled()) == ("As&k root", True)
 
 
 def test_levels_that_the_disks_do_not_make_are_greyed_with_what_they_need(open_wizard: OpenWizard) -> None:
@@ -431,6 +462,13 @@ def test_a_number_that_is_none_is_told_and_kept(open_wizard: OpenWizard) -> None
     wizard.flow.step = Step.FILESYSTEM
     wizard._open_page()
     assert page.editors["commit"].control.text() == "soon"  # type: ignore[union-attr]
+
+
+def test_what_the_mouse_is_over_is_explained_by_its_name(open_wizard: OpenWizard) -> None:
+    wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(1))
+    for editor in filesystem_page(wizard).editors.values():
+        wizard.help.explain(editor)  # the label and what lies around the control
+        assert wizard.help.title.text() == editor.control.accessibleName() != ""
 
 
 def test_a_preset_shows_what_it_sets_and_where_that_is_from(open_wizard: OpenWizard) -> None:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QItemSelectionModel, QSize, Qt, Signal
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+)
 from typing_extensions import override
 
 from app.domain.text import tr
@@ -18,6 +24,17 @@ from ui.wizard.fields import HELP
 _ROWS: Final = 6
 _DISK_EMS: Final = 60
 _LEAST_EMS: Final = {Column.USE: 11, Column.SIZE: 9, Column.KIND: 14}
+
+
+class _Sentences(QStyledItemDelegate):
+    """Shows the begin of a sentence that is too long."""
+
+    @override
+    def initStyleOption(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        super().initStyleOption(option, index)
+        option.textElideMode = Qt.TextElideMode.ElideRight
 
 
 class DiskTable(QTableView):
@@ -40,6 +57,7 @@ class DiskTable(QTableView):
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setTabKeyNavigation(False)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # the end of a serial number is what tells
+        self.setItemDelegateForColumn(Column.ANSWER, _Sentences(self))
         self.setShowGrid(False)
         self.setWordWrap(False)  # a line too long is cut, each for itself
         self.setAlternatingRowColors(True)

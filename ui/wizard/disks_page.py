@@ -40,6 +40,7 @@ _USES: Final = (
 _NONE_SPARE: Final = tr(
     "None of these disks may be used. Each row says why, and what would help; data of others is never wiped."
 )
+_ASK: Final = tr("As&k root")
 _DATA: Final = f"{PREFIX}data"
 _LEVEL: Final = f"{PREFIX}level"
 _WAL_LEVEL: Final = f"{WAL_PREFIX}level"
@@ -71,7 +72,7 @@ class DisksPage(Page):
             self.use.addItem(label, role)
         self.earlier = push_button(tr("&Earlier"), "order")
         self.later = push_button(tr("La&ter"), "order")
-        self.ask = push_button(tr("As&k root"), "inspect")
+        self.ask = push_button(_ASK, "inspect")
         self.summary = Text(theme)
         self.warnings = Text(theme, role="warning")
         self.level, self.wal_level = combo_box(), combo_box()
@@ -231,6 +232,11 @@ class DisksPage(Page):
         looks = any(disk.answer is Answer.LOOKS_SPARE for disk in self.draft.storage.disks)
         self.ask.setVisible(looks)
         self._loading = before
+
+    def show_asking(self, asking: bool) -> None:  # noqa: FBT001 - a signal's argument
+        """Show whether root's answer is awaited: a helper that sleeps starts first."""
+        self.ask.setEnabled(not asking)
+        self.ask.setText(tr("Asking root …") if asking else _ASK)
 
     # --- what a person does
 

@@ -37,6 +37,7 @@ class OptionEditor(QWidget):
         self.error = ErrorText(theme)
         self.setProperty(HELP, f"option:{filesystem}:{row.option.id}")
         self.control.setProperty(HELP, f"option:{filesystem}:{row.option.id}")
+        self.setAccessibleName(row.option.label)
         self.control.setAccessibleName(row.option.label)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, SMALL)

@@ -18,10 +18,12 @@ class RootAnswers(QObject):
     """One question at a time.
 
     Signals:
+        asking: whether an answer is awaited.
         answered: the draft knows root's answers.
         failed: the helper could not be asked; carries the sentence.
     """
 
+    asking = Signal(bool)
     answered = Signal()
     failed = Signal(str)
 
@@ -35,6 +37,7 @@ class RootAnswers(QObject):
         disks = [disk for disk in self._draft.storage.disks if disk.answer is Answer.LOOKS_SPARE]
         if self._op is None and disks:
             self._op = BackgroundOp(lambda: inspect_disks(disks), self._take, self._fail).start()
+            self.asking.emit(True)  # noqa: FBT003 - Qt's signature
 
     def stop(self) -> None:
         """Want no answer any more."""
@@ -44,9 +47,11 @@ class RootAnswers(QObject):
 
     def _take(self, told: Mapping[str, Inspected]) -> None:
         self._op = None
+        self.asking.emit(False)  # noqa: FBT003
         self._draft.see_inspection(told)
         self.answered.emit()
 
     def _fail(self, error: FootingError) -> None:
         self._op = None
+        self.asking.emit(False)  # noqa: FBT003
         self.failed.emit(f"{error.message} {error.hint}".strip())

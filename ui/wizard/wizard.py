@@ -139,6 +139,7 @@ class Wizard(QDialog):
                 self.finished.connect(page.disturbances.stop)
             if isinstance(page, DisksPage):
                 page.root_wanted.connect(self.roots.ask)
+                self.roots.asking.connect(page.show_asking)
             area = QScrollArea()
             area.setWidgetResizable(True)
             area.setFrameShape(QFrame.Shape.NoFrame)

@@ -42,7 +42,7 @@ _SIZES: Final = {
     SizeChoice.MEDIUM: tr("Medium, half of the memory"),
     SizeChoice.LARGE: tr("Large, twice the memory"),
     SizeChoice.BYTES: tr("Another size"),
-    SizeChoice.SCALE: tr("pgbench's scale factor"),
+    SizeChoice.SCALE: tr("Scale factor"),
 }
 
 

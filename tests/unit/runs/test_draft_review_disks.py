@@ -17,7 +17,7 @@ from app.postgres.scale import ScaleChoice
 from app.process import current_account
 from app.runs.draft_commands import Action
 from app.runs.draft_review import make_review
-from app.runs.draft_review_disks import making_seconds, place_words, storage_commands
+from app.runs.draft_review_disks import making_seconds, place_words, storage_commands, wear_sentences
 from app.runs.plan import ResolvedCampaign, ResolvedConfiguration
 from app.storage.disk_target import storage_plan
 from tests.made_disks import SPARE
@@ -84,6 +84,18 @@ def test_the_review_shows_what_root_does_before_and_after_the_run() -> None:
     assert "--waldir /run/pgfooting/SESSION/wal/pg_wal" in initdb
     assert [what for what, _, _ in row.unsafe] == ["barrier"]
     assert row.removed[0].startswith("/run/pgfooting/SESSION/storage")
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(0.0001, "less than 0.1\u00a0%"), (0.074, "7.4\u00a0%"), (1.0, "100\u00a0%"), (12.5, "1,250\u00a0%")],
+)
+def test_a_share_of_a_disk_is_told_as_people_write_it(share: float, words: str) -> None:
+    """A small test disk is written more than once in a campaign."""
+    written = int(share * SPARE[0].identity.size_bytes)
+    target = DiskTarget(DiskGroup(KEYS[:1], Level.SINGLE, "xfs", partition_bytes=16 * GIB))
+    told = wear_sentences(resolved(target), {"on disks": written})
+    assert any(f"{words} of its size" in sentence for sentence in told), told
 
 
 def test_the_wear_counts_copies_and_the_first_synchronisation() -> None:

@@ -134,6 +134,29 @@ def test_disks_that_may_be_used_come_first_and_the_others_say_why_not() -> None:
     assert rows[0].answer == "looks spare"
 
 
+def test_a_disk_that_looks_spare_is_not_buried_under_what_only_root_may_see() -> None:
+    denied = "/dev/sdb: Permission denied"
+    questions = tuple(
+        Refusal(rule, f"It cannot be told {what}.", f"disk.content: {denied}", "Root can tell.")
+        for rule, what in (("D08", "what lies on it"), ("D08b", "whether it is blank"))
+    )
+    (row,) = disk_rows(DisksDraft(), StorageFacts(listing(replace(OPEN, questions=questions))))
+    assert reasons(row).splitlines()[1:] == [
+        "Nothing speaks against it; root looks once more before anything is written.",
+        "“Ask root” lets root look now, at what others may not see (rules D08, D08b).",
+    ]
+
+
+def test_a_reason_that_several_sources_give_is_told_once() -> None:
+    seen = ("udev: ext4", "UDisks2: ext4")
+    twice = tuple(Refusal("D08", "It carries a filesystem.", evidence, "Wipe it.") for evidence in seen)
+    (row,) = disk_rows(DisksDraft(), StorageFacts(listing(replace(SYSTEM, refusals=twice))))
+    assert reasons(row).splitlines()[1:] == [
+        "D08: It carries a filesystem. udev: ext4; UDisks2: ext4",
+        "    → Wipe it.",
+    ]
+
+
 def test_twins_that_cannot_be_told_apart_are_not_offered() -> None:
     twin = replace(SPARE[1], identity=replace(SPARE[1].identity, serial=SPARE[0].identity.serial))
     rows = disk_rows(DisksDraft(), StorageFacts(listing(SPARE[0], twin)))
