@@ -70,8 +70,8 @@ def _values(path: Path, trial: Trial) -> dict[str, Json]:
     }
 
 
-def begin_trial(path: Path, trial: Trial) -> RunFileWriter:
-    """Write a run as it grows: its file says running until somebody finishes it."""
+def begin_trial(path: Path, trial: Trial, *, loading_s: int = 0) -> RunFileWriter:
+    """Write a run as it grows, measured after so long: it says running until somebody finishes it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     writer = RunFileWriter(path, started_monotonic_s=0.0)
     mount: Json = {"filesystem": trial.filesystem, "options": ["rw"], "super_options": ["noatime"]}
@@ -80,10 +80,12 @@ def begin_trial(path: Path, trial: Trial) -> RunFileWriter:
         writer.add_facts("before", {"storage": {"mount": mount}, "kernel": {"release": "6.1"}})
         for kind, reason in trial.marks:
             writer.add_mark(kind, reason)
-        writer.begin_phase(Phase.MEASURE, 0)
+        if loading_s:
+            writer.begin_phase(Phase.LOAD, 0)
+        writer.begin_phase(Phase.MEASURE, 1000 * loading_s)
     with writer.transaction():
         for second in range(trial.seconds):
-            t_ms = 1000 * (second + 1)
+            t_ms = 1000 * (loading_s + second + 1)
             sample = Sample("pgbench.tps", trial.tps * (1 + 0.01 * (second % 3 - 1)))
             writer.add_tick(second, t_ms, lateness_us=0, missed=0, samples=[(t_ms, sample)])
     return writer

@@ -224,8 +224,17 @@ def _command_text(data: RunData, phase: Phase, running: CommandRecord | None) ->
     if isinstance(started, dict) and started.get("phase") == phase.value:
         argv = started.get("argv")
         if isinstance(argv, list):
-            return " ".join(str(word) for word in argv)
+            return _with_progress(" ".join(str(word) for word in argv), data.values.get("storage_step"))
     return what_happens(data, phase)
+
+
+def _with_progress(text: str, step: object) -> str:
+    """Return a command with how far it is, where it is the step of making storage that was told last."""
+    if not isinstance(step, dict) or step.get("text") != text:
+        return text
+    shown = f"{step.get('number')}/{step.get('count')} {text}"
+    fraction = step.get("fraction")
+    return f"{shown}  {100 * fraction:.0f} %" if isinstance(fraction, int | float) else shown
 
 
 def what_happens(data: RunData, phase: Phase) -> str:

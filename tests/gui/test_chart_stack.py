@@ -505,6 +505,24 @@ def test_many_charts_scroll_instead_of_shrinking(stack: ChartStack) -> None:
     assert stack.childAt(QPoint(5, 5)) is not None
 
 
+def test_what_was_before_the_shown_time_does_not_flatten_its_lines(stack: ChartStack, tmp_path: Path) -> None:
+    """Loading writes twenty times as much as the transactions do."""
+    path = tmp_path / "loaded.footing"
+    writer = begin_trial(path, Trial(seconds=30), loading_s=20)
+    samples = [(1000 * second, 800.0 if second < 20 else 40.0) for second in range(50)]
+    with writer.transaction():
+        writer.add_samples("storage.writes", samples, source="a test")
+        writer.end_phase(50_000)
+    writer.close()
+    finish_run_file(path, RunState.DONE, {})
+    stack.set_charts(["iops"])
+    stack.set_runs(traces([load_run_data(path)]))
+    (chart,) = stack.charts
+    assert stack.times[0] == 0.0
+    assert {line.curve.label: line.read(-5.0) for line in chart.lines} == {"writes": 800.0}
+    assert chart.values == (0.0, 50.0)
+
+
 # --- a line for each disk
 
 

@@ -102,12 +102,14 @@ class Chart(QObject):
         else:
             self.layer.grow_live(lines, ground, end_s, changed_s)
 
-    def fit_values(self, *, anew: bool) -> bool:
-        """Make the value axis hold its lines; an axis that holds them with room stays as it is.
+    def fit_values(self, whole: Range, *, anew: bool) -> bool:
+        """Make the value axis hold its lines in the whole time; one that holds them with room stays as it is.
+
+        What lies before that, such as loading, would only make the lines flat.
 
         Returns whether it is another now.
         """
-        found = [extremes for line in self.lines if (extremes := line.extremes) is not None]
+        found = [extremes for line in self.lines if (extremes := line.extremes_in(whole)) is not None]
         extremes = (min(low for low, _ in found), max(high for _, high in found)) if found else None
         wanted = value_range(extremes, zero_based=self.spec.zero_based, is_log=self.spec.log_y)
         if self.spec.highest is not None:

@@ -147,11 +147,10 @@ class Line:
         """What the line is read by: the mean, else the seconds."""
         return self.data.seconds if self.data.mean is None else self.data.mean
 
-    @property
-    def extremes(self) -> Range | None:
-        """Lowest and highest value drawn."""
+    def extremes_in(self, times: Range) -> Range | None:
+        """Return the lowest and highest value drawn between two times."""
         drawn = [self.main if self.seconds_colour is None else self.data.seconds, *(self.data.band or ())]
-        found = [extremes for each in drawn if (extremes := each.extremes) is not None]
+        found = [extremes for each in drawn if (extremes := each.extremes_in(*times)) is not None]
         return (min(low for low, _ in found), max(high for _, high in found)) if found else None
 
     def read(self, t_s: float) -> float | None:

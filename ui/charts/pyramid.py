@@ -42,6 +42,15 @@ class Pyramid:
             self._extremes = float(self.values.min()), float(self.values.max())
         return self._extremes
 
+    def extremes_in(self, start_s: float, end_s: float) -> tuple[float, float] | None:
+        """Lowest and highest value between two times, None where there is none."""
+        first = int(np.searchsorted(self.t_s, start_s))
+        end = int(np.searchsorted(self.t_s, end_s, side="right"))
+        if (first, end) == (0, len(self.t_s)):
+            return self.extremes
+        values = self.values[first:end]
+        return (float(values.min()), float(values.max())) if len(values) else None
+
     def after(self, t_s: float) -> tuple[Array, Array]:
         """Return (t_s, values) later than a time, with the last one before it."""
         first = max(0, int(np.searchsorted(self.t_s, t_s, side="right")) - 1)

@@ -243,13 +243,13 @@ class ChartStack(QWidget):
         live = self.shown.live
         ground = Ground() if live is None else ground_of(live.data)
         end_s = 0.0 if live is None else live.data.end_s
-        moved = False
+        moved, whole = False, self.shown.whole_times()
         self._expand_charts()
         for chart in self.charts:
             lines, changed_s = self.shown.live_lines(chart.spec)
             others = anew or len(lines) != len(chart.live)
             chart.set_live(lines, ground, end_s, None if others else changed_s)
-            moved = chart.fit_values(anew=anew) or moved
+            moved = chart.fit_values(whole, anew=anew) or moved
             if others:
                 chart.explain(self.shown.words_for_nothing)
         if moved or anew:

@@ -16,7 +16,7 @@ from app.process import CommandOutcome
 from app.runs.follow import RunFollower
 from app.runs.library import CampaignLock
 from app.runs.live_file import begin_live_file, settle_live_file
-from app.runs.runfile import Phase, RunFileWriter, RunState, finish_run_file
+from app.runs.runfile import Json, Phase, RunFileWriter, RunState, finish_run_file
 from app.runs.snapshot import QUIET_S, latest_numbers
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run
 
@@ -305,6 +305,29 @@ def test_a_program_that_has_ended_is_not_shown_as_the_one_that_runs(growing: Gro
     snapshot = RunFollower(growing.path).poll()
     assert snapshot.command.startswith("pgbench: tpcb-like, clients 4")
     assert [line.text for line in snapshot.log] == ["initdb"]
+
+
+def test_the_step_of_making_storage_is_told_with_how_far_it_is(tmp_path: Path) -> None:
+    lock = CampaignLock(tmp_path)
+    path = tmp_path / "run.footing"
+    writer = RunFileWriter(path)
+    follower = RunFollower(path)
+
+    def told(text: str, fraction: float | None, running: str | None = None) -> str:
+        step: Json = {"number": 12, "count": 26, "text": text, "fraction": fraction}
+        argv: Json = {"phase": "prepare", "argv": [running or text]}
+        with writer.transaction():
+            writer.set_run({"running_command": argv, "storage_step": step})
+        return follower.poll().command
+
+    with writer.transaction():
+        writer.set_run({"state": "running", "name": "x"})
+        writer.begin_phase(Phase.PREPARE, 0)
+    assert told("md127: resync, 70 KiB/s", 0.256) == "12/26 md127: resync, 70 KiB/s  26 %"
+    assert told("mkfs.xfs", None) == "12/26 mkfs.xfs"
+    assert told("mkfs.xfs", None, "initdb") == "initdb"
+    writer.close()
+    lock.release()
 
 
 def test_what_happens_is_said_in_words_for_every_phase(tmp_path: Path) -> None:
