@@ -30,9 +30,10 @@ def sweep() -> tuple[SweepEvent, ...]:
     return sweep_abandoned()
 
 
-def import_charts() -> None:
-    """Import what charts are drawn with, so that the first click on a run need not wait for it."""
-    import ui.charts.stack  # noqa: F401
+def import_pages() -> None:
+    """Import charts and wizard, so that the first click on a run or on New benchmark need not wait."""
+    import ui.charts.stack
+    import ui.wizard.wizard  # noqa: F401
 
 
 def find_live_folders() -> tuple[Path, ...]:

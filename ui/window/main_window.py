@@ -25,7 +25,7 @@ from ui.window.closing import ask_runner, ask_whether_it_goes_on
 from ui.window.library_model import MIME_TYPE
 from ui.window.library_reader import LibraryReader
 from ui.window.live_campaigns import LiveCampaigns
-from ui.window.looking import find_live_folders, import_charts, look_at_machine, sweep
+from ui.window.looking import find_live_folders, import_pages, look_at_machine, sweep
 from ui.window.notice import Notice
 from ui.window.opening import RunOpener, holds_runs, open_folder_of
 from ui.window.run_care import RunCare
@@ -193,7 +193,7 @@ class MainWindow(QMainWindow):
         self.reader.refresh()
         self.live.look()
         self._look_at_machine()
-        self._do(BackgroundOp(import_charts, lambda _none: None, _ignore))
+        self._do(BackgroundOp(import_pages, lambda _none: None, _ignore))
         self._do(BackgroundOp(sweep, lambda swept: self.reader.refresh() if swept else None, _ignore))
 
     def refresh(self) -> None:
