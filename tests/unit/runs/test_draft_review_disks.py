@@ -86,6 +86,14 @@ def test_the_review_shows_what_root_does_before_and_after_the_run() -> None:
     assert row.removed[0].startswith("/run/pgfooting/SESSION/storage")
 
 
+def test_one_run_is_told_in_the_singular() -> None:
+    target = DiskTarget(DATA)
+    assert make_review(resolved(target, repeats=1), current_account(), None, SPARE).time.startswith("1 run, ")
+    endless = Workload(duration_s=None, transactions=1000)
+    told = make_review(resolved(target, endless, repeats=1), current_account(), None, SPARE).time
+    assert told == "1 run; how long it takes depends on the speed, because a number ends it."
+
+
 @pytest.mark.parametrize(
     ("share", "words"),
     [(0.0001, "less than 0.1\u00a0%"), (0.074, "7.4\u00a0%"), (1.0, "100\u00a0%"), (12.5, "1,250\u00a0%")],
