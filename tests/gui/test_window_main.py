@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
@@ -42,6 +46,7 @@ pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not s
 
 OpenWindow = Callable[..., MainWindow]
 PATIENCE_MS = 20_000
+TOP = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -75,6 +80,35 @@ def status_of(folder: Path, *, live: bool = True) -> CampaignStatus:
 
 
 # First sight
+
+
+_OPENED: Final = """
+import sys
+from pathlib import Path
+from typing import Final
+from ui.background import finish_background
+from ui.program import make_application
+from ui.theme import Theme
+from ui.window.main_window import MainWindow
+from ui.window.window_settings import WindowSettings, open_settings
+
+application = make_application()
+window = MainWindow(Path(sys.argv[1]), Theme(), WindowSettings(open_settings()))
+window.show()
+print("ui.wizard.wizard" in sys.modules)
+window.begin()
+assert finish_background(60)
+print("ui.wizard.wizard" in sys.modules)
+"""
+
+
+def test_the_wizard_is_loaded_when_the_window_is_on_the_screen_and_not_before(tmp_path: Path) -> None:
+    homes = {f"XDG_{name}_HOME": str(tmp_path / name) for name in ("CONFIG", "DATA", "STATE", "CACHE")}
+    program = [sys.executable, "-c", _OPENED, str(tmp_path / "library")]
+    told = subprocess.run(
+        program, env={**os.environ, **homes}, capture_output=True, text=True, check=False, cwd=TOP
+    )
+    assert told.stdout.split() == ["False", "True"], told.stderr
 
 
 def test_an_empty_library_begins_with_the_start_page(
