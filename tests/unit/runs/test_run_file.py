@@ -148,7 +148,7 @@ def test_a_file_that_somebody_keeps_open_is_whole_all_the_same(tmp_path: Path) -
     with RunFile(path) as reader:
         assert reader.state is RunState.RUNNING
         finish_run_file(path, RunState.DONE, {"tps": 109.5}, readers_s=0.1)
-        assert reader.state is RunState.DONE
+        assert reader.values["state"] == RunState.DONE.value
     alone = tmp_path / "copy"
     alone.mkdir()
     (alone / "run.footing").write_bytes(path.read_bytes())
