@@ -46,7 +46,7 @@ def check_kept(found: dict[str, Any], told: list[float]) -> None:
 def guest() -> Iterator[Guest]:
     """A guest in which a campaign on a mirror of two disks has measured three seconds."""
     with Guest(["virtio:1G", "virtio:1G", "virtio:16M"], folder=built_guest()) as guest:
-        guest.output_of("dd", "if=/dev/urandom", f"of={SENTINEL}", "bs=1M", "conv=fsync")
+        guest.output_of("dd", "if=/dev/urandom", f"of={SENTINEL}", "bs=1M", "count=16", "conv=fsync")
         before = sentinel(guest)
         in_guest(guest, "start_outside")
         wait_for(guest, lambda found: len(found["told"]) >= 3 or found["finished"])
