@@ -16,6 +16,7 @@ _CLIENT: Final = re.compile(r"\bclient \d+\b")
 _SCRIPT: Final = re.compile(r"\bscript (?P<number>\d+)\b")
 _USELESS: Final = ("Run was aborted",)
 _CRASH: Final = re.compile(r"\bLOG:\s+(?P<text>[\w ]*process \(PID \d+\) (?:was terminated|exited) .*\S)\s*$")
+_PANIC: Final = re.compile(r"\bPANIC:\s+(?P<text>.*\S)\s*$")
 _MOST_COMPLAINTS: Final = 2
 
 
@@ -66,9 +67,14 @@ def _in_known_names(text: str, scripts: Sequence[Script], paths: Mapping[str, st
 
 
 def crash_reason(server_log: str) -> str:
-    """Return the server's own line about a process of it that crashed; empty where none did."""
-    for line in reversed(server_log.splitlines()):
-        match = _CRASH.search(line)
+    """Return the server's own line about a process of it that crashed; empty where none did.
+
+    A process that cannot go on (an I/O error of the WAL, say) aborts itself, and says before why: PANIC.
+    """
+    lines = server_log.splitlines()
+    for number in reversed(range(len(lines))):
+        match = _CRASH.search(lines[number])
         if match:
-            return match["text"]
+            panics = [found["text"] for line in lines[:number] if (found := _PANIC.search(line))]
+            return f"{panics[-1]} ({match['text']})" if panics else match["text"]
     return ""

@@ -81,6 +81,23 @@ def test_a_crash_is_told_in_the_servers_words() -> None:
     assert crash_reason("LOG:  checkpoint complete") == ""
 
 
+PANIC_LOG = """\
+1795318630.083 [28227] STATEMENT:  insert into t select g from generate_series(1,1000) g;
+1795318630.204 [28219] PANIC:  could not write to file "pg_wal/xlogtemp.28219": No space left on device
+1795318630.205 [28215] LOG:  WAL writer process (PID 28219) was terminated by signal 6: Aborted
+1795318630.205 [28215] LOG:  terminating any other active server processes
+1795318630.206 [28215] LOG:  shutting down because restart_after_crash is off
+"""
+"""PostgreSQL 15.18 whose WAL's filesystem is full."""
+
+
+def test_a_process_that_aborts_itself_is_told_with_its_reason() -> None:
+    assert crash_reason(PANIC_LOG) == (
+        'could not write to file "pg_wal/xlogtemp.28219": No space left on device '
+        "(WAL writer process (PID 28219) was terminated by signal 6: Aborted)"
+    )
+
+
 def test_a_signal_from_elsewhere_is_told_apart_from_our_own() -> None:
     assert "signal 9, not by pgFooting" in failure_of_pgbench(-9, "", was_killed=True).message
     assert failure_of_pgbench(-2, "bad", was_killed=False).message == "pgbench failed: bad"
