@@ -191,12 +191,13 @@ class Execution:
                 return seen.evidence
             if seen.renamed:
                 renamed[getattr(condition, "node", "")] = seen.renamed
+        gone = self._gone(command)
         with ExitStack() as locks:
-            for node in sorted({*command.claims, *(each.disk for each in command.writes)}):
+            for node in sorted({*command.claims, *(each.disk for each in command.writes)} - gone):
                 with self._counted():
                     locks.enter_context(locked(node, self.disks[node], self.hooks))
             check_spare(command.claims, self.disks, self.hooks)
-            self._require(command.writes, command)
+            self._require([each for each in command.writes if each.disk not in gone], command)
             self._require(command.before, command)
             self._begin(command)
             for node in command.releases:
@@ -219,6 +220,16 @@ class Execution:
         self._hold(command.after, describe(command))
         self._release(command.releases)
         return ""
+
+    def _gone(self, command: Command) -> frozenset[str]:
+        """Return the disks of a command that undoes which are not there any more, if others of it are.
+
+        An array whose disk was pulled has to come apart all the same. Nothing can be written to what is not
+        there; what is there must be ours as ever. Another disk under the same name is not gone, and refused.
+        """
+        nodes = {each.disk for each in command.writes}
+        gone = frozenset(node for node in nodes if self._undoing and not state.size_bytes(node))
+        return gone if gone < nodes and not command.claims else frozenset()
 
     def _release(self, nodes: Sequence[str]) -> None:
         for node in nodes:

@@ -61,7 +61,7 @@ def test_a_disk_that_is_pulled_while_it_is_measured_leaves_the_other_free_and_al
     # The array goes on without it, as it should: what is left of it must come apart all the same.
     told = len(wait_for(guest, lambda found: bool(found["told"]))["told"])
     wait_for(guest, lambda found: len(found["told"]) > told + 1 or found["finished"])
-    guest.output_of("pkill", "--signal", "INT", "--full", "python3 -P -m app run")
+    guest.output_of("pkill", "--signal", "INT", "--full", "^python3 -P -m app run")
     found = wait_for(guest, lambda found: bool(found["finished"]) and not found["left"])
     assert found["disks"] == 1
     check_kept(found, found["told"])

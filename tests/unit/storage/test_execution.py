@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pytest
 
 from app.domain.disk import DiskIdentity, Refusal
 from app.domain.errors import CancelledError, RefusedError, StorageError
+from app.storage import execution as execution_module
 from app.storage import state
+from app.storage.conditions import Seen
 from app.storage.execution import Done, Execution, Hooks, Progress
 from app.storage.steps import (
     Claim,
@@ -227,6 +230,51 @@ def test_a_disk_that_is_gone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="cannot be identified"):
         execution.make((Claim((NODE,), "claim"),))
     assert list(tmp_path.iterdir()) == []
+
+
+OTHER = "/dev/no-such-other-disk"
+
+
+@pytest.fixture
+def locks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The disks that are locked, without opening any; conditions of them hold."""
+    taken: list[str] = []
+
+    def locked(node: str, *_: object) -> AbstractContextManager[None]:
+        taken.append(node)
+        return nullcontext()
+
+    monkeypatch.setattr(execution_module, "locked", locked)
+    monkeypatch.setattr(execution_module, "check", lambda *_: Seen(holds=True, evidence=""))
+    return taken
+
+
+def over_two_disks(folder: Path, monkeypatch: pytest.MonkeyPatch, *gone: str) -> tuple[Execution, Command]:
+    execution = World().execution()
+    execution.disks = {NODE: disk(1), OTHER: disk(2)}
+    monkeypatch.setattr(state, "size_bytes", lambda node: 0 if node in gone else 512)
+    return execution, touch(folder / "a", writes=(OwnPartition(NODE, "u1"), OwnPartition(OTHER, "u2")))
+
+
+def test_what_lies_on_several_disks_is_taken_apart_also_where_one_of_them_was_pulled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
+) -> None:
+    execution, command = over_two_disks(tmp_path, monkeypatch, OTHER)
+    execution.unmake((replace(command, undo=()),))
+    assert locks == [NODE]
+    assert (tmp_path / "a").exists()
+
+
+def test_nothing_is_left_out_while_something_is_made_or_where_no_disk_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
+) -> None:
+    execution, command = over_two_disks(tmp_path, monkeypatch, OTHER)
+    execution.make((replace(command, undo=()),))
+    assert locks == [NODE, OTHER]
+    locks.clear()
+    execution, command = over_two_disks(tmp_path, monkeypatch, NODE, OTHER)
+    execution.unmake((replace(command, undo=()),))
+    assert locks == [NODE, OTHER]  # of which the real one refuses both
 
 
 def test_what_the_rules_refuse_is_not_touched_and_their_evidence_is_told(tmp_path: Path) -> None:
