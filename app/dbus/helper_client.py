@@ -39,9 +39,9 @@ PATH: Final = "/org/pgfooting/Helper1"
 INTERFACE_NUMBER: Final = 2
 CONNECT_S: Final = 5.0
 CALL_S: Final = 30.0
+"""Of calls that wait for nobody; starting the helper is one of them."""
 START_S: Final = 90.0
 """How long systemd lets a service start (DefaultTimeoutStartSec); the bus waits 25 s (dbus-daemon(1))."""
-"""Of calls that wait for nobody; starting the helper is one of them."""
 INSPECT_S: Final = 120.0
 PERSON_S: Final = 660.0
 """Of calls that wait for a person: polkit's two questions may take five minutes each."""

@@ -30,8 +30,8 @@ SUFFIX: Final = ".footing"
 PERCENTS: Final = (50.0, 95.0, 99.0)
 """Percentiles of each second that a finished file holds as series latency.p50 ..., besides the histograms."""
 _AT_ONCE: Final = 1024
-_LOOK_S: Final = 0.02
 """Seconds whose histograms are in memory at once: a day has 86 400."""
+_LOOK_S: Final = 0.02
 SCHEMA: Final = Path(__file__).with_name("schema.sql")
 
 Json = Fact
@@ -376,7 +376,10 @@ def _leave_wal_mode(connection: sqlite3.Connection, readers_s: float) -> None:
             if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
                 raise
             if time.monotonic() >= deadline_s:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                connection.execute(f"PRAGMA busy_timeout={round(readers_s * 1000)}")
+                (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                if is_busy:  # somebody reads what was there before: without its journal the file is not whole
+                    raise
                 return
             time.sleep(_LOOK_S)
         else:

@@ -157,6 +157,18 @@ def test_a_file_that_somebody_keeps_open_is_whole_all_the_same(tmp_path: Path) -
         assert run.summary() == {"tps": 109.5}
 
 
+def test_a_file_whose_journal_cannot_be_moved_into_it_is_not_said_to_be_whole(tmp_path: Path) -> None:
+    path = tmp_path / "run.footing"
+    write_live(path).close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM run").fetchone()
+        with pytest.raises(RunFileError, match="locked"):
+            finish_run_file(path, RunState.DONE, {"tps": 109.5}, readers_s=0.1)
+    finish_run_file(path, RunState.DONE, {"tps": 109.5})
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.footing"]
+
+
 def test_finishing_twice_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     write_live(path).close()
