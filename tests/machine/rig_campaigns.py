@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pwd
 import shlex
@@ -12,14 +11,15 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from app.dbus.helper_errors import RULE_FILE, rule_of
 from app.runs.runfile_reader import RunFile
 from app.storage.spare import SpareDisks
 from tests.disks.layout_proof import leftovers, output
+from tests.fix_campaign import Running
 from tests.machine.conftest import RigBlockDevice
 
 PROGRAM = Path(__file__).parents[2] / "packaging" / "helper"
@@ -121,12 +121,10 @@ def as_user(*arguments: str) -> list[str]:
 
 
 @dataclass(slots=True)
-class Campaign:
-    """A campaign of the user, in a session of PAM without a seat; what it tells is read as it comes."""
+class Campaign(Running):
+    """A campaign of the user, in a session of PAM without a seat; all of it is in one folder."""
 
-    folder: Path
-    process: subprocess.Popen[str]
-    events: list[dict[str, Any]] = field(default_factory=list)
+    folder: Path = Path()
 
     @classmethod
     def start(cls, text: str, *words: str) -> Self:
@@ -134,56 +132,21 @@ class Campaign:
         folder = Path(tempfile.mkdtemp(prefix="campaign-", dir=account.pw_dir))
         (folder / "campaign.toml").write_text(text)
         os.chown(folder, account.pw_uid, account.pw_gid)
-        command = [
-            *(
-                "env",
-                f"PYTHONPATH={PROJECT}",
-                "python3",
-                "-P",
-                "-m",
-                "app",
-                "run",
-                str(folder / "campaign.toml"),
-            ),
-            *("--output", str(folder / "library"), "--progress", "json", *words),
-        ]
-        inside = f"cd {shlex.quote(str(PROJECT))} && exec {shlex.join(command)} 2>{folder}/said"
-        process = subprocess.Popen(
-            ["runuser", "--login", USER, "--command", inside],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        return cls(folder, process)
+        arguments = ("run", f"{folder}/campaign.toml", "--output", f"{folder}/library", "--progress", "json")
+        with (folder / "said").open("w") as said:
+            process = subprocess.Popen(
+                as_user(*arguments, *words),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+            )
+        return cls(process, folder / "said", folder=folder)
 
     @property
     def said(self) -> str:
         """Its standard error."""
         return (self.folder / "said").read_text()
-
-    def until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Read events until one is wanted."""
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            event: dict[str, Any] = json.loads(line)
-            self.events.append(event)
-            if wanted(event):
-                return event
-        raise AssertionError(f"it ended before: {self.events[-5:]}\n{self.said}")
-
-    def until_phase(self, phase: str) -> None:
-        self.until(lambda event: event["event"] == "phase" and event["phase"] == phase)
-
-    def until_seconds(self, count: int) -> None:
-        """Read until so many seconds of measuring were told."""
-        for _ in range(count):
-            self.until(lambda event: event["event"] == "second" and event["phase"] == "measure")
-
-    def end(self) -> int:
-        """Read the rest and return the exit status."""
-        assert self.process.stdout is not None
-        self.events += [json.loads(line) for line in self.process.stdout]
-        return self.process.wait(PATIENCE_S)
 
     def runner(self) -> int:
         """Return the process id of the program itself."""

@@ -53,7 +53,7 @@ def until_it_measures(start: Start, disk: RigBlockDevice) -> Campaign:
     """Start a campaign on one disk and wait until three seconds were measured."""
     running = start(campaign(("one", target([disk], "ext4")), duration=DURATION), *erase([disk]))
     running.until_phase("measure")
-    running.until_seconds(3)
+    running.until_second(3)
     return running
 
 
