@@ -41,7 +41,7 @@ from app.runs.recipes import list_recipes, load_recipe
 from tests.made_disks import SPARE, everything_works, listing
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
-from ui.wizard import disturbances
+from ui.wizard import asking, disturbances
 from ui.wizard.disturbances import Disturbances
 from ui.wizard.more_page import MorePage
 from ui.wizard.postgres_page import PostgresPage
@@ -122,6 +122,12 @@ def known_draft() -> CampaignDraft:
     return agree(CampaignDraft(environment=environment))
 
 
+@pytest.fixture
+def always_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Questions that come up later are answered with yes too: the known draft's machine is not this one."""
+    monkeypatch.setattr(asking, "answer", lambda question, _environment: Answer(question))
+
+
 def agree(draft: CampaignDraft) -> CampaignDraft:
     while questions := draft.questions_for(Step.REVIEW):
         for question in questions:
@@ -157,6 +163,13 @@ def press(
 ) -> None:
     """Press a key where the focus is, as a person does."""
     QTest.keyClick(wizard.windowHandle(), key, modifier)
+
+
+def go_on(qtbot: QtBot, wizard: Wizard, *steps: Step) -> None:
+    """Press Enter until each of the steps is open, one after the other; an answer may be waited for."""
+    for step in steps:
+        press(wizard, Qt.Key.Key_Return)
+        qtbot.waitUntil(lambda step=step: wizard.flow.step is step, timeout=PATIENCE_MS)  # type: ignore[misc]
 
 
 def press_mnemonic(qtbot: QtBot, wizard: Wizard, letter: str) -> None:
@@ -283,10 +296,7 @@ def test_a_campaign_is_made_with_the_keyboard_alone(qtbot: QtBot, make_wizard: M
 @pytest.mark.postgres
 def test_the_review_shows_commands_time_and_what_is_removed(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard()
-    for step in wizard.flow.steps[1:]:
-        settle(qtbot, wizard)
-        press(wizard, Qt.Key.Key_Return)
-        qtbot.waitUntil(lambda step=step: wizard.flow.step is step, timeout=PATIENCE_MS)  # type: ignore[misc]
+    go_on(qtbot, wizard, *wizard.flow.steps[1:])
     settle(qtbot, wizard)
     page = wizard.pages[Step.REVIEW]
     assert isinstance(page, ReviewPage)
@@ -391,9 +401,12 @@ def test_places_that_come_later_are_shown_greyed_with_the_reason(make_wizard: Ma
     assert sum("later version" in text for text in texts) == 1
 
 
-def test_an_installation_that_cannot_be_used_is_greyed_with_its_reason(make_wizard: MakeWizard) -> None:
+@pytest.mark.usefixtures("always_yes")
+def test_an_installation_that_cannot_be_used_is_greyed_with_its_reason(
+    qtbot: QtBot, make_wizard: MakeWizard
+) -> None:
     wizard = make_wizard(known_draft())
-    press(wizard, Qt.Key.Key_Return)
+    go_on(qtbot, wizard, Step.POSTGRESQL)
     page = wizard.pages[Step.POSTGRESQL]
     assert isinstance(page, PostgresPage)
     model = page.installation.model()
@@ -428,10 +441,10 @@ def test_without_postgresql_the_second_page_says_what_to_install(
 # --- going back
 
 
+@pytest.mark.usefixtures("always_yes")
 def test_back_loses_nothing_also_what_is_wrong(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
-    press(wizard, Qt.Key.Key_Return)
-    press(wizard, Qt.Key.Key_Return)
+    go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD)
     page = wizard.pages[Step.WORKLOAD]
     assert isinstance(page, WorkloadPage)
     clients = page.fields["workload.clients"].control
@@ -444,10 +457,7 @@ def test_back_loses_nothing_also_what_is_wrong(qtbot: QtBot, make_wizard: MakeWi
     press_mnemonic(qtbot, wizard, "b")
     assert open_step(wizard) is Step.WHERE
     assert not wizard.back.isEnabled()
-    for _ in range(2):
-        agree(wizard.draft)
-        press(wizard, Qt.Key.Key_Return)
-    assert open_step(wizard) is Step.WORKLOAD
+    go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD)
     assert clients.text() == "many"
     assert page.script_buttons[OWN_SCRIPTS].isChecked()
 
@@ -466,10 +476,10 @@ def test_escape_closes_and_the_draft_opens_again_as_it_was(make_wizard: MakeWiza
     assert page.path.text() == "/srv/x"
 
 
-def test_a_step_at_the_left_is_ticked_when_complete_and_jumps(make_wizard: MakeWizard) -> None:
+@pytest.mark.usefixtures("always_yes")
+def test_a_step_at_the_left_is_ticked_when_complete_and_jumps(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
-    press(wizard, Qt.Key.Key_Return)
-    press(wizard, Qt.Key.Key_Return)
+    go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD)
     buttons = [each for each in wizard.steps.findChildren(QToolButton) if each.isVisible()]
     assert [button.text()[0] for button in buttons] == ["✓", "✓", "▸", " ", " "]
     assert [button.isEnabled() for button in buttons] == [True, True, True, False, False]
@@ -481,12 +491,12 @@ def test_a_step_at_the_left_is_ticked_when_complete_and_jumps(make_wizard: MakeW
 # --- the list
 
 
+@pytest.mark.usefixtures("always_yes")
 def test_a_copy_differs_only_in_what_is_changed_and_can_be_removed_again(
     qtbot: QtBot, make_wizard: MakeWizard
 ) -> None:
     wizard = make_wizard(known_draft())
-    for _ in range(3):
-        press(wizard, Qt.Key.Key_Return)
+    go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE)
     page = wizard.pages[Step.MORE]
     assert isinstance(page, MorePage)
     assert [row_texts(page, row)[0] for row in range(2)] == ["folder", "memory"]
@@ -508,10 +518,12 @@ def test_a_copy_differs_only_in_what_is_changed_and_can_be_removed_again(
     assert not page.remove.isEnabled()  # something has to be measured
 
 
-def test_a_wrong_change_in_the_list_is_told_beside_it_or_with_its_name(make_wizard: MakeWizard) -> None:
+@pytest.mark.usefixtures("always_yes")
+def test_a_wrong_change_in_the_list_is_told_beside_it_or_with_its_name(
+    qtbot: QtBot, make_wizard: MakeWizard
+) -> None:
     wizard = make_wizard(known_draft())
-    for _ in range(3):
-        press(wizard, Qt.Key.Key_Return)
+    go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE)
     page = wizard.pages[Step.MORE]
     assert isinstance(page, MorePage)
     page.copy.click()
