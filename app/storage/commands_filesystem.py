@@ -31,7 +31,6 @@ from app.storage.steps import (
     NotMounted,
     ReadBack,
     RemoveFolder,
-    Settle,
     Signed,
     Step,
     Unsigned,
@@ -82,7 +81,6 @@ def filesystem_steps(
         after=tuple(Signed(node, spec.id, uuid) for node in nodes),
         undo=undo,
     )
-    yield Settle("udevd has seen the filesystem")
 
 
 def mount_steps(

@@ -21,7 +21,7 @@ def partition_steps(members: Sequence[Member]) -> Iterator[Step]:
     for member in members:
         yield Command(
             ("partx", "--update", "--nr", "1", member.disk),
-            "a kernel that does not read GPT itself is told of the partition",
+            "the kernel is told of the partition, unless udevd had it read the table",
             when=(member.own, NoNode(member.node)),
             after=(NodeThere(member.node),),
         )
@@ -35,8 +35,13 @@ def _partition(member: Member) -> Command:
         f"start=1MiB, size={member.partition_bytes // MIB}MiB, type={PARTITION_TYPE}, "
         f'uuid={member.partition_uuid}, name="{member.name}"\n'
     )
+    # Left to sfdisk, the kernel is told after a pause of 250 ms and a sync(2) of everything (sfdisk.c,
+    # write_changes). A step of our own tells it, and waits for udevd before.
     return Command(
-        ("sfdisk", "--wipe", "never", "--wipe-partitions", "never", "--quiet", member.disk),
+        (
+            *("sfdisk", "--no-tell-kernel", "--wipe", "never", "--wipe-partitions", "never", "--quiet"),
+            member.disk,
+        ),
         "one partition of our own type",
         input=script,
         claims=(member.disk,),
