@@ -27,7 +27,10 @@ LIMIT_S = 120
 @pytest.fixture(scope="session")
 def installed_helper(system_daemons: None) -> Iterator[None]:
     """Policies where bus and polkit look for them, loop devices allowed; gone with the namespace."""
+    others = {path.name: path.read_bytes() for path in ACTIONS.glob("*.policy")}  # polkit knows them as ever
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(ACTIONS)], check=True)
+    for name, policy in others.items():
+        (ACTIONS / name).write_bytes(policy)
     copy(SYSTEM / "org.pgfooting.helper.policy", ACTIONS)
     copy(SYSTEM / "org.pgfooting.Helper1.conf", Path("/etc/dbus-1/system.d"))
     Path("/etc/pgfooting").mkdir(mode=0o755, exist_ok=True)
