@@ -196,9 +196,15 @@ def remaining_seconds(
     for run in runs:
         if run.left_out or run.state not in {None, RunState.RUNNING}:
             continue
-        whole_s = _whole_seconds(configurations[run.configuration], configurations, runs)
+        configuration = configurations[run.configuration]
+        whole_s = _whole_seconds(configuration, configurations, runs)
         if whole_s is None:
             return None
+        planned_s = _benchmark_seconds(configuration)
+        if (
+            planned_s is not None and run.before_benchmark_s is not None
+        ):  # it took longer to prepare than others
+            whole_s = max(whole_s, run.before_benchmark_s + planned_s)
         elapsed_s = 0.0 if run.started_epoch_s is None else now_epoch_s - run.started_epoch_s
         left_s += max(0.0, whole_s - max(0.0, elapsed_s))
     return left_s

@@ -201,6 +201,10 @@ def test_the_time_left_is_that_of_the_runs_to_come_with_what_they_took_besides(l
     assert remaining_seconds(campaign, (runs[0], begun, *runs[2:]), NOW) == pytest.approx(3 * 90 - 30)
     late = replace(begun, started_epoch_s=NOW - 3000)
     assert remaining_seconds(campaign, (runs[0], late, *runs[2:]), NOW) == pytest.approx(2 * 90)
+    slow = replace(begun, started_epoch_s=NOW - 100, before_benchmark_s=90.0)
+    assert remaining_seconds(campaign, (runs[0], slow, *runs[2:]), NOW) == pytest.approx(60 + 2 * 90), (
+        "it measures for as long as the others"
+    )
 
 
 def test_during_the_first_run_its_own_preparation_tells_what_others_will_take(live: Path) -> None:
