@@ -36,7 +36,7 @@ def check_foreign_load(situation: Situation) -> Found:
             "foreign-load",
             Severity.WARNING,
             message,
-            tr("End them, or repeat the campaign when the machine is quiet."),
+            tr("Wait until they are done, or end those that nobody needs. Measure on a quiet machine."),
             {
                 "cores": load.foreign_cores,
                 "cpus": load.cpus,
