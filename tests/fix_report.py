@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.process import CommandOutcome
-from app.runs.runfile import Json, RunState, finish_run_file
+from app.runs.runfile import Json, RunState
+from app.runs.runfile_finish import finish_run_file
 from app.runs.runfile_reader import RunFile
 from app.runs.summary import summarise
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run

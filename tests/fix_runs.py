@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from app.domain.metrics import Sample
 from app.postgres.histogram import Histogram
-from app.runs.runfile import LatencySecond, Phase, RunFileWriter, RunState, finish_run_file
+from app.runs.runfile import LatencySecond, Phase, RunFileWriter, RunState
+from app.runs.runfile_finish import finish_run_file
 
 WARM_UP_S = 10
 

@@ -9,7 +9,8 @@ from typing import Final
 from app import VERSION
 from app.importers.foreign_run import ForeignRun, ForeignSeries
 from app.runs.run_identity import marks_after
-from app.runs.runfile import LatencySecond, Phase, RunFileWriter, RunState, compact, finish_run_file
+from app.runs.runfile import LatencySecond, Phase, RunFileWriter, RunState, compact
+from app.runs.runfile_finish import finish_run_file
 from app.runs.runfile_reader import RunFile
 from app.runs.summary import summarise
 

@@ -21,7 +21,8 @@ from app.runs.control import SOCKET_NAME
 from app.runs.library import LibraryEntry, is_live
 from app.runs.live_file import LiveFile, settle_live_file
 from app.runs.run_identity import marks_after
-from app.runs.runfile import SUFFIX, RunState, finish_run_file
+from app.runs.runfile import SUFFIX, RunState
+from app.runs.runfile_finish import finish_run_file
 from app.runs.runfile_reader import RunFile
 from app.runs.summary import summarise
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.runs.latency_decoding import percentiles
-from app.runs.runfile import PERCENTS, LatencySecond
+from app.runs.runfile import LatencySecond
+from app.runs.runfile_finish import PERCENTS
 
 Array = NDArray[np.float64]
 

@@ -37,7 +37,8 @@ from app.runs.plan import ResolvedConfiguration
 from app.runs.progress import Listener, RunResult
 from app.runs.recorder import Recorder
 from app.runs.run_identity import describe_configuration, marks_after, marks_before
-from app.runs.runfile import SUFFIX, Json, RunFileWriter, RunState, finish_run_file
+from app.runs.runfile import SUFFIX, Json, RunFileWriter, RunState
+from app.runs.runfile_finish import finish_run_file
 from app.runs.runfile_reader import RunFile
 from app.runs.runner import Runner, RunOutcome
 from app.runs.stop import StopSwitch

@@ -41,7 +41,8 @@ from app.postgres.pgbench_log import LogFormat
 from app.probes.base import rounded
 from app.probes.sampler import Reading, Tick
 from app.runs.recorder import Recorder
-from app.runs.runfile import Phase, RunFileWriter, RunState, finish_run_file
+from app.runs.runfile import Phase, RunFileWriter, RunState
+from app.runs.runfile_finish import finish_run_file
 from app.runs.runfile_reader import RunFile
 from app.runs.summary import summarise
 from tests.bench._figures import describe_machine, resident_bytes

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.runs.library import CAMPAIGN_NAME, CampaignLock
-from app.runs.runfile import Json, Phase, RunFileWriter, RunState, finish_run_file
+from app.runs.runfile import Json, Phase, RunFileWriter, RunState
+from app.runs.runfile_finish import finish_run_file
 from app.runs.runfile_reader import RunFile
 from app.runs.summary import summarise
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run

@@ -18,7 +18,8 @@ from pytestqt.qtbot import QtBot
 
 from app.runs.growing_run import GrowingRun
 from app.runs.run_data import RunData, load_run_data
-from app.runs.runfile import RunState, finish_run_file
+from app.runs.runfile import RunState
+from app.runs.runfile_finish import finish_run_file
 from tests.fix_runs import Shape, add_seconds, begin_run, write_run
 from tests.fix_window import Trial, begin_trial, write_trial
 from ui.charts.chooser import ChartChooser

@@ -17,7 +17,8 @@ from pytestqt.qtbot import QtBot
 from app.domain.metrics import Sample
 from app.runs.library import read_entry
 from app.runs.library_scan import ListedRun
-from app.runs.runfile import Json, Phase, RunState, finish_run_file
+from app.runs.runfile import Json, Phase, RunState
+from app.runs.runfile_finish import finish_run_file
 from tests.fix_main_window import until_read
 from tests.fix_runs import Shape, begin_run, tps_of, write_run
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial

@@ -9,7 +9,8 @@ from pytestqt.qtbot import QtBot
 from app.process import CommandOutcome
 from app.runs.annotations import Annotations, annotate
 from app.runs.run_facts import read_run_facts
-from app.runs.runfile import RunState, finish_run_file
+from app.runs.runfile import RunState
+from app.runs.runfile_finish import finish_run_file
 from app.runs.summary import FIGURES, Figure
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_campaign, write_trial
 from ui.theme import Scheme, Theme

@@ -10,14 +10,8 @@ import numpy as np
 from app.domain.metrics import Sample
 from app.postgres.histogram import Histogram, bucket_of
 from app.process import CommandOutcome
-from app.runs.runfile import (
-    Json,
-    LatencySecond,
-    Phase,
-    RunFileWriter,
-    RunState,
-    finish_run_file,
-)
+from app.runs.runfile import Json, LatencySecond, Phase, RunFileWriter, RunState
+from app.runs.runfile_finish import finish_run_file
 
 LATENCY_US = 2000
 VALUES: dict[str, Json] = {

@@ -16,7 +16,8 @@ from app.runs.distribution import Distribution, merge_distributions, read_distri
 from app.runs.folded import since_checkpoint
 from app.runs.latency_decoding import merge_encoded
 from app.runs.run_data import TPS, load_run_data
-from app.runs.runfile import LatencySecond, Phase, RunFileWriter, RunState, finish_run_file
+from app.runs.runfile import LatencySecond, Phase, RunFileWriter, RunState
+from app.runs.runfile_finish import finish_run_file
 from tests.unit.runs.made_runs import finished_run
 
 LATENCIES = st.lists(st.integers(0, 2**40), max_size=40)

@@ -16,7 +16,8 @@ from app.process import CommandOutcome
 from app.runs.follow import RunFollower
 from app.runs.library import CampaignLock
 from app.runs.live_file import begin_live_file, settle_live_file
-from app.runs.runfile import Json, Phase, RunFileWriter, RunState, finish_run_file
+from app.runs.runfile import Json, Phase, RunFileWriter, RunState
+from app.runs.runfile_finish import finish_run_file
 from app.runs.snapshot import QUIET_S, latest_numbers
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run
 

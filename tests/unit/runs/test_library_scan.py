@@ -8,7 +8,8 @@ import pytest
 from app.domain.metrics import Sample
 from app.runs import library_scan
 from app.runs.library_scan import SPARK_POINTS, LibraryScan, newest_first, read_listed, thin_out
-from app.runs.runfile import RunState, finish_run_file
+from app.runs.runfile import RunState
+from app.runs.runfile_finish import finish_run_file
 from tests.fix_window import Trial, begin_trial, write_bad_files, write_campaign, write_trial
 
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from app.process import CommandOutcome
 from app.runs.replay import LEAD_S, ReplaySource, load_replay
 from app.runs.run_data import load_run_data
-from app.runs.runfile import Phase, RunState, finish_run_file
+from app.runs.runfile import Phase, RunState
+from app.runs.runfile_finish import finish_run_file
 from app.runs.runfile_reader import CommandRecord
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run, write_run
 

@@ -11,7 +11,8 @@ from app.domain.metrics import Sample
 from app.postgres.histogram import Histogram
 from app.runs.growing_run import GrowingRun
 from app.runs.run_data import load_run_data, running_mean
-from app.runs.runfile import LatencySecond, Phase, RunState, finish_run_file
+from app.runs.runfile import LatencySecond, Phase, RunState
+from app.runs.runfile_finish import finish_run_file
 from app.runs.runfile_reader import RunFile
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run, tps_of, write_run
 

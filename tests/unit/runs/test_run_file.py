@@ -16,14 +16,8 @@ import pytest
 from app.domain.errors import CorruptRunFileError, NewerRunFileError, NotARunFileError, RunFileError
 from app.domain.metrics import Sample
 from app.process import CommandOutcome
-from app.runs.runfile import (
-    LatencySecond,
-    Phase,
-    RunFileWriter,
-    RunState,
-    compact,
-    finish_run_file,
-)
+from app.runs.runfile import LatencySecond, Phase, RunFileWriter, RunState, compact
+from app.runs.runfile_finish import finish_run_file
 from app.runs.runfile_reader import RunFile
 
 SECONDS = 20
