@@ -14,8 +14,8 @@ import random
 import stat
 import struct
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import Final
 
 from app.domain.plan import PARTITION_NAME_PREFIX, PARTITION_TYPE
@@ -133,10 +133,12 @@ def _digest(head: bytes, tail: bytes) -> str:
     """
     digest = hashlib.sha256()
     for number, end in enumerate((head, tail)):
+        view = memoryview(end)
         for start in range(0, len(end), SAMPLE_BYTES):
-            piece = end[start : start + SAMPLE_BYTES]
-            if _first_data(piece) is not None:
-                digest.update(struct.pack("<QQQ", number, start, len(piece)) + piece)
+            piece = view[start : start + SAMPLE_BYTES]
+            if not _ZEROS.startswith(piece):
+                digest.update(struct.pack("<QQQ", number, start, len(piece)))
+                digest.update(piece)
     return digest.hexdigest()
 
 
@@ -153,8 +155,8 @@ class _Reader:
     def __exit__(self, *_: object) -> None:
         self._buffer.close()
 
-    def pieces(self, offset: int, length: int) -> Iterator[bytes]:
-        """Yield `length` bytes in pieces.
+    def _pieces(self, offset: int, length: int) -> Generator[memoryview, None, None]:
+        """Yield `length` bytes in pieces, each valid until the next one is asked for.
 
         Raises:
             OSError: an error of the disk, or fewer bytes than it should have.
@@ -164,23 +166,26 @@ class _Reader:
             wanted = min(_PIECE, length - done)
             with memoryview(self._buffer) as view, view[:wanted] as part:
                 count = os.preadv(self._fd, [part], offset + done)
-            if count <= 0:
-                raise OSError(errno.EIO, tr("the disk ends at byte {offset}").format(offset=offset + done))
-            yield self._buffer[:count]
+                if count <= 0:
+                    raise OSError(
+                        errno.EIO, tr("the disk ends at byte {offset}").format(offset=offset + done)
+                    )
+                with part[:count] as piece:
+                    yield piece
             done += count
 
     def read(self, offset: int, length: int) -> bytes:
         """Return `length` bytes."""
-        return b"".join(self.pieces(offset, length))
+        return b"".join(bytes(piece) for piece in self._pieces(offset, length))
 
     def first_data(self, offset: int, length: int) -> int | None:
         """Return where the first byte that is not zero lies, from `offset` on; None for blank."""
         position = 0
-        for piece in self.pieces(offset, length):
-            found = _first_data(piece)
-            if found is not None:
-                return position + found
-            position += len(piece)
+        with closing(self._pieces(offset, length)) as pieces:
+            for piece in pieces:
+                if not _ZEROS.startswith(piece):
+                    return position + (_first_data(bytes(piece)) or 0)
+                position += len(piece)
         return None
 
 
