@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -80,23 +80,31 @@ def _known_seconds(config: pytest.Config) -> dict[str, float]:
     return {} if cache is None else dict(cache.get(_SECONDS_KEY, {}))
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop(session: pytest.Session) -> None:
-    """Runs what belongs into guests; the rest is left to pytest's own loop, which comes next."""
-    if IN_GUEST or session.config.option.collectonly or session.testsfailed:
-        return
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """Runs what belongs into guests beside pytest's own loop, which gets the rest, and reports it afterwards.
+
+    Tests that boot their own guests do so one after the other: they keep one processor busy, as a guest does.
+    """
     wanted = [(item, inside) for item in session.items if (inside := _inside(item)) is not None]
-    if not wanted:
-        return
+    if IN_GUEST or session.config.option.collectonly or session.testsfailed or not wanted:
+        return (yield)
     session.config.stash[_results_key] = results = Results(items={item.nodeid: item for item, _ in wanted})
-    tests = group_by_guest((item.nodeid, inside) for item, inside in wanted)
-    seconds = {**_estimated_seconds(session.items), **_known_seconds(session.config)}
-    Conductor(session, results).run(tests, seconds)
     session.items[:] = [item for item in session.items if item.nodeid not in results.items]
+    tests = group_by_guest((item.nodeid, inside) for item, inside in wanted)
+    seconds = {**_estimated_seconds([item for item, _ in wanted]), **_known_seconds(session.config)}
+    conductor = Conductor(session, results)
+    conductor.begin(tests, seconds, spared=1 if session.items else 0)
+    try:
+        ended = yield
+        conductor.finish()
+    finally:
+        conductor.stop()
     if session.shouldfail:
         raise session.Failed(session.shouldfail)
     if session.shouldstop:
         raise session.Interrupted(session.shouldstop)
+    return ended
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

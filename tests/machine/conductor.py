@@ -47,36 +47,51 @@ class Conductor:
         self._events: queue.SimpleQueue[tuple[Part, dict[str, Any] | str | None]] = queue.SimpleQueue()
         self._stopped = threading.Event()
         self._running: set[Guest] = set()
+        self._workers: list[threading.Thread] = []
+        self._room = guests_at_once()
+        self._left = 0
 
-    def run(self, wanted: dict[Inside, list[str]], seconds: dict[str, float]) -> None:
-        """Run the tests (node ids by what their guest must be like); `seconds` is what they took earlier."""
-        guests = guests_at_once()
-        todo = parts(wanted, seconds, guests)
-        for part in todo:
+    def begin(self, wanted: dict[Inside, list[str]], seconds: dict[str, float], *, spared: int = 0) -> None:
+        """Begin to run tests (node ids by what their guest must be like); nothing is reported yet.
+
+        Args:
+            wanted: the tests.
+            seconds: what they took earlier.
+            spared: how many of the guests that this machine has room for may not run before `finish`.
+        """
+        for part in parts(wanted, seconds, self._room):
             self._waiting.put(part)
-        workers = [threading.Thread(target=self._work, daemon=True) for _ in range(min(guests, len(todo)))]
-        for worker in workers:
-            worker.start()
-        left = len(todo)
+            self._left += 1
+        self._add_workers(self._room - spared)
+
+    def finish(self) -> None:
+        """Run and report the rest, with as many guests as this machine has room for."""
+        self._add_workers(self._room - len(self._workers))
         try:
-            while left:
+            while self._left:
                 part, event = self._events.get()
                 if isinstance(event, dict):
                     self._report(event)
                 else:
-                    left -= 1
+                    self._left -= 1
                     self._report_missing(part, event)
                 if self._session.shouldfail or self._session.shouldstop:
-                    self._stop()
+                    break
         finally:
-            self._stop()
-            for worker in workers:
-                worker.join()
+            self.stop()
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """End what still runs."""
         self._stopped.set()
         for guest in tuple(self._running):
             guest.abandon()
+        for worker in self._workers:
+            worker.join()
+
+    def _add_workers(self, count: int) -> None:
+        for _ in range(count):
+            self._workers.append(threading.Thread(target=self._work, daemon=True))
+            self._workers[-1].start()
 
     def _work(self) -> None:
         while True:
