@@ -128,6 +128,59 @@ def test_a_file_that_was_changed_is_told_and_kept(layers: None) -> None:
     assert changed() == [str(target)]
 
 
+@pytest.mark.parametrize("count", [1, 30, 80])
+@pytest.mark.parametrize("next_command", ["install", "uninstall"])
+def test_an_installation_that_is_killed_is_told_completed_or_taken_away(
+    layers: None, count: int, next_command: str
+) -> None:
+    with subprocess.Popen([str(PROGRAM), "install"], start_new_session=True) as running:
+        wait_until(lambda: len(changed()) > count)
+        os.killpg(running.pid, signal.SIGKILL)
+    assert running.returncode == -signal.SIGKILL
+    told = helper("status")
+    assert (told.returncode, "interrupted" in told.stderr) == (1, True), told.stderr
+    done = helper(next_command)
+    assert done.returncode == 0, done.stderr
+    assert helper("status").returncode == (0 if next_command == "install" else 1)
+    assert not [path for path in changed() if path.endswith(".pgfooting-part")]
+    assert helper("uninstall").returncode == 0
+    assert changed() == []
+
+
+def test_an_older_version_that_was_interrupted_is_replaced_to_the_last_file(layers: None) -> None:
+    assert helper("install").returncode == 0
+    manifest, old = COPY / "MANIFEST", COPY / "app/domain/of_an_older_version.py"
+    old.write_text("old")
+    line = subprocess.run(["sha256sum", str(old)], capture_output=True, text=True, check=True).stdout
+    manifest.rename(f"{manifest}.new")
+    with Path(f"{manifest}.new").open("a") as file:
+        file.write(line)
+    assert helper("install").returncode == 0
+    assert not old.exists()
+    assert helper("status").returncode == 0
+
+
+@pytest.fixture
+def packaged(layers: None) -> Iterator[str]:
+    """A file that dpkg knows as a package's."""
+    own, status = "/usr/libexec/pgfooting-helper", Path("/var/lib/dpkg/status")
+    files, before = Path("/var/lib/dpkg/info/of-the-distribution.list"), status.read_bytes()
+    paragraph = "Package: of-the-distribution\nStatus: install ok installed\nMaintainer: nobody\n"
+    status.write_bytes(before + f"\n{paragraph}Architecture: all\nVersion: 1\nDescription: test\n".encode())
+    files.write_text(f"/.\n{own}\n")
+    Path(own).write_text("packaged")
+    yield own
+    status.write_bytes(before)
+    files.unlink()
+
+
+def test_a_file_of_a_package_is_refused_with_its_name(packaged: str) -> None:
+    refused = helper("install")
+    assert refused.returncode == 1
+    assert f"{packaged} belongs to the package of-the-distribution" in refused.stderr
+    assert changed() == [packaged]
+
+
 def test_a_user_changes_nothing() -> None:
     asked = ["setpriv", "--reuid=nobody", "--clear-groups", str(PROGRAM), "install"]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
