@@ -118,6 +118,9 @@ def mount_steps(
                 timeout_s=LONG_S,
                 when=(Mounted(place, tuple(sources)),),
                 after=gone,
+                busy=(
+                    "target is busy",
+                ),  # UDisks2 asks a mounted XFS for its size (xfs_info), as long as that takes
             ),
         ),
     )

@@ -20,7 +20,7 @@ from app.domain.errors import CancelledError, FootingError, RefusedError, Storag
 from app.domain.text import tr
 from app.storage import state, waiting
 from app.storage.conditions import Seen, check, pool_guid, probe
-from app.storage.disk_checks import check_identity, check_spare, locked
+from app.storage.disk_checks import LOOKING_S, check_identity, check_spare, locked
 from app.storage.execution_hooks import Done, Hooks, Progress, Report
 from app.storage.kernel_log import kernel_log
 from app.storage.programs import Ended, InterruptedProgramError, run_program
@@ -48,6 +48,7 @@ __all__ = ["Done", "Execution", "Hooks", "Progress", "Report"]
 
 AFTER_S: Final = 60.0
 """How long the kernel may take to let go after a program that unmakes something has ended."""
+_AGAIN_S: Final = 0.1
 
 
 @dataclass(slots=True)
@@ -205,7 +206,7 @@ class Execution:
             argv = tuple(renamed.get(word, word) for word in command.argv)
             with kernel_log() as messages:
                 try:
-                    ended = self._ended = self._run(argv, command.timeout_s, command.input)
+                    ended = self._ended = self._run_until_not_busy(argv, command)
                 except InterruptedProgramError as err:
                     self._ended = err.ended
                     raise
@@ -250,6 +251,16 @@ class Execution:
     def _begin(self, step: Step) -> None:
         self.hooks.journal(step, step.undo)
         self._begun.append(step)
+
+    def _run_until_not_busy(self, argv: Sequence[str], command: Command) -> Ended:
+        deadline_s = time.monotonic() + LOOKING_S
+        while True:
+            ended = self._run(argv, command.timeout_s, command.input)
+            is_busy = ended.exit_code != 0 and any(text in ended.stderr for text in command.busy)
+            if not is_busy or time.monotonic() >= deadline_s:
+                return ended
+            with self._counted():
+                time.sleep(_AGAIN_S)
 
     def _run(self, argv: Sequence[str], timeout_s: float, input_text: str = "") -> Ended:
         with self._counted():

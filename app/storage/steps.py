@@ -215,6 +215,7 @@ class Command:
         after: what has to be true once it ended, else the step failed.
         releases: disks that are given back once all this holds.
         forgives: texts in the error output that make a failure none: it was already so.
+        busy: texts in the error output by which it is run again, for some seconds: somebody only looks at it.
         undo: what undoes it, in the order of execution.
     """
 
@@ -229,6 +230,7 @@ class Command:
     after: tuple[Condition, ...] = ()
     releases: tuple[str, ...] = ()
     forgives: tuple[str, ...] = ()
+    busy: tuple[str, ...] = ()
     undo: tuple[Step, ...] = ()
 
 

@@ -234,6 +234,18 @@ def test_a_disk_that_becomes_foreign_between_claim_and_partitioning_is_left_as_i
     assert 'TYPE="swap"' in found
 
 
+def test_a_filesystem_that_somebody_only_looks_at_is_taken_apart_a_moment_later(scene: Scene) -> None:
+    journal = Journal(scene.spare)
+    execution = Execution(scene.disks, journal.hooks())
+    execution.make(scene.steps(scene.plan("xfs", Level.SINGLE)))
+    storage = scene.folder / "storage"
+    with subprocess.Popen(["sleep", "1"], cwd=storage):
+        tried = subprocess.run(["umount", str(storage)], capture_output=True, text=True, check=False)
+        assert "target is busy" in tried.stderr, tried
+        execution.unmake(undo_of(journal.begun))
+    assert scene.is_as_before()
+
+
 def test_a_busy_filesystem_is_not_taken_apart_and_is_freed_later(scene: Scene) -> None:
     journal = Journal(scene.spare)
     Execution(scene.disks, journal.hooks()).make(scene.steps(scene.plan("ext4", Level.SINGLE)))

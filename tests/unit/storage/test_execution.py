@@ -192,6 +192,24 @@ def test_a_step_that_had_no_effect_is_a_failure(tmp_path: Path, monkeypatch: pyt
         World().execution().make((command,))
 
 
+def test_what_somebody_only_looks_at_is_let_go_of_a_moment_later(tmp_path: Path) -> None:
+    tries = tmp_path / "tries"
+    script = f"echo tried >>{tries}; [ $(wc -l <{tries}) -ge 3 ] && exit; echo is busy >&2; exit 32"
+    command = Command(("sh", "-c", script), "let go", busy=("is busy",))
+    World().execution().make((command,))
+    assert tries.read_text() == "tried\n" * 3
+
+
+def test_what_stays_busy_is_a_failure_with_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.storage.execution.LOOKING_S", 0.2)
+    script = f"echo tried >>{tmp_path}/tries; echo is busy >&2; exit 32"
+    with pytest.raises(StorageError, match="is busy"):
+        World().execution().make((Command(("sh", "-c", script), "let go", busy=("is busy",)),))
+    assert len((tmp_path / "tries").read_text().splitlines()) > 1
+    with pytest.raises(StorageError):
+        World().execution().make((Command(("sh", "-c", script), "let go"),))
+
+
 def test_a_failure_that_means_it_was_already_so_is_none() -> None:
     gone = Command(("ls", "/no/such/file"), "gone", forgives=("No such file or directory",))
     assert World().execution().make((gone,)).steps[0].exit_code != 0
