@@ -170,7 +170,7 @@ def _recover(entry: Entry, journal: Journal, disks: SpareDisks) -> None:
     steps = layout.steps()[: entry.begun]
     fact = Writer(journal, entry).fact
     hooks = Hooks(disks.identify, disks.refusals, release=disks.release, fact=fact, done=note_step)
-    execution = Execution(chosen, hooks, dict(entry.facts))
+    execution = Execution(chosen, hooks, dict(entry.facts), patience_s=5)
     group = ControlGroup(entry.session.hex[:16], entry.user)
     _unmake(execution, steps, layout.folder, group)
     journal.remove(entry.session)

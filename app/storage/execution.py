@@ -49,6 +49,7 @@ __all__ = ["Done", "Execution", "Hooks", "Progress", "Report"]
 AFTER_S: Final = 60.0
 """How long the kernel may take to let go after a program that unmakes something has ended."""
 _AGAIN_S: Final = 0.1
+_LATER_S: Final = 1.0
 
 
 @dataclass(slots=True)
@@ -59,11 +60,14 @@ class Execution:
         disks: identity of each disk as it was chosen, by its node.
         hooks: what is asked and told.
         facts: what became known on the way; given again when another process undoes.
+        patience_s: for how long unmaking is repeated where some of it fails: a program that a killed process
+            had started may still be at work.
     """
 
     disks: Mapping[str, DiskIdentity]
     hooks: Hooks
     facts: dict[str, str] = field(default_factory=dict)
+    patience_s: float = 0.0
     _done: list[Done] = field(default_factory=list)
     _begun: list[Step] = field(default_factory=list)
     _undoing: bool = False
@@ -97,9 +101,10 @@ class Execution:
         """
         started_s = time.monotonic()
         self._done = []
-        failures = self._unmake(undo)
-        if failures:
-            raise _unmaking_failed(failures)
+        while failures := self._unmake(undo):
+            if time.monotonic() >= started_s + self.patience_s:
+                raise _unmaking_failed(failures)
+            time.sleep(_LATER_S)
         return Report(tuple(self._done), time.monotonic() - started_s, dict(self.facts))
 
     def _take_back(self, err: BaseException, steps: Sequence[Step]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -98,6 +100,25 @@ def test_a_helper_that_is_killed_at_any_step_of_unmaking_is_recovered_from(
     with capsys.disabled():
         print(f"\n  killed at {number} steps of unmaking")  # noqa: T201
     assert number > 5
+
+
+def test_what_a_killed_helper_had_started_may_still_be_at_work_when_the_next_one_recovers(
+    installed_helper: None, scene: Scene
+) -> None:
+    running = Running()
+    with client() as connection:
+        owner = Owner(connection)
+        owner.execute(scene.plan())
+        owner.make()
+        running.kill()
+    (storage,) = RUN.glob("*/storage")
+    subprocess.run(["umount", str(storage)], check=True)
+    wiping = os.open(f"{scene.disks[0]}p1", os.O_RDONLY | os.O_EXCL)  # as wipefs has it
+    ending = threading.Timer(1.0, os.close, [wiping])
+    ending.start()
+    Running().end()
+    ending.join()
+    scene.is_clean()
 
 
 def test_an_owner_that_vanishes_at_any_step_of_making_leaves_nothing(
