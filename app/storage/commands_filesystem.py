@@ -31,6 +31,7 @@ from app.storage.steps import (
     NotMounted,
     ReadBack,
     RemoveFolder,
+    Settle,
     Signed,
     Step,
     Unsigned,
@@ -81,6 +82,10 @@ def filesystem_steps(
         after=tuple(Signed(node, spec.id, uuid) for node in nodes),
         undo=undo,
     )
+    if (
+        len(nodes) > 1
+    ):  # the kernel must know all devices of a btrfs before it is mounted, and udevd tells it too
+        yield Settle("udevd has seen the filesystem")
 
 
 def mount_steps(
