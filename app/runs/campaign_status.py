@@ -201,9 +201,8 @@ def remaining_seconds(
         if whole_s is None:
             return None
         planned_s = _benchmark_seconds(configuration)
-        if (
-            planned_s is not None and run.before_benchmark_s is not None
-        ):  # it took longer to prepare than others
+        if planned_s is not None and run.before_benchmark_s is not None:
+            # Where it took longer to prepare than others, it measures for as long as they do all the same.
             whole_s = max(whole_s, run.before_benchmark_s + planned_s)
         elapsed_s = 0.0 if run.started_epoch_s is None else now_epoch_s - run.started_epoch_s
         left_s += max(0.0, whole_s - max(0.0, elapsed_s))
