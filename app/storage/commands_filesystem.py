@@ -82,9 +82,8 @@ def filesystem_steps(
         after=tuple(Signed(node, spec.id, uuid) for node in nodes),
         undo=undo,
     )
-    if (
-        len(nodes) > 1
-    ):  # the kernel must know all devices of a btrfs before it is mounted, and udevd tells it too
+    # A btrfs is mounted only where the kernel knows all its devices; without waiting, one was once missing.
+    if len(nodes) > 1:
         yield Settle("udevd has seen the filesystem")
 
 
