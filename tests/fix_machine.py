@@ -24,7 +24,7 @@ _results_key = pytest.StashKey[Results]()
 
 def pytest_configure(config: pytest.Config) -> None:
     for marker in (
-        "inside(*disks, account, group): the test runs in a guest with these disks",
+        "inside(*disks, group): the test runs in a guest with these disks",
         "covers(*words): what the test stands for in the machine tier's table and in its short form",
         "short: also in the short form of the machine tier",
     ):

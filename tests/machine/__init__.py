@@ -1,17 +1,17 @@
 """Tests on a virtual machine of their own: real kernels, real disks, nothing of the host at stake.
 
-**A test that runs inside of the guest**, as root unless it says otherwise, is an ordinary test function in
-this folder that names the disks it wants::
+**A test that runs inside of the guest**, as root, is an ordinary test function in this folder
+that names the disks it wants::
 
     pytestmark = [pytest.mark.machine, pytest.mark.inside("virtio:1G", "virtio:1G", "sata:2G:7200")]
 
     def test_a_mirror_survives(rig_disks: list[RigBlockDevice]) -> None: ...
 
-`inside(*disks, account="root", group="")` takes disks as run-guest's ``--disk`` does
+`inside(*disks, group="")` takes disks as run-guest's ``--disk`` does
 (`rig_disks.parse_disk`): ``KIND:SIZE[:RPM][,serial=TEXT][,wwn=HEX][,block=BYTES][,readonly]``. All tests of
 a session with equal arguments share one start of the guest (or one for each part, where this machine has
 processors and memory for several guests), in any order: each leaves the disks blank. Use few different
-lists, because a start costs 15 s and pytest in an emulated processor again as much. `group` keeps tests that
+lists, because a start and pytest cost an emulated processor a minute. `group` keeps tests that
 cannot share a guest with others in one of their own.
 
 - `rig_disks` (fixture) lists the disks in the order asked for, found by their serials ``RIG<KIND><number>``

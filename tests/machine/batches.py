@@ -18,8 +18,8 @@ MARK = "\x1f"
 _GUEST_MEMORY_MIB = 2048
 # What QEMU needs beside its guest's memory, mostly for translated code.
 _QEMU_MEMORY_MIB = 900
-# Another guest costs half a minute before its first test, so it has to take off at least as much.
-_LEAST_PART_S = 60.0
+# Another guest costs one to two minutes of a processor: its start, pytest in it, what fixtures install.
+_LEAST_PART_S = 240.0
 # What a test takes that never ran here.
 _USUAL_S = 10.0
 _LIMIT_S = 3500.0
@@ -38,7 +38,6 @@ class Inside:
     """Arguments of the marker `inside`: what a guest must be like for a test."""
 
     disks: tuple[str, ...]
-    account: str = "root"
     group: str = ""
 
 
@@ -164,7 +163,7 @@ def run_part(part: Part, guest: Guest, receive: Callable[[dict[str, Any]], None]
             f"PGFOOTING_MACHINE_TESTS={os.environ.get('PGFOOTING_MACHINE_TESTS', '')}",
         )
         command = ("env", *settings, *GUEST_PYTEST, "-p", "tests.machine.guest_reports", f"@{SHARE}/tests")
-        guest.run(command, account=part.inside.account, limit_s=_LIMIT_S, output=reader.feed)
+        guest.run(command, limit_s=_LIMIT_S, output=reader.feed)
     return reader.other.decode(errors="replace")
 
 

@@ -13,7 +13,7 @@ from app.runs.runfile import Phase
 from app.runs.runfile_reader import RunFile
 from tests.machine.rig_campaigns import USER, as_user, campaign, install, nothing_left_on, start_service
 
-OUTSIDE = Path("/home", USER, "outside")
+__all__ = ["install", "start_outside", "tell_outside"]
 
 
 def devices(serials: Sequence[str]) -> list[str]:
@@ -22,22 +22,26 @@ def devices(serials: Sequence[str]) -> list[str]:
     return [str(link.resolve()) for link in links if link.exists()]
 
 
+def folder_of(serials: Sequence[str]) -> Path:
+    return Path("/home", USER, serials[0])
+
+
 def start_outside(*serials: str) -> None:
-    """Install everything and start a campaign on a mirror of virtio disks; it goes on when this returns."""
-    install()
+    """Start a campaign on a mirror of virtio disks; it goes on when this returns. `install` comes before."""
     start_service()
     account = pwd.getpwnam(USER)
-    OUTSIDE.mkdir()
-    os.chown(OUTSIDE, account.pw_uid, account.pw_gid)
+    folder = folder_of(serials)
+    folder.mkdir()
+    os.chown(folder, account.pw_uid, account.pw_gid)
     names = ", ".join(f'"{serial}"' for serial in serials)
     table = (
         f'[configuration.target.disks]\ndata = [{names}]\nlevel = "mirror"\nfilesystem = "ext4"\n'
         'partition_size = "800 MiB"\ninitial_sync = "assume-clean"\n'
     )
-    (OUTSIDE / "campaign.toml").write_text(campaign(("mirror", table), duration="5min"))
-    words = ["run", f"{OUTSIDE}/campaign.toml", "--output", f"{OUTSIDE}/library", "--progress", "json"]
+    (folder / "campaign.toml").write_text(campaign(("mirror", table), duration="5min"))
+    words = ["run", f"{folder}/campaign.toml", "--output", f"{folder}/library", "--progress", "json"]
     words += [word for serial in serials for word in ("--erase", serial)]
-    with (OUTSIDE / "told").open("wb") as told, (OUTSIDE / "said").open("wb") as said:
+    with (folder / "told").open("wb") as told, (folder / "said").open("wb") as said:
         subprocess.Popen(
             as_user(*words), stdin=subprocess.DEVNULL, stdout=told, stderr=said, start_new_session=True
         )
@@ -45,14 +49,15 @@ def start_outside(*serials: str) -> None:
 
 def tell_outside(*serials: str) -> None:
     """Print as JSON what the campaign has told, what its run file holds, and what is left of it."""
-    lines = [line for line in (OUTSIDE / "told").read_text().splitlines() if line.endswith("}")]
+    folder = folder_of(serials)
+    lines = [line for line in (folder / "told").read_text().splitlines() if line.endswith("}")]
     events = [json.loads(line) for line in lines]
     seconds = [each for each in events if each["event"] == "second" and each["phase"] == "measure"]
     nodes = devices(serials)
     left = nothing_left_on(nodes)
     state, kept = "", []
-    for path in OUTSIDE.glob("library/*/*.footing") if not left else ():
-        subprocess.run(as_user("list", "--json", "--library", f"{OUTSIDE}/library"), check=True, stdout=-3)
+    for path in folder.glob("library/*/*.footing") if not left else ():
+        subprocess.run(as_user("list", "--json", "--library", f"{folder}/library"), check=True, stdout=-3)
         with RunFile(path) as run:
             run.check()
             state = str(run.values["state"])
@@ -64,7 +69,7 @@ def tell_outside(*serials: str) -> None:
             {
                 "told": [each["tps"] for each in seconds],
                 "finished": [each for each in events if each["event"] == "finished"],
-                "said": (OUTSIDE / "said").read_text(),
+                "said": (folder / "said").read_text(),
                 "disks": len(nodes),
                 "left": left,
                 "state": state,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pwd
 import shlex
@@ -15,12 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+import pytest
+
 from app.dbus.helper_errors import RULE_FILE, rule_of
 from app.runs.runfile_reader import RunFile
 from app.storage.spare import SpareDisks
 from tests.disks.layout_proof import leftovers, output
 from tests.fix_campaign import Running
 from tests.machine.conftest import RigBlockDevice
+
+VIRTIO, SCSI, SENTINEL = slice(5), 5, 6
+"""Where `inside` has its disks."""
+
+inside = pytest.mark.inside(*["virtio:1G"] * 5, "scsi:1G:1", "virtio:16M", group="campaigns")
 
 PROGRAM = Path(__file__).parents[2] / "packaging" / "helper"
 PROJECT = Path(__file__).parents[2]
@@ -52,8 +60,9 @@ def wait_until(true: Callable[[], bool], what: str = "") -> None:
         time.sleep(0.1)
 
 
+@functools.cache
 def install() -> None:
-    """Put the helper's copy in place as an administrator would, and let the user use it."""
+    """Put the helper's copy in place as an administrator would, and let the user use it; once."""
     for command in ("install", "status"):
         done = subprocess.run([str(PROGRAM), command], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr

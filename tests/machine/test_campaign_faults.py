@@ -14,10 +14,13 @@ from app.runs.runfile import Phase
 from tests.disks.layout_proof import digest, fill, output
 from tests.machine.conftest import RigBlockDevice
 from tests.machine.rig_campaigns import (
+    SCSI,
+    SENTINEL,
     Campaign,
     campaign,
     campaigns,
     erase,
+    inside,
     install,
     nothing_left,
     serial_of,
@@ -26,27 +29,20 @@ from tests.machine.rig_campaigns import (
     wait_until,
 )
 
-pytestmark = [
-    pytest.mark.machine,
-    pytest.mark.inside("scsi:1G:1", "virtio:1G", "virtio:16M", group="campaigns"),
-]
+pytestmark = [pytest.mark.machine, inside]
 
 Start = Callable[..., Campaign]
 DURATION = "20s"
 
 
-@pytest.fixture(scope="module")
-def installed() -> None:
-    install()
-
-
 @pytest.fixture
-def start(installed: None, rig_disks: list[RigBlockDevice]) -> Iterator[Start]:
-    before = fill(rig_disks[-1].path)
+def start(rig_disks: list[RigBlockDevice]) -> Iterator[Start]:
+    before = fill(rig_disks[SENTINEL].path)
+    install()
     start_service()
     yield from campaigns()
-    wait_until(lambda: nothing_left(rig_disks[:-1]) == [], "something is left")
-    assert digest(rig_disks[-1].path) == before
+    wait_until(lambda: nothing_left(rig_disks[:SENTINEL]) == [], "something is left")
+    assert digest(rig_disks[SENTINEL].path) == before
 
 
 def until_it_measures(start: Start, disk: RigBlockDevice) -> Campaign:
@@ -87,24 +83,24 @@ def processes(program: str) -> list[int]:
 def test_a_killed_server_or_pgbench_ends_the_run_and_the_disk_is_free(
     start: Start, rig_disks: list[RigBlockDevice], program: str
 ) -> None:
-    running = until_it_measures(start, rig_disks[1])
+    running = until_it_measures(start, rig_disks[0])
     os.kill(processes(program)[0], signal.SIGKILL)
     assert running.end() == 1, running.said
     check_seconds_kept(running, "failed")
 
 
 def test_a_killed_runner_leaves_nothing_on_the_disk(start: Start, rig_disks: list[RigBlockDevice]) -> None:
-    running = until_it_measures(start, rig_disks[1])
+    running = until_it_measures(start, rig_disks[0])
     running.kill()
-    wait_until(lambda: nothing_left(rig_disks[:-1]) == [], "something is left")
-    again = start(campaign(("one", target([rig_disks[1]], "ext4"))), *erase([rig_disks[1]]))
+    wait_until(lambda: nothing_left(rig_disks[:SENTINEL]) == [], "something is left")
+    again = start(campaign(("one", target([rig_disks[0]], "ext4"))), *erase([rig_disks[0]]))
     assert again.end() == 0, again.said
 
 
 def test_a_killed_service_is_told_and_its_successor_frees_the_disk(
     start: Start, rig_disks: list[RigBlockDevice]
 ) -> None:
-    running = until_it_measures(start, rig_disks[1])
+    running = until_it_measures(start, rig_disks[0])
     subprocess.run(["systemctl", "kill", "--signal=KILL", "pgfooting-helper.service"], check=True)
     assert running.end() == 1, running.said
     recover()
@@ -112,16 +108,16 @@ def test_a_killed_service_is_told_and_its_successor_frees_the_disk(
 
 
 def test_a_user_who_is_logged_out_leaves_nothing(start: Start, rig_disks: list[RigBlockDevice]) -> None:
-    running = until_it_measures(start, rig_disks[1])
+    running = until_it_measures(start, rig_disks[0])
     subprocess.run(["loginctl", "terminate-user", "tester"], check=True)
     running.end()
-    wait_until(lambda: nothing_left(rig_disks[:-1]) == [], "something is left")
+    wait_until(lambda: nothing_left(rig_disks[:SENTINEL]) == [], "something is left")
 
 
 def test_a_disk_that_answers_with_errors_ends_the_run_and_is_freed_when_it_works_again(
     start: Start, rig_disks: list[RigBlockDevice]
 ) -> None:
-    disk = rig_disks[0]
+    disk = rig_disks[SCSI]
     running = until_it_measures(start, disk)
     state = Path("/sys/block", disk.name, "device/state")
     state.write_text("offline\n")  # every request fails from now on (store_state_field of scsi_sysfs.c)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -14,12 +14,14 @@ from tests.machine.rig import Guest, built_guest
 pytestmark = pytest.mark.machine
 
 PATIENCE_S = 900
-SERIALS = ("RIGVIRTIO1", "RIGVIRTIO2")
-SENTINEL = "/dev/disk/by-id/virtio-RIGVIRTIO3"
+PULLED = ("RIGVIRTIO1", "RIGVIRTIO2")
+CUT_OFF = ("RIGVIRTIO3", "RIGVIRTIO4")
+SENTINEL = "/dev/disk/by-id/virtio-RIGVIRTIO5"
 
 
-def in_guest(guest: Guest, function: str) -> str:
-    code = f"from tests.machine.outside_campaign import {function}; {function}(*{SERIALS!r})"
+def in_guest(guest: Guest, function: str, *arguments: str) -> str:
+    """Call a function of outside_campaign in the guest and return what is printed."""
+    code = f"from tests.machine.outside_campaign import {function}; {function}(*{arguments!r})"
     return guest.output_of("env", "PYTHONPATH=.", "python3", "-P", "-c", code, limit_s=PATIENCE_S)
 
 
@@ -27,12 +29,20 @@ def sentinel(guest: Guest) -> str:
     return guest.output_of("sha256sum", SENTINEL)
 
 
-def wait_for(guest: Guest, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """Ask what was told and what is left until it is as wanted."""
+def wait_for(
+    guest: Guest, serials: Sequence[str], wanted: Callable[[dict[str, Any]], bool]
+) -> dict[str, Any]:
+    """Ask what was told and what is left on these disks until it is as wanted."""
     deadline = time.monotonic() + PATIENCE_S
-    while not wanted(found := json.loads(in_guest(guest, "tell_outside").splitlines()[-1])):
+    while not wanted(found := json.loads(in_guest(guest, "tell_outside", *serials).splitlines()[-1])):
         assert time.monotonic() < deadline, found
     return dict(found)
+
+
+def measure(guest: Guest, serials: Sequence[str]) -> dict[str, Any]:
+    """Run a campaign on a mirror of these disks until three seconds are measured; return what was told."""
+    in_guest(guest, "start_outside", *serials)
+    return wait_for(guest, serials, lambda found: len(found["told"]) >= 3 or found["finished"])
 
 
 def check_kept(found: dict[str, Any], told: list[float]) -> None:
@@ -42,35 +52,40 @@ def check_kept(found: dict[str, Any], told: list[float]) -> None:
         assert any(value == pytest.approx(tps) for value in left), found
 
 
-@pytest.fixture
-def guest() -> Iterator[Guest]:
-    """A guest in which a campaign on a mirror of two disks has measured three seconds."""
-    with Guest(["virtio:1G", "virtio:1G", "virtio:16M"], folder=built_guest()) as guest:
+@pytest.fixture(scope="module")
+def booted() -> Iterator[Guest]:
+    with Guest(["virtio:1G"] * 4 + ["virtio:16M"], folder=built_guest()) as guest:
         guest.output_of("dd", "if=/dev/urandom", f"of={SENTINEL}", "bs=1M", "count=16", "conv=fsync")
-        before = sentinel(guest)
-        in_guest(guest, "start_outside")
-        wait_for(guest, lambda found: len(found["told"]) >= 3 or found["finished"])
+        in_guest(guest, "install")
         yield guest
-        assert sentinel(guest) == before
+
+
+@pytest.fixture
+def guest(booted: Guest) -> Iterator[Guest]:
+    """The guest of both tests; its sentinel is unchanged after each."""
+    before = sentinel(booted)
+    yield booted
+    assert sentinel(booted) == before
 
 
 def test_a_disk_that_is_pulled_while_it_is_measured_leaves_the_other_free_and_all_seconds(
     guest: Guest,
 ) -> None:
+    measure(guest, PULLED)
     guest.remove_disk(1)
     # The array goes on without it, as it should: what is left of it must come apart all the same.
-    told = len(wait_for(guest, lambda found: bool(found["told"]))["told"])
-    wait_for(guest, lambda found: len(found["told"]) > told + 1 or found["finished"])
+    told = len(wait_for(guest, PULLED, lambda found: bool(found["told"]))["told"])
+    wait_for(guest, PULLED, lambda found: len(found["told"]) > told + 1 or found["finished"])
     guest.output_of("pkill", "--signal", "INT", "--full", "^python3 -P -m app run")
-    found = wait_for(guest, lambda found: bool(found["finished"]) and not found["left"])
+    found = wait_for(guest, PULLED, lambda found: bool(found["finished"]) and not found["left"])
     assert found["disks"] == 1
     check_kept(found, found["told"])
 
 
 def test_a_power_cut_leaves_free_disks_after_the_next_boot_and_all_whole_seconds(guest: Guest) -> None:
-    told = wait_for(guest, lambda found: bool(found["told"]))["told"]
+    told = measure(guest, CUT_OFF)["told"]
     guest.cut_power()
     guest.boot()
-    found = wait_for(guest, lambda found: not found["left"])
+    found = wait_for(guest, CUT_OFF, lambda found: not found["left"])
     assert (found["disks"], found["state"]) == (2, "incomplete")
     check_kept(found, told[:-1])  # the last one may have been on its way to the disk

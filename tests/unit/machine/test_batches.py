@@ -13,7 +13,7 @@ from tests.machine.coverage_table import Row, table
 
 TESTS = st.lists(st.text("abcdef", min_size=1, max_size=4), unique=True, max_size=40)
 SECONDS = st.dictionaries(st.text("abcdef", min_size=1, max_size=4), st.floats(0.1, 100.0), max_size=40)
-ONE, TWO = Inside(("virtio:1G",)), Inside(("virtio:1G",), account="user")
+ONE, TWO = Inside(("virtio:1G",)), Inside(("virtio:1G",), group="two")
 
 
 @given(TESTS, TESTS, SECONDS, st.integers(1, 4))
@@ -31,8 +31,8 @@ def test_each_test_is_in_exactly_one_part_of_its_own_guest(
 
 def test_few_seconds_are_not_worth_a_second_guest() -> None:
     tests = [f"test_{number}" for number in range(40)]
-    assert len(parts({ONE: tests}, dict.fromkeys(tests, 1.0), 2)) == 1
-    assert len(parts({ONE: tests}, dict.fromkeys(tests, 5.0), 2)) == 2
+    assert len(parts({ONE: tests}, dict.fromkeys(tests, 5.0), 2)) == 1
+    assert len(parts({ONE: tests}, dict.fromkeys(tests, 15.0), 2)) == 2
 
 
 def test_parts_take_about_equally_long_and_the_longest_comes_first() -> None:
