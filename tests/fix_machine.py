@@ -14,7 +14,8 @@ from tests.machine.coverage_table import Row, table
 from tests.machine.rig import CHECKOUT, Guest, built_guest
 
 IN_GUEST = os.environ.get("PGFOOTING_GUEST") == "yes"
-SHORT = os.environ.get("PGFOOTING_MACHINE_TESTS") == "short"
+_FORM = os.environ.get("PGFOOTING_MACHINE_TESTS")
+SHORT = _FORM == "short"
 _SHORT_COVERS = ("filesystem ", "level ", "preset ")
 # A guest's start alone takes minutes on a busy machine.
 _LIMIT_S = 1200
@@ -27,6 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "inside(*disks, group): the test runs in a guest with these disks",
         "covers(*words): what the test stands for in the machine tier's table and in its short form",
         "short: also in the short form of the machine tier",
+        "campaigns: only in its form for campaigns",
     ):
         config.addinivalue_line("markers", marker)
 
@@ -57,14 +59,18 @@ def _choose_short(items: list[pytest.Item]) -> list[pytest.Item]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Machine tests have more time; the short form leaves some out, by what the tests say they cover."""
+    """Machine tests have more time; each form of the tier leaves some out."""
     machine = [item for item in items if item.get_closest_marker("machine") is not None]
     for item in machine:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(_LIMIT_S))
-    if IN_GUEST or not SHORT or not machine:
+    if IN_GUEST or not machine:
         return
-    chosen = set(_choose_short(machine))
+    if SHORT:
+        chosen = set(_choose_short(machine))
+    else:
+        campaigns = {item for item in machine if item.get_closest_marker("campaigns") is not None}
+        chosen = campaigns if _FORM == "campaigns" else set(machine) - campaigns
     left_out = [item for item in machine if item not in chosen]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)

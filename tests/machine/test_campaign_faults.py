@@ -29,7 +29,7 @@ from tests.machine.rig_campaigns import (
     wait_until,
 )
 
-pytestmark = [pytest.mark.machine, inside]
+pytestmark = [pytest.mark.machine, pytest.mark.campaigns, inside]
 
 Start = Callable[..., Campaign]
 DURATION = "20s"

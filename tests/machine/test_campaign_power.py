@@ -11,7 +11,7 @@ import pytest
 
 from tests.machine.rig import Guest, built_guest
 
-pytestmark = pytest.mark.machine
+pytestmark = [pytest.mark.machine, pytest.mark.campaigns]
 
 PATIENCE_S = 900
 PULLED = ("RIGVIRTIO1", "RIGVIRTIO2")

@@ -28,7 +28,7 @@ from tests.machine.rig_campaigns import (
     zfs_properties,
 )
 
-pytestmark = [pytest.mark.machine, inside]
+pytestmark = [pytest.mark.machine, pytest.mark.campaigns, inside]
 
 Start = Callable[..., Campaign]
 
