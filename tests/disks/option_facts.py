@@ -5,6 +5,7 @@ Each function returns what differs, so that one filesystem is made once for all 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,7 +84,16 @@ def mounted(spec: FilesystemSpec, source: str, folder: Path, items: Iterable[str
         yield ended
     finally:
         if ended.exit_code == 0:
-            must("umount", str(folder))
+            _unmount(folder)
+
+
+def _unmount(folder: Path) -> None:
+    """Unmount, again and again for a while: UDisks2 asks a mounted XFS for its size and is in the way."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while (ended := run("umount", str(folder))).exit_code != 0:
+        assert "target is busy" in ended.complaint(), ended.complaint()
+        assert time.monotonic() < deadline, ended.complaint()
+        time.sleep(0.1)
 
 
 def mount_differences(
