@@ -60,12 +60,26 @@ BLANK = ["RIGVIRTIO1", "RIGVIRTIO2", "RIGSATA3", "RIGSCSI4", "RIGNVME5"]
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Workshop]:
-    """A workshop over the disks that should be spare; the first is the disk in question."""
+    """A workshop over the disks that should be spare; the first is the disk in question.
+
+    Others that a test takes are blank again when it ends.
+    """
     nodes = [node for serial in BLANK for node in named(serial)]
     assert len(nodes) == len(BLANK)
-    rest = iter(nodes[1:])
+    rest, taken = iter(nodes[1:]), list[str]()
+
+    def another() -> str:
+        taken.append(next(rest))
+        return taken[-1]
+
     with ExitStack() as state:
-        yield Workshop(nodes[0], tmp_path, lambda: next(rest), Policy(), state)
+        shop = Workshop(nodes[0], tmp_path, another, Policy(), state)
+        yield shop
+    shop.settle()
+    for node in taken:
+        shop.run("wipefs", "--all", "--quiet", node)
+        shop.run("blkdiscard", "--zeroout", node)
+    shop.settle()
 
 
 Note = Callable[[str, str, str], None]
