@@ -83,7 +83,7 @@ def project_files(checkout: Path) -> list[Path]:
 def pack_project(checkout: Path, archive: Path) -> None:
     """Write the project's files to a tar archive, with byte code where the guest's Python can use it.
 
-    An emulated processor takes a minute to compile what this one compiles in seconds.
+    No test writes byte code in the guest: there every start of Python would compile its modules anew.
     """
     with tarfile.open(archive, "w") as tar:
         for path in project_files(checkout):

@@ -42,7 +42,8 @@ SIX = {
     Assembler.BTRFS: dict.fromkeys((Level.RAID10, Level.RAID6), "btrfs"),
     Assembler.ZFS: dict.fromkeys((Level.RAID10, Level.RAID5, Level.RAID6, Level.RAIDZ3), "zfs"),
 }
-"""Six disks: each level, on which filesystem; and the largest ones of those that assemble on their own."""
+"""With six disks: each level of md, on which filesystem; all parity of zfs, and of btrfs and zfs one mirrored
+level; btrfs raid6 stands for its raid5."""
 
 TWICE_WITH_SIX = {*((Assembler.MD, level) for level in MD_LEVELS[1:]), (Assembler.ZFS, Level.RAIDZ3)}
 """Each level once: six emulated disks take minutes, and a second time is what all have with fewer disks."""
