@@ -1,4 +1,4 @@
-"""The user's side of the helper's interface (`app/helper/interface.xml`, interface number 2).
+"""The user's side of the helper's interface (`app/helper/interface.xml`, interface number 3).
 
 Everything of Gio happens in a thread of its own; whoever calls here waits in bounded time, and may look at
 other things meanwhile. The helper's unique name is asked once: calls go to it and signals are taken from it
@@ -36,7 +36,7 @@ from app.domain.text import tr
 
 NAME: Final = "org.pgfooting.Helper1"
 PATH: Final = "/org/pgfooting/Helper1"
-INTERFACE_NUMBER: Final = 2
+INTERFACE_NUMBER: Final = 3
 CONNECT_S: Final = 5.0
 CALL_S: Final = 30.0
 """Of calls that wait for nobody; starting the helper is one of them."""

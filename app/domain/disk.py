@@ -92,6 +92,23 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """What could not be given back: a disk or a mount point that stays in the helper's journal.
+
+    Attributes:
+        name: mount point, or node of the disk.
+        serial: of the disk; empty for a mount point, and where it reports none.
+        reason: what was found there, and why it was left; empty where nobody knows.
+        remedy: what a person can do; empty where nothing is known.
+    """
+
+    name: str
+    serial: str = ""
+    reason: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Disk:
     """One whole disk of this machine with its answer.
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from app.domain.disk import Kept
 from app.domain.errors import FootingError, StorageError
 from app.domain.text import tr
 from app.helper import audit
@@ -92,13 +93,13 @@ class Made:
     def _mount_points(self) -> list[Path]:
         return [path for path in _mount_points(self.layout.folder) if path.exists()]
 
-    def left(self) -> tuple[str, ...]:
+    def left(self) -> tuple[Kept, ...]:
         """Return what is still there, by the journal: mount points, else the disks; empty for nothing."""
         if not self._writer.entry.begun or self._is_gone:
             return ()
         with suppress(OSError):
-            return tuple(sorted(str(path) for path in Path(self.layout.folder).iterdir()))
-        return tuple(self.layout.disks())
+            return tuple(Kept(str(path)) for path in sorted(Path(self.layout.folder).iterdir()))
+        return tuple(Kept(node, disk.serial) for node, disk in self.layout.disks().items())
 
 
 def _mount_points(folder: str) -> list[Path]:

@@ -31,7 +31,7 @@ from app.storage.spare import SpareDisks
 
 NAME: Final = "org.pgfooting.Helper1"
 PATH: Final = "/org/pgfooting/Helper1"
-INTERFACE_NUMBER: Final = 2
+INTERFACE_NUMBER: Final = 3
 IDLE_S: Final = 60.0
 GROWN_S: Final = 5.0
 """Idle time of a helper that has grown: GDBus keeps a buffer as long as the longest message that it ever got,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from app.dbus.service import Refusal
+from app.domain.disk import Kept
 from app.domain.errors import FootingError
 from app.helper import audit
 from app.storage.execution import Done, Progress
@@ -32,10 +33,10 @@ class Listener(Protocol):
     def ready(self, storage: str, wal: str, private: str) -> None:
         """The storage belongs to the user now; `wal` is empty where there is none."""
 
-    def unmade(self, error: FootingError | None, left: Sequence[str]) -> None:
+    def unmade(self, error: FootingError | None, left: Sequence[Kept]) -> None:
         """Nothing is made any more, or `left` could not be unmade."""
 
-    def ended(self, error: FootingError | None, left: Sequence[str]) -> None:
+    def ended(self, error: FootingError | None, left: Sequence[Kept]) -> None:
         """The session is over; `left` names what is still there."""
 
 
@@ -81,19 +82,20 @@ class Teller:
         audit.note("ready: %s", storage)
         self.emit("Ready", storage, wal, private)
 
-    def unmade(self, error: FootingError | None, left: Sequence[str]) -> None:
+    def unmade(self, error: FootingError | None, left: Sequence[Kept]) -> None:
         """Tell that nothing is made any more, or what is left."""
         self._over("Unmade", error, left)
 
-    def ended(self, error: FootingError | None, left: Sequence[str]) -> None:
+    def ended(self, error: FootingError | None, left: Sequence[Kept]) -> None:
         """Tell that it is over."""
         self._over("Ended", error, left)
         self._ended()
 
-    def _over(self, signal: str, error: FootingError | None, left: Sequence[str]) -> None:
+    def _over(self, signal: str, error: FootingError | None, left: Sequence[Kept]) -> None:
+        wires = [(each.name, each.serial, each.reason, each.remedy) for each in left]
         if error is None:
             audit.note("%s as asked", signal.lower())
-            self.emit(signal, "", "", "", list(left))
+            self.emit(signal, "", "", "", wires)
         else:
-            audit.note("%s with an error: %s; left: %s", signal.lower(), error.message, list(left))
-            self.emit(signal, error.code, error.message, error.hint, list(left))
+            audit.note("%s with an error: %s; left: %s", signal.lower(), error.message, wires)
+            self.emit(signal, error.code, error.message, error.hint, wires)

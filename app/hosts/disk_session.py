@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 
 from app.dbus.helper_client import Event, HelperClient, HelperSession
 from app.dbus.helper_errors import lost
+from app.domain.disk import Kept
 from app.domain.errors import FootingError, RefusedError, StorageError
 from app.domain.plan import StoragePlan
 from app.domain.text import tr
@@ -91,11 +92,11 @@ class Remains:
 
     Attributes:
         error: what went wrong; None where nothing did.
-        left: what could not be released, by name; stays in the helper's journal.
+        left: what could not be released; stays in the helper's journal.
     """
 
     error: FootingError | None
-    left: tuple[str, ...]
+    left: tuple[Kept, ...]
 
 
 @dataclass(slots=True)
@@ -146,7 +147,7 @@ class DiskSession:
         except FootingError as error:
             return Remains(error, ())
         *values, left = ended.values
-        return Remains(_error_of(values), tuple(left))
+        return Remains(_error_of(values), tuple(Kept(*each) for each in left))
 
     def release(self) -> Remains:
         """Give the disks back; never raises for what the helper cannot do."""
@@ -156,7 +157,7 @@ class DiskSession:
         except FootingError as error:
             return Remains(error, ())
         *values, left = ended.values
-        return Remains(_error_of(values), tuple(left))
+        return Remains(_error_of(values), tuple(Kept(*each) for each in left))
 
     def check(self) -> None:
         """Do nothing while the storage is there.

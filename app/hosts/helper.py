@@ -82,9 +82,11 @@ class HelperHost:
         if remains.error is not None:
             text = f"{remains.error.message} {remains.error.hint}".strip()
             events.append(SweepEvent(Deed.KEPT, released.root, text))
-        for name in remains.left:
-            text = tr("{name} could not be released; it stays in the helper's journal.").format(name=name)
-            events.append(SweepEvent(Deed.KEPT, name, text))
+        for kept in remains.left:
+            text = tr("{name} could not be released; it stays in the helper's journal.").format(
+                name=kept.name
+            )
+            events.append(SweepEvent(Deed.KEPT, kept.name, f"{text} {kept.reason} {kept.remedy}".strip()))
         return tuple(events)
 
     def check_alive(self, checked: Site, reserve_bytes: int) -> None:

@@ -33,7 +33,7 @@ class StandIn:
         getattr(self, f"_{call.method}")(call, answer)
 
     def _Version(self, _call: Call, answer: Answer) -> None:  # noqa: N802
-        answer.give("0.0", 7 if self.behaviour == "other-version" else 2, True)  # noqa: FBT003
+        answer.give("0.0", 7 if self.behaviour == "other-version" else 3, True)  # noqa: FBT003
 
     def _Describe(self, call: Call, answer: Answer) -> None:  # noqa: N802
         ((*plans,),) = call.arguments
@@ -59,7 +59,7 @@ class StandIn:
 
     def _Unmake(self, call: Call, answer: Answer) -> None:  # noqa: N802
         answer.give()
-        self._emit(call, "Unmade", "", "", "", ["sdb"])
+        self._emit(call, "Unmade", "", "", "", [("/dev/sdb", "S1", "xfs is there", "look at it")])
 
     def _Release(self, call: Call, answer: Answer) -> None:  # noqa: N802
         answer.give()

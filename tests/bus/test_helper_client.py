@@ -18,6 +18,7 @@ from app.dbus.helper_errors import (
     NoHelperError,
     NotAuthorisedError,
 )
+from app.domain.disk import Kept
 from app.domain.errors import ExitStatus, FootingError, StorageError
 from app.domain.filesystems import filesystem
 from app.domain.raid import Level
@@ -93,7 +94,7 @@ def test_storage_is_made_with_its_steps_told_and_unmade_and_released(
     assert first.started_s < time.monotonic() - 1
     assert heard.places == [Working(1, 2, "mkfs", None)]
     remains = disks.unmake(heard)
-    assert (remains.error, remains.left) == (None, ("sdb",))
+    assert (remains.error, remains.left) == (None, (Kept("/dev/sdb", "S1", "xfs is there", "look at it"),))
     assert disks.unmake(heard).left == (), "there is nothing any more"
     assert disks.release().error is None
 

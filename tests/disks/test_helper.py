@@ -264,7 +264,7 @@ def test_an_owner_with_a_file_open_is_not_ended_and_told_that_it_keeps_the_stora
     assert code == "storage"
     assert "umount" in message
     assert f"These processes work on it: {pid} (python" in hint
-    assert any(path.endswith("/storage") for path in left)
+    assert any(kept[0].endswith("/storage") for kept in left)
     assert second == last == ["", "", "", []]
     assert leftovers([disk], RUN) == ["/run/pgfooting/lock"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.dbus.service import Refusal as Refused
-from app.domain.disk import DiskIdentity, Refusal
+from app.domain.disk import DiskIdentity, Kept, Refusal
 from app.domain.errors import FootingError
 from app.domain.plan import Group, StoragePlan
 from app.domain.raid import Level
@@ -75,11 +75,11 @@ class Heard:
     def refused(self, refusal: Refused) -> None:
         raise AssertionError(refusal)
 
-    def unmade(self, error: FootingError | None, left: Sequence[str]) -> None:
+    def unmade(self, error: FootingError | None, left: Sequence[Kept]) -> None:
         self.errors.append(error)
         self.left.append(tuple(left))
 
-    def ended(self, error: FootingError | None, left: Sequence[str]) -> None:
+    def ended(self, error: FootingError | None, left: Sequence[Kept]) -> None:
         assert (error, list(left)) == (None, [])
 
 
