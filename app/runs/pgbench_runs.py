@@ -67,6 +67,7 @@ class PgbenchRuns:
     breathe: Callable[[Site, Server], None]
     log_one_in: int | None = None
     context: ProbeContext | None = field(default=None, init=False)
+    _written: tuple[str, ...] | None = field(default=None, init=False)
 
     @property
     def _workload(self) -> Workload:
@@ -200,9 +201,12 @@ class PgbenchRuns:
         return {f"script{number}.sql": script for number, script in enumerate(files, start=1)}
 
     def _script_paths(self, site: Site) -> tuple[str, ...]:
-        return tuple(
-            self.host.write_private(site, name, script.text) for name, script in self._files().items()
-        )
+        """Return the user's own scripts as files; warm-up and measurement read the same ones."""
+        if self._written is None:
+            self._written = tuple(
+                self.host.write_private(site, name, script.text) for name, script in self._files().items()
+            )
+        return self._written
 
     def _program(self) -> PgbenchProgram:
         installation = self.resolved.installation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sqlite3
 from pathlib import Path
@@ -95,6 +96,35 @@ def test_the_seconds_of_a_full_log_add_up_to_the_last_transaction(campaign_bench
     with RunFile(path) as run:
         assert run.values["transaction_log_one_in"] == 1
     check_finished(path)
+
+
+def test_own_scripts_are_warmed_up_and_measured_from_the_same_files(campaign_bench: CampaignBench) -> None:
+    (campaign_bench.folder / "one.sql").write_text("SELECT 1 AS one;\n")
+    (campaign_bench.folder / "two.sql").write_text("\\set x random(1, 9)\nSELECT :x AS two;\n")
+    scripts = '[{file = "one.sql"}, "select-only", {file = "two.sql", weight = 2}]'
+    workload = f'script = {scripts}\nscale = 1\nclients = 2\nwarmup = "1s"\nduration = "1s"'
+    ended = campaign_bench.run(campaign_text(memory=True, workload=workload))
+    assert ended.returncode == 0, ended.stdout
+    (path,) = campaign_bench.run_files()
+    check_finished(path)
+    with RunFile(path) as run:
+        warm_up, measured = (
+            [argument for argument in command.argv if argument.startswith(("--file=", "--builtin="))]
+            for command in run.commands()
+            if "--no-vacuum" in command.argv
+        )
+        assert warm_up == measured
+        assert [argument.rpartition("/")[2] for argument in measured] == [
+            "script1.sql@1",
+            "--builtin=select-only@1",
+            "script2.sql@2",
+        ]
+        names = re.findall(r"^SQL script \d+: (.*)$", run.output("measure.stdout") or "", re.MULTILINE)
+        assert [name.rpartition("/")[2] for name in names] == [
+            "script1.sql",
+            "<builtin: select only>",
+            "script2.sql",
+        ]
 
 
 def test_show_and_export_tell_what_the_file_holds(campaign_bench: CampaignBench) -> None:
