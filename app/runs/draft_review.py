@@ -22,6 +22,7 @@ from app.process import Account
 from app.runs.draft_commands import CommandLine, removed_folders, run_commands, run_folders
 from app.runs.draft_review_disks import (
     Described,
+    Written,
     making_seconds,
     place_words,
     storage_commands,
@@ -209,16 +210,16 @@ def written_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
         sentences.append(sentence.format(size=format_size(per_minute)))
     else:
         sentences.append(tr("The transactions only read."))
-    return (*sentences, *wear_sentences(resolved, _written_bytes(resolved)))
+    return (*sentences, *wear_sentences(resolved, _written(resolved)))
 
 
-def _written_bytes(resolved: ResolvedCampaign) -> dict[str, int | None]:
-    """Return what all runs of each configuration write; None where only the speed decides."""
-    found: dict[str, int | None] = {}
+def _written(resolved: ResolvedCampaign) -> dict[str, Written]:
+    """Return what all runs of each configuration write."""
+    found: dict[str, Written] = {}
     for name, each in resolved.configurations.items():
         measured = _measured_bytes(each.configuration.workload)
-        loaded = each.scale.data_bytes * LOAD_WRITES
-        found[name] = None if measured is None else (loaded + measured) * resolved.campaign.repeats
+        known = each.scale.data_bytes * LOAD_WRITES + (measured or 0)
+        found[name] = Written(known * resolved.campaign.repeats, is_least=measured is None)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from app.domain.disk import Disk
@@ -22,6 +23,19 @@ SYNC_BYTES_PER_S: Final = 200e6
 """Speed up to which md synchronises (dev.raid.speed_limit_max of md(4))."""
 
 Described = Mapping[StoragePlan, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What all runs of a configuration write, before copies and parity.
+
+    Attributes:
+        known_bytes: loading, and transactions whose number is known.
+        is_least: more is written, the faster the more: only the speed decides how much.
+    """
+
+    known_bytes: int
+    is_least: bool = False
 
 
 def place_words(plan: StoragePlan) -> str:
@@ -63,7 +77,11 @@ def storage_commands(
 def unmaking() -> CommandLine:
     """Return what root does after each run."""
     text = tr("filesystem unmounted, arrays and pools stopped, pgFooting's own signatures wiped")
-    return CommandLine(Action.REMOVE, text, tr("As root: unmake the storage; the disks are free again"))
+    return CommandLine(
+        Action.REMOVE,
+        text,
+        tr("As root: unmake the storage; the disks are free again, released but not zeroed"),
+    )
 
 
 def _all_there(plan: StoragePlan, disks: Sequence[Disk]) -> bool:
@@ -71,12 +89,12 @@ def _all_there(plan: StoragePlan, disks: Sequence[Disk]) -> bool:
     return all(identity.key() in there for _, identity in plan.members())
 
 
-def wear_sentences(resolved: ResolvedCampaign, written_bytes: Mapping[str, int | None]) -> tuple[str, ...]:
+def wear_sentences(resolved: ResolvedCampaign, written: Mapping[str, Written]) -> tuple[str, ...]:
     """Return what the disks bear: what copies, parity and the first synchronisation make of what is written.
 
     Args:
         resolved: the campaign.
-        written_bytes: by configuration, what its runs write together; None where only the speed decides.
+        written: by configuration, what its runs write together.
     """
     plans = {name: each.target.plan for name, each in resolved.configurations.items() if each.target.plan}
     if not plans:
@@ -87,20 +105,21 @@ def wear_sentences(resolved: ResolvedCampaign, written_bytes: Mapping[str, int |
     if synchronised:
         sentence = tr("The first synchronisation of arrays writes about {size} to each of their disks.")
         sentences.append(sentence.format(size=format_size(synchronised)))
-    known = [written_bytes.get(name) for name in plans]
-    at_least = tr(" at least") if None in known else ""
     total = 0.0
     for name, plan in plans.items():
-        total += (written_bytes.get(name) or 0) * _factor(plan.data) / len(plan.data.disks)
+        total += written[name].known_bytes * _factor(plan.data) / len(plan.data.disks)
         total += _synchronised_bytes(plan.data) * runs
+    is_least = any(written[name].is_least for name in plans)
+    at_least = tr(" at least") if is_least else ""
+    without = tr(" without the transactions") if is_least else ""
     smallest = min(disk.size_bytes for plan in plans.values() for disk in plan.data.disks)
     sentence = tr(
-        "With copies and parity, each data disk is written{at_least} about {size}, {share} of its size; what "
-        "that is of its rated life stands in its data sheet (TBW)."
+        "With copies and parity, each data disk is written{at_least} about {size}{without}, {share} of its "
+        "size; what that is of its rated life stands in its data sheet (TBW)."
     )
-    sentences.append(
-        sentence.format(at_least=at_least, size=format_size(total), share=_percent(total / smallest))
-    )
+    share = _percent(total / smallest)
+    size = format_size(total)
+    sentences.append(sentence.format(at_least=at_least, size=size, without=without, share=share))
     return tuple(sentences)
 
 

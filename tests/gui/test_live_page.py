@@ -17,10 +17,12 @@ from app.runs.follow import RunFollower
 from app.runs.replay import ReplaySource, load_replay
 from app.runs.run_data import RunData, load_run_data
 from app.runs.runfile import Json, Phase, RunState
+from app.runs.snapshot import LogLine
 from tests.fix_runs import WARM_UP_S, Shape, write_run
 from tests.gui.live_bench import SECONDS, LiveBench
 from ui.live.banner import join_problems
 from ui.live.big_numbers import shown_numbers
+from ui.live.log_drawer import line_text
 from ui.live.page import LivePage
 from ui.live.phase_bar import steps_of, usual_lengths
 from ui.live.words import NOTHING, format_rate, three_digits
@@ -69,6 +71,12 @@ def seconds_of(data: RunData | None) -> int:
 def current_step(page: LivePage) -> tuple[str, str]:
     (step,) = [step for step in page.phases.steps if step.current]
     return step.name, step.words
+
+
+def test_what_happened_before_the_measured_phase_has_a_time_below_zero_in_the_log() -> None:
+    """Of a negative time, hours, minutes and seconds are those of its amount."""
+    told = [line_text(LogLine(t_ms, "note", "so")) for t_ms in (-53_000, -3_700_000, -400, 0, 61_000)]
+    assert [line.split()[0] for line in told] == ["−00:53", "−1:01:40", "00:00", "00:00", "01:01"]  # noqa: RUF001 - minus
 
 
 # A campaign that runs

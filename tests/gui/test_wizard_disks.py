@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QRadioButton,
     QStyledItemDelegate,
     QStyleOptionViewItem,
+    QWidget,
 )
 from pytestqt.qtbot import QtBot
 
@@ -42,6 +43,7 @@ from app.storage.disks import Listing
 from tests.made_disks import OPEN, SPARE, SYSTEM, everything_works, listing
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
+from ui.window.campaign_pages import CampaignPages
 from ui.wizard import asking, root_answers
 from ui.wizard.disk_model import Column
 from ui.wizard.disks_page import DisksPage
@@ -567,6 +569,46 @@ def test_what_was_typed_to_confirm_is_forgotten_with_other_disks(open_wizard: Op
     wizard = open_wizard(Step.DISKS, draft)
     press(wizard, Qt.Key.Key_Space)
     assert draft.parts.disks.confirmed == {}
+
+
+@pytest.fixture
+def campaign_pages(qtbot: QtBot, tmp_path: Path) -> Iterator[CampaignPages]:
+    window = QWidget()
+    qtbot.addWidget(window)
+    settings = QSettings(str(tmp_path / "pages.ini"), QSettings.Format.IniFormat)
+    pages = CampaignPages(window, Theme(Scheme.LIGHT), tmp_path, settings)
+    pages.page_made.connect(qtbot.addWidget)
+    yield pages
+    pages.stop()
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_serial_number_is_typed_anew_for_each_campaign_that_was_accepted(
+    open_wizard: OpenWizard,
+    campaign_pages: CampaignPages,
+    tmp_path: Path,
+    is_open: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    draft = draft_on_disks(2)
+    draft.parts.disks.confirmed = {disk.identity.key(): disk.identity.tail() for disk in SPARE[:2]}
+    wizard = open_wizard(Step.REVIEW, draft)
+    page = wizard.pages[Step.REVIEW]
+    assert isinstance(page, ReviewPage)
+    assert [field.text() for field in page.confirm.fields.values()] == [
+        disk.identity.tail() for disk in SPARE[:2]
+    ]
+    if is_open:
+        campaign_pages.wizard = wizard  # opened again while the question for the password is on the screen
+    else:
+        wizard.accept()
+        campaign_pages._draft = draft
+    campaign_pages.starter.failed.emit("The question for the password was dismissed.", "")
+    assert len(draft.parts.disks.confirmed) == 2
+    campaign_pages.starter.started.emit(tmp_path)
+    assert draft.parts.disks.confirmed == {}
+    if is_open:
+        assert [field.text() for field in page.confirm.fields.values()] == ["", ""]
+        assert not wizard.next.isEnabled()
 
 
 def test_options_that_cost_safety_are_marked_on_the_page(open_wizard: OpenWizard) -> None:

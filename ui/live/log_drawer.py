@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QPlainTextEdit, QWidget
 from typing_extensions import override
 
 from app.domain.text import tr
-from app.domain.units import format_duration
 from app.runs.snapshot import LogLine
+from ui.live.words import signed_clock
 from ui.theme import Theme
 
 _ROWS: Final = 7
@@ -21,7 +21,7 @@ _LONGEST_LINES: Final = 20_000
 def line_text(line: LogLine) -> str:
     """Return a line as it is shown: when in the run, what kind, what."""
     text = " ".join("".join(c if c.isprintable() else " " for c in line.text).split())
-    return f"{format_duration(line.t_ms / 1000):>8}  {line.kind:<20}  {text}"
+    return f"{signed_clock(line.t_ms / 1000):>8}  {line.kind:<20}  {text}"
 
 
 class LogDrawer(QPlainTextEdit):

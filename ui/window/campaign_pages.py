@@ -97,9 +97,19 @@ class CampaignPages(QObject):
         self.starter.start(campaign)
 
     def _on_started(self, folder: Path) -> None:
+        self._forget_confirmations()
         self.told.emit("")
         self.begun.emit(folder)
         self.show_live(folder)
+
+    def _forget_confirmations(self) -> None:
+        """Want serial numbers typed anew for the next campaign; after one that was refused they may stay."""
+        from app.runs.draft_confirm import forget_confirmations  # noqa: PLC0415 - not needed to show the window
+
+        if self.wizard is not None:
+            self.wizard.forget_confirmations()
+        elif self._draft is not None:
+            forget_confirmations(self._draft.parts.disks)
 
     def _on_failed(self, message: str, hint: str) -> None:
         self.told.emit(" ".join(part for part in (message, hint) if part))

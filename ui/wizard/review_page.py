@@ -165,9 +165,11 @@ class ReviewPage(Page):
         folders = dict.fromkeys(folder for row in review.rows for folder in row.removed)
         nothing = tr("Nothing else is changed or removed.")
         if self.draft.parts.on_disks():
-            nothing = tr("The disks named above are blank again at the end. {nothing}").format(
-                nothing=nothing
+            sentence = tr(
+                "The disks named above are free again at the end: released (pgFooting's partitions and "
+                "signatures are wiped, root has recorded that), not zeroed. {nothing}"
             )
+            nothing = sentence.format(nothing=nothing)
         self.removed.setText("\n".join((*folders, nothing)))
         marked = _risks(review)
         self.unsafe.setText("\n".join(marked))

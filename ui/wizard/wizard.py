@@ -27,6 +27,7 @@ from typing_extensions import override
 from app.domain.configuration import Campaign
 from app.domain.text import tr
 from app.runs.draft import CampaignDraft
+from app.runs.draft_confirm import forget_confirmations
 from app.runs.draft_flow import DraftFlow
 from app.runs.draft_parts import Problem, Step
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
@@ -219,6 +220,11 @@ class Wizard(QDialog):
         campaign: Campaign = self.draft.to_campaign()
         self.accept()
         self.accepted_campaign.emit(campaign)
+
+    def forget_confirmations(self) -> None:
+        """Want the serial numbers typed anew: what they confirmed has begun."""
+        forget_confirmations(self.draft.parts.disks)
+        self._on_changed()
 
     def _open_page(self) -> None:
         """Show the page of the open step, with what was refused asked again."""

@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.configuration import Campaign, Configuration, DiskGroup, DiskTarget, Workload
+from app.domain.configuration import (
+    BuiltinScript,
+    Campaign,
+    Configuration,
+    DiskGroup,
+    DiskTarget,
+    Script,
+    Workload,
+)
 from app.domain.plan import InitialSync, StoragePlan
 from app.domain.raid import Level
 from app.domain.units import GIB
@@ -17,7 +25,7 @@ from app.postgres.scale import ScaleChoice
 from app.process import current_account
 from app.runs.draft_commands import Action
 from app.runs.draft_review import make_review
-from app.runs.draft_review_disks import making_seconds, place_words, storage_commands, wear_sentences
+from app.runs.draft_review_disks import Written, making_seconds, place_words, storage_commands, wear_sentences
 from app.runs.plan import ResolvedCampaign, ResolvedConfiguration
 from app.storage.disk_target import storage_plan
 from tests.made_disks import SPARE
@@ -102,7 +110,7 @@ def test_a_share_of_a_disk_is_told_as_people_write_it(share: float, words: str) 
     """A small test disk is written more than once in a campaign."""
     written = int(share * SPARE[0].identity.size_bytes)
     target = DiskTarget(DiskGroup(KEYS[:1], Level.SINGLE, "xfs", partition_bytes=16 * GIB))
-    told = wear_sentences(resolved(target), {"on disks": written})
+    told = wear_sentences(resolved(target), {"on disks": Written(written)})
     assert any(f"{words} of its size" in sentence for sentence in told), told
 
 
@@ -124,7 +132,22 @@ def test_the_wear_counts_copies_and_the_first_synchronisation() -> None:
     clean = replace(DATA, initial_sync=InitialSync.ASSUME_CLEAN)
     without = " ".join(make_review(resolved(DiskTarget(clean)), current_account(), None, SPARE).written)
     assert "synchronisation" not in without
-    assert "is written at least about" in without
+    # 160 MiB loaded with their WAL, three times, on two of four disks; the speed decides what else
+    assert "each data disk is written at least about 480 MiB without the transactions, less than" in without
+
+
+def test_what_loading_writes_is_told_where_the_speed_decides_the_rest() -> None:
+    """A disk is written by the load alone; 0 is never true, and the wrong direction for its wear."""
+    target = DiskTarget(DiskGroup(KEYS[:1], Level.SINGLE, "xfs", partition_bytes=16 * GIB))
+    for workload in (
+        Workload(),
+        Workload(duration_s=None, transactions=1),
+        Workload(scripts=(Script(BuiltinScript.SELECT_ONLY),)),
+    ):
+        told = " ".join(make_review(resolved(target, workload), current_account(), None, SPARE).written)
+        assert "Loading writes about 960 MiB" in told
+        assert "about 0 B" not in told
+        assert "about 960 MiB" in told.partition("each data disk is written")[2]
 
 
 @pytest.mark.parametrize(
