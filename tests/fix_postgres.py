@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import pwd
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -35,6 +36,9 @@ SMALL_MACHINE = Machine(
     swap_bytes=0,
 )
 """Sizes that fit beside everything else that runs while testing."""
+
+
+TEMPLATE_SECRET = secrets.token_urlsafe()
 
 
 @pytest.fixture(scope="session")
@@ -102,7 +106,14 @@ def data_template(database_account: Account, installation: Installation) -> Iter
     with _short_folder() as folder:
         template = give(folder / "template", database_account)
         server = Server(
-            installation, database_account, str(template), "/unused", "/unused", (), lambda _: None
+            installation,
+            database_account,
+            str(template),
+            "/unused",
+            "/unused",
+            (),
+            lambda _: None,
+            secret=TEMPLATE_SECRET,
         )
         server.initdb(checksums=True)
         yield template
@@ -150,6 +161,7 @@ def workbench(
         )
         made.append(found)
         if initialise:
+            found.secret = TEMPLATE_SECRET
             subprocess.run(["cp", "-a", f"{data_template}/.", found.data_directory], check=True)
             found.write_configuration()
         return found

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
-from app.postgres.connection import ROLE
+from app.postgres.connection import BENCH_DATABASE, BENCH_ROLE, ROLE
 from app.postgres.settings import Setting, quote_value
 
 CHECKSUM_SWITCH_MAJOR: Final = 18
 """Since 18 initdb makes checksums unless told not to (release notes 18); before, the switch is unknown."""
 _IDENT_MAP: Final = "footing"
+INPUT_FILE: Final = "/proc/self/fd/0"
+"""Where initdb reads the superuser's password: its input, a file in memory that has no name."""
 
 
 def format_configuration(settings: Iterable[Setting], socket_directory: str) -> str:
@@ -26,15 +29,52 @@ def format_configuration(settings: Iterable[Setting], socket_directory: str) -> 
 
 
 def format_hba() -> str:
-    """Return pg_hba.conf: one role over the Unix socket, known by the kernel's word, nobody else."""
-    return f"# Written by pgFooting.\nlocal all {ROLE} peer map={_IDENT_MAP}\n"
+    """Return pg_hba.conf: over the Unix socket two roles, and nobody else.
+
+    The superuser is who knows the secret: runner, server and pgbench may be of one user, whom the kernel's
+    word does not tell apart. pgbench's role is known by the kernel's word, in its one database.
+    """
+    return (
+        "# Written by pgFooting.\n"
+        f"local all {ROLE} scram-sha-256\n"
+        f"local {BENCH_DATABASE} {BENCH_ROLE} peer map={_IDENT_MAP}\n"
+    )
 
 
-def format_ident(accounts: Iterable[str]) -> str:
-    """Return pg_ident.conf: the system users that may be the one role."""
-    quoted = ('"' + name.replace('"', '""') + '"' for name in sorted(set(accounts)))
-    lines = [f"{_IDENT_MAP} {name} {ROLE}" for name in quoted]
-    return "\n".join(["# Written by pgFooting.", *lines]) + "\n"
+def format_ident(account: str) -> str:
+    """Return pg_ident.conf: the system user that may be pgbench's role."""
+    quoted = '"' + account.replace('"', '""') + '"'
+    return f"# Written by pgFooting.\n{_IDENT_MAP} {quoted} {BENCH_ROLE}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of the superuser.
+
+    Attributes:
+        text: SQL.
+        in_bench: whether it is executed in pgbench's database and not in the maintenance database.
+    """
+
+    text: str
+    in_bench: bool = False
+
+
+def bench_statements(*, superuser: bool = False) -> tuple[Statement, ...]:
+    """Return what makes pgbench's role and database.
+
+    The role may make tables in the schema public and use what everybody may. It owns neither database nor
+    schema: the owner of a database may create every trusted extension (manual 36.17.1).
+
+    Args:
+        superuser: the role is one: a person was shown the scripts that want it, and agreed.
+    """
+    rights = "SUPERUSER" if superuser else "NOSUPERUSER"
+    return (
+        Statement(f"CREATE ROLE {BENCH_ROLE} LOGIN {rights} NOCREATEDB NOCREATEROLE NOREPLICATION"),
+        Statement(f"CREATE DATABASE {BENCH_DATABASE}"),
+        Statement(f"GRANT CREATE, USAGE ON SCHEMA public TO {BENCH_ROLE}", in_bench=True),
+    )
 
 
 def initdb_arguments(
@@ -47,7 +87,8 @@ def initdb_arguments(
     syncs the filesystem once instead, so that nothing of the load is left to be written during the run.
     """
     arguments = ["--pgdata", data_directory, "--username", ROLE, "--encoding", "UTF8", "--locale", "C"]
-    arguments += ["--auth-local", "peer", "--auth-host", "reject", "--no-sync"]
+    arguments += ["--auth-local", "scram-sha-256", "--auth-host", "reject", "--pwfile", INPUT_FILE]
+    arguments.append("--no-sync")
     if checksums:
         arguments.append("--data-checksums")
     elif major >= CHECKSUM_SWITCH_MAJOR:

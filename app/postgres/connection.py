@@ -17,6 +17,11 @@ from app.domain.errors import ServerError
 from app.domain.text import tr
 
 ROLE: Final = "pgfooting"
+"""The superuser, for pgFooting alone: it takes a secret that only the runner's memory has."""
+BENCH_ROLE: Final = "pgfooting_bench"
+"""Whom pgbench connects as: no superuser, member of nothing, so that no SQL of a script can run a program."""
+BENCH_DATABASE: Final = "pgbench"
+"""The only database that `BENCH_ROLE` reaches; it owns what it makes there, and not the database."""
 PORT: Final = 5432
 MAINTENANCE_DATABASE: Final = "postgres"
 CONNECT_TIMEOUT_S: Final = 10
@@ -55,12 +60,16 @@ def socket_path(socket_directory: str) -> str:
     return path
 
 
-def connection_string(socket_directory: str, server_account: str, database: str) -> str:
-    """Return a libpq connection string that can only reach the server which `server_account` runs there."""
+def connection_string(socket_directory: str, server_account: str, database: str, secret: str) -> str:
+    """Return a libpq connection string of the superuser.
+
+    It can only reach the server which `server_account` runs there, and holds the secret: never print it.
+    """
     return make_conninfo(
         host=socket_directory,
         port=PORT,
         user=ROLE,
+        password=secret,
         dbname=database,
         requirepeer=server_account,
         connect_timeout=CONNECT_TIMEOUT_S,

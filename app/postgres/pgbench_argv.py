@@ -13,6 +13,7 @@ from typing import Final
 from app.domain.configuration import Script, Workload
 from app.domain.errors import PgbenchError
 from app.domain.text import tr
+from app.postgres.connection import BENCH_DATABASE, BENCH_ROLE
 
 OLDEST_MAJOR: Final = 13
 QUIET_SCALE: Final = 500
@@ -47,8 +48,8 @@ class Connection:
 
     socket_directory: str
     port: int = 5432
-    user: str = "pgfooting"
-    database: str = "postgres"
+    user: str = BENCH_ROLE
+    database: str = BENCH_DATABASE
 
 
 @dataclass(frozen=True, slots=True)

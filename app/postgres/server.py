@@ -8,6 +8,7 @@ shutdown) from the kernel when that thread ends: start it from a thread that liv
 from __future__ import annotations
 
 import json
+import secrets
 import signal
 import subprocess
 import time
@@ -20,13 +21,19 @@ from types import TracebackType
 from typing import Final, Self
 
 import psycopg
-from psycopg import sql
 
 from app.domain.errors import FootingError, ServerError
 from app.domain.text import tr
 from app.postgres import data_files
-from app.postgres.configuration_text import format_configuration, format_hba, format_ident, initdb_arguments
+from app.postgres.configuration_text import (
+    bench_statements,
+    format_configuration,
+    format_hba,
+    format_ident,
+    initdb_arguments,
+)
 from app.postgres.connection import (
+    BENCH_DATABASE,
     MAINTENANCE_DATABASE,
     connect,
     connection_string,
@@ -49,7 +56,6 @@ from app.process import (
     CommandOutcome,
     Hold,
     Recorder,
-    current_account,
     run_command,
     run_module,
     spawn,
@@ -89,6 +95,7 @@ class Server:
         record: told of every command.
         wal_directory: folder for the WAL, on a filesystem of its own; empty for the data directory.
         hold: what has to happen with the postmaster before it is executed; None for nothing.
+        secret: the superuser's password; set by `initdb` and kept in this process's memory alone.
     """
 
     installation: Installation
@@ -100,6 +107,7 @@ class Server:
     record: Recorder
     wal_directory: str = ""
     hold: Hold | None = None
+    secret: str = field(default_factory=secrets.token_urlsafe, repr=False)
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False, repr=False)
     _started_s: float = field(default=0.0, init=False, repr=False)
     _log_start: int = field(default=0, init=False, repr=False)
@@ -119,12 +127,12 @@ class Server:
 
     @property
     def conninfo(self) -> str:
-        """Connection string of the maintenance database."""
+        """Connection string of the superuser for the maintenance database; holds the secret."""
         return self.conninfo_for(MAINTENANCE_DATABASE)
 
     def conninfo_for(self, database: str) -> str:
-        """Return the connection string of a database."""
-        return connection_string(self.socket_directory, self.account.name, database)
+        """Return the connection string of the superuser for a database; it holds the secret."""
+        return connection_string(self.socket_directory, self.account.name, database, self.secret)
 
     def is_running(self) -> bool:
         """Return whether the postmaster is there."""
@@ -144,12 +152,15 @@ class Server:
             wal_directory=self.wal_directory,
         )
         argv = (self.installation.program("initdb"), *arguments)
-        self._command(argv, timeout_s, tr("The data directory {path} could not be made"))
+        failure = tr("The data directory {path} could not be made")
+        self._command(argv, timeout_s, failure, input_bytes=f"{self.secret}\n".encode())
         sync = ("sync", "--file-system", self.data_directory, *filter(None, [self.wal_directory]))
         self._command(sync, SYNC_TIMEOUT_S, tr("The data directory {path} could not be forced to disk"))
 
-    def _command(self, argv: Sequence[str], timeout_s: float, failure: str) -> None:
-        outcome = run_command(argv, account=self.account, timeout_s=timeout_s, record=self.record)
+    def _command(self, argv: Sequence[str], timeout_s: float, failure: str, input_bytes: bytes = b"") -> None:
+        outcome = run_command(
+            argv, account=self.account, timeout_s=timeout_s, record=self.record, input_bytes=input_bytes
+        )
         if not outcome.succeeded:
             refusal = parse_refusal(outcome.stderr)
             what = failure.format(path=self.data_directory)
@@ -167,7 +178,7 @@ class Server:
         files = {
             data_files.OWN_FILE: format_configuration(self.settings, self.socket_directory),
             "pg_hba.conf": format_hba(),
-            "pg_ident.conf": format_ident((self.account.name, current_account().name)),
+            "pg_ident.conf": format_ident(self.account.name),
         }
         outcome = run_module(
             Path(data_files.__file__),
@@ -255,21 +266,23 @@ class Server:
         reason = refusal.text or tr("its log {path} says nothing").format(path=self.log_path)
         return ServerError(f"{what}: {reason}", hint=refusal.hint)
 
-    def create_database(self, name: str) -> None:
-        """Create an empty database.
+    def make_bench(self, *, superuser: bool = False) -> None:
+        """Make pgbench's role and its empty database.
+
+        Args:
+            superuser: see `app.postgres.configuration_text.bench_statements`.
 
         Raises:
             ServerError: the server refuses; carries its words.
         """
         try:
-            with connect(self.conninfo) as connection:
-                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            for statement in bench_statements(superuser=superuser):
+                database = BENCH_DATABASE if statement.in_bench else MAINTENANCE_DATABASE
+                with connect(self.conninfo_for(database)) as connection:
+                    connection.execute(statement.text.encode())
         except psycopg.Error as err:
-            raise ServerError(
-                tr("The database {name} could not be created: {reason}").format(
-                    name=name, reason=str(err).strip()
-                )
-            ) from err
+            message = tr("The database for pgbench could not be made: {reason}")
+            raise ServerError(message.format(reason=str(err).strip())) from err
 
     def checkpoint(self) -> None:
         """Write everything that is dirty to disk; lasts as long as the disk needs.

@@ -21,6 +21,8 @@ from app.postgres.presets import DATA_GROWTH, PRESETS, RESERVE_BYTES, Sizing
 
 RESERVED_CONNECTIONS: Final = 6
 """Beside pgbench's clients: the runner, the sampler's two, vacuum, facts, one to look by hand."""
+SUPERUSER_RESERVED: Final = 3
+"""The default of superuser_reserved_connections; these are no loss, for pgFooting's own are a superuser's."""
 INITDB_MAX_CONNECTIONS: Final = 100
 """What initdb writes where the kernel allows it (initdb.c, test_config_settings)."""
 
@@ -153,13 +155,22 @@ def _user_settings(choice: PostgresChoice) -> dict[str, str]:
     return settings
 
 
+def _stated(user: dict[str, str], name: str, default: int) -> int:
+    """Return a number of connections that a user states; what is none is refused by the server's own check."""
+    text = user.get(name, "").strip()
+    return int(text) if text.isascii() and text.isdigit() else default
+
+
 def _max_connections(user: dict[str, str], clients: int) -> int:
     """Return what max_connections has to be.
 
     Raises:
         CampaignError: the user's own value is too small for the clients.
     """
-    needed = clients + RESERVED_CONNECTIONS
+    kept = _stated(user, "superuser_reserved_connections", SUPERUSER_RESERVED) - SUPERUSER_RESERVED
+    kept += _stated(user, "reserved_connections", 0)
+    reserved = RESERVED_CONNECTIONS + max(0, kept)
+    needed = clients + reserved
     stated = user.get("max_connections", "").strip()
     if not (stated.isascii() and stated.isdigit()):  # not given, or refused later by the server's own check
         return max(INITDB_MAX_CONNECTIONS, needed)
@@ -168,7 +179,7 @@ def _max_connections(user: dict[str, str], clients: int) -> int:
             tr(
                 "postgresql.settings.max_connections is {stated}, but workload.clients is {clients} and "
                 "pgFooting itself needs {reserved} connections."
-            ).format(stated=int(stated), clients=clients, reserved=RESERVED_CONNECTIONS),
+            ).format(stated=int(stated), clients=clients, reserved=reserved),
             field="postgresql.settings.max_connections",
             hint=tr("Set at least {needed}, or leave it out and let pgFooting choose.").format(needed=needed),
         )
@@ -213,7 +224,7 @@ def server_settings(
     wanted = [Setting(name, value, why, "", Origin.PGFOOTING) for name, value, why in _REPORTED]
     if connections > INITDB_MAX_CONNECTIONS:
         why = tr("{clients} clients and {reserved} of pgFooting's own").format(
-            clients=workload.clients, reserved=RESERVED_CONNECTIONS
+            clients=workload.clients, reserved=connections - workload.clients
         )
         wanted.append(Setting("max_connections", str(connections), why, "", Origin.PGFOOTING))
     wanted += [

@@ -10,7 +10,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from app.domain.metrics import Sample
@@ -48,7 +48,8 @@ class ProbeContext:
         data_directory: folder under test, or the nearest folder above it that exists.
         postmaster_pid: the running server; None while there is none.
         pgbench_pid: the running pgbench; None while there is none.
-        conninfo: libpq connection string of the database ``postgres``; None while there is no server.
+        conninfo: libpq connection string of the superuser for the database ``postgres``, with its secret;
+            None while there is no server.
         server_major: 13 to 18.
         pgbench_threads: ``--jobs`` of the running pgbench.
         wal_directory: folder of the WAL on a filesystem of its own; empty where it lies with the data.
@@ -57,7 +58,7 @@ class ProbeContext:
     data_directory: str
     postmaster_pid: int | None = None
     pgbench_pid: int | None = None
-    conninfo: str | None = None
+    conninfo: str | None = field(default=None, repr=False)
     server_major: int = 0
     pgbench_threads: int = 1
     wal_directory: str = ""

@@ -13,7 +13,7 @@ from typing import Final
 from app.domain.configuration import Campaign, MemoryTarget
 from app.domain.text import tr
 from app.hosts.places import private_places, socket_places
-from app.postgres.configuration_text import format_configuration, initdb_arguments
+from app.postgres.configuration_text import bench_statements, format_configuration, initdb_arguments
 from app.postgres.data_files import OWN_FILE
 from app.postgres.pgbench_argv import (
     BenchmarkRequest,
@@ -27,7 +27,7 @@ from app.postgres.pgbench_argv import (
 from app.postgres.sampling import FULL_LOG_TPS, sampling_rate
 from app.process import Account
 from app.runs.draft_storage_commands import FOLDER
-from app.runs.pgbench_runs import DATABASE, LOG_PREFIX
+from app.runs.pgbench_runs import LOG_PREFIX
 from app.runs.plan import ResolvedConfiguration
 
 RANDOM_NAMES: Final = ("pgfooting-XXXXXXXX", "pgfooting-YYYYYYYY", "pgfooting-ZZZZZZZZ")
@@ -101,7 +101,7 @@ def run_commands(
     """Return what the first run of a configuration does, in order."""
     installation, configuration = resolved.installation, resolved.configuration
     pgbench = PgbenchProgram(installation.program("pgbench"), installation.major)
-    connection = Connection(folders.socket, database=DATABASE)
+    connection = Connection(folders.socket)
     initdb = initdb_arguments(
         folders.data,
         installation.major,
@@ -119,7 +119,11 @@ def run_commands(
             f"{folders.data}/{OWN_FILE}",
         ),
         _program(tr("Start the server"), installation.program("postgres"), "-D", folders.data),
-        CommandLine(Action.SQL, f"CREATE DATABASE {DATABASE}", tr("Make the database")),
+        CommandLine(
+            Action.SQL,
+            ";\n   ".join(statement.text for statement in bench_statements()),
+            tr("Make the database, and pgbench's role without a superuser's rights"),
+        ),
         _program(tr("Load the data"), *initialise_argv(pgbench, connection, resolved.scale.scale)),
         CommandLine(Action.SQL, "CHECKPOINT", tr("Settle: write what is dirty before measuring")),
     ]

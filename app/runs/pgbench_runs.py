@@ -39,7 +39,6 @@ from app.runs.recorder import Recorder
 from app.runs.runfile import Phase
 from app.runs.stop import StopSwitch
 
-DATABASE: Final = "pgbench"
 LOG_PREFIX: Final = "transactions"
 _GRACE_S: Final = 1.0
 
@@ -79,7 +78,7 @@ class PgbenchRuns:
         Raises:
             PgbenchError: it failed; carries its words.
         """
-        connection = Connection(site.socket_directory, database=DATABASE)
+        connection = Connection(site.socket_directory)
         argv = initialise_argv(self._program(), connection, self.resolved.scale.scale)
         child = self._spawn(site, argv, Phase.LOAD.value)
         started_s = time.monotonic()
@@ -124,7 +123,7 @@ class PgbenchRuns:
             script_paths=self._script_paths(site),
             log=log,
         )
-        connection = Connection(site.socket_directory, database=DATABASE)
+        connection = Connection(site.socket_directory)
         argv = benchmark_argv(self._program(), connection, workload, request)
         child = self._spawn(site, argv, phase.value)
         started_s = time.monotonic()

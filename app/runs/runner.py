@@ -35,7 +35,7 @@ from app.probes.sampler import Sampler
 from app.runs.children import kill_children
 from app.runs.control import Request
 from app.runs.failures import crash_of_server, footing_error
-from app.runs.pgbench_runs import DATABASE, PgbenchRuns
+from app.runs.pgbench_runs import PgbenchRuns
 from app.runs.pgbench_words import crash_reason
 from app.runs.plan import ResolvedConfiguration
 from app.runs.progress import Listener
@@ -151,7 +151,7 @@ class Runner:
             server = self._make_server(site)
         with self._phase(Phase.LOAD):
             self._start(site, server)
-            server.create_database(DATABASE)
+            server.make_bench()
             self._pgbench.load(site, server)
         with self._phase(Phase.SETTLE):
             # Loading has vacuumed and analysed. The checkpoint gives every run the same start: nothing dirty.

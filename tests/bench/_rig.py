@@ -44,7 +44,6 @@ from app.postgres.pgbench_summary import PgbenchSummary, parse_summary
 from app.postgres.server import Server, StopMode
 from app.probes.processes import ServerTree
 from app.process import Account
-from app.runs.pgbench_runs import DATABASE
 from app.runs.plan import ResolvedConfiguration, resolve_campaign
 from app.runs.progress import Listener, Second, Silence
 from app.runs.recorder import Recorder
@@ -188,7 +187,7 @@ class Rig:
         runner = self.runner(self.planned.configuration.workload, Silence())
         self.server = runner._make_server(self.site)
         runner._start(self.site, self.server)
-        self.server.create_database(DATABASE)
+        self.server.make_bench()
         runner._pgbench.load(self.site, self.server)
         self.server.record = lambda _outcome: None  # this run file is closed now
         self._close(runner)
@@ -274,7 +273,7 @@ class Rig:
             log=log,
         )
         runner = self.runner(workload, Silence())
-        connection = Connection(self.site.socket_directory, database=DATABASE)
+        connection = Connection(self.site.socket_directory)
         argv = benchmark_argv(runner._pgbench._program(), connection, workload, request)
         argv = tuple(word for word in argv if not word.startswith("--progress"))
         tree = ServerTree(self.server.pid or 0)

@@ -25,7 +25,6 @@ from app.domain.configuration import BuiltinScript, Workload
 from app.domain.errors import FootingError
 from app.postgres.pgbench_argv import BenchmarkRequest, Connection, TransactionLog, benchmark_argv
 from app.postgres.sampling import sampling_rate
-from app.runs.pgbench_runs import DATABASE
 from app.runs.progress import Silence
 from tests.bench._figures import describe_machine
 from tests.bench._rig import Cost, Rig, builtin_workload, rig
@@ -68,7 +67,7 @@ def executed(bench: Rig, valgrind: str, workload: Workload, one_in: int | None) 
         log=None if one_in is None else TransactionLog(prefix, one_in),
     )
     runner = bench.runner(workload, Silence())
-    connection = Connection(bench.site.socket_directory, database=DATABASE)
+    connection = Connection(bench.site.socket_directory)
     argv = benchmark_argv(runner._pgbench._program(), connection, workload, request)
     argv = tuple(word for word in argv if not word.startswith("--progress"))
     child = runner._pgbench._spawn(

@@ -37,14 +37,14 @@ class ByHand:
             "--host",
             self.socket,
             "-U",
-            "pgfooting",
+            "pgfooting_bench",
             "-n",
             "-c",
             "2",
             "-j",
             "2",
             *options,
-            "postgres",
+            "pgbench",
         ]
         user = pwd.getpwnam(self.account.name).pw_uid if os.geteuid() == 0 else None
         with (self.folder / "run.out").open("w") as output, (self.folder / "run.err").open("w") as errors:
@@ -58,6 +58,7 @@ class ByHand:
 def by_hand(workbench: Workbench, database_account: Account) -> ByHand:
     server = workbench.server()
     server.start()
+    server.make_bench()
     program = PgbenchProgram(server.installation.program("pgbench"), server.installation.major)
     argv = initialise_argv(program, Connection(server.socket_directory), 1)
     assert run_command(argv, account=database_account, timeout_s=60, record=lambda _: None).succeeded

@@ -151,6 +151,7 @@ def private_folder(database_account: Account) -> Iterator[Path]:
 def bench(workbench: Workbench, database_account: Account, private_folder: Path) -> Bench:
     server = workbench.server()
     server.start()
+    server.make_bench()
     made = Bench(server, database_account, private_folder)
     made.load()
     return made
@@ -176,6 +177,7 @@ def test_every_version_understands_what_it_is_asked_and_is_understood(
         server.initdb(checksums=True)
         server.write_configuration()
         server.start()
+        server.make_bench()
         bench = Bench(server, database_account, give(private_folder / str(number), database_account))
         loading = bench.load().splitlines()
         assert [found.rows for line in loading if (found := parse_loading_progress(line))][-1:] == [200_000]

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from app.domain.errors import FootingError, ServerError, SettingError
-from app.postgres.connection import connect
+from app.postgres.connection import connect, connection_string
 from app.postgres.facts import read_server_facts, settings_in_effect
 from app.postgres.installations import Installation
 from app.postgres.server import Server, StopMode
@@ -26,6 +26,11 @@ def _ask(server: Server, query: str) -> object:
         row = connection.execute(query.encode()).fetchone()
     assert row is not None
     return row[0]
+
+
+def _do(server: Server, statement: str) -> None:
+    with connect(server.conninfo) as connection:
+        connection.execute(statement.encode())
 
 
 @pytest.mark.parametrize(("checksums", "shown"), [(True, "on"), (False, "off")])
@@ -108,7 +113,7 @@ def test_no_tcp_port_is_opened_and_nothing_is_written_elsewhere(workbench: Workb
 def test_servers_side_by_side_do_not_know_each_other(workbench: Workbench) -> None:
     theirs = workbench.server(name="theirs")
     theirs.start()
-    theirs.create_database("precious")
+    _do(theirs, "CREATE DATABASE precious")
     pid = theirs.pid
     ours = workbench.server(name="ours")
     ours.start()
@@ -118,12 +123,12 @@ def test_servers_side_by_side_do_not_know_each_other(workbench: Workbench) -> No
     assert _ask(theirs, "SELECT count(*) FROM pg_database WHERE datname = 'precious'") == 1
 
 
-def _psql(server: Server, user: str, role: str) -> str:
+def _psql(server: Server, user: str, role: str, database: str = "postgres") -> str:
     """Try to connect as another user of this machine; return what psql says."""
     program = server.installation.program("psql")
     if not Path(program).exists():
         pytest.skip("psql is needed")
-    argv = [program, "-h", server.socket_directory, "-U", role, "-d", "postgres", "-Atc", "SELECT 42"]
+    argv = [program, "-h", server.socket_directory, "-U", role, "-d", database, "-Atc", "SELECT 42"]
     done = subprocess.run(
         argv, user=user, group=65534, extra_groups=[], cwd="/", env={}, capture_output=True, check=False
     )
@@ -139,8 +144,35 @@ def test_another_user_is_refused_by_the_folder_by_the_socket_and_by_the_server(w
     folder.chmod(0o755)
     assert "Permission denied" in _psql(server, "nobody", "pgfooting")
     socket.chmod(0o777)
-    assert 'Peer authentication failed for user "pgfooting"' in _psql(server, "nobody", "pgfooting")
+    assert "no password supplied" in _psql(server, "nobody", "pgfooting")
+    server.make_bench()
+    told = _psql(server, "nobody", "pgfooting_bench", "pgbench")
+    assert 'Peer authentication failed for user "pgfooting_bench"' in told
     assert "no pg_hba.conf entry" in _psql(server, "nobody", "nobody")
+
+
+def test_nobody_is_the_superuser_without_the_secret(workbench: Workbench) -> None:
+    server = workbench.server()
+    server.start()
+    told = _psql(server, server.account.name, "pgfooting")
+    assert "no password supplied" in told
+    other = connection_string(server.socket_directory, server.account.name, "postgres", "guessed")
+    with pytest.raises(ServerError, match="password authentication failed"):
+        connect(other)
+
+
+def test_the_secret_is_in_no_command_no_file_and_no_log(workbench: Workbench) -> None:
+    server = workbench.server(("log_statement", "all"), ("log_connections", "on"), initialise=False)
+    server.initdb(checksums=True)
+    server.write_configuration()
+    server.start()
+    server.make_bench()
+    assert server.secret not in repr(server)
+    assert server.secret not in repr(workbench.outcomes)
+    server.stop()
+    held = [path for path in workbench.folder.rglob("*") if path.is_file()]
+    assert len(held) > 900
+    assert [path for path in held if server.secret.encode() in path.read_bytes()] == []
 
 
 def test_the_servers_own_user_is_only_the_one_role(workbench: Workbench, database_account: Account) -> None:
@@ -193,14 +225,13 @@ def test_settings_with_quotes_and_backslashes_arrive_as_written(workbench: Workb
     assert _ask(server, "SHOW search_path") == '"it\'s \\ odd", public'
 
 
-def test_a_database_with_an_odd_name_is_made_once(workbench: Workbench) -> None:
+def test_the_database_for_pgbench_is_made_once(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
-    name = 'it\'s "odd"; DROP'
-    server.create_database(name)
-    connect(server.conninfo_for(name)).close()
+    server.make_bench()
+    connect(server.conninfo_for("pgbench")).close()
     with pytest.raises(ServerError, match="already exists"):
-        server.create_database(name)
+        server.make_bench()
 
 
 def _refused(server: Server) -> FootingError:
@@ -331,7 +362,7 @@ def test_leaving_the_block_stops_the_server(workbench: Workbench) -> None:
 def test_a_crashed_data_directory_starts_again(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
-    server.create_database("kept")
+    _do(server, "CREATE DATABASE kept")
     assert server.stop(mode=StopMode.IMMEDIATE) is StopMode.IMMEDIATE
     server.start()
     assert _ask(server, "SELECT count(*) FROM pg_database WHERE datname = 'kept'") == 1

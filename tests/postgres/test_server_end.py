@@ -30,7 +30,7 @@ from app.postgres.server import Server
 from app.process import Account
 order = json.loads(sys.argv[1])
 server = Server(Installation(**order["installation"]), Account(**order["account"]), order["data"],
-                order["socket"], order["log"], (), lambda outcome: None)
+                order["socket"], order["log"], (), lambda outcome: None, secret=order["secret"])
 server.start()
 print(server.pid, flush=True)
 time.sleep(600)
@@ -95,6 +95,7 @@ def test_killing_the_starter_leaves_no_process_and_no_shared_memory(workbench: W
         "data": server.data_directory,
         "socket": server.socket_directory,
         "log": server.log_path,
+        "secret": server.secret,
     }
     starter = subprocess.Popen(
         [sys.executable, "-c", STARTER, json.dumps(order)], cwd=ROOT, stdout=subprocess.PIPE

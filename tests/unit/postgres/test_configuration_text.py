@@ -24,18 +24,24 @@ def test_every_setting_is_a_quoted_line_below_its_reason() -> None:
     ]
 
 
-def test_only_one_role_may_connect_and_only_over_the_socket() -> None:
+def test_only_two_roles_may_connect_and_only_over_the_socket() -> None:
     lines = [line for line in format_hba().splitlines() if not line.startswith("#")]
-    assert lines == ["local all pgfooting peer map=footing"]
-
-
-def test_system_users_are_quoted_so_that_no_name_is_a_pattern() -> None:
-    text = format_ident(["root", 'odd "name', "/.*", "root"])
-    assert text.splitlines()[1:] == [
-        'footing "/.*" pgfooting',
-        'footing "odd ""name" pgfooting',
-        'footing "root" pgfooting',
+    assert lines == [
+        "local all pgfooting scram-sha-256",
+        "local pgbench pgfooting_bench peer map=footing",
     ]
+
+
+@pytest.mark.parametrize(
+    ("account", "line"),
+    [
+        ("postgres", 'footing "postgres" pgfooting_bench'),
+        ("/.*", 'footing "/.*" pgfooting_bench'),
+        ('odd "name', 'footing "odd ""name" pgfooting_bench'),
+    ],
+)
+def test_the_system_user_is_quoted_so_that_no_name_is_a_pattern(account: str, line: str) -> None:
+    assert format_ident(account).splitlines()[1:] == [line]
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ from app.postgres.connection import connect, connection_string, forget_libpq_env
 
 
 def test_the_connection_string_reaches_only_the_accounts_server() -> None:
-    text = connection_string("/run/pg footing/it's", "postgres", "my 'data\\base'")
+    text = connection_string("/run/pg footing/it's", "postgres", "my 'data\\base'", "a 'secret'")
     assert {key: str(value) for key, value in conninfo_to_dict(text).items()} == {
         "host": "/run/pg footing/it's",
         "port": "5432",
         "user": "pgfooting",
+        "password": "a 'secret'",
         "dbname": "my 'data\\base'",
         "requirepeer": "postgres",
         "connect_timeout": "10",
@@ -39,4 +40,4 @@ def test_every_libpq_variable_is_forgotten_and_no_other() -> None:
 
 def test_a_server_that_is_not_there_is_told_in_libpqs_words() -> None:
     with pytest.raises(ServerError, match="No such file or directory"):
-        connect(connection_string("/nowhere/at/all", "postgres", "postgres"))
+        connect(connection_string("/nowhere/at/all", "postgres", "postgres", "secret"))

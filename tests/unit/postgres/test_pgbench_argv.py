@@ -22,7 +22,7 @@ from app.postgres.pgbench_argv import (
 PROGRAM = PgbenchProgram("/usr/lib/postgresql/15/bin/pgbench", 15)
 CONNECTION = Connection("/run/private/s")
 REQUEST = BenchmarkRequest(seed=20030401, scale=14, threads=2)
-TARGET = ("--host=/run/private/s", "--port=5432", "--username=pgfooting", "postgres")
+TARGET = ("--host=/run/private/s", "--port=5432", "--username=pgfooting_bench", "pgbench")
 
 
 def test_a_plain_benchmark_is_asked_for_like_this() -> None:
@@ -117,7 +117,7 @@ def test_the_database_is_the_last_word_in_every_version_because_d_changed_its_me
             benchmark_argv(program, CONNECTION, Workload(), REQUEST),
             initialise_argv(program, CONNECTION, 14),
         ):
-            assert argv[-1] == "postgres"
+            assert argv[-1] == "pgbench"
             assert "-d" not in argv
 
 

@@ -178,6 +178,21 @@ def test_refuses_clients_over_the_users_max_connections() -> None:
     server_settings(choice, SMALL_MACHINE, Workload(clients=50 - RESERVED_CONNECTIONS))
 
 
+def test_connections_that_the_user_keeps_for_superusers_are_none_of_pgbenchs() -> None:
+    def connections(*settings: tuple[str, str]) -> str:
+        found = server_settings(PostgresChoice(settings=settings), SMALL_MACHINE, Workload(clients=200))
+        return {setting.name: setting.value for setting in found}["max_connections"]
+
+    needed = 200 + RESERVED_CONNECTIONS
+    assert connections(("superuser_reserved_connections", "3")) == str(needed)
+    assert connections(("superuser_reserved_connections", "20")) == str(needed + 17)
+    assert connections(("reserved_connections", "5")) == str(needed + 5)
+    assert connections(("superuser_reserved_connections", "0")) == str(needed)
+    kept = (("superuser_reserved_connections", "20"), ("max_connections", str(needed + 16)))
+    with pytest.raises(CampaignError, match=f"max_connections is {needed + 16}"):
+        connections(*kept)
+
+
 def test_the_space_needed_holds_data_wal_and_a_reserve() -> None:
     settings = [Setting("max_wal_size", "2GB", "", "", Origin.USER)]
     assert bytes_needed(4 * GIB, settings) == 5 * GIB + 2 * GIB + 256 * MIB
