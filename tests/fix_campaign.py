@@ -19,6 +19,7 @@ import pytest
 from app.hosts.own_folders import create_state_folder
 from app.hosts.targets import OWN_NAME
 from app.process import Account
+from app.runs.runfile_reader import RunFile
 
 TOP = Path(__file__).resolve().parents[1]
 PATIENCE_S = 120.0
@@ -164,6 +165,14 @@ class CampaignBench:
     def run_files(self) -> list[Path]:
         """Return the run files by name."""
         return sorted(self.library.glob("*/*.footing"))
+
+
+def server_settings_of(run: RunFile, origin: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what somebody chose for the server, and what the server of that run said of the same."""
+    settings: Any = run.values["settings"]
+    facts: Any = run.facts("before")["server"]
+    chosen = {each["name"]: each["value"] for each in settings if each["origin"] == origin}
+    return chosen, {name: facts["settings"][name]["value"] for name in chosen}
 
 
 def remains() -> set[str]:

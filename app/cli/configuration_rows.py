@@ -42,6 +42,13 @@ def _words(*parts: Json) -> str:
     return " ".join(str(part) for part in parts if part not in {None, ""})
 
 
+def _by_filesystem(settings: Json) -> str:
+    """Return the server settings that preset or options of the filesystem gave."""
+    told = [each for each in settings if isinstance(each, Mapping)] if isinstance(settings, list) else []
+    pairs = [(each.get("name"), each.get("value")) for each in told if each.get("origin") == "filesystem"]
+    return ", ".join(f"{name}={value}" for name, value in pairs)
+
+
 def _bracketed(text: str) -> tuple[str, ...]:
     return (f"({text})",) if text else ()
 
@@ -78,6 +85,7 @@ def configuration_rows(described: Mapping[str, Json]) -> tuple[tuple[str, str], 
             if isinstance(postgresql, Mapping)
             else "",
         ),
+        (tr("by the filesystem"), _by_filesystem(described.get("settings"))),
         (
             tr("workload"),
             tr("{label}, protocol {protocol}").format(

@@ -16,7 +16,7 @@ from app.domain.errors import did_you_mean
 from app.domain.filesystems import filesystem
 from app.domain.option_checks import echo, unsafe_options
 from app.domain.option_kinds import OptionValue
-from app.domain.options import Problem
+from app.domain.options import OptionSpec, Problem, Stage
 from app.domain.plan import Group, StoragePlan
 from app.domain.plan_problems import plan_problems
 from app.domain.text import tr
@@ -82,7 +82,8 @@ def target_problems(target: DiskTarget) -> tuple[Problem, ...]:
         return DiskIdentity(name, None, "", _UNSEEN_BYTES, f"0:{numbers[name]}")
 
     plan = plan_of_target(target, find, lambda group, _: group.partition_bytes)
-    return tuple(replace(each, field=key_of(each.field)) for each in plan_problems(plan))
+    problems = tuple(replace(each, field=key_of(each.field)) for each in plan_problems(plan))
+    return problems or tuple(_misplaced_options(target))
 
 
 def key_of(field: str) -> str:
@@ -102,6 +103,25 @@ def unsafe_choices(target: DiskTarget) -> tuple[tuple[str, str, str], ...]:
         choices = unsafe_options(filesystem(group.filesystem), chosen_options(group), group.level)
         found |= dict.fromkeys(choices)
     return tuple(found)
+
+
+def elsewhere(option: OptionSpec) -> str:
+    """Return why an option of the server stage has nothing to change on the disks that it was chosen for."""
+    if option.of_wal:
+        return tr("it is about the WAL, which has disks of its own.")
+    return tr("it is about the data, which lies on other disks.")
+
+
+def _misplaced_options(target: DiskTarget) -> Iterator[Problem]:
+    """Yield the own options that would change nothing; what a preset says is told with the run instead."""
+    if target.wal is None:
+        return
+    for prefix, group, of_wal in (("", target.data, True), ("wal.", target.wal, False)):
+        for name, _ in group.options:
+            option = filesystem(group.filesystem).option(name)
+            if option.stage is Stage.SERVER and option.of_wal is of_wal:
+                message = tr("{name} does nothing here: {reason}").format(name=name, reason=elsewhere(option))
+                yield Problem(f"{prefix}options.{name}", message)
 
 
 def _preset_problems(target: DiskTarget) -> Iterator[Problem]:

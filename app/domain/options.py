@@ -118,6 +118,7 @@ class OptionSpec:
         risks: (value, classes) for the values that cost safety.
         since: everything that has to be reached for the option to exist.
         removed: what has it no more.
+        of_wal: of the server stage: whether it is about the WAL, wherever that lies, and not about the data.
         untested: its effect was never seen on a real kernel or tool: newer than Linux 6.1 and 6.18, OpenZFS
             2.1.11 and the tools of Debian 12 and 13.
     """
@@ -136,6 +137,7 @@ class OptionSpec:
     risks: tuple[tuple[OptionValue, tuple[Safety, ...]], ...] = ()
     since: tuple[Requirement, ...] = ()
     removed: tuple[Requirement, ...] = ()
+    of_wal: bool = False
     untested: bool = False
 
     def safety_of(self, value: OptionValue) -> tuple[Safety, ...]:

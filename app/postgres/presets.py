@@ -252,7 +252,7 @@ SEEDS_ZFS: Final = Preset(
     label=tr("As the published benchmarks, on ZFS"),
     description=tr(
         "The same with his ZFS tuning. full_page_writes is off: safe only where the filesystem never "
-        "writes half a page, so the run is marked."
+        "writes half a page; elsewhere the run is marked."
     ),
     source="Vondra",
     rules=(

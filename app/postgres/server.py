@@ -49,6 +49,7 @@ from app.postgres.postmaster import (
     shared_memory_of,
     size_of,
 )
+from app.postgres.read_back import check_in_effect
 from app.postgres.refusal import parse_refusal, setting_error
 from app.postgres.settings import Setting
 from app.process import (
@@ -234,6 +235,15 @@ class Server:
                     tr("The server was not ready after {seconds:.0f} s").format(seconds=timeout_s)
                 )
         connect(self.conninfo).close()
+
+    def check_settings(self) -> None:
+        """Make sure that the running server has the settings that were written for it.
+
+        Raises:
+            SettingError: it has not; names them.
+            ServerError: it cannot be asked.
+        """
+        check_in_effect(self.conninfo, self.settings)
 
     def log_text(self) -> str:
         """Return the end of the log since the last start, at most 64 KiB."""

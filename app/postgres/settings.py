@@ -1,4 +1,4 @@
-"""Which server settings a run gets: preset, the user's own, and what pgFooting itself needs.
+"""Which server settings a run gets: preset, filesystem, the user's own, and what pgFooting itself needs.
 
 Pure: nothing here asks a server. Whether an installation knows a setting and takes its value is
 checked in `app.postgres.known_settings`.
@@ -7,13 +7,14 @@ checked in `app.postgres.known_settings`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from app.domain.configuration import PostgresChoice, Workload
 from app.domain.errors import CampaignError, did_you_mean
+from app.domain.server_options import Fate, ServerOption, parse_switch
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB, TIB
 from app.postgres.machine import Machine
@@ -31,6 +32,8 @@ class Origin(StrEnum):
     """Who wants a setting."""
 
     PRESET = "preset"
+    FILESYSTEM = "filesystem"
+    """Goes with the filesystem, by its preset or by an option of it."""
     USER = "user"
     PGFOOTING = "pgfooting"
 
@@ -193,8 +196,9 @@ def server_settings(
     *,
     target_free_bytes: int | None = None,
     data_bytes: int = 0,
+    filesystem: Sequence[ServerOption] = (),
 ) -> tuple[Setting, ...]:
-    """Return the settings of a run: preset, then the user's, then pgFooting's own; names are unique.
+    """Return the settings of a run, names are unique: preset, filesystem, the user's, pgFooting's own.
 
     Args:
         choice: preset and the user's settings.
@@ -203,6 +207,7 @@ def server_settings(
         target_free_bytes: free space before anything is written, for max_wal_size. Pass the smallest of a
             campaign's targets, so that all configurations get the same.
         data_bytes: expected size of the data set.
+        filesystem: options of the target's filesystems that are server settings.
 
     Raises:
         CampaignError: unknown preset; a name that is not one, stands twice or is pgFooting's own;
@@ -230,6 +235,11 @@ def server_settings(
     wanted += [
         Setting(rule.name, rule.value(sizing), rule.why, rule.source, Origin.PRESET) for rule in preset.rules
     ]
+    wanted += [
+        Setting(option.name, option.text, option.why, option.source, Origin.FILESYSTEM)
+        for option in filesystem
+        if option.fate is Fate.APPLIED
+    ]
     wanted += [Setting(name, value, "", "", Origin.USER) for name, value in user.items()]
     wanted += [Setting(name, value, why, "", Origin.PGFOOTING) for name, value, why in _OWN]
     return tuple({setting.name: setting for setting in wanted}.values())
@@ -243,15 +253,6 @@ def bytes_needed(data_bytes: int, settings: Iterable[Setting]) -> int:
     values = {setting.name: setting.value for setting in settings}
     wal_bytes = parse_memory(values.get("max_wal_size", "1GB"), MIB)
     return round(DATA_GROWTH * data_bytes) + (GIB if wal_bytes is None else wal_bytes) + RESERVE_BYTES
-
-
-_FALSE_WORDS: Final = ("false", "no")
-
-
-def _is_off(value: str) -> bool:
-    """Return whether PostgreSQL reads a value as false (bool.c: unique prefixes, any case)."""
-    word = value.strip().lower()
-    return word in {"0", "of", "off"} or (word != "" and any(full.startswith(word) for full in _FALSE_WORDS))
 
 
 _UNSAFE: Final = (
@@ -302,5 +303,5 @@ def unsafe_settings(settings: Iterable[tuple[str, str]]) -> tuple[tuple[str, str
     return tuple(
         (name, values[name], sentence)
         for name, off_is_unsafe, sentence in _UNSAFE
-        if name in values and _is_off(values[name]) is off_is_unsafe
+        if name in values and (parse_switch(values[name]) is False) is off_is_unsafe
     )

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from app.domain.configuration import Workload
+from app.domain.configuration import DiskTarget, Workload
+from app.domain.server_options import contradiction
 from app.domain.text import tr
 from app.runs.campaign_field import Field
 from app.runs.campaign_fields import SECTIONS
@@ -98,7 +99,28 @@ def _clients_within_connections(layer: Layer) -> tuple[Place, str] | None:
     return place, sentence.format(text=text, clients=wanted)
 
 
+def _settings_agree_with_options(layer: Layer) -> tuple[Place, str] | None:
+    """What somebody says of one setting in two places must be the same: nobody can know which is meant."""
+    settings = layer.sections["postgresql"].get("settings")
+    if layer.target is None or not isinstance(layer.target.value, DiskTarget):
+        return None
+    if settings is None or not settings.value:
+        return None
+    own = {name.lower(): value for name, value in settings.value}
+    option = contradiction(layer.target.value, own)
+    if option is None:
+        return None
+    sentence = tr("found {found}, but {option} is {value}: say the same in both places, or only in one.")
+    key = f"target.{DiskTarget.kind}.{option.key}"
+    words = sentence.format(found=option.instead, option=key, value=option.text)
+    return settings.place / option.name, words
+
+
 Rule = Callable[[Layer], tuple[Place, str] | None]
 
-RULES: Final[tuple[Rule, ...]] = (_threads_within_clients, _clients_within_connections)
+RULES: Final[tuple[Rule, ...]] = (
+    _threads_within_clients,
+    _clients_within_connections,
+    _settings_agree_with_options,
+)
 """What holds between keys of a configuration: each returns the place and the sentence of a breach."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from app.probes.preflight import Finding, Questions, Severity, run_preflight
 from app.runs.plan import ResolvedCampaign
 
@@ -30,4 +32,12 @@ def find_disturbances(
         )
         for finding in run_preflight(questions):
             findings.setdefault(finding.code, finding)
-    return tuple(findings.values())
+    return (*findings.values(), *_overruled(resolved))
+
+
+def _overruled(resolved: ResolvedCampaign) -> Iterator[Finding]:
+    """Yield what a filesystem's preset advises for the server and this campaign does not do."""
+    for name, item in resolved.configurations.items():
+        for option in item.server_options:
+            if option.note:
+                yield Finding(f"server-option-{option.fate}", Severity.NOTE, f"{name}: {option.note}")

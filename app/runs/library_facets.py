@@ -58,7 +58,7 @@ def option_words(values: Mapping[str, Json], facts: Mapping[str, Json]) -> tuple
     if isinstance(postgresql.get("checksums"), bool):
         found.append("checksums=on" if postgresql["checksums"] else "checksums=off")
     for setting in map(_dict, _list(values.get("settings"))):
-        if setting.get("origin") == "user":
+        if setting.get("origin") in {"user", "filesystem"}:
             found.append(f"{_text(setting.get('name'))}={_text(setting.get('value'))}")
     return tuple(option for option in dict.fromkeys(found) if option not in _PLAIN)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from app.domain.configuration import Campaign, Configuration, DiskTarget
 from app.domain.errors import TargetError
+from app.domain.server_options import ServerOption, server_options, vouches
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.hosts.targets import CheckedTarget, check_target
@@ -20,7 +21,7 @@ from app.postgres.known_settings import check_settings
 from app.postgres.machine import Machine, read_machine
 from app.postgres.pgbench_argv import resolve_threads
 from app.postgres.scale import ScaleChoice, resolve_scale
-from app.postgres.settings import Setting, bytes_needed, server_settings, unsafe_settings
+from app.postgres.settings import Origin, Setting, bytes_needed, server_settings, unsafe_settings
 from app.process import Account, Recorder
 from app.storage.availability import read_support
 from app.storage.disk_target import check_support
@@ -39,6 +40,7 @@ class ResolvedConfiguration:
         threads: of pgbench.
         need_bytes: free space that the target should have.
         unsafe: (setting, value, what it risks) of settings that trade safety away.
+        server_options: of the target's filesystems that are server settings, with what became of each.
     """
 
     configuration: Configuration
@@ -49,6 +51,7 @@ class ResolvedConfiguration:
     threads: int
     need_bytes: int
     unsafe: tuple[tuple[str, str, str], ...]
+    server_options: tuple[ServerOption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +158,14 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
     for item in campaign.configurations:
         installation = installations[item.postgresql.installation]
         scale = scales[item.name]
+        options = chosen_server_options(item)
         settings = server_settings(
             item.postgresql,
             machine,
             item.workload,
             target_free_bytes=smallest_bytes,
             data_bytes=max(choice.data_bytes for choice in scales.values()),
+            filesystem=options,
         )
         if (installation.bin_directory, settings) not in checked:
             check_settings(settings, installation, account, record)
@@ -168,11 +173,32 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
         need_bytes = bytes_needed(scale.data_bytes, settings)
         target = _with_room(targets[item.name], item, account, need_bytes)
         threads = resolve_threads(item.workload, machine.cpus)
-        unsafe = unsafe_settings([(setting.name, setting.value) for setting in settings])
+        unsafe = _unsafe(item, settings)
         resolved[item.name] = ResolvedConfiguration(
-            item, target, installation, settings, scale, threads, need_bytes, unsafe
+            item, target, installation, settings, scale, threads, need_bytes, unsafe, options
         )
     return ResolvedCampaign(campaign, machine, resolved)
+
+
+def chosen_server_options(item: Configuration) -> tuple[ServerOption, ...]:
+    """Return the options of a configuration's filesystems that are server settings."""
+    if not isinstance(item.target, DiskTarget):
+        return ()
+    return server_options(item.target, {name.lower(): value for name, value in item.postgresql.settings})
+
+
+def _unsafe(item: Configuration, settings: Sequence[Setting]) -> tuple[tuple[str, str, str], ...]:
+    """Return the settings that trade safety away on this target.
+
+    What an option of the filesystem gave is told with that option (`app.domain.disk_target.unsafe_choices`).
+    """
+    target = item.target
+    pairs = [(setting.name, setting.value) for setting in settings if setting.origin is not Origin.FILESYSTEM]
+    return tuple(
+        each
+        for each in unsafe_settings(pairs)
+        if not (isinstance(target, DiskTarget) and vouches(target, each[0]))
+    )
 
 
 def _with_room(

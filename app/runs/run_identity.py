@@ -31,6 +31,17 @@ def describe_configuration(planned: PlannedRun, resolved: ResolvedConfiguration)
         target["given"] = configuration.target.path
     if resolved.target.plan is not None:
         target |= describe_storage(resolved.target.plan)
+    if resolved.server_options:
+        target["server_options"] = [
+            {
+                "key": option.key,
+                "setting": option.name,
+                "value": option.text,
+                "fate": option.fate.value,
+                "note": option.note,
+            }
+            for option in resolved.server_options
+        ]
     return {
         "configuration": configuration.name,
         "number": planned.number,

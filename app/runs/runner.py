@@ -207,6 +207,7 @@ class Runner:
     def _start(self, site: Site, server: Server) -> None:
         server.start()
         self._observe(site, server)
+        server.check_settings()
 
     def _observe(self, site: Site, server: Server) -> None:
         """Follow a server that runs: its log and, once a second, all probes."""

@@ -17,7 +17,7 @@ from app.runs.runfile import Phase
 from app.runs.runfile_reader import RunFile
 from tests.disks.helper_owner import SPARE
 from tests.disks.layout_proof import leftovers
-from tests.fix_campaign import PATIENCE_S, SETTINGS, CampaignBench, kill
+from tests.fix_campaign import PATIENCE_S, SETTINGS, CampaignBench, kill, server_settings_of
 from tests.fix_helper import Running, journaled, standing_in, wait_until
 
 pytestmark = [
@@ -121,6 +121,9 @@ def test_a_campaign_measures_a_spare_disk_and_leaves_it_free(
         assert run.facts("before")["disk_health"]
         assert run.facts("after")["disk_health"]
         assert filesystem in str(run.facts("before")["storage"])
+        chosen, shown = server_settings_of(run, "filesystem")
+        assert chosen == ({"wal_init_zero": "off", "wal_recycle": "off"} if filesystem == "btrfs" else {})
+        assert shown == chosen
     (listed,) = campaign_bench.listed()
     assert listed["filesystem"] == filesystem
     assert "test-devices" in listed["marks"]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.disks.layout_proof import digest, fill
+from tests.fix_campaign import server_settings_of
 from tests.machine.conftest import RigBlockDevice
 from tests.machine.rig_campaigns import (
     SENTINEL,
@@ -51,6 +52,7 @@ class Wanted:
         extra: further keys of the target.
         shown: words that mountinfo must have.
         properties: what `zfs get` must say.
+        settings: of the server, that go with the filesystem.
     """
 
     filesystem: str
@@ -59,6 +61,7 @@ class Wanted:
     extra: str = ""
     shown: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -70,11 +73,17 @@ def preset(name: str) -> str:
     return f'preset = "{name}"'
 
 
-def by_filesystem(filesystem: str, *shown: str, **properties: str) -> list[Wanted]:
+NEW_WAL = {"wal_init_zero": "off", "wal_recycle": "off"}
+
+
+def by_filesystem(
+    filesystem: str, *shown: str, settings: dict[str, str] | None = None, **properties: str
+) -> list[Wanted]:
     """Defaults, and what is recommended for PostgreSQL."""
+    recommended = preset("recommended")
     return [
         Wanted(filesystem),
-        Wanted(filesystem, extra=preset("recommended"), shown=shown, properties=properties),
+        Wanted(filesystem, extra=recommended, shown=shown, properties=properties, settings=settings or {}),
     ]
 
 
@@ -82,10 +91,17 @@ CAMPAIGNS = {
     "ext4": by_filesystem("ext4", "noatime"),
     "ext3": by_filesystem("ext3", "noatime"),
     "xfs": by_filesystem("xfs", "noatime"),
-    "btrfs": by_filesystem("btrfs", "noatime"),
+    "btrfs": by_filesystem("btrfs", "noatime", settings=NEW_WAL),
     "f2fs": by_filesystem("f2fs", "noatime", "fsync_mode=strict", "checkpoint_merge"),
     # Its own property keeps access times from being written, which mountinfo does not show (SB_NOATIME).
-    "zfs": by_filesystem("zfs", recordsize="32768", compression="lz4", logbias="latency", atime="off"),
+    "zfs": by_filesystem(
+        "zfs",
+        settings=NEW_WAL | {"full_page_writes": "off"},
+        recordsize="32768",
+        compression="lz4",
+        logbias="latency",
+        atime="off",
+    ),
     "options": [
         Wanted(
             "ext4", extra=preset("2011-nobarrier"), shown=("nobarrier", "data=writeback", "noatime", "nodev")
@@ -135,6 +151,9 @@ def test_a_campaign_runs_pgbench_on_real_disks_shows_its_options_and_leaves_them
             run.check()
             assert run.values["state"] == "done", each.name
             assert run.summary()["tps"]
+            chosen, in_effect = server_settings_of(run, "filesystem")
+            assert chosen.items() >= each.settings.items()
+            assert in_effect == chosen, each.name
             accounts = {command.account for command in run.commands()}
             assert accounts == {"root", "tester"}
     assert nothing_left(disks) == []

@@ -15,10 +15,11 @@ from ui.theme import Theme
 _LINES: Final = 9
 _WHO: Final = {
     Origin.PRESET: tr("preset"),
+    Origin.FILESYSTEM: tr("filesystem"),
     Origin.USER: tr("you"),
     Origin.PGFOOTING: tr("pgFooting"),
 }
-_FIRST: Final = (Origin.USER, Origin.PRESET, Origin.PGFOOTING)
+_FIRST: Final = (Origin.USER, Origin.FILESYSTEM, Origin.PRESET, Origin.PGFOOTING)
 
 
 class SettingsTable(QTableWidget):

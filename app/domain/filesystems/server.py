@@ -34,6 +34,7 @@ WAL_INIT_ZERO: Final = OptionSpec(
     ),
     source="manual 19.5.1; Vondra 2022",
     spelling=words("wal_init_zero=on", "wal_init_zero=off"),
+    of_wal=True,
 )
 
 WAL_RECYCLE: Final = OptionSpec(
@@ -45,4 +46,5 @@ WAL_RECYCLE: Final = OptionSpec(
     effect=tr("Off: a new WAL file is made each time: with copy on write renaming an old one saves nothing."),
     source="manual 19.5.1; Vondra 2022",
     spelling=words("wal_recycle=on", "wal_recycle=off"),
+    of_wal=True,
 )

@@ -393,6 +393,25 @@ REFUSED = [
         "target.disks.wal.options.journl",
         "has no option “journl”",
     ),
+    (
+        DISKS + 'filesystem = "zfs"\noptions = {full_page_writes = false}\n'
+        "[postgresql.settings]\nfull_page_writes = true",
+        "postgresql.settings.full_page_writes",
+        "found on, but target.disks.options.full_page_writes is off",
+    ),
+    (
+        DISKS
+        + 'filesystem = "xfs"\nwal = {data = ["S2"], filesystem = "zfs", options = {wal_recycle = true}}\n'
+        "[postgresql.settings]\nWAL_recycle = 'no'",
+        "postgresql.settings.wal_recycle",
+        "target.disks.wal.options.wal_recycle is on",
+    ),
+    (
+        DISKS
+        + 'filesystem = "zfs"\noptions = {wal_recycle = false}\nwal = {data = ["S2"], filesystem = "xfs"}',
+        "target.disks.options.wal_recycle",
+        "does nothing here: it is about the WAL, which has disks of its own",
+    ),
     (HEAD + '[target.disks]\ndata = "S1"\nfilesystem = "xfs"', "target.disks.data", "a list of 1 to 64"),
     (HEAD + '[target.disks]\ndata = []\nfilesystem = "xfs"', "target.disks.data", "an empty list"),
     (

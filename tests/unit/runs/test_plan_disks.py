@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.configuration import Campaign, Configuration, DiskGroup, DiskTarget, MemoryTarget, PlannedRun
+from app.domain.configuration import (
+    Campaign,
+    Configuration,
+    DiskGroup,
+    DiskTarget,
+    MemoryTarget,
+    PlannedRun,
+    PostgresChoice,
+)
 from app.domain.disk import DiskIdentity
 from app.domain.errors import TargetError
 from app.domain.plan import StoragePlan
@@ -18,8 +26,18 @@ from app.hosts.targets import CheckedTarget
 from app.postgres.installation import Installation
 from app.postgres.machine import Machine
 from app.postgres.scale import ScaleChoice
+from app.postgres.settings import server_settings
 from app.process import current_account
-from app.runs.plan import ResolvedConfiguration, _check_arc, _with_room, _within_limits
+from app.runs import disturbances
+from app.runs.plan import (
+    ResolvedCampaign,
+    ResolvedConfiguration,
+    _check_arc,
+    _unsafe,
+    _with_room,
+    _within_limits,
+    chosen_server_options,
+)
 from app.runs.run_identity import describe_configuration, marks_before
 from app.storage.disk_target import storage_plan
 from tests.unit.storage.test_disk_target import machine
@@ -110,3 +128,65 @@ def test_the_run_file_holds_the_plan_as_it_was_and_the_level() -> None:
     assert (described["kind"], described["raid"], described["filesystem"]) == ("disks", "mirror", "ext4")
     assert described["path"] == "SERIAL1, SERIAL2"
     assert parse_plan(described["plan"]) == one.target.plan
+
+
+def with_settings(
+    target: DiskTarget, *own: tuple[str, str], preset: str = "defaults"
+) -> ResolvedConfiguration:
+    """Return a configuration as `resolve_campaign` makes it, as far as settings go."""
+    item = Configuration("a", target, PostgresChoice(preset=preset, settings=own))
+    options = chosen_server_options(item)
+    settings = server_settings(item.postgresql, MACHINE, item.workload, filesystem=options)
+    base = resolved(target)
+    return replace(
+        base, configuration=item, settings=settings, unsafe=_unsafe(item, settings), server_options=options
+    )
+
+
+ZFS = replace(ONE, filesystem="zfs", preset="recommended")
+
+
+def test_what_zfs_makes_safe_marks_no_run_and_what_it_does_not_still_does() -> None:
+    for one in (
+        with_settings(DiskTarget(ZFS)),
+        with_settings(DiskTarget(replace(ZFS, preset="defaults")), ("full_page_writes", "off")),
+        with_settings(DiskTarget(replace(ZFS, preset="defaults")), preset="seeds-zfs"),
+    ):
+        assert {each.name: each.value for each in one.settings}["full_page_writes"] == "off"
+        assert marks_before(one) == []
+    small = replace(ZFS, preset="defaults", options=(("recordsize", 4096),))
+    for target, name in ((small, "full_page_writes"), (ONE, "full_page_writes"), (ZFS, "fsync")):
+        marks = marks_before(with_settings(DiskTarget(target), (name, "off")))
+        assert any(kind == "unsafe" and words.startswith(f"{name} = off: ") for kind, words in marks)
+    btrfs = replace(ONE, filesystem="btrfs", options=(("full_page_writes", False),))
+    (mark,) = marks_before(with_settings(DiskTarget(btrfs)))
+    assert mark[1].startswith("full_page_writes = false: "), "told once, as the option that it is"
+
+
+def test_a_run_says_of_each_option_for_the_server_whether_it_was_applied() -> None:
+    one = with_settings(DiskTarget(ZFS, wal=replace(ONE, disks=("SERIAL2",))), ("full_page_writes", "on"))
+    target = describe_configuration(PlannedRun(1, one.configuration, 0, 1), one)["target"]
+    assert isinstance(target, dict)
+    told = target["server_options"]
+    assert isinstance(told, list)
+    assert [(each["setting"], each["value"], each["fate"]) for each in told if isinstance(each, dict)] == [
+        ("full_page_writes", "off", "overruled"),
+        ("wal_init_zero", "off", "elsewhere"),
+        ("wal_recycle", "off", "elsewhere"),
+    ]
+    plain = resolved(DiskTarget(ONE))
+    without = describe_configuration(PlannedRun(1, plain.configuration, 0, 1), plain)
+    assert "server_options" not in str(without)
+
+
+def test_what_a_preset_advises_and_a_campaign_does_not_do_is_told_before_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(disturbances, "run_preflight", lambda _questions: ())
+    one = with_settings(DiskTarget(ZFS), ("wal_recycle", "on"))
+    campaign = ResolvedCampaign(Campaign("x", (one.configuration,)), MACHINE, {"a": one})
+    (finding,) = disturbances.find_disturbances(campaign, None)
+    assert finding.severity is disturbances.Severity.NOTE
+    assert finding.message == (
+        "a: wal_recycle = off, advised for ZFS, is not applied: your own setting says on."
+    )

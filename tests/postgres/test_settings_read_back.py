@@ -1,0 +1,188 @@
+"""What was chosen for the server is what real servers say that they have, before anything is measured."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from app.domain.configuration import DiskGroup, DiskTarget, PostgresChoice, Workload
+from app.domain.errors import SettingError
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.options import Stage
+from app.domain.raid import Level
+from app.domain.server_options import ServerOption, server_options
+from app.postgres.installations import Installation
+from app.postgres.presets import PRESETS as SERVER_PRESETS
+from app.postgres.server import Server
+from app.postgres.settings import Setting, server_settings
+from app.runs.runfile import Phase
+from app.runs.runfile_reader import RunFile
+from tests.fix_campaign import CampaignBench, campaign_text
+from tests.fix_postgres import SMALL_MACHINE, Workbench
+
+pytestmark = pytest.mark.postgres
+
+SMALL = (("shared_buffers", "32MB"), ("max_wal_size", "128MB"), ("min_wal_size", "32MB"))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is chosen for a filesystem: a preset, or one option.
+
+    Attributes:
+        names: of everything that comes to the same settings.
+        options: what it comes to.
+    """
+
+    names: tuple[str, ...]
+    options: tuple[ServerOption, ...]
+
+    @property
+    def wanted(self) -> dict[str, str]:
+        return {option.name: option.text for option in self.options}
+
+
+def every_case() -> Iterator[tuple[str, tuple[ServerOption, ...]]]:
+    """Yield every preset of every filesystem, and every option of the server stage with each value."""
+    for spec in FILESYSTEMS:
+        group = DiskGroup(("A",), Level.SINGLE, spec.id)
+        for preset in spec.presets if spec.levels else ():
+            chosen = DiskTarget(DiskGroup(("A",), Level.SINGLE, spec.id, preset.id))
+            yield f"{spec.id} {preset.id}", server_options(chosen, {})
+        for option in spec.options if spec.levels else ():
+            for value in (True, False) if option.stage is Stage.SERVER else ():
+                chosen = DiskTarget(
+                    DiskGroup(group.disks, group.level, spec.id, options=((option.id, value),))
+                )
+                yield f"{spec.id} {option.id}={value}", server_options(chosen, {})
+
+
+def distinct_cases() -> list[Case]:
+    """Return what differs to a server: it does not know which filesystem its settings come from."""
+    found: dict[tuple[tuple[str, str], ...], Case] = {}
+    for name, options in every_case():
+        key = tuple(sorted((option.name, option.text) for option in options))
+        found[key] = Case((*(found[key].names if key in found else ()), name), options)
+    return list(found.values())
+
+
+def settings(
+    options: tuple[ServerOption, ...], *own: tuple[str, str], preset: str = "defaults"
+) -> tuple[Setting, ...]:
+    choice = PostgresChoice(preset=preset, settings=(*SMALL, *own))
+    return server_settings(choice, SMALL_MACHINE, Workload(), target_free_bytes=1 << 30, filesystem=options)
+
+
+def shown(server: Server, *names: str) -> dict[str, str]:
+    with psycopg.connect(server.conninfo) as connection:
+        rows = [connection.execute(f"SHOW {name}").fetchone() for name in names]
+    return {name: str(row[0]) for name, row in zip(names, rows, strict=True) if row is not None}
+
+
+def restart(server: Server, chosen: tuple[Setting, ...]) -> None:
+    server.stop()
+    server.settings = chosen
+    server.write_configuration()
+    server.start()
+
+
+def test_what_each_filesystem_and_preset_chooses_for_the_server_is_what_a_real_server_shows(
+    workbench: Workbench,
+) -> None:
+    cases = distinct_cases()
+    assert sum(len(case.names) for case in cases) > 30
+    assert len(cases) >= 8
+    server = workbench.server()
+    for case in cases:
+        restart(server, settings(case.options))
+        server.check_settings()
+        assert shown(server, *case.wanted) == case.wanted, case.names
+
+
+@pytest.mark.parametrize("preset", SERVER_PRESETS)
+def test_every_preset_of_server_settings_is_read_back(workbench: Workbench, preset: str) -> None:
+    server = workbench.server()
+    restart(server, settings((), preset=preset))
+    server.check_settings()
+
+
+def test_own_settings_are_read_back_in_whatever_way_they_are_written(workbench: Workbench) -> None:
+    server = workbench.server()
+    own = (
+        ("work_mem", "8192kB"),
+        ("wal_buffers", "-1"),
+        ("checkpoint_timeout", "0.5h"),
+        ("TimeZone", "utc"),
+        ("synchronous_commit", "TRUE"),
+        ("wal_compression", "yes"),
+        ("random_page_cost", "11e-1"),
+        ("statement_timeout", "5min"),
+        ("mine.own", "It's"),
+        ("autovacuum", "fal"),
+        ("effective_cache_size", "0x100"),
+    )
+    restart(server, settings((), *own))
+    server.check_settings()
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("ALTER SYSTEM SET full_page_writes = on", "full_page_writes is on instead of off"),
+        ("ALTER SYSTEM SET work_mem = '5MB'", "work_mem is 5MB instead of 7MB"),
+        ("ALTER DATABASE postgres SET work_mem = '5MB'", "work_mem is 5MB instead of 7MB"),
+        ("ALTER ROLE pgfooting SET random_page_cost = 3", "random_page_cost is 3 instead of 1.5"),
+    ],
+)
+def test_a_server_that_has_something_else_is_told_with_both_values_and_where_it_is_from(
+    workbench: Workbench, statement: str, told: str
+) -> None:
+    server = workbench.server()
+    (case,) = (case for case in distinct_cases() if "zfs recommended" in case.names)
+    restart(server, settings(case.options, ("work_mem", "7MB"), ("random_page_cost", "1.5")))
+    server.check_settings()
+    with psycopg.connect(server.conninfo, autocommit=True) as connection:
+        connection.execute(statement)
+    if "SYSTEM" in statement:  # our file is read before postgresql.auto.conf
+        server.stop()
+        server.start()
+    with pytest.raises(SettingError, match=told) as caught:
+        server.check_settings()
+    assert "from: " in caught.value.message
+    assert "Nothing was measured" in caught.value.message
+
+
+def wrapper(folder: Path, installation: Installation, *extra: str) -> Path:
+    """Make an installation whose server is started with more arguments than it is told."""
+    folder.mkdir(mode=0o755)
+    for program in Path(installation.bin_directory).iterdir():
+        (folder / program.name).symlink_to(program)
+    (folder / "postgres").unlink()
+    real = shlex.join([installation.program("postgres"), "$@"]).replace("'$@'", '"$@"')
+    script = f'#!/bin/sh\nif [ "$1" = -D ]; then exec {real} {shlex.join(extra)}; fi\nexec {real}\n'
+    (folder / "postgres").write_text(script)
+    (folder / "postgres").chmod(0o755)
+    return folder
+
+
+def test_a_server_that_was_told_otherwise_is_not_measured(
+    campaign_bench: CampaignBench, installation: Installation
+) -> None:
+    folder = wrapper(campaign_bench.folder / "bin", installation, "-c", "wal_recycle=off")
+    text = campaign_text(memory=True, repeats=2).replace(
+        "[postgresql]", f'[postgresql]\ninstallation = "{folder}"'
+    )
+    text = text.replace("[postgresql.settings]", "[postgresql.settings]\nwal_recycle = true")
+    ended = campaign_bench.run(text)
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert "wal_recycle is off instead of on (from: command line)" in ended.stdout
+    (path,) = campaign_bench.run_files()
+    with RunFile(path) as run:
+        assert run.values["state"] == "failed"
+        assert run.phase(Phase.MEASURE) is None
+        assert run.phase(Phase.WARM_UP) is None

@@ -1,0 +1,175 @@
+"""Options of filesystems that are server settings: all that are declared, and what overrules what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from app.domain.configuration import DiskGroup, DiskTarget, PostgresChoice, Workload
+from app.domain.disk_target import target_problems
+from app.domain.filesystem import FilesystemSpec
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.option_kinds import OptionValue, Toggle
+from app.domain.options import OptionSpec, Stage
+from app.domain.raid import Level
+from app.domain.server_options import Fate, contradiction, parse_switch, server_options, vouches
+from app.postgres.facts import ALWAYS_REPORTED
+from app.postgres.settings import Origin, server_settings
+from tests.fix_postgres import SMALL_MACHINE
+
+ON_DISKS = [spec for spec in FILESYSTEMS if spec.levels]
+DECLARED = [(spec, option) for spec in ON_DISKS for option in spec.options if option.stage is Stage.SERVER]
+PRESETS = [(spec.id, preset.id) for spec in ON_DISKS for preset in spec.presets]
+EACH = pytest.mark.parametrize(
+    ("spec", "option"), DECLARED, ids=[f"{spec.id}-{option.id}" for spec, option in DECLARED]
+)
+ZFS_PRESET = DiskGroup(("A",), Level.SINGLE, "zfs", "recommended")
+EXT4 = DiskGroup(("B",), Level.SINGLE, "ext4")
+
+
+def settings_of(target: DiskTarget, **own: str) -> dict[str, tuple[str, Origin]]:
+    """Return value and origin of the settings that a server gets for a target."""
+    choice = PostgresChoice(preset="defaults", settings=tuple(own.items()))
+    found = server_settings(choice, SMALL_MACHINE, Workload(), filesystem=server_options(target, own))
+    return {setting.name: (setting.value, setting.origin) for setting in found}
+
+
+def fates(target: DiskTarget, own: Mapping[str, str] | None = None) -> dict[str, Fate]:
+    return {option.key: option.fate for option in server_options(target, own or {})}
+
+
+def test_there_are_options_of_the_server_stage_and_presets_that_choose_them() -> None:
+    assert {spec.id for spec, _ in DECLARED} == {"zfs", "btrfs"}
+    chosen = {
+        each
+        for each in PRESETS
+        if server_options(DiskTarget(replace(EXT4, filesystem=each[0], preset=each[1])), {})
+    }
+    assert {("zfs", "recommended"), ("zfs", "2022-tuned"), ("btrfs", "recommended")} <= chosen
+
+
+@EACH
+def test_an_option_of_the_server_stage_is_a_switch_that_the_server_knows_by_its_id(
+    spec: FilesystemSpec, option: OptionSpec
+) -> None:
+    assert isinstance(option.kind, Toggle)
+    spelled = [option.written(value) for value in (True, False)]
+    assert [each.item for each in spelled if each is not None] == [f"{option.id}=on", f"{option.id}=off"]
+    assert spec.option(option.id) is option
+    assert option.id in ALWAYS_REPORTED, "what the server has stands in every run"
+    assert option.of_wal is option.id.startswith("wal_")
+
+
+@EACH
+@pytest.mark.parametrize("value", [True, False])
+def test_every_option_of_the_server_stage_becomes_a_setting_of_the_server(
+    spec: FilesystemSpec, option: OptionSpec, value: OptionValue
+) -> None:
+    group = replace(EXT4, filesystem=spec.id, options=((option.id, value),))
+    assert settings_of(DiskTarget(group))[option.id] == ("on" if value else "off", Origin.FILESYSTEM)
+
+
+@pytest.mark.parametrize(("filesystem", "preset"), PRESETS)
+def test_what_a_preset_chooses_for_the_server_reaches_its_settings(filesystem: str, preset: str) -> None:
+    (spec,) = (each for each in FILESYSTEMS if each.id == filesystem)
+    of_server = {option.id for option in spec.options if option.stage is Stage.SERVER}
+    chosen = {
+        name: "on" if value else "off"
+        for name, value in spec.preset(preset).options.items()
+        if name in of_server
+    }
+    found = settings_of(DiskTarget(replace(EXT4, filesystem=filesystem, preset=preset)))
+    given = {name: value for name, (value, origin) in found.items() if origin is Origin.FILESYSTEM}
+    if filesystem == "btrfs" and "datacow" in spec.preset(preset).options:
+        chosen["full_page_writes"] = "on"  # rule C04: what is overwritten in place can be half written
+    assert given == chosen
+
+
+def test_options_count_over_the_preset_and_own_settings_over_both() -> None:
+    own_option = replace(ZFS_PRESET, options=(("wal_recycle", True),))
+    assert settings_of(DiskTarget(own_option))["wal_recycle"] == ("on", Origin.FILESYSTEM)
+    found = settings_of(DiskTarget(ZFS_PRESET), wal_recycle="yes", wal_init_zero="off")
+    assert found["wal_recycle"] == ("yes", Origin.USER)
+    assert found["wal_init_zero"] == ("off", Origin.USER)
+    assert found["full_page_writes"] == ("off", Origin.FILESYSTEM)
+
+
+def test_a_preset_that_an_own_setting_overrules_is_told_and_what_agrees_is_not() -> None:
+    options = server_options(DiskTarget(ZFS_PRESET), {"wal_recycle": "TRUE", "wal_init_zero": "f"})
+    notes = {option.name: option.note for option in options if option.note}
+    assert list(notes) == ["wal_recycle"]
+    assert "TRUE" in notes["wal_recycle"]
+    assert "ZFS" in notes["wal_recycle"]
+    assert contradiction(DiskTarget(ZFS_PRESET), {"wal_recycle": "on"}) is None
+
+
+def test_an_own_option_and_an_own_setting_that_contradict_each_other_are_found() -> None:
+    target = DiskTarget(replace(ZFS_PRESET, options=(("full_page_writes", False),)))
+    found = contradiction(target, {"full_page_writes": "on"})
+    assert found is not None
+    assert (found.key, found.text, found.instead) == ("options.full_page_writes", "off", "on")
+    assert contradiction(target, {"full_page_writes": "off"}) is None
+    assert contradiction(target, {"full_page_writes": "perhaps"}) is None, "the server refuses that itself"
+
+
+def test_what_is_about_the_wal_counts_for_the_disks_that_hold_it() -> None:
+    apart = DiskTarget(ZFS_PRESET, EXT4)
+    assert fates(apart) == {
+        "options.full_page_writes": Fate.APPLIED,
+        "options.wal_init_zero": Fate.ELSEWHERE,
+        "options.wal_recycle": Fate.ELSEWHERE,
+    }
+    assert "wal_recycle" not in settings_of(apart)
+    assert all(option.note for option in server_options(apart, {}) if option.fate is Fate.ELSEWHERE)
+    reverse = DiskTarget(EXT4, ZFS_PRESET)
+    assert fates(reverse) == {
+        "wal.options.full_page_writes": Fate.ELSEWHERE,
+        "wal.options.wal_init_zero": Fate.APPLIED,
+        "wal.options.wal_recycle": Fate.APPLIED,
+    }
+    assert "full_page_writes" not in settings_of(reverse)
+
+
+@pytest.mark.parametrize(
+    ("target", "key"),
+    [
+        (DiskTarget(replace(ZFS_PRESET, options=(("wal_recycle", True),)), EXT4), "options.wal_recycle"),
+        (
+            DiskTarget(EXT4, replace(ZFS_PRESET, options=(("full_page_writes", True),))),
+            "wal.options.full_page_writes",
+        ),
+    ],
+)
+def test_an_own_option_that_would_change_nothing_is_refused(target: DiskTarget, key: str) -> None:
+    (problem,) = target_problems(target)
+    assert problem.field == key
+    assert "does nothing here" in problem.message
+    alone = target.data if key.startswith("options") else target.wal
+    assert alone is not None
+    assert target_problems(DiskTarget(alone)) == ()
+
+
+def test_only_a_filesystem_that_never_writes_half_a_page_makes_it_safe_not_to_repeat_pages() -> None:
+    name = "full_page_writes"
+    assert vouches(DiskTarget(ZFS_PRESET), name)
+    assert not vouches(DiskTarget(replace(ZFS_PRESET, options=(("recordsize", 4096),))), name)
+    assert not vouches(DiskTarget(replace(ZFS_PRESET, filesystem="btrfs")), name)
+    assert not vouches(DiskTarget(EXT4), name)
+    assert not vouches(DiskTarget(ZFS_PRESET), "fsync")
+
+
+@pytest.mark.parametrize("text", ["on", "TRUE", "t", "yes", "y", "1", " On "])
+def test_words_for_on(text: str) -> None:
+    assert parse_switch(text) is True
+
+
+@pytest.mark.parametrize("text", ["off", "of", "FALSE", "f", "no", "n", "0"])
+def test_words_for_off(text: str) -> None:
+    assert parse_switch(text) is False
+
+
+@pytest.mark.parametrize("text", ["", "o", "2", "maybe", "offf", "trueish"])
+def test_other_words_are_neither(text: str) -> None:
+    assert parse_switch(text) is None
