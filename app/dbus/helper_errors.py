@@ -129,11 +129,31 @@ _VERDICTS: Final = {
         tr("Start it again and answer within five minutes."),
     ),
     "cancelled": (tr("The question for the password was called off."), ""),
+    "no-account": (
+        tr("The helper answers only users who have an account on this machine."),
+        tr("In a container, use the machine's system bus as one of its own users, or run it outside."),
+    ),
     "unavailable": (
         tr("The helper could not ask polkit, which decides who may erase disks."),
         tr("Install and start it (package polkitd or policykit-1; service polkit.service)."),
     ),
 }
+
+_BUSY: Final = {
+    "": (
+        tr("The helper works for another campaign, or has not finished what it was asked before."),
+        tr("One campaign at a time can use spare disks on a machine."),
+    ),
+    "asked": (
+        tr("A question for the password is open already for you on this machine."),
+        tr("Answer or close that one first; it closes by itself after five minutes."),
+    ),
+    "overtaken": (
+        tr("The question for the password was closed: another campaign was allowed meanwhile."),
+        tr("Start it again when that one has ended: one at a time can use spare disks on a machine."),
+    ),
+}
+"""By the text of Busy; all but the first come before anything is touched."""
 
 _CANNOT: Final = {
     "no-cgroup2": tr("control groups of version 2 are not mounted"),
@@ -156,9 +176,11 @@ def _bad_plan(text: str) -> FootingError:
     return CampaignError(tr("The helper cannot make this storage:") + f"\n{lines}\n{NOTHING_TOUCHED}")
 
 
-def _busy(_text: str) -> FootingError:
-    message = tr("The helper works for another campaign, or has not finished what it was asked before.")
-    return HelperBusyError(message, hint=tr("One campaign at a time can use spare disks on a machine."))
+def _busy(text: str) -> FootingError:
+    message, hint = _BUSY.get(text, _BUSY[""])
+    if text in {"asked", "overtaken"}:
+        message = f"{message} {NOTHING_TOUCHED}"
+    return HelperBusyError(message, hint=hint)
 
 
 def _unknown(_text: str) -> FootingError:

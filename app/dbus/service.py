@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import signal
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
@@ -170,6 +171,7 @@ class BusService:
         self._interface = self._gio.DBusNodeInfo.new_for_xml(interface_xml).interfaces[0]
         self._loop = self._glib.MainLoop()
         self._lost = False
+        self._watched: dict[str, Callable[[], None]] = {}
         self._call_off_trim: Callable[[], None] = lambda: None
         self.connection: Any = None
 
@@ -195,7 +197,13 @@ class BusService:
             if self._lost:
                 raise BusError("the bus has gone away")
         finally:
-            self.connection.close(None, None)
+            self._leave()
+
+    def _leave(self) -> None:
+        """Leave the bus when all that was answered is on its way."""
+        with suppress(self._glib.Error):
+            self.connection.flush_sync(None)
+        self.connection.close(None, None)
 
     def stop(self) -> None:
         """End `run`; may be called from a signal handler or another thread."""
@@ -218,35 +226,31 @@ class BusService:
         content = self._glib.Variant(signature, sendable(values))
         self.connection.emit_signal(receiver, self.path, self._interface.name, signal, content)
 
-    def watch(self, sender: str, vanished: Callable[[], None]) -> Callable[[], None]:
-        """Call `vanished` once when a connection leaves the bus; return what calls it off.
+    def watch(self, sender: str, vanished: Callable[[], None]) -> None:
+        """Call `vanished` once when a connection leaves the bus.
 
-        One that has left already is told at once: the question is asked after the subscription.
+        Of one that has left before, `ask_credentials` says so when it is asked after this. All are watched by
+        one subscription: the bus gives a connection a few hundred, and anybody may open as many connections.
         """
-        number: int | None = None
+        self._watched[sender] = vanished
 
-        def stop_watching() -> None:
-            nonlocal number
-            if number is not None:
-                self.connection.signal_unsubscribe(number)
-                number = None
+    def _owner_changed(
+        self,
+        _c: object,
+        _sender: str,
+        _path: str,
+        _interface: str,
+        _signal: str,
+        content: Any,  # noqa: ANN401
+    ) -> None:
+        name, _, owner = content.unpack()
+        vanished = None if owner else self._watched.pop(name, None)
+        if vanished is not None:
+            self._once(vanished)
 
-        def tell(*_signal: object) -> None:
-            if number is not None:
-                stop_watching()
-                vanished()
-
-        flags = self._gio.DBusSignalFlags.NONE
-        bus, path, interface = _BUS
-        number = self.connection.signal_subscribe(
-            bus, interface, "NameOwnerChanged", path, sender, flags, tell
-        )
-        self._ask_bus("NameHasOwner", sender, lambda there: None if there is True else tell())
-        return stop_watching
-
-    def ask_user(self, sender: str, done: Callable[[int | None], None]) -> None:
-        """Ask the bus which user a connection belongs to; None where it has left or the bus does not say."""
-        self._ask_bus("GetConnectionUnixUser", sender, done)
+    def when_quiet(self, action: Callable[[], None]) -> None:
+        """Do something when every call has been looked at that was on the bus until now."""
+        self._ask_bus("NameHasOwner", self.name, lambda _there: self.soon(action))
 
     def ask_credentials(self, sender: str, done: Callable[[Mapping[str, Any]], None]) -> None:
         """Ask the bus whose connection it is (GetConnectionCredentials); empty where it does not say.
@@ -283,6 +287,15 @@ class BusService:
         """Register the object, then take the name: nobody sees the name without the object."""
         self.connection.register_object(self.path, self._interface, self._called, None, None)
         bus, path, interface = _BUS
+        self.connection.signal_subscribe(
+            bus,
+            interface,
+            "NameOwnerChanged",
+            path,
+            None,
+            self._gio.DBusSignalFlags.NONE,
+            self._owner_changed,
+        )
         arguments = self._glib.Variant("(su)", (self.name, _DO_NOT_QUEUE))
         flags = self._gio.DBusCallFlags.NONE
         (owned,) = self.connection.call_sync(

@@ -1,97 +1,89 @@
-"""Works out answers in a thread, one call after the other, so that the main loop goes on meanwhile.
+"""Works out answers in threads, so that the main loop goes on meanwhile.
 
-Who asks much waits for itself: a connection has one call in it, a user a few, and the one who has left none.
+Who asks much waits for himself: a connection has one call here, a user a few, one of which is worked on at a
+time, and whoever has left none. Another user's call does not wait for those, however long they take.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from functools import partial
-from queue import SimpleQueue
 from typing import Final
 
-from app.dbus.service import Answer, BusService, Call, Refusal
+from app.dbus.callers import Caller
+from app.dbus.limits import has_room
+from app.dbus.service import Answer, BusService, Refusal
 
 MOST_OF_ONE_USER: Final = 4
+MOST: Final = 16
+"""Calls of all users but root together, and so threads; root has as many of its own."""
 
 Then = Callable[[], None]
 """Gives the answer, in the main loop; what it raises is answered instead."""
-Work = Callable[[int], Then]
-"""Finds out what to answer, in the thread, given the caller's uid; what it raises is answered instead."""
+Work = Callable[[], Then]
+"""Finds out what to answer, in a thread; what it raises is answered instead."""
 
 
 class Worker:
     """See the module; everything is called in the main loop."""
 
     def __init__(self, bus: BusService, name: str) -> None:
-        """Start the thread."""
+        """Nobody waits yet; `name` is that of the threads."""
         self._bus = bus
-        self._users: dict[str, int | None] = {}
-        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        threading.Thread(target=self._run, name=name, daemon=True).start()
+        self._name = name
+        self._here: set[str] = set()
+        self._lines: dict[int, deque[Callable[[], None]]] = {}
 
     @property
     def is_busy(self) -> bool:
-        """Whether a caller waits."""
-        return bool(self._users)
+        """Whether a caller waits, or a thread is at work for one that has left."""
+        return bool(self._lines)
 
     def forget(self, sender: str) -> None:
         """Begin nothing more for a caller that has left."""
-        self._users.pop(sender, None)
+        self._here.discard(sender)
 
-    def add(
-        self, call: Call, answer: Answer, work: Work, check: Callable[[int], None] = lambda _user: None
-    ) -> None:
+    def add(self, caller: Caller, answer: Answer, work: Work) -> None:
         """Have a call answered when its turn comes.
 
-        Args:
-            call: whose turn comes.
-            answer: to it.
-            work: what is done in the thread.
-            check: raises a `Refusal` where it is not even to wait; given the caller's uid.
-
         Raises:
-            Refusal: TooMany: a call of this connection waits already.
+            Refusal: TooMany: a call of this connection waits already, or too many of this user or of all.
         """
-        if call.sender in self._users:
+        if caller.name in self._here:
             raise Refusal("TooMany")
-        self._users[call.sender] = None
-
-        def enqueue(user: int | None) -> None:
-            try:
-                known = self._checked(call.sender, user)
-                check(known)
-            except Refusal:
-                self.forget(call.sender)
-                raise
-            self._users[call.sender] = known
-            self._work.put(partial(self._answer, call, answer, partial(work, known)))
-
-        self._bus.ask_user(call.sender, lambda user: answer.settle(partial(enqueue, user)))
-
-    def _checked(self, sender: str, user: int | None) -> int:
-        if user is None or sender not in self._users:
-            raise Refusal("Unknown")
-        if list(self._users.values()).count(user) >= MOST_OF_ONE_USER:
+        # SECURITY: what waits to be worked on counts, also of connections that have left: they would be a way
+        # around the limits otherwise.
+        taken = [user for user, line in self._lines.items() for _ in line]
+        if not has_room(taken, caller.user, each=MOST_OF_ONE_USER, together=MOST):
             raise Refusal("TooMany")
-        return user
+        self._here.add(caller.name)
+        line = self._lines.setdefault(caller.user, deque())
+        line.append(partial(self._answer, caller, answer, work))
+        if len(line) == 1:
+            self._begin(line[0])
 
-    def _run(self) -> None:
-        while True:
-            self._work.get()()
+    def _begin(self, job: Callable[[], None]) -> None:
+        threading.Thread(target=job, name=self._name, daemon=True).start()
 
-    def _answer(self, call: Call, answer: Answer, work: Callable[[], Then]) -> None:
+    def _answer(self, caller: Caller, answer: Answer, work: Work) -> None:
         then: Then = partial(_fail, Refusal("Unknown"))
-        if call.sender in self._users:
+        if caller.name in self._here:
             try:
                 then = work()
             except Exception as err:  # noqa: BLE001 - raised again in the main loop
                 then = partial(_fail, err)
 
         def finish() -> None:
-            is_here = call.sender in self._users
-            self.forget(call.sender)
+            line = self._lines[caller.user]
+            line.popleft()
+            if line:
+                self._begin(line[0])
+            else:
+                del self._lines[caller.user]
+            is_here = caller.name in self._here
+            self.forget(caller.name)
             answer.settle(then if is_here else partial(_fail, Refusal("Unknown")))
 
         self._bus.soon(finish)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from app.dbus.limits import has_room
 from app.dbus.service import Refusal
 from app.domain.disk import DiskIdentity
 from app.domain.plan import StoragePlan
@@ -118,11 +119,14 @@ class PlanBook:
         """Make sure that there is room for one more of a caller.
 
         Raises:
-            Refusal: TooMany: of this caller, of all callers of its user (who is not root), or of everybody.
+            Refusal: TooMany: of this connection, of all connections of its user (who is not root), or of all
+                users but root together; root has as many of its own.
         """
         self._forget_expired()
-        own = [plan for plan in self._plans.values() if plan.owner == owner or plan.user == user != 0]
-        if len(self._plans) >= MOST or len(own) >= MOST_FOR_ONE:
+        users = [plan.user for plan in self._plans.values()]
+        if len(self._of(owner)) >= MOST_FOR_ONE or not has_room(
+            users, user, each=MOST_FOR_ONE, together=MOST
+        ):
             raise Refusal("TooMany")
 
     def keep(self, described: Described) -> None:
@@ -156,9 +160,11 @@ class PlanBook:
         for plan_id in self._of(owner):
             del self._plans[plan_id]
 
-    def has(self, owner: str) -> bool:
-        """Whether a caller has plans that wait."""
-        return bool(self._of(owner))
+    @property
+    def is_empty(self) -> bool:
+        """Whether no plan waits."""
+        self._forget_expired()
+        return not self._plans
 
     def _of(self, owner: str) -> Sequence[str]:
         return [plan_id for plan_id, plan in self._plans.items() if plan.owner == owner]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import pwd
 import secrets
 import time
@@ -12,8 +11,10 @@ from functools import partial
 from typing import Any, Final
 
 from app import VERSION
+from app.dbus.callers import Caller, Callers
 from app.dbus.memory import give_back_memory, resident_bytes
-from app.dbus.polkit import Question, Verdict
+from app.dbus.polkit import Verdict
+from app.dbus.questions import Places, Questions
 from app.dbus.service import Answer, BusService, Call, Refusal
 from app.dbus.worker import Then, Worker
 from app.helper import audit
@@ -38,11 +39,15 @@ GROWN_S: Final = 5.0
 which anybody may send (gdbusprivate.c, read_buffer; the bus takes 32 MiB)."""
 MOST_GROWN_BYTES: Final = 8 * 1024**2
 _MOST_INSPECTED: Final = 64
-_MOST_QUESTIONS: Final = 32
 _MOST_NOTED: Final = 200
 _MESSAGE: Final = "Authentication is required to erase $(disks) and to run PostgreSQL there"
 
-_log = logging.getLogger(__name__)
+OVERTAKEN: Final = "overtaken"
+"""Somebody else's question was answered first."""
+_PLACES: Final[Mapping[str, Places]] = {
+    Access.INSPECT: Places(4, 32, Refusal("TooMany")),
+    Access.ERASE: Places(1, 8, Refusal("Busy", "asked")),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +71,17 @@ class Owned:
 
 
 class Helper:
-    """The service: at most one session, at most one open question, plans of callers that are still there."""
+    """The service: at most one session, a few open questions and plans of each user that is still there."""
 
     def __init__(self, disks: SpareDisks, journal: Journal) -> None:
-        self.bus = BusService(NAME, PATH, INTERFACE.read_text(encoding="utf-8"), self, _note_refusal)
+        self.bus = BusService(NAME, PATH, INTERFACE.read_text(encoding="utf-8"), self, self._refused)
         self._disks = disks
         self._journal = journal
         self._plans = PlanBook()
         self._owned: Owned | None = None
-        self._erasing: tuple[str, Question] | None = None
-        self._questions = 0
+        self._callers = Callers(self.bus, self._left)
+        self._questions = Questions(self.bus, _PLACES)
         self._workers = {name: Worker(self.bus, name) for name in ("Describe", "Inspect")}
-        self._watched: dict[str, Callable[[], None]] = {}
         self._used_s = time.monotonic()
         self._began_bytes = 0
 
@@ -95,19 +99,21 @@ class Helper:
                 self._owned.session.join()
 
     def __call__(self, call: Call, answer: Answer) -> None:
-        """Check who may call the method, then do it; every refusal is logged."""
+        """Find out who calls and whether that may be, then do it; every refusal is logged."""
         self._rest()
         known = method(call.method)
         if known is None:
             raise Refusal("NotAuthorized", Verdict.DENIED)
-        self._watch(call.sender)
-        match known.access:
+        self._callers.meet(call, answer, partial(self._serve, call, answer, known.access))
+
+    def _serve(self, call: Call, answer: Answer, access: Access, caller: Caller) -> None:
+        match access:
             case Access.ANYONE:
-                {"Version": self._version, "Describe": self._describe}[call.method](call, answer)
+                {"Version": self._version, "Describe": self._describe}[call.method](call, answer, caller)
             case Access.INSPECT:
-                self._authorise(call, answer, known.access, {}, lambda: self._inspect(call, answer))
+                self._authorise(call, answer, caller, access, {}, lambda: self._inspect(call, answer, caller))
             case Access.ERASE:
-                self._execute(call, answer)  # asks itself, with the disks of the plans
+                self._execute(call, answer, caller)  # asks itself, with the disks of the plans
             case Access.OWNER:
                 if self._owned is None or not self._owned.is_meant(call):
                     raise Refusal("Unknown")
@@ -128,34 +134,25 @@ class Helper:
     # --- who may
 
     def _authorise(
-        self, call: Call, answer: Answer, action: str, details: dict[str, str], then: Then
+        self,
+        call: Call,
+        answer: Answer,
+        caller: Caller,
+        action: Access,
+        details: Mapping[str, str],
+        then: Then,
     ) -> None:
-        if self._questions >= _MOST_QUESTIONS:
-            raise Refusal("Busy")
+        def decided(found: Verdict | Refusal) -> None:
+            answer.settle(then if found is Verdict.AUTHORIZED else partial(_deny, found))
 
-        def decided(verdict: Verdict) -> None:
-            self._questions -= 1
-            if action == Access.ERASE:
-                self._erasing = None
-            answer.settle(then if verdict is Verdict.AUTHORIZED else partial(_deny, verdict))
+        self._questions.ask(caller, action, details, decided, interactive=call.interactive)
 
-        question = Question(self.bus.connection, decided)
-        self._questions += 1
-        if action == Access.ERASE:
-            self._erasing = (call.sender, question)
-        question.ask(call.sender, action, details, interactive=call.interactive)
-
-    def _watch(self, sender: str) -> None:
-        if sender not in self._watched:
-            self._watched[sender] = self.bus.watch(sender, lambda: self._vanished(sender))
-
-    def _vanished(self, sender: str) -> None:
-        self._watched.pop(sender, None)
+    def _left(self, sender: str) -> None:
+        """A connection has left the bus."""
         for worker in self._workers.values():
             worker.forget(sender)
         self._plans.forget(sender)
-        if self._erasing is not None and self._erasing[0] == sender:
-            self._erasing[1].cancel()
+        self._questions.forget(sender)
         if self._owned is not None and self._owned.owner == sender:
             audit.note("owner %s is gone: releasing", sender)
             self._owned.session.owner = None
@@ -164,56 +161,53 @@ class Helper:
 
     # --- methods
 
-    def _version(self, _call: Call, answer: Answer) -> None:
+    def _version(self, _call: Call, answer: Answer, _caller: Caller) -> None:
         answer.give(VERSION, INTERFACE_NUMBER, self._disks.policy.accept_loop_devices)
 
-    def _inspect(self, call: Call, answer: Answer) -> None:
+    def _inspect(self, call: Call, answer: Answer, caller: Caller) -> None:
         if call.content.get_child_value(0).n_children() > _MOST_INSPECTED:
             raise Refusal("TooMany")
 
-        def work(_user: int) -> Then:
+        def work() -> Then:
             (wires,) = call.arguments
             found = [inspected(wire, self._disks) for wire in wires]
             return lambda: answer.give(found)
 
-        self._workers["Inspect"].add(call, answer, work)
+        self._workers["Inspect"].add(caller, answer, work)
 
-    def _describe(self, call: Call, answer: Answer) -> None:
-        def work(user: int) -> Then:
-            found, texts = described(call, user, self._disks)
+    def _describe(self, call: Call, answer: Answer, caller: Caller) -> None:
+        def work() -> Then:
+            found, texts = described(call, caller.user, self._disks)
             return lambda: keep(found, texts)
 
         def keep(found: Described, texts: list[tuple[str, ...]]) -> None:
             self._plans.keep(found)
             answer.give(found.id, [list(text) for text in texts], found.digest)
 
-        self._workers["Describe"].add(call, answer, work, partial(self._plans.check, call.sender))
+        self._plans.check(caller.name, caller.user)
+        self._workers["Describe"].add(caller, answer, work)
 
-    def _execute(self, call: Call, answer: Answer) -> None:
+    def _execute(self, call: Call, answer: Answer, caller: Caller) -> None:
         plan_id, digest, user = call.arguments
-        if self._owned is not None or self._erasing is not None:
+        if self._owned is not None:
             raise Refusal("Busy")
+        _check_user(caller.user, user)
         taken = self._plans.take(call.sender, plan_id, digest)
         details = {
             "disks": taken.disk_names(),
             "polkit.message": _MESSAGE,
             "polkit.gettext_domain": "pgfooting",
         }
-
-        def ask(caller: Mapping[str, Any]) -> None:
-            _check_user(caller.get("UnixUserID"), user)
-            if self._owned is not None or self._erasing is not None:
-                raise Refusal("Busy")
-            owner = Process.of(caller.get("ProcessID", 0))
-            begin = partial(self._begin, call, answer, taken, user, owner)
-            self._authorise(call, answer, Access.ERASE, details, begin)
-
-        self.bus.ask_credentials(call.sender, lambda caller: answer.settle(partial(ask, caller)))
+        begin = partial(self._begin, call, answer, taken, user, Process.of(caller.process))
+        self._authorise(call, answer, caller, Access.ERASE, details, begin)
 
     def _begin(self, call: Call, answer: Answer, taken: Described, user: int, owner: Process | None) -> None:
         """Begin the session; the call is answered when its disks are locked."""
-        if self._owned is not None or call.sender not in self._watched:  # it may have left meanwhile
-            raise Refusal("Busy")
+        if self._owned is not None:
+            raise Refusal("Busy", OVERTAKEN)
+        if not self._callers.has(call.sender):
+            raise Refusal("Unknown")
+        self._questions.call_off(Access.ERASE, Refusal("Busy", OVERTAKEN))
         handle, give = secrets.token_hex(16), self._later(answer)
 
         def emit(signal: str, *values: object) -> None:
@@ -251,35 +245,46 @@ class Helper:
 
     def _end_if_idle(self) -> None:
         """End after a while in which nobody wanted anything."""
-        busy = self._owned is not None or self._questions > 0
-        busy = busy or any(worker.is_busy for worker in self._workers.values())
-        if busy or any(self._plans.has(sender) for sender in self._watched):
-            self._rest()
-        has_grown = resident_bytes() > self._began_bytes + MOST_GROWN_BYTES
-        if time.monotonic() - self._used_s >= (GROWN_S if has_grown else IDLE_S):
+        if self._is_idle():
+            self.bus.when_quiet(self._end_if_still_idle)
+        else:
+            self.bus.later(GROWN_S, self._end_if_idle)
+
+    def _end_if_still_idle(self) -> None:
+        """End unless somebody called while it was found out that nobody does."""
+        if self._is_idle():
             self.bus.stop()
         else:
             self.bus.later(GROWN_S, self._end_if_idle)
 
+    def _is_idle(self) -> bool:
+        busy = self._owned is not None or self._questions.are_open or self._callers.is_busy
+        busy = busy or any(worker.is_busy for worker in self._workers.values())
+        if busy or not self._plans.is_empty:
+            self._rest()
+        has_grown = resident_bytes() > self._began_bytes + MOST_GROWN_BYTES
+        return time.monotonic() - self._used_s >= (GROWN_S if has_grown else IDLE_S)
 
-def _deny(verdict: Verdict) -> None:
-    raise Refusal("NotAuthorized", verdict)
+    def _refused(self, call: Call, refusal: Refusal) -> None:
+        """A call was refused, by the bus already or here: it was one."""
+        self._rest()
+        words = refusal.text[:_MOST_NOTED]
+        audit.note("refused: %s by %s: %s %s", call.method, call.sender, refusal.code, words)
 
 
-def _note_refusal(call: Call, refusal: Refusal) -> None:
-    words = refusal.text[:_MOST_NOTED]
-    audit.note("refused: %s by %s: %s %s", call.method, call.sender, refusal.code, words)
+def _deny(why: Verdict | Refusal) -> None:
+    raise why if isinstance(why, Refusal) else Refusal("NotAuthorized", why)
 
 
-def _check_user(caller: int | None, user: int) -> None:
+def _check_user(caller: int, user: int) -> None:
     """Storage goes to the caller; root, who must not run PostgreSQL, names somebody else.
 
     Raises:
         Refusal: BadUser.
     """
+    if user == 0 or caller not in {0, user}:
+        raise Refusal("BadUser")
     try:
         pwd.getpwuid(user)
     except KeyError:
         raise Refusal("BadUser") from None
-    if caller is None or user == 0 or (caller not in {0, user}):
-        raise Refusal("BadUser")

@@ -66,7 +66,9 @@ class StandIn:
         answer.give()
 
     def _WhoAmI(self, call: Call, answer: Answer) -> None:  # noqa: N802
-        self.service.ask_user(call.sender, lambda uid: answer.give(call.sender, -1 if uid is None else uid))
+        self.service.ask_credentials(
+            call.sender, lambda found: answer.give(call.sender, found.get("UnixUserID", -1))
+        )
 
     def _WatchMe(self, call: Call, answer: Answer) -> None:  # noqa: N802
         self.service.watch(call.sender, lambda: say(f"gone {call.sender}"))

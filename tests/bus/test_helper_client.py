@@ -163,6 +163,9 @@ def test_what_polkit_said_is_told_as_what_it_is(
     ("answer", "words", "status"),
     [
         ("Busy:", "another campaign", 3),
+        ("Busy:overtaken", "another campaign was allowed meanwhile. Nothing was touched", 3),
+        ("Busy:asked", "open already for you on this machine. Nothing was touched", 3),
+        ("NotAuthorized:no-account", "have an account on this machine. Nothing was touched", 3),
         ("DiskRefused:8:16 D08 has a filesystem\n8:32 D05 mounted", "8:32 D05 mounted", 3),
         ("BadPlan:plans[0].data.level: no", "plans\\[0\\].data.level", 2),
         ("BadUser:", "no root", 3),

@@ -26,7 +26,6 @@ from tests.disks.hostile_client import METHODS as SIGNATURES
 from tests.disks.hostile_client import Generator
 from tests.disks.layout_proof import digest as digest_of_disk
 from tests.disks.layout_proof import fill
-from tests.disks.terminal_agent import PASSWORD, TerminalAgent, set_password
 from tests.fix_helper import LIMIT_S, PROJECT, Running, error_of, journaled, restart_polkit, wait_until
 
 pytestmark = [
@@ -306,53 +305,6 @@ def client_can_ask() -> bool:
         return bool(connection.call("Version"))
 
 
-ASKING = """
-import json, sys
-from app.domain.disk import DiskIdentity
-from tests.disks.helper_owner import NOBODY, Owner, client, plan_over
-with client() as connection:
-    owner = Owner(connection)
-    plan_id, _, told = owner.describe(plan_over(DiskIdentity(*json.loads(sys.argv[1]))))
-    print("ready", flush=True)
-    input()
-    try:
-        found = connection.call("Execute", "(ssu)", plan_id, told, NOBODY, interactive=True)
-        print("session", *found, flush=True)
-    except Exception as err:
-        print(err, flush=True)
-    input()
-"""
-
-
-@pytest.fixture
-def dialog(
-    helper: Running, inspector: None
-) -> Iterator[Callable[[str], tuple[subprocess.Popen[str], TerminalAgent]]]:
-    """A function that has nobody ask to erase a disk, and waits for the dialog."""
-    set_password()
-    opened: list[tuple[subprocess.Popen[str], TerminalAgent]] = []
-
-    def open_dialog(disk: str) -> tuple[subprocess.Popen[str], TerminalAgent]:
-        identity = json.dumps(astuple(SPARE.identify(disk)))
-        process = subprocess.Popen(
-            ["setpriv", f"--reuid={NOBODY}", "--clear-groups", sys.executable, "-c", ASKING, identity],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=PROJECT,
-        )  # fmt: skip
-        assert said(process) == "ready"
-        agent = TerminalAgent(process.pid)
-        opened.append((process, agent))
-        go_on(process)
-        agent.wait_for_prompt()
-        return process, agent
-
-    yield open_dialog
-    for process, agent in opened:
-        agent.close()
-        process.kill()
-        process.communicate()
-    wait_until(lambda: not journaled())
-
-
 def said(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     return process.stdout.readline().strip()
@@ -362,56 +314,3 @@ def go_on(process: subprocess.Popen[str]) -> None:
     assert process.stdin is not None
     process.stdin.write("go\n")
     process.stdin.flush()
-
-
-def test_while_a_dialog_is_open_others_are_answered_and_cannot_take_the_disks(
-    dialog: Callable[[str], tuple[subprocess.Popen[str], TerminalAgent]],
-    make_loop: Callable[..., str],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    disk, other = make_loop(2 * GIB, partscan=True), make_loop(2 * GIB, partscan=True)
-    process, agent = dialog(disk)
-    name = Path(disk).name
-    assert "erase" in agent.shown
-    with Watch() as watch, client() as second:
-        for each in (disk, other):
-            described = Owner(second).describe(plan_of(each))
-            call = partial(second.call, "Execute", "(ssu)", described[0], described[2], NOBODY)
-            assert error_of(call) == ("Busy", "Busy"), name
-        time.sleep(0.5)
-    agent.type(PASSWORD)
-    assert said(process).startswith("session ")
-    with capsys.disabled():
-        print(f"\n  while the dialog is open: {watch.told()}")  # noqa: T201
-    with client() as third:
-        described = Owner(third).describe(plan_of(other))
-        call = partial(third.call, "Execute", "(ssu)", described[0], described[2], NOBODY)
-        assert error_of(call) == ("Busy", "Busy")
-
-
-def test_who_leaves_while_the_dialog_is_open_gets_no_session(
-    dialog: Callable[[str], tuple[subprocess.Popen[str], TerminalAgent]],
-    helper: Running,
-    make_loop: Callable[..., str],
-) -> None:
-    disk = make_loop(2 * GIB, partscan=True)
-    process, agent = dialog(disk)
-    process.kill()
-    wait_until(lambda: helper.said("cancelled"))
-    agent.type(PASSWORD)
-    with client() as connection:
-        owner = Owner(connection)
-        owner.execute(plan_of(disk))
-        owner.release()
-    assert not helper.said("making")
-
-
-def test_a_wrong_password_gives_no_session(
-    dialog: Callable[[str], tuple[subprocess.Popen[str], TerminalAgent]],
-    helper: Running,
-    make_loop: Callable[..., str],
-) -> None:
-    process, agent = dialog(make_loop(2 * GIB, partscan=True))
-    agent.type("wrong")
-    assert "NotAuthorized: failed" in said(process)
-    assert not helper.said("making")
