@@ -39,7 +39,7 @@ def _started(value: Json) -> str:
 
 
 def _words(*parts: Json) -> str:
-    return " ".join(str(part) for part in parts if part not in {None, ""})
+    return " ".join(str(part) for part in parts if part is not None and part != "")
 
 
 def _by_filesystem(settings: Json) -> str:

@@ -18,6 +18,7 @@ from app.domain.text import tr
 from app.runs.library import effective_state
 from app.runs.runfile import Json, RunState
 from app.runs.runfile_reader import RunFile
+from app.runs.runfile_schema import strange_part
 
 NAME_LIMIT: Final = 200
 TAG_LIMIT: Final = 40
@@ -134,9 +135,9 @@ def _write(path: Path, values: dict[str, Json]) -> None:
             pass
         with closing(sqlite3.connect(path, isolation_level=None, timeout=5)) as connection:
             connection.execute("PRAGMA trusted_schema=OFF")
-            if connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'trigger' LIMIT 1").fetchone():
-                message = tr("{name} holds a program of its own (an SQL trigger); it is not changed.")
-                raise RunFileError(message.format(name=path.name))
+            if strange := strange_part(connection):  # a trigger would write as well
+                message = tr("{name} is no run file as pgFooting writes them: {what}. It is not changed.")
+                raise RunFileError(message.format(name=path.name, what=strange))
             with connection:
                 connection.execute("BEGIN IMMEDIATE")
                 connection.executemany("INSERT OR REPLACE INTO run VALUES (?, ?)", rows)

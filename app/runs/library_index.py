@@ -20,7 +20,17 @@ from typing import Any, Final
 from app import VERSION
 from app.runs.library import LibraryEntry
 
-_READERS: Final = ("library.py", "library_facets.py", "library_scan.py", "summary.py")
+_READERS: Final = (
+    "library.py",
+    "library_facets.py",
+    "library_index.py",
+    "library_scan.py",
+    "runfile_bounds.py",
+    "runfile_reader.py",
+    "runfile_schema.py",
+    "runfile_values.py",
+    "summary.py",
+)
 _LISTS: Final = ("marks", "options", "tags")
 
 Signature = tuple[tuple[int, int, int], ...]
@@ -81,14 +91,14 @@ class LibraryIndex:
                 if connection.execute("PRAGMA user_version").fetchone()[0] != _format():
                     return {}
                 rows = connection.execute("SELECT path, told FROM run").fetchall()
-            return {str(path): _unfold(json.loads(told)) for path, told in rows}
+            return {os.fsdecode(path): _unfold(json.loads(told)) for path, told in rows}
         except (sqlite3.Error, OSError, ValueError, TypeError, KeyError):
             self._forget()
             return {}
 
     def store(self, changed: Mapping[str, IndexedRun], gone: Iterable[str]) -> None:
         """Keep these, and forget those."""
-        missing = [(path,) for path in gone]
+        missing = [(os.fsencode(path),) for path in gone]
         if self.path is None or not (changed or missing):
             return
         try:
@@ -96,7 +106,7 @@ class LibraryIndex:
             with closing(self._connect()) as connection, connection:
                 self._make(connection)
                 connection.executemany("DELETE FROM run WHERE path = ?", missing)
-                rows = [(path, json.dumps(_fold(run))) for path, run in changed.items()]
+                rows = [(os.fsencode(path), json.dumps(_fold(run))) for path, run in changed.items()]
                 connection.executemany("INSERT OR REPLACE INTO run VALUES (?, ?)", rows)
         except (sqlite3.DatabaseError, OSError) as error:
             if not isinstance(error, sqlite3.OperationalError):  # damaged, and not only busy or full
@@ -115,7 +125,7 @@ class LibraryIndex:
         if connection.execute("PRAGMA user_version").fetchone()[0] != _format():
             connection.execute("DROP TABLE IF EXISTS run")
             connection.execute(f"PRAGMA user_version = {_format()}")
-        connection.execute("CREATE TABLE IF NOT EXISTS run (path TEXT PRIMARY KEY, told TEXT) WITHOUT ROWID")
+        connection.execute("CREATE TABLE IF NOT EXISTS run (path BLOB PRIMARY KEY, told TEXT) WITHOUT ROWID")
 
     def _forget(self) -> None:
         if self.path is not None:

@@ -1,7 +1,9 @@
 """Reading a run file: finished, growing, left behind, or from somebody else.
 
-A run file is foreign input: it is opened read-only, with SQLite's trusted_schema off and limits on
-what one value may hold; every damage becomes a `CorruptRunFileError`, never a traceback.
+A run file is foreign input: it is opened read-only, has to consist of what its format consists of
+(`app.runs.runfile_schema`), may take what its size justifies (`app.runs.runfile_bounds`), and its values are
+of the kind and length that is expected (`app.runs.runfile_values`). Every damage becomes a
+`CorruptRunFileError`, never a traceback.
 """
 
 from __future__ import annotations
@@ -12,10 +14,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, cast
-from urllib.parse import quote
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,22 +25,46 @@ from numpy.typing import NDArray
 from app.domain.errors import CorruptRunFileError, NewerRunFileError, NotARunFileError, RunFileError
 from app.domain.text import tr
 from app.runs.runfile import APPLICATION_ID, FORMAT, Json, LatencySecond, Phase, RunState
+from app.runs.runfile_bounds import MOST_NUMBER_BYTES, MOST_TEXT_BYTES, BoundedConnection, check_regular
+from app.runs.runfile_schema import strange_part
+from app.runs.runfile_values import (
+    json_object,
+    json_value,
+    json_words,
+    name_value,
+    number_value,
+    text_value,
+    whole_value,
+)
 
 _SQLITE_HEADER = b"SQLite format 3\0"
-_VALUE_LIMIT_BYTES = 64 * 1024 * 1024
+_MOST_VALUES_BYTES: Final = 16 << 20
+"""Of all keys of table `run`, or all facts of a moment: they are in memory as objects."""
+
+_NAMES: Final = ("id", "name", "campaign", "campaign_folder", "configuration")
+_NUMBERS: Final = frozenset({int, float})
 
 # The view `samples` of the file is for people; with trusted_schema off SQLite 3.40 refuses the JSON
-# functions inside it, and a foreign file might define it differently anyway.
-_SAMPLES = """(
-    SELECT series.metric, series.instance, sample.t_ms, sample.value
-    FROM sample JOIN series ON series.id = sample.series
+# functions inside it. None of these statements sorts, which would take memory for what is thrown away.
+_SAMPLES: Final = """
+    WITH chosen(id) AS (SELECT id FROM series WHERE metric = ? AND instance = ?)
+    SELECT t_ms, value FROM sample WHERE series = (SELECT id FROM chosen) AND t_ms > ?
     UNION ALL
-    SELECT series.metric, series.instance,
-           json_extract(entry.value, '$[1]') AS t_ms, json_extract(entry.value, '$[2]') AS value
+    SELECT json_extract(entry.value, '$[1]'), json_extract(entry.value, '$[2]')
     FROM tick, json_each(tick.live) AS entry
-    JOIN series ON series.id = json_extract(entry.value, '$[0]')
     WHERE tick.live IS NOT NULL
-)"""
+      AND json_extract(entry.value, '$[0]') = (SELECT id FROM chosen)
+      AND json_extract(entry.value, '$[1]') > ?
+"""
+_TOTALS: Final = """
+    SELECT series, total(value), max(value), count(*) FROM sample WHERE t_ms > ? AND t_ms <= ? GROUP BY series
+    UNION ALL
+    SELECT json_extract(entry.value, '$[0]'), json_extract(entry.value, '$[2]'),
+           json_extract(entry.value, '$[2]'), 1
+    FROM tick, json_each(tick.live) AS entry
+    WHERE tick.live IS NOT NULL
+      AND json_extract(entry.value, '$[1]') > ? AND json_extract(entry.value, '$[1]') <= ?
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +124,7 @@ def _check_header(path: Path) -> bool:
 
     Offsets from SQLite's "Database File Format", section 1.3.
     """
+    check_regular(path)
     try:
         with path.open("rb") as file:
             header = file.read(100)
@@ -140,20 +167,22 @@ class RunFile:
         self.path = path
         in_wal_mode = _check_header(path)
         # A WAL file on a read-only medium has no index of its journal and needs `immutable`.
-        beside = os.access(path.resolve().parent, os.W_OK)
+        beside = os.access(os.path.dirname(os.path.realpath(path)), os.W_OK)  # noqa: PTH120
         flags = "mode=ro" if beside or not in_wal_mode else "mode=ro&immutable=1"
         with self._told():
-            self._connection = sqlite3.connect(
-                f"file:{quote(str(path.resolve()))}?{flags}", uri=True, timeout=5, isolation_level=None
-            )
-            try:
-                self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _VALUE_LIMIT_BYTES)
-                self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-                self._connection.execute("PRAGMA trusted_schema=OFF")
-                self._connection.execute("PRAGMA query_only=ON")
-            except BaseException:  # damaged
-                self._connection.close()
-                raise
+            self._file = BoundedConnection(path, flags)
+        try:
+            self._refuse_strange()
+        except BaseException:
+            self.close()
+            raise
+
+    def _refuse_strange(self) -> None:
+        with self._told():
+            strange = strange_part(self._file.connection)
+        if strange:
+            message = tr("{path} is no run file as pgFooting writes them: {what}. Nothing of it was read.")
+            raise NotARunFileError(message.format(path=self.path, what=strange))
 
     def __enter__(self) -> Self:
         return self
@@ -165,41 +194,60 @@ class RunFile:
 
     def close(self) -> None:
         """Close the file."""
-        self._connection.close()
+        self._file.close()
 
     @contextmanager
     def _told(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, ValueError, TypeError, KeyError, OverflowError) as error:
+        except (sqlite3.Error, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             message = tr("The run file {path} is damaged: {reason}.")
             raise CorruptRunFileError(message.format(path=self.path, reason=error)) from error
 
-    def _rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        with self._told():
-            return self._connection.execute(statement, tuple(values)).fetchall()
+    def _rows(
+        self, statement: str, values: Sequence[object] = (), *, most_text: int | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        return chain.from_iterable(
+            self._file.rows(statement, values, longest=MOST_TEXT_BYTES, most_text=most_text)
+        )
+
+    def _numbers(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return rows of numbers."""
+        found: list[tuple[Any, ...]] = []
+        for batch in self._file.rows(statement, values, longest=MOST_NUMBER_BYTES):
+            if not set(map(type, chain.from_iterable(batch))) <= _NUMBERS:
+                raise TypeError(tr("a value is no number"))
+            found += batch
+        return found
 
     @property
     def values(self) -> dict[str, Json]:
         """All keys of table `run`."""
         with self._told():
-            return {key: json.loads(value) for key, value in self._rows("SELECT key, value FROM run")}
+            rows = self._rows("SELECT key, value FROM run", most_text=_MOST_VALUES_BYTES)
+            found = {name_value(key): json_value(value) for key, value in rows}
+            for name in _NAMES:
+                if isinstance(value := found.get(name), str):
+                    name_value(value)
+            return found
 
     @property
     def state(self) -> RunState:
         """The state as stored; `running` may mean that the runner died."""
         with self._told():
-            return RunState(cast("str", self.values["state"]))
+            rows = list(self._rows("SELECT value FROM run WHERE key = 'state'"))
+            return RunState(text_value(json_value(rows[0][0] if rows else None)))
 
     def phases(self) -> tuple[PhaseTimes, ...]:
         """The phases so far, in order."""
         with self._told():
-            return tuple(
-                PhaseTimes(Phase(name), int(start), None if end is None else int(end))
-                for name, start, end in self._rows(
-                    "SELECT name, started_ms, ended_ms FROM phase ORDER BY started_ms, rowid"
+            found = [
+                PhaseTimes(
+                    Phase(name_value(name)), whole_value(start), None if end is None else whole_value(end)
                 )
-            )
+                for name, start, end in self._rows("SELECT name, started_ms, ended_ms FROM phase")
+            ]
+            return tuple(sorted(found, key=lambda times: times.started_ms))
 
     def phase(self, phase: Phase) -> PhaseTimes | None:
         """The times of one phase, None where it was not reached."""
@@ -209,8 +257,16 @@ class RunFile:
         """All series of the file."""
         with self._told():
             return tuple(
-                Series(*row)
-                for row in self._rows("SELECT metric, instance, unit, label, source FROM series ORDER BY id")
+                Series(
+                    name_value(metric),
+                    name_value(instance),
+                    name_value(unit),
+                    name_value(label),
+                    text_value(source),
+                )
+                for metric, instance, unit, label, source in self._rows(
+                    "SELECT metric, instance, unit, label, source FROM series ORDER BY id"
+                )
             )
 
     def samples(
@@ -223,13 +279,12 @@ class RunFile:
             instance: device, thread ...
             after_ms: only samples later than this, to follow a growing file.
         """
-        rows = self._rows(
-            f"SELECT t_ms, value FROM {_SAMPLES}"
-            " WHERE metric = ? AND instance = ? AND t_ms > ? ORDER BY t_ms",
-            (metric, instance, after_ms),
-        )
         with self._told():
+            rows = self._numbers(_SAMPLES, (metric, instance, after_ms, after_ms))
             table = np.array(rows, dtype=np.float64).reshape(-1, 2)
+        t_ms = table[:, 0]
+        if (t_ms[1:] < t_ms[:-1]).any():  # late ones of a growing file
+            table = table[np.argsort(t_ms, kind="stable")]
         return table[:, 0], table[:, 1]
 
     def live_ticks(self, *, after: int) -> tuple[LiveTick, ...]:
@@ -237,62 +292,64 @@ class RunFile:
 
         What pgbench said last has no tick of the sampler: its number is negative, it is always returned.
         """
-        rows = self._rows(
-            "SELECT number, t_ms, live FROM tick WHERE (number > ? OR number < 0) AND live IS NOT NULL"
-            " ORDER BY number < 0, number",
-            (after,),
-        )
         with self._told():
-            return tuple(
+            found = [
                 LiveTick(
-                    int(number),
-                    int(t_ms),
+                    whole_value(number),
+                    whole_value(t_ms),
                     tuple((int(series), int(t), float(value)) for series, t, value in json.loads(live)),
                 )
-                for number, t_ms, live in rows
-            )
+                for number, t_ms, live in self._rows(
+                    "SELECT number, t_ms, live FROM tick WHERE (number > ? OR number < 0)"
+                    " AND live IS NOT NULL",
+                    (after,),
+                )
+            ]
+        return tuple(sorted(found, key=lambda tick: (tick.number < 0, tick.number)))
 
     def series_numbers(self) -> dict[int, tuple[str, str]]:
         """Return (metric, instance) by the number of the series."""
-        rows = self._rows("SELECT id, metric, instance FROM series")
-        return {int(number): (str(metric), str(instance)) for number, metric, instance in rows}
+        with self._told():
+            return {
+                whole_value(number): (name_value(metric), name_value(instance))
+                for number, metric, instance in self._rows("SELECT id, metric, instance FROM series")
+            }
 
     def totals(self, start_ms: int, end_ms: int) -> dict[tuple[str, str], tuple[float, float, int]]:
         """Return (sum, maximum, count) of every series over start_ms < t_ms <= end_ms."""
-        rows = self._rows(
-            f"SELECT metric, instance, total(value), max(value), count(*) FROM {_SAMPLES}"
-            " WHERE t_ms > ? AND t_ms <= ? GROUP BY metric, instance",
-            (start_ms, end_ms),
-        )
+        found: dict[int, tuple[float, float, int]] = {}
         with self._told():
-            return {
-                (str(metric), str(instance)): (float(total), float(maximum), int(count))
-                for metric, instance, total, maximum, count in rows
-            }
+            for series, total, maximum, count in self._numbers(_TOTALS, (start_ms, end_ms) * 2):
+                known = found.get(series)
+                if known is None:
+                    found[series] = (float(total), float(maximum), int(count))
+                else:
+                    found[series] = (known[0] + total, max(known[1], float(maximum)), known[2] + count)
+            names = self.series_numbers()
+            return {names[series]: told for series, told in found.items()}
 
     def latency_seconds(self, *, after_ms: int = -1) -> Iterator[LatencySecond]:
         """The per-second latency histograms later than `after_ms`, ascending."""
         with self._told():
-            for row in self._connection.execute(
+            for batch in self._file.rows(
                 "SELECT t_ms, transactions, latency_sum_us, skipped, failed, partial, buckets"
                 " FROM histogram WHERE t_ms > ? ORDER BY t_ms",
                 (after_ms,),
+                longest=MOST_NUMBER_BYTES,
             ):
-                yield LatencySecond(
-                    int(row[0]),
-                    int(row[1]),
-                    int(row[2]),
-                    int(row[3]),
-                    int(row[4]),
-                    bool(row[5]),
-                    bytes(row[6]),
-                )
+                for *numbers, buckets in batch:
+                    t_ms, transactions, latency_sum_us, skipped, failed, partial = map(whole_value, numbers)
+                    if not isinstance(buckets, bytes):
+                        raise TypeError(tr("a histogram is no binary value"))
+                    yield LatencySecond(
+                        t_ms, transactions, latency_sum_us, skipped, failed, bool(partial), buckets
+                    )
 
     def partial_latency_seconds(self) -> tuple[int, ...]:
         """The begins, in ms, of the seconds of which lines of the transaction log may be missing."""
-        return tuple(
-            int(row[0]) for row in self._rows("SELECT t_ms FROM histogram WHERE partial ORDER BY t_ms")
-        )
+        with self._told():
+            rows = self._numbers("SELECT t_ms FROM histogram WHERE partial ORDER BY t_ms")
+            return tuple(int(row[0]) for row in rows)
 
     def events(self, *, after_id: int = 0) -> tuple[Event, ...]:
         """Events in the order they were recorded."""
@@ -302,7 +359,10 @@ class RunFile:
         """Events with their numbers, ascending, to follow a growing file."""
         with self._told():
             return tuple(
-                (int(number), Event(int(t_ms), str(kind), str(message), json.loads(data)))
+                (
+                    whole_value(number),
+                    Event(whole_value(t_ms), name_value(kind), text_value(message), json_object(data)),
+                )
                 for number, t_ms, kind, message, data in self._rows(
                     "SELECT id, t_ms, kind, message, data FROM event WHERE id > ? ORDER BY id", (after_id,)
                 )
@@ -312,7 +372,15 @@ class RunFile:
         """Every program that was executed."""
         with self._told():
             return tuple(
-                CommandRecord(start, duration, account, tuple(json.loads(argv)), code, out, err)
+                CommandRecord(
+                    whole_value(start),
+                    whole_value(duration),
+                    name_value(account),
+                    json_words(argv),
+                    whole_value(code),
+                    text_value(out, MOST_TEXT_BYTES),
+                    text_value(err, MOST_TEXT_BYTES),
+                )
                 for start, duration, account, argv, code, out, err in self._rows(
                     "SELECT started_ms, duration_ms, account, argv, exit_code, stdout, stderr"
                     " FROM command ORDER BY id"
@@ -322,38 +390,47 @@ class RunFile:
     def facts(self, moment: str) -> dict[str, Json]:
         """Facts of the environment at a moment, 'before' or 'after'."""
         with self._told():
-            return {
-                str(name): json.loads(value)
-                for name, value in self._rows("SELECT name, value FROM fact WHERE moment = ?", (moment,))
-            }
+            rows = self._rows(
+                "SELECT name, value FROM fact WHERE moment = ?", (moment,), most_text=_MOST_VALUES_BYTES
+            )
+            return {name_value(name): json_value(value) for name, value in rows}
 
     def output(self, name: str) -> str | None:
         """What a program printed, None where nothing is stored."""
-        rows = self._rows("SELECT text FROM output WHERE name = ?", (name,))
-        return str(rows[0][0]) if rows else None
+        with self._told():
+            rows = list(self._rows("SELECT text FROM output WHERE name = ?", (name,)))
+            return text_value(rows[0][0], MOST_TEXT_BYTES) if rows else None
 
     def unavailable(self) -> tuple[tuple[int, str, str], ...]:
         """(t_ms, source, reason) of sources that do not exist or failed."""
-        return tuple(self._rows("SELECT t_ms, source, reason FROM unavailable ORDER BY id"))
+        with self._told():
+            return tuple(
+                (whole_value(t_ms), name_value(source), text_value(reason))
+                for t_ms, source, reason in self._rows(
+                    "SELECT t_ms, source, reason FROM unavailable ORDER BY id"
+                )
+            )
 
     def marks(self) -> tuple[tuple[str, str], ...]:
         """(kind, reason) labels of the run."""
-        return tuple(self._rows("SELECT kind, reason FROM mark ORDER BY kind, reason"))
+        with self._told():
+            rows = self._rows("SELECT kind, reason FROM mark ORDER BY kind, reason")
+            return tuple((name_value(kind), text_value(reason)) for kind, reason in rows)
 
     def summary(self) -> dict[str, float | None]:
         """The stored figures; empty while the run lasts."""
         with self._told():
             return {
-                str(name): None if value is None else float(value)
+                name_value(name): None if value is None else number_value(value)
                 for name, value in self._rows("SELECT name, value FROM summary")
             }
 
     def ticks(self) -> NDArray[np.float64]:
         """Rows of (number, t_ms, lateness_us, missed)."""
-        rows = self._rows(
-            "SELECT number, t_ms, lateness_us, missed FROM tick WHERE number >= 0 ORDER BY number"
-        )
         with self._told():
+            rows = self._numbers(
+                "SELECT number, t_ms, lateness_us, missed FROM tick WHERE number >= 0 ORDER BY number"
+            )
             return np.array(rows, dtype=np.float64).reshape(-1, 4)
 
     def check(self) -> None:
@@ -362,7 +439,8 @@ class RunFile:
         Raises:
             CorruptRunFileError: damaged anywhere.
         """
-        verdict = self._rows("PRAGMA quick_check(1)")[0][0]
+        with self._told():
+            verdict = next(self._rows("PRAGMA quick_check(1)"))[0]
         if verdict != "ok":
             message = tr("The run file {path} is damaged: {reason}.")
             raise CorruptRunFileError(message.format(path=self.path, reason=verdict))

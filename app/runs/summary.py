@@ -22,7 +22,7 @@ from app.runs.runfile import Json, Phase
 from app.runs.runfile_reader import RunFile
 from app.runs.series_statistics import drift, jitter, steady_state, within_run_error
 
-_LONGEST_RUN_S: Final = 10 * 366 * 86400
+_LONGEST_RUN_S: Final = 100 * 86400
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +164,13 @@ def without_sampling_noise(cv: float | None, mean_tps: float, one_in: float) -> 
 def _shape(tps: NDArray[np.float64], one_in: float) -> dict[str, float | None]:
     if len(tps) < 2:
         return {}
+    try:
+        return _shape_of(tps, one_in)
+    except ValueError as error:  # negative, or more than any machine does
+        raise CorruptRunFileError(tr("The run file is damaged: its seconds hold impossible TPS.")) from error
+
+
+def _shape_of(tps: NDArray[np.float64], one_in: float) -> dict[str, float | None]:
     shape, steady = jitter(tps), steady_state(tps).steady
     known = tps[~np.isnan(tps)]
     mean_tps = float(known.mean()) if len(known) else 0.0
@@ -185,7 +192,7 @@ def seconds_of(t_ms: NDArray[np.float64], tps: NDArray[np.float64], start_ms: fl
     """
     lengths = np.maximum(1, np.rint(np.diff(t_ms, prepend=start_ms) / 1000))
     if lengths.sum() > _LONGEST_RUN_S:
-        raise CorruptRunFileError(tr("The run file is damaged: its seconds span more than ten years."))
+        raise CorruptRunFileError(tr("The run file is damaged: its seconds span more than a hundred days."))
     lengths = lengths.astype(int)
     seconds = np.full(int(lengths.sum()), np.nan)
     seconds[np.cumsum(lengths) - 1] = tps

@@ -22,6 +22,7 @@ from app.domain.errors import FootingError, RunFileError
 from app.domain.text import tr
 from app.runs.library import is_live
 from app.runs.runfile import RunState
+from app.runs.runfile_bounds import check_regular
 from app.runs.runfile_reader import RunFile
 
 _TRIES: Final = 1000
@@ -116,6 +117,10 @@ def _fold_journal(path: Path) -> None:
     """Bring what stands in a journal beside the file into it: only one file moves."""
     if path.is_symlink() or not path.with_name(path.name + "-wal").exists():
         return
+    try:
+        check_regular(path)
+    except RunFileError as error:
+        raise TrashError(error.message) from error
     try:
         with closing(sqlite3.connect(path, timeout=2, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode=DELETE").fetchall()

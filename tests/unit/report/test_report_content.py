@@ -254,7 +254,7 @@ def spoil(path: Path, *statements: str) -> Path:
 def test_a_huge_file_is_printed_in_part_and_says_so(tmp_path: Path) -> None:
     [path] = write_cases(tmp_path, [Case(shape=SHORT)])
     many = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
-    argv = """'["' || replace(hex(zeroblob(500000)), '00', 'xy ') || '"]'"""
+    argv = """'["' || replace(hex(zeroblob(30000)), '00', 'xy ') || '"]'"""
     spoil(
         path,
         f"INSERT INTO mark SELECT 'unsafe', {argv} || 1",
