@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,6 +22,7 @@ from tests.disks.helper_owner import NAME, NOBODY
 PROJECT = Path(__file__).parents[1]
 SYSTEM = PROJECT / "packaging" / "system"
 ACTIONS = Path("/usr/share/polkit-1/actions")
+SERVICES = Path("/usr/share/dbus-1/system-services")
 JOURNAL = Path("/var/lib/pgfooting/journal")
 LIMIT_S = 120
 
@@ -35,8 +38,7 @@ def installed_helper(system_daemons: None) -> Iterator[None]:
     copy(SYSTEM / "org.pgfooting.Helper1.conf", Path("/etc/dbus-1/system.d"))
     Path("/etc/pgfooting").mkdir(mode=0o755, exist_ok=True)
     Path("/etc/pgfooting/helper.conf").write_text("accept_loop_devices = true\n")
-    bus = "org.freedesktop.DBus"
-    subprocess.run(["busctl", "--system", "call", bus, "/", bus, "ReloadConfig"], check=True)
+    _reload_bus()
     restart_polkit()
     yield
     subprocess.run(["umount", str(ACTIONS)], check=True)
@@ -118,6 +120,40 @@ def helper(installed_helper: None) -> Iterator[Running]:
     if running.process.poll() is None:
         running.end()
     assert journaled() == [], running.log.read_text()
+
+
+@contextmanager
+def started_by_bus() -> Iterator[Path]:
+    """Let the bus start the helper for whoever calls it, as where it is installed; gives the helpers' log."""
+    services, log, script = SERVICES, Path("/run/started-by-bus.log"), Path("/run/start-helper.sh")
+    words = [sys.executable, "-m", "tests.disks.helper_here"]
+    path = f"PYTHONPATH={shlex.quote(os.environ.get('PYTHONPATH', ''))}"
+    script.write_text(
+        f"#!/bin/sh\ncd {shlex.quote(str(PROJECT))}\nexec env {path} {shlex.join(words)} 2>>{log}\n"
+    )
+    script.chmod(0o755)
+    log.write_text("")
+    others = {each.name: each.read_bytes() for each in services.glob("*.service")}
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(services)], check=True)
+    try:
+        for name, content in others.items():
+            (services / name).write_bytes(content)
+        (services / f"{NAME}.service").write_text(f"[D-BUS Service]\nName={NAME}\nExec={script}\nUser=root\n")
+        _reload_bus()
+        yield log
+    finally:
+        subprocess.run(["umount", str(services)], check=True)
+        _reload_bus()
+        bus = Client("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
+        with bus, suppress(RemoteError):  # it may have ended
+            (pid,) = bus.call("GetConnectionUnixProcessID", "(s)", NAME)
+            os.kill(pid, signal.SIGTERM)
+            wait_until(lambda: not Path(f"/proc/{pid}/exe").exists())
+
+
+def _reload_bus() -> None:
+    bus = "org.freedesktop.DBus"
+    subprocess.run(["busctl", "--system", "call", bus, "/", bus, "ReloadConfig"], check=True)
 
 
 @contextmanager

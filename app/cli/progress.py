@@ -24,6 +24,7 @@ from app.domain.units import format_duration
 from app.runs.export import finite
 from app.runs.progress import Listener, RunResult, Second, Silence
 from app.runs.runfile import Json, Phase, RunState
+from app.runs.words import DISK_MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -240,7 +241,7 @@ class TerminalProgress(Silence):
 
     @override
     def told(self, kind: str, message: str) -> None:
-        print_line(self._console, f"{kind}: {message}", style="yellow")
+        print_line(self._console, f"{kind}: {message}", style="red" if kind in DISK_MARKS else "yellow")
 
     @override
     def step(self, text: str, fraction: float | None) -> None:

@@ -30,6 +30,7 @@ from app.runs.library_query import haystack, matches, parse_query
 from app.runs.runfile import Json, RunState
 from app.runs.runfile_reader import RunFile
 from app.runs.summary import FIGURES, summarise
+from app.runs.words import DISK_MARKS
 
 
 def library_of(arguments: argparse.Namespace) -> Path:
@@ -158,7 +159,7 @@ def _show(run: RunFile, console: Console) -> None:
             if part:
                 print_line(console, str(part), style="red")
     for kind, reason in run.marks():
-        print_line(console, f"{kind}: {reason}", style="yellow")
+        print_line(console, f"{kind}: {reason}", style="red" if kind in DISK_MARKS else "yellow")
     _show_configuration(described, console)
     _show_figures(run, console)
     _show_phases(run, console)

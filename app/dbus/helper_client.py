@@ -171,12 +171,18 @@ class HelperClient:
                     raise
 
     def inspect(
-        self, disks: Sequence[DiskIdentity], watch: Watch = _nothing
+        self, disks: Sequence[DiskIdentity], watch: Watch = _nothing, *, interactive: bool = True
     ) -> dict[str, tuple[bool, list[Any]]]:
-        """Return by device number whether root finds a disk spare, and (rule, message, evidence, remedy)."""
+        """Return by device number whether root finds a disk spare, and (rule, message, evidence, remedy).
+
+        Args:
+            disks: as they were listed.
+            watch: called often while it is waited for.
+            interactive: whether a person may be asked for a password, where this machine's rules want one.
+        """
         wires = [identity_to_wire(disk) for disk in disks]
         (answers,) = self.call(
-            "Inspect", f"(a{IDENTITY})", wires, timeout_s=PERSON_S, interactive=True, watch=watch
+            "Inspect", f"(a{IDENTITY})", wires, timeout_s=PERSON_S, interactive=interactive, watch=watch
         )
         return {number: (answer == "spare", reasons) for number, answer, reasons in answers}
 
@@ -250,15 +256,16 @@ class HelperClient:
         if self.owner != NAME:  # a helper that is gone is not started anew in the middle of a session
             flags |= gio.DBusCallFlags.NO_AUTO_START
 
+        bus_name, path, interface = where or (self.owner, PATH, NAME)
+
         def finish(connection: Any, result: Any) -> None:  # noqa: ANN401 - Gio has no types
             try:
                 answer.set_result(connection.call_finish(result).unpack())
             except glib.Error as err:
-                answer.set_exception(_error_of(err, gio))
+                answer.set_exception(_error_of(err, gio, met=bus_name == self.owner != NAME))
 
         def begin() -> None:
             content = glib.Variant(signature, values)
-            bus_name, path, interface = where or (self.owner, PATH, NAME)
             limit_ms = int(timeout_s * 1000)
             arguments = (bus_name, path, interface, method, content, None, flags, limit_ms, None, finish)
             self.connection.call(*arguments)
@@ -291,11 +298,11 @@ class HelperClient:
         self._events.put(Event("Lost", (), time.monotonic()))
 
 
-def _error_of(err: Any, gio: ModuleType) -> FootingError:  # noqa: ANN401 - GLib.Error has no types
+def _error_of(err: Any, gio: ModuleType, *, met: bool) -> FootingError:  # noqa: ANN401 - GLib.Error has no types
     name = gio.DBusError.get_remote_error(err) or ""
     text = err.message.partition(": ")[2] if name else err.message
     code = name.rpartition(".")[2]
-    return error_of(name, "" if text == code else text, current_account().name)
+    return error_of(name, "" if text == code else text, current_account().name, met=met)
 
 
 def wire_of(plan: StoragePlan, glib: ModuleType) -> tuple[Any, ...]:
@@ -346,6 +353,11 @@ class HelperSession:
         """Return what each disk tells of itself, by device number."""
         (disks,) = self._call("Health", "(s)", timeout_s=INSPECT_S)
         return {number: dict(values) for number, values in disks}
+
+    def kernel_log(self) -> tuple[str, ...]:
+        """Return what the kernel's log said of the session's disks since this was asked last."""
+        (lines,) = self._call("KernelLog", "(s)")
+        return tuple(map(str, lines))
 
     def _call(
         self, method: str, signature: str, *values: object, timeout_s: float = CALL_S

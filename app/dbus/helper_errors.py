@@ -228,18 +228,22 @@ def other_version(found: int, wanted: int) -> NoHelperError:
     return NoHelperError(f"{message.format(found=found, wanted=wanted)} {NOTHING_TOUCHED}", hint=hint)
 
 
-def error_of(name: str, text: str, user: str) -> FootingError:
+def error_of(name: str, text: str, user: str, *, met: bool = False) -> FootingError:
     """Return the error for an answer of the helper or of the bus.
 
     Args:
         name: of the D-Bus error; empty where it came from no one but the connection.
         text: what came with it.
         user: who asked.
+        met: this very helper has answered before: whatever the bus says in its place, it is gone, and what it
+            had made nobody knows.
     """
     if name == f"{PREFIX}NotAuthorized":
         return not_authorised(text, user)
     if name.startswith(PREFIX):
         return _ANSWERS.get(name.removeprefix(PREFIX), _failed)(text)
+    if met:
+        return lost("" if name else text)
     for beginnings, make in _FROM_BUS:
         if name.startswith(beginnings):
             return make()
@@ -254,10 +258,13 @@ def _foreign() -> NoHelperError:
 
 def lost(reason: str = "") -> HelperLostError:
     """Return the error for a helper that went away or does not answer."""
-    message = tr("The helper does not answer any more.")
+    message = tr("The helper was lost: it does not answer any more.")
     if reason:
         message = f"{message} ({reason[:200]})"
-    hint = tr("What it made is unmade when it starts again, at the latest at the next start of the machine.")
+    hint = tr(
+        "What it made is unmade when it starts again: “pgfooting disks --release” and the wizard's page of "
+        "disks start it, and so does the next start of the machine."
+    )
     return HelperLostError(message, hint=hint)
 
 

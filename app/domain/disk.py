@@ -107,6 +107,15 @@ class Kept:
     reason: str = ""
     remedy: str = ""
 
+    def sentence(self) -> str:
+        """Return that it was not released, why, and what helps."""
+        name = self.name
+        if self.serial:
+            name = tr("{name} (serial number {serial})").format(name=name, serial=self.serial)
+        told = tr("{name} could not be released.").format(name=name)
+        last = tr("It stays in the helper's journal, and is no spare disk until then.")
+        return " ".join(filter(None, (told, self.reason.strip(), self.remedy.strip(), last)))
+
 
 @dataclass(frozen=True, slots=True)
 class Disk:
@@ -127,6 +136,7 @@ class Disk:
         refusals: why it is not spare, by rule; empty otherwise.
         questions: what is still open and why; empty unless it looks spare.
         is_test_device: a loop device, accepted only in development mode: its figures measure a file.
+        is_left_over: pgFooting left something on it: its partition, or a mount below /run/pgfooting.
         rotation_rpm: turns a minute; None where unknown or where nothing turns.
         firmware: revision; may be empty.
     """
@@ -144,6 +154,7 @@ class Disk:
     refusals: tuple[Refusal, ...] = ()
     questions: tuple[Refusal, ...] = ()
     is_test_device: bool = False
+    is_left_over: bool = False
     rotation_rpm: int | None = None
     firmware: str = ""
 
@@ -175,6 +186,7 @@ class Disk:
             "physical_block_bytes": self.physical_block_bytes,
             "held_by": list(self.held_by),
             "is_test_device": self.is_test_device,
+            "is_left_over": self.is_left_over,
             "refusals": [_refusal_mapping(refusal) for refusal in self.refusals],
             "questions": [_refusal_mapping(refusal) for refusal in self.questions],
         }

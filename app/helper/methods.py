@@ -50,6 +50,7 @@ METHODS: Final = (
     Method("DropCaches", Access.OWNER),
     Method("Trim", Access.OWNER),
     Method("Health", Access.OWNER),
+    Method("KernelLog", Access.OWNER),
 )
 
 

@@ -54,4 +54,5 @@ REQUESTS: Final[Mapping[str, Callable[..., Any]]] = {
     "DropCaches": _caches_dropped,
     "Trim": Session.trim,
     "Health": Session.health,
+    "KernelLog": Session.kernel_log,
 }

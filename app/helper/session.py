@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable
 from enum import Enum, auto
 from functools import partial
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ from app.helper.made import Made
 from app.helper.plans import Described
 from app.helper.teller import Listener
 from app.storage.execution import Hooks
+from app.storage.kernel_log import KernelLog, kernel_log
 from app.storage.spare import SpareDisks
 
 MOST_WAITING: Final = 16
@@ -75,6 +77,7 @@ class Session:
         self._listener = listener
         self._claim = Claim(described.disks(), disks)
         self._made: Made | None = None
+        self._kernel = KernelLog(None)
         self._lock = threading.Lock()
         self._cancelled = threading.Event()
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
@@ -148,6 +151,11 @@ class Session:
         """Ask all disks for their health; gives what `operations.health` returns."""
         self._ask(done, lambda: operations.health(self.described.disks().items(), self._disks.places))
 
+    def kernel_log(self, done: Done) -> None:
+        """Give what the kernel said of the disks since this was asked last, or since they were claimed."""
+        names = [Path(node).name for node in self.described.disks()]
+        self._ask(done, lambda: self._kernel.lines_about(names))
+
     # --- how it is done
 
     def _change(self, allowed: set[State], then: State, no: Refusal) -> None:
@@ -187,6 +195,10 @@ class Session:
         self._work.put(answer)
 
     def _run(self) -> None:
+        with kernel_log() as self._kernel:
+            self._serve()
+
+    def _serve(self) -> None:
         try:
             self._claim.take()
         except Refusal as refusal:

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from app.dbus.helper_client import Event, HelperClient, HelperSession
-from app.dbus.helper_errors import lost
-from app.domain.disk import Kept
+from app.dbus.helper_errors import HelperBusyError, HelperLostError, lost
+from app.domain.disk import DiskIdentity, Kept
 from app.domain.errors import FootingError, RefusedError, StorageError
 from app.domain.plan import StoragePlan
 from app.domain.text import tr
+from app.hosts.disk_recovery import Remains, recover
 from app.hosts.host import Watch, look_at_nothing
 
 SILENCE_S: Final = 3600.0
@@ -86,19 +87,6 @@ class Folders:
     private: str
 
 
-@dataclass(frozen=True, slots=True)
-class Remains:
-    """How unmaking ended.
-
-    Attributes:
-        error: what went wrong; None where nothing did.
-        left: what could not be released; stays in the helper's journal.
-    """
-
-    error: FootingError | None
-    left: tuple[Kept, ...]
-
-
 @dataclass(slots=True)
 class DiskSession:
     """Locked disks and what is made of them.
@@ -108,13 +96,38 @@ class DiskSession:
         session: the helper's.
         texts: what the helper said it would do, by plan.
         test_devices: whether the helper takes loop devices.
+        is_lost: the helper has gone, and the session with it.
+        left: what could not be released when it was last unmade.
+        failed: disks, by device number, that changed or failed while something ran on them, and how.
     """
 
     client: HelperClient
     session: HelperSession
     texts: Mapping[StoragePlan, tuple[str, ...]]
     test_devices: bool
+    is_lost: bool = field(default=False, init=False)
+    left: tuple[Kept, ...] = field(default=(), init=False)
+    failed: dict[str, str] = field(default_factory=dict, init=False)
     _made: bool = field(default=False, init=False)
+    _ended: Remains | None = field(default=None, init=False)
+
+    @property
+    def disks(self) -> tuple[DiskIdentity, ...]:
+        """Every disk of the session, each once."""
+        found = {disk.device_number: disk for plan in self.texts for _, disk in plan.members()}
+        return tuple(found.values())
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the disks were given back, as far as they could be."""
+        return self._ended is not None
+
+    def obstacle(self, plan: StoragePlan) -> str:
+        """Return why a plan cannot be made any more in this session; empty where nothing is known."""
+        if self.is_lost:
+            return tr("The helper was lost, and the authorisation to use the disks with it.")
+        failed = (self.failed.get(disk.device_number, "") for _, disk in plan.members())
+        return next(filter(None, failed), "")
 
     def make(self, plan: StoragePlan, told: Told, watch: Watch = look_at_nothing) -> Folders:
         """Make a plan and return where it is.
@@ -122,19 +135,38 @@ class DiskSession:
         Raises:
             FootingError: it could not be made; what had been made is unmade.
         """
+        self._try_again(told)
         while self.client.next_event(0) is not None:
             pass  # what was still to be said about the plan before
         self._made = True
         try:
             self.session.make(list(self.texts).index(plan))
             ended = self._wait({"Ready", "Unmade", "Ended"}, told, watch)
+        except HelperBusyError as error:  # the session is ours: nobody else's work is in the way
+            message = tr("The helper has not finished what this campaign asked it before.")
+            raise StorageError(message) from error
         except BaseException:
             self.unmake(told)
             raise
         if ended.name == "Ready":
             return Folders(*ended.values)
         self._made = False
-        raise _error_of(ended.values) or lost()
+        remains = self._remains(ended)
+        raise remains.error or lost()
+
+    def _try_again(self, told: Told) -> None:
+        """Unmake what the run before left; the helper makes nothing beside it.
+
+        Raises:
+            StorageError: it is still there, with the reason.
+        """
+        if not self.left:
+            return
+        self._made = True
+        remains = self.unmake(told)
+        if remains.left or remains.error is not None:
+            message = tr("What the run before left on the disks still cannot be released.")
+            raise StorageError(" ".join((message, *remains.sentences)))
 
     def unmake(self, told: Told) -> Remains:
         """Unmake what is made, if anything is; never raises for what the helper cannot do."""
@@ -145,19 +177,31 @@ class DiskSession:
             self.session.unmake()
             ended = self._wait({"Unmade", "Ended"}, told, look_at_nothing)
         except FootingError as error:
+            self.is_lost = self.is_lost or isinstance(error, HelperLostError)
             return Remains(error, ())
-        *values, left = ended.values
-        return Remains(_error_of(values), tuple(Kept(*each) for each in left))
+        return self._remains(ended)
 
     def release(self) -> Remains:
-        """Give the disks back; never raises for what the helper cannot do."""
-        try:
-            self.session.release()
-            ended = self._wait({"Ended"}, _Deaf(), look_at_nothing)
-        except FootingError as error:
-            return Remains(error, ())
+        """Give the disks back; never raises for what the helper cannot do; done again, it tells the same."""
+        if self._ended is None:
+            try:
+                self.session.release()
+                self._ended = self._remains(self._wait({"Ended"}, _Deaf(), look_at_nothing))
+            except FootingError as error:
+                self.is_lost = self.is_lost or isinstance(error, HelperLostError)
+                self._ended = Remains(error, self.left)
+        return self._ended
+
+    def recover(self) -> Remains:
+        """Start the helper once more, which unmakes what the lost one left; return what it could not."""
+        self._ended = recover(self.disks)
+        self.left = self._ended.left
+        return self._ended
+
+    def _remains(self, ended: Event) -> Remains:
         *values, left = ended.values
-        return Remains(_error_of(values), tuple(Kept(*each) for each in left))
+        self.left = tuple(Kept(*each) for each in left)
+        return Remains(_error_of(values), self.left)
 
     def check(self) -> None:
         """Do nothing while the storage is there.
@@ -170,9 +214,9 @@ class DiskSession:
         while event is not None:
             if event.name in {"Unmade", "Ended"}:
                 self._made = False
-                raise _error_of(event.values) or lost()
+                raise self._remains(event).error or lost()
             if event.name == "Lost":
-                self._made = False
+                self._made, self.is_lost = False, True
                 raise lost()
             event = self.client.next_event(0)
 
@@ -185,6 +229,7 @@ class DiskSession:
                 continue
             silent_since_s = event.received_s
             if event.name == "Lost":
+                self.is_lost = True
                 raise lost()
             if event.name in names:
                 return event

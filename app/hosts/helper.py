@@ -25,6 +25,7 @@ from app.hosts import errands, site
 from app.hosts.disk_session import DiskSession, Executed, Folders, Working
 from app.hosts.folders import Identity, identity_of, strictly
 from app.hosts.host import Part, Watch, look_at_nothing
+from app.hosts.members import Members
 from app.hosts.site import Site
 from app.hosts.sweeping import Deed, SweepEvent
 from app.process import Account, CommandOutcome, Hold, Recorder
@@ -43,7 +44,8 @@ class HelperHost:
         plan: what is made.
         record: told of every command, root's too.
         progress: told where making and unmaking is.
-        event: told of what happened, kind and sentence: "note", "storage".
+        event: told of what happened, kind and sentence: "note", "storage", "helper-lost", "left-over" (of
+            storage that could not be made), "disk-failed".
     """
 
     account: Account
@@ -53,6 +55,7 @@ class HelperHost:
     progress: Callable[[Working], None]
     event: Callable[[str, str], None]
     _drops_caches: bool = field(default=False, init=False)
+    _members: Members = field(default_factory=lambda: Members(()), init=False)
 
     def prepare(self, target: Target, need_bytes: int, watch: Watch = look_at_nothing) -> Site:
         """Let the helper make the storage, and make the data directory's folder in it.
@@ -62,35 +65,41 @@ class HelperHost:
             FootingError: the helper cannot make it. Everything that had been made is unmade.
         """
         assert isinstance(target, DiskTarget)  # noqa: S101 - the campaign chooses the host by the target
-        folders = self.session.make(self.plan, self, watch)
+        self._members = Members([disk for _, disk in self.plan.members()])
         try:
+            folders = self.session.make(self.plan, self, watch)
             self._limit_memory(target.memory_limit_bytes)
             return self._make_site(folders, need_bytes)
         except BaseException:
-            self.session.unmake(self)
+            for event in self._unmake(""):
+                self.event("left-over", event.text)
             raise
 
     def release(self, released: Site) -> tuple[SweepEvent, ...]:
         """Delete the data, so that what is dirty need not be written, then let the helper unmake all."""
-        events: list[SweepEvent] = []
         with suppress(FootingError, OSError):  # the helper ends whoever is still there
             self._end_servers(released)
         for path in filter(None, (released.data_directory, released.wal_directory)):
             with suppress(FootingError, OSError):  # it goes with its filesystem
                 self._delete(path)
+        return self._unmake(released.root)
+
+    def _unmake(self, place: str) -> tuple[SweepEvent, ...]:
+        """Let the helper unmake all, or a lost one's successor; what cannot be given back is an event."""
         remains = self.session.unmake(self)
-        if remains.error is not None:
-            text = f"{remains.error.message} {remains.error.hint}".strip()
-            events.append(SweepEvent(Deed.KEPT, released.root, text))
-        for kept in remains.left:
-            text = tr("{name} could not be released; it stays in the helper's journal.").format(
-                name=kept.name
-            )
-            events.append(SweepEvent(Deed.KEPT, kept.name, f"{text} {kept.reason} {kept.remedy}".strip()))
-        return tuple(events)
+        if self.session.is_lost:
+            self.event("helper-lost", tr("The helper was lost. It is started again to give the disks back."))
+            remains = self.session.recover()
+            if not remains.sentences:
+                self.event("note", tr("The helper that was started again has unmade what the lost one left."))
+        names = [kept.name for kept in remains.left] or [place]
+        return tuple(
+            SweepEvent(Deed.KEPT, names[min(number, len(names) - 1)], text)
+            for number, text in enumerate(remains.sentences)
+        )
 
     def check_alive(self, checked: Site, reserve_bytes: int) -> None:
-        """Make sure that helper, storage and free space are there.
+        """Make sure that helper, storage, its disks and free space are there.
 
         Raises:
             TargetLostError: one of them is not.
@@ -99,7 +108,31 @@ class HelperHost:
             self.session.check()
         except FootingError as error:
             raise TargetLostError(error.message, hint=error.hint) from error
+        self._check_members()
         site.check_alive(checked, reserve_bytes)
+
+    def _check_members(self) -> None:
+        """Make sure that every disk is the one that was chosen and does not fail.
+
+        Raises:
+            TargetLostError: one is not, or fails; told and remembered, so that no other run uses it.
+        """
+        found = list(self._members.troubles())
+        found += self._members.told_by_kernel(self._kernel_lines())
+        for trouble in found:
+            if trouble.disk.device_number not in self.session.failed:
+                self.session.failed[trouble.disk.device_number] = trouble.text
+                self.event("disk-failed", trouble.text)
+        if found:
+            hint = tr("No other run of this campaign uses the disk; those on other disks go on.")
+            raise TargetLostError("\n".join(dict.fromkeys(each.text for each in found)), hint=hint)
+
+    def _kernel_lines(self) -> tuple[str, ...]:
+        """Return what the kernel said of the disks since the last look; nothing where that is not known."""
+        try:
+            return self.session.session.kernel_log()
+        except FootingError:
+            return ()
 
     def open_private(self, of: Site, name: str) -> IO[bytes]:
         """Open a file of the private folder for reading; see `app.hosts.site.open_private`."""

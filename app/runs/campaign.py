@@ -20,10 +20,11 @@ from app.runs.campaign_file import load_campaign
 from app.runs.campaign_format import format_campaign
 from app.runs.control import ControlServer
 from app.runs.disk_access import DiskConsent, open_disks
+from app.runs.disk_ending import end_disks
 from app.runs.disturbances import Finding, find_disturbances
 from app.runs.library import CAMPAIGN_NAME, CampaignLock, is_live, read_entry
 from app.runs.names import slug
-from app.runs.plan import ResolvedCampaign, resolve_campaign
+from app.runs.plan import ResolvedCampaign, ResolvedConfiguration, resolve_campaign
 from app.runs.progress import Listener, RunResult
 from app.runs.run_execution import Execution, execute_run
 from app.runs.runfile import SUFFIX, RunState
@@ -114,6 +115,8 @@ def run_campaign(request: CampaignRequest, listener: Listener, switch: StopSwitc
             early_commands=tuple(commands),
             disks=disks,
         )
+        if disks is not None:  # before the lock: who sees that the campaign has ended finds its disks told
+            stack.callback(end_disks, disks, folder, listener)
         return _run_all(execution, resolved, CampaignResult(campaign, folder))
 
 
@@ -155,7 +158,7 @@ def _run_all(execution: Execution, resolved: ResolvedCampaign, result: CampaignR
         if planned.number in done:
             result.results.append(done[planned.number])
             continue
-        if name in hopeless:
+        if name in hopeless or _is_without_disks(execution, resolved.configurations[name]):
             continue
         try:
             execution.switch.check()
@@ -165,7 +168,9 @@ def _run_all(execution: Execution, resolved: ResolvedCampaign, result: CampaignR
         ended = execute_run(execution, planned, resolved.configurations[name])
         result.results.append(ended)
         execution.listener.run_finished(ended)
-        if ended.state is RunState.FAILED and not ended.measured:
+        if _is_without_disks(execution, resolved.configurations[name]):
+            _tell_without_disks(execution, resolved.configurations[name])
+        elif ended.state is RunState.FAILED and not ended.measured:
             hopeless.add(name)  # what fails before measuring fails again
             message = tr("The other runs of {name} are left out, because they would fail in the same way.")
             execution.listener.told("note", message.format(name=name))
@@ -173,6 +178,20 @@ def _run_all(execution: Execution, resolved: ResolvedCampaign, result: CampaignR
             result.stopped = True
             break
     return result
+
+
+def _is_without_disks(execution: Execution, resolved: ResolvedConfiguration) -> bool:
+    """Whether the disks of a configuration cannot be used any more in this campaign."""
+    plan = resolved.target.plan
+    return plan is not None and execution.disks is not None and bool(execution.disks.obstacle(plan))
+
+
+def _tell_without_disks(execution: Execution, resolved: ResolvedConfiguration) -> None:
+    assert execution.disks is not None  # noqa: S101 - asked before
+    assert resolved.target.plan is not None  # noqa: S101 - as above
+    message = tr("The other runs on these disks are left out. {reason}")
+    reason = execution.disks.obstacle(resolved.target.plan)
+    execution.listener.told("left-out", message.format(reason=reason))
 
 
 def _campaign_folder(request: CampaignRequest, campaign: Campaign) -> Path:

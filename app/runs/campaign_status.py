@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.domain.configuration import Campaign, Configuration, interleaved_order
+from app.domain.configuration import Campaign, Configuration, DiskTarget, interleaved_order
 from app.domain.errors import FootingError, RunFileError
 from app.domain.text import tr
 from app.runs.campaign_file import load_campaign
+from app.runs.disk_ending import DiskEnding, read_disk_ending
 from app.runs.library import CAMPAIGN_NAME, is_live
 from app.runs.runfile import SUFFIX, Json, Phase, RunState
 from app.runs.runfile_reader import RunFile
@@ -69,6 +70,7 @@ class CampaignStatus:
         runs: all planned ones in the order of the campaign.
         left_s: about how long it still takes; 0 where it has ended, None where nothing can be said yet.
         problem: why its campaign file cannot be read; only the runs that began are listed then.
+        disks: what became of its spare disks; None where it has none, or as long as it has them.
     """
 
     name: str
@@ -77,6 +79,7 @@ class CampaignStatus:
     runs: tuple[RunStatus, ...]
     left_s: float | None = None
     problem: str = ""
+    disks: DiskEnding | None = None
 
     @property
     def current(self) -> RunStatus | None:
@@ -131,7 +134,22 @@ class CampaignWatch:
             runs = tuple(_planned(self._campaign, files))
             name = self._campaign.name
         left_s = remaining_seconds(self._campaign, runs, time.time()) if live else 0.0
-        return CampaignStatus(name, self.folder, live, runs, left_s, self._problem)
+        disks = None if live else self._disk_ending(runs)
+        return CampaignStatus(name, self.folder, live, runs, left_s, self._problem, disks)
+
+    def _disk_ending(self, runs: Sequence[RunStatus]) -> DiskEnding | None:
+        """Return what became of the disks of an ended campaign, or what does where its runner died."""
+        told = read_disk_ending(self.folder)
+        targets = () if self._campaign is None else [each.target for each in self._campaign.configurations]
+        died = any(run.state is RunState.INCOMPLETE for run in runs)
+        if told is not None or not died or not any(isinstance(each, DiskTarget) for each in targets):
+            return told
+        return DiskEnding(
+            free=tr(
+                "The helper gives the disks of a runner that died back by itself, released and not zeroed. "
+                "“pgfooting disks” and the wizard's page of disks tell whether they are free again."
+            )
+        )
 
     def _paths(self) -> list[Path]:
         try:

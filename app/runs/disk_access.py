@@ -121,9 +121,8 @@ def _disks_of(plans: Iterable[StoragePlan]) -> tuple[Disk, ...]:
 
 
 def _release(disks: DiskSession, listener: Listener) -> None:
-    remains = disks.release()
-    if remains.error is not None:
-        listener.told("left-over", f"{remains.error.message} {remains.error.hint}".strip())
-    for name in remains.left:
-        text = tr("{name} could not be released; it stays in the helper's journal.")
-        listener.told("left-over", text.format(name=name))
+    """Give back the disks of a campaign that did not come to its first run; of others it was told."""
+    if disks.has_ended:
+        return
+    for sentence in disks.release().sentences:
+        listener.told("left-over", sentence)

@@ -27,6 +27,8 @@ from app.runs.summary import summarise
 UNREADABLE: Final = "unreadable"
 LOCK_NAME: Final = "lock"
 CAMPAIGN_NAME: Final = "campaign.toml"
+DISKS_NAME: Final = "disks.json"
+"""What became of its spare disks (`app.runs.disk_ending`)."""
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +78,7 @@ class CampaignLock:
 
     def release(self) -> None:
         """Give the lock back; a folder in which no run was begun is removed, there is nothing to resume."""
-        ours = {LOCK_NAME, CAMPAIGN_NAME}
+        ours = {LOCK_NAME, CAMPAIGN_NAME, DISKS_NAME}
         with suppress(OSError):
             if {path.name for path in self._folder.iterdir()} <= ours:
                 for name in sorted(ours):

@@ -7,6 +7,7 @@ import secrets
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
@@ -43,6 +44,7 @@ from app.runs.runfile_reader import RunFile
 from app.runs.runner import Runner, RunOutcome
 from app.runs.stop import StopSwitch
 from app.runs.summary import summarise
+from app.runs.words import DISK_MARKS
 
 _FREE_MEMORY_BYTES: Final = 64 * MIB
 _STEP_EVERY_S: Final = 0.5
@@ -121,8 +123,16 @@ def _host(execution: Execution, resolved: ResolvedConfiguration, recorder: Recor
         plan=plan,
         record=recorder.command,
         progress=_StepTeller(execution.listener, recorder),
-        event=recorder.event,
+        event=partial(_tell, execution.listener, recorder),
     )
+
+
+def _tell(listener: Listener, recorder: Recorder, kind: str, message: str) -> None:
+    """Record an event of the host; what goes wrong with disks marks the run, and is told at once."""
+    recorder.event(kind, message)
+    if kind in DISK_MARKS:
+        recorder.mark(kind, message)
+        listener.told(kind, message)
 
 
 @dataclass(slots=True)

@@ -308,3 +308,4 @@ class Runner:
             if event.deed is Deed.KEPT:
                 self.listener.told("left-over", event.text)
                 self.recorder.event("left-over", event.text)
+                self.recorder.mark("left-over", event.text)

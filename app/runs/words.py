@@ -31,8 +31,14 @@ MARK_WORDS: Final = {
     "partial-latencies": tr("latencies partial"),
     "memory-limited": tr("memory limited"),
     "test-devices": tr("TEST DEVICES"),
+    "left-over": tr("disks not released"),
+    "disk-failed": tr("disk failed"),
+    "helper-lost": tr("helper lost"),
 }
 """Marks that have a name of their own; others are shown as they are stored."""
+
+DISK_MARKS: Final = frozenset({"left-over", "disk-failed", "helper-lost"})
+"""Marks of runs whose disks need somebody: they are shown as warnings everywhere."""
 
 
 def state_words(state: str) -> str:

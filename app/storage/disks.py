@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from app.domain.disk import Disk, DiskIdentity
+from app.domain.plan import PARTITION_TYPE
 from app.storage.inspect import inspect_machine
 from app.storage.inspect_disk import bus_of
 from app.storage.places import Places
@@ -15,6 +17,10 @@ from app.storage.snapshot import DiskFacts, Medium, Policy, Snapshot
 from app.storage.udisks_objects import Drive, Objects, drive_of, with_udisks
 
 _NO_MEDIUM = Medium(0, False, False, "", 512, 512, rotational=None)  # noqa: FBT003 - by position, as sysfs has them
+
+
+MOUNTS: Final = "/run/pgfooting/"
+"""Below this folder the helper mounts (`app.helper.places.RUN`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +59,25 @@ def listing_of(snapshot: Snapshot, policy: Policy, places: Places, objects: Obje
             decide(snapshot, facts.name, policy),
             bus_of(places, facts.name),
             drive_of(objects or {}, facts),
+            is_left_over=_is_left_over(snapshot, facts),
         )
         for facts in snapshot.disks
     )
     return Listing(disks, snapshot.others, places.as_root)
 
 
-def _disk(facts: DiskFacts, decision: Decision, bus: str, drive: Drive) -> Disk:
+def _is_left_over(snapshot: Snapshot, facts: DiskFacts) -> bool:
+    """Return whether pgFooting's partition lies on a disk, or it is mounted where the helper does.
+
+    A session that works looks the same: who calls the helper learns which it is.
+    """
+    numbers = facts.numbers
+    mounted = (use.user for use in snapshot.machine.mounts.known(()) if use.number in numbers)
+    types = (record.properties.get("ID_PART_ENTRY_TYPE") for record in facts.udev.known(()))
+    return PARTITION_TYPE in types or any(place.startswith(MOUNTS) for place in mounted)
+
+
+def _disk(facts: DiskFacts, decision: Decision, bus: str, drive: Drive, *, is_left_over: bool) -> Disk:
     medium = facts.medium.known(_NO_MEDIUM)
     identity = facts.identity.known(DiskIdentity("", None, "", medium.size_bytes, facts.number))
     return Disk(
@@ -76,6 +94,7 @@ def _disk(facts: DiskFacts, decision: Decision, bus: str, drive: Drive) -> Disk:
         refusals=decision.refusals,
         questions=decision.questions,
         is_test_device=is_loop(facts.name),
+        is_left_over=is_left_over,
         rotation_rpm=drive.rotation_rpm,
         firmware=drive.firmware,
     )

@@ -6,7 +6,9 @@ Source: Linux Documentation/ABI/testing/dev-kmsg: one record a read, ``priority,
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections import deque
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -14,6 +16,14 @@ from typing import Final
 KMSG: Final = Path("/dev/kmsg")
 _LONGEST_RECORD: Final = 8192
 _MOST_LINES: Final = 3
+_MOST_ABOUT: Final = 20
+_LONGEST_TOLD: Final = 300
+
+
+def naming_pattern(name: str) -> re.Pattern[str]:
+    """Return what finds a disk or a partition of it in a text, and no other disk whose name begins alike."""
+    partition = r"p\d+" if name[-1:].isdigit() else r"\d+"
+    return re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?:{partition})?(?![A-Za-z0-9])")
 
 
 class KernelLog:
@@ -25,6 +35,14 @@ class KernelLog:
     def lines(self) -> tuple[str, ...]:
         """Return the last few new messages."""
         return tuple(self._records())[-_MOST_LINES:] if self._fd is not None else ()
+
+    def lines_about(self, names: Collection[str]) -> tuple[str, ...]:
+        """Return the last new messages that name one of these disks, or a partition of one."""
+        naming = [naming_pattern(name) for name in names]
+        found = (
+            text[:_LONGEST_TOLD] for text in self._records() if any(each.search(text) for each in naming)
+        )
+        return tuple(deque(found, _MOST_ABOUT))
 
     def _records(self) -> Iterator[str]:
         while self._fd is not None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from app.domain.units import GIB, MIB
+from app.runs.disk_ending import DiskEnding, read_disk_ending
 from app.runs.runfile_reader import RunFile
-from tests.disks.test_campaign import campaign, disks_table, erase, nothing_left
+from tests.disks.test_campaign import campaign, disks_table, erase, nothing_left, serial_of
 from tests.fix_campaign import CampaignBench
 from tests.fix_campaign import Running as RunningCampaign
-from tests.fix_helper import Running, wait_until
+from tests.fix_helper import Running, started_by_bus, wait_until
 
 pytestmark = [
     pytest.mark.disks,
@@ -91,6 +93,108 @@ def test_a_helper_that_is_killed_in_any_phase_ends_the_run_and_its_successor_fre
     assert again.returncode == 0, again.stderr
     assert nothing_left(disk)
     successor.end()
+
+
+def told(running: RunningCampaign, kind: str) -> list[str]:
+    return [event["message"] for event in running.events if event.get("kind") == kind]
+
+
+TWO_RUNS = '[workload]\nscale = 1\nclients = 2\nwarmup = "1s"\nduration = "20s"\n'
+
+
+def test_a_helper_that_dies_while_measured_is_lost_and_started_once_more_and_the_disk_is_free(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
+) -> None:
+    """It is never said to be missing, and of a formatted disk never that nothing was touched."""
+    disk = make_loop(GIB, partscan=True)
+    text = campaign(("one", disks_table(disk)), workload=TWO_RUNS, repeats=2)
+    with started_by_bus() as log:
+        running = campaign_bench.start(text, *erase(disk))
+        running.until_second(2)
+        helper.kill()
+        assert running.end() == 1
+        (ended,) = [event for event in running.events if event["event"] == "finished"]
+        words = f"{ended['message']} {ended['hint']}"
+        assert "The helper was lost" in words
+        everything = str(running.events)
+        assert "not installed" not in everything
+        assert "othing was touched" not in everything
+        assert nothing_left(disk), log.read_text()
+        assert told(running, "left-over") == []
+        assert "started again" in " ".join(told(running, "helper-lost"))
+        (left_out,) = told(running, "left-out")
+        assert "The helper was lost" in left_out
+        (free,) = told(running, "disks")
+        assert free == f"The disk {disk} ({serial_of(disk)}) is free again: released, not zeroed."
+        (folder,) = campaign_bench.library.iterdir()
+        assert read_disk_ending(folder) == DiskEnding(free)
+        with run_of(campaign_bench) as run:
+            assert "helper-lost" in dict(run.marks())
+            assert any("unmade what the lost one left" in event.message for event in run.events())
+
+
+def test_a_helper_that_is_lost_for_good_is_told_and_nothing_is_said_to_be_free(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
+) -> None:
+    disk = make_loop(GIB, partscan=True)
+    running = campaign_bench.start(campaign(("one", disks_table(disk)), workload=TWO_RUNS), *erase(disk))
+    running.until_second(2)
+    helper.kill()
+    assert running.end() == 1
+    left = " ".join(told(running, "left-over"))
+    assert "The helper could not be started again." in left
+    assert "journalctl -u pgfooting-helper" in left
+    assert told(running, "disks") == []
+    assert "not installed" not in str(running.events)
+    with run_of(campaign_bench) as run:
+        assert "left-over" in dict(run.marks())
+    shown = campaign_bench.command("show", str(campaign_bench.run_files()[0])).stdout
+    assert "left-over: " in shown
+    Running().end()
+    assert nothing_left(disk)
+
+
+def grow(disk: str) -> None:
+    """Make the file below a loop device longer, and have the kernel look at it again."""
+    backing = Path("/sys/block", Path(disk).name, "loop/backing_file").read_text().strip()
+    os.truncate(backing, GIB + 64 * MIB)
+    subprocess.run(["losetup", "--set-capacity", disk], check=True)
+
+
+def ungrow(disk: str) -> None:
+    backing = Path("/sys/block", Path(disk).name, "loop/backing_file").read_text().strip()
+    os.truncate(backing, GIB)
+    subprocess.run(["losetup", "--set-capacity", disk], check=True)
+
+
+def test_a_disk_that_changes_while_measured_ends_the_campaign_for_that_disk_and_is_told_by_name(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
+) -> None:
+    disk = make_loop(GIB, partscan=True)
+    text = campaign(("one", disks_table(disk)), workload=TWO_RUNS, repeats=2)
+    running = campaign_bench.start(text, *erase(disk))
+    running.until_second(2)
+    grow(disk)
+    assert running.end() == 1
+    (ended,) = [event for event in running.events if event["event"] == "finished"]
+    assert ended["message"].startswith(
+        f"{disk} (serial number {serial_of(disk)}): its size changed from 1 GiB"
+    )
+    (left_out,) = told(running, "left-out")
+    assert disk in left_out
+    with run_of(campaign_bench) as run:
+        marks = dict(run.marks())
+        assert marks["disk-failed"].startswith(f"{disk} ")
+        assert [event.kind for event in run.events()].count("disk-failed") >= 1
+        assert run.values["state"] == "failed"
+    left = " ".join(told(running, "left-over"))
+    assert disk in left, "root does not write to what is not the disk that was chosen"
+    assert "another campaign" not in str(running.events)
+    assert told(running, "disks") == []
+    ungrow(disk)
+    helper.end()
+    Running().end()
+    assert nothing_left(disk)
 
 
 def fill_up(running: RunningCampaign) -> None:

@@ -9,6 +9,7 @@ from app.domain.text import tr
 from app.runs.campaign_follow import Watched
 from app.runs.control import Request
 from app.runs.run_data import RunData
+from app.runs.words import DISK_MARKS, mark_words
 from ui.live.elided import ElidedLabel
 from ui.live.words import campaign_words
 from ui.theme import MEDIUM, SMALL, Theme
@@ -17,9 +18,11 @@ from ui.theme import MEDIUM, SMALL, Theme
 def mark_text(data: RunData) -> tuple[str, str]:
     """Return the labels that belong to every number of a run, in words, and their reasons."""
     unsafe = [reason for kind, reason in data.marks_with_reasons if kind == "unsafe"]
-    others = sorted({kind for kind in data.marks if kind != "unsafe"})
+    others = sorted(
+        {kind for kind in data.marks if kind != "unsafe"}, key=lambda kind: (kind not in DISK_MARKS, kind)
+    )
     words = [tr("⚠ UNSAFE")] if unsafe else []
-    words += [kind.replace("-", " ") for kind in others]
+    words += [f"⚠ {mark_words(kind)}" if kind in DISK_MARKS else kind.replace("-", " ") for kind in others]
     return " · ".join(words), "\n".join(reason for _, reason in data.marks_with_reasons)
 
 

@@ -24,6 +24,7 @@ from app.runs.run_facts import RunFacts
 from app.runs.runfile import RunState
 from app.runs.summary import FIGURES
 from app.runs.verdicts import judge_runs
+from app.runs.words import DISK_MARKS
 from ui.window.plain_writer import Ink, PlainWriter
 from ui.window.words import format_figure, format_number, mark_words, moment, one_line, state_words
 
@@ -151,7 +152,7 @@ class FactsWriter(PlainWriter):
             )
         for kind, reason in facts.marks:
             self._begin()
-            colour = self._ink.warning if kind == "unsafe" else self._ink.text
+            colour = self._ink.warning if kind == "unsafe" or kind in DISK_MARKS else self._ink.text
             self._put(mark_words(kind), colour=colour, bold=True)
             self._put(f": {one_line(reason)}" if reason else "")
         self._write_figures(facts)

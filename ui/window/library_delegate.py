@@ -20,6 +20,7 @@ from typing_extensions import override
 
 from app.runs.comparison_table import format_tps
 from app.runs.runfile import RunState
+from app.runs.words import DISK_MARKS
 from ui.theme import Theme, mix
 from ui.window.library_model import COLOUR_ROLE, ROW_ROLE
 from ui.window.library_rows import Heading, RunRow
@@ -30,7 +31,7 @@ Index = QModelIndex | QPersistentModelIndex
 _SMALL: Final = 0.88
 """Size of the second line, relative to the first."""
 _SPARK_EMS: Final = 7
-_WARNING_MARKS: Final = frozenset({"unsafe"})
+_WARNING_MARKS: Final = frozenset({"unsafe", *DISK_MARKS})
 _BAD_STATES: Final = frozenset({RunState.FAILED, RunState.INCOMPLETE, RunState.STOPPED})
 _ELIDE: Final = Qt.TextElideMode.ElideRight
 _LEFT: Final = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -18,6 +19,7 @@ class Pipe:
 
     def __init__(self, records: tuple[bytes, ...]) -> None:
         self.reading, self.writing = os.pipe2(os.O_DIRECT | os.O_NONBLOCK)
+        fcntl.fcntl(self.writing, fcntl.F_SETPIPE_SZ, 1 << 20)
         for record in records:
             os.write(self.writing, record)
 
@@ -43,3 +45,30 @@ def test_only_the_last_lines_are_told() -> None:
 def test_a_log_that_may_not_be_read_is_silent(tmp_path: Path) -> None:
     with kernel_log(tmp_path / "none") as messages:
         assert messages.lines() == ()
+
+
+def test_only_lines_about_the_disks_are_told_and_each_once() -> None:
+    lines = (
+        "EXT4-fs (loop1p1): of a partition",
+        "I/O error, dev loop1, sector 1",
+        "I/O error, dev loop10, sector 1",
+        "I/O error, dev sda11, sector 1",
+        "I/O error, dev xloop1, sector 1",
+        "usb 1-1: new device: the secret of somebody else",
+        "I/O error, dev nvme0n1p1, " + "x" * 400,
+    )
+    pipe = Pipe(tuple(f"3,1,2,-;{line}\n".encode() for line in lines))
+    log = KernelLog(pipe.reading)
+    found = log.lines_about(("loop1", "nvme0n1"))
+    again = log.lines_about(("loop1", "nvme0n1"))
+    pipe.close()
+    assert [line[:30] for line in found] == [line[:30] for line in (lines[0], lines[1], lines[6])]
+    assert max(map(len, found)) == 300
+    assert again == ()
+
+
+def test_of_many_lines_about_a_disk_the_newest_twenty_are_told() -> None:
+    pipe = Pipe(tuple(b"3,1,2,-;I/O error, dev sdb, sector %d\n" % number for number in range(50)))
+    found = KernelLog(pipe.reading).lines_about(("sdb",))
+    pipe.close()
+    assert found == tuple(f"I/O error, dev sdb, sector {number}" for number in range(30, 50))
