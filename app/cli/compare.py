@@ -9,9 +9,9 @@ from typing import Final
 
 from rich.console import Console
 
-from app.cli.show import library_of, print_json, tell_left_over
+from app.cli.show import library_of, print_json, tell_left_out, tell_left_over
 from app.cli.tables import print_sentence, print_table
-from app.domain.errors import ExitStatus, UsageError, did_you_mean
+from app.domain.errors import ExitStatus, RunFileError, UsageError, did_you_mean
 from app.domain.text import tr
 from app.runs.abandoned import sweep_abandoned
 from app.runs.compare import RunComparison, compare_runs
@@ -24,6 +24,7 @@ from app.runs.figure_comparison import COSTS, LATENCIES, FigureComparison, compa
 from app.runs.library import find_run, run_paths
 from app.runs.run_facts import read_run_facts
 from app.runs.run_sentences import WITHIN_RUN_NOTE, describe_shape
+from app.runs.sifting import with_readable
 from app.runs.words import one_line
 
 _MOST_RUNS_TOLD: Final = 12
@@ -33,11 +34,11 @@ _LONGEST: Final = 60
 
 
 def compare_command(arguments: argparse.Namespace) -> int:
-    """Compare runs.
+    """Compare runs; one that cannot be read is told and left out.
 
     Raises:
         UsageError: fewer than two runs, or the baseline is none of them.
-        RunFileError: one cannot be read.
+        RunFileError: fewer than two can be read.
     """
     tell_left_over(sweep_abandoned())
     library = library_of(arguments)
@@ -45,8 +46,16 @@ def compare_command(arguments: argparse.Namespace) -> int:
     if len(paths) < 2:
         message = tr("A comparison takes two runs or more; this is one.")
         raise UsageError(message, hint=tr("A folder stands for all runs in it."))
+    left_out: list[str] = []
+    facts = with_readable(
+        paths, lambda readable: [read_run_facts(path) for path in readable], left_out.append
+    )
+    for sentence in left_out:
+        tell_left_out(sentence)
+    if len(facts) < 2:
+        raise RunFileError(tr("Only one of these runs can be read: there is nothing to compare it with."))
     comparison = compare_runs(
-        [read_run_facts(path) for path in paths],
+        facts,
         effect=arguments.effect / 100,
         cut_s=arguments.cut,
         baseline=arguments.baseline,
@@ -55,9 +64,9 @@ def compare_command(arguments: argparse.Namespace) -> int:
     _check_baseline(comparison, arguments.baseline)
     if arguments.json:
         print_json(comparison_as_json(comparison))
-        return ExitStatus.DONE
-    _print(comparison, Console(), all_runs=arguments.details)
-    return ExitStatus.DONE
+    else:
+        _print(comparison, Console(), all_runs=arguments.details)
+    return ExitStatus.FAILED if left_out else ExitStatus.DONE
 
 
 def runs_named(name: str, library: Path) -> list[Path]:

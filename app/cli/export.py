@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from app.cli.compare import runs_named
 from app.cli.painter import become_painter
-from app.cli.show import library_of, tell_left_over
+from app.cli.show import library_of, tell_left_out, tell_left_over
 from app.domain.errors import ExitStatus
 from app.runs.abandoned import sweep_abandoned
 from app.runs.export import FORMATS, export_runs, format_of
 from app.runs.output_file import check_output
+from app.runs.sifting import with_readable
 
 PICTURES: Final = (".png", ".svg")
 
 
 def export_command(arguments: argparse.Namespace) -> int:
-    """Write runs in the format that the output's ending says.
+    """Write runs in the format that the output's ending says; one that cannot be read is told and left out.
 
     Raises:
         UsageError: an unknown ending, no such run or folder, or no Qt for a picture.
@@ -30,8 +32,15 @@ def export_command(arguments: argparse.Namespace) -> int:
     paths = named_paths(arguments)
     if ending in PICTURES:
         become_painter(paths, arguments)
-    export_runs(paths, output, anonymous=arguments.anonymous, replace=arguments.force)
-    return ExitStatus.DONE
+    left_out: list[str] = []
+
+    def write(readable: Sequence[Path]) -> None:
+        export_runs(readable, output, anonymous=arguments.anonymous, replace=arguments.force)
+
+    with_readable(paths, write, left_out.append)
+    for sentence in left_out:
+        tell_left_out(sentence)
+    return ExitStatus.FAILED if left_out else ExitStatus.DONE
 
 
 def named_paths(arguments: argparse.Namespace) -> list[Path]:

@@ -14,6 +14,7 @@ from tests.fix_main_window import until_read
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape
 from tests.fix_window import Trial, write_trial
+from tests.hostile_files import REFUSED
 from ui.background import finish_background
 from ui.report.dialog import Asked, ReportDialog, title_of
 from ui.window.main_window import MainWindow
@@ -52,6 +53,18 @@ def test_a_report_is_written_and_told_and_the_dialog_closes(
     assert not dialog.isVisible()
     assert dialog.progress.maximum() > 3
     assert dialog.progress.value() == dialog.progress.maximum()
+
+
+def test_a_run_that_cannot_be_read_is_told_and_the_report_is_of_the_others(
+    qtbot: QtBot, dialog: ReportDialog, tmp_path: Path
+) -> None:
+    REFUSED["a trigger"](dialog._asked.runs[1])
+    with qtbot.waitSignal(dialog.written, timeout=60_000):
+        dialog.save_to(tmp_path / "out.pdf")
+    assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF-")
+    assert dialog.isVisible()
+    assert dialog.words.text().startswith("Left out: ")
+    assert "its trigger “t”" in dialog.words.text()
 
 
 def test_a_picture_needs_no_paper(qtbot: QtBot, dialog: ReportDialog, tmp_path: Path) -> None:

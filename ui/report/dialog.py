@@ -156,7 +156,12 @@ class ReportDialog(QDialog):
             relay.paged.emit(number, count)
             return not op.is_cancelled
 
-        op = BackgroundOp(lambda: save(request, go_on), self._on_written, self._on_failed)
+        left_out: list[str] = []
+        op = BackgroundOp(
+            lambda: save(request, go_on, left_out.append),
+            lambda path: self._on_written(path, left_out),
+            self._on_failed,
+        )
         self._op = op.start()
 
     def _on_paged(self, number: int, count: int) -> None:
@@ -173,9 +178,14 @@ class ReportDialog(QDialog):
         if not working:
             self._on_kind_changed()
 
-    def _on_written(self, path: Path) -> None:
+    def _on_written(self, path: Path, left_out: Sequence[str]) -> None:
         self._op = None
         self.written.emit(path)
+        if left_out:  # stays open to say so
+            self._show_working(working=False)
+            self.words.setText(" ".join(left_out))
+            self.words.setVisible(True)
+            return
         self.accept()
 
     def _on_failed(self, error: FootingError) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication
 
 from app import COMMAND
 from app.cli.border import run_guarded
+from app.cli.show import tell_left_out
 from app.domain.errors import ExitStatus
 from ui.report.save import SaveRequest, save
 
@@ -35,6 +36,9 @@ def _save(argv: Sequence[str]) -> int:
     os.environ["QT_QPA_PLATFORM"] = "offscreen"  # nothing is shown, so no display is asked for
     app = QGuiApplication([COMMAND])
     request = SaveRequest(tuple(given.runs), given.output, given.paper, given.anonymous, given.force)
-    save(request)
+    left_out: list[str] = []
+    save(request, left_out=left_out.append)
+    for sentence in left_out:
+        tell_left_out(sentence)
     del app
-    return ExitStatus.DONE
+    return ExitStatus.FAILED if left_out else ExitStatus.DONE

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,7 @@ from app.domain.text import tr
 from app.report.picture import read_picture
 from app.report.report import read_report
 from app.runs.output_file import check_output, write_output
+from app.runs.sifting import with_readable
 from ui.report.document import Progress, report_pdf
 from ui.report.flow import PAPERS
 from ui.report.picture import report_png, report_svg
@@ -37,17 +39,21 @@ class SaveRequest:
     replace: bool = False
 
 
-def save(request: SaveRequest, progress: Progress | None = None) -> Path:
+def save(
+    request: SaveRequest, progress: Progress | None = None, left_out: Callable[[str], object] | None = None
+) -> Path:
     """Write it and return the path. Works in any thread; needs a QGuiApplication.
 
     Args:
         request: what.
         progress: told after each page of a report; may stop it.
+        left_out: gets a sentence for each run that cannot be read and is therefore not in it; None: then
+            nothing is written.
 
     Raises:
         UsageError: an unknown ending or paper, or nothing can stand at that place.
         RefusedError: a file is there already; nothing was changed.
-        RunFileError: a run file cannot be read.
+        RunFileError: a run file cannot be read, or none of them.
         NoFontError: this machine has no font.
         CancelledError: progress stopped it; nothing was written.
         FootingError: the file cannot be written; what was there before is untouched.
@@ -58,7 +64,14 @@ def save(request: SaveRequest, progress: Progress | None = None) -> Path:
         found = message.format(suffix=request.output.suffix or request.output.name, known=", ".join(ENDINGS))
         raise UsageError(found, hint=did_you_mean(ending, ENDINGS))
     check_output(request.output, replace=request.replace)
-    content = _content(request, ending, progress)
+    if left_out is None:
+        content = _content(request, ending, progress)
+    else:
+        content = with_readable(
+            request.runs,
+            lambda runs: _content(replace(request, runs=tuple(runs)), ending, progress),
+            left_out,
+        )
     write_output(request.output, lambda stream: stream.write(content))
     return request.output
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from app.cli import main as command
 from tests.fix_window import Trial, write_bad_files, write_campaign, write_trial
+from tests.hostile_files import REFUSED
 
 Capture = pytest.CaptureFixture[str]
 
@@ -82,6 +84,21 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, capsys: Capture, ba
     path = write_bad_files(tmp_path / "bad")[bad]
     assert call(good, path) == 1
     assert bad in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [(), ("--json",)])
+def test_a_bad_file_in_a_folder_is_named_and_the_others_are_compared(
+    tmp_path: Path, capsys: Capture, arguments: tuple[str, ...]
+) -> None:
+    folder = write_campaign(tmp_path)[0].parent
+    os.mkfifo(folder / "00-a.footing")
+    REFUSED["a trigger"](write_trial(folder / "00-b.footing", Trial()))
+    assert call(folder, *arguments) == 1
+    told = capsys.readouterr()
+    assert [line.split(": ")[1] for line in told.err.splitlines()] == ["Left out", "Left out"]
+    assert "00-a.footing is not a regular file" in told.err
+    assert "its trigger “t” is none of format 1" in told.err
+    assert "xfs is 10.0 % faster than ext4" in told.out or '"higher"' in told.out
 
 
 def test_a_read_only_library_can_be_compared(tmp_path: Path, capsys: Capture) -> None:

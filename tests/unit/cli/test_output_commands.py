@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from argparse import Namespace
@@ -17,6 +18,7 @@ from app.cli import painter
 from app.domain.errors import UsageError
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape
+from tests.hostile_files import INSIDE, REFUSED
 
 TOP = Path(__file__).resolve().parents[3]
 STARTS = {".pdf": b"%PDF-", ".png": b"\x89PNG", ".svg": b"<?xml", ".csv": b"run,name", ".json": b"{"}
@@ -95,6 +97,35 @@ def test_what_cannot_be_written_is_a_sentence_and_changes_nothing(
     after = [path.name for path in tmp_path.iterdir() if path.name not in {"DATA", "STATE", "CACHE"}]
     assert sorted(after) == before
     assert {(tmp_path / name).read_text() for name in before if name.startswith("there")} == {"mine"}
+
+
+@pytest.mark.parametrize("ending", STARTS)
+@pytest.mark.parametrize("bad", ["a view instead of the runs", "samples in words"])
+def test_a_run_that_cannot_be_read_is_named_and_the_others_are_written(
+    runs: Path, tmp_path: Path, ending: str, bad: str
+) -> None:
+    hostile = shutil.copyfile(min(runs.glob("*.footing")), runs / "aaa-hostile.footing")
+    {**REFUSED, **INSIDE}[bad](hostile)
+    command = "report" if ending == ".pdf" else "export"
+    ended = call(tmp_path, command, "a folder", "-o", f"out{ending}")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("pgfooting: Left out: ")
+    assert "aaa-hostile.footing" in line
+    content = (tmp_path / f"out{ending}").read_bytes()
+    assert content.startswith(STARTS[ending])
+    if ending in {".csv", ".json"}:
+        assert b"ext4" in content
+        assert b"xfs" in content
+
+
+def test_where_no_run_can_be_read_nothing_is_written(runs: Path, tmp_path: Path) -> None:
+    for path in runs.glob("*.footing"):
+        REFUSED["a trigger"](path)
+    ended = call(tmp_path, "export", "a folder", "-o", "out.csv")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "its trigger “t” is none of format 1" in ended.stderr
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_force_replaces(runs: Path, tmp_path: Path) -> None:
