@@ -18,6 +18,8 @@ from app.runs.draft_storage_parts import DisksDraft
 from app.storage.availability import Support
 from app.storage.disks import Listing
 
+JOURNALED: Final = "D18"
+"""The rule by which a disk that the helper's journal names is not spare."""
 ROLE_WORDS: Final = {Role.DATA: tr("data"), Role.WAL: tr("WAL"), Role.ZFS_LOG: tr("log")}
 _UNTRUE_ROTATION: Final = frozenset({"virtio", "xen", "loop"})
 """Buses of disks whose rotation is a default of the kernel's and not the disk's own word."""
@@ -88,6 +90,13 @@ class DiskRow:
     obstacle: str = ""
 
     @property
+    def is_left_over(self) -> bool:
+        """Whether pgFooting has something on it, so that root may be able to give it back."""
+        if self.disk is None or self.disk.answer is Answer.SPARE:
+            return False
+        return self.disk.is_left_over or any(each.rule == JOURNALED for each in self.disk.refusals)
+
+    @property
     def use(self) -> str:
         """What it was chosen for, in a word and a number."""
         return f"{ROLE_WORDS[self.role]} {self.number}" if self.role else ""
@@ -137,6 +146,11 @@ def disk_rows(disks: DisksDraft, facts: StorageFacts) -> tuple[DiskRow, ...]:
 def obstacle(disk: Disk, *, twin: bool = False) -> str:
     """Return why a disk cannot be chosen, in one line; empty where it can."""
     if disk.answer is Answer.NOT_SPARE:
+        kept = next((each for each in disk.refusals if each.rule == JOURNALED), None)
+        if kept is not None:
+            return f"{kept.message} {kept.evidence}".strip()
+        if disk.is_left_over:
+            return tr("used by pgFooting, or left by it: “Release it” lets root give it back")
         first = next(iter(disk.held_by), "")
         messages = list(dict.fromkeys(refusal.message.rstrip(".") for refusal in disk.refusals))
         return "; ".join((*((first,) if first else ()), *messages)) or tr("not spare")

@@ -8,14 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import QPoint, QRect, QSettings, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
     QCheckBox,
     QComboBox,
     QLineEdit,
     QMenu,
+    QPlainTextEdit,
     QRadioButton,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -25,7 +28,7 @@ from pytestqt.qtbot import QtBot
 
 from app.domain.configuration import DiskTarget
 from app.domain.disk import Answer as DiskAnswer
-from app.domain.disk import Disk
+from app.domain.disk import Disk, Refusal
 from app.domain.plan import Role
 from app.domain.raid import Level
 from app.hosts.disk_watch import OnChange
@@ -280,9 +283,10 @@ def test_a_disk_that_is_plugged_in_or_pulled_is_seen_at_once_and_the_cursor_stay
     machinery.show(SYSTEM, SPARE[0])
     qtbot.waitUntil(lambda: not wizard.next.isEnabled())
     assert "not there any more" in wizard.reason.text()
-    assert words_of(page, Column.USE)[0] == "data 2"
+    keys = [row.key for row in page.table.disks.rows]
+    assert words_of(page, Column.USE)[keys.index(SPARE[1].identity.key())] == "data 2"
     machinery.show()
-    qtbot.waitUntil(lambda: "gone" in words_of(page, Column.ANSWER)[0])
+    qtbot.waitUntil(lambda: all("gone" in words for words in words_of(page, Column.ANSWER)))
     machinery.show(SYSTEM, *SPARE)
     qtbot.waitUntil(wizard.next.isEnabled)
 
@@ -361,6 +365,45 @@ def test_root_is_asked_only_on_request_and_its_answer_stands_in_the_row(
     assert asked == [["sdb"]]
     assert not page.ask.isVisible()
     assert (page.ask.text(), page.ask.isEnabled()) == ("As&k root", True)
+
+
+def test_a_disk_that_pgfooting_left_something_on_can_be_released_by_root(
+    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root's own reason stands in its row and below, where root cannot."""
+    left = replace(
+        SPARE[0],
+        is_left_over=True,
+        answer=DiskAnswer.NOT_SPARE,
+        held_by=("mounted at /run/pgfooting/1/storage",),
+        refusals=(Refusal("D04", "A filesystem on it is mounted.", "8:17 mounted", "Unmount it."),),
+    )
+    reason = Refusal("D18", "pgFooting's journal names it.", "xfs, label PRECIOUS", "Look at it.")
+    answers = [Inspected(left, DiskAnswer.NOT_SPARE, (reason,))]
+    asked: list[str] = []
+
+    def inspect(disks: list[Disk]) -> dict[str, Inspected]:
+        asked.extend(disk.name for disk in disks)
+        return {disk.name: answers[-1] for disk in disks}
+
+    monkeypatch.setattr(root_answers, "inspect_disks", inspect)
+    machinery.disks = (left, SYSTEM)
+    page = disks_page(open_wizard(Step.DISKS))
+    assert "left by it" in words_of(page, Column.ANSWER)[0]
+    assert not page.ask.isVisible()
+    page.table.selectRow(1)
+    assert not page.release.isVisible(), "nothing of ours is on the other disk"
+    page.table.selectRow(0)
+    QTest.mouseClick(page.release, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "label PRECIOUS" in words_of(page, Column.ANSWER)[0])
+    assert "D18: pgFooting's journal names it. xfs, label PRECIOUS" in page.why.text()
+    assert "→ Look at it." in page.why.text()
+    assert page.release.isVisible(), "it can be tried again"
+    answers.append(Inspected(left, DiskAnswer.SPARE))
+    QTest.mouseClick(page.release, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "✔ spare" in words_of(page, Column.ANSWER)[0])
+    assert asked == [SPARE[0].name] * 2
+    assert not page.release.isVisible()
 
 
 def test_levels_that_the_disks_do_not_make_are_greyed_with_what_they_need(open_wizard: OpenWizard) -> None:
@@ -508,6 +551,164 @@ def test_every_option_of_the_form_has_a_name_and_an_explanation_with_its_source(
             wizard.help.explain(editor.control)
             assert wizard.help.text.text()
             assert wizard.help.source.text()
+
+
+# --- nothing moves under the mouse
+
+
+def places(wizard: Wizard) -> dict[str, QRect]:
+    """Return where every control of the page is in the window, and every row of the table of disks."""
+    found: dict[str, QRect] = {}
+    page = wizard.pages[wizard.flow.step]
+    for kind in (QAbstractButton, QComboBox, QLineEdit, QPlainTextEdit):
+        for widget in page.findChildren(kind):
+            if widget.isVisible() and widget.window() is wizard:
+                name = f"{kind.__name__} {widget.accessibleName()} {id(widget)}"
+                found[name] = QRect(widget.mapTo(wizard, QPoint(0, 0)), widget.size())
+    if isinstance(page, DisksPage):
+        table = page.table
+        origin = table.viewport().mapTo(wizard, QPoint(0, 0))
+        for number, row in enumerate(table.disks.rows):
+            for column in Column:
+                rect = table.visualRect(table.disks.index(number, column))
+                found[f"{row.key} {column.name}"] = rect.translated(origin)
+    return found
+
+
+def settle() -> None:
+    for _ in range(3):
+        QApplication.sendPostedEvents()
+        QApplication.processEvents()
+
+
+def moved(before: dict[str, QRect], wizard: Wizard) -> list[str]:
+    settle()
+    after = places(wizard)
+    return [f"{name}: {rect} {after.get(name)}" for name, rect in before.items() if after.get(name) != rect]
+
+
+def click_at(wizard: Wizard, place: QPoint) -> None:
+    QTest.mouseClick(wizard.windowHandle(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, place)
+    settle()
+
+
+def box_of(wizard: Wizard, row: int) -> QPoint:
+    """Return where the tick of a row is in the window."""
+    table = disks_page(wizard).table
+    rect = table.visualRect(table.disks.index(row, Column.USE))
+    return table.viewport().mapTo(wizard, QPoint(rect.left() + 10, rect.center().y()))
+
+
+def test_a_second_click_ticks_the_disk_that_stood_there_before_the_first(open_wizard: OpenWizard) -> None:
+    wizard = open_wizard(Step.DISKS)
+    settle()
+    first, second = box_of(wizard, 1), box_of(wizard, 2)
+    click_at(wizard, first)
+    click_at(wizard, second)
+    assert wizard.draft.parts.disks.data.disks == [disk.identity.key() for disk in SPARE[:2]]
+    click_at(wizard, first)
+    assert wizard.draft.parts.disks.data.disks == [SPARE[1].identity.key()]
+
+
+def test_nothing_on_the_page_of_disks_moves_whatever_is_ticked_or_asked(
+    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
+) -> None:
+    left = replace(
+        SPARE[5], is_left_over=True, answer=DiskAnswer.NOT_SPARE, held_by=("mounted at /run/pgfooting/1",)
+    )
+    machinery.disks = (OPEN, *SPARE[:5], left, SYSTEM)
+    wizard = open_wizard(Step.DISKS)
+    page = disks_page(wizard)
+    settle()
+    before = places(wizard)
+    assert len(before) > 20
+    for number in (1, 2, 3, 0):
+        click_at(wizard, box_of(wizard, number))
+        assert moved(before, wizard) == [], number
+    for number in range(len(page.table.disks.rows)):
+        page.table.selectRow(number)
+        page.table.scrollToTop()
+        visible = {name: rect for name, rect in before.items() if not name.startswith("QPushButton Release")}
+        assert moved(visible, wizard) == [], number
+    page.table.selectRow(1)
+    for index in range(page.use.count()):
+        page.use.setCurrentIndex(index)
+        assert moved(before, wizard) == [], page.use.itemText(index)
+    for index in range(page.level.count()):
+        page.level.setCurrentIndex(index)
+        assert moved(before, wizard) == [], page.level.itemText(index)
+    page.memory.setFocus()
+    QTest.keyClicks(page.memory, "nonsense")
+    assert "nonsense" in page.fields["target.disks.memory_limit"].error.text()
+    assert moved(before, wizard) == []
+    page.show_asking(asking=True)
+    assert moved(before, wizard) == []
+    page.show_asking(asking=False)
+    # an answer of root's, and a disk that is used meanwhile, keep their rows
+    machinery.show(replace(OPEN, answer=DiskAnswer.NOT_SPARE), *SPARE[:5], left, SYSTEM)
+    qtbot.waitUntil(lambda: "not spare" in words_of(page, Column.ANSWER)[0])
+    rows = {name: rect for name, rect in before.items() if not name.startswith("Q")}
+    assert moved(rows, wizard) == []
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support")
+def test_the_click_after_the_barriers_reaches_the_access_times(open_wizard: OpenWizard) -> None:
+    wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(1))
+    page = filesystem_page(wizard)
+    settle()
+    barrier, atime = page.editors["barrier"].control, page.editors["atime"].control
+    assert isinstance(barrier, QCheckBox)
+    tick = barrier.mapTo(wizard, QPoint(8, barrier.height() // 2))
+    times = atime.mapTo(wizard, atime.rect().center())
+    click_at(wizard, tick)
+    assert not barrier.isChecked()
+    assert "UNSAFE" in page.unsafe.text()
+    click_at(wizard, times)
+    popup = QApplication.activePopupWidget()
+    assert popup is not None
+    assert popup.parentWidget() is atime
+    popup.close()
+    assert wizard.draft.parts.disks.data.made.typed == {"barrier": "false"}
+
+
+@pytest.mark.parametrize(("filesystem", "count"), [("ext4", 1), ("xfs", 3), ("btrfs", 2), ("zfs", 4)])
+def test_nothing_on_the_page_of_filesystems_moves_whatever_is_ticked_chosen_or_typed(
+    open_wizard: OpenWizard, filesystem: str, count: int
+) -> None:
+    wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(count))
+    page = filesystem_page(wizard)
+    ids = {str(id(card.button)) for card in page.cards.values()}
+    cards = {name: rect for name, rect in places(wizard).items() if name.rpartition(" ")[2] in ids}
+    page.cards[filesystem].button.click()
+    assert len(cards) == len(page.cards)
+    assert moved(cards, wizard) == []
+    settle()
+    before = places(wizard)
+    told = 0
+    for name, editor in page.editors.items():
+        control = editor.control
+        if isinstance(control, QCheckBox):
+            control.click()
+            assert moved(before, wizard) == [], name
+            told += bool(editor.badge.text())
+            control.click()
+        elif isinstance(control, QComboBox):
+            for index in (*range(control.count()), 0):
+                control.setCurrentIndex(index)
+                assert moved(before, wizard) == [], (name, control.itemText(index))
+                told += bool(editor.badge.text() or editor.note.text())
+        else:
+            control.setFocus()
+            QTest.keyClicks(control, "soon")
+            assert editor.error.text()
+            assert moved(before, wizard) == [], name
+            control.clear()
+            editor.said.emit(name, "")
+        assert moved(before, wizard) == [], name
+    assert told, "something was said that could have moved something"
+    for index in range(page.preset.count()):
+        page.preset.setCurrentIndex(index)
+        assert moved(before, wizard) == [], page.preset.itemText(index)
 
 
 # --- more, review

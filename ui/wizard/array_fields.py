@@ -52,7 +52,9 @@ class ArrayFields(QWidget):
         super().__init__()
         self._group = GroupDraft()
         self._loading = False
-        self.fields = {key: Field(theme, _ARRAY[key], self._control(key), f"{PREFIX}{key}") for key in _ARRAY}
+        self.fields = {
+            key: Field(theme, _ARRAY[key], self._control(key), f"{PREFIX}{key}", lines=1) for key in _ARRAY
+        }
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(Columns(list(self.fields.values()), 30))

@@ -121,7 +121,7 @@ class DiskModel(QAbstractTableModel):
         return True
 
     def _colour(self, row: DiskRow, column: Column) -> QColor:
-        if row.role is not None and row.obstacle:
+        if (row.role is not None and row.obstacle) or (row.is_left_over and column is Column.ANSWER):
             return self._theme.colour("warning")
         if row.obstacle:
             return self._theme.colour("muted")

@@ -23,7 +23,7 @@ from ui.wizard.fields import HELP
 
 _ROWS: Final = 6
 _DISK_EMS: Final = 60
-_LEAST_EMS: Final = {Column.USE: 11, Column.SIZE: 9, Column.KIND: 14}
+_LEAST_EMS: Final = {Column.USE: 16, Column.SIZE: 9, Column.KIND: 14}
 
 
 class _Sentences(QStyledItemDelegate):
@@ -51,6 +51,7 @@ class DiskTable(QTableView):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.disks = DiskModel(theme, self)
+        self._places: dict[str, int] = {}
         self.setModel(self.disks)
         self.verticalHeader().hide()
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -88,6 +89,7 @@ class DiskTable(QTableView):
     def show_rows(self, rows: tuple[DiskRow, ...]) -> None:
         """Show these disks; the cursor stays on its disk."""
         key = self.key
+        rows = self._in_order(rows)
         self.disks.show_rows(rows)
         places = [number for number, row in enumerate(rows) if row.key == key]
         if rows and self.currentIndex().row() != (places or [0])[0]:
@@ -95,6 +97,15 @@ class DiskTable(QTableView):
             flag = QItemSelectionModel.SelectionFlag
             self.selectionModel().setCurrentIndex(index, flag.ClearAndSelect | flag.Rows)
         self._fit()
+
+    def forget_order(self) -> None:
+        """Show those that may be used first again; as long as the page is open no row changes places."""
+        self._places.clear()
+
+    def _in_order(self, rows: tuple[DiskRow, ...]) -> tuple[DiskRow, ...]:
+        for row in rows:
+            self._places.setdefault(_place_of(row), len(self._places))
+        return tuple(sorted(rows, key=lambda row: self._places[_place_of(row)]))
 
     def _fit(self) -> None:
         em = self.fontMetrics().averageCharWidth()
@@ -132,3 +143,8 @@ class DiskTable(QTableView):
                 self.ticked.emit(row.key, row.role is None)
             return
         super().keyPressEvent(event)
+
+
+def _place_of(row: DiskRow) -> str:
+    """Return what stands for a disk in the order: its key, and the name of one that has none."""
+    return row.key or (row.disk.name if row.disk is not None else "")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.domain.disk import Answer
@@ -18,7 +19,7 @@ from app.runs.draft import CampaignDraft
 from app.runs.draft_confirm import forget_confirmations
 from app.runs.draft_disks import assign, chosen_words, disk_rows, move, reasons
 from app.runs.draft_levels import LevelChoice, level_choices
-from app.runs.draft_parts import Step
+from app.runs.draft_parts import Problem, Step
 from app.runs.draft_storage import PREFIX, WAL_PREFIX
 from app.runs.draft_storage_parts import GroupDraft, level_of
 from app.runs.draft_storage_problems import group_warnings
@@ -29,7 +30,7 @@ from ui.wizard.fields import Field, Section, combo_box, line_edit, push_button
 from ui.wizard.layout_drawing import LayoutDrawing
 from ui.wizard.page import Page
 from ui.wizard.partition_editor import PartitionEditor
-from ui.wizard.texts import Text
+from ui.wizard.texts import Shelf, Slot, Text
 
 _USES: Final = (
     (None, tr("nothing: it stays as it is")),
@@ -41,6 +42,10 @@ _NONE_SPARE: Final = tr(
     "None of these disks may be used. Each row says why, and what would help; data of others is never wiped."
 )
 _ASK: Final = tr("As&k root")
+_ASKING: Final = tr("Asking root …")
+_RELEASE: Final = tr("Release &it")
+_TOLD_LINES: Final = 5
+"""Of what is known about the disk under the cursor: enough for most disks, and the rest scrolls."""
 _DATA: Final = f"{PREFIX}data"
 _LEVEL: Final = f"{PREFIX}level"
 _WAL_LEVEL: Final = f"{WAL_PREFIX}level"
@@ -54,12 +59,14 @@ class DisksPage(Page):
 
     Signals:
         root_wanted: somebody wants root's answer about the disks that look spare.
+        release_wanted: key of a disk on which pgFooting left something; root shall give it back.
     """
 
     step = Step.DISKS
     title = tr("Which disks, and how are they combined?")
 
     root_wanted = Signal()
+    release_wanted = Signal(str)
 
     def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
         super().__init__(draft, theme)
@@ -73,6 +80,9 @@ class DisksPage(Page):
         self.earlier = push_button(tr("&Earlier"), "order")
         self.later = push_button(tr("La&ter"), "order")
         self.ask = push_button(_ASK, "inspect")
+        self.release = push_button(_RELEASE, "release")
+        for button in (self.ask, self.release):
+            _keep_its_room(button, (_ASK, _ASKING, _RELEASE))
         self.summary = Text(theme)
         self.warnings = Text(theme, role="warning")
         self.level, self.wal_level = combo_box(), combo_box()
@@ -82,14 +92,15 @@ class DisksPage(Page):
         self.drawing = LayoutDrawing(theme)
         self._use = Field(theme, tr("&Use this disk for:"), self.use, "use")
         self.fields = {
-            _LEVEL: Field(theme, tr("RAID &level of the data:"), self.level, _LEVEL),
-            _WAL_LEVEL: Field(theme, tr("RAID level of the &WAL:"), self.wal_level, _LEVEL),
+            _LEVEL: Field(theme, tr("RAID &level of the data:"), self.level, _LEVEL, lines=3),
+            _WAL_LEVEL: Field(theme, tr("RAID level of the &WAL:"), self.wal_level, _LEVEL, lines=3),
             _PARTITION: Field(
                 theme,
                 tr("&Partition on each disk:"),
                 self.partition.kind,
                 _PARTITION,
                 beside=(self.partition.amount,),
+                lines=1,
             ),
             _WAL_PARTITION: Field(
                 theme,
@@ -97,8 +108,9 @@ class DisksPage(Page):
                 self.wal_partition.kind,
                 _PARTITION,
                 beside=(self.wal_partition.amount,),
+                lines=1,
             ),
-            _MEMORY: Field(theme, tr("&Memory of PostgreSQL and pgbench:"), self.memory, _MEMORY),
+            _MEMORY: Field(theme, tr("&Memory of PostgreSQL and pgbench:"), self.memory, _MEMORY, lines=1),
         }
         self._lay_out()
         self._connect()
@@ -112,22 +124,32 @@ class DisksPage(Page):
         column = QVBoxLayout()
         column.addStretch(1)
         pressed = QHBoxLayout()
-        for button in (self.earlier, self.later, self.ask):
+        for button in (self.earlier, self.later):
             pressed.addWidget(button)
         column.addLayout(pressed)
         row.addLayout(column)
-        for widget in (self.table, self.nothing, self.why, buttons, self.summary, self.warnings):
+        self._summary = Slot(2, self.summary)
+        root = QHBoxLayout()
+        root.setSpacing(SMALL)
+        root.addWidget(self._summary, 1)
+        for button in (self.ask, self.release):
+            root.addWidget(button)
+        for widget in (self.table, self.nothing, buttons):
             self.layout_.addWidget(widget)
+        self.layout_.addLayout(root)
         self._buttons = buttons
         levels = Columns([self.fields[key] for key in (_LEVEL, _WAL_LEVEL)], 44)
         sizes = Columns([self.fields[key] for key in (_PARTITION, _WAL_PARTITION, _MEMORY)], 34)
         self._chosen = (
-            Section(self.theme, tr("How they are combined"), [levels, self.drawing]),
+            Section(self.theme, tr("How they are combined"), [levels]),
             Section(self.theme, tr("How much of them"), [sizes]),
         )
-        for section in self._chosen:
-            self.layout_.addWidget(section)
+        for widget in (*self._chosen, self.drawing):
+            self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
+        # What is said of a disk or a tick has its own room: it must not move the next tick away.
+        self.layout_.removeWidget(self.general)
+        self.footer = Shelf(_TOLD_LINES, self.general, self.warnings, self.why)
 
     def _connect(self) -> None:
         self.table.ticked.connect(self._on_ticked)
@@ -136,6 +158,7 @@ class DisksPage(Page):
         self.earlier.clicked.connect(partial(self._move, -1))
         self.later.clicked.connect(partial(self._move, 1))
         self.ask.clicked.connect(self.root_wanted)
+        self.release.clicked.connect(lambda: self.release_wanted.emit(self.table.key))
         self.level.currentIndexChanged.connect(partial(self._on_level, self.level))
         self.wal_level.currentIndexChanged.connect(partial(self._on_level, self.wal_level))
         self.memory.textEdited.connect(self._on_memory)
@@ -151,6 +174,7 @@ class DisksPage(Page):
         disks = self.draft.parts.disks
         self.partition.show_group(disks.data)
         self.wal_partition.show_group(disks.wal)
+        self.table.forget_order()
         if self.memory.text() != disks.memory_limit:
             self.memory.setText(disks.memory_limit)
 
@@ -173,7 +197,7 @@ class DisksPage(Page):
         self.nothing.setText(_words_for_nothing(known=known))
         none = bool(rows) and all(row.obstacle for row in rows)
         self.summary.setText(_NONE_SPARE if none else chosen_words(disks, facts) if rows else "")
-        self.summary.setVisible(bool(rows))
+        self._summary.arrange()
         warnings = [
             f"⚠ {each}"
             for group in (disks.data, disks.wal)
@@ -182,11 +206,12 @@ class DisksPage(Page):
         self.warnings.setText("\n".join(dict.fromkeys(warnings)))
         self.warnings.setVisible(bool(warnings))
         for section in self._chosen:
-            section.setVisible(bool(disks.chosen))
+            section.setEnabled(bool(disks.chosen))
         self._show_levels(self.level, _LEVEL, disks.data)
         self._show_levels(self.wal_level, _WAL_LEVEL, disks.wal)
-        self.fields[_WAL_LEVEL].setVisible(bool(disks.wal.disks))
-        self.fields[_WAL_PARTITION].setVisible(bool(disks.wal.disks))
+        self.fields[_WAL_LEVEL].setEnabled(bool(disks.wal.disks))
+        self.fields[_WAL_PARTITION].setEnabled(bool(disks.wal.disks))
+        self.drawing.setVisible(bool(disks.chosen))
         self.drawing.show_groups(self.draft.drawing())
         self._show_partitions()
         self._show_disk()
@@ -205,7 +230,8 @@ class DisksPage(Page):
                 model.item(number).setEnabled(not choice.obstacle)
         level = level_of(group.made, len(group.disks))
         box.setCurrentIndex(box.findData(level))
-        self.fields[key].set_note(_note(next(each for each in choices if each.level is level)))
+        note = _note(next(each for each in choices if each.level is level)) if group.disks else ""
+        self.fields[key].set_note(note)
 
     def _show_partitions(self) -> None:
         plan = self.draft.storage_plan()
@@ -231,12 +257,19 @@ class DisksPage(Page):
             self.later.setEnabled(0 < row.number < count)
         looks = any(disk.answer is Answer.LOOKS_SPARE for disk in self.draft.storage.disks)
         self.ask.setVisible(looks)
+        self.release.setVisible(row is not None and row.is_left_over)
         self._loading = before
 
     def show_asking(self, asking: bool) -> None:  # noqa: FBT001 - a signal's argument
         """Show whether root's answer is awaited: a helper that sleeps starts first."""
-        self.ask.setEnabled(not asking)
-        self.ask.setText(tr("Asking root …") if asking else _ASK)
+        for button, words in ((self.ask, _ASK), (self.release, _RELEASE)):
+            button.setEnabled(not asking)
+            button.setText(_ASKING if asking else words)
+
+    @override
+    def show_problems(self, problems: Sequence[Problem]) -> None:
+        """Show what is wrong; that no disk is chosen yet is seen, and told beside Next."""
+        super().show_problems(problems if self.draft.parts.disks.chosen else ())
 
     # --- what a person does
 
@@ -266,6 +299,19 @@ class DisksPage(Page):
     def _on_memory(self, text: str) -> None:
         self.draft.parts.disks.memory_limit = text
         self.tell()
+
+
+def _keep_its_room(button: QPushButton, texts: Sequence[str]) -> None:
+    """Give a button a width that fits each of its texts, and its room also while it is hidden."""
+    shown, widest = button.text(), 0
+    for text in texts:
+        button.setText(text)
+        widest = max(widest, button.sizeHint().width())
+    button.setText(shown)
+    button.setFixedWidth(widest)
+    policy = button.sizePolicy()
+    policy.setRetainSizeWhenHidden(True)
+    button.setSizePolicy(policy)
 
 
 def _note(choice: LevelChoice) -> str:

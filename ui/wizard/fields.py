@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from app.runs.draft_parts import Problem
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
-from ui.wizard.texts import ErrorText, Heading, Text, Wrapped
+from ui.wizard.texts import ErrorText, Heading, Slot, Text, Wrapped
 
 HELP: Final = "help_key"
 """Dynamic property of widgets that the quiet panel explains."""
@@ -51,7 +51,18 @@ class Field(QWidget):
         key: str,
         *,
         beside: Sequence[QWidget] = (),
+        lines: int = 0,
     ) -> None:
+        """Make a field.
+
+        Args:
+            theme: colours.
+            label: above it.
+            control: what is typed or chosen in.
+            key: of its explanation.
+            beside: buttons that belong to it.
+            lines: room that note and error always have; 0 where they take it when they say something.
+        """
         super().__init__()
         self.control = control
         self.label = Wrapped(label)
@@ -72,18 +83,25 @@ class Field(QWidget):
         layout.setSpacing(TINY)
         layout.addWidget(self.label)
         layout.addLayout(row)
-        layout.addWidget(self.note)
-        layout.addWidget(self.error)
+        self._slot = Slot(lines, self.error, self.note) if lines else None
+        for widget in (self._slot,) if self._slot is not None else (self.note, self.error):
+            layout.addWidget(widget)
         layout.addStretch(0)
 
     def set_note(self, text: str) -> None:
         """Show what the value comes to."""
         self.note.setText(text)
         self.note.setVisible(bool(text))
+        self._arrange()
+
+    def _arrange(self) -> None:
+        if self._slot is not None:
+            self._slot.arrange()
 
     def show_problems(self, problems: Sequence[Problem]) -> None:
         """Show what is wrong with this field, and tell screen readers."""
         self.error.show_problems(problems)
+        self._arrange()
         self.control.setAccessibleDescription(self.error.text())
 
 

@@ -41,9 +41,10 @@ from ui.wizard.fields import (
 )
 from ui.wizard.option_editor import OptionEditor
 from ui.wizard.page import Page
-from ui.wizard.texts import Text
+from ui.wizard.texts import Shelf, Text
 
 _COMMAND_LINES: Final = 5
+_FINDING_LINES: Final = 4
 
 
 class FilesystemPage(Page):
@@ -64,11 +65,12 @@ class FilesystemPage(Page):
         self._card_group = QButtonGroup(self)
         self.preset = combo_box()
         self.clear = push_button(tr("&Take back own options"), "preset")
+        self.wrong = Text(theme, role="warning")
         self.unsafe = Text(theme, role="warning")
         self.findings = Text(theme, role="warning")
         self.commands = self._make_commands()
         self.footer = self._make_footer()
-        self._preset = Field(theme, tr("&Preset:"), self.preset, "preset", beside=(self.clear,))
+        self._preset = Field(theme, tr("&Preset:"), self.preset, "preset", beside=(self.clear,), lines=3)
         self.array = ArrayFields(theme)
         self._options = QWidget()
         self._options_layout = QVBoxLayout(self._options)
@@ -91,6 +93,9 @@ class FilesystemPage(Page):
         layout = QVBoxLayout(footer)
         layout.setContentsMargins(0, SMALL, 0, 0)
         layout.setSpacing(TINY)
+        self.layout_.removeWidget(self.general)
+        # Here, and not above what is ticked: what is said of a tick must not move the next one away.
+        layout.addWidget(Shelf(_FINDING_LINES, self.general, self.wrong, self.unsafe, self.findings))
         layout.addWidget(
             Field(
                 self.theme,
@@ -116,7 +121,7 @@ class FilesystemPage(Page):
             button.toggled.connect(partial(self._on_filesystem, card.id))
             self.cards[card.id] = choice
         top = Section(self.theme, "", [self._groups, Columns(list(self.cards.values()), 30), self.shared])
-        for widget in (top, self.unsafe, self.findings, self._preset, self.array, self._options):
+        for widget in (top, self._preset, self.array, self._options):
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
 
@@ -261,6 +266,9 @@ class FilesystemPage(Page):
         ]
         self.unsafe.setText("\n".join(unsafe))
         self.unsafe.setVisible(bool(unsafe))
+        wrong = [f"{row.option.label}: {message}" for row in page.rows for message in row.wrong]
+        self.wrong.setText("\n".join(wrong))
+        self.wrong.setVisible(bool(wrong))
         told = [message for message, _ in page.general]
         self.findings.setText("\n".join(told))
         self.findings.setVisible(bool(told))

@@ -89,6 +89,13 @@ HELP_TEXTS: Final = {
             "read-only, and says spare or why not; it asks again at the moment of use in any case."
         )
     ),
+    "release": Help(
+        tr(
+            "pgFooting has something on this disk: a campaign works on it now, or what it made there could "
+            "not be unmade. The helper tries that once more, destroys only what its journal proves to be its "
+            "own, and says spare, or why not and what helps."
+        )
+    ),
     "layout": Help(
         tr(
             "From the bottom: disks with the one partition that each gets, the array on them, the filesystem "

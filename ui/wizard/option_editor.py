@@ -11,7 +11,7 @@ from app.runs.draft_options import OptionRow
 from app.runs.draft_parts import Problem, Step
 from ui.theme import SMALL, TINY, Theme
 from ui.wizard.fields import HELP, combo_box, line_edit
-from ui.wizard.texts import ErrorText, Text, Wrapped
+from ui.wizard.texts import ErrorText, Slot, Text, Wrapped
 
 
 class OptionEditor(QWidget):
@@ -46,7 +46,9 @@ class OptionEditor(QWidget):
             label = Wrapped(row.option.label)
             label.setBuddy(self.control)
             layout.addWidget(label)
-        for widget in (self.control, self.badge, self.effect, self.note, self.error):
+        self._badges = Slot(1 if row.option.risks else 0, self.badge)
+        self._told = Slot(2 if any(value.effect for value in row.values) else 1, self.error, self.note)
+        for widget in (self.control, self._badges, self.effect, self._told):
             layout.addWidget(widget)
         layout.addStretch(1)
         self.show_row(row)
@@ -106,6 +108,8 @@ class OptionEditor(QWidget):
         self.note.setText(told)
         self.note.setVisible(bool(told))
         self.error.show_problems([Problem(Step.FILESYSTEM, "", message) for message in row.wrong])
+        for slot in (self._badges, self._told):
+            slot.arrange()
         description = " ".join((row.option.effect, *row.costs, told, *row.wrong))
         self.control.setAccessibleDescription(description.strip())
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import QObject, Signal
 
-from app.domain.disk import Answer
+from app.domain.disk import Answer, Disk
 from app.domain.errors import FootingError
 from app.runs.draft import CampaignDraft
 from app.runs.draft_disks import Inspected
@@ -34,7 +34,13 @@ class RootAnswers(QObject):
 
     def ask(self) -> None:
         """Ask about every disk that looks spare; without effect while an answer is awaited."""
-        disks = [disk for disk in self._draft.storage.disks if disk.answer is Answer.LOOKS_SPARE]
+        self._ask([disk for disk in self._draft.storage.disks if disk.answer is Answer.LOOKS_SPARE])
+
+    def release(self, key: str) -> None:
+        """Ask about one disk that pgFooting left something on: root first tries to give it back."""
+        self._ask([disk for disk in self._draft.storage.disks if disk.identity.key() == key])
+
+    def _ask(self, disks: list[Disk]) -> None:
         if self._op is None and disks:
             self._op = BackgroundOp(lambda: inspect_disks(disks), self._take, self._fail).start()
             self.asking.emit(True)  # noqa: FBT003 - Qt's signature

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
+from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.runs.draft_parts import Problem
@@ -61,6 +62,52 @@ class Text(Wrapped):
         self.setPalette(palette)
 
 
+class Slot(QWidget):
+    """Room for so many lines that is there whether or not anything is said: nothing moves when it is.
+
+    Of its texts the first that says something is shown; what is longer is cut, and whole in its tool tip.
+    """
+
+    def __init__(self, lines: int, *texts: Text) -> None:
+        super().__init__()
+        self._lines = lines
+        self._texts = texts
+        for text in texts:
+            text.setParent(self)
+        self._more = QLabel("…", self)
+        self._more.setAutoFillBackground(True)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def arrange(self) -> None:
+        """Show the first text that says something."""
+        chosen = next((text for text in self._texts if text.text()), None)
+        for text in self._texts:
+            text.setGeometry(self.rect())
+            text.setVisible(text is chosen)
+        words = chosen.text() if chosen is not None else ""
+        is_cut = chosen is not None and chosen.heightForWidth(self.width()) > self.height()
+        self.setToolTip(f"<qt>{html.escape(words).replace(chr(10), '<br>')}</qt>" if is_cut else "")
+        self._more.setVisible(is_cut)
+        if is_cut:
+            size = self._more.sizeHint()
+            line = self.fontMetrics().lineSpacing()
+            self._more.setGeometry(self.width() - size.width(), self.height() - line, size.width(), line)
+            self._more.raise_()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.arrange()
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(0, self._lines * self.fontMetrics().lineSpacing())
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+
 class ErrorText(Text):
     """Why a field is not right; takes no room while it is."""
 
@@ -85,6 +132,25 @@ class Heading(Text):
         font = QFont(self.font())
         font.setBold(True)
         self.setFont(font)
+
+
+class Shelf(QScrollArea):
+    """Texts below each other in a room of so many lines, which scrolls: nothing around them moves."""
+
+    def __init__(self, lines: int, *texts: Text) -> None:
+        super().__init__()
+        inside = QWidget()
+        layout = QVBoxLayout(inside)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(TINY)
+        for text in texts:
+            layout.addWidget(text)
+        layout.addStretch(1)
+        self.setWidget(inside)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFixedHeight(lines * self.fontMetrics().lineSpacing() + 2 * TINY)
 
 
 class Rule(QFrame):

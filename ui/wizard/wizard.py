@@ -140,12 +140,15 @@ class Wizard(QDialog):
                 self.finished.connect(page.disturbances.stop)
             if isinstance(page, DisksPage):
                 page.root_wanted.connect(self.roots.ask)
+                page.release_wanted.connect(self.roots.release)
                 self.roots.asking.connect(page.show_asking)
             area = QScrollArea()
             area.setWidgetResizable(True)
             area.setFrameShape(QFrame.Shape.NoFrame)
             area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
             area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+            if page.footer is not None:  # a bar that comes and goes would change what is as wide as the page
+                area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
             area.setWidget(page)
             self._cells[page.step] = _cell(area, page.footer)
             self.stack.addWidget(self._cells[page.step])
