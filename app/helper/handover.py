@@ -1,30 +1,28 @@
 """Handing a fresh filesystem to a user, and ending what of that user still works in it.
 
 SECURITY: root changes the owner of the mount's own folder, once, by descriptor, before the user can have put
-anything there. It never opens, reads or deletes a path below it. Who works where is read from procfs alone
-(mount ids and links as text): a file of another process may lie on a filesystem that answers nobody.
+anything there. It never opens, reads or deletes a path below it. Who works there: `app.helper.holders`.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import select
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from app.helper.holders import Watched, processes
 
 PATIENCE_S: Final = 3.0
 _LOOK_S: Final = 0.05
 _STARTED: Final = 19
 """Place of the start time among the fields after the program's name: field 22 of proc(5), stat."""
 _PROC: Final = Path("/proc")
-_MOUNT_ID: Final = re.compile(rb"^mnt_id:\s*([0-9]+)$", re.MULTILINE)
-_ESCAPE: Final = re.compile(r"\\([0-7]{3})")
 
 
 def hand_over(folder: str, uid: int, gid: int) -> None:
@@ -75,21 +73,21 @@ def end_users(folders: Iterable[str], uid: int, spared: Process | None = None) -
         uid: only this user's processes are signalled, whatever else works there.
         spared: who asked for it; is not signalled, and has a moment to let go.
     """
-    watched = _Watched.over(folders)
+    watched = Watched.over(folders)
     for number in (signal.SIGQUIT, signal.SIGKILL):
         if not _signal_all(watched, uid, number, spared):
             break
     deadline_s = time.monotonic() + PATIENCE_S
     while spared and watched.is_used_by(spared.pid) and time.monotonic() < deadline_s:
         time.sleep(_LOOK_S)
-    return [pid for pid in _processes() if watched.is_used_by(pid)]
+    return [pid for pid in processes() if watched.is_used_by(pid)]
 
 
-def _signal_all(watched: _Watched, uid: int, number: signal.Signals, spared: Process | None) -> bool:
+def _signal_all(watched: Watched, uid: int, number: signal.Signals, spared: Process | None) -> bool:
     """Signal, wait until all are gone or the patience is at its end; return whether there was anyone."""
     with ExitStack() as held:
         poller, waiting = select.poll(), 0
-        for pid in _processes():
+        for pid in processes():
             with suppress(OSError):
                 # SECURITY: the descriptor holds the process before it is looked at, so that its number cannot
                 # become another process's between look and signal.
@@ -107,70 +105,3 @@ def _signal_all(watched: _Watched, uid: int, number: signal.Signals, spared: Pro
                 poller.unregister(descriptor)
                 waiting -= 1
     return some
-
-
-def _processes() -> list[int]:
-    return [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal()]
-
-
-def _mounts(process: Path) -> Iterator[tuple[int, str, str]]:
-    """Yield mount id, device number and folder of what a process sees mounted (proc(5), mountinfo)."""
-    text = (process / "mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
-    for line in text.splitlines():
-        words = line.split(" ", 5)
-        yield int(words[0]), words[2], _ESCAPE.sub(lambda match: chr(int(match[1], 8)), words[4])
-
-
-@dataclass(frozen=True, slots=True)
-class _Watched:
-    """Filesystems of ours, and under which mount ids and folders each namespace has them.
-
-    Attributes:
-        devices: their device numbers, as mountinfo writes them.
-        folders: where we have them.
-    """
-
-    devices: frozenset[str]
-    folders: tuple[str, ...]
-    _seen: dict[tuple[str, str], tuple[frozenset[int], tuple[str, ...]]] = field(default_factory=dict)
-
-    @classmethod
-    def over(cls, folders: Iterable[str]) -> _Watched:
-        """Return those that are mounted on folders; a folder with nothing mounted on it is none."""
-        wanted = set(folders)
-        found = [(device, folder) for _, device, folder in _mounts(_PROC / "self") if folder in wanted]
-        return cls(frozenset(device for device, _ in found), tuple(folder for _, folder in found))
-
-    def is_used_by(self, pid: int) -> bool:
-        """Whether a process has its working folder, root, program or an open file on one of them."""
-        process = _PROC / str(pid)
-        if not self.devices:
-            return False
-        try:
-            ids, folders = self._seen_by(process)
-            links = [str((process / name).readlink()) for name in ("cwd", "root")]
-            with suppress(OSError):  # a kernel's thread has no program
-                links.append(str((process / "exe").readlink()))
-            if any(link == folder or link.startswith(f"{folder}/") for link in links for folder in folders):
-                return True
-            return any(_mount_of(entry) in ids for entry in (process / "fdinfo").iterdir())
-        except OSError:
-            return False
-
-    def _seen_by(self, process: Path) -> tuple[frozenset[int], tuple[str, ...]]:
-        view = str((process / "ns/mnt").readlink()), str((process / "root").readlink())
-        if view not in self._seen:
-            found = [
-                (number, folder) for number, device, folder in _mounts(process) if device in self.devices
-            ]
-            folders = {*self.folders, *(folder for _, folder in found)} - {"/"}
-            self._seen[view] = frozenset(number for number, _ in found), tuple(folders)
-        return self._seen[view]
-
-
-def _mount_of(entry: Path) -> int | None:
-    """Return the mount id of an open file; None for one that was closed meanwhile."""
-    with suppress(OSError):
-        found = _MOUNT_ID.search(entry.read_bytes())
-        return int(found[1]) if found else None
-    return None
