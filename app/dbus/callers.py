@@ -63,6 +63,10 @@ class Callers:
         """Whether a connection that was met is still there."""
         return name in self._known
 
+    def user_of(self, name: str) -> int | None:
+        """Return the uid of a connection that was met and is still there."""
+        return self._known[name].user if name in self._known else None
+
     def meet(self, call: Call, answer: Answer, then: Then) -> None:
         """Go on with a call as soon as it is known whose it is.
 

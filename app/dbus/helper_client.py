@@ -23,6 +23,7 @@ from app.dbus.helper_errors import (
     NOTHING_TOUCHED,
     HelperStartsError,
     NoHelperError,
+    TooSoonError,
     error_of,
     lost,
     other_version,
@@ -317,6 +318,13 @@ def wire_of(plan: StoragePlan, glib: ModuleType) -> tuple[Any, ...]:
     return group(data), [group(each) for each in wal], log
 
 
+def _wait(seconds: float, watch: Watch) -> None:
+    until_s = time.monotonic() + seconds
+    while time.monotonic() < until_s:
+        watch()
+        time.sleep(_LOOK_S)
+
+
 @dataclass(frozen=True, slots=True)
 class HelperSession:
     """Disks that are ours until `release`; methods as in the interface, errors as `HelperClient.call`."""
@@ -327,6 +335,10 @@ class HelperSession:
     def make(self, number: int) -> None:
         """Begin to make one of the described plans; ``Ready`` or ``Unmade`` tells the end."""
         self._call("Make", "(su)", number)
+
+    def renew(self) -> None:
+        """Tell that the session is used; otherwise it ends twelve hours after the last `make`."""
+        self._call("Renew", "(s)")
 
     def unmake(self) -> None:
         """Begin to unmake what is made; ``Unmade`` tells the end."""
@@ -346,8 +358,14 @@ class HelperSession:
         return str(path)
 
     def drop_caches(self, watch: Watch = _nothing) -> None:
-        """Write what is dirty and forget what is cached."""
-        self.client.call("DropCaches", "(s)", self.handle, timeout_s=SYNC_S, watch=watch)
+        """Write what is dirty and forget what is cached; waits where that was done a moment ago."""
+        while True:
+            try:
+                self.client.call("DropCaches", "(s)", self.handle, timeout_s=SYNC_S, watch=watch)
+            except TooSoonError as error:
+                _wait(error.wait_s, watch)
+            else:
+                return
 
     def health(self) -> dict[str, dict[str, str]]:
         """Return what each disk tells of itself, by device number."""

@@ -14,6 +14,8 @@ from app.domain.text import tr
 PREFIX: Final = "org.pgfooting.Helper1.Error."
 NOTHING_TOUCHED: Final = tr("Nothing was touched.")
 _LONGEST: Final = 2000
+_LONGEST_WAIT_S: Final = 60
+_MOST_DIGITS: Final = 6
 
 
 class NoHelperError(RefusedError):
@@ -73,6 +75,32 @@ class CannotError(FootingError):
     def __init__(self, message: str, *, reason: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+class TooSoonError(FootingError):
+    """Something that the helper does again only after a while.
+
+    Attributes:
+        wait_s: so long.
+    """
+
+    code = "helper-too-soon"
+
+    def __init__(self, message: str, *, wait_s: float) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
+
+
+class ExpiredError(StorageError):
+    """The session was not used for so long that the helper ended it and gave the disks back."""
+
+    code = "session-expired"
+
+
+def expired() -> ExpiredError:
+    """Return the error for a session that the helper ended because nobody used it."""
+    message = tr("The helper gave the disks back: the campaign did not use them for twelve hours.")
+    return ExpiredError(message, hint=tr("Start it again with --resume: what was measured is kept."))
 
 
 RULE_FILE: Final = "/etc/polkit-1/rules.d/50-pgfooting.rules"
@@ -197,6 +225,12 @@ def _unavailable(text: str) -> FootingError:
     return CannotError(tr("It cannot be had here: {reason}.").format(reason=reason), reason=text[:80])
 
 
+def _too_soon(text: str) -> FootingError:
+    seconds = min(int(text), _LONGEST_WAIT_S) if text.isdecimal() and len(text) < _MOST_DIGITS else 1
+    message = tr("The helper does this again in {seconds} seconds.").format(seconds=seconds)
+    return TooSoonError(message, wait_s=seconds)
+
+
 def _failed(_text: str) -> FootingError:
     hint = tr("Its journal says more: journalctl -u pgfooting-helper, or the system's log.")
     return StorageError(tr("The helper made a mistake."), hint=hint)
@@ -207,6 +241,7 @@ _ANSWERS: Final[dict[str, Callable[[str], FootingError]]] = {
     "BadPlan": _bad_plan,
     "Busy": _busy,
     "TooMany": _busy,
+    "TooSoon": _too_soon,
     "Unknown": _unknown,
     "BadUser": _bad_user,
     "Unavailable": _unavailable,

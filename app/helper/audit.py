@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import logging.handlers
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,38 @@ def start_logging() -> None:
         handler.setFormatter(logging.Formatter("pgfooting-helper: %(message)s"))
         handler.addFilter(escape)
     logging.basicConfig(level=logging.INFO, handlers=handlers)
+
+
+@dataclass(slots=True)
+class Sparing:
+    """Keeps lines of one kind from filling the log, and from making it drop others (journald.conf(5)).
+
+    Attributes:
+        most: lines of a kind in each period.
+        period_s: its length.
+    """
+
+    most: int = 20
+    period_s: float = 60.0
+    _kinds: dict[tuple[int | None, str], _Period] = field(default_factory=dict)
+
+    def lets(self, kind: tuple[int | None, str], now_s: float) -> bool:
+        """Count a line of a user and name; return whether it is to be written."""
+        period = self._kinds.setdefault(kind, _Period(now_s))
+        period.count += 1
+        return period.count <= self.most
+
+    def over(self, now_s: float) -> list[tuple[tuple[int | None, str], int]]:
+        """Return how many lines were not written, by kind, in periods that are over now."""
+        ended = [kind for kind, period in self._kinds.items() if period.since_s + self.period_s <= now_s]
+        counts = [(kind, self._kinds.pop(kind).count - self.most) for kind in ended]
+        return [(kind, count) for kind, count in counts if count > 0]
+
+
+@dataclass(slots=True)
+class _Period:
+    since_s: float
+    count: int = 0
 
 
 def _under_systemd() -> bool:

@@ -31,10 +31,14 @@ class Method:
     Attributes:
         name: as in interface.xml.
         access: who may call it.
+        renews: whether it shows that the owner makes use of the session (`app.helper.lifetime`).
+        every_s: how long after it was done it may be done again, by whichever session.
     """
 
     name: str
     access: Access
+    renews: bool = False
+    every_s: float = 0.0
 
 
 METHODS: Final = (
@@ -42,12 +46,13 @@ METHODS: Final = (
     Method("Inspect", Access.INSPECT),
     Method("Describe", Access.ANYONE),
     Method("Execute", Access.ERASE),
-    Method("Make", Access.OWNER),
+    Method("Make", Access.OWNER, renews=True),
+    Method("Renew", Access.OWNER, renews=True),
     Method("Unmake", Access.OWNER),
     Method("Release", Access.OWNER),
     Method("Limit", Access.OWNER),
     Method("Adopt", Access.OWNER),
-    Method("DropCaches", Access.OWNER),
+    Method("DropCaches", Access.OWNER, every_s=10.0),
     Method("Trim", Access.OWNER),
     Method("Health", Access.OWNER),
     Method("KernelLog", Access.OWNER),

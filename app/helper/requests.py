@@ -17,6 +17,11 @@ def _made(session: Session, give: Give, number: int) -> None:
     give()
 
 
+def _renewed(session: Session, give: Give) -> None:
+    session.check_goes_on()
+    give()
+
+
 def _unmade(session: Session, give: Give) -> None:
     session.unmake()
     give()
@@ -47,6 +52,7 @@ def _caches_dropped(session: Session, give: Give) -> None:
 
 REQUESTS: Final[Mapping[str, Callable[..., Any]]] = {
     "Make": _made,
+    "Renew": _renewed,
     "Unmake": _unmade,
     "Release": _released,
     "Limit": _limited,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pwd
 import secrets
 import time
@@ -22,7 +23,8 @@ from app.helper.describing import described
 from app.helper.handover import Process
 from app.helper.inspection import inspected
 from app.helper.journal import Journal
-from app.helper.methods import Access, method
+from app.helper.lifetime import Due, Lifetime, Pace, expired
+from app.helper.methods import METHODS, Access, method
 from app.helper.places import INTERFACE
 from app.helper.plans import Described, PlanBook
 from app.helper.requests import REQUESTS
@@ -58,11 +60,13 @@ class Owned:
         handle: names it on the bus; nobody can guess it.
         owner: unique bus name of its one caller.
         session: itself.
+        lifetime: how long it lives yet.
     """
 
     handle: str
     owner: str
     session: Session
+    lifetime: Lifetime
 
     def is_meant(self, call: Call) -> bool:
         """Whether a call comes from the owner and names the session."""
@@ -82,6 +86,8 @@ class Helper:
         self._callers = Callers(self.bus, self._left)
         self._questions = Questions(self.bus, _PLACES)
         self._workers = {name: Worker(self.bus, name) for name in ("Describe", "Inspect")}
+        self._paces = {each.name: Pace(each.every_s) for each in METHODS if each.every_s > 0}
+        self._noted = audit.Sparing()
         self._used_s = time.monotonic()
         self._began_bytes = 0
 
@@ -117,7 +123,18 @@ class Helper:
             case Access.OWNER:
                 if self._owned is None or not self._owned.is_meant(call):
                     raise Refusal("Unknown")
-                REQUESTS[call.method](self._owned.session, self._later(answer), *call.arguments[1:])
+                self._request(self._owned, call, answer)
+
+    def _request(self, owned: Owned, call: Call, answer: Answer) -> None:
+        now_s = time.monotonic()
+        asked, pace = method(call.method), self._paces.get(call.method)
+        if pace is not None and (wait_s := pace.wait_s(now_s)) > 0:
+            raise Refusal("TooSoon", str(math.ceil(wait_s)))
+        REQUESTS[call.method](owned.session, self._later(answer), *call.arguments[1:])
+        if pace is not None:
+            pace.done_s = now_s
+        if asked is not None and asked.renews:
+            owned.lifetime.renew(now_s)
 
     def _later(self, answer: Answer) -> Callable[..., None]:
         """Return what answers a call from any thread: with values, or a refusal."""
@@ -221,7 +238,7 @@ class Helper:
         session = Session(taken, user, self._disks, self._journal, teller)
         session.owner = owner
         audit.note("session of %s, user %d: %s", call.sender, user, taken.disk_names())
-        self._owned = Owned(handle, call.sender, session)
+        self._owned = Owned(handle, call.sender, session, Lifetime(time.monotonic()))
         session.start()
 
     def _session_ended(self) -> None:
@@ -237,25 +254,44 @@ class Helper:
     def _began(self) -> None:
         give_back_memory()
         self._began_bytes = resident_bytes()
-        self.bus.later(GROWN_S, self._end_if_idle)
+        self.bus.later(GROWN_S, self._look)
 
     def _rest(self) -> None:
         """Begin to wait anew for somebody who wants something."""
         self._used_s = time.monotonic()
 
-    def _end_if_idle(self) -> None:
-        """End after a while in which nobody wanted anything."""
+    def _look(self) -> None:
+        """End the session whose time is over, and the helper when nobody wanted anything for a while."""
+        now_s = time.monotonic()
+        for (user, name), count in self._noted.over(now_s):
+            audit.note("refused: %s by user %s %d times more", name, user, count)
+        if self._owned is not None:
+            self._look_at(self._owned, now_s)
         if self._is_idle():
             self.bus.when_quiet(self._end_if_still_idle)
         else:
-            self.bus.later(GROWN_S, self._end_if_idle)
+            self.bus.later(GROWN_S, self._look)
+
+    def _look_at(self, owned: Owned, now_s: float) -> None:
+        if owned.session.is_working:
+            owned.lifetime.renew(now_s)
+        match owned.lifetime.due(now_s):
+            case Due.TELL:
+                left_s = owned.lifetime.left_s(now_s)
+                audit.note("the session of %s ends in %.0f s unless it is used", owned.owner, left_s)
+                self.bus.emit(owned.owner, "Expiring", owned.handle, int(left_s))
+            case Due.END:
+                audit.note("the session of %s was not used: releasing", owned.owner)
+                owned.session.release(expired())
+            case Due.NOTHING:
+                pass
 
     def _end_if_still_idle(self) -> None:
         """End unless somebody called while it was found out that nobody does."""
         if self._is_idle():
             self.bus.stop()
         else:
-            self.bus.later(GROWN_S, self._end_if_idle)
+            self.bus.later(GROWN_S, self._look)
 
     def _is_idle(self) -> bool:
         busy = self._owned is not None or self._questions.are_open or self._callers.is_busy
@@ -266,10 +302,14 @@ class Helper:
         return time.monotonic() - self._used_s >= (GROWN_S if has_grown else IDLE_S)
 
     def _refused(self, call: Call, refusal: Refusal) -> None:
-        """A call was refused, by the bus already or here: it was one."""
+        """A call was refused, before it got here or here: somebody wants something."""
         self._rest()
-        words = refusal.text[:_MOST_NOTED]
-        audit.note("refused: %s by %s: %s %s", call.method, call.sender, refusal.code, words)
+        user = self._callers.user_of(call.sender)
+        if self._noted.lets((user, call.method), time.monotonic()):
+            words = refusal.text[:_MOST_NOTED]
+            audit.note(
+                "refused: %s by %s (user %s): %s %s", call.method, call.sender, user, refusal.code, words
+            )
 
 
 def _deny(why: Verdict | Refusal) -> None:

@@ -78,6 +78,7 @@ class Session:
         self._claim = Claim(described.disks(), disks)
         self._made: Made | None = None
         self._kernel = KernelLog(None)
+        self._why: FootingError | None = None
         self._lock = threading.Lock()
         self._cancelled = threading.Event()
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
@@ -116,12 +117,31 @@ class Session:
         self._cancelled.set()
         self._work.put(self._unmake)
 
-    def release(self) -> None:
-        """Unmake everything and end; without effect where that has begun."""
+    @property
+    def is_working(self) -> bool:
+        """Whether the helper is at work for it, so that the owner can only wait."""
+        return self.state in {State.CLAIMING, State.MAKING, State.UNMAKING, State.ENDING}
+
+    def check_goes_on(self) -> None:
+        """Make sure that it does not end.
+
+        Raises:
+            Refusal: Busy.
+        """
+        if self.state is State.ENDING:
+            raise Refusal("Busy")
+
+    def release(self, why: FootingError | None = None) -> None:
+        """Unmake everything and end; without effect where that has begun.
+
+        Args:
+            why: told as the reason where nothing else goes wrong; None where it was asked for.
+        """
         with self._lock:
             if self.state is State.ENDING:
                 return
             self.state = State.ENDING
+            self._why = why
         self._cancelled.set()
         self._work.put(None)
 
@@ -216,7 +236,7 @@ class Session:
             mistake = _error_of(work) or mistake
             if mistake is not None:
                 self.release()  # nothing stays locked or made that nobody can ask for any more
-        error = (self._free() if self._made else None) or mistake
+        error = (self._free() if self._made else None) or mistake or self._why
         left = self._made.left() if self._made else ()
         self._claim.drop()
         self._listener.ended(error, left)

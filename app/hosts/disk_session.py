@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from app.dbus.helper_client import Event, HelperClient, HelperSession
-from app.dbus.helper_errors import HelperBusyError, HelperLostError, lost
+from app.dbus.helper_errors import HelperBusyError, HelperLostError, expired, lost
 from app.domain.disk import DiskIdentity, Kept
 from app.domain.errors import FootingError, RefusedError, StorageError
 from app.domain.plan import StoragePlan
@@ -210,7 +211,7 @@ class DiskSession:
             HelperLostError: the helper has gone, and the storage will.
             StorageError: the helper has unmade it.
         """
-        event = self.client.next_event(0)
+        event = self._next_event(0)
         while event is not None:
             if event.name in {"Unmade", "Ended"}:
                 self._made = False
@@ -218,12 +219,20 @@ class DiskSession:
             if event.name == "Lost":
                 self._made, self.is_lost = False, True
                 raise lost()
-            event = self.client.next_event(0)
+            event = self._next_event(0)
+
+    def _next_event(self, timeout_s: float) -> Event | None:
+        """Return the next signal; that the session is about to end is answered: somebody measures here."""
+        event = self.client.next_event(timeout_s)
+        if event is not None and event.name == "Expiring":
+            with suppress(FootingError):  # what is wrong, the next signal tells
+                self.session.renew()
+        return event
 
     def _wait(self, names: set[str], told: Told, watch: Watch) -> Event:
         silent_since_s = time.monotonic()
         while time.monotonic() < silent_since_s + SILENCE_S:
-            event = self.client.next_event(_LOOK_S)
+            event = self._next_event(_LOOK_S)
             if event is None:
                 watch()
                 continue
@@ -263,6 +272,7 @@ def _ignore(_told: Told, _event: Event) -> None:
 
 
 _NO_EXIT_CODE: Final = -1000
+_EXPIRED: Final = "expired"
 _TELL: Final[Mapping[str, Callable[[Told, Event], None]]] = {
     "Executed": _tell_executed,
     "Progress": _tell_working,
@@ -274,5 +284,7 @@ def _error_of(values: Sequence[Any]) -> FootingError | None:
     code, message, hint, *_ = values
     if not code:
         return None
+    if code == _EXPIRED:
+        return expired()
     kind = RefusedError if code == RefusedError.code else StorageError
     return kind(str(message), hint=str(hint))

@@ -2,7 +2,9 @@
 
 The interface is the real one; nothing is made. BEHAVIOUR: ``works``, ``other-version``, ``dies`` (at Make),
 ``refuses`` (Execute answers the error TEXT, ``NAME:text``), ``waits`` (Execute is never answered), ``fails``
-(Make ends in Unmade with an error). TEXT follows it.
+(Make ends in Unmade with an error), ``expires`` (while making and while ready it says that the session ends),
+``ends`` (it has ended because nobody used it), ``hurries`` (DropCaches is first answered TooSoon, with TEXT).
+TEXT follows it.
 """
 
 from __future__ import annotations
@@ -49,6 +51,8 @@ class StandIn:
         if self.behaviour == "dies":
             os._exit(1)
         answer.give()
+        if self.behaviour == "expires":
+            self._emit(call, "Expiring", 3600)
         self._emit(call, "Progress", 1, 2, "mkfs", -1.0)
         self._emit(call, "Executed", "mkfs.ext4 '/dev/a b'", 0, 1.5, "done")
         self._emit(call, "Executed", "it settles", -1000, 0.5, "")
@@ -56,6 +60,22 @@ class StandIn:
             self._emit(call, "Unmade", "storage", "mkfs failed", "buy another disk", [])
         else:
             self._emit(call, "Ready", "/s", "/w", "/p")
+        if self.behaviour == "expires":
+            self._emit(call, "Expiring", 3600)
+        if self.behaviour == "ends":
+            self._emit(call, "Ended", "expired", "too old", "", [])
+
+    def _Limit(self, _call: Call, answer: Answer) -> None:  # noqa: N802
+        answer.give()
+
+    def _Renew(self, _call: Call, answer: Answer) -> None:  # noqa: N802
+        answer.give()
+
+    def _DropCaches(self, _call: Call, answer: Answer) -> None:  # noqa: N802
+        if self.behaviour == "hurries":
+            self.behaviour = "works"
+            raise Refusal("TooSoon", self.text)
+        answer.give()
 
     def _Unmake(self, call: Call, answer: Answer) -> None:  # noqa: N802
         answer.give()

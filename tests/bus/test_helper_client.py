@@ -13,6 +13,7 @@ from app.dbus import helper_client
 from app.dbus.helper_client import HelperClient
 from app.dbus.helper_errors import (
     CannotError,
+    ExpiredError,
     HelperLostError,
     HelperStartsError,
     NoHelperError,
@@ -128,6 +129,41 @@ def test_a_helper_that_dies_is_told_at_once_and_is_not_started_again(
     assert isinstance(disks.release().error, FootingError)
 
 
+def test_a_campaign_that_makes_and_measures_keeps_its_session(
+    helping: Helping, opened: Callable[[], DiskSession]
+) -> None:
+    process = helping("expires")
+    disks = opened()
+    disks.make(PLANS[0], Heard())
+    assert [next_line(process) for _ in range(5)][3:] == ["Make False", "Renew False"]
+    disks.session.limit(0)  # its answer comes after the signals before it
+    disks.check()
+    assert [next_line(process) for _ in range(2)] == ["Limit False", "Renew False"]
+
+
+def test_a_session_that_ended_because_nobody_used_it_is_told_with_what_to_do(
+    helping: Helping, opened: Callable[[], DiskSession]
+) -> None:
+    helping("ends")
+    disks = opened()
+    disks.make(PLANS[0], Heard())
+    disks.session.limit(0)  # its answer comes after the signals before it
+    with pytest.raises(ExpiredError, match="twelve hours") as caught:
+        disks.check()
+    assert "--resume" in caught.value.hint
+
+
+def test_what_may_be_done_again_only_in_a_moment_is_waited_for(
+    helping: Helping, opened: Callable[[], DiskSession]
+) -> None:
+    process = helping("hurries", "1")
+    disks = opened()
+    looks: list[float] = []
+    disks.session.drop_caches(lambda: looks.append(time.monotonic()))
+    assert [next_line(process) for _ in range(5)][3:] == ["DropCaches False"] * 2
+    assert looks, "the caller looks at other things meanwhile"
+
+
 def test_what_a_machine_cannot_do_has_its_reason(helping: Helping, opened: Callable[[], DiskSession]) -> None:
     helping("works")
     with pytest.raises(CannotError, match="control groups of version 2") as caught:
@@ -171,6 +207,9 @@ def test_what_polkit_said_is_told_as_what_it_is(
         ("BadUser:", "no root", 3),
         ("Unknown:", "session is over", 1),
         ("TooMany:", "another campaign", 3),
+        ("TooSoon:7", "again in 7 seconds", 1),
+        ("TooSoon:-7", "again in 1 seconds", 1),
+        ("TooSoon:99999", "again in 60 seconds", 1),
         ("Failed:", "made a mistake", 1),
         ("Newer:", "made a mistake", 1),
     ],

@@ -6,9 +6,11 @@ the others are no business of theirs: the helper is told that this is the first 
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
+from app.helper import lifetime, service
 from app.helper.__main__ import main
 from app.storage import inspect_processes
 
@@ -27,6 +29,15 @@ def view_of_proc(folder: Path) -> Path:
     return view
 
 
+def live_for(seconds: str) -> None:
+    """Have sessions live for so long, which the owner is told half of it before; looked at often."""
+    setattr(lifetime, "LIFETIME_S", float(seconds))  # noqa: B010
+    setattr(lifetime, "TOLD_S", float(seconds) / 2)  # noqa: B010
+    setattr(service, "GROWN_S", 0.1)  # noqa: B010
+
+
 if __name__ == "__main__":
+    if os.environ.get("TEST_SESSION_LIFETIME"):
+        live_for(os.environ["TEST_SESSION_LIFETIME"])
     setattr(inspect_processes, "_FIRST_PID_NAMESPACE", Path("/proc/self/ns/pid").readlink().name)  # noqa: B010
     sys.exit(main(sys.argv[1:]))

@@ -312,6 +312,7 @@ def test_health_and_trim_and_caches_are_answered_with_values(
         (trimmed,) = owner.call("Trim")
         assert 100 * MIB < trimmed < 512 * MIB
         owner.call("DropCaches")
+        assert error_of(partial(owner.call, "DropCaches"))[0] == "TooSoon", "it slows the whole machine"
         assert owner.call("Health")[0][0][0] == number
         owner.release()
 

@@ -57,7 +57,6 @@ FOUND = {
 }
 
 
-
 @pytest.fixture
 def owner(helper: Running, make_loop: Callable[..., str]) -> Iterator[Owner]:
     """The owner of a session in which nothing is made yet."""
