@@ -7,7 +7,6 @@ that the run file holds but the verbatim output of the programs; its keys stand 
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from app.domain.errors import UsageError, did_you_mean
 from app.domain.text import tr
 from app.postgres.histogram import Histogram
 from app.runs.anonymous import Disguise
+from app.runs.csv_cells import write_rows
 from app.runs.library import effective_state
 from app.runs.output_file import check_output, write_output
 from app.runs.runfile import Json, Phase, compact
@@ -98,17 +98,27 @@ def _values(run: RunFile) -> Iterator[tuple[float, str, str, str, float]]:
 
 def write_csv(paths: Iterable[Path], stream: TextIO, disguise: Disguise) -> None:
     """Write the long table of several runs."""
-    writer = csv.writer(stream)
-    writer.writerow(COLUMNS)
+    write_rows(stream, [COLUMNS])
     for path in paths:
         with RunFile(path) as run:
             disguise.learn(describe_run(run))
             values, origin_ms, phases = run.values, _origin_ms(run), run.phases()
             head = (values.get("id"), disguise.text(str(values.get("name"))))
-            for t_ms, metric, instance, unit, value in _values(run):
-                t_s = f"{(t_ms - origin_ms) / 1000:.3f}"
-                place = (t_s, _phase_at(phases, t_ms), metric, disguise.text(instance))
-                writer.writerow((*head, *place, unit, str(compact(value))))
+            write_rows(
+                stream,
+                (
+                    (
+                        *head,
+                        f"{(t_ms - origin_ms) / 1000:.3f}",
+                        _phase_at(phases, t_ms),
+                        metric,
+                        disguise.text(instance),
+                        unit,
+                        compact(value),
+                    )
+                    for t_ms, metric, instance, unit, value in _values(run)
+                ),
+            )
 
 
 def run_as_json(run: RunFile) -> dict[str, Json]:

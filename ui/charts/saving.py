@@ -5,7 +5,6 @@ A picture holds what the window shows, with the time axis and the names of the r
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 from collections.abc import Iterable, Sequence
@@ -19,6 +18,7 @@ from PySide6.QtSvg import QSvgGenerator
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
+from app.runs.csv_cells import write_rows
 from ui.charts.lines import Line
 from ui.charts.painting import paint_sample
 from ui.charts.x_axis import TIME, XAxisKind
@@ -231,7 +231,7 @@ def table_text(rows: Iterable[Sequence[object]]) -> str:
     """Return rows as CSV; numbers with ten digits, None as nothing."""
     stream = io.StringIO(newline="")
     told = ([f"{cell:.10g}" if isinstance(cell, float) else cell for cell in row] for row in rows)
-    csv.writer(stream).writerows(told)
+    write_rows(stream, told)
     return stream.getvalue()
 
 
