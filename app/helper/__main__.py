@@ -16,7 +16,10 @@ from app.helper.journal import Journal
 from app.helper.made import recover
 from app.helper.places import RUN, make_private_folder
 from app.helper.service import Helper
+from app.storage.full_read import parse_full_read
 from app.storage.places import Places
+from app.storage.records import set_aside_broken
+from app.storage.released import parse_release
 from app.storage.spare import SpareDisks
 
 _SWITCH_S: Final = 0.0005
@@ -42,6 +45,7 @@ def main(arguments: list[str], places: Places | None = None) -> int:
     try:
         with ExitStack() as held:
             _be_the_only_one(held)
+            _set_aside_broken(disks.places)
             left = recover(journal, disks)
             if not arguments:
                 Helper(disks, journal).run()
@@ -49,6 +53,16 @@ def main(arguments: list[str], places: Places | None = None) -> int:
         audit.note("%s", err)
         return 1
     return 1 if arguments and left else 0
+
+
+def _set_aside_broken(places: Places) -> None:
+    """Keep records that cannot be understood under another name: they count for nothing either way."""
+    for folder, parse in ((places.released, parse_release), (places.read_whole, parse_full_read)):
+        try:
+            for path in set_aside_broken(folder, parse):
+                audit.note("a record that cannot be understood is kept as %s", path)
+        except OSError as err:
+            audit.note("records that cannot be understood stay where they are: %s", err)
 
 
 def _be_the_only_one(held: ExitStack) -> None:

@@ -6,6 +6,7 @@ import logging
 import pwd
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from app.domain.disk import Kept
@@ -170,7 +171,8 @@ def _recover(entry: Entry, journal: Journal, disks: SpareDisks) -> None:
     layout = Layout(entry.session, entry.plan, devices)
     steps = layout.steps()[: entry.begun]
     fact = Writer(journal, entry).fact
-    hooks = Hooks(disks.identify, disks.refusals, release=disks.release, fact=fact, done=note_step)
+    release = partial(disks.release, written_ends=layout.written_ends())
+    hooks = Hooks(disks.identify, disks.refusals, release=release, fact=fact, done=note_step)
     execution = Execution(chosen, hooks, dict(entry.facts), patience_s=5)
     group = ControlGroup(entry.session.hex[:16], entry.user)
     _unmake(execution, steps, layout.folder, group)

@@ -14,12 +14,15 @@ from app.dbus.limits import has_room
 from app.dbus.service import Refusal
 from app.domain.disk import DiskIdentity
 from app.domain.plan import StoragePlan
-from app.domain.units import format_size
+from app.domain.units import MIB, format_size
 from app.helper.layout import layout_steps
 from app.helper.places import session_folder
+from app.storage.members import members_of
 from app.storage.names import Device, Names
 from app.storage.steps import Step, describe
 
+_START_BYTES: Final = MIB
+"""Where the partition begins (`app.storage.commands_partition`)."""
 LIFETIME_S: Final = 900.0
 MOST_FOR_ONE: Final = 8
 MOST: Final = 32
@@ -55,6 +58,11 @@ class Layout:
     def disks(self) -> dict[str, DiskIdentity]:
         """Return the identity of each disk by its node."""
         return {self.devices[disk.key()].node: disk for _, disk in self.plan.members()}
+
+    def written_ends(self) -> dict[str, int]:
+        """Return the byte behind the last one of each disk that it may write, by node."""
+        members = members_of(self.plan, self.devices, Names(self.id))
+        return {member.disk: _START_BYTES + member.partition_bytes for member in members}
 
 
 @dataclass(frozen=True, slots=True)

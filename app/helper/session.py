@@ -247,7 +247,7 @@ class Session:
         hooks = Hooks(
             identify=self._disks.identify,
             refusals=self._disks.refusals,
-            release=self._disks.release,
+            release=partial(self._disks.release, written_ends=layout.written_ends()),
             progress=self._listener.progressed,
             is_cancelled=self._cancelled.is_set,
             held=self._claim.held,

@@ -7,24 +7,36 @@ is read once for all disks. Only the standard library and app.domain: root impor
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from app.storage import inspect_processes as processes
 from app.storage import inspect_references as references
 from app.storage import inspect_uses as uses
-from app.storage.inspect_content import read_content, read_exclusive
+from app.storage.full_read import read_whole
+from app.storage.inspect_content import Before, read_content, read_exclusive
 from app.storage.inspect_disk import read_disk
 from app.storage.inspect_health import read_health
+from app.storage.pieces import Tell
 from app.storage.places import Places
-from app.storage.released import read_released
+from app.storage.released import read_released, record_of
 from app.storage.rules import is_in_use
 from app.storage.rules_disk import DISK_KINDS, is_loop
 from app.storage.snapshot import DiskFacts, Known, Machine, Policy, Reading, Snapshot, State, read
 
+TellDisk = Callable[[str, int, int], None]
+"""Told the name of a disk, and how many places of how many were looked at."""
+
 _AT_ONCE: Final = 8
+_NOTHING_LOOKED_AT: Final[Mapping[str, DiskFacts]] = MappingProxyType({})
+
+
+def tell_nobody(_name: str, _done: int, _all: int) -> None:
+    """Tell nobody how far it is."""
 
 
 def inspect_machine(
@@ -33,6 +45,8 @@ def inspect_machine(
     *,
     only: frozenset[str] | None = None,
     previous: Snapshot | None = None,
+    looked: Mapping[str, DiskFacts] = _NOTHING_LOOKED_AT,
+    tell: TellDisk = tell_nobody,
 ) -> Snapshot:
     """Return the snapshot of this machine now.
 
@@ -42,6 +56,9 @@ def inspect_machine(
         only: names of the disks whose content is to be read; all without it. The other facts are always
             read of all disks, because doubles of an identity are looked for among them.
         previous: for showing only: the content of disks to which nothing was written since is taken from it.
+        looked: disks as this process saw them before, by name. Where the kernel has counted no write since,
+            places between the ends are not read again.
+        tell: told how many places of a disk were looked at, in threads.
     """
     places = places or Places.of_this_machine()
     names, others = _block_devices(places, policy)
@@ -50,15 +67,15 @@ def inspect_machine(
         disks = tuple(facts for facts in pool.map(lambda name: _disk(places, name), names) if facts)
         machine = _machine(places, backings, disks)
         known = Snapshot(machine, disks, others)
-        read_fully = pool.map(
-            lambda facts: (
-                _content(places, facts, known, policy, previous)
-                if only is None or facts.name in only
-                else facts
-            ),
-            disks,
-        )
-        return dataclasses.replace(known, disks=tuple(read_fully))
+
+        def fully(facts: DiskFacts) -> DiskFacts:
+            if (only is not None and facts.name not in only) or is_in_use(known, facts.name, policy):
+                return facts
+            earlier = _unchanged(facts, previous)
+            before = _before(facts, machine, looked.get(facts.name))
+            return earlier or _content(places, facts, before, partial(tell, facts.name))
+
+        return dataclasses.replace(known, disks=tuple(pool.map(fully, disks)))
 
 
 def _block_devices(places: Places, policy: Policy) -> tuple[list[str], tuple[str, ...]]:
@@ -113,6 +130,7 @@ def _machine(
         zpool_cache=references.read_zpool_cache(places),
         units=references.read_units(places),
         cmdline=references.read_cmdline(places),
+        read_whole=read_whole(places),
     )
 
 
@@ -132,18 +150,38 @@ def _identities(disks: Iterable[DiskFacts]) -> Reading[tuple[Known, ...]]:
     return read(tuple(known))
 
 
-def _content(
-    places: Places, facts: DiskFacts, known: Snapshot, policy: Policy, previous: Snapshot | None
-) -> DiskFacts:
-    medium = facts.medium.value
-    if medium is None or is_in_use(known, facts.name, policy):
-        return facts
+def _unchanged(facts: DiskFacts, previous: Snapshot | None) -> DiskFacts | None:
+    """Return a disk with what is known of it since it was last written; None where it has to be read."""
     for before in previous.disks if previous is not None else ():
         unchanged = (before.identity, before.written) == (facts.identity, facts.written)
         if unchanged and before.content.state is State.READ:
             return dataclasses.replace(facts, content=before.content, health=before.health)
+    return None
+
+
+def _content(places: Places, facts: DiskFacts, before: Before, tell: Tell) -> DiskFacts:
+    medium = facts.medium.value
+    if medium is None:
+        return facts
     return dataclasses.replace(
         facts,
-        content=read_content(places, facts.name, facts.number, medium),
+        content=read_content(places, facts.name, facts.number, medium, before, tell),
         health=read_health(places, facts.name, facts.number),
+    )
+
+
+def _before(facts: DiskFacts, machine: Machine, looked: DiskFacts | None) -> Before:
+    """Return what is known of a disk from before."""
+    identity = facts.identity.known(None)
+    is_same = (
+        looked is not None
+        and looked.identity == facts.identity
+        and looked.marks == facts.marks
+        and looked.marks.is_same_appearance(facts.marks)
+    )
+    return Before(
+        facts.marks,
+        record_of(identity, machine.released.known(())),
+        record_of(identity, machine.read_whole.known(())),
+        looked.content.known(None) if looked is not None and is_same else None,
     )

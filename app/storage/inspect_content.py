@@ -1,6 +1,7 @@
 """What lies on a disk: its first and last 16 MiB and samples in between, read past the page cache.
 
-Only reads. Blank means: every byte of both ends is zero, and so is every sample. What belongs to our own
+Only reads. What can be said of a disk is what was looked at: both ends, and the places that
+`app.storage.sampling` chooses between them, or that the record of its release holds. What belongs to our own
 partition table and partition is left out.
 """
 
@@ -8,31 +9,37 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import mmap
 import os
 import random
 import stat
 import struct
 import uuid
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Final
 
 from app.domain.plan import PARTITION_NAME_PREFIX, PARTITION_TYPE
 from app.domain.text import tr
-from app.domain.units import GIB, KIB, MIB
+from app.storage.pieces import ZEROS, PieceReader, Tell, at_each, first_data, tell_nobody
 from app.storage.places import Places, number_of
+from app.storage.released import compare
+from app.storage.sampling import EDGE_BYTES, SAMPLE_BYTES, sampling_of
 from app.storage.signatures import recognise
-from app.storage.snapshot import Content, Medium, Reading, read, unreadable
+from app.storage.snapshot import (
+    NO_MARKS,
+    Comparison,
+    Content,
+    FullRead,
+    Marks,
+    Medium,
+    Reading,
+    Released,
+    Since,
+    read,
+    unreadable,
+)
 
-EDGE_BYTES: Final = 16 * MIB
-RANDOM_SAMPLES: Final = 64
-SAMPLE_BYTES: Final = 64 * KIB
-TELLING_OFFSETS: Final = (64 * MIB, 65 * MIB, 128 * MIB, 129 * MIB, 256 * GIB)
-"""Copies of superblocks: btrfs at 64 MiB and 256 GiB, ext4 at 128 MiB; the same behind a first MiB."""
-
-_PIECE: Final = MIB
-_ZEROS: Final = bytes(_PIECE)
 _GPT_HEADER_BYTES: Final = 92
 _ENTRY_BYTES: Final = 128
 _MOST_ENTRIES: Final = 128
@@ -74,8 +81,30 @@ def read_exclusive(places: Places, name: str, number: str) -> Reading[str]:
         return unreadable(f"{err.filename}: {err.strerror}")
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What is known of a disk from before.
+
+    Attributes:
+        marks: of the disk now, read before its content.
+        released: the record of its release.
+        full_read: the record of its full read.
+        content: what was found in this process while it had the same marks; its ends are read again.
+    """
+
+    marks: Marks = NO_MARKS
+    released: Released | None = None
+    full_read: FullRead | None = None
+    content: Content | None = None
+
+
 def read_content(
-    places: Places, name: str, number: str, medium: Medium, choose: random.Random | None = None
+    places: Places,
+    name: str,
+    number: str,
+    medium: Medium,
+    before: Before | None = None,
+    tell: Tell = tell_nobody,
 ) -> Reading[Content]:
     """Read the ends of a disk and samples in between.
 
@@ -84,45 +113,98 @@ def read_content(
         name: kernel name.
         number: device number that the node must have.
         medium: size and logical block of the disk.
-        choose: draws the samples; the system's own generator, so that nobody can foresee them.
+        before: what is known of it.
+        tell: told how many places are done, of how many.
     """
     try:
         with opened_disk(places, name, number, os.O_DIRECT) as fd:
-            return read(content_of(fd, medium, choose or random.SystemRandom()))
+            # nobody can foresee the samples
+            return read(content_of(fd, medium, random.SystemRandom(), before or Before(), tell))
     except PermissionError as err:
         return places.denied(f"{err.filename}: {err.strerror}")
     except (OSError, ValueError) as err:
         return unreadable(str(err))
 
 
-def content_of(fd: int, medium: Medium, choose: random.Random) -> Content:
+def content_of(
+    fd: int, medium: Medium, choose: random.Random, before: Before | None = None, tell: Tell = tell_nobody
+) -> Content:
     """Return what an open disk (or a file that stands for one) holds.
+
+    Samples are not read where the record of its release says that the disk is as it was left.
 
     Raises:
         OSError: it cannot be read to its end.
     """
+    before = before or Before()
+    content, begin = ends_of(fd, medium)
+    content = replace(content, full_read=_holding(before))
+    if content.signatures:
+        return content
+    compared = _compared(fd, before, content, begin, tell)
+    if compared is not None and compared.is_as_left:
+        return replace(content, comparison=compared)
+    known = before.content
+    if known is not None and known.sampled and known.has_own_table == content.has_own_table:
+        taken = replace(
+            content, samples=known.samples, sampled=known.sampled, certain_bytes=known.certain_bytes
+        )
+        return replace(taken, comparison=compared)
+    block = medium.logical_block_bytes
+    sampling = sampling_of(medium.size_bytes, block, choose, max(begin, EDGE_BYTES))
+    found = at_each(
+        fd, sampling.offsets, lambda reader, offset: reader.first_data(offset, SAMPLE_BYTES), tell
+    )
+    return replace(
+        content,
+        samples=tuple(
+            offset for offset, data in zip(sampling.offsets, found, strict=True) if data is not None
+        ),
+        sampled=len(sampling.offsets),
+        certain_bytes=sampling.certain_bytes,
+        comparison=compared,
+    )
+
+
+def _compared(fd: int, before: Before, content: Content, begin: int, tell: Tell) -> Comparison | None:
+    """Return how the disk compares with the record of its release; None where there is none."""
+    record = before.released
+    if record is None:
+        return None
+    known = before.content.comparison if before.content is not None else None
+    if known is not None and known.places and known.released_s == record.released_s:
+        digest = content.digest if not begin else record.digest
+        return known if digest == record.digest else replace(known, since=Since.ENDS)
+    return compare(fd, record, before.marks, content.digest, begin, tell)
+
+
+def _holding(before: Before) -> FullRead | None:
+    """Return the full read of the disk, if nobody can have written since."""
+    record = before.full_read
+    if record is None or record.marks != before.marks or not before.marks.is_same_appearance(record.marks):
+        return None
+    return record
+
+
+def ends_of(fd: int, medium: Medium) -> tuple[Content, int]:
+    """Return what both ends hold, and where our own partition ends: 0 without one."""
     size, block = medium.size_bytes, medium.logical_block_bytes
     edge = min(EDGE_BYTES, size // block * block)
-    with _Reader(fd) as reader:
+    with PieceReader(fd) as reader:
         if reader.first_data(0, edge) is None and reader.first_data(size - edge, edge) is None:
-            offsets = _sample_offsets(size, block, choose)
-            samples = tuple(each for each in offsets if reader.first_data(each, SAMPLE_BYTES) is not None)
-            digest = _digest(b"", b"") if samples else ""
-            return Content(samples=samples, sampled=len(offsets), digest=digest)
+            return Content(), 0
         head, tail = reader.read(0, edge), reader.read(size - edge, edge)
-        own = _own_table(head, size, block)
-        offsets = () if own else _sample_offsets(size, block, choose)
-        samples = tuple(each for each in offsets if reader.first_data(each, SAMPLE_BYTES) is not None)
-    if own:
+    own_end = _own_end(head, size, block)
+    if own_end:
         tail = _without_own(tail, size - edge, size, head, block)
         head = _without_own(head, 0, size, head, block)
-    first, last = _first_data(head), _first_data(tail)
+    first, last = first_data(head), first_data(tail)
     edges = [] if first is None else [first]
     if last is not None and size - edge + last not in edges:
         edges.append(size - edge + last)
     signatures = recognise(head, tail, size) if edges else ()
-    digest = _digest(head, tail) if (edges or samples) and not signatures else ""
-    return Content(signatures, tuple(edges), samples, len(offsets), digest, own)
+    digest = _digest(head, tail) if edges and not signatures else ""
+    return Content(signatures, tuple(edges), digest=digest, has_own_table=bool(own_end)), own_end
 
 
 def _digest(head: bytes, tail: bytes) -> str:
@@ -136,78 +218,10 @@ def _digest(head: bytes, tail: bytes) -> str:
         view = memoryview(end)
         for start in range(0, len(end), SAMPLE_BYTES):
             piece = view[start : start + SAMPLE_BYTES]
-            if not _ZEROS.startswith(piece):
+            if not ZEROS.startswith(piece):
                 digest.update(struct.pack("<QQQ", number, start, len(piece)))
                 digest.update(piece)
     return digest.hexdigest()
-
-
-class _Reader:
-    """Reads pieces of a disk through one buffer that is aligned as O_DIRECT wants it."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._buffer = mmap.mmap(-1, _PIECE)
-
-    def __enter__(self) -> _Reader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._buffer.close()
-
-    def _pieces(self, offset: int, length: int) -> Generator[memoryview, None, None]:
-        """Yield `length` bytes in pieces, each valid until the next one is asked for.
-
-        Raises:
-            OSError: an error of the disk, or fewer bytes than it should have.
-        """
-        done = 0
-        while done < length:
-            wanted = min(_PIECE, length - done)
-            with memoryview(self._buffer) as view, view[:wanted] as part:
-                count = os.preadv(self._fd, [part], offset + done)
-                if count <= 0:
-                    raise OSError(
-                        errno.EIO, tr("the disk ends at byte {offset}").format(offset=offset + done)
-                    )
-                with part[:count] as piece:
-                    yield piece
-            done += count
-
-    def read(self, offset: int, length: int) -> bytes:
-        """Return `length` bytes."""
-        return b"".join(bytes(piece) for piece in self._pieces(offset, length))
-
-    def first_data(self, offset: int, length: int) -> int | None:
-        """Return where the first byte that is not zero lies, from `offset` on; None for blank."""
-        position = 0
-        with closing(self._pieces(offset, length)) as pieces:
-            for piece in pieces:
-                if not _ZEROS.startswith(piece):
-                    return position + (_first_data(bytes(piece)) or 0)
-                position += len(piece)
-        return None
-
-
-def _first_data(data: bytes) -> int | None:
-    """Return the position of the first byte that is not zero; None for blank."""
-    for start in range(0, len(data), _PIECE):
-        piece = data if len(data) <= _PIECE else data[start : start + _PIECE]
-        if not _ZEROS.startswith(piece):
-            return start + len(piece) - len(piece.lstrip(b"\0"))
-    return None
-
-
-def _sample_offsets(size: int, block: int, choose: random.Random) -> Sequence[int]:
-    """Return where to look between the ends: at random, and where filesystems keep copies."""
-    lowest, highest = EDGE_BYTES, size - EDGE_BYTES - SAMPLE_BYTES
-    if highest <= lowest:
-        return ()
-    step = max(block, 4 * KIB)
-    telling = (*TELLING_OFFSETS, *(size * part // 4 for part in (1, 2, 3)))
-    offsets = {offset // step * step for offset in telling if lowest <= offset <= highest}
-    offsets |= {choose.randrange(lowest, highest) // step * step for _ in range(RANDOM_SAMPLES)}
-    return sorted(offsets)
 
 
 def _entries(head: bytes, block: int) -> list[bytes] | None:
@@ -226,16 +240,17 @@ def _entries(head: bytes, block: int) -> list[bytes] | None:
     ]
 
 
-def _own_table(head: bytes, size: int, block: int) -> bool:
-    """Return whether the disk has a GPT with one partition, and that of pgFooting's type and name."""
+def _own_end(head: bytes, size: int, block: int) -> int:
+    """Return where the only partition of a GPT ends, if it is of pgFooting's type and name; else 0."""
     entries = _entries(head, block)
     if entries is None or len(entries) != 1:
-        return False
+        return 0
     kind = str(uuid.UUID(bytes_le=entries[0][:16]))
     name = entries[0][56:128].decode("utf-16-le", errors="replace").partition("\0")[0]
     first, last = struct.unpack_from("<QQ", entries[0], 32)
-    fits = 0 < first <= last < size // block
-    return kind == PARTITION_TYPE and name.startswith(PARTITION_NAME_PREFIX) and fits
+    fits = 0 < first <= last < size // block and first * block <= EDGE_BYTES  # in front of it is the end
+    is_own = kind == PARTITION_TYPE and name.startswith(PARTITION_NAME_PREFIX) and fits
+    return (last + 1) * block if is_own else 0
 
 
 def _without_own(data: bytes, start: int, size: int, head: bytes, block: int) -> bytes:

@@ -19,6 +19,7 @@ from app.storage.places import Places, text_of
 from app.storage.snapshot import (
     DiskFacts,
     Hardware,
+    Marks,
     Medium,
     Partition,
     Reading,
@@ -49,13 +50,15 @@ def read_disk(places: Places, name: str) -> DiskFacts:
     partitions = places.attempt(folder, lambda: tuple(_partitions(folder)))
     numbers = (number, *(part.number for part in partitions.known(())))
     left: Reading[str] = Reading(State.PASSED_OVER)
+    stat = text_of(folder / "stat")
+    identity = places.attempt(folder, lambda: _identity(places, folder, number))
     return DiskFacts(
         name=name,
         number=number,
-        written=_written(text_of(folder / "stat")),
+        written=_written(stat),
         hardware=places.attempt(folder, lambda: _hardware(folder)),
         medium=places.attempt(folder, lambda: _medium(folder)),
-        identity=places.attempt(folder, lambda: _identity(places, folder, number)),
+        identity=identity,
         partitions=partitions,
         holders=places.attempt(folder, lambda: tuple(_holders(folder, partitions.known(())))),
         udev=_udev(places, numbers),
@@ -63,6 +66,7 @@ def read_disk(places: Places, name: str) -> DiskFacts:
         exclusive=left,
         content=Reading(State.PASSED_OVER),
         health=Reading(State.PASSED_OVER),
+        marks=_marks(places, folder, stat, identity.known(None)),
     )
 
 
@@ -70,6 +74,21 @@ def _written(stat: str) -> tuple[int, ...]:
     """Return the counters of writes and discards (Documentation/block/stat.rst)."""
     fields = [int(word) for word in stat.split()]
     return (*fields[4:7], *fields[11:14])
+
+
+def _marks(places: Places, folder: Path, stat: str, identity: DiskIdentity | None) -> Marks:
+    """Return the marks of a disk; of no appearance where the kernel does not count, or numbers no disks."""
+    boot = ""
+    with suppress(OSError):
+        if text_of(folder / "queue/iostats").strip() == "1":
+            boot = text_of(places.proc / "sys/kernel/random/boot_id").strip()
+    writes, merged, sectors, discards, merged_discards, discarded = _written(stat)
+    sequence = identity.diskseq if identity else None
+    return Marks(
+        f"{boot} {sequence}" if boot and sequence is not None else "",
+        writes + merged + discards + merged_discards,
+        (sectors + discarded) * _SECTOR_BYTES,
+    )
 
 
 def _hardware(folder: Path) -> Hardware:
@@ -97,6 +116,7 @@ def _medium(folder: Path) -> Medium:
         logical_block_bytes=int(text_of(queue / "logical_block_size")),
         physical_block_bytes=int(text_of(queue / "physical_block_size")),
         rotational=None if not turning else turning == "1",
+        discards=optional("discard_max_bytes") not in {"", "0"},
     )
 
 

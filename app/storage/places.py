@@ -36,6 +36,11 @@ class Places:
     released: Path = RELEASED_FOLDER
     as_root: bool = False
 
+    @property
+    def read_whole(self) -> Path:
+        """Root's record of the disks of which every byte was read."""
+        return self.released.parent / "read"
+
     @classmethod
     def of_this_machine(cls) -> Places:
         """Return the places of this machine for this user."""

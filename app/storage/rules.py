@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.domain.disk import Answer, DiskIdentity, Refusal
+from app.domain.looked import Looked
 from app.domain.text import tr
 from app.storage.rule import Rule, Verdict, View, judge
-from app.storage.rules_content import CONTENT_RULES
+from app.storage.rules_content import CONTENT_RULES, looked_at
 from app.storage.rules_disk import DISK_RULES
 from app.storage.rules_use import USE_RULES
 from app.storage.snapshot import Policy, Snapshot
@@ -34,12 +35,14 @@ class Decision:
         refusals: every reason against it, by rule.
         questions: what only root can answer.
         users: who uses it, in words.
+        looked: what was looked at on it; None where its content was not read.
     """
 
     answer: Answer
     refusals: tuple[Refusal, ...]
     questions: tuple[Refusal, ...]
     users: tuple[str, ...]
+    looked: Looked | None = None
 
 
 def decide(snapshot: Snapshot, name: str, policy: Policy, *, chosen: DiskIdentity | None = None) -> Decision:
@@ -63,7 +66,8 @@ def decide(snapshot: Snapshot, name: str, policy: Policy, *, chosen: DiskIdentit
         refusals = (Refusal("D08b", tr("Its content was not read."), "disk.content"),)
     if refusals:
         return Decision(Answer.NOT_SPARE, _with_safe_remedies(refusals), (), users)
-    return Decision(Answer.LOOKS_SPARE if questions else Answer.SPARE, (), questions, users)
+    answer = Answer.LOOKS_SPARE if questions else Answer.SPARE
+    return Decision(answer, (), questions, users, looked_at(view))
 
 
 def _with_safe_remedies(refusals: tuple[Refusal, ...]) -> tuple[Refusal, ...]:

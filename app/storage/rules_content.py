@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
+from app.domain.looked import Looked
 from app.domain.plan import PARTITION_TYPE
 from app.domain.text import tr
 from app.domain.units import format_size
+from app.storage.released import record_of
 from app.storage.rule import Finding, Rule, View
-from app.storage.rules_disk import same_disk
-from app.storage.snapshot import Known, Reference, Released, State
+from app.storage.sampling import EDGE_BYTES, SAMPLE_BYTES, certain_bytes, strata_of
+from app.storage.snapshot import Comparison, Content, Reference, Released, Since, State
 
 MEMBER_KINDS: Final = frozenset({"raid", "volume", "encryption", "swap"})
 """Kinds of signature behind which data of several disks, of a whole machine or a secret may stand (D09)."""
@@ -37,15 +42,7 @@ def blanking(path: str) -> str:
 
 def _record(view: View) -> Released | None:
     """Return root's record that pgFooting released this disk; None where there is none."""
-    identity = view.disk.identity.known(None)
-    if identity is None:
-        return None
-    mine = Known("", identity.serial, identity.wwn)
-    for record in view.machine.released.known(()):
-        same = same_disk(mine, Known("", record.serial, record.wwn))
-        if same and record.size_bytes == identity.size_bytes:
-            return record
-    return None
+    return record_of(view.disk.identity.known(None), view.machine.released.known(()))
 
 
 def _has_own_table(view: View) -> bool:
@@ -114,19 +111,97 @@ def _check_members(view: View) -> Iterator[Finding]:
 
 def _check_data(view: View) -> Iterator[Finding]:
     content = view.disk.content.known(None)
-    if content is None or content.signatures:
+    if content is None or content.signatures or is_as_left(content):
         return
-    record = _record(view)
-    if record is not None and record.digest == content.digest and not content.has_own_table:
-        return  # it is as we left it
-    blank = blanking(view.path)
+    found = tuple(_data(content))
+    since = content.comparison
+    is_read = content.full_read is not None and content.full_read.first_data is None
+    is_rewritten = since is not None and since.written_bytes >= _size_of(view)
+    is_written = since is not None and since.since is Since.WRITTEN and not is_read and not is_rewritten
+    if not found and not is_written:
+        return
+    remedy = blanking(view.path)
+    message = ""
+    if since is not None and since.since is not Since.UNKNOWN:
+        message = tr("It was changed since pgFooting released it.")
+        remedy = f"{reading_whole(view)} {remedy}"
+        found = (_change(since), *found)
+    elif since is not None:
+        found = (_not_held(since), *found)
+    elif view.machine.released.state is State.READ and view.machine.released.reason:
+        found = (view.machine.released.reason, *found)
+    for evidence in found:
+        yield Finding(evidence, remedy, message)
+
+
+def is_as_left(content: Content) -> bool:
+    """Return whether a disk is as pgFooting left it, and nothing else lies beside our own partition."""
+    return (
+        content.comparison is not None
+        and content.comparison.is_as_left
+        and not (content.has_own_table and content.edges)
+    )
+
+
+def _data(content: Content) -> Iterator[str]:
+    """Yield where data lies, in words."""
     for offset in content.edges:
-        yield Finding(tr("byte {offset} is not zero").format(offset=offset), blank)
+        yield tr("byte {offset} is not zero").format(offset=offset)
     if content.samples:
-        evidence = tr("{count} of {all} samples are not zero, the first at byte {offset}").format(
+        yield tr("{count} of {all} samples are not zero, the first at byte {offset}").format(
             count=len(content.samples), all=content.sampled, offset=content.samples[0]
         )
-        yield Finding(evidence, blank)
+    if content.full_read is not None and content.full_read.first_data is not None:
+        evidence = tr("byte {offset} is not zero, as was seen when all were read")
+        yield evidence.format(offset=content.full_read.first_data)
+
+
+def _change(since: Comparison) -> str:
+    """Return in words how a disk differs from what was left on it."""
+    match since.since:
+        case Since.WRITTEN:
+            text = tr("the kernel has counted {size} written since then")
+            return text.format(size=format_size(since.written_bytes))
+        case Since.PLACES:
+            text = tr("{count} of {all} secret places are not as they were left, the first at byte {offset}")
+            return text.format(count=len(since.changed), all=since.places, offset=since.changed[0])
+        case _:
+            return tr("its first and last 16 MiB are not as they were left")
+
+
+def _not_held(since: Comparison) -> str:
+    """Return why a record says nothing any more."""
+    text = tr("the record of its release on {time} held until the machine or the disk was started anew")
+    return text.format(time=time.strftime("%Y-%m-%d %H:%M", time.localtime(since.released_s)))
+
+
+def reading_whole(view: View) -> str:
+    """Return the sentence with the command that reads every byte."""
+    identity = view.disk.identity.known(None)
+    name = shlex.quote(identity.serial or identity.key()) if identity else view.path
+    return tr("To find out whether it holds anything but zeros: pgfooting disks --read {serial}").format(
+        serial=name
+    )
+
+
+def _size_of(view: View) -> int:
+    medium = view.disk.medium.known(None)
+    return medium.size_bytes if medium else 0
+
+
+def looked_at(view: View) -> Looked | None:
+    """Return what was looked at on a disk, for people; None where its content was not read."""
+    content = view.disk.content.known(None)
+    if content is None:
+        return None
+    looked = Looked(EDGE_BYTES, content.sampled, SAMPLE_BYTES, content.certain_bytes)
+    if content.full_read is not None and content.full_read.first_data is None:
+        return replace(looked, read_s=content.full_read.read_s)
+    since = content.comparison
+    if since is None or not since.is_as_left:
+        return looked
+    certain = certain_bytes(strata_of(_size_of(view)))
+    return replace(looked, places=since.places, certain_bytes=certain, released_s=since.released_s)
 
 
 def _check_references(view: View) -> Iterator[Finding]:
@@ -178,10 +253,10 @@ CONTENT_RULES: Final = (
     Rule(
         "D08b",
         tr("It holds data that pgFooting does not know."),
-        tr("whether it is blank"),
-        ("disk.content", "machine.released", "disk.identity"),
+        tr("whether data lies on it"),
+        ("disk.content", "machine.released", "machine.read_whole", "disk.identity", "disk.medium"),
         _check_data,
-        frozenset({"machine.released"}),
+        frozenset({"machine.released", "machine.read_whole"}),
     ),
     Rule(
         "D09",

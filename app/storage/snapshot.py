@@ -125,6 +125,40 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
+class Marks:
+    """By what is seen that nobody wrote to a disk: equal marks of one appearance mean that.
+
+    The kernel counts every write and discard that goes through its block layer, by whomever. It does not
+    count commands that a program sends past that (SG_IO, NVMe passthrough), nor those of another machine.
+
+    Attributes:
+        appearance: of the disk, in this boot (boot id and disk sequence number); empty where there are none,
+            or where nothing is counted (queue/iostats).
+        requests: writes and discards.
+        written_bytes: by them.
+    """
+
+    appearance: str = ""
+    requests: int = 0
+    written_bytes: int = 0
+
+    def is_same_appearance(self, other: Marks) -> bool:
+        """Return whether both are of one appearance, so that they can be compared at all."""
+        return bool(self.appearance) and self.appearance == other.appearance
+
+
+NO_MARKS: Final = Marks()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A piece of a disk: its offset, and its digest, which is empty for zeros."""
+
+    offset: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class Released:
     """A disk that root recorded as released by pgFooting (/var/lib/pgfooting/disks).
 
@@ -132,6 +166,11 @@ class Released:
         serial, wwn, size_bytes: which disk.
         digest: `Content.digest` at that time.
         released_s: when, seconds since the epoch.
+        marks: at that time.
+        places: secret pieces between the ends.
+        is_complete: whether there is one in each stratum. Else the record holds only for this appearance.
+        discards: whether the disk can discard: a discarded piece may read as ones later (NVM Command Set
+            Specification, deallocated logical blocks).
     """
 
     serial: str
@@ -139,6 +178,64 @@ class Released:
     size_bytes: int
     digest: str
     released_s: float
+    marks: Marks = Marks()
+    places: tuple[Place, ...] = ()
+    is_complete: bool = False
+    discards: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FullRead:
+    """A disk of which root read every byte (/var/lib/pgfooting/read).
+
+    Attributes:
+        serial, wwn, size_bytes: which disk.
+        marks: from before the first byte to behind the last one; the record holds as long as they do.
+        first_data: where the first byte lies that is not zero; None where all are zeros.
+        read_s: when it ended, seconds since the epoch.
+    """
+
+    serial: str
+    wwn: str | None
+    size_bytes: int
+    marks: Marks
+    first_data: int | None
+    read_s: float
+
+
+class Since(StrEnum):
+    """What happened to a disk since it was released."""
+
+    NOTHING = "the kernel has counted no write"
+    ALIKE = "every place is as it was left"
+    WRITTEN = "the kernel has counted writes"
+    ENDS = "its ends are not as they were left"
+    PLACES = "places are not as they were left"
+    UNKNOWN = "its record does not hold any longer"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A disk beside the record of its release.
+
+    Attributes:
+        since: see `Since`.
+        released_s: of the record.
+        places: how many were compared.
+        changed: offsets of those that differ and are not zeros now.
+        written_bytes: since the release, as the kernel counts.
+    """
+
+    since: Since
+    released_s: float
+    places: int = 0
+    changed: tuple[int, ...] = ()
+    written_bytes: int = 0
+
+    @property
+    def is_as_left(self) -> bool:
+        """Return whether the disk is as pgFooting left it."""
+        return self.since in {Since.NOTHING, Since.ALIKE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +256,10 @@ class Machine:
             lies on.
         hibernation: device to which the kernel writes its image.
         identities: of all disks.
-        released: disks released by pgFooting.
+        released: disks released by pgFooting; its reason names records that cannot be understood and count
+            for nothing.
         fstab, crypttab, mdadm, lvm, zpool_cache, units, cmdline: devices that these name.
+        read_whole: disks of which every byte was read.
     """
 
     mounts: Reading[tuple[Use, ...]]
@@ -183,6 +282,7 @@ class Machine:
     zpool_cache: Reading[tuple[Reference, ...]]
     units: Reading[tuple[Reference, ...]]
     cmdline: Reading[tuple[Reference, ...]]
+    read_whole: Reading[tuple[FullRead, ...]] = Reading(State.ABSENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +312,7 @@ class Medium:
     logical_block_bytes: int
     physical_block_bytes: int
     rotational: bool | None
+    discards: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,9 +344,12 @@ class Content:
             to our own partition table and partition is left out.
         samples: offsets of samples in between that are not zero.
         sampled: how many samples were read.
+        certain_bytes: `Sampling.certain_bytes` of the samples.
         digest: SHA-256 of what is not zero in the first and last 16 MiB; empty where everything is zero or a
             format was recognised.
         has_own_table: a GPT whose only partition is of pgFooting's type and name.
+        comparison: with the record of its release; None where there is none.
+        full_read: that root read every byte and nobody wrote since; None where that is not so.
     """
 
     signatures: tuple[Signature, ...] = ()
@@ -254,6 +358,9 @@ class Content:
     sampled: int = 0
     digest: str = ""
     has_own_table: bool = False
+    certain_bytes: int = 0
+    comparison: Comparison | None = None
+    full_read: FullRead | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +388,7 @@ class DiskFacts:
         exclusive: empty where the kernel gave the disk exclusively, else why not.
         content: see `Content`.
         health: warnings of the disk itself (SMART, NVMe critical warning, sanitize).
+        marks: see `Marks`.
     """
 
     name: str
@@ -296,6 +404,7 @@ class DiskFacts:
     exclusive: Reading[str]
     content: Reading[Content]
     health: Reading[tuple[str, ...]]
+    marks: Marks = Marks()
 
     @property
     def numbers(self) -> frozenset[str]:

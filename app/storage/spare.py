@@ -6,18 +6,26 @@ Reads this machine; the rules themselves are pure (`app.storage.rules`).
 from __future__ import annotations
 
 import errno
+import os
+import random
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
 
 from app.domain.disk import Answer, DiskIdentity, Refusal
-from app.storage.inspect import inspect_machine
-from app.storage.inspect_content import read_content
+from app.storage.inspect import TellDisk, inspect_machine, tell_nobody
+from app.storage.inspect_content import ends_of, opened_disk
 from app.storage.inspect_disk import read_disk
 from app.storage.places import Places
-from app.storage.released import record_release
+from app.storage.released import read_released, record_of, record_release, with_places
 from app.storage.rules import decide
-from app.storage.snapshot import Policy
+from app.storage.snapshot import DiskFacts, Policy, Released, Snapshot
 from app.storage.state import sysfs_folder
+
+ALL_WRITTEN: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +39,7 @@ class SpareDisks:
 
     policy: Policy = field(default_factory=Policy)
     places: Places = field(default_factory=Places.of_this_machine)
+    _looked: dict[str, DiskFacts] = field(default_factory=dict, init=False, compare=False)
 
     def identify(self, node: str) -> DiskIdentity:
         """Return who the disk of a node is now.
@@ -52,7 +61,7 @@ class SpareDisks:
             OSError: a disk is gone.
         """
         names = {node: sysfs_folder(node).name for node in chosen}
-        snapshot = inspect_machine(self.policy, self.places, only=frozenset(names.values()))
+        snapshot = self.look(frozenset(names.values()))
         found: dict[str, Sequence[Refusal]] = {}
         for node, identity in chosen.items():
             decision = decide(snapshot, names[node], self.policy, chosen=identity)
@@ -60,21 +69,49 @@ class SpareDisks:
                 found[node] = (*decision.refusals, *decision.questions)
         return found
 
-    def release(self, disks: Mapping[str, DiskIdentity]) -> None:
-        """Record that blank disks were ours, so that they may be used again with old data in their middle.
+    def look(self, names: frozenset[str], tell: TellDisk = tell_nobody) -> Snapshot:
+        """Return the machine now, with the content of these disks.
+
+        Their ends are read each time. Places between them were read before by this process, or are read now,
+        where the kernel has counted a write since.
+        """
+        looked = dict(self._looked)
+        snapshot = inspect_machine(self.policy, self.places, only=names, looked=looked, tell=tell)
+        for name in names:
+            with suppress(KeyError):
+                self._looked[name] = snapshot.disk(name)
+        return snapshot
+
+    def release(
+        self, disks: Mapping[str, DiskIdentity], written_ends: Mapping[str, int] = ALL_WRITTEN
+    ) -> None:
+        """Record that disks were ours, so that they may be used again with old data in their middle.
 
         Args:
             disks: identity by node, after everything on them was unmade.
+            written_ends: byte behind the last one that may have been written, by node; without it all.
 
         Raises:
             OSError: a disk cannot be read, or the record not be written.
         """
+        known = read_released(self.places).known(())
         for node, identity in disks.items():
             facts = read_disk(self.places, sysfs_folder(node).name)
             medium = facts.medium.value
             if medium is None:
                 raise OSError(errno.EIO, facts.medium.reason, node)
-            content = read_content(self.places, facts.name, facts.number, medium)
-            if content.value is None:
-                raise OSError(errno.EIO, content.reason or content.state.value, node)
-            record_release(identity, content.value.digest, self.places.released)
+            with opened_disk(self.places, facts.name, facts.number, os.O_DIRECT) as fd:
+                now = Released(
+                    *(identity.serial, identity.wwn, medium.size_bytes),
+                    digest=ends_of(fd, medium)[0].digest,
+                    released_s=time.time(),
+                    marks=facts.marks,
+                    discards=medium.discards,
+                )
+                left = with_places(
+                    *(fd, now, medium.logical_block_bytes),
+                    before=record_of(identity, known),
+                    written_end=written_ends.get(node, medium.size_bytes),
+                    choose=random.SystemRandom(),
+                )
+            record_release(identity, left, self.places.released)

@@ -13,7 +13,7 @@ from typing_extensions import override
 from app.domain.disk import DiskIdentity, Refusal
 from app.storage.places import Places
 from app.storage.snapshot import Policy
-from app.storage.spare import SpareDisks
+from app.storage.spare import ALL_WRITTEN, SpareDisks
 from tests.disks.workshop import readable_proc
 
 SIZE_BYTES = 600 * 1024**2
@@ -61,9 +61,11 @@ class SpareLoops(SpareDisks):
             return SpareDisks(self.policy, replace(self.places, proc=proc)).refusals(chosen)
 
     @override
-    def release(self, disks: Mapping[str, DiskIdentity]) -> None:
+    def release(
+        self, disks: Mapping[str, DiskIdentity], written_ends: Mapping[str, int] = ALL_WRITTEN
+    ) -> None:
         with readable_proc(self.folder) as proc:
-            SpareDisks(self.policy, replace(self.places, proc=proc)).release(disks)
+            SpareDisks(self.policy, replace(self.places, proc=proc)).release(disks, written_ends)
 
 
 def spare_loops(folder: Path) -> SpareLoops:

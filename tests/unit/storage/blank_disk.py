@@ -46,6 +46,7 @@ MACHINE = Machine(
     zpool_cache=read(()),
     units=read(()),
     cmdline=read(()),
+    read_whole=read(()),
 )
 
 DISK = DiskFacts(

@@ -13,6 +13,11 @@ MOUNTINFO = """\
 28 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro
 91 28 0:45 / /srv/with\\040space rw - nfs4 host:/export rw
 """
+RECORD = (
+    '{"serial": "", "wwn": null, "size_bytes": 5, "digest": "", "released_s": 1, "places": [],'
+    ' "discards": false, "is_complete": false,'
+    ' "marks": {"appearance": "", "requests": 0, "written_bytes": 0}}'
+)
 SWAPS = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
 
 
@@ -110,7 +115,7 @@ def fake_machine(root: Path, *, as_root: bool = True) -> Places:
             "etc/zfs/zpool.cache": b"\x01\x01\0\0",
             "etc/systemd/system/srv.mount": "[Mount]\nWhat=/dev/sdq1",
             "run/udev/data/b8:0": "S:disk/by-id/ata-QEMU_HARDDISK_QM00001\nE:ID_SERIAL_SHORT=QM00001",
-            "var/disks/x.json": '{"serial": "", "wwn": null, "size_bytes": 5, "digest": "", "released_s": 1}',
+            "var/disks/x.json": RECORD,
         },
     )
     places.dev.mkdir()

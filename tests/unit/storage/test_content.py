@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from app.domain.plan import PARTITION_TYPE
 from app.domain.units import KIB, MIB
-from app.storage.inspect_content import EDGE_BYTES, content_of
+from app.storage.inspect_content import content_of
+from app.storage.sampling import EDGE_BYTES
 from app.storage.signatures import MAGICS, Magic, recognise
 from app.storage.snapshot import Content, Medium
 
@@ -77,10 +78,62 @@ def test_places_where_filesystems_keep_copies_are_always_looked_at(image: Path, 
         assert offset // (4 * KIB) * (4 * KIB) in read(image, seed=seed).samples
 
 
+def mkfs(image: Path, offset: int, *argv: str) -> None:
+    """Put a filesystem of 500 MiB, made by its own program, into a disk at an offset."""
+    program = shutil.which(argv[0], path="/usr/sbin:/sbin:/usr/bin")
+    if program is None:
+        pytest.skip(f"{argv[0]} is not installed")
+    made = image.with_name("filesystem")
+    with made.open("wb") as file:
+        file.truncate(500 * MIB)
+    subprocess.run([program, *argv[1:], str(made)], check=True, capture_output=True)
+    with made.open("rb") as source, image.open("r+b") as disk:
+        while True:  # only what is not a hole
+            try:
+                start = os.lseek(source.fileno(), disk.tell() - offset if disk.tell() else 0, os.SEEK_DATA)
+            except OSError:
+                return
+            end = os.lseek(source.fileno(), start, os.SEEK_HOLE)
+            source.seek(start)
+            disk.seek(offset + start)
+            disk.write(source.read(end - start))
+
+
+@pytest.mark.parametrize("start", [16 * MIB, 17 * MIB, 32 * MIB], ids=lambda start: f"{start // MIB} MiB")
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("mkfs.ext4", "-q", "-F"),
+        ("mkfs.xfs", "-q"),
+        ("mkfs.btrfs", "-q"),
+        ("mkfs.f2fs", "-q"),
+        ("mkfs.ntfs", "-Q", "-F"),
+        ("mkfs.vfat",),
+        ("mkswap",),
+        (
+            "cryptsetup",
+            "luksFormat",
+            "--batch-mode",
+            "--key-file=/dev/zero",
+            "--keyfile-size=8",
+            "--pbkdf=pbkdf2",
+            "--pbkdf-force-iterations=1000",
+        ),
+    ],
+    ids=lambda argv: argv[0],
+)
+def test_an_empty_filesystem_behind_a_lost_table_is_found_at_every_usual_start(
+    image: Path, start: int, argv: tuple[str, ...]
+) -> None:
+    mkfs(image, start, *argv)
+    content = read(image)
+    assert any(start <= offset < start + 128 * KIB for offset in content.samples)
+
+
 def test_the_digest_changes_with_every_byte_at_the_ends_and_with_none_between(image: Path) -> None:
     put(image, MIB, b"left by us")
     first = read(image).digest
-    put(image, SIZE // 2, b"old data")
+    put(image, SIZE // 2 + MIB, b"old data")
     assert read(image).digest == first
     put(image, SIZE - 1, b"\1")
     assert read(image).digest not in {first, ""}
@@ -111,6 +164,16 @@ def test_our_own_table_is_known_and_what_lies_in_our_partition_is_ours(image: Pa
     content = read(image)
     assert content.has_own_table
     assert (content.signatures, content.edges, content.samples) == ((), (), ())
+
+
+def test_what_lies_behind_our_partition_is_looked_at(image: Path) -> None:
+    partition(image, OWN.replace("600MiB", "64MiB"))
+    assert read(image).samples == ()
+    put(image, 100 * MIB, b"x" * (16 * MIB))
+    content = read(image)
+    assert content.has_own_table
+    assert all(100 * MIB - 64 * KIB < offset < 116 * MIB for offset in content.samples)
+    assert len(content.samples) > 3
 
 
 @pytest.mark.parametrize("offset", [700 * KIB, SIZE - 2 * MIB])

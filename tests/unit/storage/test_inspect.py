@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -155,7 +154,6 @@ FILES: dict[str, tuple[Callable[[Places], Reading[Any]], str]] = {
     "zpool_cache": (inspect_references.read_zpool_cache, "etc/zfs/zpool.cache"),
     "units": (inspect_references.read_units, "etc/systemd/system/srv.mount"),
     "cmdline": (inspect_references.read_cmdline, "proc/cmdline"),
-    "released": (released.read_released, "var/disks/x.json"),
     "medium": (lambda places: read_disk(places, "sdb").medium, "sys/block/sdb/size"),
     "hardware": (lambda places: read_disk(places, "sdb").hardware, "sys/block/sdb/device/type"),
     "identity": (lambda places: read_disk(places, "sdb").identity, "sys/block/sdb/diskseq"),
@@ -368,37 +366,3 @@ def test_the_bus_is_told_by_the_devices_place(tmp_path: Path, device: str, bus: 
 
 def test_escapes_of_mountinfo_are_undone() -> None:
     assert unescape("/a\\040b\\134c") == "/a b\\c"
-
-
-IDENTITY = DiskIdentity("Z1D0ABCD", "naa.5000c500a1b2c3d4", "ST", 4_000_787_030_016, "8:16", 12)
-
-
-def test_a_release_is_recorded_read_and_forgotten(tmp_path: Path) -> None:
-    folder = tmp_path / "lib/disks"
-    released.record_release(IDENTITY, "d1", folder)
-    released.record_release(IDENTITY, "d1", folder)
-    assert [path.name for path in folder.iterdir()] == ["naa.5000c500a1b2c3d4.json"]
-    assert folder.stat().st_mode & 0o777 == 0o700
-    (entry,) = released.read_released(Places(released=folder)).known(())
-    assert (entry.serial, entry.wwn) == ("Z1D0ABCD", IDENTITY.wwn)
-    assert (entry.size_bytes, entry.digest) == (IDENTITY.size_bytes, "d1")
-    released.forget_release(IDENTITY, folder)
-    released.forget_release(IDENTITY, folder)
-    assert released.read_released(Places(released=folder)).value == ()
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"serial": "x"}', "\x00", '{"serial": 1, "wwn": 2'])
-def test_a_record_that_nobody_wrote_like_that_is_unreadable(tmp_path: Path, text: str) -> None:
-    (tmp_path / "x.json").write_text(text)
-    assert released.read_released(Places(released=tmp_path)).state is State.UNREADABLE
-
-
-def test_a_record_that_is_a_link_or_another_users_is_unreadable(tmp_path: Path) -> None:
-    folder = tmp_path / "disks"
-    released.record_release(IDENTITY, "d1", folder)
-    record = folder / "naa.5000c500a1b2c3d4.json"
-    text = record.read_text()
-    record.rename(tmp_path / "elsewhere")
-    record.symlink_to(tmp_path / "elsewhere")
-    assert json.loads(text)
-    assert released.read_released(Places(released=folder, as_root=True)).state is State.UNREADABLE

@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 from app.domain.disk import Answer
 from app.domain.plan import PARTITION_TYPE
 from app.storage.rule import Rule, View, judge, reading_of
-from app.storage.rules import RULES, decide, is_in_use
+from app.storage.rules import RULES, Decision, decide, is_in_use
 from app.storage.snapshot import (
+    NO_MARKS,
+    Comparison,
     Content,
     DiskFacts,
+    FullRead,
     Hardware,
     Known,
     Machine,
@@ -27,6 +30,7 @@ from app.storage.snapshot import (
     Reference,
     Released,
     Signature,
+    Since,
     Snapshot,
     State,
     Udev,
@@ -52,7 +56,7 @@ POLICY = Policy()
 READINGS = [f"machine.{field.name}" for field in dataclasses.fields(Machine)] + [
     f"disk.{field.name}"
     for field in dataclasses.fields(DiskFacts)
-    if field.name not in {"name", "number", "written"}
+    if field.name not in {"name", "number", "written", "marks"}
 ]
 PAIRS = [(rule, source) for rule in RULES for source in rule.sources]
 
@@ -252,37 +256,94 @@ def test_in_a_container_only_the_loop_devices_of_tests_are_accepted() -> None:
 
 
 RECORD = Released(IDENTITY.serial, IDENTITY.wwn, IDENTITY.size_bytes, "d1", 1.8e9)
-OLD_DATA = Content(edges=(1_050_000,), samples=(10**9, 2 * 10**9), sampled=71, digest="d1")
+AS_LEFT = Content(edges=(1_050_000,), digest="d1", comparison=Comparison(Since.ALIKE, 1.8e9, 4000))
+CHANGED = dataclasses.replace(
+    AS_LEFT,
+    samples=(10**9, 2 * 10**9),
+    sampled=4321,
+    comparison=Comparison(Since.PLACES, 1.8e9, 4000, (7 * 10**9,)),
+)
+
+
+def decided_with(content: Content, *released: Released, partitions: tuple[Partition, ...] = ()) -> Decision:
+    machine = dataclasses.replace(MACHINE, released=read(released))
+    disk = dataclasses.replace(DISK, content=read(content), partitions=read(partitions))
+    return decide(Snapshot(machine, (disk,)), "sdb", POLICY)
 
 
 def with_record(content: Content, *released: Released, partitions: tuple[Partition, ...] = ()) -> set[str]:
-    machine = dataclasses.replace(MACHINE, released=read(released))
-    disk = dataclasses.replace(DISK, content=read(content), partitions=read(partitions))
-    return rules_of(decide(Snapshot(machine, (disk,)), "sdb", POLICY))
+    return rules_of(decided_with(content, *released, partitions=partitions))
 
 
-def test_old_data_is_accepted_only_where_root_recorded_the_release() -> None:
-    assert with_record(OLD_DATA) == {"D08b"}
-    assert with_record(OLD_DATA, RECORD) == set()
+def test_old_data_is_accepted_only_where_it_is_as_root_recorded_it() -> None:
+    assert with_record(dataclasses.replace(AS_LEFT, comparison=None)) == {"D08b"}
+    assert with_record(AS_LEFT, RECORD) == set()
+    looked = decided_with(AS_LEFT, RECORD).looked
+    assert looked is not None
+    assert (looked.places, looked.released_s, looked.read_s) == (4000, 1.8e9, 0)
 
 
-def test_a_record_excuses_nothing_that_was_not_there_when_the_disk_was_released() -> None:
-    assert with_record(dataclasses.replace(OLD_DATA, digest="d2"), RECORD) == {"D08b"}
-    assert with_record(dataclasses.replace(OLD_DATA, edges=(), digest="d0"), RECORD) == {"D08b"}
+def test_a_record_excuses_no_format_that_was_put_there() -> None:
     assert with_record(Content((Signature("xfs", "filesystem", 0),), (0,)), RECORD) == {"D08"}
     assert with_record(Content((Signature("LVM2_member", "volume", 0),), (0,)), RECORD) == {"D09"}
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("comparison", "evidence"),
     [
-        dataclasses.replace(RECORD, wwn="naa.5000c500a1b2c3d5"),
-        dataclasses.replace(RECORD, size_bytes=IDENTITY.size_bytes + 512),
-        dataclasses.replace(RECORD, wwn=None, serial="Z1D0ABCE"),
+        (Comparison(Since.PLACES, 1.8e9, 4000, (7 * 10**9,)), "1 of 4000 secret places"),
+        (Comparison(Since.WRITTEN, 1.8e9, written_bytes=5 * 2**20), "5 MiB written since then"),
+        (Comparison(Since.ENDS, 1.8e9), "first and last 16 MiB are not as they were left"),
     ],
+    ids=lambda value: value.since.name if isinstance(value, Comparison) else "",
 )
-def test_the_record_of_another_disk_excuses_nothing(other: Released) -> None:
-    assert with_record(OLD_DATA, other) == {"D08b"}
+def test_a_difference_is_told_as_changed_since_release_with_the_full_read_as_remedy(
+    comparison: Comparison, evidence: str
+) -> None:
+    decision = decided_with(dataclasses.replace(CHANGED, comparison=comparison), RECORD)
+    assert rules_of(decision) == {"D08b"}
+    first = decision.refusals[0]
+    assert first.message == "It was changed since pgFooting released it."
+    assert evidence in first.evidence
+    assert "pgfooting disks --read Z1D0ABCD" in first.remedy
+    assert "blkdiscard --zeroout /dev/sdb" in first.remedy
+
+
+def test_a_record_that_does_not_hold_any_longer_says_so_and_excuses_nothing() -> None:
+    content = dataclasses.replace(CHANGED, comparison=Comparison(Since.UNKNOWN, 1.8e9))
+    decision = decided_with(content, RECORD)
+    assert "held until the machine or the disk was started anew" in decision.refusals[0].evidence
+    assert decision.refusals[0].message == "It holds data that pgFooting does not know."
+
+
+LOOKS_BLANK = Content(sampled=4321, certain_bytes=2**31)
+
+
+def test_a_disk_that_somebody_wrote_since_its_release_is_not_blank_because_places_are_zeros() -> None:
+    written = Comparison(Since.WRITTEN, 1.8e9, written_bytes=3 * 2**20)
+    content = dataclasses.replace(LOOKS_BLANK, comparison=written)
+    assert with_record(content, RECORD) == {"D08b"}
+    everything = FullRead("", None, 1, NO_MARKS, None, 1.9e9)
+    assert with_record(dataclasses.replace(content, full_read=everything), RECORD) == set()
+    over = dataclasses.replace(written, written_bytes=IDENTITY.size_bytes)
+    assert with_record(dataclasses.replace(content, comparison=over), RECORD) == set(), "it was blanked"
+
+
+def test_data_that_was_seen_when_every_byte_was_read_refuses_a_disk_whose_places_are_zeros() -> None:
+    seen = FullRead("", None, 1, NO_MARKS, 123_456_789, 1.9e9)
+    decision = decided_with(dataclasses.replace(LOOKS_BLANK, full_read=seen))
+    assert rules_of(decision) == {"D08b"}
+    assert "byte 123456789 is not zero" in decision.refusals[0].evidence
+
+
+def test_a_record_that_cannot_be_understood_is_named_where_it_could_have_mattered() -> None:
+    broken: Reading[tuple[Released, ...]] = Reading(State.READ, (), "These records are broken: x.json")
+    content = dataclasses.replace(CHANGED, comparison=None)
+    disk = dataclasses.replace(DISK, content=read(content))
+    decision = decide(Snapshot(dataclasses.replace(MACHINE, released=broken), (disk,)), "sdb", POLICY)
+    assert "x.json" in decision.refusals[0].evidence
+    blank = Snapshot(dataclasses.replace(MACHINE, released=broken), (DISK,))
+    assert decide(blank, "sdb", POLICY).answer is Answer.SPARE
 
 
 def test_our_own_table_counts_as_blank_only_on_a_disk_that_root_recorded() -> None:
