@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final
@@ -14,12 +14,15 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from app import COMMAND
 from app.cli.plain_text import json_text, plain
 from app.dbus.udisks import UdisksUnavailable, fetch_objects
 from app.domain.disk import Answer, Disk, grouped_reasons
 from app.domain.errors import ExitStatus
 from app.domain.text import tr
 from app.domain.units import format_size
+from app.helper.configuration import read_policy
+from app.hosts.disk_recovery import Remains, recover
 from app.storage.disks import Listing, list_disks
 from app.storage.snapshot import Policy
 from app.storage.udisks_objects import Objects
@@ -36,8 +39,16 @@ _SIGNS: Final = {
 
 
 def disks_command(arguments: argparse.Namespace) -> int:
-    """List the disks; it is no error when none is spare."""
-    listing = find_disks(Policy())
+    """List the disks; it is no error when none is spare, only when one was to be released and was not."""
+    policy = read_policy()  # as root decides: test devices are listed where an administrator allows them
+    listing = find_disks(policy)
+    status = ExitStatus.DONE
+    if arguments.release:
+        remains = _release([disk for disk in listing.disks if disk.is_left_over])
+        status = ExitStatus.FAILED if remains.sentences else ExitStatus.DONE
+        for sentence in remains.sentences:
+            sys.stderr.write(f"{COMMAND}: {plain(sentence)}\n")
+        listing = find_disks(policy)
     if arguments.json:
         described = {
             "as_root": listing.as_root,
@@ -47,7 +58,13 @@ def disks_command(arguments: argparse.Namespace) -> int:
         sys.stdout.write(json_text(json.dumps(described, ensure_ascii=False, indent=1)) + "\n")
     else:
         show_disks(listing, Console())
-    return ExitStatus.DONE
+    return status
+
+
+def _release(disks: Sequence[Disk]) -> Remains:
+    """Let root give back what pgFooting left; return what it could not."""
+    left = [disk.identity for disk in disks if disk.answer is not Answer.SPARE]
+    return recover(left, interactive=True) if left else Remains(None, ())
 
 
 def find_disks(policy: Policy) -> Listing:
@@ -87,6 +104,10 @@ def _show_disk(disk: Disk, console: Console) -> None:
     head.stylize(f"bold {style}", 0, len(sign) + 1 + len(name))
     for line in (head, *map(Text, lines[1:])):
         console.print(line, soft_wrap=True)
+    if disk.is_left_over and disk.answer is not Answer.SPARE:
+        sentence = tr("Used by pgFooting now, or left by it. Root gives back what was left: {command}")
+        text = sentence.format(command="pgfooting disks --release")
+        console.print(Text(plain(f"  {text}"), style="red"), soft_wrap=True)
     for rule, message, evidence, remedies in grouped_reasons(disk.refusals):
         for text in _folded(f"  {rule} {message} {evidence}", console, 6):
             console.print(Text(text), soft_wrap=True)

@@ -238,6 +238,11 @@ def build_parser() -> argparse.ArgumentParser:
 
     disks = commands.add_parser("disks", help=tr("every disk: whether it is spare, and if not, why"))
     disks.add_argument("--json", action="store_true", help=tr("one object"))
+    disks.add_argument(
+        "--release",
+        action="store_true",
+        help=tr("let root try again to give back what pgFooting left on disks"),
+    )
     disks.set_defaults(command=_disks)
 
     doctor = commands.add_parser("doctor", help=tr("what works on this machine, and why the rest does not"))

@@ -39,10 +39,13 @@ class Remains:
         return (*(() if is_told or not error else (error,)), *(each.sentence() for each in self.left))
 
 
-def recover(disks: Sequence[DiskIdentity]) -> Remains:
+def recover(disks: Sequence[DiskIdentity], *, interactive: bool = False) -> Remains:
     """Start the helper, which first unmakes what another one left, and return what it could not release.
 
-    Nobody is asked for a password: where looking at disks needs one, it is told what everybody may see.
+    Args:
+        disks: that are to be given back.
+        interactive: whether a person may be asked for a password. Nobody is while a campaign ends: where
+            looking at disks needs one, it is told what everybody may see.
     """
     try:
         client = HelperClient.open()
@@ -54,33 +57,35 @@ def recover(disks: Sequence[DiskIdentity]) -> Remains:
         still = tuple(Kept(each.name, each.serial) for each in _still_seen(disks))
         return Remains(StorageError(message, hint=hint), still)
     try:
-        return Remains(None, _settled(client, disks))
+        return Remains(None, _settled(client, disks, interactive=interactive))
     except FootingError:
         return Remains(None, tuple(_still_seen(disks)))
     finally:
         client.close()
 
 
-def _settled(client: HelperClient, disks: Sequence[DiskIdentity]) -> tuple[Kept, ...]:
+def _settled(client: HelperClient, disks: Sequence[DiskIdentity], *, interactive: bool) -> tuple[Kept, ...]:
     """Return the disks that root does not call spare, once udev has seen what was unmade.
 
     Raises:
         FootingError: as `_not_spare`.
     """
     deadline_s = time.monotonic() + _SETTLE_S
-    while (left := tuple(_not_spare(client, disks))) and time.monotonic() < deadline_s:
+    while (
+        left := tuple(_not_spare(client, disks, interactive=interactive))
+    ) and time.monotonic() < deadline_s:
         time.sleep(_LOOK_S)
     return left
 
 
-def _not_spare(client: HelperClient, disks: Sequence[DiskIdentity]) -> Iterator[Kept]:
+def _not_spare(client: HelperClient, disks: Sequence[DiskIdentity], *, interactive: bool) -> Iterator[Kept]:
     """Yield the disks that root does not call spare.
 
     Raises:
         FootingError: root does not answer, or only somebody with a password.
     """
     names = _names(disks)
-    told = client.inspect(disks, interactive=False)
+    told = client.inspect(disks, interactive=interactive)
     for disk in disks:
         is_spare, reasons = told.get(disk.device_number, (True, []))
         if is_spare:

@@ -17,6 +17,8 @@ from app.probes.processes import parse_process_stat
 WINDOW_S: Final = 0.7
 _TOP: Final = 3
 _LEAST_CORES: Final = 0.02
+_OWN: Final = "pgfooting-helpe"
+"""The kernel's 15 characters of the helper's name: it has just looked at disks for us, and sleeps soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Load:
     Attributes:
         window_s: its length.
         cpus: processors of the machine.
-        foreign_cores: CPU used by everything but this process.
+        foreign_cores: CPU used by everything but this process and the helper.
         steal_share: share of all CPU time that a hypervisor took, 0 to 1.
         pressure: shares of time 0 to 1 by ``io_some``, ``memory_some`` ...; empty without PSI.
         busiest: other processes, the busiest first.
@@ -82,6 +84,9 @@ def measure_load(
     gains = [new - old for new, old in zip(second.machine, first.machine, strict=True)]
     user, nice, system, _idle, _iowait, irq, softirq, steal = gains
     used = (user + nice + system + irq + softirq) / TICKS_PER_S - (second.own_s - first.own_s)
+    for pid, (name, ticks) in second.processes.items():
+        if name == _OWN:  # one that was not there in the first look used all of it meanwhile
+            used -= (ticks - first.processes.get(pid, (name, 0))[1]) / TICKS_PER_S
     total = max(1, sum(gains))
     return Load(
         window_s=length_s,
@@ -123,6 +128,7 @@ def _busiest(first: _Look, second: _Look, length_s: float) -> tuple[Busy, ...]:
     busy = [
         Busy(name, pid, round((ticks - first.processes.get(pid, ("", ticks))[1]) / TICKS_PER_S / length_s, 2))
         for pid, (name, ticks) in second.processes.items()
+        if name != _OWN
     ]
     busy = [process for process in busy if process.cores >= _LEAST_CORES]
     return tuple(sorted(busy, key=lambda process: process.cores, reverse=True)[:_TOP])

@@ -104,7 +104,7 @@ def open_disks(
         texts = dict(zip(plans, description.texts, strict=True))
         named = {", ".join(names): texts[plan] for plan, names in plans.items()}
         consent.confirm(Erasure(_disks_of(plans), named, client.version.test_devices))
-        listener.told("note", tr("An administrator is asked whether the disks may be erased."))
+        listener.told("asking", tr("An administrator is asked whether the disks may be erased."))
         with consent.agent():
             session = client.execute(description, account.uid)
         disks = DiskSession(client, session, texts, client.version.test_devices)

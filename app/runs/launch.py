@@ -83,6 +83,7 @@ class LaunchedCampaign:
         exit_status: None while it runs; negative where a signal ended it.
         problem: why the newest run that failed did, and what helps; the runner says it even where the run
             file cannot, as on a full library. Empty where none failed.
+        asking: what a person is asked before the first run, as the runner says it; empty where nobody is.
     """
 
     def __init__(self, pid: int, launch_folder: Path) -> None:
@@ -91,6 +92,7 @@ class LaunchedCampaign:
         self.folder: Path | None = None
         self.exit_status: int | None = None
         self.problem = ""
+        self.asking = ""
         self._begun = False
         self._read_bytes = 0
 
@@ -178,6 +180,8 @@ class LaunchedCampaign:
             self.folder = Path(str(event["folder"]))
         elif event.get("event") == "run":
             self._begun = True
+        elif event.get("event") == "told" and event.get("kind") == "asking":
+            self.asking = str(event.get("message", ""))
         elif event.get("event") == "finished" and event.get("error"):
             self.problem = " ".join(str(event[key]) for key in ("message", "hint") if event.get(key))
 

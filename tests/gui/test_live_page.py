@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from app.domain.metrics import Sample
 from app.runs.control import ControlServer, Request
 from app.runs.follow import RunFollower
+from app.runs.library import DISKS_NAME
 from app.runs.replay import ReplaySource, load_replay
 from app.runs.run_data import RunData, load_run_data
 from app.runs.runfile import Json, Phase, RunState
@@ -77,6 +79,29 @@ def test_what_happened_before_the_measured_phase_has_a_time_below_zero_in_the_lo
     """Of a negative time, hours, minutes and seconds are those of its amount."""
     told = [line_text(LogLine(t_ms, "note", "so")) for t_ms in (-53_000, -3_700_000, -400, 0, 61_000)]
     assert [line.split()[0] for line in told] == ["−00:53", "−1:01:40", "00:00", "00:00", "01:01"]  # noqa: RUF001 - minus
+
+
+def test_an_ended_campaign_tells_which_disks_are_free_and_in_the_banner_which_are_not(
+    qtbot: QtBot, page: LivePage, bench: LiveBench
+) -> None:
+    writer = bench.begin(1)
+    bench.grow(writer, 0, WARM_UP_S + 20)
+    page.set_campaign(bench.folder)
+    look(qtbot, page)
+    assert not page.header.disks.isVisible()
+    free = "The disk /dev/sdc (S2) is free again: released, not zeroed."
+    kept = "/dev/sdb (serial number S1) could not be released. xfs, label PRECIOUS, lies there."
+    (bench.folder / DISKS_NAME).write_text(json.dumps({"free": free, "kept": [kept]}))
+    look(qtbot, page)
+    assert not page.header.disks.isVisible(), "as long as it runs it has its disks"
+    bench.finish(writer)
+    bench.release()
+    qtbot.waitUntil(lambda: page.watched.ended)
+    look(qtbot, page)
+    assert page.header.disks.isVisible()
+    assert page.header.disks.text() == free
+    assert kept in page.banner.words.text()
+    assert page.banner.isVisible()
 
 
 # A campaign that runs

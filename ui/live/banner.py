@@ -58,6 +58,7 @@ def banner_text(watched: Watched) -> str:
     if watched.problem:
         told.append(watched.problem)
     if watched.status is not None:
+        told += watched.status.disks.kept if watched.status.disks is not None else ()
         shown = None if watched.run is None else watched.run.data.path
         told += [
             f"{run.name}: {run.problem}"

@@ -36,12 +36,13 @@ class Header(QWidget):
         stop: asks how to stop.
         talk: full screen for an audience.
         runs: shows the runs of an ended campaign.
+        disks: which of its disks are free again.
     """
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self.run, self.campaign = ElidedLabel(self), ElidedLabel(self)
+        self.run, self.campaign, self.disks = ElidedLabel(self), ElidedLabel(self), ElidedLabel(self)
         self.marks = QLabel(self)
         self.stop = QPushButton(tr("&Stop …"), self)
         self.talk = QPushButton(tr("T&alk mode"), self)
@@ -56,6 +57,7 @@ class Header(QWidget):
         words.setSpacing(0)
         words.addLayout(first)
         words.addWidget(self.campaign)
+        words.addWidget(self.disks)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SMALL)
@@ -68,7 +70,12 @@ class Header(QWidget):
 
     def _dress(self) -> None:
         self.run.setFont(self._theme.font(1.35, bold=True))
-        for label, colour in ((self.campaign, self._theme.muted), (self.marks, self._theme.warning)):
+        colours = (
+            (self.campaign, self._theme.muted),
+            (self.disks, self._theme.muted),
+            (self.marks, self._theme.warning),
+        )
+        for label, colour in colours:
             palette = QPalette(label.palette())
             palette.setColor(QPalette.ColorRole.WindowText, colour)
             label.setPalette(palette)
@@ -78,6 +85,8 @@ class Header(QWidget):
         """Show a campaign or run of which nothing is known yet."""
         self.run.show_line(name)
         self.campaign.show_line(words)
+        self.disks.show_line("")
+        self.disks.hide()
         self.marks.clear()
         self.stop.hide()
         self.talk.hide()
@@ -101,6 +110,9 @@ class Header(QWidget):
         elif run is not None:
             kind = tr("replay of a recorded run") if replay else tr("a run by itself")
             self.campaign.show_line(" · ".join(filter(None, [run.data.campaign, kind])))
+        free = status.disks.free if status is not None and status.disks is not None else ""
+        self.disks.show_line(free)
+        self.disks.setVisible(bool(free))
         self.stop.setVisible(status is not None and not watched.ended)
         self.runs.setVisible(status is not None and watched.ended and run is not None)
         self.talk.setVisible(run is not None)

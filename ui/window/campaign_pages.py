@@ -64,6 +64,7 @@ class CampaignPages(QObject):
         self._draft: CampaignDraft | None = None
         self.starter = CampaignStarter(library, self)
         self.starter.started.connect(self._on_started)
+        self.starter.asking.connect(self.told)
         self.starter.failed.connect(self._on_failed)
         self.starter.run_failed.connect(self._on_run_failed)
 

@@ -24,18 +24,20 @@ class CampaignStarter(QObject):
 
     Signals:
         started: folder of the campaign, in which its first run has begun.
+        asking: what somebody is asked before it begins, a sentence.
         failed: a sentence and what to do.
         run_failed: folder of the campaign, and why a run in it failed, as the runner says it.
     """
 
     started = Signal(Path)
+    asking = Signal(str)
     failed = Signal(str, str)
     run_failed = Signal(Path, str)
 
     def __init__(self, library: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._library = library
-        self._told = ""
+        self._told = self._asked = ""
         self._launched: LaunchedCampaign | None = None
         self._op: BackgroundOp[LaunchedCampaign] | None = None
         self._timer = QTimer(self, interval=_POLL_MS)
@@ -64,7 +66,7 @@ class CampaignStarter(QObject):
 
     def _take(self, launched: LaunchedCampaign) -> None:
         self._launched = launched
-        self._told = ""
+        self._told = self._asked = ""
         self._timer.start(_POLL_MS)
 
     def _fail(self, error: FootingError) -> None:
@@ -82,6 +84,9 @@ class CampaignStarter(QObject):
         except FootingError as error:
             self._fail(error)
             return
+        if folder is None and launched.asking != self._asked:
+            self._asked = launched.asking
+            self.asking.emit(launched.asking)
         if folder is not None and was_starting:
             self._timer.start(_REAP_MS)  # from now on only so that the ended runner leaves no zombie
             self.started.emit(folder)

@@ -115,6 +115,15 @@ def test_a_test_device_is_marked() -> None:
     )
 
 
+def test_a_disk_that_pgfooting_left_something_on_says_what_gives_it_back() -> None:
+    left = dataclasses.replace(REFUSED, is_left_over=True)
+    assert "left by it. Root gives back what was left: pgfooting disks --release" in shown(
+        Listing((left,), (), as_root=True)
+    )
+    released = dataclasses.replace(SPARE, is_left_over=True)
+    assert "--release" not in shown(Listing((released,), (), as_root=True))
+
+
 def test_the_command_answers_on_this_machine_also_as_json() -> None:
     argv = [sys.executable, "-m", "app", "disks", "--json"]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])

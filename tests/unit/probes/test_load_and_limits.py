@@ -84,6 +84,22 @@ def test_the_load_of_others_is_found_with_their_names(tmp_path: Path) -> None:
     assert [(busy.name, busy.pid, busy.cores) for busy in load.busiest] == [("backup", 500, 0.5)]
 
 
+def test_the_helper_that_was_just_asked_is_not_another_program(tmp_path: Path) -> None:
+    clock = HandClock()
+    set_machine(tmp_path, "0 0 0 0 0 0 0 0", 0)
+    add_process(tmp_path, 500, "pgfooting-helpe", 1, (10, 0, 0, 0))
+
+    def sleep(seconds: float) -> None:
+        clock.advance(seconds)
+        set_machine(tmp_path, "60 0 0 140 0 0 0 0", 0)
+        add_process(tmp_path, 500, "pgfooting-helpe", 1, (40, 0, 0, 0))
+        add_process(tmp_path, 501, "pgfooting-helpe", 1, (30, 0, 0, 0))  # it started meanwhile
+
+    load = measure_load(1.0, tmp_path, clock, sleep)
+    assert load.busiest == ()
+    assert load.foreign_cores == 0
+
+
 def test_a_machine_at_rest_has_no_load(tmp_path: Path) -> None:
     clock = HandClock()
     set_machine(tmp_path, "5 5 5 5 5 5 5 5", 7)

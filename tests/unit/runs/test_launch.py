@@ -53,6 +53,20 @@ def test_a_campaign_that_is_refused_is_told_in_the_command_s_own_words(tmp_path:
     assert not (tmp_path / "library").exists()
 
 
+def test_what_a_person_is_asked_before_the_first_run_is_known_to_the_window(tmp_path: Path) -> None:
+    progress = tmp_path / "progress.jsonl"
+    sentence = "An administrator is asked whether the disks may be erased."
+    events = [
+        {"event": "told", "kind": "note", "message": "x"},
+        {"event": "told", "kind": "asking", "message": sentence},
+    ]
+    progress.write_text("".join(json.dumps(event) + "\n" for event in events))
+    launched = LaunchedCampaign(os.getpid(), tmp_path)
+    launched.exit_status = None
+    launched._read_progress()
+    assert (launched.asking, launched.folder) == (sentence, None)
+
+
 def test_polling_never_blocks_and_tells_the_failure_when_it_is_there(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     assert launched.poll() is None
