@@ -175,6 +175,14 @@ def build_parser() -> argparse.ArgumentParser:
             "confirm that this spare disk of the campaign may be erased; once for each, else it is asked"
         ),
     )
+    run.add_argument(
+        "--trust",
+        action="store_true",
+        help=tr(
+            "agree to a campaign file that may run programs (server settings not known to be harmless, "
+            "\\shell, scripts that want a superuser); else it is asked, and refused without a terminal"
+        ),
+    )
     run.set_defaults(command=_run)
 
     listing = commands.add_parser(

@@ -17,6 +17,7 @@ from app.cli.show import tell_left_over
 from app.cli.standard_streams import drop_output
 from app.cli.tables import print_line, print_sentence, print_table
 from app.cli.terminal_agent import terminal_agent
+from app.cli.trust import TrustQuestion
 from app.domain.errors import ExitStatus
 from app.domain.text import tr
 from app.runs.abandoned import sweep_abandoned
@@ -39,6 +40,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         source=arguments.campaign,
         library=arguments.output if arguments.output is not None else default_library(),
         resume=arguments.resume,
+        trust=TrustQuestion(trusted=arguments.trust),
         consent=DiskConsent(ErasureQuestion(tuple(arguments.erase)), terminal_agent),
     )
     listener = Shielded(choose_listener(arguments.progress, sys.stdout))

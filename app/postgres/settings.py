@@ -159,7 +159,7 @@ def _user_settings(choice: PostgresChoice) -> dict[str, str]:
 
 
 def _stated(user: dict[str, str], name: str, default: int) -> int:
-    """Return a number of connections that a user states; what is none is refused by the server's own check."""
+    """Return a number that a user states, where it is one; else the server's own check refuses it later."""
     text = user.get(name, "").strip()
     return int(text) if text.isascii() and text.isdigit() else default
 

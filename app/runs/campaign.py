@@ -16,8 +16,9 @@ from app.hosts.leavings import Leavings
 from app.hosts.machine_lock import acquire_machine_lock
 from app.process import CommandOutcome
 from app.runs.abandoned import sweep_abandoned
-from app.runs.campaign_file import load_campaign
+from app.runs.campaign_file import load_campaign, read_campaign_file
 from app.runs.campaign_format import format_campaign
+from app.runs.campaign_trust import Ask, check_trust, refuse_concerns
 from app.runs.control import ControlServer
 from app.runs.disk_access import DiskConsent, open_disks
 from app.runs.disk_ending import end_disks
@@ -29,6 +30,7 @@ from app.runs.progress import Listener, RunResult
 from app.runs.run_execution import Execution, execute_run
 from app.runs.runfile import SUFFIX, RunState
 from app.runs.stop import StopRequestedError, StopSwitch
+from app.runs.trusted_campaigns import is_trusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,14 @@ class CampaignRequest:
         library: folder that gets the campaign's folder.
         resume: continue the newest unfinished campaign of the same content.
         consent: how a person is asked before spare disks are erased.
+        trust: how a person is asked about a campaign file that may do more than measure.
     """
 
     source: Path
     library: Path
     resume: bool = False
     consent: DiskConsent = field(default_factory=DiskConsent)
+    trust: Ask = refuse_concerns
 
 
 @dataclass(slots=True)
@@ -83,7 +87,9 @@ def run_campaign(request: CampaignRequest, listener: Listener, switch: StopSwitc
             measured. A run that fails does not raise: it is a result.
     """
     sweep_abandoned()
-    campaign = load_campaign(request.source)
+    file = read_campaign_file(request.source)
+    check_trust(file, request.trust, is_trusted=is_trusted)  # before any program of its PostgreSQL is run
+    campaign = file.campaign
     commands: list[CommandOutcome] = []
     account = server_account(commands.append)
     resolved = resolve_campaign(campaign, account, commands.append)

@@ -36,7 +36,14 @@ from app.runs.campaign_layers import RULES, Given, Layer, Table
 from app.runs.campaign_problems import Place, Problems, UnfitError, printable_path, refusal
 from app.runs.text_files import UnreadableFileError, read_text_file
 
-__all__ = ["FILE_LIMIT_BYTES", "format_campaign", "load_campaign", "parse_campaign"]
+__all__ = [
+    "FILE_LIMIT_BYTES",
+    "CampaignFile",
+    "format_campaign",
+    "load_campaign",
+    "parse_campaign",
+    "read_campaign_file",
+]
 
 FILE_LIMIT_BYTES: Final = MIB
 
@@ -51,8 +58,26 @@ _TOML_PLACE: Final = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class CampaignFile:
+    """A campaign file as it was read, once.
+
+    Attributes:
+        text: of the file.
+        campaign: what it describes, with the texts of its scripts.
+    """
+
+    text: str
+    campaign: Campaign
+
+
 def load_campaign(path: Path | str) -> Campaign:
-    """Return the campaign of a file; script files are read, targets and servers are not looked at.
+    """Return the campaign of a file; see `read_campaign_file`."""
+    return read_campaign_file(path).campaign
+
+
+def read_campaign_file(path: Path | str) -> CampaignFile:
+    """Read a campaign file; script files are read, targets and servers are not looked at.
 
     Args:
         path: the TOML file; relative names of scripts in it start at its folder.
@@ -66,7 +91,8 @@ def load_campaign(path: Path | str) -> Campaign:
     except UnreadableFileError as err:
         message = tr("The campaign file {path} {reason}. Nothing was started.")
         raise CampaignError(message.format(path=printable_path(path), reason=err)) from err
-    return parse_campaign(text, base_directory=path.parent, source_name=printable_path(path))
+    campaign = parse_campaign(text, base_directory=path.parent, source_name=printable_path(path))
+    return CampaignFile(text, campaign)
 
 
 def parse_campaign(text: str, *, base_directory: Path | str, source_name: str) -> Campaign:

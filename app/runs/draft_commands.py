@@ -25,6 +25,7 @@ from app.postgres.pgbench_argv import (
     warmup_workload,
 )
 from app.postgres.sampling import FULL_LOG_TPS, sampling_rate
+from app.postgres.script_wishes import wants_superuser
 from app.process import Account
 from app.runs.draft_storage_commands import FOLDER
 from app.runs.pgbench_runs import LOG_PREFIX
@@ -109,6 +110,7 @@ def run_commands(
         wal_directory=folders.wal,
     )
     workload, seed = configuration.workload, campaign.seeds[0]
+    superuser = wants_superuser(workload.scripts)
     lines = [
         _program(tr("Make the data directory"), installation.program("initdb"), *initdb),
         _program(tr("Force it to disk"), "sync", "--file-system", folders.data),
@@ -121,8 +123,8 @@ def run_commands(
         _program(tr("Start the server"), installation.program("postgres"), "-D", folders.data),
         CommandLine(
             Action.SQL,
-            ";\n   ".join(statement.text for statement in bench_statements()),
-            tr("Make the database, and pgbench's role without a superuser's rights"),
+            ";\n   ".join(statement.text for statement in bench_statements(superuser=superuser)),
+            _bench_comment(superuser=superuser),
         ),
         _program(tr("Load the data"), *initialise_argv(pgbench, connection, resolved.scale.scale)),
         CommandLine(Action.SQL, "CHECKPOINT", tr("Settle: write what is dirty before measuring")),
@@ -171,6 +173,12 @@ def _measure_comment(resolved: ResolvedConfiguration) -> str:
         return tr("Measure")
     sentence = tr("Measure; above {tps} TPS in the warm-up, a share of the transactions is logged instead")
     return sentence.format(tps=f"{FULL_LOG_TPS:,}")
+
+
+def _bench_comment(*, superuser: bool) -> str:
+    if superuser:
+        return tr("Make the database, and pgbench's role: a superuser, as its scripts want")
+    return tr("Make the database, and pgbench's role without a superuser's rights")
 
 
 def _program(comment: str, *argv: str) -> CommandLine:

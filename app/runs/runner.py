@@ -27,6 +27,7 @@ from app.hosts.host import Host, Part
 from app.hosts.site import Site
 from app.hosts.sweeping import Deed
 from app.postgres.sampling import sampling_rate
+from app.postgres.script_wishes import wants_superuser
 from app.postgres.server import Server, StopMode
 from app.probes.base import ProbeContext
 from app.probes.environment import read_changing_facts, read_facts
@@ -151,7 +152,7 @@ class Runner:
             server = self._make_server(site)
         with self._phase(Phase.LOAD):
             self._start(site, server)
-            server.make_bench()
+            server.make_bench(superuser=wants_superuser(self._workload.scripts))
             self._pgbench.load(site, server)
         with self._phase(Phase.SETTLE):
             # Loading has vacuumed and analysed. The checkpoint gives every run the same start: nothing dirty.

@@ -1,0 +1,73 @@
+"""Asking whether a campaign file may run programs: on a terminal by a yes, else by --trust."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.cli.trust import TrustQuestion
+from app.domain.errors import CancelledError, ExitStatus, RefusedError
+from app.runs.campaign_trust import Concern
+
+SCRIPT = "\\shell touch x\n\x1b[2JSELECT 1;"
+CONCERNS = (
+    Concern("The setting archive_command ...", "archive_command = 'touch x'", ("one", "two")),
+    Concern("The script /x.sql runs programs", SCRIPT, ("one",)),
+    Concern("The script /x.sql wants a superuser", SCRIPT, ("one",)),
+)
+
+
+def _asked(*lines: str) -> TrustQuestion:
+    given = iter(lines)
+
+    def ask(_prompt: str) -> str:
+        try:
+            return next(given)
+        except StopIteration:
+            raise EOFError from None
+
+    return TrustQuestion(ask=ask, can_ask=lambda: True)
+
+
+@pytest.mark.parametrize("typed", ["yes\n", " YES "])
+def test_everything_is_shown_with_its_text_and_a_yes_agrees(
+    typed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _asked(typed)(CONCERNS)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    for words in ("archive_command = 'touch x'", "in: one, two", "\\shell touch x", "SELECT 1;", "wants a"):
+        assert words in shown.err
+    assert "\x1b[2J" not in shown.err
+    assert shown.err.count("touch x\n") == 1  # the script's text stands there once
+
+
+@pytest.mark.parametrize("typed", ["", "\n", "y", "no", "yes please", "ja"])
+def test_anything_else_is_a_no(typed: str) -> None:
+    with pytest.raises(RefusedError, match="Nothing was started") as caught:
+        _asked(typed)(CONCERNS)
+    assert caught.value.exit_status == ExitStatus.REFUSED
+
+
+def test_who_leaves_has_cancelled() -> None:
+    with pytest.raises(CancelledError):
+        _asked()(CONCERNS)
+
+
+def test_without_a_terminal_it_is_refused_and_the_option_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(RefusedError) as caught:
+        TrustQuestion(can_ask=lambda: False)(CONCERNS)
+    assert "--trust" in caught.value.hint
+    assert "touch x" in capsys.readouterr().err
+
+
+def test_the_option_agrees_and_shows_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    TrustQuestion(trusted=True, can_ask=lambda: False)(CONCERNS)
+    assert "touch x" in capsys.readouterr().err
+
+
+def test_a_long_text_says_how_much_of_it_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "SELECT 1;\n" * 300 + "\\shell hidden\n"
+    TrustQuestion(trusted=True)((Concern("The script", text, ("one",)),))
+    shown = capsys.readouterr().err
+    assert "hidden" not in shown
+    assert "101 more lines" in shown

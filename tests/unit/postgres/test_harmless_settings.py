@@ -1,0 +1,67 @@
+"""Settings that a campaign file may have unasked, held against what servers say of their settings."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from app.postgres.harmless_settings import HARMLESS, is_harmless
+from app.postgres.known_settings import KnownSetting, parse_known_settings
+from app.postgres.presets import PRESETS
+from app.postgres.settings import OWNED
+
+RECORDED = sorted(Path("tests/data/postgres").glob("describe-config-*.txt"))
+TEXTS = {"datestyle", "timezone", "log_connections"}
+"""Harmless settings whose values are texts: read as words, and never as a command or a place."""
+
+
+def _known() -> dict[str, KnownSetting]:
+    found = [each for path in RECORDED for each in parse_known_settings(path.read_text(encoding="utf-8"))]
+    return {each.name.lower(): each for each in found}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("archive_command", "archive_cleanup_command", "archive_library", "archive_mode", "restore_command"),
+        *("recovery_end_command", "recovery_target_action", "recovery_init_sync_method", "primary_conninfo"),
+        *("shared_preload_libraries", "session_preload_libraries", "local_preload_libraries", "jit_provider"),
+        *("dynamic_library_path", "extension_control_path", "oauth_validator_libraries", "jit_dump_bitcode"),
+        *("ssl_passphrase_command", "ssl", "ssl_key_file", "krb_server_keyfile", "promote_trigger_file"),
+        *("unix_socket_directories", "unix_socket_permissions", "listen_addresses", "port", "hba_file"),
+        *("log_directory", "log_filename", "log_destination", "log_file_mode", "logging_collector"),
+        *("data_directory", "external_pid_file", "stats_temp_directory", "temp_tablespaces", "event_source"),
+        *("allow_system_table_mods", "lo_compat_privileges", "password_encryption", "db_user_namespace"),
+        *("auto_explain.log_min_duration", "plperl.on_init", "a_setting_of_postgresql_30", ""),
+        *("ARCHIVE_COMMAND", "Shared_Preload_Libraries"),
+    ],
+)
+def test_what_can_run_something_or_is_not_known_is_never_harmless(name: str) -> None:
+    assert not is_harmless(name)
+
+
+def test_no_setting_whose_name_speaks_of_commands_libraries_or_places_is_harmless() -> None:
+    telling = re.compile(
+        r"command|librar|path|director|_file\b|filename|provider|socket|address|conninfo|recovery_(?!conflict)"
+    )
+    assert {name for name in HARMLESS if telling.search(name)} == {"log_replication_commands"}
+
+
+def test_the_values_of_harmless_settings_are_numbers_switches_and_words() -> None:
+    known = _known()
+    assert len(known) > 300
+    assert {name for name in HARMLESS & known.keys() if known[name].kind == "STRING"} == TEXTS
+    listed = {each.name.lower() for path in RECORDED for each in parse_known_settings(path.read_text())}
+    assert len(HARMLESS & listed) > 180
+
+
+def test_a_name_counts_in_any_case_and_stands_there_once_in_lower_case() -> None:
+    assert is_harmless("Work_Mem")
+    assert {name.lower() for name in HARMLESS} == HARMLESS
+
+
+def test_what_presets_set_is_harmless_and_what_pgfooting_owns_is_not_a_campaigns() -> None:
+    assert {rule.name for preset in PRESETS.values() for rule in preset.rules} <= HARMLESS
+    assert HARMLESS & OWNED.keys() == {"log_checkpoints"}
