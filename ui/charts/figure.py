@@ -5,7 +5,6 @@ What does not change is painted once into a pixmap; the pointer is painted over 
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from app.domain.errors import FootingError
 from app.domain.text import tr
 from ui.charts.saving import picture_image, write_png, write_svg, write_text
 from ui.theme import Theme
+from ui.window.words import tooltip
 
 
 class Figure(Protocol):
@@ -156,7 +156,7 @@ class _Sheet(QWidget):
         self.update()
         told = "" if self.figure is None else self.figure.tell(QSizeF(self.size()), self.theme, self._at)
         # As rich text with every sign escaped: a tool tip would read markup of a run's name otherwise.
-        text = f"<qt>{html.escape(told).replace(chr(10), '<br>')}</qt>" if told else ""
+        text = tooltip(*told.splitlines())
         QToolTip.showText(event.globalPosition().toPoint(), text, self)
 
     @override
@@ -217,6 +217,7 @@ def save_figure(sheet: _Sheet, path: Path) -> None:
             write_png(picture, sheet.theme, path)
     except FootingError as error:
         box = QMessageBox(QMessageBox.Icon.Warning, tr("Save figure"), error.message, parent=sheet)
+        box.setTextFormat(Qt.TextFormat.PlainText)
         box.setInformativeText(error.hint or "")
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.open()

@@ -117,6 +117,7 @@ def save_chart(stack: ChartStack, chart: Chart, path: Path) -> None:
             save_png(chart, stack.theme, path)
     except FootingError as error:
         box = QMessageBox(QMessageBox.Icon.Warning, tr("Save chart"), error.message, parent=stack)
+        box.setTextFormat(Qt.TextFormat.PlainText)
         box.setInformativeText(error.hint or "")
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.open()

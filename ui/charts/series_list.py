@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
@@ -11,6 +9,7 @@ from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 from app.domain.text import tr
 from ui.charts.painting import paint_sample
 from ui.charts.stack import ChartStack
+from ui.window.words import tooltip
 
 _SAMPLE = QSize(24, 12)
 _KEY = Qt.ItemDataRole.UserRole
@@ -97,7 +96,7 @@ class SeriesList(QTreeWidget):
             item.setIcon(0, self._sample(full[0].colour, full[0].style) if len(full) == 1 else QIcon())
         if item.text(0) != text:
             item.setText(0, text)
-            item.setToolTip(0, f"<qt>{html.escape(text)}</qt>")  # a name is never markup
+            item.setToolTip(0, tooltip(text))  # a name is never markup
         item.setCheckState(0, Qt.CheckState.Checked if shown else Qt.CheckState.Unchecked)
 
     def _sample(self, colour: QColor, style: Qt.PenStyle) -> QIcon:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QSizePolicy, QSplitter
+from PySide6.QtWidgets import QSizePolicy, QSplitter
 from typing_extensions import override
 
 from app.domain.errors import FootingError
@@ -21,6 +21,7 @@ from ui.charts.x_axis import LATENCY, NINES
 from ui.compare.content import NOT_YET, Content
 from ui.compare.distribution_data import DistributionCurves
 from ui.compare.parts import Choice, View, control_row, labelled
+from ui.labels import plain_label
 from ui.theme import Theme
 
 _RUNS: Final = "runs"
@@ -45,7 +46,7 @@ class DistributionView(View):
         self._op: BackgroundOp[dict[str, Distribution]] | None = None
         self.what = Choice(tr("Lines"))
         self.what.offer([(_GROUPS, tr("configurations, runs merged")), (_RUNS, tr("runs"))])
-        self.words = QLabel()
+        self.words = plain_label()
         self.words.setTextFormat(Qt.TextFormat.PlainText)
         row = control_row(self)
         labelled(row, tr("&Lines"), self.what)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel
 from typing_extensions import override
 
 from app.domain.errors import FootingError
@@ -16,6 +15,7 @@ from ui.charts.small_multiples import SmallMultiples
 from ui.charts.stack import prefetch
 from ui.compare.content import NOT_YET, Content
 from ui.compare.parts import Choice, View, control_row, labelled
+from ui.labels import plain_label
 from ui.theme import Theme
 
 
@@ -33,7 +33,7 @@ class MultiplesView(View):
         self.chart = Choice(tr("Chart"))
         self.chart.offer([(chart.id, chart.title) for chart in CHARTS.values()])
         self.figure = FigureView(theme)
-        self._words = QLabel()
+        self._words = plain_label()
         row = control_row(self)
         labelled(row, tr("C&hart"), self.chart)
         self._words.setTextFormat(Qt.TextFormat.PlainText)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QVBox
 from app.runs.dimensions import Dimension
 from ui.compare.content import Content
 from ui.compare.figures import figure_label
+from ui.labels import mnemonic_label, plain_label
 from ui.theme import LARGE, SMALL, Theme
 from ui.window.words import tooltip
 
@@ -95,7 +96,7 @@ class Choice(QComboBox):
 
 def labelled(layout: QHBoxLayout, words: str, widget: QWidget) -> None:
     """Add a control with its label and mnemonic."""
-    label = QLabel(words)
+    label = mnemonic_label(words)
     label.setBuddy(widget)
     layout.addWidget(label)
     layout.addWidget(widget)
@@ -111,7 +112,7 @@ def control_row(view: View) -> QHBoxLayout:
 
 def sentence_label(words: str = "") -> QLabel:
     """Return a quiet sentence in the middle of an empty view; plain text whatever is in it."""
-    label = QLabel(words)
+    label = plain_label(words)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setAlignment(Qt.AlignmentFlag.AlignCenter)
     label.setWordWrap(True)

@@ -6,7 +6,7 @@ from typing import Final
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from app.domain.text import tr
 from app.domain.units import format_size
@@ -14,6 +14,7 @@ from app.runs.campaign_follow import Watched
 from app.runs.run_data import RunData
 from app.runs.runfile import RunState
 from app.runs.snapshot import RunSnapshot
+from ui.labels import plain_label
 from ui.live.words import quiet_words
 from ui.theme import MEDIUM, SMALL, Theme
 
@@ -86,7 +87,7 @@ class Banner(QFrame):
         self._theme = theme
         self.setFrameShape(QFrame.Shape.Box)
         self.setAutoFillBackground(True)
-        self.words = QLabel(self)
+        self.words = plain_label(parent=self)
         self.words.setTextFormat(Qt.TextFormat.PlainText)
         self.words.setWordWrap(True)
         self.words.setTextInteractionFlags(

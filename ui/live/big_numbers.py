@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetricsF, QPalette, QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QSizePolicy, QWidget
 from typing_extensions import override
 
 from app.domain.text import tr
 from app.domain.units import format_duration
 from app.runs.run_data import RunData
 from app.runs.snapshot import LiveNumbers, RunSnapshot
+from ui.labels import plain_label
 from ui.live.elided import ElidedLabel
 from ui.live.spark_line import SparkLine
 from ui.live.words import NOTHING, format_cores, format_megabytes, format_number, format_rate
@@ -205,7 +206,7 @@ class NumberTile(QFrame):
         self.setAutoFillBackground(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.title, self.beneath = ElidedLabel(self), ElidedLabel(self)
-        self.value, self.unit = QLabel(NOTHING, self), QLabel(spec.unit, self)
+        self.value, self.unit = plain_label(NOTHING, self), plain_label(spec.unit, self)
         self._scale = _NUMBER_SCALE
         for label in (self.value, self.unit):
             label.setTextFormat(Qt.TextFormat.PlainText)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
-
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 from typing_extensions import override
+
+from ui.window.words import tooltip
 
 
 class ElidedLabel(QLabel):
@@ -26,7 +26,7 @@ class ElidedLabel(QLabel):
         line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
         if line != self.text():
             self.setText(line)
-            self.setToolTip(f"<qt>{html.escape(line)}</qt>" if line else "")
+            self.setToolTip(tooltip(line))
 
     @override
     def minimumSizeHint(self) -> QSize:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.domain.text import tr
 from app.runs.campaign_follow import Watched
 from app.runs.control import Request
 from app.runs.run_data import RunData
 from app.runs.words import DISK_MARKS, mark_words
+from ui.labels import plain_label
 from ui.live.elided import ElidedLabel
 from ui.live.words import campaign_words
 from ui.theme import MEDIUM, SMALL, Theme
+from ui.window.words import tooltip
 
 
 def mark_text(data: RunData) -> tuple[str, str]:
@@ -43,7 +45,7 @@ class Header(QWidget):
         super().__init__(parent)
         self._theme = theme
         self.run, self.campaign, self.disks = ElidedLabel(self), ElidedLabel(self), ElidedLabel(self)
-        self.marks = QLabel(self)
+        self.marks = plain_label(parent=self)
         self.stop = QPushButton(tr("&Stop …"), self)
         self.talk = QPushButton(tr("T&alk mode"), self)
         self.runs = QPushButton(tr("S&how the runs"), self)
@@ -99,7 +101,7 @@ class Header(QWidget):
             self.run.show_line(run.data.name)
             words, reasons = mark_text(run.data)
             self.marks.setText(words)
-            self.marks.setToolTip(reasons)
+            self.marks.setToolTip(tooltip(*reasons.splitlines()))
             self.marks.setAccessibleName(f"{words}. {reasons}" if words else "")
         elif status is not None:
             self.run.show_line(status.name)

@@ -18,6 +18,7 @@ from app.runs.runfile import Phase, RunState
 from app.runs.snapshot import RunSnapshot, planned_seconds_of
 from ui.live.words import PHASE_NAMES, clock_words
 from ui.theme import SMALL, TINY, Theme
+from ui.window.words import tooltip
 
 STEPS: Final = (
     (Phase.PREPARE, Phase.INITDB),
@@ -135,7 +136,7 @@ class PhaseBar(QWidget):
             current = next((step for step in steps if step.current), None)
             told = "" if current is None else f"{current.name}, {current.words}. {remaining}".strip()
             self.setAccessibleDescription(told)
-            self.setToolTip(told)
+            self.setToolTip(tooltip(told))
             self.update()
 
     def clear(self) -> None:

@@ -6,10 +6,11 @@ from typing import Final
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSlider, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QSlider, QWidget
 
 from app.domain.text import tr
 from app.runs.replay import SPEEDS, ReplaySource
+from ui.labels import plain_label
 from ui.live.words import signed_clock
 from ui.theme import SMALL, Theme
 
@@ -44,7 +45,7 @@ class ReplayBar(QWidget):
         self.before = QPushButton(tr("◂ C&heckpoint"), self)
         self.after = QPushButton(tr("Chec&kpoint ▸"), self)
         self.slider = QSlider(Qt.Orientation.Horizontal, self)
-        self.clock = QLabel(self)
+        self.clock = plain_label(parent=self)
         self.speed = QComboBox(self)
         self._lay_out()
         self._name()

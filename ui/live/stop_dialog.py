@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QGridLayout,
-    QLabel,
     QPushButton,
     QVBoxLayout,
     QWidget,
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from app.domain.text import tr
 from app.runs.control import Request
+from ui.labels import plain_label
 from ui.live.elided import ElidedLabel
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 
@@ -75,7 +75,7 @@ class StopDialog(QDialog):
         self.setWindowTitle(tr("Stop the campaign"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        question = QLabel(tr("What shall be kept of the run that is being measured?"), self)
+        question = plain_label(tr("What shall be kept of the run that is being measured?"), self)
         question.setFont(theme.font(1.15, bold=True))
         question.setWordWrap(True)
         campaign = ElidedLabel(self)
@@ -87,7 +87,7 @@ class StopDialog(QDialog):
         self.buttons: dict[Request, QPushButton] = {}
         for row, choice in enumerate(CHOICES):
             rows.addWidget(self._make_button(choice), row, 0)
-            meaning = QLabel(choice.meaning, self)
+            meaning = plain_label(choice.meaning, self)
             meaning.setWordWrap(True)
             palette = QPalette(meaning.palette())
             palette.setColor(QPalette.ColorRole.WindowText, theme.muted)

@@ -7,7 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QFont, QKeyEvent, QPalette, QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.domain.text import tr
@@ -16,6 +16,7 @@ from app.runs.replay import SPEEDS, ReplaySource
 from app.runs.snapshot import RunSnapshot
 from ui.charts.registry import CHARTS
 from ui.charts.stack import ChartStack
+from ui.labels import plain_label
 from ui.live.big_numbers import NUMBERS, shown_numbers
 from ui.live.chart_feed import ChartFeed
 from ui.live.elided import ElidedLabel
@@ -65,9 +66,10 @@ class TalkWindow(QWidget):
         self._source = source
         self._watched = Watched()
         self._chart = 0
-        self.title, self.phase, self.hint = ElidedLabel(self), QLabel(self), QLabel(HINT, self)
-        self.values = {spec.id: QLabel(NOTHING, self) for spec in NUMBERS}
-        self.names = {spec.id: QLabel(spec.short, self) for spec in NUMBERS}
+        self.title, self.phase = ElidedLabel(self), plain_label(parent=self)
+        self.hint = plain_label(HINT, self)
+        self.values = {spec.id: plain_label(NOTHING, self) for spec in NUMBERS}
+        self.names = {spec.id: plain_label(spec.short, self) for spec in NUMBERS}
         self.charts = ChartStack(self._theme, self)
         self.charts.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._feed = ChartFeed(self.charts)

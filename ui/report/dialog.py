@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QFileDialog,
     QFormLayout,
-    QLabel,
     QProgressBar,
     QVBoxLayout,
     QWidget,
@@ -26,6 +25,7 @@ from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.runs.names import slug
 from ui.background import BackgroundOp
+from ui.labels import plain_label
 from ui.report.flow import PAPERS
 from ui.report.save import SaveRequest, save
 
@@ -80,7 +80,7 @@ class ReportDialog(QDialog):
         self.anonymous = QCheckBox(tr("&Replace serial numbers, host, user and folders"))
         self.progress = QProgressBar()
         self.progress.setAccessibleName(tr("Progress"))
-        self.words = QLabel()
+        self.words = plain_label()
         self.words.setTextFormat(Qt.TextFormat.PlainText)
         self.words.setWordWrap(True)
         self.buttons = QDialogButtonBox(
@@ -100,7 +100,7 @@ class ReportDialog(QDialog):
         )
         if count > 1:
             told += " " + tr("The others are compared with the configuration of the first.")
-        lead = QLabel(told)
+        lead = plain_label(told)
         lead.setWordWrap(True)
         form = QFormLayout()
         form.addRow(tr("&What"), self.kind)

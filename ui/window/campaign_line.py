@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, SignalInstance
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
 from app.domain.text import tr
 from app.domain.units import format_duration
+from ui.labels import plain_label
 from ui.theme import MEDIUM, SMALL
 from ui.window.words import one_line
 
@@ -49,7 +50,7 @@ class CampaignLine(QFrame):
         super().__init__(parent)
         self._folder: Path | None = None
         self.setFrameShape(QFrame.Shape.StyledPanel)
-        self.words = QLabel(self)
+        self.words = plain_label(parent=self)
         self.words.setTextFormat(Qt.TextFormat.PlainText)
         self.words.setWordWrap(True)
         self.words.setAccessibleName(tr("Running campaign"))

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QLabel, QStackedLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QWidget
 from typing_extensions import override
 
 from app.domain.text import tr
+from ui.labels import plain_label
 from ui.theme import LARGE, Theme
 from ui.window.library_model import MIME_TYPE
 from ui.window.run_loader import LoadedRun
@@ -38,7 +39,9 @@ class ChartArea(QWidget):
         super().__init__(parent)
         self._theme = theme
         self.setAcceptDrops(True)
-        self.empty = QLabel(tr("Tick runs in the library, or drag them here, to see their charts."), self)
+        self.empty = plain_label(
+            tr("Tick runs in the library, or drag them here, to see their charts."), self
+        )
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
         self.empty.setMargin(LARGE)

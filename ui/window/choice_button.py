@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from ui.labels import mnemonic_label, plain_label
 from ui.theme import LARGE, SMALL, Theme
 
 
@@ -22,9 +23,9 @@ class ChoiceButton(QPushButton):
         self._theme = theme
         self._sentence = sentence
         self._plain_title = title.replace("&", "")
-        self.title = QLabel(title, self)
+        self.title = mnemonic_label(title, self)
         self.title.setBuddy(self)  # its mnemonic clicks the button
-        self.sentence = QLabel(sentence, self)
+        self.sentence = plain_label(sentence, self)
         self.sentence.setTextFormat(Qt.TextFormat.PlainText)
         for label in (self.title, self.sentence):
             label.setWordWrap(True)

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, Qt, QUrl
 from PySide6.QtGui import QAction, QResizeEvent, QTextOption
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QTextBrowser, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QTextBrowser, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.domain.text import tr
 from app.runs.run_facts import RunFacts
+from ui.labels import mnemonic_label
 from ui.theme import Theme
 from ui.window.facts_document import SCHEME, FactsWriter, Section, ShownRun
 from ui.window.plain_writer import Ink
@@ -38,7 +39,7 @@ class FactsPanel(QWidget):
         self.text.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.text.document().setUndoRedoEnabled(False)
         self.text.anchorClicked.connect(self._fold)
-        title = QLabel(tr("&Facts"), self)
+        title = mnemonic_label(tr("&Facts"), self)
         title.setBuddy(self.text)
         self._head = QHBoxLayout()
         self._head.addWidget(title, 1)

@@ -20,12 +20,13 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPalette,
 )
-from PySide6.QtWidgets import QAbstractItemView, QLabel, QListView, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QListView, QMenu, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.domain.text import tr
 from app.runs.library_query import Term
 from app.runs.library_scan import ListedRun
+from ui.labels import mnemonic_label, plain_label
 from ui.theme import Theme
 from ui.window.library_delegate import LibraryDelegate, check_width
 from ui.window.library_model import Index, LibraryModel
@@ -154,9 +155,9 @@ class LibraryPanel(QWidget):
         self.list.removed.connect(lambda index: self.remove_asked.emit(list(self._paths(index))))
         self.search.changed.connect(self._search)
         self.search.left.connect(self._enter_list)
-        title = QLabel(tr("&Library"), self)
+        title = mnemonic_label(tr("&Library"), self)
         title.setBuddy(self.list)
-        self.count = QLabel(self)
+        self.count = plain_label(parent=self)
         self.count.setTextFormat(Qt.TextFormat.PlainText)
         self.count.setWordWrap(True)
         layout = QVBoxLayout(self)

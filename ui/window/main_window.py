@@ -34,6 +34,7 @@ from ui.window.start_page import StartPage
 from ui.window.tool_bar import ToolBar
 from ui.window.tools import ToolContext, ToolUser
 from ui.window.window_settings import WindowSettings
+from ui.window.words import tooltip
 
 if TYPE_CHECKING:
     from app.runs.campaign_status import CampaignStatus
@@ -182,7 +183,7 @@ class MainWindow(QMainWindow):
         if reason := self.opener.why_no_example():
             self.start_page.show_example(reason)
             self.commands["example"].setEnabled(False)
-            self.commands["example"].setToolTip(reason)
+            self.commands["example"].setToolTip(tooltip(reason))
         self._enable_commands()
 
     # Work that begins once the window is on the screen

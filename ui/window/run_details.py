@@ -9,7 +9,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
-    QLabel,
     QLineEdit,
     QPlainTextEdit,
     QVBoxLayout,
@@ -21,6 +20,7 @@ from app.domain.text import tr
 from app.runs.annotations import Annotations, annotate, clean_name, clean_note, read_tags
 from app.runs.library_scan import ListedRun
 from ui.background import BackgroundOp
+from ui.labels import mnemonic_label
 from ui.theme import MEDIUM, Theme
 from ui.window.words import one_line, run_name
 from ui.wizard.texts import Text
@@ -74,7 +74,7 @@ class RunDetails(QDialog):
         else:
             self.note.hide()
         for text, control in fields:
-            label = QLabel(text, self)
+            label = mnemonic_label(text, self)
             label.setBuddy(control)
             control.setAccessibleName(text.replace("&", "").rstrip(":"))
             layout.addWidget(label)

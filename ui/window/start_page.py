@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QScrollArea,
     QVBoxLayout,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.domain.text import tr
+from ui.labels import plain_label
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.window.choice_button import ChoiceButton
 from ui.window.words import one_line
@@ -52,8 +52,8 @@ class StartPage(QScrollArea):
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.title = QLabel("pgFooting")
-        self.question = QLabel(
+        self.title = plain_label("pgFooting")
+        self.question = plain_label(
             tr("On which disks, filesystem and options does PostgreSQL run best on this hardware?")
         )
         self.question.setWordWrap(True)
@@ -184,8 +184,8 @@ class _Findings(QFrame):
         super().__init__(parent)
         self._theme = theme
         self.setFrameShape(QFrame.Shape.StyledPanel)
-        self.message = QLabel(self)
-        self.hint = QLabel(self)
+        self.message = plain_label(parent=self)
+        self.hint = plain_label(parent=self)
         self.hint.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )

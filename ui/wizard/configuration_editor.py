@@ -15,6 +15,7 @@ from app.runs.draft_alternatives import made_by, short_name
 from app.runs.draft_fields import CHANGEABLE, FIELDS
 from app.runs.draft_parts import ChangeDraft, ConfigurationDraft, Place, Problem
 from ui.theme import SMALL, TINY, Theme
+from ui.window.words import tooltip
 from ui.wizard.columns import Columns
 from ui.wizard.fields import HELP, Field, combo_box, line_edit, push_button, text_box
 from ui.wizard.made_editor import MadeEditor
@@ -222,7 +223,7 @@ class _ChangesEditor(QWidget):
         key.setCurrentIndex(key.findData(change.key))
         text = line_edit()
         text.setText(change.text)
-        text.setToolTip(FIELDS[change.key].kind.allowed)
+        text.setToolTip(tooltip(FIELDS[change.key].kind.allowed))
         remove = push_button("✕", "changes")
         remove.setFixedWidth(remove.sizeHint().height() + SMALL)
         names = {

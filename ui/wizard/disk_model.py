@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from enum import IntEnum
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from app.domain.text import tr
 from app.domain.units import format_size
 from app.runs.draft_disks import DiskRow, model_of, rotation, serial_of
 from ui.theme import Theme
+from ui.window.words import tooltip
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -97,7 +97,7 @@ class DiskModel(QAbstractTableModel):
             case Qt.ItemDataRole.DisplayRole:
                 found = text_of(row, column)
             case Qt.ItemDataRole.ToolTipRole:  # a name is never markup
-                found = f"<qt>{html.escape(text_of(row, column)).replace(chr(10), '<br>')}</qt>"
+                found = tooltip(*text_of(row, column).splitlines())
             case Qt.ItemDataRole.CheckStateRole if column is Column.USE and is_tickable(row):
                 found = Qt.CheckState.Checked if row.role else Qt.CheckState.Unchecked
             case Qt.ItemDataRole.ForegroundRole:

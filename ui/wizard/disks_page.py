@@ -24,6 +24,7 @@ from app.runs.draft_storage import PREFIX, WAL_PREFIX
 from app.runs.draft_storage_parts import GroupDraft, level_of
 from app.runs.draft_storage_problems import group_warnings
 from ui.theme import SMALL, Theme
+from ui.window.words import tooltip
 from ui.wizard.columns import Columns
 from ui.wizard.disk_table import DiskTable
 from ui.wizard.fields import Field, Section, combo_box, line_edit, push_button
@@ -224,7 +225,8 @@ class DisksPage(Page):
                 box.addItem(choice.label, choice.level)
         for number, choice in enumerate(choices):
             box.setItemText(number, choice.label)
-            box.setItemData(number, f"{choice.obstacle} {choice.words}".strip(), Qt.ItemDataRole.ToolTipRole)
+            told = tooltip(f"{choice.obstacle} {choice.words}".strip())
+            box.setItemData(number, told, Qt.ItemDataRole.ToolTipRole)
             model = box.model()
             if isinstance(model, QStandardItemModel):
                 model.item(number).setEnabled(not choice.obstacle)

@@ -28,6 +28,7 @@ from app.runs.draft_storage import PREFIX, WAL_PREFIX, preset_of, spec_of
 from app.runs.draft_storage_parts import GroupDraft, MadeDraft
 from app.runs.draft_storage_problems import server_settings_of
 from ui.theme import SMALL, TINY, Theme
+from ui.window.words import tooltip
 from ui.wizard.array_fields import ArrayFields
 from ui.wizard.columns import Columns
 from ui.wizard.fields import (
@@ -190,7 +191,7 @@ class FilesystemPage(Page):
             if len(own) < len(card.obstacles):
                 own.append(tr("Not here: see below."))
             choice.set_state(" ".join(own))
-            choice.button.setToolTip("\n".join(card.obstacles))
+            choice.button.setToolTip(tooltip(*card.obstacles))
         self._show_presets()
         self.array.show_group(self.group)
         page = self._page()
@@ -221,7 +222,7 @@ class FilesystemPage(Page):
                 self.preset.addItem(each.label, each.id)
         model = self.preset.model()
         for row, each in enumerate(choices):
-            self.preset.setItemData(row, each.obstacle or each.words, Qt.ItemDataRole.ToolTipRole)
+            self.preset.setItemData(row, tooltip(each.obstacle or each.words), Qt.ItemDataRole.ToolTipRole)
             if isinstance(model, QStandardItemModel):
                 model.item(row).setEnabled(not each.obstacle)
         chosen = preset_of(self.made)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,6 +13,7 @@ from typing_extensions import override
 from app.domain.text import tr
 from app.runs.draft_layout import DrawnDisk, DrawnGroup
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme, mix
+from ui.window.words import tooltip
 from ui.wizard.fields import HELP
 
 _BOX_EMS: Final = 24
@@ -44,7 +44,7 @@ class LayoutDrawing(QWidget):
         self._groups = tuple(groups)
         words = " ".join(group.words for group in groups) or tr("No disk is chosen.")
         self.setAccessibleDescription(words)
-        self.setToolTip(f"<qt>{html.escape(words)}</qt>")  # a name is never markup
+        self.setToolTip(tooltip(words))  # a name is never markup
         self.updateGeometry()
         self.update()
 

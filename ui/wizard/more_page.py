@@ -24,6 +24,7 @@ from app.runs.draft import CampaignDraft
 from app.runs.draft_alternatives import Alternative, alternatives
 from app.runs.draft_parts import ConfigurationDraft, Place, Problem, Step
 from ui.theme import MEDIUM, SMALL, Theme
+from ui.window.words import tooltip
 from ui.wizard.configuration_editor import ConfigurationEditor, place_label
 from ui.wizard.fields import HELP, Field, line_edit, push_button
 from ui.wizard.page import Page, belongs
@@ -126,7 +127,7 @@ class MorePage(Page):
                     self.list.setItem(row, column, item)
                 if item.text() != text:
                     item.setText(text)
-                    item.setToolTip(text)
+                    item.setToolTip(tooltip(text))
 
     @override
     def refresh(self) -> None:
@@ -203,7 +204,7 @@ class MorePage(Page):
                 menus[each.heading].setToolTipsVisible(True)
             action = menus[each.heading].addAction(each.label)
             action.setEnabled(not each.obstacle)
-            action.setToolTip(each.obstacle or each.name)
+            action.setToolTip(tooltip(each.obstacle or each.name))
             action.triggered.connect(partial(self._compare, chosen, each))
 
     def _compare(self, original: ConfigurationDraft, wanted: Alternative, _checked: bool = False) -> None:  # noqa: FBT001, FBT002 - the signal's signature

@@ -10,6 +10,7 @@ from app.domain.text import tr
 from app.runs.draft_options import OptionRow
 from app.runs.draft_parts import Problem, Step
 from ui.theme import SMALL, TINY, Theme
+from ui.window.words import tooltip
 from ui.wizard.fields import HELP, combo_box, line_edit
 from ui.wizard.texts import ErrorText, Slot, Text, Wrapped
 
@@ -89,14 +90,14 @@ class OptionEditor(QWidget):
         model = box.model()
         for number, value in enumerate(row.values):
             box.setItemText(number, value.label)
-            box.setItemData(number, value.obstacle or value.effect, Qt.ItemDataRole.ToolTipRole)
+            box.setItemData(number, tooltip(value.obstacle or value.effect), Qt.ItemDataRole.ToolTipRole)
             if isinstance(model, QStandardItemModel):
                 model.item(number).setEnabled(not value.obstacle)
         box.setCurrentIndex(max(0, box.findData(row.text)) if row.is_own else 0)
 
     def _show_words(self, row: OptionRow) -> None:
         self.badge.setText("  ".join(f"⚠ {badge}" for badge in row.badges))
-        self.badge.setToolTip("\n".join(row.costs))
+        self.badge.setToolTip(tooltip(*row.costs))
         self.badge.setVisible(bool(row.badges))
         chosen = next((value.effect for value in row.values if row.text and value.text == row.text), "")
         notes = [chosen[:1].upper() + chosen[1:] + "." if chosen else "", *row.warnings]

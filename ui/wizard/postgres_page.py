@@ -16,6 +16,7 @@ from app.runs.draft import CampaignDraft
 from app.runs.draft_environment import DraftEnvironment
 from app.runs.draft_parts import Step
 from ui.theme import Theme
+from ui.window.words import tooltip
 from ui.wizard.columns import Columns
 from ui.wizard.fields import Choice, Field, combo_box, line_edit, text_box
 from ui.wizard.page import Page
@@ -131,7 +132,7 @@ class PostgresPage(Page):
         model = self.installation.model()
         if isinstance(model, QStandardItemModel):
             model.item(row).setEnabled(False)
-            model.item(row).setToolTip(reason)
+            model.item(row).setToolTip(tooltip(reason))
             model.item(row).setData(reason, Qt.ItemDataRole.AccessibleDescriptionRole)
 
     @override

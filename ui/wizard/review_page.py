@@ -26,6 +26,7 @@ from app.runs.draft_parts import Problem, Step
 from app.runs.draft_review import Review, ReviewRow, make_review
 from app.runs.plan import ResolvedCampaign
 from ui.theme import Theme
+from ui.window.words import tooltip
 from ui.wizard.confirm_disks import ConfirmDisks
 from ui.wizard.disturbances import Disturbances
 from ui.wizard.fields import HELP, Field, Section, combo_box, text_box
@@ -187,7 +188,7 @@ class ReviewPage(Page):
         for number, row in enumerate(review.rows):
             for column, text in enumerate(_texts(row)):
                 item = QTableWidgetItem(text)
-                item.setToolTip(text)
+                item.setToolTip(tooltip(*text.splitlines()))
                 if column >= 3:
                     item.setTextAlignment(_RIGHT)
                 self.table.setItem(number, column, item)

@@ -11,6 +11,7 @@ from app.domain.text import tr
 from app.runs.draft_parts import ScriptDraft
 from app.runs.draft_text import builtin_names
 from ui.theme import SMALL, Theme
+from ui.window.words import tooltip
 from ui.wizard.fields import HELP, combo_box, line_edit, push_button
 from ui.wizard.texts import Text
 
@@ -111,7 +112,7 @@ class _ScriptRow(QWidget):
         layout.setSpacing(SMALL)
         for widget, name in names.items():
             widget.setAccessibleName(name.format(number=number))
-            widget.setToolTip(name.format(number=number))
+            widget.setToolTip(tooltip(name.format(number=number)))
             widget.setProperty(HELP, "own")
             layout.addWidget(widget, {self.kind: 2, self.path: 6, self.weight: 1}.get(widget, 0))
         for button in (self.choose, self.remove):

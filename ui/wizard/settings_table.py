@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTab
 from app.domain.text import tr
 from app.postgres.settings import Origin, Setting
 from ui.theme import Theme
+from ui.window.words import tooltip
 
 _LINES: Final = 9
 _WHO: Final = {
@@ -61,7 +62,7 @@ class SettingsTable(QTableWidget):
             texts = (setting.name, setting.value or "''", _WHO[setting.origin], why)
             for column, text in enumerate(texts):
                 item = QTableWidgetItem(text)
-                item.setToolTip(text)
+                item.setToolTip(tooltip(text))
                 self.setItem(row, column, item)
         if ordered:
             self.setCurrentCell(0, 0)

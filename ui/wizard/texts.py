@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt
@@ -11,7 +10,9 @@ from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QVBoxLay
 from typing_extensions import override
 
 from app.runs.draft_parts import Problem
+from ui.labels import plain_label
 from ui.theme import TINY, Theme
+from ui.window.words import tooltip
 
 
 class Wrapped(QLabel):
@@ -74,7 +75,7 @@ class Slot(QWidget):
         self._texts = texts
         for text in texts:
             text.setParent(self)
-        self._more = QLabel("…", self)
+        self._more = plain_label("…", self)
         self._more.setAutoFillBackground(True)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
@@ -86,7 +87,7 @@ class Slot(QWidget):
             text.setVisible(text is chosen)
         words = chosen.text() if chosen is not None else ""
         is_cut = chosen is not None and chosen.heightForWidth(self.width()) > self.height()
-        self.setToolTip(f"<qt>{html.escape(words).replace(chr(10), '<br>')}</qt>" if is_cut else "")
+        self.setToolTip(tooltip(*words.splitlines()) if is_cut else "")
         self._more.setVisible(is_cut)
         if is_cut:
             size = self._more.sizeHint()

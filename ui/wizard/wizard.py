@@ -31,6 +31,7 @@ from app.runs.draft_confirm import forget_confirmations
 from app.runs.draft_flow import DraftFlow
 from app.runs.draft_parts import Problem, Step
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
+from ui.window.words import tooltip
 from ui.wizard.asking import Asking
 from ui.wizard.campaign_files import CampaignFiles
 from ui.wizard.disk_feed import DiskFeed, MakeWatch, follow_disks
@@ -281,7 +282,7 @@ class Wizard(QDialog):
         self.reason.set_role("warning" if wrong or self._trouble else "muted")
         reason = self._trouble or self._named(flow.reason(), obstacle)
         self.reason.setText(reason)
-        self.reason.setToolTip(reason)
+        self.reason.setToolTip(tooltip(*reason.splitlines()))
         describe_button(self.next, "")
         self.next.setAccessibleDescription(reason)
         self.files.show_draft(self.draft)
