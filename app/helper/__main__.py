@@ -13,7 +13,7 @@ from app.dbus.service import BusError
 from app.helper import audit
 from app.helper.configuration import read_policy
 from app.helper.journal import Journal
-from app.helper.made import recover
+from app.helper.leftovers import Leftovers
 from app.helper.places import RUN, make_private_folder
 from app.helper.service import Helper
 from app.storage.full_read import parse_full_read
@@ -46,7 +46,7 @@ def main(arguments: list[str], places: Places | None = None) -> int:
         with ExitStack() as held:
             _be_the_only_one(held)
             _set_aside_broken(disks.places)
-            left = recover(journal, disks)
+            left = Leftovers(journal, disks).recover()
             if not arguments:
                 Helper(disks, journal).run()
     except (BusError, OSError) as err:

@@ -18,11 +18,11 @@ from app.dbus.service import Refusal
 from app.domain.disk import DiskIdentity
 from app.domain.errors import FootingError
 from app.helper import audit
+from app.helper.leftovers import Leftovers
 from app.storage import waiting
 from app.storage.disk_checks import check_identity, lasting_refusals, open_disk
 from app.storage.execution import Hooks
 from app.storage.programs import run_program
-from app.storage.spare import SpareDisks
 from app.storage.steps import QUICK_S
 
 _LOCK_S: Final = 20.0
@@ -35,10 +35,11 @@ class Claim:
         held: descriptor with a shared lock by node, for `Hooks.held`.
     """
 
-    def __init__(self, chosen: Mapping[str, DiskIdentity], disks: SpareDisks) -> None:
+    def __init__(self, chosen: Mapping[str, DiskIdentity], leftovers: Leftovers) -> None:
         self.held: dict[str, int] = {}
         self._chosen = dict(sorted(chosen.items()))
-        self._disks = disks
+        self._disks = leftovers.disks
+        self._leftovers = leftovers
         self._all = ExitStack()
         self._idle = ExitStack()
 
@@ -55,7 +56,8 @@ class Claim:
             raise
 
     def _take(self) -> None:
-        hooks = Hooks(self._disks.identify, self._disks.refusals)
+        self._leftovers.retry(list(self._chosen.values()))
+        hooks = Hooks(self._disks.identify, self._leftovers.refusals)
         for node, disk in self._chosen.items():
             try:
                 check_identity(node, disk, hooks)
@@ -86,7 +88,7 @@ class Claim:
     def _check_spare(self) -> None:
         try:
             self._look_again()
-            found = lasting_refusals(self._chosen, Hooks(self._disks.identify, self._disks.refusals))
+            found = lasting_refusals(self._chosen, Hooks(self._disks.identify, self._leftovers.refusals))
         except (FootingError, OSError) as err:
             audit.note("refused: %s", err)
             raise Refusal("DiskRefused", "- D15 gone") from None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -52,23 +54,23 @@ def find_device(disks: SpareDisks, chosen: DiskIdentity) -> Device:
 def find_again(entry: Entry, disks: SpareDisks) -> tuple[Mapping[str, Device], Mapping[str, DiskIdentity]]:
     """Return devices by key and identities by node of the disks of an entry, whatever they are called now.
 
-    A disk that is not here any more gets a node that nothing has, so that every step which would write to it
-    fails, and all others are done.
+    A disk that is not here any more, or of which there are two, gets a node that nothing has, so that every
+    step which would write to it fails, and all others are done. One whose size has changed is found, and is
+    another disk to every step.
     """
-    now = {}
+    now: dict[tuple[str, str | None, str], list[tuple[str, DiskIdentity]]] = defaultdict(list)
     for node in _nodes():
         with suppress(OSError):
             identity = disks.identify(node)
-            now[identity.serial, identity.wwn, identity.model, identity.size_bytes] = (node, identity)
+            now[identity.serial, identity.wwn, identity.model].append((node, identity))
     devices: dict[str, Device] = {}
     chosen: dict[str, DiskIdentity] = {}
     for number, (_, disk) in enumerate(entry.plan.members()):
         known = entry.devices[disk.key()]
-        node, identity = now.get(
-            (disk.serial, disk.wwn, disk.model, disk.size_bytes), (f"/dev/gone{number}", disk)
-        )
+        found = now[disk.serial, disk.wwn, disk.model]
+        node, identity = found[0] if len(found) == 1 else (f"/dev/gone{number}", disk)
         devices[disk.key()] = Device(node, known.logical_block_bytes)
-        chosen[node] = identity
+        chosen[node] = replace(identity, size_bytes=disk.size_bytes)
     return devices, chosen
 
 

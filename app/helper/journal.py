@@ -16,13 +16,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from app.domain.disk import DiskIdentity
 from app.domain.errors import FootingError
 from app.domain.plan import StoragePlan, plan_as_mapping
 from app.domain.plan_file import parse_plan
 from app.helper.places import JOURNAL, make_private_folder
-from app.storage.names import Device
+from app.storage.names import Device, Names
+from app.storage.steps import Mark, mark_fact, mark_of, table_place
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
+"""1 had neither boot nor marks of signatures; it is read, and everything of it counts as begun."""
+_MOST_BYTES: Final = 1024**2
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +45,9 @@ class Entry:
         plan: what is made.
         devices: nodes at the time, by `DiskIdentity.key`.
         begun: how many steps were begun.
-        facts: what became known on the way.
+        facts: what became known on the way, among it the marks of signatures (`app.storage.steps.Mark`).
+        boot: identifier of the boot of the machine in which it was made; empty where it is not known.
+        kept: why a disk could not be given back, by `DiskIdentity.key`, as of the last attempt.
     """
 
     session: uuid.UUID
@@ -50,6 +56,17 @@ class Entry:
     devices: Mapping[str, Device]
     begun: int = 0
     facts: Mapping[str, str] = field(default_factory=dict)
+    boot: str = ""
+    kept: Mapping[str, str] = field(default_factory=dict)
+
+    def holds(self, disk: DiskIdentity) -> bool:
+        """Return whether a disk was not yet given back."""
+        names = Names(self.session)
+        return self.begun > 0 and any(
+            each.key() == disk.key()
+            and mark_of(self.facts, table_place(names.table(each.key()))) is not Mark.RELEASED
+            for _, each in self.plan.members()
+        )
 
 
 @dataclass(slots=True)
@@ -128,9 +145,14 @@ class Writer:
         """Record that a step begins, and with it all before it; numbers are from 1."""
         self._write(replace(self.entry, begun=max(number, self.entry.begun)))
 
-    def fact(self, name: str, value: str) -> None:
+    def facts(self, facts: Mapping[str, str]) -> None:
         """Record what became known."""
-        self._write(replace(self.entry, facts={**self.entry.facts, name: value}))
+        self._write(replace(self.entry, facts={**self.entry.facts, **facts}))
+
+    def keep(self, reasons: Mapping[str, str]) -> None:
+        """Record why disks could not be given back, by `DiskIdentity.key`."""
+        if dict(reasons) != dict(self.entry.kept):
+            self._write(replace(self.entry, kept=dict(reasons)))
 
     def _write(self, entry: Entry) -> None:
         self.journal.write(entry)
@@ -146,6 +168,8 @@ def _as_mapping(entry: Entry) -> Mapping[str, object]:
         "devices": {key: [device.node, device.logical_block_bytes] for key, device in entry.devices.items()},
         "begun": entry.begun,
         "facts": dict(entry.facts),
+        "boot": entry.boot,
+        "kept": dict(entry.kept),
     }
 
 
@@ -156,16 +180,35 @@ def _parse(path: Path) -> Entry:
         JournalError: it is none, or a newer one.
     """
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        if values["schema"] != SCHEMA:
-            raise JournalError(f"schema {values['schema']}")
+        with path.open("rb") as file:
+            values = json.loads(file.read(_MOST_BYTES))
+        schema = values["schema"]
+        if schema not in {1, SCHEMA}:
+            raise JournalError(f"schema {schema}")
+        facts = _texts(values["facts"])
+        for name, value in facts.items():
+            if name.startswith(mark_fact("")) and value not in set(Mark):
+                raise JournalError(f"mark {value}")
         return Entry(
             uuid.UUID(hex=values["session"]),
             int(values["user"]),
             parse_plan(values["plan"]),
             {key: Device(str(node), int(block)) for key, (node, block) in values["devices"].items()},
             int(values["begun"]),
-            {str(name): str(value) for name, value in values["facts"].items()},
+            facts,
+            str(values["boot"]) if schema > 1 else "",
+            _texts(values["kept"]) if schema > 1 else {},
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, FootingError) as err:
+    except _BROKEN as err:
         raise JournalError(str(err)) from err
+
+
+_BROKEN: Final = (
+    *(OSError, ValueError, KeyError, TypeError, AttributeError, FootingError),
+    *(OverflowError, RecursionError, MemoryError),
+)
+"""What a file raises that is not what `_as_mapping` writes; `Infinity` and deep nesting are JSON too."""
+
+
+def _texts(values: Mapping[object, object]) -> dict[str, str]:
+    return {str(name): str(value) for name, value in values.items()}

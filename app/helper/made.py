@@ -1,12 +1,10 @@
-"""What is made of one plan, from its first step to its last reverse step; what a dead helper left of it."""
+"""What is made of one plan, from its first step to its last reverse step."""
 
 from __future__ import annotations
 
-import logging
 import pwd
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from app.domain.disk import Kept
@@ -14,18 +12,15 @@ from app.domain.errors import FootingError, StorageError
 from app.domain.text import tr
 from app.helper import audit
 from app.helper.control_groups import ControlGroup
-from app.helper.devices import find_again
 from app.helper.handover import Process, end_users, hand_over
 from app.helper.journal import Entry, Journal, Writer
 from app.helper.places import PRIVATE, RUN, make_private_folder
 from app.helper.plans import Layout
-from app.helper.teller import Listener, note_step
+from app.helper.teller import Listener
+from app.storage import state
 from app.storage.commands import MOUNT_NAMES
 from app.storage.execution import Execution, Hooks
-from app.storage.spare import SpareDisks
 from app.storage.steps import Step, undo_of
-
-_log = logging.getLogger(__name__)
 
 
 class Made:
@@ -43,9 +38,10 @@ class Made:
         self.user = user
         self.group = ControlGroup(layout.id.hex[:16], user)
         self._is_gone = False
-        self._writer = Writer(journal, Entry(layout.id, user, layout.plan, layout.devices))
+        entry = Entry(layout.id, user, layout.plan, layout.devices, boot=state.boot_id())
+        self._writer = Writer(journal, entry)
         self._steps = layout.steps()
-        hooks = replace(hooks, journal=self._begin, fact=self._writer.fact, done=listener.executed)
+        hooks = replace(hooks, journal=self._begin, facts=self._writer.facts, done=listener.executed)
         self._execution = Execution(layout.disks(), hooks)
 
     @property
@@ -81,8 +77,13 @@ class Made:
         Raises:
             FootingError: something is still there; the journal keeps it.
         """
-        begun = self._steps[: self._writer.entry.begun]
-        _unmake(self._execution, begun, self.layout.folder, self.group, spared)
+        undo = undo_of(self._steps[: self._writer.entry.begun])
+        try:
+            unmake(self._execution, undo, self.layout.folder, self.group, spared)
+        except FootingError:
+            disks, kept = self.layout.disks(), self._execution.kept
+            self._writer.keep({disks[node].key(): err.message for node, err in kept.items()})
+            raise
         self._writer.journal.remove(self.layout.id)
         self._is_gone = True
 
@@ -95,26 +96,39 @@ class Made:
         return [path for path in _mount_points(self.layout.folder) if path.exists()]
 
     def left(self) -> tuple[Kept, ...]:
-        """Return what is still there, by the journal: mount points, else the disks; empty for nothing."""
-        if not self._writer.entry.begun or self._is_gone:
+        """Return what is still there, by the journal: mount points, and disks with the reason."""
+        entry = self._writer.entry
+        if not entry.begun or self._is_gone:
             return ()
+        found: list[Kept] = []
         with suppress(OSError):
-            return tuple(Kept(str(path)) for path in sorted(Path(self.layout.folder).iterdir()))
-        return tuple(Kept(node, disk.serial) for node, disk in self.layout.disks().items())
+            found += [Kept(str(path)) for path in sorted(Path(self.layout.folder).iterdir())]
+        for node, disk in self.layout.disks().items():
+            if entry.holds(disk):
+                err = self._execution.kept.get(node)
+                found.append(Kept(node, disk.serial, err.message if err else "", err.hint if err else ""))
+        return tuple(found)
 
 
 def _mount_points(folder: str) -> list[Path]:
     return [Path(folder, name) for name in (PRIVATE, *MOUNT_NAMES.values())]
 
 
-def _unmake(
+def unmake(
     execution: Execution,
-    steps: tuple[Step, ...],
+    undo: tuple[Step, ...],
     folder: str,
     group: ControlGroup,
     spared: Process | None = None,
 ) -> None:
     """End what runs on the storage, and unmake it.
+
+    Args:
+        execution: of it.
+        undo: what unmakes it, in order.
+        folder: of the session.
+        group: of what runs on it.
+        spared: a process that is not ended.
 
     Raises:
         FootingError: something could not be unmade; the hint names the processes that work on it.
@@ -125,7 +139,7 @@ def _unmake(
     if who:
         audit.note("processes work on the storage and were not ended: %s", who)
     try:
-        execution.unmake(undo_of(steps))
+        execution.unmake(undo)
     except FootingError as err:
         if who:
             err.hint = f"{err.hint} {tr('These processes work on it: {who}.').format(who=who)}".strip()
@@ -139,41 +153,3 @@ def _name_of(pid: int) -> str:
         name = Path("/proc", str(pid), "comm").read_text(encoding="utf-8", errors="replace")
         return "".join(filter(str.isprintable, name))
     return "?"
-
-
-def recover(journal: Journal, disks: SpareDisks) -> list[str]:
-    """Unmake what sessions left that did not end properly: at the start of the helper, and at boot.
-
-    Acts only where the identifiers that the journal holds are found again on the disks: every step asks.
-
-    Returns:
-        What could not be unmade, in words; empty where nothing is left.
-    """
-    entries, bad = journal.entries()
-    left = [f"{path}: not understood" for path in bad]
-    for entry in entries:
-        audit.note("recovering %s of user %d", entry.session, entry.user)
-        try:
-            _recover(entry, journal, disks)
-        except Exception as err:  # noqa: BLE001 - one entry must not keep the others, or the service, from working
-            _log.error("%s is not unmade: %r", entry.session, str(err))
-            left.append(f"session {entry.session}: {err}")
-    return left
-
-
-def _recover(entry: Entry, journal: Journal, disks: SpareDisks) -> None:
-    """Unmake what is left of one layout.
-
-    Raises:
-        FootingError, OSError: some of it is still there; the journal keeps it.
-    """
-    devices, chosen = find_again(entry, disks)
-    layout = Layout(entry.session, entry.plan, devices)
-    steps = layout.steps()[: entry.begun]
-    fact = Writer(journal, entry).fact
-    release = partial(disks.release, written_ends=layout.written_ends())
-    hooks = Hooks(disks.identify, disks.refusals, release=release, fact=fact, done=note_step)
-    execution = Execution(chosen, hooks, dict(entry.facts), patience_s=5)
-    group = ControlGroup(entry.session.hex[:16], entry.user)
-    _unmake(execution, steps, layout.folder, group)
-    journal.remove(entry.session)

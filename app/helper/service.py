@@ -23,6 +23,7 @@ from app.helper.describing import described
 from app.helper.handover import Process
 from app.helper.inspection import inspected
 from app.helper.journal import Journal
+from app.helper.leftovers import Leftovers
 from app.helper.lifetime import Due, Lifetime, Pace, expired
 from app.helper.methods import METHODS, Access, method
 from app.helper.places import INTERFACE
@@ -80,7 +81,7 @@ class Helper:
     def __init__(self, disks: SpareDisks, journal: Journal) -> None:
         self.bus = BusService(NAME, PATH, INTERFACE.read_text(encoding="utf-8"), self, self._refused)
         self._disks = disks
-        self._journal = journal
+        self._leftovers = Leftovers(journal, disks)
         self._plans = PlanBook()
         self._owned: Owned | None = None
         self._callers = Callers(self.bus, self._left)
@@ -187,7 +188,7 @@ class Helper:
 
         def work() -> Then:
             (wires,) = call.arguments
-            found = [inspected(wire, self._disks) for wire in wires]
+            found = [inspected(wire, self._leftovers) for wire in wires]
             return lambda: answer.give(found)
 
         self._workers["Inspect"].add(caller, answer, work)
@@ -235,7 +236,7 @@ class Helper:
             give(refusal)
 
         teller = Teller(emit, lambda: give(handle), refused, lambda: self.bus.soon(self._session_ended))
-        session = Session(taken, user, self._disks, self._journal, teller)
+        session = Session(taken, user, self._leftovers, teller)
         session.owner = owner
         audit.note("session of %s, user %d: %s", call.sender, user, taken.disk_names())
         self._owned = Owned(handle, call.sender, session, Lifetime(time.monotonic()))

@@ -7,7 +7,8 @@ gives the work to the thread, which does one thing after the other. All is in th
 
     CLAIMING -> IDLE -> MAKING -> READY -> UNMAKING -> IDLE          (Make, Unmake: as often as wanted)
                  ^ ________|  failed and undone    |
-                                                   +-> STUCK -> UNMAKING     (something is left: try again)
+                                                   +-> STUCK -> UNMAKING     (something is left: try again,
+                                                                              as Make does before it makes)
     any of them -> ENDING                                            (Release, or the owner has left)
 """
 
@@ -27,13 +28,13 @@ from app.domain.errors import CancelledError, FootingError
 from app.helper import audit, operations
 from app.helper.claim import Claim
 from app.helper.handover import Process
-from app.helper.journal import Journal
+from app.helper.leftovers import Leftovers
 from app.helper.made import Made
 from app.helper.plans import Described
 from app.helper.teller import Listener
 from app.storage.execution import Hooks
 from app.storage.kernel_log import KernelLog, kernel_log
-from app.storage.spare import SpareDisks
+from app.storage.wiping.saved import SavedSignatures
 
 MOST_WAITING: Final = 16
 
@@ -65,17 +66,18 @@ class Session:
         owner: process of the caller while it is on the bus; is not ended with those that work on the storage.
     """
 
-    def __init__(
-        self, described: Described, user: int, disks: SpareDisks, journal: Journal, listener: Listener
-    ) -> None:
+    def __init__(self, described: Described, user: int, leftovers: Leftovers, listener: Listener) -> None:
         self.described = described
         self.user = user
         self.state = State.CLAIMING
         self.owner: Process | None = None
-        self._disks = disks
-        self._journal = journal
+        self._disks = leftovers.disks
+        self._journal = leftovers.journal
+        self._leftovers = leftovers
+        self._own = {layout.id for layout in described.layouts}
+        leftovers.live.update(self._own)
         self._listener = listener
-        self._claim = Claim(described.disks(), disks)
+        self._claim = Claim(described.disks(), leftovers)
         self._made: Made | None = None
         self._kernel = KernelLog(None)
         self._why: FootingError | None = None
@@ -95,14 +97,14 @@ class Session:
     # --- what may be asked
 
     def make(self, number: int) -> None:
-        """Make one of the plans.
+        """Make one of the plans; what an earlier one left is unmade before.
 
         Raises:
             Refusal: Busy, Unknown.
         """
         if number >= len(self.described.layouts):
             raise Refusal("Unknown")
-        self._change({State.IDLE}, State.MAKING, Refusal("Busy"))
+        self._change({State.IDLE, State.STUCK}, State.MAKING, Refusal("Busy"))
         self._cancelled.clear()
         self._work.put(lambda: self._make(number))
 
@@ -220,6 +222,12 @@ class Session:
 
     def _serve(self) -> None:
         try:
+            self._work_off()
+        finally:
+            self._leftovers.live.difference_update(self._own)  # what is made of them now is left over
+
+    def _work_off(self) -> None:
+        try:
             self._claim.take()
         except Refusal as refusal:
             self._listener.refused(refusal)
@@ -243,10 +251,15 @@ class Session:
 
     def _make(self, number: int) -> None:
         layout = self.described.layouts[number]
+        if self._made is not None and (left := self._free()) is not None:
+            self._told_unmade(left)  # SECURITY: what was made before is not ours to write over
+            return
         audit.note("making %s for user %d", layout.id, self.user)
         hooks = Hooks(
             identify=self._disks.identify,
-            refusals=self._disks.refusals,
+            refusals=self._leftovers.refusals,
+            users=self._disks.users,
+            save=SavedSignatures().save,
             release=partial(self._disks.release, written_ends=layout.written_ends()),
             progress=self._listener.progressed,
             is_cancelled=self._cancelled.is_set,

@@ -13,6 +13,7 @@ from app.domain.plan import Bitmap, Group, InitialSync
 from app.domain.raid import Assembler, Level, layout
 from app.domain.units import KIB
 from app.storage.alignment import STRIPED, chunk_bytes
+from app.storage.commands_partition import wipe_member
 from app.storage.members import Member
 from app.storage.names import HOST, Names
 from app.storage.steps import (
@@ -23,7 +24,6 @@ from app.storage.steps import (
     Command,
     MemberOf,
     NoArray,
-    NoMember,
     Settle,
     Step,
     Unheld,
@@ -48,6 +48,7 @@ def array_steps(group: Group, members: Sequence[Member], names: Names) -> Iterat
         timeout_s=LONG_S,
         writes=tuple(member.own for member in members),
         before=tuple(condition for each in nodes for condition in (Unsigned(each), Unheld(each))),
+        signs=tuple(member.partition.place for member in members),
         after=(runs, *(MemberOf(each, uuid) for each in nodes)),
         undo=(
             Command(
@@ -57,7 +58,7 @@ def array_steps(group: Group, members: Sequence[Member], names: Names) -> Iterat
                 writes=tuple(member.own for member in members),
                 after=(NoArray(nodes),),
             ),
-            *(_forget(member, uuid) for member in members),
+            *(wipe_member(member, NoArray(nodes)) for member in members),
         ),
     )
     yield Settle("udevd has named the array")
@@ -78,14 +79,3 @@ def _shape(group: Group) -> Iterator[str]:
         yield f"--bitmap={(group.bitmap or Bitmap.INTERNAL).value}"
     if group.initial_sync is InitialSync.ASSUME_CLEAN:
         yield "--assume-clean"
-
-
-def _forget(member: Member, uuid: str) -> Command:
-    return Command(
-        ("mdadm", "--zero-superblock", member.node),
-        "the partition is no member any more",
-        when=(member.own, MemberOf(member.node, uuid)),
-        writes=(member.own,),
-        before=(Unheld(member.node),),
-        after=(NoMember(member.node),),
-    )

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from app.domain.filesystem import FilesystemSpec
+from app.domain.filesystems import filesystem
 from app.domain.filesystems.btrfs import profiles
 from app.domain.options import Stage
 from app.domain.plan import Group
 from app.domain.raid import Assembler, layout
 from app.storage.alignment import alignment_of, ext_items, xfs_items
+from app.storage.commands_partition import wipe_member
 from app.storage.members import Member
 from app.storage.names import Names
 from app.storage.steps import (
@@ -35,6 +37,7 @@ from app.storage.steps import (
     Signed,
     Step,
     Unsigned,
+    Wipe,
 )
 from app.storage.written import joined, written
 
@@ -66,19 +69,22 @@ def filesystem_steps(
     own = tuple(member.own for member in members)
     array: tuple[Condition, ...] = ()
     undo: tuple[Step, ...] = ()
+    signs = tuple(member.partition.place for member in members)
     partitions = tuple(member.node for member in members)
     if spec.assembler(group.level) is Assembler.MD:
         array = (ArrayRuns(nodes[0], names.array_uuid(role), partitions),)
-        undo = (_wipe(nodes[0], own, array),)
+        wipe = _wipe_array(nodes[0], members, group, names)
+        undo, signs = (wipe,), (wipe.place,)
     elif spec.several is Assembler.BTRFS:
-        undo = tuple(_wipe(member.node, (member.own,), (member.own,)) for member in members)
-        undo += tuple(_forget(node, uuid) for node in nodes)
+        undo = tuple(wipe_member(member, NoBtrfs(uuid)) for member in members)
+        undo += tuple(_forget(member, uuid) for member in members)
     yield Command(
         (spec.mkfs, *joined(_MKFS[spec.id](group, spec, uuid)), *nodes),
         f"{spec.label} is made",
         timeout_s=LONG_S,
         writes=own,
         before=(*array, *(Unsigned(node) for node in nodes)),
+        signs=signs,
         after=tuple(Signed(node, spec.id, uuid) for node in nodes),
         undo=undo,
     )
@@ -145,21 +151,25 @@ def mount_steps(
     )
 
 
-def _wipe(node: str, own: Sequence[object], when: tuple[Condition, ...]) -> Command:
-    return Command(
-        ("wipefs", "--all", "--quiet", node),
-        "what comes next here finds no old filesystem",
-        when=when,
-        writes=tuple(own),  # type: ignore[arg-type]
-        after=(Unsigned(node),),
+def _wipe_array(node: str, members: Sequence[Member], group: Group, names: Names) -> Wipe:
+    role = members[0].role
+    spec = filesystem(group.filesystem)
+    return Wipe(
+        node,
+        f"array {names.array_uuid(role)}",
+        Signed(node, spec.id, names.filesystem(role)),
+        tuple(member.partition for member in members),
+        f"our signature ({spec.id}) is wiped from our array",
+        array=ArrayRuns(node, names.array_uuid(role), tuple(member.node for member in members)),
     )
 
 
-def _forget(node: str, uuid: str) -> Command:
+def _forget(member: Member, uuid: str) -> Command:
     return Command(
-        ("btrfs", "device", "scan", "--forget", node),
+        ("btrfs", "device", "scan", "--forget", member.node),
         "the kernel forgets the device",
-        when=(NodeThere(node),),
+        when=(NodeThere(member.node),),
+        wiped=(member.partition.place,),
         before=(NoBtrfs(uuid),),
         forgives=("No such file or directory",),
     )

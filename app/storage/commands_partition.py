@@ -1,6 +1,6 @@
 """A GPT with one partition of our own type and name on each disk, and its removal.
 
-Source: sfdisk(8), wipefs(8); UEFI specification, 5.3. sfdisk keeps its own check that nothing uses the disk.
+Source: sfdisk(8); UEFI specification, 5.3. sfdisk keeps its own check that nothing uses the disk.
 """
 
 from __future__ import annotations
@@ -9,8 +9,19 @@ from collections.abc import Iterator, Sequence
 
 from app.domain.plan import PARTITION_TYPE
 from app.domain.units import MIB
-from app.storage.members import Member
-from app.storage.steps import AwaitNode, Command, NodeThere, NoNode, OwnTable, Settle, Step, Unheld, Unsigned
+from app.storage.members import START_BYTES, Member
+from app.storage.steps import (
+    AwaitNode,
+    Command,
+    Condition,
+    NodeThere,
+    NoNode,
+    OwnTable,
+    Settle,
+    Step,
+    Wipe,
+    WipeTable,
+)
 
 
 def partition_steps(members: Sequence[Member]) -> Iterator[Step]:
@@ -32,7 +43,7 @@ def _partition(member: Member) -> Command:
     script = (
         "label: gpt\n"
         f"label-id: {member.table_uuid}\n"
-        f"start=1MiB, size={member.partition_bytes // MIB}MiB, type={PARTITION_TYPE}, "
+        f"start={START_BYTES // MIB}MiB, size={member.partition_bytes // MIB}MiB, type={PARTITION_TYPE}, "
         f'uuid={member.partition_uuid}, name="{member.name}"\n'
     )
     # Left to sfdisk, the kernel is told after a pause of 250 ms and a sync(2) of everything (sfdisk.c,
@@ -45,30 +56,22 @@ def _partition(member: Member) -> Command:
         "one partition of our own type",
         input=script,
         claims=(member.disk,),
+        signs=(member.partition.table_place,),
         after=(OwnTable(member.disk, member.table_uuid), member.own),
-        undo=(_wipe_partition(member), _wipe_table(member)),
+        undo=(
+            wipe_member(member),
+            WipeTable(member.partition, "our partition table is removed, last of all"),
+        ),
     )
 
 
-def _wipe_partition(member: Member) -> Command:
-    return Command(
-        ("wipefs", "--all", "--quiet", member.node),
-        "what lies in our partition is no filesystem any more",
-        when=(member.own, NodeThere(member.node)),
-        writes=(member.own,),
-        before=(Unheld(member.node),),
-        after=(Unsigned(member.node),),
-    )
-
-
-def _wipe_table(member: Member) -> Command:
-    own = OwnTable(member.disk, member.table_uuid)
-    return Command(
-        ("wipefs", "--all", "--quiet", member.disk),
-        "our partition table is removed, last of all",
-        when=(own,),
-        writes=(own,),
-        before=(Unheld(member.disk),),
-        after=(Unsigned(member.disk), NoNode(member.node), Unheld(member.disk)),
-        releases=(member.disk,),
+def wipe_member(member: Member, *before: Condition) -> Wipe:
+    """Return the step that wipes what we made in our partition."""
+    return Wipe(
+        member.node,
+        member.partition.place,
+        member.signature,
+        (member.partition,),
+        f"our signature ({member.signature.type}) is wiped from our partition",
+        before=before,
     )

@@ -1,35 +1,31 @@
 """A ZFS pool over our partitions, and its end.
 
-Source: zpool-create(8), zpoolprops(7), zfsprops(7), zpool-labelclear(8). The pool is in no cache file,
+Source: zpool-create(8), zpoolprops(7), zfsprops(7). The pool is in no cache file,
 mounts nothing by itself, and answers a failed disk with an error instead of waiting for ever.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from app.domain.filesystem import FilesystemSpec
 from app.domain.options import Stage
 from app.domain.plan import Group
 from app.domain.raid import Assembler, Level, layout
+from app.storage.commands_partition import wipe_member
 from app.storage.members import Member
 from app.storage.steps import (
     LONG_S,
-    POOL_GUID,
     Command,
     NoPool,
     OwnPool,
     PoolImported,
     RecordPool,
-    Signed,
     Step,
     Unheld,
     Unsigned,
 )
 from app.storage.written import written
-
-MEMBER: Final = "zfs_member"
 
 
 def pool_steps(
@@ -51,6 +47,7 @@ def pool_steps(
         timeout_s=LONG_S,
         writes=tuple(member.own for member in everyone),
         before=(NoPool(pool), *(each for node in nodes for each in (Unsigned(node), Unheld(node)))),
+        signs=tuple(member.partition.place for member in everyone),
         after=(PoolImported(pool),),
         undo=(
             RecordPool(pool, nodes, "the pool's GUID, to know its labels again", required=False),
@@ -62,7 +59,7 @@ def pool_steps(
                 writes=tuple(member.own for member in everyone),
                 after=(NoPool(pool),),
             ),
-            *(_clear(member, pool) for member in everyone),
+            *(wipe_member(member, NoPool(pool)) for member in everyone),
         ),
     )
     yield RecordPool(pool, nodes, "the pool's GUID, for the journal")
@@ -84,19 +81,3 @@ def _vdevs(level: Level, nodes: Sequence[str]) -> tuple[str, ...]:
 
 def _mirrored(nodes: Sequence[str]) -> tuple[str, ...]:
     return ("mirror", *nodes) if len(nodes) > 1 else tuple(nodes)
-
-
-def _clear(member: Member, pool: str) -> Command:
-    """Return the one forced command of the project, on labels whose GUID the journal holds.
-
-    A destroyed pool can be recovered from its labels until they are cleared; one that a crash left
-    behind counts as potentially active, which labelclear refuses otherwise (design.md, section 6).
-    """
-    return Command(
-        ("zpool", "labelclear", "-f", member.node),
-        "the partition has no label of the pool any more",
-        when=(member.own, Signed(member.node, MEMBER, POOL_GUID, pool)),
-        writes=(member.own,),
-        before=(NoPool(pool), Unheld(member.node)),
-        after=(Unsigned(member.node),),
-    )

@@ -149,11 +149,14 @@ def _owned(condition: OwnTable | OwnPartition) -> Seen:
         return Seen(holds=False, evidence=f"{condition.disk} has no GPT")
     if isinstance(condition, OwnTable):
         return Seen(table.uuid == condition.table_uuid, f"{condition.disk} has GPT {table.uuid}")
-    kind, uuid, _ = table.partitions[0] if len(table.partitions) == 1 else ("", "", "")
-    ours = kind == PARTITION_TYPE and uuid == condition.partition_uuid
-    return Seen(
-        ours, f"{condition.disk} has {len(table.partitions)} partition(s), the first {uuid or 'none'}"
+    first = table.partitions[0] if table.partitions else None
+    ours = first is not None and (first.number, first.type, first.uuid) == (
+        1,
+        PARTITION_TYPE,
+        condition.partition_uuid,
     )
+    shown = first.uuid if first else "none"
+    return Seen(ours, f"{condition.disk} has {len(table.partitions)} partition(s), the first {shown}")
 
 
 def _signed(condition: Signed, facts: Mapping[str, str], run: Run) -> Seen:

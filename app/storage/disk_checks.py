@@ -131,7 +131,9 @@ def locked(node: str, chosen: DiskIdentity, hooks: Hooks) -> Iterator[None]:
     fd = open_disk(node, chosen) if held is None else held
     try:
         _check_number(fd, node, chosen)
-        waiting.lock(fd, node, LOCK_S)
+        began_s = time.monotonic()
+        waiting.lock(fd, node, hooks.patience.limit(LOCK_S))
+        hooks.patience.spent(time.monotonic() - began_s)
         yield
     finally:
         if held is None:

@@ -20,7 +20,7 @@ from app.domain.errors import CancelledError, FootingError, RefusedError, Storag
 from app.domain.text import tr
 from app.storage import state, waiting
 from app.storage.conditions import Seen, check, pool_guid, probe
-from app.storage.disk_checks import LOOKING_S, check_identity, check_spare, locked
+from app.storage.disk_checks import LOOKING_S, check_spare, locked
 from app.storage.execution_hooks import Done, Hooks, Progress, Report
 from app.storage.kernel_log import kernel_log
 from app.storage.programs import Ended, InterruptedProgramError, run_program
@@ -33,16 +33,21 @@ from app.storage.steps import (
     Command,
     Condition,
     MakeFolder,
+    Mark,
     ReadBack,
     RecordPool,
     RemoveFolder,
     Settle,
     Step,
+    Wipe,
+    WipeTable,
     describe,
+    mark_fact,
+    mark_of,
     pool_fact,
-    released_fact,
     undo_of,
 )
+from app.storage.wiping.wipe import KeptError, Wiper
 
 __all__ = ["Done", "Execution", "Hooks", "Progress", "Report"]
 
@@ -62,12 +67,14 @@ class Execution:
         facts: what became known on the way; given again when another process undoes.
         patience_s: for how long unmaking is repeated where some of it fails: a program that a killed process
             had started may still be at work.
+        kept: what was not unmade because it is not ours or in use, by the node of its disk.
     """
 
     disks: Mapping[str, DiskIdentity]
     hooks: Hooks
     facts: dict[str, str] = field(default_factory=dict)
     patience_s: float = 0.0
+    kept: dict[str, KeptError] = field(default_factory=dict)
     _done: list[Done] = field(default_factory=list)
     _begun: list[Step] = field(default_factory=list)
     _undoing: bool = False
@@ -102,9 +109,10 @@ class Execution:
         started_s = time.monotonic()
         self._done = []
         while failures := self._unmake(undo):
-            if time.monotonic() >= started_s + self.patience_s:
+            is_over = time.monotonic() >= started_s + self.patience_s
+            is_foreign = all(type(err) is KeptError for _, err in failures)
+            if is_over or is_foreign or not self.hooks.patience.pause(_LATER_S):
                 raise _unmaking_failed(failures)
-            time.sleep(_LATER_S)
         return Report(tuple(self._done), time.monotonic() - started_s, dict(self.facts))
 
     def _take_back(self, err: BaseException, steps: Sequence[Step]) -> None:
@@ -118,13 +126,21 @@ class Execution:
 
     def _unmake(self, undo: Sequence[Step]) -> list[tuple[Step, Exception]]:
         failures: list[tuple[Step, Exception]] = []
+        blocked: set[str] = set()
+        self.kept.clear()
         self._undoing = True
         try:
             for number, step in enumerate(undo, 1):
+                if blocked & _written(step):
+                    continue  # SECURITY: what lies on it was not proven to be ours
                 try:
                     self._one(step, number, len(undo))
                 except (FootingError, OSError) as err:
                     failures.append((step, err))
+                    if isinstance(step, Wipe | WipeTable):
+                        blocked |= _written(step)
+                    if isinstance(err, KeptError):
+                        self.kept.setdefault(err.disk, err)
         finally:
             self._undoing = False
         return failures
@@ -151,11 +167,15 @@ class Execution:
         self._done.append(Done(text, code, seconds, program_s, said, skipped))
         self.hooks.done(self._done[-1])
 
-    def _execute(self, step: Step) -> str:  # noqa: C901 - one case each
+    def _execute(self, step: Step) -> str:  # noqa: C901, PLR0912 - one case each
         """Execute a step; return why it was left out, empty where it was not."""
         match step:
             case Command():
                 return self._command(step)
+            case Wipe():
+                return self._wiper().wipe(step)
+            case WipeTable():
+                return self._wiper().wipe_table(step)
             case Claim(disks):
                 check_spare(disks, self.disks, self.hooks)
             case MakeFolder(path):
@@ -193,10 +213,12 @@ class Execution:
         for condition in command.when:
             seen = self._check(condition)
             if not seen.holds:
-                self._release_late(command)
                 return seen.evidence
             if seen.renamed:
                 renamed[getattr(condition, "node", "")] = seen.renamed
+        for place in command.wiped:
+            if mark_of(self.facts, place) is not Mark.WIPED:
+                return tr("what lies there was not wiped")
         gone = self._gone(command)
         with ExitStack() as locks:
             for node in sorted({*command.claims, *(each.disk for each in command.writes)} - gone):
@@ -206,8 +228,7 @@ class Execution:
             self._require([each for each in command.writes if each.disk not in gone], command)
             self._require(command.before, command)
             self._begin(command)
-            for node in command.releases:
-                self._know(released_fact(node), command.argv[0])
+            self._mark(command.signs, Mark.BEGUN)
             argv = tuple(renamed.get(word, word) for word in command.argv)
             with kernel_log() as messages:
                 try:
@@ -224,7 +245,7 @@ class Execution:
                 hint=tr("The kernel says: {lines}").format(lines=" / ".join(said)) if said else "",
             )
         self._hold(command.after, describe(command))
-        self._release(command.releases)
+        self._mark(command.signs, Mark.MADE)
         return ""
 
     def _gone(self, command: Command) -> frozenset[str]:
@@ -237,21 +258,16 @@ class Execution:
         gone = frozenset(node for node in nodes if self._undoing and not state.size_bytes(node))
         return gone if gone < nodes and not command.claims else frozenset()
 
-    def _release(self, nodes: Sequence[str]) -> None:
-        for node in nodes:
-            check_identity(node, self.disks[node], self.hooks)
-            self.hooks.release({node: self.disks[node]})
+    def _wiper(self) -> Wiper:
+        return Wiper(self.disks, self.hooks, self.facts, self._know, self._begin, self._probe, self._check)
 
-    def _release_late(self, command: Command) -> None:
-        """Release disks whose table we wiped, as the journal knows, but which nobody lived to release."""
-        nodes = [node for node in command.releases if released_fact(node) in self.facts]
-        if nodes:
-            self._hold(command.after, describe(command))
-            self._release(nodes)
+    def _mark(self, places: Sequence[str], mark: Mark) -> None:
+        if places:
+            self._know({mark_fact(place): mark.value for place in places})
 
-    def _know(self, name: str, value: str) -> None:
-        self.facts[name] = value
-        self.hooks.fact(name, value)
+    def _know(self, facts: Mapping[str, str]) -> None:
+        self.hooks.facts(facts)
+        self.facts.update(facts)
 
     def _begin(self, step: Step) -> None:
         self.hooks.journal(step, step.undo)
@@ -291,7 +307,7 @@ class Execution:
 
     def _hold(self, conditions: Sequence[Condition], what: str) -> None:
         """Make sure that conditions hold soon: the kernel lets go a little later than a program ends."""
-        deadline_s, pause_s = time.monotonic() + AFTER_S, 0.005
+        deadline_s, pause_s = time.monotonic() + self.hooks.patience.limit(AFTER_S), 0.005
         for condition in conditions:
             while not (seen := self._check(condition)).holds:
                 if time.monotonic() >= deadline_s:
@@ -301,6 +317,7 @@ class Execution:
                         )
                     )
                 time.sleep(pause_s)
+                self.hooks.patience.spent(pause_s)
                 pause_s = min(2 * pause_s, 0.5)
 
     def _record_pool(self, step: RecordPool) -> None:
@@ -320,7 +337,7 @@ class Execution:
                 )
             )
         if guid.isdigit():
-            self._know(name, guid)
+            self._know({name: guid})
         elif step.required:
             raise StorageError(tr("The GUID of pool {pool} cannot be read.").format(pool=step.pool))
 
@@ -340,11 +357,28 @@ class Execution:
             self._program_s += time.monotonic() - started_s
 
 
+def _written(step: Step) -> frozenset[str]:
+    """Return the disks that a step which undoes writes to."""
+    match step:
+        case Wipe():
+            return frozenset(each.disk for each in step.partitions)
+        case WipeTable():
+            return frozenset((step.partition.disk,))
+        case Command():
+            return frozenset(each.disk for each in step.writes)
+        case _:
+            return frozenset()
+
+
 def _unmaking_failed(failures: Sequence[tuple[Step, Exception]]) -> StorageError:
-    step, err = failures[0]
-    text = tr("Not everything could be undone. {step}: {reason}").format(
-        step=describe(step), reason=getattr(err, "message", str(err))
-    )
-    if len(failures) > 1:
-        text += " " + tr("({count} more steps failed after it)").format(count=len(failures) - 1)
-    return StorageError(text)
+    """Return one error for all: what is not ours or in use in full, of the others the first."""
+    kept = [err for _, err in failures if isinstance(err, KeptError)]
+    others = [(step, err) for step, err in failures if not isinstance(err, KeptError)]
+    texts = [tr("Not everything could be undone.")]
+    texts += dict.fromkeys(err.message for err in kept)
+    for step, err in others[:1]:
+        reason = getattr(err, "message", str(err))
+        texts.append(tr("{step}: {reason}").format(step=describe(step), reason=reason))
+    if len(others) > 1:
+        texts.append(tr("({count} more steps failed after it)").format(count=len(others) - 1))
+    return StorageError(" ".join(texts), hint=" ".join(dict.fromkeys(err.hint for err in kept)))

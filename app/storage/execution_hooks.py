@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.disk import DiskIdentity, Refusal
+from app.storage.patience import Patience
 from app.storage.steps import Step
 
 
@@ -68,6 +69,23 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class User:
+    """Somebody who uses a disk or an array.
+
+    Attributes:
+        message: how, a sentence.
+        evidence: what was seen.
+        remedy: what would end it; may be empty.
+        only_reads: whether it has it open for reading and nothing else.
+    """
+
+    message: str
+    evidence: str
+    remedy: str = ""
+    only_reads: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Hooks:
     """What an execution asks and tells.
 
@@ -78,11 +96,16 @@ class Hooks:
         journal: called before a step changes anything, with the step and what would undo it; returns when
             that is on disk. A step that is refused or left out was never begun.
         release: called with disks (identity by node) that are blank again; returns when that is on disk.
-        fact: called with name and value of what only became known on the way; returns when that is on disk.
+        facts: called with what only became known on the way, by name; returns when that is on disk.
+        users: returns who uses a disk (its node and identity), or an array that holds it.
+        save: called with a name, an offset and the bytes that are about to be zeroed there; returns when a
+            copy is on disk.
         progress: called when a step begins, and while long ones run.
         done: called when a step has ended: one that was executed or left out, and one whose program ran and
             which failed, while making, undoing and unmaking alike.
         is_cancelled: asked often; ignored while undoing.
+        patience: what may be waited for others in all.
+        other_boot: whether the machine was started anew since what is unmade was made.
         held: descriptors of disks, by node, on which a shared lock is held for longer than one step.
     """
 
@@ -90,8 +113,12 @@ class Hooks:
     refusals: Callable[[Mapping[str, DiskIdentity]], Mapping[str, Sequence[Refusal]]]
     journal: Callable[[Step, tuple[Step, ...]], None] = lambda _step, _undo: None
     release: Callable[[Mapping[str, DiskIdentity]], None] = lambda _disks: None
-    fact: Callable[[str, str], None] = lambda _name, _value: None
+    facts: Callable[[Mapping[str, str]], None] = lambda _facts: None
+    users: Callable[[str, DiskIdentity], Sequence[User]] = lambda _node, _disk: ()
+    save: Callable[[str, int, bytes], None] = lambda _name, _offset, _content: None
     progress: Callable[[Progress], None] = lambda _progress: None
     done: Callable[[Done], None] = lambda _done: None
     is_cancelled: Callable[[], bool] = lambda: False
+    patience: Patience = field(default_factory=Patience)
+    other_boot: bool = False
     held: Mapping[str, int] = field(default_factory=dict)

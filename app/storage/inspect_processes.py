@@ -128,6 +128,27 @@ def _open_devices(folder: Path, remote: tuple[str, ...]) -> Iterator[Use]:
     yield from _mapped_devices(folder)
 
 
+def only_reads(link: str) -> bool:
+    """Return whether what a process has open, by its link below /proc/PID/fd, is open for reading only.
+
+    What cannot be told, and what is mapped, may be written.
+    """
+    path = Path(link)
+    if path.parent.name != "fd":
+        return False
+    try:
+        return _access_of(path) == os.O_RDONLY
+    except (OSError, ValueError, IndexError, StopIteration):
+        return not path.is_symlink()  # it was closed
+
+
+def _access_of(link: Path) -> int:
+    """Return how a descriptor was opened: flags in fdinfo, proc(5)."""
+    information = (link.parent.parent / "fdinfo" / link.name).read_text(encoding="ascii")
+    flags = next(line.split()[1] for line in information.splitlines() if line.startswith("flags:"))
+    return int(flags, 8) & os.O_ACCMODE
+
+
 def _is_udev_looking(folder: Path, link: str) -> bool:
     """Return whether udevd has a disk open only to look at it, as it does for a moment after every change.
 
@@ -137,9 +158,7 @@ def _is_udev_looking(folder: Path, link: str) -> bool:
     try:
         if str((folder / "exe").readlink()) not in _UDEV:
             return False
-        information = (folder / "fdinfo" / link.rpartition("/")[2]).read_text(encoding="ascii")
-        flags = next(line.split()[1] for line in information.splitlines() if line.startswith("flags:"))
-        return int(flags, 8) & os.O_ACCMODE == os.O_RDONLY
+        return _access_of(Path(link)) == os.O_RDONLY
     except (OSError, ValueError, IndexError, StopIteration):
         return False
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from app.domain.plan import Group, Role, StoragePlan
+from app.domain.filesystems import filesystem
+from app.domain.plan import PARTITION_TYPE, Group, Role, StoragePlan
+from app.domain.raid import Assembler
+from app.domain.units import MIB
 from app.storage.names import Device, Names
 from app.storage.sizes import whole_disk_bytes
-from app.storage.steps import OwnPartition
+from app.storage.steps import POOL_GUID, OwnPartition, SessionPartition, Signed
+
+START_BYTES: Final = MIB
+"""Where our partition begins on every disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +30,7 @@ class Member:
         table_uuid: identifier of the GPT.
         partition_uuid: identifier of the partition.
         name: GPT name of the partition.
+        signature: what comes to lie in it: a filesystem, or that it is a member.
     """
 
     role: Role
@@ -32,6 +40,20 @@ class Member:
     table_uuid: str
     partition_uuid: str
     name: str
+    signature: Signed
+
+    @property
+    def partition(self) -> SessionPartition:
+        """Return the partition as it is looked for before anything of it is wiped."""
+        return SessionPartition(
+            self.disk,
+            self.node,
+            self.table_uuid,
+            self.partition_uuid,
+            PARTITION_TYPE,
+            START_BYTES,
+            self.partition_bytes,
+        )
 
     @property
     def own(self) -> OwnPartition:
@@ -65,9 +87,24 @@ def members_of(plan: StoragePlan, devices: Mapping[str, Device], names: Names) -
                 names.table(key),
                 names.partition(key),
                 names.partition_name(role),
+                _signature(plan, role, device.partition, names),
             )
         )
     return tuple(found)
+
+
+def _signature(plan: StoragePlan, role: Role, node: str, names: Names) -> Signed:
+    """Return what is made in a partition of a group."""
+    group = plan.wal if role is Role.WAL and plan.wal else plan.data
+    spec = filesystem(group.filesystem)
+    match spec.assembler(group.level):
+        case Assembler.ZFS:
+            pool = names.pool(Role.DATA if role is Role.ZFS_LOG else role)
+            return Signed(node, "zfs_member", POOL_GUID, pool)
+        case Assembler.MD:
+            return Signed(node, "linux_raid_member", names.array_uuid(role))
+        case _:
+            return Signed(node, spec.id, names.filesystem(role))
 
 
 def _partition_bytes(group: Group) -> int:

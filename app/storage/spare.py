@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from app.domain.disk import Answer, DiskIdentity, Refusal
+from app.storage.execution_hooks import User
 from app.storage.inspect import TellDisk, inspect_machine, tell_nobody
 from app.storage.inspect_content import ends_of, opened_disk
 from app.storage.inspect_disk import read_disk
@@ -24,6 +25,7 @@ from app.storage.released import read_released, record_of, record_release, with_
 from app.storage.rules import decide
 from app.storage.snapshot import DiskFacts, Policy, Released, Snapshot
 from app.storage.state import sysfs_folder
+from app.storage.users import users_of
 
 ALL_WRITTEN: Final[Mapping[str, int]] = MappingProxyType({})
 
@@ -81,6 +83,14 @@ class SpareDisks:
             with suppress(KeyError):
                 self._looked[name] = snapshot.disk(name)
         return snapshot
+
+    def users(self, node: str, identity: DiskIdentity) -> Sequence[User]:
+        """Return who uses a disk, or an array of our partitions (`app.storage.users`).
+
+        Raises:
+            OSError: it is gone.
+        """
+        return users_of(self.policy, self.places, node, identity)
 
     def release(
         self, disks: Mapping[str, DiskIdentity], written_ends: Mapping[str, int] = ALL_WRITTEN

@@ -21,7 +21,7 @@ from app.domain.errors import RefusedError
 from app.domain.text import tr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 SYSFS: Final = Path("/sys")
 PROC: Final = Path("/proc")
@@ -33,16 +33,39 @@ _ESCAPE: Final = re.compile(r"\\([0-7]{3})")
 
 
 @dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition of a GPT.
+
+    Attributes:
+        number: of its entry, from 1.
+        type: identifier of its type.
+        uuid: of it.
+        name: of it; may be empty.
+        start_bytes: where it begins.
+        size_bytes: of it.
+    """
+
+    number: int
+    type: str
+    uuid: str
+    name: str
+    start_bytes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """What a GPT says.
 
     Attributes:
         uuid: of the table.
-        partitions: (type, UUID, name) of each partition, by number from 1.
+        partitions: of it, in the order of their entries.
+        has_code: whether the first sector holds a boot loader, or more than the protective partition.
     """
 
     uuid: str
-    partitions: tuple[tuple[str, str, str], ...]
+    partitions: tuple[Partition, ...]
+    has_code: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,22 +128,42 @@ def table_of(fd: int, block: int) -> Table | None:
     Raises:
         OSError: it cannot be read.
     """
-    header = os.pread(fd, 92, block)
+    return parse_table(lambda offset, length: os.pread(fd, length, offset), block)
+
+
+def parse_table(read: Callable[[int, int], bytes], block: int, header_offset: int = 0) -> Table | None:
+    """Return the GPT of a disk, or None where there is none.
+
+    Args:
+        read: returns so many bytes from an offset, fewer where the disk ends.
+        block: logical block.
+        header_offset: of the header; 0 for the first one, in block 1.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    header = read(header_offset or block, 92)
     if len(header) < 92 or not header.startswith(_GPT_SIGNATURE):
         return None
     start, count, entry_bytes = struct.unpack_from("<QII", header, 72)
     if not 128 <= entry_bytes <= 4096 or count > 4096 or start * block >= 1 << 63:
         return None
-    entries = os.pread(fd, min(count, 128) * entry_bytes, start * block)
+    entries = read(start * block, min(count, 128) * entry_bytes)
     parts = [entries[at : at + entry_bytes] for at in range(0, len(entries), entry_bytes)]
-    used = tuple(_partition(part) for part in parts if any(part[:16]))
-    return Table(str(uuid.UUID(bytes_le=header[56:72])), used)
+    used = tuple(_partition(number, part, block) for number, part in enumerate(parts, 1) if any(part[:16]))
+    return Table(str(uuid.UUID(bytes_le=header[56:72])), used, _has_code(read(0, 512)))
 
 
-def _partition(entry: bytes) -> tuple[str, str, str]:
+def _has_code(sector: bytes) -> bool:
+    """Return whether a first sector is more than a protective one (UEFI specification, 5.2.3)."""
+    return any(sector[:446]) or any(sector[462:510]) or (sector[450:451] not in {b"\xee", b"\0"})
+
+
+def _partition(number: int, entry: bytes, block: int) -> Partition:
     kind, own = (str(uuid.UUID(bytes_le=entry[at : at + 16])) for at in (0, 16))
+    first, last = struct.unpack_from("<QQ", entry, 32)
     name = entry[56:128].decode("utf-16-le", errors="replace").partition("\0")[0]
-    return kind, own, name
+    return Partition(number, kind, own, name, first * block, (last + 1 - first) * block)
 
 
 def array_uuid(node: str) -> str | None:
@@ -192,6 +235,24 @@ def parse_mountinfo(text: str) -> Iterator[MountEntry]:
 
 def _unescape(text: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)
+
+
+def partition_place(node: str) -> tuple[int, int]:
+    """Return where the kernel has a partition: first byte, and size in bytes.
+
+    Raises:
+        OSError: there is no such partition.
+    """
+    folder = sysfs_folder(node)
+    start, size = (int((folder / name).read_text(encoding="ascii")) * 512 for name in ("start", "size"))
+    return start, size
+
+
+def boot_id() -> str:
+    """Return the identifier of this boot of the machine (random(4)); empty where it cannot be read."""
+    with suppress(OSError):
+        return (PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return ""
 
 
 def same_device(one: str, other: str) -> bool:

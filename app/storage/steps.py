@@ -7,8 +7,9 @@ A step says what is done, why, what has to be true before and afterwards, and wh
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from app.domain.option_kinds import OptionValue
@@ -22,6 +23,41 @@ POOL_GUID: Final = "{pool-guid}"
 """Stands in `Signed` for the GUID that ZFS gave to the pool of that label; known only once it exists."""
 
 
+class Mark(StrEnum):
+    """What the journal says of a signature that a session makes; on disk before it becomes true.
+
+    BEGUN: about to be made, so that it may be there or not. MADE: it is there. WIPING: about to be wiped.
+    WIPED: it is not there any more. RELEASED (of a partition table): the disk was given back.
+    """
+
+    BEGUN = "begun"
+    MADE = "made"
+    WIPING = "wiping"
+    WIPED = "wiped"
+    RELEASED = "released"
+
+
+def mark_fact(place: str) -> str:
+    """Return the name under which the journal holds the mark of what lies in a place."""
+    return f"mark of {place}"
+
+
+def mark_of(facts: Mapping[str, str], place: str) -> Mark | None:
+    """Return the journal's mark of what lies in a place; None where making it was never begun."""
+    value = facts.get(mark_fact(place))
+    return Mark(value) if value is not None else None
+
+
+def table_place(table_uuid: str) -> str:
+    """Return the place of a partition table, for its mark."""
+    return f"table {table_uuid}"
+
+
+def ends_fact(place: str) -> str:
+    """Return the name under which the journal holds a digest of a disk's ends without our table."""
+    return f"ends of {place}"
+
+
 @dataclass(frozen=True, slots=True)
 class OwnTable:
     """The disk's GPT has the identifier that this plan gave it."""
@@ -32,7 +68,11 @@ class OwnTable:
 
 @dataclass(frozen=True, slots=True)
 class OwnPartition:
-    """The first partition of the disk's GPT is of our type and has the identifier that this plan gave it."""
+    """The first partition of the disk's GPT is of our type and has the identifier that this plan gave it.
+
+    There may be others beside it: what writes only into ours does them no harm. What wipes asks for more
+    (`SessionPartition`).
+    """
 
     disk: str
     partition_uuid: str
@@ -53,6 +93,39 @@ class Signed:
     type: str
     uuid: str = ""
     label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPartition:
+    """The one partition that a session makes on a disk.
+
+    Attributes:
+        disk: node of the disk.
+        node: of the partition.
+        table_uuid: identifier of the GPT.
+        partition_uuid: of the partition.
+        partition_type: of the partition.
+        start_bytes: where it begins.
+        size_bytes: of it.
+    """
+
+    disk: str
+    node: str
+    table_uuid: str
+    partition_uuid: str
+    partition_type: str
+    start_bytes: int
+    size_bytes: int
+
+    @property
+    def table_place(self) -> str:
+        """Return the place of the partition table, for its mark."""
+        return table_place(self.table_uuid)
+
+    @property
+    def place(self) -> str:
+        """Return the place of what lies in the partition, for its mark."""
+        return f"partition {self.partition_uuid}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +286,8 @@ class Command:
         when: else the step is left out: nothing to undo.
         before: else it is refused.
         after: what has to be true once it ended, else the step failed.
-        releases: disks that are given back once all this holds.
+        signs: places in which it makes a signature of ours; marked before and afterwards.
+        wiped: places whose signature this session has wiped, else the step is left out.
         forgives: texts in the error output that make a failure none: it was already so.
         busy: texts in the error output by which it is run again, for some seconds: somebody only looks at it.
         undo: what undoes it, in the order of execution.
@@ -228,9 +302,50 @@ class Command:
     when: tuple[Condition, ...] = ()
     before: tuple[Condition, ...] = ()
     after: tuple[Condition, ...] = ()
-    releases: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
+    wiped: tuple[str, ...] = ()
     forgives: tuple[str, ...] = ()
     busy: tuple[str, ...] = ()
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wipe:
+    """Zero our signature in our partition, or in an array of such, if nothing else lies there.
+
+    Attributes:
+        node: partition or array.
+        place: of the mark.
+        signature: what we made there.
+        partitions: ours, which hold it.
+        why: for people.
+        array: that holds the node; None for a partition.
+        before: else it is refused.
+        undo: nothing.
+    """
+
+    node: str
+    place: str
+    signature: Signed
+    partitions: tuple[SessionPartition, ...]
+    why: str
+    array: ArrayRuns | None = None
+    before: tuple[Condition, ...] = ()
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WipeTable:
+    """Remove our partition table, if it holds our partition and nothing else, and give the disk back.
+
+    Attributes:
+        partition: ours.
+        why: for people.
+        undo: nothing.
+    """
+
+    partition: SessionPartition
+    why: str
     undo: tuple[Step, ...] = ()
 
 
@@ -330,7 +445,19 @@ class ReadBack:
     undo: tuple[Step, ...] = ()
 
 
-Step = Claim | Command | MakeFolder | RemoveFolder | Settle | AwaitNode | AwaitSync | RecordPool | ReadBack
+Step = (
+    Claim
+    | Command
+    | Wipe
+    | WipeTable
+    | MakeFolder
+    | RemoveFolder
+    | Settle
+    | AwaitNode
+    | AwaitSync
+    | RecordPool
+    | ReadBack
+)
 
 
 def pool_fact(pool: str) -> str:
@@ -338,13 +465,12 @@ def pool_fact(pool: str) -> str:
     return f"guid of {pool}"
 
 
-def released_fact(node: str) -> str:
-    """Return the name under which the journal holds that our table was about to be wiped from a disk."""
-    return f"wiped {node}"
-
-
 def describe(step: Step) -> str:
     """Return a step as one line for people and logs: a command as it could be typed, else the reason."""
+    if isinstance(step, Wipe):
+        return f"# {step.node}: {step.why}"
+    if isinstance(step, WipeTable):
+        return f"# {step.partition.disk}: {step.why}"
     if not isinstance(step, Command):
         return f"# {step.why}"
     line = shlex.join(step.argv)

@@ -37,7 +37,8 @@ class Journal:
             refusals=self._refusals,
             journal=lambda step, _undo: self.begun.append(step),
             release=self.spare.release,
-            fact=self.facts.__setitem__,
+            facts=self.facts.update,
+            users=self.spare.users,
         )
 
     def _refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[Refusal]]:

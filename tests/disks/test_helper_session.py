@@ -18,6 +18,7 @@ from app.domain.plan import Group, StoragePlan
 from app.domain.raid import Level
 from app.domain.units import GIB, MIB
 from app.helper.journal import Journal
+from app.helper.leftovers import Leftovers
 from app.helper.plans import describe_plans
 from app.helper.session import Session, State
 from app.storage.execution import Done, Progress
@@ -55,7 +56,7 @@ class Heard:
     """What a session told."""
 
     errors: list[FootingError | None] = field(default_factory=list)
-    left: list[tuple[str, ...]] = field(default_factory=list)
+    left: list[tuple[Kept, ...]] = field(default_factory=list)
     storage: list[str] = field(default_factory=list)
 
     def progressed(self, progress: Progress) -> None:
@@ -100,7 +101,7 @@ def test_a_disk_that_gets_foreign_data_between_claim_and_use_is_refused_and_not_
     devices = {one.key(): Device(node) for one, node in zip(identities, (first, second), strict=True)}
     journal, heard = Journal(tmp_path / "journal"), Heard()
     described, _ = describe_plans(":1.1", 0, [(plan, devices)])
-    session = Session(described, pwd.getpwnam("nobody").pw_uid, disks, journal, heard)
+    session = Session(described, pwd.getpwnam("nobody").pw_uid, Leftovers(journal, disks), heard)
     session.start()
     wait_until(lambda: session.state is not State.CLAIMING)
     session.make(0)

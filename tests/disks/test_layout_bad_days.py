@@ -20,6 +20,7 @@ from app.domain.errors import CancelledError, RefusedError, StorageError
 from app.domain.plan import Group, StoragePlan
 from app.domain.raid import Level
 from app.storage.commands import build_steps
+from app.storage.conditions import probe, probe_with_program
 from app.storage.execution import Execution, Hooks
 from app.storage.names import Names
 from app.storage.spare import SpareDisks
@@ -92,6 +93,11 @@ def killed_at(journal: Journal, number: int) -> Hooks:
     return replace(hooks, journal=write)
 
 
+def again(scene: Scene, journal: Journal) -> Execution:
+    """Return an execution of another process, which has nothing but the journal."""
+    return Execution(scene.disks, journal.hooks(), dict(journal.facts))
+
+
 class Dying(Execution):
     """An execution whose process is killed: it has no time to undo anything."""
 
@@ -115,7 +121,7 @@ def test_whatever_step_it_dies_at_the_journal_is_enough_to_free_the_disks(
         else:
             ended = True
         for _ in range(2):  # who comes next may be killed too, and the one after finds all done
-            Execution(scene.disks, journal.hooks()).unmake(undo_of(journal.begun[:number]))
+            again(scene, journal).unmake(undo_of(journal.begun[:number]))
         assert scene.is_as_before(), journal.begun[-1]
         if ended:
             assert number > 3
@@ -125,10 +131,10 @@ def test_whatever_step_it_dies_at_the_journal_is_enough_to_free_the_disks(
 
 def test_who_unmakes_twice_finds_everything_done(scene: Scene) -> None:
     journal = Journal(scene.spare)
-    Execution(scene.disks, journal.hooks()).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
+    again(scene, journal).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
     undo = undo_of(journal.begun)
-    Execution(scene.disks, journal.hooks()).unmake(undo)
-    report = Execution(scene.disks, journal.hooks()).unmake(undo)
+    again(scene, journal).unmake(undo)
+    report = again(scene, journal).unmake(undo)
     assert all(
         step.skipped for step in report.steps if step.exit_code is None and not step.text.startswith("#")
     )
@@ -164,7 +170,7 @@ def test_a_disk_that_was_replaced_meanwhile_is_not_written_and_not_wiped(scene: 
     assert "Not everything could be undone" in caught.value.hint
     assert list(Path("/sys/block", Path(scene.nodes[0]).name).glob("*/partition"))
     # it comes back, and the journal frees it
-    Execution(disks, journal.hooks()).unmake(undo_of(journal.begun))
+    Execution(disks, journal.hooks(), dict(journal.facts)).unmake(undo_of(journal.begun))
     assert scene.is_as_before()
 
 
@@ -179,7 +185,8 @@ def test_what_somebody_else_put_on_the_partition_meanwhile_is_not_overwritten_by
             scene.steps(scene.plan("ext4", Level.SINGLE))
         )
     assert not any("mkfs" in step.argv[0] for step in journal.begun if isinstance(step, Command))
-    assert scene.is_as_before()
+    assert probe(partition, probe_with_program)["TYPE"] == "swap", "nor wiped"
+    assert not scene.is_as_before()
 
 
 def claims_only(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -216,7 +223,7 @@ def test_a_disk_that_is_not_spare_any_more_is_refused_and_left_as_it_is(
     with foreign(kind, node, tmp_path / "theirs"):
         before = digest(node)
         with pytest.raises(RefusedError, match=r"not spare \(D\d"):
-            Execution(disks, journal.hooks()).make(steps)
+            Execution(disks, journal.hooks(), dict(journal.facts)).make(steps)
         assert digest(node) == before
     assert journal.begun == []
     assert not (tmp_path / "released").exists()
@@ -236,7 +243,7 @@ def test_a_disk_that_becomes_foreign_between_claim_and_partitioning_is_left_as_i
 
 def test_a_filesystem_that_somebody_only_looks_at_is_taken_apart_a_moment_later(scene: Scene) -> None:
     journal = Journal(scene.spare)
-    execution = Execution(scene.disks, journal.hooks())
+    execution = again(scene, journal)
     execution.make(scene.steps(scene.plan("xfs", Level.SINGLE)))
     storage = scene.folder / "storage"
     with subprocess.Popen(["sleep", "1"], cwd=storage):
@@ -248,15 +255,15 @@ def test_a_filesystem_that_somebody_only_looks_at_is_taken_apart_a_moment_later(
 
 def test_a_busy_filesystem_is_not_taken_apart_and_is_freed_later(scene: Scene) -> None:
     journal = Journal(scene.spare)
-    Execution(scene.disks, journal.hooks()).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
+    again(scene, journal).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
     undo = undo_of(journal.begun)
     with (scene.folder / "storage" / "open").open("w") as file:
         file.write("in use")
         file.flush()
         with pytest.raises(StorageError, match="busy"):
-            Execution(scene.disks, journal.hooks()).unmake(undo)
+            again(scene, journal).unmake(undo)
         assert (scene.folder / "storage" / "open").read_text() == "in use"
-    Execution(scene.disks, journal.hooks()).unmake(undo)
+    again(scene, journal).unmake(undo)
     assert scene.is_as_before()
 
 
@@ -271,7 +278,7 @@ def test_cancelling_at_any_step_leaves_the_disks_blank(scene: Scene, filesystem:
         journal = Journal(scene.spare)
         hooks = replace(journal.hooks(), is_cancelled=partial(has_begun, journal, number))
         with pytest.raises(CancelledError):
-            Execution(scene.disks, hooks).make(scene.steps(plan))
+            Execution(scene.disks, hooks, dict(journal.facts)).make(scene.steps(plan))
         assert scene.is_as_before()
 
 
@@ -291,35 +298,35 @@ def test_a_disk_that_nobody_lived_to_release_is_released_by_who_comes_next(
     scene: Scene, tmp_path: Path
 ) -> None:
     journal = Journal(scene.spare)
-    Execution(scene.disks, journal.hooks()).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
+    again(scene, journal).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
     undo = undo_of(journal.begun)
 
     def fail(_disks: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with pytest.raises(StorageError, match="No space left"):
-        Execution(scene.disks, replace(journal.hooks(), release=fail)).unmake(undo)
+        Execution(scene.disks, replace(journal.hooks(), release=fail), dict(journal.facts)).unmake(undo)
     assert not (tmp_path / "released").exists()
-    Execution(scene.disks, journal.hooks(), dict(journal.facts)).unmake(undo)
+    again(scene, journal).unmake(undo)
     assert len(list((tmp_path / "released").glob("*.json"))) == 1
     assert scene.is_as_before()
 
 
 def test_another_mount_on_our_folder_is_not_unmounted(scene: Scene) -> None:
     journal = Journal(scene.spare)
-    Execution(scene.disks, journal.hooks()).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
+    again(scene, journal).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
     place = scene.folder / "storage"
     subprocess.run(("mount", "-t", "tmpfs", "none", str(place)), check=True)
     try:
         with pytest.raises(StorageError):
-            Execution(scene.disks, journal.hooks()).unmake(undo_of(journal.begun))
+            again(scene, journal).unmake(undo_of(journal.begun))
         assert os.path.ismount(place)
         mounted = Path("/proc/self/mountinfo").read_text()
         assert f"{place} " in mounted
         assert "tmpfs" in next(line for line in reversed(mounted.splitlines()) if f" {place} " in line)
     finally:
         subprocess.run(("umount", str(place)), check=True)
-    Execution(scene.disks, journal.hooks()).unmake(undo_of(journal.begun))
+    again(scene, journal).unmake(undo_of(journal.begun))
     assert scene.is_as_before()
 
 
@@ -333,8 +340,100 @@ def test_the_rules_are_asked_for_every_disk_before_and_again_when_it_is_partitio
 
     hooks = replace(journal.hooks(), refusals=refusals)
     steps = scene.steps(scene.plan("btrfs", Level.MIRROR))
-    Execution(scene.disks, hooks).make(steps)
+    Execution(scene.disks, hooks, dict(journal.facts)).make(steps)
     assert [set(each) for each in asked] == [set(scene.nodes), {scene.nodes[0]}, {scene.nodes[1]}]
-    Execution(scene.disks, journal.hooks()).unmake(undo_of(journal.begun))
+    again(scene, journal).unmake(undo_of(journal.begun))
     assert scene.is_as_before()
     assert len(claims_only(steps)) == 1
+
+
+def run(*argv: str, text: str = "") -> str:
+    return subprocess.run(argv, check=True, capture_output=True, text=True, input=text or None).stdout
+
+
+def made_and_lost(scene: Scene, filesystem: str, level: Level) -> Journal:
+    """Make a layout, and lose its mounts as a power cut does."""
+    journal = Journal(scene.spare)
+    Execution(scene.disks, journal.hooks()).make(scene.steps(scene.plan(filesystem, level)))
+    run("umount", str(scene.folder / "storage"))
+    return journal
+
+
+def unmade(scene: Scene, journal: Journal) -> str:
+    """Unmake it; return what was told."""
+    with pytest.raises(StorageError) as caught:
+        again(scene, journal).unmake(undo_of(journal.begun))
+    return f"{caught.value.message} {caught.value.hint}"
+
+
+def xfs(node: str) -> None:
+    run("mkfs.xfs", "-q", "-f", "-L", "PRECIOUS", f"{node}p1")
+
+
+def ext4_of_two_partitions(node: str) -> None:
+    run("sfdisk", "--quiet", "--delete", node, "1")
+    run("sfdisk", "--quiet", "--append", node, text="size=300MiB\n- \n")
+    run("partx", "--update", node)
+    run("udevadm", "settle")
+    run("mkfs.ext4", "-q", "-F", "-L", "THEIRS", f"{node}p2")
+
+
+def swap(node: str) -> None:
+    run("mkswap", "-f", f"{node}p1")
+
+
+def zeros(node: str) -> None:
+    run("dd", "if=/dev/zero", f"of={node}p1", "bs=1M", "count=4", "conv=fsync")
+
+
+def new_table(node: str) -> None:
+    run("sfdisk", "--quiet", "--wipe", "always", node, text="label: gpt\nsize=100MiB\n")
+
+
+def whole_disk(node: str) -> None:
+    run("mkfs.xfs", "-q", "-f", "-L", "WHOLE", node)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (xfs, "holds xfs, UUID"),
+        (ext4_of_two_partitions, "not made by this session"),
+        (swap, "holds swap, UUID"),
+        (zeros, "any more: somebody changed it"),
+        (new_table, "not made by this session"),
+        (whole_disk, "holds xfs, UUID"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+@pytest.mark.parametrize(("filesystem", "level"), [("ext4", Level.SINGLE), ("btrfs", Level.MIRROR)])
+def test_what_somebody_made_of_the_disk_is_kept_and_told_and_the_other_disk_is_freed(
+    scene: Scene,
+    change: Callable[[str], None],
+    told: str,
+    filesystem: str,
+    level: Level,
+) -> None:
+    journal = made_and_lost(scene, filesystem, level)
+    node = scene.nodes[0]
+    change(node)
+    before = digest(node)
+    for _ in range(2):
+        said = unmade(scene, journal)
+        assert told in said
+        assert node in said
+        assert digest(node) == before
+    assert digest(scene.other) == scene.before
+    if level is Level.MIRROR:
+        assert subprocess.run(("blkid", "-p", scene.nodes[1]), check=False).returncode == 2
+        records = list(scene.spare.places.released.glob("*.json"))
+        assert len(records) == 1, "the disk that is free is recorded, the other is not"
+
+
+def test_what_somebody_made_before_the_filesystem_is_kept(scene: Scene) -> None:
+    journal = Journal(scene.spare)
+    hooks = at_command(journal.hooks(), "mkfs.ext4", lambda: swap(scene.nodes[0]))
+    with pytest.raises(RefusedError, match="has swap") as caught:
+        Execution(scene.disks, hooks).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
+    assert "holds swap" in caught.value.hint
+    assert run("blkid", "-p", "-o", "value", "-s", "TYPE", f"{scene.nodes[0]}p1") == "swap\n"

@@ -10,6 +10,7 @@ import pytest
 
 from app.domain.errors import FootingError
 from app.helper import session
+from app.helper.leftovers import Leftovers
 from app.helper.session import Session, State
 
 
@@ -42,9 +43,10 @@ def test_a_mistake_ends_the_session_and_gives_the_disks_back(monkeypatch: pytest
     monkeypatch.setattr(session, "Claim", Claimed)
     monkeypatch.setattr(session, "Made", fail)
     described = SimpleNamespace(layouts=(SimpleNamespace(id=uuid.uuid4()),), disks=dict)
-    disks = SimpleNamespace(identify=None, refusals=None, release=None, places=None)
+    disks = SimpleNamespace(identify=None, refusals=None, release=None, users=None, places=None)
+    leftovers = Leftovers(cast("Any", None), cast("Any", disks))
     told = Told()
-    tried = Session(cast("Any", described), 1000, cast("Any", disks), cast("Any", None), cast("Any", told))
+    tried = Session(cast("Any", described), 1000, leftovers, cast("Any", told))
     tried.start()
     while ("claimed", ()) not in told.heard:
         assert tried.state is not State.ENDING

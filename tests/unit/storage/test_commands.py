@@ -10,25 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.domain.filesystem import FilesystemSpec
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.option_kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options import OptionSpec
-from app.domain.plan import PARTITION_TYPE, Bitmap, Group, InitialSync, Role, StoragePlan
-from app.domain.raid import Assembler, Level, layout
+from app.domain.plan import PARTITION_TYPE, Bitmap, Group, InitialSync, StoragePlan
+from app.domain.raid import Level, layout
 from app.domain.units import MIB
 from app.storage.commands import build_steps, build_undo
 from app.storage.names import Device, Names
 from app.storage.steps import (
-    POOL_GUID,
     Claim,
     Command,
-    OwnPartition,
-    OwnTable,
     ReadBack,
     Settle,
-    Signed,
     Step,
     Unsigned,
+    Wipe,
+    WipeTable,
     describe,
     undo_of,
 )
@@ -51,25 +50,27 @@ def argv_of(plan: StoragePlan, program: str) -> tuple[str, ...]:
     return next(step.argv for step in commands(plan) if step.argv[0] == program)
 
 
-def test_no_golden_command_forces_anything_but_clearing_labels_of_a_destroyed_pool() -> None:
+def test_no_golden_command_forces_anything() -> None:
     lines = [line for path in sorted(GOLDEN.iterdir()) for line in path.read_text().splitlines()]
     assert len(lines) > 5000
     for line in lines:
         words = set(line.split()) if not line.startswith("#") else set()
-        if line.startswith("zpool labelclear -f /dev/"):
-            words -= {"-f"}
         assert not words & FORCED, line
 
 
-@pytest.mark.parametrize("assembler", [Assembler.ZFS])
-def test_labels_are_cleared_only_where_the_journal_holds_their_pool(assembler: Assembler) -> None:
-    spec = next(spec for spec in FILESYSTEMS if spec.several is assembler)
-    cleared = [step for step in commands(plan_of(spec, Level.RAID5, {})) if "labelclear" in step.argv]
-    assert len(cleared) == 3
-    for step in cleared:
-        node = step.argv[-1]
-        assert Signed(node, "zfs_member", POOL_GUID, NAMES.pool(Role.DATA)) in step.when
-        assert {type(each) for each in step.writes} == {OwnPartition}
+@pytest.mark.parametrize("spec", FILESYSTEMS, ids=lambda spec: spec.id)
+def test_what_each_program_signs_is_marked_in_the_journal_and_wiped_again(spec: FilesystemSpec) -> None:
+    for level in spec.levels:
+        steps = steps_of(plan_of(spec, level, {}))
+        signed = [place for step in steps if isinstance(step, Command) for place in step.signs]
+        assert len(signed) == len(set(signed))
+        undo = undo_of(steps)
+        wiped = {step.place for step in undo if isinstance(step, Wipe)}
+        wiped |= {step.partition.table_place for step in undo if isinstance(step, WipeTable)}
+        assert set(signed) == wiped, level
+        for step in steps:
+            if isinstance(step, Command) and step.argv[0] in {"sfdisk", "mdadm", "zpool", spec.mkfs}:
+                assert step.signs, step.argv
 
 
 def values_of(option: OptionSpec) -> st.SearchStrategy[OptionValue]:
@@ -100,7 +101,7 @@ def test_whatever_is_chosen_nothing_is_forced_and_all_is_undone_on_its_own_disks
     steps = steps_of(plan)
     for step in walk(steps):
         if isinstance(step, Command):
-            assert "labelclear" in step.argv or not FORCED & set(step.argv)
+            assert not FORCED & set(step.argv)
             assert "/" not in step.argv[0]
             assert all(word and "\n" not in word and "\0" not in word for word in step.argv)
     found = devices(plan)
@@ -120,14 +121,14 @@ def test_whatever_is_chosen_nothing_is_forced_and_all_is_undone_on_its_own_disks
 @given(plans())
 def test_the_reverse_of_each_disk_ends_with_its_partition_table_and_its_release(plan: StoragePlan) -> None:
     undo = build_undo(plan, devices(plan), NAMES, FOLDER)
-    wiped = [step for step in undo if isinstance(step, Command) and step.argv[0] == "wipefs"]
-    tables = [step for step in wiped if isinstance(step.when[0], OwnTable)]
-    assert {step.argv[-1] for step in tables} == {device.node for device in devices(plan).values()}
+    tables = [step for step in undo if isinstance(step, WipeTable)]
+    assert {step.partition.disk for step in tables} == {device.node for device in devices(plan).values()}
     for step in tables:
-        assert step.releases == (step.argv[-1],)
         at = undo.index(step)
-        later = [each for each in undo[at + 1 :] if isinstance(each, Command)]
-        assert not any(step.argv[-1] in word for each in later for word in each.argv)
+        later = [each for each in undo[at + 1 :] if isinstance(each, Command | Wipe)]
+        assert not any(step.partition.disk in describe(each).split() for each in later)
+        before = [each for each in undo[:at] if isinstance(each, Wipe) and step.partition in each.partitions]
+        assert before[-1].node == step.partition.node
 
 
 @given(plans())

@@ -49,7 +49,7 @@ class World:
             journal=lambda step, undo: self.told.append(
                 f"{step.why} | {', '.join(each.why for each in undo)}"
             ),
-            fact=lambda name, value: self.told.append(f"{name}={value}"),
+            facts=lambda facts: self.told.extend(f"{name}={value}" for name, value in facts.items()),
             progress=self.progress.append,
             done=self.done.append,
             is_cancelled=lambda: len(self.told) >= self.cancel_after,

@@ -16,8 +16,9 @@ from app.domain.plan import PARTITION_TYPE, Group, StoragePlan
 from app.domain.raid import Level
 from app.storage import state
 from app.storage.commands import build_steps
-from app.storage.state import Table, parse_mountinfo, table_of
-from app.storage.steps import Command, OwnPartition, OwnTable
+from app.storage.state import Table, parse_mountinfo, parse_table, table_of
+from app.storage.steps import Command, OwnPartition, OwnTable, WipeTable, undo_of
+from app.storage.wiping.decision import differs
 from tests.unit.storage.plans import FOLDER, NAMES, devices, disk
 
 MIB = 1024**2
@@ -48,10 +49,15 @@ def test_the_table_that_sfdisk_makes_of_our_script_is_the_one_that_the_steps_loo
     subprocess.run(argv, input=command.input, text=True, check=True, capture_output=True)
     table = table_in(image)
     assert table is not None
-    ((kind, own, name),) = table.partitions
-    assert (kind, name) == (PARTITION_TYPE, "pgfooting-data")
+    (found,) = table.partitions
+    assert (found.type, found.name) == (PARTITION_TYPE, "pgfooting-data")
     assert OwnTable("/dev/sda", table.uuid) in command.after
-    assert OwnPartition("/dev/sda", own) in command.after
+    assert OwnPartition("/dev/sda", found.uuid) in command.after
+    (ours,) = (step.partition for step in undo_of(steps) if isinstance(step, WipeTable))
+    assert differs(table, ours) == ""
+    with image.open("rb") as file:
+        copy = parse_table(lambda at, length: os.pread(file.fileno(), length, at), 512, 100 * MIB - 512)
+    assert copy == table, "its copy at the end is read as well"
 
 
 def test_a_blank_disk_has_no_table(image: Path) -> None:

@@ -1,0 +1,127 @@
+"""Whether what lies somewhere may be wiped: pure, from the journal's mark and what was found.
+
+The journal proves what is ours: a signature of the type and with the identifier that it holds, which this
+session began, or made, to make or to wipe. Everything else was put there by somebody, and is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from app.domain.text import tr
+from app.storage.state import Partition, Table
+from app.storage.steps import Mark, SessionPartition, Signed
+from app.storage.wiping.found import Found, is_ours
+
+
+class Verdict(Enum):
+    """What is to be done: wipe what is ours, nothing (there is nothing), or keep all of it."""
+
+    WIPE = auto()
+    NOTHING = auto()
+    KEEP = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is to be done, and why.
+
+    Attributes:
+        verdict: what.
+        reason: what was found, a clause that follows the name of the device; empty unless it is kept.
+    """
+
+    verdict: Verdict
+    reason: str = ""
+
+
+def _keep(reason: str) -> Decision:
+    return Decision(Verdict.KEEP, reason)
+
+
+def judge_content(
+    mark: Mark | None, ours: Signed | None, found: Sequence[Found], *, is_whole: bool
+) -> Decision:
+    """Decide about what lies in our partition or array.
+
+    Args:
+        mark: of its signature; None where making it was never begun.
+        ours: the signature that it is to have, its identifier resolved.
+        found: every signature that lies there.
+        is_whole: whether no part of ours was overwritten.
+    """
+    own = [each for each in found if mark is not None and is_ours(each, ours)]
+    others = [each for each in found if each not in own]
+    what = _wanted(ours)
+    reason = ""
+    if others:
+        listed = "; ".join(each.words() for each in others)
+        reason = tr("holds {what}, not made by this session").format(what=listed)
+    elif mark is Mark.MADE and not own:
+        reason = tr("holds no {what} any more: somebody changed it").format(what=what)
+    elif mark is Mark.MADE and not is_whole:
+        reason = tr("holds only a part of {what}: somebody changed it").format(what=what)
+    elif mark in {Mark.WIPED, Mark.RELEASED} and own:
+        reason = tr("holds {what} again, after it was wiped").format(what=what)
+    return _keep(reason) if reason else Decision(Verdict.WIPE if own else Verdict.NOTHING)
+
+
+def _wanted(ours: Signed | None) -> str:
+    return Found(ours.type, 0, ours.uuid, ours.label).words() if ours else tr("signature of ours")
+
+
+def judge_table(
+    mark: Mark | None, ours: SessionPartition, table: Table | None, others: Sequence[Found]
+) -> Decision:
+    """Decide about the partition table of a disk.
+
+    Args:
+        mark: of the table; None where making it was never begun.
+        ours: what it is to hold, and nothing else.
+        table: what the disk has.
+        others: signatures on the disk that are no part of a GPT.
+    """
+    if others:
+        listed = "; ".join(each.words() for each in others)
+        return _keep(tr("holds {what}, not made by this session").format(what=listed))
+    if mark in {None, Mark.WIPED, Mark.RELEASED} or (table is None and mark in {Mark.BEGUN, Mark.WIPING}):
+        if table is None:
+            return Decision(Verdict.NOTHING)
+        return _keep(tr("holds {table}, not made by this session").format(table=_words(table)))
+    if table is None:
+        return _keep(tr("holds no partition table of ours any more: somebody changed it"))
+    if why := differs(table, ours, may_be_empty=mark is Mark.WIPING):
+        return _keep(why)
+    return Decision(Verdict.WIPE)
+
+
+def differs(table: Table, ours: SessionPartition, *, may_be_empty: bool = False) -> str:
+    """Return how a table differs from ours, a clause; empty where it is exactly ours."""
+    if table.uuid != ours.table_uuid:
+        return tr("holds {table}, not made by this session").format(table=_words(table))
+    if not table.partitions:
+        return "" if may_be_empty else tr("holds no partition of ours any more: somebody changed it")
+    reasons = [_of_partition(each, ours) for each in table.partitions]
+    if table.has_code:
+        reasons.append(tr("holds a boot loader in its first sector, not made by this session"))
+    return next(filter(None, reasons), "")
+
+
+def _of_partition(found: Partition, ours: SessionPartition) -> str:
+    if (found.number, found.uuid, found.type) != (1, ours.partition_uuid, ours.partition_type):
+        return tr("holds partition {number} ({name}, UUID {uuid}), not made by this session").format(
+            number=found.number, name=found.name or found.type, uuid=found.uuid
+        )
+    if (found.start_bytes, found.size_bytes) != (ours.start_bytes, ours.size_bytes):
+        return tr("holds our partition at another place: {size} bytes from byte {start}").format(
+            size=found.size_bytes, start=found.start_bytes
+        )
+    return ""
+
+
+def _words(table: Table) -> str:
+    return tr("a partition table (GPT) {uuid} with {count} partitions").format(
+        uuid=table.uuid, count=len(table.partitions)
+    )

@@ -1,0 +1,173 @@
+"""A block device that nobody else can claim while it is looked at and wiped.
+
+Read and written past the page cache, so that what is looked at is what is on the disk: a direct read writes
+out what is dirty of this device before (mm/filemap.c, kiocb_write_and_wait). Sources: open(2), O_EXCL on
+block devices; Linux include/uapi/linux/blkpg.h and fs.h.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import mmap
+import os
+import stat
+import struct
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from app.domain.errors import RefusedError
+from app.domain.text import tr
+from app.storage import state
+
+CLAIMED_S: Final = 5.0
+"""How long others may claim a device that only look for a moment, as btrfs does with a new one."""
+_AGAIN_S: Final = 0.1
+_PIECE: Final = 1024**2
+_BLKSSZGET: Final = 0x1268
+_BLKGETSIZE64: Final = 0x80081272
+_BLKPG: Final = 0x1269
+_BLKPG_DEL_PARTITION: Final = 2
+
+
+_PARTITION: Final = struct.Struct("qqi64s64s4x")
+"""struct blkpg_partition: start, length, number, two names."""
+_ARGUMENT: Final = struct.Struct("iiiP")
+"""struct blkpg_ioctl_arg: operation, flags, length and address of the data."""
+
+
+class ExclusiveDevice:
+    """An open block device; use `exclusive`.
+
+    Attributes:
+        node: its name.
+        block_bytes: logical block.
+        size_bytes: of the device.
+    """
+
+    def __init__(self, fd: int, node: str) -> None:
+        """Take over a descriptor that was opened with O_EXCL and O_DIRECT."""
+        self.node = node
+        self._fd = fd
+        self.block_bytes: int = struct.unpack("i", fcntl.ioctl(fd, _BLKSSZGET, bytes(4)))[0]
+        self.size_bytes: int = struct.unpack("Q", fcntl.ioctl(fd, _BLKGETSIZE64, bytes(8)))[0]
+        self._buffer = mmap.mmap(-1, _PIECE)  # aligned as O_DIRECT wants it
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return bytes; fewer where the device ends before.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        offset, length = max(0, offset), min(length, self.size_bytes - max(0, offset))
+        if length <= 0:
+            return b""
+        low = offset // self.block_bytes * self.block_bytes
+        high = min(-(-(offset + length) // self.block_bytes) * self.block_bytes, self.size_bytes)
+        found = bytearray()
+        while low + len(found) < high:
+            wanted = min(_PIECE, high - low - len(found))
+            with memoryview(self._buffer) as view, view[:wanted] as part:
+                count = os.preadv(self._fd, [part], low + len(found))
+                if count <= 0:
+                    raise OSError(errno.EIO, os.strerror(errno.EIO), self.node)
+                found += part[:count]
+        return bytes(found[offset - low : offset - low + length])
+
+    def zero(self, offset: int, length: int) -> None:
+        """Overwrite bytes with zeros; the rest of their blocks is written as it is.
+
+        Raises:
+            OSError: it cannot be read or written.
+        """
+        while length > 0:
+            low = offset // self.block_bytes * self.block_bytes
+            piece = min(length, _PIECE - (offset - low))
+            high = -(-(offset + piece) // self.block_bytes) * self.block_bytes
+            content = bytearray(self.read(low, high - low))
+            content[offset - low : offset - low + piece] = bytes(piece)
+            with memoryview(self._buffer) as view, view[: len(content)] as part:
+                part[:] = content
+                if os.pwritev(self._fd, [part], low) != len(content):
+                    raise OSError(errno.EIO, os.strerror(errno.EIO), self.node)
+            offset, length = offset + piece, length - piece
+
+    def flush(self) -> None:
+        """Return when what was written is on the disk.
+
+        Raises:
+            OSError: it is not.
+        """
+        os.fsync(self._fd)
+
+    def forget_partition(self, number: int) -> bool:
+        """Make the kernel forget a partition of this disk; return whether it has none of that number now.
+
+        It refuses while somebody has the partition open (block/partitions/core.c, bdev_del_partition).
+
+        Raises:
+            OSError: another error than that it is open.
+        """
+        data = ctypes.create_string_buffer(_PARTITION.pack(0, 0, number, b"", b""))
+        argument = _ARGUMENT.pack(_BLKPG_DEL_PARTITION, 0, _PARTITION.size, ctypes.addressof(data))
+        try:
+            fcntl.ioctl(self._fd, _BLKPG, argument)
+        except OSError as err:
+            if err.errno == errno.EBUSY:
+                return False
+            if err.errno != errno.ENXIO:
+                raise
+        return True
+
+    def close(self) -> None:
+        """Give it back."""
+        self._buffer.close()
+        os.close(self._fd)
+
+
+@contextmanager
+def exclusive(node: str, number: str, pause: Callable[[float], bool]) -> Iterator[ExclusiveDevice]:
+    """Claim a device for looking and wiping.
+
+    Args:
+        node: of it.
+        number: ``major:minor`` that it must have.
+        pause: waits so many seconds; returns whether it may be waited any longer.
+
+    Raises:
+        RefusedError: it is another device, or the kernel does not give it exclusively.
+        OSError: it cannot be opened.
+    """
+    device = ExclusiveDevice(_opened(node, pause), node)
+    try:
+        found = os.fstat(device._fd)  # noqa: SLF001 - of this module
+        if (
+            not stat.S_ISBLK(found.st_mode)
+            or f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}" != number
+        ):
+            raise RefusedError(tr("{node} is not {number} any more.").format(node=node, number=number))
+        yield device
+    finally:
+        device.close()
+
+
+def _opened(node: str, pause: Callable[[float], bool]) -> int:
+    deadline_s = time.monotonic() + CLAIMED_S
+    while True:
+        try:
+            # SECURITY: without O_EXCL somebody could mount it between the look and the end of the wipe.
+            flags = os.O_RDWR | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            return os.open(node, flags)
+        except OSError as err:
+            if err.errno != errno.EBUSY:
+                raise
+            if time.monotonic() >= deadline_s or not pause(_AGAIN_S):
+                held_by = ", ".join(state.holders(node))
+                raise RefusedError(
+                    tr("{node} is in use{by}: the kernel does not give it exclusively.").format(
+                        node=node, by=f" ({held_by})" if held_by else ""
+                    )
+                ) from err

@@ -1,0 +1,234 @@
+"""What lies on a device: every signature that libblkid knows, and those that our own parsers find besides.
+
+Sources: wipefs(8), which lists all of libblkid's findings where blkid(8) names one; the formats' own
+documents for where a superblock lies and where it holds its UUID (e2fsprogs ext2_fs.h, xfsprogs
+xfs_format.h, btrfs-progs ctree.h, f2fs_fs.h, Linux md_p.h, OpenZFS vdev_label.c).
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.errors import StorageError
+from app.domain.text import tr
+from app.domain.units import KIB, MIB
+from app.storage.programs import Ended
+from app.storage.signatures import recognise
+from app.storage.steps import Signed
+from app.storage.wiping.device import ExclusiveDevice
+
+HEAD_BYTES: Final = 4 * MIB
+TAIL_BYTES: Final = MIB
+"""How much of both ends our own parsers look at: every place of a superblock that they know lies in it."""
+MEMBER_OF_POOL: Final = "zfs_member"
+_LABEL_BYTES: Final = 256 * KIB
+_WEAK: Final = frozenset({"nilfs2", "hfs", "hfsplus", "minix", "dos", "sun", "jmicron_raid_member"})
+"""Magics of two bytes, which data has by chance: libblkid checks more of these formats, and finds them."""
+_EXT: Final = frozenset({"ext2", "ext3", "ext4", "jbd"})
+
+Run = Callable[[Sequence[str]], Ended]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One signature on a device.
+
+    Attributes:
+        type: as libblkid names it.
+        offset: of its magic, in bytes.
+        uuid: of it; empty where it has none, or our own parser does not know it.
+        label: of it; may be empty.
+    """
+
+    type: str
+    offset: int
+    uuid: str = ""
+    label: str = ""
+
+    def words(self) -> str:
+        """Return it for people, such as ``xfs, UUID ..., label PRECIOUS``."""
+        parts = [self.type]
+        if self.uuid:
+            parts.append(f"UUID {self.uuid}")
+        if self.label:
+            parts.append(tr("label {label}").format(label=_printable(self.label)))
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Bytes of a device that hold a signature.
+
+    Attributes:
+        offset: of the first byte.
+        length: in bytes.
+    """
+
+    offset: int
+    length: int
+
+    def holds(self, offset: int) -> bool:
+        """Return whether a byte lies in it."""
+        return self.offset <= offset < self.offset + self.length
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """Where a format that we make has its superblock, and its UUID in it.
+
+    Attributes:
+        superblock: what is zeroed to wipe it.
+        explained: bytes in which other magics are the superblock's own contents.
+        uuid_offset: of the UUID on the device.
+    """
+
+    superblock: Area
+    explained: Area
+    uuid_offset: int
+
+
+_EXT_FORMAT: Final = _Format(Area(1024, 1024), Area(1024, 1024), 1024 + 0x68)
+_FORMATS: Final = {
+    "ext3": _EXT_FORMAT,
+    "ext4": _EXT_FORMAT,
+    # Superblock, AGF, AGI and AGFL are a sector each, of at most 4 KiB.
+    "xfs": _Format(Area(0, 512), Area(0, 16 * KIB), 32),
+    "btrfs": _Format(Area(64 * KIB, 4 * KIB), Area(64 * KIB, 4 * KIB), 64 * KIB + 32),
+    "f2fs": _Format(Area(1024, 7 * KIB), Area(1024, 7 * KIB), 1024 + 108),
+    "linux_raid_member": _Format(Area(4 * KIB, 4 * KIB), Area(4 * KIB, 4 * KIB), 4 * KIB + 16),
+}
+"""Formats with one superblock, as we make them; f2fs has two, at 1 and 5 KiB, md that of metadata 1.2."""
+
+
+def areas(signature: Signed, device: ExclusiveDevice) -> tuple[Area, ...]:
+    """Return what is to be zeroed where a signature of ours lies on a device.
+
+    Of a pool only labels that are its own, whole: one that somebody overwrote is theirs.
+
+    Raises:
+        OSError: it cannot be read.
+        KeyError: we never make such a signature.
+    """
+    if signature.type != MEMBER_OF_POOL:
+        return (_FORMATS[signature.type].superblock,)
+    return tuple(area for area in label_areas(device.size_bytes) if _is_own_label(device, area, signature))
+
+
+def label_areas(size_bytes: int) -> tuple[Area, ...]:
+    """Return where a vdev of ZFS of this size has its four labels (vdev_label.c, vdev_label_offset)."""
+    aligned = size_bytes // _LABEL_BYTES * _LABEL_BYTES
+    starts = (0, _LABEL_BYTES, aligned - 2 * _LABEL_BYTES, aligned - _LABEL_BYTES)
+    return tuple(Area(start, _LABEL_BYTES) for start in starts)
+
+
+def _is_own_label(device: ExclusiveDevice, area: Area, signature: Signed) -> bool:
+    """Return whether a label names our pool and, where it is known, its GUID (XDR: big-endian)."""
+    label = device.read(area.offset, 128 * KIB)
+    guid = signature.uuid
+    has_guid = not guid.isdigit() or int(guid).to_bytes(8, "big") in label
+    return signature.label.encode() in label and has_guid
+
+
+def is_whole(signature: Signed, device: ExclusiveDevice) -> bool:
+    """Return whether no part of a signature was overwritten: all four labels of a member of a pool.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    wanted = 4 if signature.type == MEMBER_OF_POOL else 1
+    return len(areas(signature, device)) == wanted
+
+
+def look(
+    device: ExclusiveDevice, ours: Signed | None, run: Run, *, may_be_partial: bool
+) -> tuple[Found, ...]:
+    """Return every signature on a device, those of this session too.
+
+    Args:
+        device: which.
+        ours: what this session made there, or may have begun to make; its UUID is resolved.
+        run: how programs that only read are run.
+        may_be_partial: whether ours may be half made or half wiped; one that is not whole is told as such.
+
+    Raises:
+        StorageError: libblkid cannot be asked.
+        OSError: it cannot be read.
+    """
+    found = _of_libblkid(device.node, run)
+    head = device.read(0, HEAD_BYTES)
+    tail = device.read(device.size_bytes - TAIL_BYTES, TAIL_BYTES)
+    begun = _begun(ours, device) if may_be_partial else ()
+    explained: tuple[Area, ...] = ()
+    if ours is not None and (begun or any(is_ours(each, ours) for each in found)):
+        explained = _explained(ours, device)
+    known = {each.type for each in found}
+    for each in recognise(head, tail, device.size_bytes):
+        is_told = each.name in known or (each.name in _EXT and known & _EXT)
+        if each.name not in _WEAK and not is_told and not any(area.holds(each.offset) for area in explained):
+            found = (*found, Found(each.name, each.offset))
+    if begun and not any(is_ours(each, ours) for each in found):
+        found = (*found, *begun)
+    return found
+
+
+def is_ours(found: Found, ours: Signed | None) -> bool:
+    """Return whether a signature is the one that this session made."""
+    if ours is None or found.type != ours.type:
+        return False
+    return (not ours.uuid or found.uuid.lower() == ours.uuid.lower()) and (
+        not ours.label or found.label == ours.label
+    )
+
+
+def _explained(ours: Signed, device: ExclusiveDevice) -> tuple[Area, ...]:
+    if ours.type == MEMBER_OF_POOL:
+        return label_areas(device.size_bytes)
+    return (_FORMATS[ours.type].explained,)
+
+
+def _begun(ours: Signed | None, device: ExclusiveDevice) -> tuple[Found, ...]:
+    """Return what a program that was killed left of our signature, which libblkid does not take for whole."""
+    if ours is None:
+        return ()
+    if ours.type == MEMBER_OF_POOL:
+        own = areas(ours, device)
+        return (Found(ours.type, own[0].offset, ours.uuid, ours.label),) if own else ()
+    at = _FORMATS[ours.type].uuid_offset
+    if device.read(at, 16) == uuid.UUID(ours.uuid).bytes:
+        return (Found(ours.type, at, ours.uuid, ours.label),)
+    return ()
+
+
+def _of_libblkid(node: str, run: Run) -> tuple[Found, ...]:
+    """Return what ``wipefs`` lists; without ``--all`` it only reads."""
+    ended = run(("wipefs", "--json", "--output", "OFFSET,TYPE,UUID,LABEL", node))
+    if ended.exit_code != 0:
+        # SECURITY: nobody knows what is there, so it is not ours.
+        raise StorageError(
+            tr("What lies on {node} cannot be told: {said}.").format(node=node, said=ended.complaint())
+        )
+    return parse_listing(ended.stdout)
+
+
+def parse_listing(text: str) -> tuple[Found, ...]:
+    """Return the signatures of ``wipefs --json``; each type and UUID once, where it lies first.
+
+    Raises:
+        StorageError: it is not what wipefs writes.
+    """
+    first: dict[tuple[str, str, str], Found] = {}
+    try:
+        for each in json.loads(text)["signatures"] if text.strip() else ():
+            found = Found(each["type"], int(each["offset"], 16), each["uuid"] or "", each["label"] or "")
+            first.setdefault((found.type, found.uuid, found.label), found)
+    except (ValueError, KeyError, TypeError) as err:
+        raise StorageError(tr("wipefs lists signatures in a form that nobody knows.")) from err
+    return tuple(first.values())
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -1,0 +1,160 @@
+"""What may be wiped is decided from the journal's mark and what was found, and everything else is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.errors import StorageError
+from app.domain.plan import PARTITION_TYPE
+from app.domain.units import GIB, KIB, MIB
+from app.storage.patience import Patience
+from app.storage.signatures import MAGICS
+from app.storage.state import Partition, Table
+from app.storage.steps import Mark, SessionPartition, Signed
+from app.storage.wiping import saved
+from app.storage.wiping.decision import Verdict, judge_content, judge_table
+from app.storage.wiping.found import HEAD_BYTES, TAIL_BYTES, Found, label_areas, parse_listing
+from app.storage.wiping.saved import SavedSignatures
+
+NODE = "/dev/sdb1"
+OURS = Signed(NODE, "ext4", "6f1d5a52-0a0c-4c1c-9b1e-000000000001")
+OWN = Found("ext4", 0x438, OURS.uuid)
+OTHERS = (
+    Found("ext4", 0x438, "6f1d5a52-0a0c-4c1c-9b1e-000000000002"),
+    Found("xfs", 0, "6f1d5a52-0a0c-4c1c-9b1e-000000000003", "PRECIOUS"),
+    Found("crypto_LUKS", 0),
+    Found("xfs", 0, OURS.uuid),
+)
+MARKS = st.sampled_from([None, *Mark])
+TABLE = "6f1d5a52-0a0c-4c1c-9b1e-00000000000a"
+PARTITION = SessionPartition("/dev/sdb", NODE, TABLE, OURS.uuid, PARTITION_TYPE, MIB, GIB)
+OUR_ENTRY = Partition(1, PARTITION_TYPE, OURS.uuid, "pgfooting-data", MIB, GIB)
+OUR_TABLE = Table(TABLE, (OUR_ENTRY,))
+
+
+@given(MARKS, st.lists(st.sampled_from([OWN, *OTHERS]), max_size=3), st.booleans())
+def test_only_what_the_journal_proves_is_wiped(mark: Mark | None, found: list[Found], is_whole: bool) -> None:  # noqa: FBT001
+    decided = judge_content(mark, OURS, found, is_whole=is_whole)
+    if decided.verdict is Verdict.WIPE:
+        assert mark in {Mark.BEGUN, Mark.MADE, Mark.WIPING}
+        assert set(found) == {OWN}
+        assert is_whole or mark is not Mark.MADE
+    if any(each in OTHERS for each in found):
+        assert decided.verdict is Verdict.KEEP
+        assert "not made by this session" in decided.reason
+    if decided.verdict is Verdict.NOTHING:
+        assert found == []
+        assert mark is not Mark.MADE
+    assert bool(decided.reason) is (decided.verdict is Verdict.KEEP)
+
+
+def test_what_was_made_and_is_not_there_was_changed_by_somebody() -> None:
+    assert "any more" in judge_content(Mark.MADE, OURS, (), is_whole=True).reason
+    assert "only a part" in judge_content(Mark.MADE, OURS, (OWN,), is_whole=False).reason
+    assert "again" in judge_content(Mark.WIPED, OURS, (OWN,), is_whole=True).reason
+
+
+def test_a_foreign_filesystem_is_told_with_type_identifier_and_label() -> None:
+    reason = judge_content(Mark.MADE, OURS, OTHERS[1:2], is_whole=True).reason
+    assert reason == f"holds xfs, UUID {OTHERS[1].uuid}, label PRECIOUS, not made by this session"
+
+
+CHANGED = (
+    replace(OUR_TABLE, uuid=OURS.uuid),
+    replace(OUR_TABLE, partitions=(OUR_ENTRY, replace(OUR_ENTRY, number=2, uuid=TABLE))),
+    replace(OUR_TABLE, partitions=(replace(OUR_ENTRY, uuid=TABLE),)),
+    replace(OUR_TABLE, partitions=(replace(OUR_ENTRY, type=TABLE),)),
+    replace(OUR_TABLE, partitions=(replace(OUR_ENTRY, number=2),)),
+    replace(OUR_TABLE, partitions=(replace(OUR_ENTRY, start_bytes=2 * MIB),)),
+    replace(OUR_TABLE, partitions=(replace(OUR_ENTRY, size_bytes=2 * GIB),)),
+    replace(OUR_TABLE, has_code=True),
+)
+
+
+@pytest.mark.parametrize("table", CHANGED)
+@pytest.mark.parametrize("mark", Mark)
+def test_a_table_that_is_not_exactly_ours_is_kept_whatever_the_mark(mark: Mark, table: Table) -> None:
+    assert judge_table(mark, PARTITION, table, ()).verdict is Verdict.KEEP
+
+
+def test_a_table_of_ours_is_removed_and_one_that_is_gone_was_removed_by_somebody() -> None:
+    for mark in (Mark.BEGUN, Mark.MADE, Mark.WIPING):
+        assert judge_table(mark, PARTITION, OUR_TABLE, ()).verdict is Verdict.WIPE
+    assert judge_table(Mark.MADE, PARTITION, None, ()).verdict is Verdict.KEEP
+    assert judge_table(Mark.WIPING, PARTITION, None, ()).verdict is Verdict.NOTHING
+    assert judge_table(None, PARTITION, OUR_TABLE, ()).verdict is Verdict.KEEP
+    assert judge_table(Mark.MADE, PARTITION, OUR_TABLE, (OTHERS[2],)).verdict is Verdict.KEEP
+    empty = replace(OUR_TABLE, partitions=())
+    assert judge_table(Mark.MADE, PARTITION, empty, ()).verdict is Verdict.KEEP
+    assert judge_table(Mark.WIPING, PARTITION, empty, ()).verdict is Verdict.WIPE
+
+
+def test_what_wipefs_lists_is_understood() -> None:
+    listing = {
+        "signatures": [
+            {"offset": "0x0", "type": "xfs", "uuid": "u", "label": "PRECIOUS"},
+            {"offset": "0x200", "type": "gpt", "uuid": None, "label": None},
+            {"offset": "0x63ffe00", "type": "gpt", "uuid": None, "label": None},
+        ]
+    }
+    assert parse_listing(json.dumps(listing)) == (Found("xfs", 0, "u", "PRECIOUS"), Found("gpt", 512))
+    assert parse_listing('{\n   "signatures": [\n\n   ]\n}\n') == ()
+    assert parse_listing("") == ()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"signatures": 3}', '{"signatures": [{"offset": "x"}]}', "{}"])
+def test_another_listing_is_an_error_and_never_nothing(text: str) -> None:
+    with pytest.raises(StorageError):
+        parse_listing(text)
+
+
+def test_every_magic_lies_where_our_own_parsers_look_before_a_wipe() -> None:
+    for magic in MAGICS:
+        end = magic.offset + len(magic.magic)
+        assert end <= HEAD_BYTES if magic.offset >= 0 else -magic.offset <= TAIL_BYTES, magic
+
+
+@given(st.integers(64 * MIB, 1 << 50))
+def test_the_four_labels_of_a_pool_lie_at_both_ends(size_bytes: int) -> None:
+    first, second, third, fourth = label_areas(size_bytes)
+    assert (first.offset, second.offset) == (0, 256 * KIB)
+    assert fourth.offset == third.offset + 256 * KIB
+    assert size_bytes - 256 * KIB < fourth.offset + fourth.length <= size_bytes
+
+
+def test_copies_are_kept_a_month_and_not_more_than_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies = SavedSignatures(tmp_path / "signatures")
+    copies.save("sdb1-partition", 0x438, b"old")
+    (old,) = copies.folder.iterdir()
+    assert old.name.endswith("-sdb1-partition-0x00000438.gz")
+    assert old.stat().st_mode & 0o777 == 0o600
+    assert copies.folder.stat().st_mode & 0o777 == 0o700
+    copies.save("sdb1-partition", 0, b"new")
+    assert old.exists()
+    before_s = old.stat().st_mtime - saved.KEPT_S - 1
+    os.utime(old, (before_s, before_s))
+    copies.save("sdb1-partition", 0, b"newer")
+    assert not old.exists()
+    monkeypatch.setattr(saved, "MOST_BYTES", 1)
+    copies.save("sdb1-partition", 0, b"newest")
+    assert len(list(copies.folder.iterdir())) == 1
+
+
+def test_patience_is_for_all_waits_together() -> None:
+    patience = Patience(0.02)
+    assert patience.pause(0.01)
+    patience.spent(0.005)
+    assert patience.limit(60) == pytest.approx(0.005)
+    assert patience.pause(0.01)
+    assert not patience.pause(0.01)
+    assert patience.limit(60) == 0
+    assert Patience().limit(60) == 60
