@@ -136,6 +136,12 @@ def _lines(wishes: tuple[Wish, ...]) -> str:
     return tr("lines {numbers}{more}").format(numbers=numbers, more=more)
 
 
+def foreign_programs(campaign: Campaign) -> tuple[str, ...]:
+    """Return the folders of programs that a campaign names and that others than root could have filled."""
+    named = dict.fromkeys(each.postgresql.installation for each in campaign.configurations)
+    return tuple(choice for choice in named if Path(choice).is_absolute() and not _is_systems(choice))
+
+
 def _of_installation(choice: str) -> Iterator[tuple[str, str]]:
     if Path(choice).is_absolute() and not _is_systems(choice):
         sentence = tr(

@@ -37,10 +37,12 @@ from app.runs.draft_questions import (
     Question,
     ScriptsQuestion,
     SupportQuestion,
+    TrustQuestion,
 )
 from app.runs.draft_storage import read_target
 from app.runs.draft_storage_commands import making_lines, plan_of
 from app.runs.draft_storage_problems import storage_problems
+from app.runs.draft_trust import Agreement, agreement_problems
 from app.runs.plan import ResolvedCampaign
 from app.storage.availability import Support
 from app.storage.disks import Listing
@@ -179,6 +181,22 @@ class CampaignDraft:
         question = CampaignQuestion(campaign) if campaign else None
         return cast("ResolvedCampaign | None", self._result(question))
 
+    def agreement(self) -> Agreement | None:
+        """Return what a person is asked to agree to; None where that is not known."""
+        campaign = self.built.campaign
+        return cast("Agreement | None", self._result(TrustQuestion(campaign) if campaign else None))
+
+    def agree(self, *, agreed: bool) -> None:
+        """Take the tick of the review; it is for what is listed there now."""
+        agreement = self.agreement()
+        self.parts.agreed = agreement.digest if agreement is not None and agreed else ""
+
+    def agreed_digest(self) -> str:
+        """Return the digest to be kept where a person has ticked; else empty."""
+        agreement = self.agreement()
+        ticked = agreement is not None and agreement.is_open and agreement.digest == self.parts.agreed
+        return self.parts.agreed if ticked else ""
+
     def described(self) -> Mapping[StoragePlan, tuple[str, ...]]:
         """Return what the root helper will execute, in its own words, by plan; nothing where not known."""
         question = describe_question(self.resolved())
@@ -280,6 +298,7 @@ class CampaignDraft:
                 problems.append(inquiry.refusal(step, question, known.error))
         if step is Step.REVIEW:
             problems += confirmation_problems(self.parts, self.storage)
+            problems += agreement_problems(self.agreement(), self.parts.agreed)
         once: dict[tuple[str, str], Problem] = {}
         for each in problems:
             once.setdefault((each.field, each.message), each)

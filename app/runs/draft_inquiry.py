@@ -19,6 +19,7 @@ from app.runs.draft_questions import (
     Question,
     SupportQuestion,
     TargetQuestion,
+    TrustQuestion,
 )
 from app.runs.plan import ResolvedCampaign
 
@@ -127,6 +128,7 @@ class Inquiry:
 
     def _about_all(self) -> Iterator[Question]:
         if self.built.campaign is not None:
+            yield TrustQuestion(self.built.campaign)
             yield CampaignQuestion(self.built.campaign)
         question = describe_question(self.resolved)
         if question is not None:

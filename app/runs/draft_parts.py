@@ -210,6 +210,8 @@ class DraftParts:
     postgresql: PostgresDraft = field(default_factory=PostgresDraft)
     workload: WorkloadDraft = field(default_factory=WorkloadDraft)
     configurations: list[ConfigurationDraft] = field(default_factory=list)
+    agreed: str = ""
+    """Digest of the campaign of which a person ticked that it may do what is listed."""
 
     def chosen(self) -> list[ConfigurationDraft]:
         """Return the configurations that count."""

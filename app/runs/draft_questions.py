@@ -30,6 +30,7 @@ from app.runs.campaign_problems import UnfitError
 from app.runs.campaign_scripts import Scripts
 from app.runs.draft_environment import DraftEnvironment, serving_account
 from app.runs.draft_helper import describe_plans
+from app.runs.draft_trust import Agreement, agreement_of
 from app.runs.plan import ResolvedCampaign, resolve_campaign
 from app.storage.availability import Support, read_support
 
@@ -189,6 +190,22 @@ class CampaignQuestion(Question):
                 hint=tr("Go back to the page with the script and check again."),
             )
         return resolve_campaign(self.campaign, serving_account(environment), _ignore)
+
+
+@dataclass(frozen=True, slots=True)
+class TrustQuestion(Question):
+    """May this campaign do more than measure, and did a person agree to that?"""
+
+    campaign: Campaign
+
+    @property
+    @override
+    def waiting(self) -> str:
+        return tr("Looking at what its settings and scripts may do …")
+
+    @override
+    def find_out(self, environment: DraftEnvironment) -> Agreement:
+        return agreement_of(self.campaign)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,21 +23,32 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.domain.configuration import Campaign, FolderTarget, MemoryTarget
+from app.domain.errors import RefusedError
 from app.domain.plan import Role
 from app.hosts.disk_watch import OnChange
 from app.hosts.targets import CheckedTarget
 from app.postgres.installation import Installation
 from app.postgres.machine import Machine
 from app.process import current_account
-from app.runs.campaign_file import load_campaign
+from app.runs.campaign_file import load_campaign, read_campaign_file
+from app.runs.campaign_format import format_campaign
+from app.runs.campaign_trust import check_trust, refuse_concerns
 from app.runs.disturbances import Finding, Severity
 from app.runs.draft import CampaignDraft
 from app.runs.draft_disks import assign
 from app.runs.draft_environment import DraftEnvironment, PlaceState
 from app.runs.draft_parts import OWN_SCRIPTS, Place, SizeChoice, Step
-from app.runs.draft_questions import Answer, SupportQuestion
+from app.runs.draft_questions import (
+    Answer,
+    Question,
+    ScriptsQuestion,
+    SupportQuestion,
+    TrustQuestion,
+    answer,
+)
 from app.runs.plan import ResolvedCampaign
 from app.runs.recipes import list_recipes, load_recipe
+from app.runs.trusted_campaigns import is_trusted
 from tests.made_disks import SPARE, everything_works, listing
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
@@ -656,3 +667,68 @@ def test_no_page_is_wider_than_its_window(
             assert wizard.rect().contains(button.geometry())
     finally:
         qapp.setFont(before)
+
+
+# --- what may do more than measure
+
+
+def test_a_campaign_that_may_run_programs_starts_only_with_a_tick_that_is_kept(
+    qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr(asking, "answer", _trust_asked_in_earnest)
+    (tmp_path / "own.sql").write_text("\\shell touch <b>\u202e/tmp/x</b>\nSELECT 1;\n")
+    path = tmp_path / "theirs.toml"
+    path.write_text('name = "Theirs"\ntarget.memory = {}\n[workload]\nscript = {file = "own.sql"}\n')
+    wizard = make_wizard(known_draft())
+    with qtbot.waitSignal(wizard.files.loaded, timeout=PATIENCE_MS):
+        wizard.files.load(path)
+    settle(qtbot, wizard)
+    go_on(qtbot, wizard, *wizard.flow.steps[1:])
+    settle(qtbot, wizard)
+    page = wizard.pages[Step.REVIEW]
+    assert isinstance(page, ReviewPage)
+    qtbot.waitUntil(page.trust.isVisible, timeout=PATIENCE_MS)
+    assert "\\shell touch <b>\\u202e/tmp/x</b>" in page.asked.toPlainText()
+    assert not wizard.next.isEnabled()
+    assert "tick that you trust it" in wizard.reason.text()
+
+    saved = tmp_path / "saved.toml"
+    with qtbot.waitSignal(wizard.files.saved, timeout=PATIENCE_MS):
+        wizard.files.store(str(saved))
+    with pytest.raises(RefusedError):  # what nobody has ticked is kept nowhere
+        check_trust(read_campaign_file(saved), refuse_concerns, is_trusted=is_trusted)
+
+    press_mnemonic(qtbot, wizard, "t")
+    assert page.trust.isChecked()
+    assert wizard.next.isEnabled()
+    with qtbot.waitSignal(wizard.accepted_campaign) as started:
+        press_mnemonic(qtbot, wizard, "s")
+    assert format_campaign(started.args[0]) == saved.read_text()
+    check_trust(read_campaign_file(saved), refuse_concerns, is_trusted=is_trusted)
+    saved.write_text(saved.read_text() + "\n")
+    with pytest.raises(RefusedError):
+        check_trust(read_campaign_file(saved), refuse_concerns, is_trusted=is_trusted)
+
+
+def test_a_start_whose_tick_cannot_be_kept_is_told_and_does_not_happen(
+    qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr(asking, "answer", _trust_asked_in_earnest)
+    (tmp_path / "data").touch()
+    draft = known_draft()
+    draft.parts.postgresql.settings = "archive_command = touch"
+    wizard = make_wizard(draft)
+    settle(qtbot, wizard)
+    go_on(qtbot, wizard, *wizard.flow.steps[1:])
+    settle(qtbot, wizard)
+    press_mnemonic(qtbot, wizard, "t")
+    press_mnemonic(qtbot, wizard, "s")
+    assert wizard.isVisible()
+    assert "cannot be kept" in wizard.reason.text()
+
+
+def _trust_asked_in_earnest(question: Question, environment: DraftEnvironment) -> Answer:
+    real = isinstance(question, ScriptsQuestion | TrustQuestion)
+    return answer(question, environment) if real else Answer(question)

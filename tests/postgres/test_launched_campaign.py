@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.errors import ExitStatus
+from app.runs.campaign_file import parse_campaign
 from app.runs.campaign_follow import CampaignFollower, Watched
 from app.runs.control import Request, send_request
-from app.runs.launch import live_campaigns, start_campaign
+from app.runs.draft_trust import agreement_of, keep_agreement
+from app.runs.launch import LaunchError, live_campaigns, start_campaign
 from app.runs.library import is_live
 from app.runs.runfile import Phase, RunState
 from app.runs.runfile_reader import RunFile
@@ -65,6 +68,35 @@ def test_a_launched_campaign_is_followed_to_its_end(bench: CampaignBench) -> Non
     assert [each.data.name for each in last.earlier] == ["folder"]
     assert len(last.earlier[0].data.series("pgbench.tps")[0]) >= 3
     assert live_campaigns() == ()
+
+
+def test_what_may_run_programs_is_launched_only_where_a_person_agreed_to_just_that(
+    bench: CampaignBench,
+) -> None:
+    witness, script = bench.folder / "witness", bench.folder / "own.sql"
+    bench.folder.chmod(0o777)
+    script.write_text(f"\\shell touch {witness}\nSELECT 1;\n")
+    workload = f'script = {{file = "{script}"}}\nscale = 1\nclients = 1\nwarmup = "0s"\ntransactions = 3'
+    campaign = parse_campaign(
+        campaign_text(folder=bench.target, workload=workload), base_directory="/", source_name="shown"
+    )
+
+    def refused() -> bool:
+        with pytest.raises(LaunchError, match="may run programs") as caught:
+            start_campaign(campaign, bench.library).wait_for_folder(PATIENCE_S)
+        return caught.value.status == ExitStatus.REFUSED and not witness.exists()
+
+    assert refused()
+    agreement = agreement_of(campaign)
+    assert agreement.is_open
+    keep_agreement(agreement.digest)
+    shown = script.read_text()
+    script.write_text(shown.replace("SELECT 1", "SELECT 2"))  # after the review, before the start
+    assert refused()
+    script.write_text(shown)
+    launched = start_campaign(campaign, bench.library)
+    assert launched.wait(PATIENCE_S) == ExitStatus.DONE
+    assert witness.exists()
 
 
 WINDOW = """

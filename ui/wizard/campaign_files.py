@@ -11,9 +11,10 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QPushButton, QWidget
 from app.domain.configuration import Campaign
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import tr
-from app.runs.campaign_file import load_campaign
+from app.runs.campaign_file import read_campaign_file
 from app.runs.campaign_format import format_campaign
 from app.runs.draft import CampaignDraft
+from app.runs.draft_trust import keep_agreement, refuse_programs
 from app.runs.names import slug
 from app.runs.recipes import Recipe
 from ui.background import BackgroundOp
@@ -72,7 +73,7 @@ class CampaignFiles(QObject):
 
     def load(self, path: Path | str) -> None:
         """Fill the wizard from a file, read in the background."""
-        BackgroundOp(partial(load_campaign, path), self._on_loaded, self._on_failed).start()
+        BackgroundOp(partial(_read, path), self._on_loaded, self._on_failed).start()
 
     def store(self, path: str) -> None:
         """Write the campaign as a file."""
@@ -83,7 +84,8 @@ class CampaignFiles(QObject):
         except FootingError as error:
             self._on_failed(error)
             return
-        BackgroundOp(partial(_write, campaign, Path(path)), self.saved.emit, self._on_failed).start()
+        agreed = self._draft.agreed_digest()
+        BackgroundOp(partial(_write, campaign, Path(path), agreed), self.saved.emit, self._on_failed).start()
 
     def _on_loaded(self, campaign: Campaign) -> None:
         try:
@@ -117,8 +119,20 @@ class CampaignFiles(QObject):
         dialog.open()
 
 
-def _write(campaign: Campaign, path: Path) -> str:
-    """Write a campaign file and return its path.
+def _read(path: Path | str) -> Campaign:
+    """Read a campaign file.
+
+    Raises:
+        CampaignError: it cannot be read, or something in it is wrong.
+        RefusedError: it names programs that a stranger could have put there.
+    """
+    file = read_campaign_file(path)
+    refuse_programs(file)
+    return file.campaign
+
+
+def _write(campaign: Campaign, path: Path, agreed: str) -> str:
+    """Write a campaign file and return its path; what a person `agreed` to is kept with it.
 
     Raises:
         UsageError: it cannot be written.
@@ -128,4 +142,5 @@ def _write(campaign: Campaign, path: Path) -> str:
     except OSError as err:
         message = tr("The campaign file {path} could not be written: {reason}.")
         raise UsageError(message.format(path=path, reason=err.strerror)) from err
+    keep_agreement(agreed)
     return str(path)

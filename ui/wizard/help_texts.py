@@ -149,6 +149,13 @@ HELP_TEXTS: Final = {
             "Nothing is erased before this, and before the authorisation."
         )
     ),
+    "trust": Help(
+        tr(
+            "Server settings that are not known to be harmless, \\shell in scripts, scripts that want a "
+            "superuser, and a PostgreSQL that others than root put there. Other SQL runs without the rights "
+            "to start programs. Your tick is for exactly this text: a change asks again."
+        )
+    ),
     "postgresql.installation": Help(
         tr(
             "pgFooting starts a server of its own with these programs, on a private socket and without TCP. "

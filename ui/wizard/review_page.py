@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QCheckBox,
     QHeaderView,
     QPlainTextEdit,
     QTableWidget,
@@ -17,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from app.cli.plain_text import plain_lines
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.runs.draft import CampaignDraft
@@ -24,12 +26,14 @@ from app.runs.draft_commands import Action, CommandLine
 from app.runs.draft_confirm import FIELD, confirm, confirmations
 from app.runs.draft_parts import Problem, Step
 from app.runs.draft_review import Review, ReviewRow, make_review
+from app.runs.draft_trust import FIELD as FIELD_OF_TRUST
+from app.runs.draft_trust import agreement_text
 from app.runs.plan import ResolvedCampaign
 from ui.theme import Theme
 from ui.window.words import tooltip
 from ui.wizard.confirm_disks import ConfirmDisks
 from ui.wizard.disturbances import Disturbances
-from ui.wizard.fields import HELP, Field, Section, combo_box, text_box
+from ui.wizard.fields import HELP, Field, Section, combo_box, describe_button, text_box
 from ui.wizard.page import Page
 from ui.wizard.texts import Text
 
@@ -69,6 +73,20 @@ class ReviewPage(Page):
         )
         self.erased.setText(sentence)
         self.stored = Text(theme, role="warning")
+        self.asked = text_box(theme, "", _LINES)
+        self.asked.setReadOnly(True)
+        self.asked.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        self.trust = QCheckBox(tr("I have read this and &trust it"))
+        describe_button(self.trust, FIELD_OF_TRUST)
+        sentence = tr(
+            "Settings or scripts of this campaign may run programs on this machine: right for your own ones, "
+            "dangerous for a stranger's."
+        )
+        warning = Text(theme, sentence, role="warning")
+        listed_too = Field(theme, tr("What it &may do:"), self.asked, FIELD_OF_TRUST)
+        self._trusting = Section(
+            theme, tr("This campaign does more than measure"), [warning, listed_too, self.trust]
+        )
         self._erasing = Section(
             theme, tr("Disks that will be erased"), [self.erased, self.confirm, self.stored]
         )
@@ -81,13 +99,14 @@ class ReviewPage(Page):
             Section(theme, tr("What is made, and removed after each run"), [self.removed]),
             Section(theme, tr("Exact commands"), [which, listed]),
         )
-        for section in (self._sections[0], self._erasing, *self._sections[1:]):
+        for section in (self._sections[0], self._trusting, self._erasing, *self._sections[1:]):
             self.layout_.addWidget(section)
         self.layout_.addStretch(1)
         self._review: Review | None = None
         self._shown_words: object = None
         self.configuration.currentIndexChanged.connect(self._show_commands)
         self.confirm.typed.connect(self._on_confirmed)
+        self.trust.clicked.connect(self._on_trust)
 
     def _make_table(self) -> QTableWidget:
         headings = (tr("Configuration"), tr("Data in"), tr("PostgreSQL"), tr("Data"), tr("Free"))
@@ -136,7 +155,23 @@ class ReviewPage(Page):
                 self.disturbances.look(resolved)
             self._shown, self._shown_words = resolved, described
         self._show_disks()
+        self._show_trust()
         super().refresh()
+
+    def _show_trust(self) -> None:
+        """Show what a person has to agree to, where there is anything."""
+        agreement = self.draft.agreement()
+        self._trusting.setVisible(agreement is not None and agreement.is_open)
+        if agreement is None or not agreement.is_open:
+            return
+        text = plain_lines(agreement_text(agreement))
+        if text != self.asked.toPlainText():  # the same text keeps its place
+            self.asked.setPlainText(text)
+        self.trust.setChecked(self.draft.parts.agreed == agreement.digest)
+
+    def _on_trust(self, checked: bool) -> None:  # noqa: FBT001 - Qt's signal
+        self.draft.agree(agreed=checked)
+        self.tell()
 
     def _show_disks(self) -> None:
         """Show the disks that will be erased, where there are any."""
@@ -151,7 +186,7 @@ class ReviewPage(Page):
     @override
     def show_problems(self, problems: Sequence[Problem]) -> None:
         """What is still to be typed is told beside Start and not as something wrong."""
-        super().show_problems([each for each in problems if each.field != FIELD])
+        super().show_problems([each for each in problems if each.field not in {FIELD, FIELD_OF_TRUST}])
 
     def _on_confirmed(self, key: str, typed: str) -> None:
         confirm(self.draft.parts.disks, key, typed)

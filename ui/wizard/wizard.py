@@ -25,11 +25,13 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.domain.configuration import Campaign
+from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.runs.draft import CampaignDraft
 from app.runs.draft_confirm import forget_confirmations
 from app.runs.draft_flow import DraftFlow
 from app.runs.draft_parts import Problem, Step
+from app.runs.draft_trust import keep_agreement
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.window.words import tooltip
 from ui.wizard.asking import Asking
@@ -222,6 +224,11 @@ class Wizard(QDialog):
 
     def _start(self) -> None:
         campaign: Campaign = self.draft.to_campaign()
+        try:
+            keep_agreement(self.draft.agreed_digest())
+        except FootingError as error:
+            self._on_failed(f"{error.message} {error.hint}".strip())
+            return
         self.accept()
         self.accepted_campaign.emit(campaign)
 

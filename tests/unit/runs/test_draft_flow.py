@@ -29,6 +29,7 @@ from app.runs.draft_questions import (
     Question,
     ScriptsQuestion,
     TargetQuestion,
+    TrustQuestion,
     answer,
 )
 
@@ -95,7 +96,7 @@ def test_each_step_asks_only_what_it_needs() -> None:
         Step.POSTGRESQL: [PostgresQuestion],
         Step.WORKLOAD: [CampaignQuestion],
         Step.MORE: [CampaignQuestion],
-        Step.REVIEW: [CampaignQuestion],
+        Step.REVIEW: [TrustQuestion, CampaignQuestion],
     }
 
 
