@@ -88,6 +88,7 @@ class Callers:
     def _asked(self, name: str, credentials: Mapping[str, Any]) -> None:
         user = credentials.get("UnixUserID")
         if user is None:
+            self._bus.unwatch(name)
             self._decide(name, None)
             return
         caller = Caller(name, user, credentials.get("ProcessID", 0))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import os
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 _M_TRIM_THRESHOLD: Final = -1
@@ -35,9 +34,3 @@ def give_back_memory() -> None:
     """Return to the system what is free in pieces."""
     with suppress(AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def resident_bytes() -> int:
-    """Return how much memory this process has now."""
-    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
-    return int(pages) * os.sysconf("SC_PAGESIZE")

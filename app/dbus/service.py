@@ -7,8 +7,11 @@ Types of arguments are checked by GDBus against the interface's XML before anyth
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import signal
+import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,14 +19,13 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Final, Protocol
 
+from app.dbus.gate import MOST_BYTES, Gate
 from app.dbus.introspection import drop_forgotten_reference, load_gio
-from app.dbus.memory import give_back_memory
 
 _BUS: Final = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
 _BUS_TIMEOUT_MS: Final = 10_000
 _PRIMARY_OWNER: Final = 1
-MOST_BYTES: Final = 128 * 1024
-"""Of the arguments of one call; longer ones are refused before they are taken apart."""
+_LEAVE_S: Final = 5.0
 _DO_NOT_QUEUE: Final = 4
 """Of RequestName (D-Bus specification, Message Bus Messages): no replacement is allowed, none is made."""
 
@@ -172,7 +174,7 @@ class BusService:
         self._loop = self._glib.MainLoop()
         self._lost = False
         self._watched: dict[str, Callable[[], None]] = {}
-        self._call_off_trim: Callable[[], None] = lambda: None
+        self._gate: Gate | None = None
         self.connection: Any = None
 
     def run(self, started: Callable[[], None] = lambda: None) -> None:
@@ -191,6 +193,8 @@ class BusService:
             self._own_name()
         except self._glib.Error as err:
             raise BusError(err.message) from err
+        except OSError as err:
+            raise BusError(str(err)) from err
         started()
         try:
             self._loop.run()
@@ -203,7 +207,9 @@ class BusService:
         """Leave the bus when all that was answered is on its way."""
         with suppress(self._glib.Error):
             self.connection.flush_sync(None)
-        self.connection.close(None, None)
+            self.connection.close_sync(None)
+        if self._gate is not None:
+            self._gate.join(_LEAVE_S)
 
     def stop(self) -> None:
         """End `run`; may be called from a signal handler or another thread."""
@@ -233,6 +239,15 @@ class BusService:
         one subscription: the bus gives a connection a few hundred, and anybody may open as many connections.
         """
         self._watched[sender] = vanished
+
+    def unwatch(self, sender: str) -> None:
+        """Forget a connection that has left before it was watched."""
+        self._watched.pop(sender, None)
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether there are calls that were not looked at yet."""
+        return self._gate is not None and self._gate.has_waiting
 
     def _owner_changed(
         self,
@@ -279,8 +294,13 @@ class BusService:
         """Connect privately: the shared connection would end the process when the bus goes away."""
         gio = self._gio
         address = gio.dbus_address_get_for_bus_sync(gio.BusType.SYSTEM, None)
-        flags = gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
-        self.connection = gio.DBusConnection.new_for_address_sync(address, flags, None, None)
+        self._gate = Gate(_authenticated(gio, address), self.soon, self._interface.name)
+        self._gate.refused = lambda sender, method: self.soon(
+            lambda: self._refused(Call(sender, method, None, interactive=False), Refusal("TooMany"))
+        )
+        stream = gio.Socket.new_from_fd(self._gate.inner.detach()).connection_factory_create_connection()
+        flags = gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
+        self.connection = gio.DBusConnection.new_sync(stream, None, flags, None, None)
         self.connection.connect("closed", self._closed)
 
     def _own_name(self) -> None:
@@ -323,10 +343,8 @@ class BusService:
         call = Call(sender or "", method, arguments, interactive)
         signature = _signature(self._interface.lookup_method(method).out_args)
         answer = Answer(invocation, self._glib, signature, partial(self._refused, call))
-        if not sender or arguments.get_size() > MOST_BYTES:
+        if not sender or arguments.get_size() > MOST_BYTES:  # the gate lets none through
             answer.refuse(Refusal("TooMany" if sender else "NotAuthorized"))
-            self._call_off_trim()
-            self._call_off_trim = self.later(1.0, give_back_memory)
         else:
             answer.settle(lambda: self._handler(call, answer))
 
@@ -337,6 +355,27 @@ class BusService:
         except Exception:  # noqa: BLE001 - the service goes on
             _log.exception("an action of the main loop failed")
         return False
+
+
+def _authenticated(gio: ModuleType, address: str) -> socket.socket:
+    """Return a socket that is connected to a bus which knows who we are.
+
+    Raises:
+        GLib.Error, OSError: it cannot be reached or refuses.
+    """
+    stream, _ = gio.dbus_address_get_stream_sync(address, None)
+    bus = socket.socket(fileno=os.dup(stream.get_socket().get_fd()))
+    stream.close(None)
+    bus.settimeout(_BUS_TIMEOUT_MS / 1000)
+    bus.sendall(b"\0AUTH EXTERNAL " + str(os.geteuid()).encode().hex().encode() + b"\r\n")
+    answer = b""
+    while not answer.endswith(b"\r\n"):
+        answer += bus.recv(1) or b"\r\n"
+    if not answer.startswith(b"OK "):
+        bus.close()
+        raise PermissionError(errno.EACCES, "the bus does not let us in")
+    bus.sendall(b"BEGIN\r\n")
+    return bus
 
 
 def _signature(arguments: Any) -> str:  # noqa: ANN401 - Gio has no types

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from app import VERSION
 from app.dbus.callers import Caller, Callers
-from app.dbus.memory import give_back_memory, resident_bytes
+from app.dbus.memory import give_back_memory
 from app.dbus.polkit import Verdict
 from app.dbus.questions import Places, Questions
 from app.dbus.service import Answer, BusService, Call, Refusal
@@ -37,10 +37,7 @@ NAME: Final = "org.pgfooting.Helper1"
 PATH: Final = "/org/pgfooting/Helper1"
 INTERFACE_NUMBER: Final = 3
 IDLE_S: Final = 60.0
-GROWN_S: Final = 5.0
-"""Idle time of a helper that has grown: GDBus keeps a buffer as long as the longest message that it ever got,
-which anybody may send (gdbusprivate.c, read_buffer; the bus takes 32 MiB)."""
-MOST_GROWN_BYTES: Final = 8 * 1024**2
+LOOK_S: Final = 5.0
 _MOST_INSPECTED: Final = 64
 _MOST_NOTED: Final = 200
 _MESSAGE: Final = "Authentication is required to erase $(disks) and to run PostgreSQL there"
@@ -90,7 +87,6 @@ class Helper:
         self._paces = {each.name: Pace(each.every_s) for each in METHODS if each.every_s > 0}
         self._noted = audit.Sparing()
         self._used_s = time.monotonic()
-        self._began_bytes = 0
 
     def run(self) -> None:
         """Serve until nobody needs it for a while.
@@ -254,8 +250,7 @@ class Helper:
 
     def _began(self) -> None:
         give_back_memory()
-        self._began_bytes = resident_bytes()
-        self.bus.later(GROWN_S, self._look)
+        self.bus.later(LOOK_S, self._look)
 
     def _rest(self) -> None:
         """Begin to wait anew for somebody who wants something."""
@@ -271,7 +266,7 @@ class Helper:
         if self._is_idle():
             self.bus.when_quiet(self._end_if_still_idle)
         else:
-            self.bus.later(GROWN_S, self._look)
+            self.bus.later(LOOK_S, self._look)
 
     def _look_at(self, owned: Owned, now_s: float) -> None:
         if owned.session.is_working:
@@ -292,15 +287,15 @@ class Helper:
         if self._is_idle():
             self.bus.stop()
         else:
-            self.bus.later(GROWN_S, self._look)
+            self.bus.later(LOOK_S, self._look)
 
     def _is_idle(self) -> bool:
         busy = self._owned is not None or self._questions.are_open or self._callers.is_busy
+        busy = busy or self.bus.has_waiting
         busy = busy or any(worker.is_busy for worker in self._workers.values())
         if busy or not self._plans.is_empty:
             self._rest()
-        has_grown = resident_bytes() > self._began_bytes + MOST_GROWN_BYTES
-        return time.monotonic() - self._used_s >= (GROWN_S if has_grown else IDLE_S)
+        return time.monotonic() - self._used_s >= IDLE_S
 
     def _refused(self, call: Call, refusal: Refusal) -> None:
         """A call was refused, before it got here or here: somebody wants something."""

@@ -187,3 +187,55 @@ def test_what_was_answered_does_not_stay_in_memory(service: Serving) -> None:
                     wait()
             grown.append(resident_bytes(service) - before)
     assert grown[1] < 5_000_000, "1,500 calls of 20 kB stay"
+
+
+def test_a_call_that_is_too_large_is_refused_unread_and_the_next_is_answered(service: Serving) -> None:
+    with client() as caller:
+        before = resident_bytes(service)
+        waiting = [caller.begin("Echo", "(s)", "x" * size) for size in (20_000_000, 128 * 1024, 100_000)]
+        for wait in waiting[:2]:
+            with pytest.raises(RemoteError, match=r"Error\.TooMany"):
+                wait()
+        assert waiting[2]() == ("x" * 100_000, 100_000)
+        assert resident_bytes(service) < before + 5_000_000
+
+
+def test_one_connection_cannot_have_more_than_a_share_wait(service: Serving) -> None:
+    with client() as caller, client() as other:
+        waiting = [caller.begin("Echo", "(s)", "x" * 100_000) for _ in range(200)]
+        assert other.call("Echo", "(s)", "a") == ("a", 1)
+        answered = 0
+        for wait in waiting:
+            try:
+                answered += wait()[1] == 100_000
+            except RemoteError as err:
+                assert err.name == f"{NAME}.Error.TooMany"  # noqa: PT017
+        assert 20 <= answered <= 200
+
+
+def test_signals_of_others_are_dropped_unread(service: Serving) -> None:
+    _, glib = load_gio()
+    with client() as caller:
+        before = resident_bytes(service)
+        for text in ("a", "x" * 10_000_000):
+            caller.connection.emit_signal(NAME, PATH, NAME, "Told", glib.Variant("(s)", (text,)))
+            gone = glib.Variant("(sss)", (caller.unique_name, caller.unique_name, ""))
+            bus = "org.freedesktop.DBus"
+            caller.connection.emit_signal(NAME, "/org/freedesktop/DBus", bus, "NameOwnerChanged", gone)
+        caller.call("WatchMe")
+        assert caller.call("Echo", "(s)", "a") == ("a", 1)
+        assert resident_bytes(service) < before + 5_000_000
+    assert next_line(service).startswith("gone ")
+
+
+def test_no_descriptor_reaches_the_service(service: Serving) -> None:
+    gio, glib = load_gio()
+    with client() as caller, open(os.devnull, "rb") as file:  # noqa: PTH123
+        descriptors = gio.UnixFDList.new()
+        descriptors.append(file.fileno())
+        with pytest.raises(glib.Error):
+            caller.connection.call_with_unix_fd_list_sync(
+                NAME, PATH, NAME, "Echo", glib.Variant("(s)", ("a",)), None, gio.DBusCallFlags.NONE, 5000,
+                descriptors, None,
+            )  # fmt: skip
+        assert caller.call("Echo", "(s)", "a") == ("a", 1)

@@ -33,7 +33,7 @@ def live_for(seconds: str) -> None:
     """Have sessions live for so long, which the owner is told half of it before; looked at often."""
     setattr(lifetime, "LIFETIME_S", float(seconds))  # noqa: B010
     setattr(lifetime, "TOLD_S", float(seconds) / 2)  # noqa: B010
-    setattr(service, "GROWN_S", 0.1)  # noqa: B010
+    setattr(service, "LOOK_S", 0.1)  # noqa: B010
 
 
 if __name__ == "__main__":

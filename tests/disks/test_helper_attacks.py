@@ -20,13 +20,21 @@ import pytest
 
 from app.domain.units import GIB, MIB
 from app.helper.methods import METHODS, Access
-from app.helper.service import GROWN_S, IDLE_S, MOST_GROWN_BYTES
 from tests.disks.helper_owner import NOBODY, SPARE, Owner, client, plan_of
 from tests.disks.hostile_client import METHODS as SIGNATURES
 from tests.disks.hostile_client import Generator
 from tests.disks.layout_proof import digest as digest_of_disk
 from tests.disks.layout_proof import fill
-from tests.fix_helper import LIMIT_S, PROJECT, Running, error_of, journaled, restart_polkit, wait_until
+from tests.fix_helper import (
+    LIMIT_S,
+    PROJECT,
+    Running,
+    as_user,
+    error_of,
+    journaled,
+    restart_polkit,
+    wait_until,
+)
 
 pytestmark = [
     pytest.mark.disks,
@@ -134,18 +142,39 @@ def test_six_thousand_generated_calls_do_nothing_and_learn_nothing(
     assert helper.resident_bytes() < 48 * MIB
 
 
-def test_a_helper_that_huge_messages_made_large_ends_when_nobody_needs_it(
+def test_huge_messages_do_not_make_the_helper_larger(
     helper: Running, inspector: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     began_bytes = helper.resident_bytes()
     out, _ = hostile(SEED, CALLS // 3, HUGE).communicate(timeout=10 * LIMIT_S)
-    assert json.loads(out)["names"]
+    assert json.loads(out)["names"]["org.pgfooting.Helper1.Error.TooMany"] > 0
     told = f"{began_bytes / 1e6:.1f} MB, then {helper.resident_bytes() / 1e6:.1f} MB"
     with capsys.disabled():
         print(f"\n  messages of up to 16 MB: memory {told}")  # noqa: T201
-    assert helper.resident_bytes() > began_bytes + MOST_GROWN_BYTES
-    assert helper.process.wait(LIMIT_S) == 0, "long before it would without"
-    assert GROWN_S < IDLE_S / 10
+    assert helper.resident_bytes() < began_bytes + 8 * MIB
+
+
+FILLING = """
+import sys
+from app.dbus.introspection import load_gio
+from tests.bus.client import RemoteError
+from tests.disks.helper_owner import client
+with client() as connection:
+    content = load_gio()[1].Variant("(ssu)", ("x" * 31_000_000, "", 0))
+    waiting = [connection.send("Execute", content) for _ in range(20)]
+    for wait in [*waiting, connection.begin("Version")]:
+        try:
+            wait()
+            print("answered")
+        except RemoteError as err:
+            print(err.name.rpartition(".")[2])
+"""
+
+
+def test_every_one_of_many_calls_of_31_mb_is_answered_by_the_helper_that_was_there(helper: Running) -> None:
+    done = as_user(FILLING)
+    assert done.stdout.split() == [*["TooMany"] * 20, "answered"], done.stderr
+    assert helper.process.poll() is None
 
 
 def test_everything_of_a_session_is_refused_to_everybody_else(

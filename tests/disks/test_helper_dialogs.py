@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.units import GIB
-from tests.disks.helper_owner import NOBODY, SPARE, Owner, client, plan_of
+from tests.bus.client import RemoteError
+from tests.disks.helper_owner import NAME, NOBODY, SPARE, Owner, client, plan_of
 from tests.disks.terminal_agent import PASSWORD, TerminalAgent, set_password
 from tests.fix_helper import LIMIT_S, PROJECT, Running, error_of, journaled, wait_until
 
@@ -141,6 +142,28 @@ def test_of_two_people_with_a_dialog_the_first_that_is_answered_gets_the_session
     again = asking(disks[0])  # the terminal agent that was cancelled takes no other question
     again.agent.type(PASSWORD)
     assert again.said().startswith("session ")
+
+
+def test_of_those_who_need_no_dialog_and_ask_at_once_one_gets_the_session(
+    helper: Running, disks: list[str]
+) -> None:
+    with client() as first, client() as second:
+        owners = [Owner(first), Owner(second)]
+        described = [owner.describe(plan_of(disk)) for owner, disk in zip(owners, disks, strict=True)]
+        calls = [
+            owner.client.begin("Execute", "(ssu)", plan_id, told, NOBODY)
+            for owner, (plan_id, _, told) in zip(owners, described, strict=True)
+        ]
+        errors = []
+        for owner, wait in zip(owners, calls, strict=True):
+            try:
+                (owner.session,) = wait()
+            except RemoteError as err:
+                errors.append((err.name, err.text))
+        assert errors in ([(f"{NAME}.Error.Busy", "Busy")], [(f"{NAME}.Error.Busy", "overtaken")])
+        (winner,) = [owner for owner in owners if owner.session]
+        assert winner.release()[2:] == ("", "", "", [])
+    assert helper.log.read_text().count("session of") == 1
 
 
 def test_a_wrong_password_of_one_leaves_the_dialog_of_the_other(

@@ -1,0 +1,257 @@
+"""Stands between the bus and GDBus: what is too large is refused unread, nobody waits for a flood of others.
+
+SECURITY: GDBus takes every message apart that arrives, in order: one of 32 MiB in small pieces, which the bus
+lets anybody send, costs it seconds and more than a gigabyte of memory (measured with GLib 2.74: 80 ns and 47
+bytes for each byte), one of 128 KiB ten milliseconds. Here a message is a length and a sender. Calls wait in
+the order of start-time fair queueing by connection: a small one of somebody who asked for little goes before
+the many or large ones of others. A few are let through at a time, the next when the main loop has dealt with
+those. Answers and the bus's own signals pass at once; signals of others, which nobody asked for, are dropped.
+No descriptor is ever taken: that is not negotiated with the bus.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import heapq
+import os
+import select
+import socket
+import sys
+import termios
+import threading
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from app.dbus.wire import (
+    FIXED_BYTES,
+    Beginning,
+    Kind,
+    WireError,
+    beginning_of,
+    error_reply,
+    sender_and_member,
+)
+
+MOST_BYTES: Final = 128 * 1024
+"""Of the arguments of one call; longer ones are refused unread."""
+_MOST_HEADER_BYTES: Final = 16 * 1024
+_MOST_WAITING_BYTES: Final = 32 * 1024**2
+"""Of all calls that wait; then nothing more is read until some were let through."""
+_MOST_OF_ONE_BYTES: Final = 2 * 1024**2
+"""Of the calls of one connection that wait; more are refused. A call while half of all places are taken."""
+_EACH_COSTS_BYTES: Final = 4096
+"""What a call costs besides its length: the main loop's millisecond."""
+_AT_A_TIME_BYTES: Final = 32 * 1024
+_BUFFER_BYTES: Final = 256 * 1024
+_LOOK_MS: Final = 2
+_LAST_S: Final = 3.0
+_READ_BYTES: Final = 256 * 1024
+_BUS: Final = "org.freedesktop.DBus"
+
+Refused = Callable[[str, str], None]
+"""Told sender and method of a call that was refused here; called in the gate's thread."""
+
+
+class Queue:
+    """Calls that wait, fairest first (Goyal, Vin and Cheng 1996, Start-time Fair Queueing)."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._heap: list[tuple[int, int, str, bytes]] = []
+        self._number = 0
+        self._now = 0
+        self._ends: dict[str, int] = {}
+        self._waiting: Counter[str] = Counter()
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    def put(self, sender: str, message: bytes) -> bool:
+        """Let a call wait; return whether there is room for it."""
+        most = MOST_BYTES if self.bytes > _MOST_WAITING_BYTES / 2 else _MOST_OF_ONE_BYTES
+        if self._waiting[sender] and self._waiting[sender] + len(message) > most:
+            return False
+        cost = len(message) + _EACH_COSTS_BYTES
+        end = max(self._now, self._ends.get(sender, 0)) + cost
+        self._ends[sender] = end
+        self._number += 1
+        heapq.heappush(self._heap, (end, self._number, sender, message))
+        self._waiting[sender] += len(message)
+        self.bytes += len(message)
+        return True
+
+    def take(self) -> bytes:
+        """Return the call whose turn it is."""
+        self._now, _, sender, message = heapq.heappop(self._heap)
+        self.bytes -= len(message)
+        self._waiting[sender] -= len(message)
+        if not self._waiting[sender]:
+            del self._waiting[sender]
+        if not self._heap:
+            self._now, self._ends = 0, {}
+        elif self._ends.get(sender, 0) <= self._now:
+            del self._ends[sender]
+        return message
+
+
+class Reader:
+    """Cuts what arrives into messages; of one that is too large only the header is kept."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._skip = 0
+
+    def feed(self, data: bytes) -> list[tuple[Beginning, bytes]]:
+        """Return the messages that are complete now; of one that is too large its header alone.
+
+        Raises:
+            WireError: that is no D-Bus.
+        """
+        self._data += data
+        found: list[tuple[Beginning, bytes]] = []
+        while True:
+            dropped = min(self._skip, len(self._data))
+            del self._data[:dropped]
+            self._skip -= dropped
+            if self._skip or len(self._data) < FIXED_BYTES:
+                return found
+            beginning = beginning_of(self._data)
+            wanted = beginning.all_bytes
+            if beginning.body_bytes > MOST_BYTES or beginning.header_bytes > _MOST_HEADER_BYTES:
+                wanted = min(beginning.header_bytes, _MOST_HEADER_BYTES)
+            if len(self._data) < wanted:
+                return found
+            found.append((beginning, bytes(self._data[:wanted])))
+            self._skip = beginning.all_bytes
+
+
+class Gate:
+    """See the module. It works in a thread of its own until one of its two ends is closed."""
+
+    def __init__(
+        self, bus: socket.socket, soon: Callable[[Callable[[], None]], None], interface: str
+    ) -> None:
+        """Begin.
+
+        Args:
+            bus: connected to the bus and authenticated.
+            soon: has the main loop do something when nothing else waits there; may be called from any thread.
+            interface: begins the name of the error for what is refused here.
+        """
+        self._bus = bus
+        self.inner, self._mine = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._mine.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)  # a message at once
+        for each in (self._bus, self._mine):
+            each.settimeout(0)
+        self.refused: Refused = lambda _sender, _member: None
+        self._soon = soon
+        self._too_many = f"{interface}.Error.TooMany"
+        self._queue = Queue()
+        self._let_bytes = 0
+        self._is_asked = False
+        self._waits_for_reader = False
+        self._told, self._tell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._to_bus, self._to_us = bytearray(), bytearray()
+        self._in, self._out = Reader(), Reader()
+        self._thread = threading.Thread(target=self._run, name="gate", daemon=True)
+        self._thread.start()
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether a call waits here; may be asked from any thread."""
+        return bool(self._queue) or bool(self._to_us)
+
+    def join(self, limit_s: float) -> None:
+        """Wait until what was answered has gone to the bus; the inner end was closed."""
+        self._thread.join(limit_s)
+
+    def _run(self) -> None:
+        with suppress(OSError, WireError):
+            while self._turn():
+                pass
+        with suppress(OSError):
+            self._bus.settimeout(_LAST_S)
+            self._bus.sendall(self._to_bus)
+        for each in (self._bus, self._mine):
+            each.close()
+
+    def _turn(self) -> bool:
+        """Wait for something to do and do it; return whether both ends are still open.
+
+        Raises:
+            OSError, WireError: one of them is not, or sends what is no message.
+        """
+        poller = select.poll()
+        is_full = self._queue.bytes > _MOST_WAITING_BYTES
+        poller.register(
+            self._bus, (0 if is_full else select.POLLIN) | (select.POLLOUT if self._to_bus else 0)
+        )
+        poller.register(self._mine, select.POLLIN | (select.POLLOUT if self._to_us else 0))
+        poller.register(self._told, select.POLLIN)
+        ready = dict(poller.poll(_LOOK_MS if self._waits_for_reader else None))
+        if ready.get(self._told):
+            os.read(self._told, 64)
+            self._waits_for_reader, self._is_asked = True, False
+        if self._waits_for_reader and not self._unread_bytes():
+            self._waits_for_reader, self._let_bytes = False, 0
+        for end, waiting in ((self._bus, self._to_bus), (self._mine, self._to_us)):
+            if ready.get(end.fileno(), 0) & select.POLLOUT:
+                del waiting[: end.send(waiting)]
+        gone = select.POLLHUP | select.POLLERR
+        if ready.get(self._bus.fileno(), 0) & (select.POLLIN | gone) and not self._receive():
+            return False
+        if ready.get(self._mine.fileno(), 0) & (select.POLLIN | gone) and not self._send():
+            return False
+        self._let_through()
+        return True
+
+    def _receive(self) -> bool:
+        with suppress(BlockingIOError):
+            data = self._bus.recv(_READ_BYTES)
+            for beginning, message in self._in.feed(data):
+                self._sort(beginning, message)
+            return bool(data)
+        return True
+
+    def _send(self) -> bool:
+        with suppress(BlockingIOError):
+            data = self._mine.recv(_READ_BYTES)
+            for _, message in self._out.feed(data):
+                self._to_bus += message
+            return bool(data)
+        return True
+
+    def _sort(self, beginning: Beginning, message: bytes) -> None:
+        is_whole = len(message) == beginning.all_bytes
+        sender, member = sender_and_member(message[: beginning.header_bytes], beginning)
+        match beginning.kind:
+            case Kind.CALL if not is_whole or not self._queue.put(sender, message):
+                if beginning.wants_reply and sender:
+                    self._to_bus += error_reply(beginning.serial, sender, self._too_many, "TooMany")
+                self.refused(sender, member)
+            case Kind.RETURN | Kind.ERROR if is_whole:
+                self._to_us += message
+            case Kind.SIGNAL if is_whole and sender == _BUS:
+                self._to_us += message
+
+    def _let_through(self) -> None:
+        """Let a few calls through, and find out when the main loop has dealt with them."""
+        if self._to_us or self._is_asked or self._waits_for_reader:
+            return
+        if self._let_bytes:
+            self._is_asked = True
+            self._soon(self._dealt_with)
+            return
+        while self._queue and self._let_bytes < _AT_A_TIME_BYTES:
+            message = self._queue.take()
+            self._let_bytes += len(message) + _EACH_COSTS_BYTES
+            self._to_us += message
+
+    def _unread_bytes(self) -> int:
+        """Return how much GDBus has not read yet (unix(7), SIOCOUTQ)."""
+        return int.from_bytes(fcntl.ioctl(self._mine, termios.TIOCOUTQ, b"\0" * 4), sys.byteorder)
+
+    def _dealt_with(self) -> None:
+        os.write(self._tell, b"x")

@@ -1,0 +1,135 @@
+"""Messages as they lie on the wire: what is read of them, and the one kind that is written."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from app.dbus.gate import MOST_BYTES, Queue, Reader
+from app.dbus.introspection import load_gio
+from app.dbus.wire import Kind, WireError, beginning_of, error_reply, sender_and_member
+
+gi = pytest.importorskip("gi")
+SENDER = ":1.4711"
+
+
+def message(text: str, *, serial: int = 7, order: str = "l", member: str = "Describe") -> bytes:
+    """A call as the bus passes it on."""
+    gio, glib = load_gio()
+    call = gio.DBusMessage.new_method_call("org.pgfooting.Helper1", "/org/pgfooting/Helper1", "a.b", member)
+    call.set_byte_order(
+        {"l": gio.DBusMessageByteOrder.LITTLE_ENDIAN, "B": gio.DBusMessageByteOrder.BIG_ENDIAN}[order]
+    )
+    call.set_sender(SENDER)
+    call.set_serial(serial)
+    call.set_body(glib.Variant("(sa{sv})", (text, {"x": glib.Variant("u", 1)})))
+    return bytes(call.to_blob(gio.DBusCapabilityFlags.NONE))
+
+
+@pytest.mark.parametrize("order", ["l", "B"])
+@pytest.mark.parametrize("text", ["", "abc", "x" * 70_000])
+def test_length_kind_sender_and_method_of_a_message_are_read(order: str, text: str) -> None:
+    wire = message(text, order=order)
+    beginning = beginning_of(wire)
+    assert (beginning.all_bytes, beginning.kind, beginning.serial) == (len(wire), Kind.CALL, 7)
+    assert beginning.wants_reply
+    assert sender_and_member(wire[: beginning.header_bytes], beginning) == (SENDER, "Describe")
+
+
+def test_the_error_that_is_written_is_one_that_gio_reads() -> None:
+    gio, _ = load_gio()
+    found = gio.DBusMessage.new_from_blob(
+        error_reply(4711, SENDER, "org.pgfooting.Helper1.Error.TooMany", "TooMany"),
+        gio.DBusCapabilityFlags.NONE,
+    )
+    assert found.get_message_type() == gio.DBusMessageType.ERROR
+    assert (found.get_reply_serial(), found.get_destination()) == (4711, SENDER)
+    assert found.get_error_name() == "org.pgfooting.Helper1.Error.TooMany"
+    assert found.get_body().unpack() == ("TooMany",)
+
+
+@pytest.mark.parametrize("piece", [1, 7, 16, 1000, 10**6])
+def test_messages_are_cut_out_of_what_arrives_in_any_pieces(piece: int) -> None:
+    wires = [message("a", serial=1), message("b" * 50_000, serial=2), message("c", serial=3)]
+    stream, reader = b"".join(wires), Reader()
+    found = [each for at in range(0, len(stream), piece) for each in reader.feed(stream[at : at + piece])]
+    assert [wire for _, wire in found] == wires
+
+
+@pytest.mark.parametrize("piece", [64, 4096, 10**6])
+def test_of_a_message_that_is_too_large_only_the_header_is_kept(piece: int) -> None:
+    large = message("x" * (MOST_BYTES + 1), serial=2)
+    stream, reader = message("a") + large + message("b"), Reader()
+    held, found = 0, []
+    for at in range(0, len(stream), piece):
+        found += reader.feed(stream[at : at + piece])
+        held = max(held, len(reader._data))
+    assert [len(wire) for _, wire in found] == [
+        len(message("a")),
+        beginning_of(large).header_bytes,
+        len(message("b")),
+    ]
+    assert held <= max(4096, piece)
+
+
+def test_a_header_that_is_too_large_is_cut_and_names_nobody() -> None:
+    wire = message("a", member="M" * 30_000)
+    reader = Reader()
+    ((beginning, header),) = reader.feed(wire)
+    assert len(header) == 16 * 1024
+    assert sender_and_member(header, beginning)[0] in {"", SENDER}
+    assert reader.feed(message("b"))[0][1] == message("b")
+
+
+def test_what_is_no_message_is_told_and_what_is_damaged_is_read_to_its_end() -> None:
+    with pytest.raises(WireError):
+        Reader().feed(b"GET / HTTP/1.1\r\n\r\n")
+    chance, wire = random.Random(1), message("abc" * 20)  # noqa: S311 - the same each time
+    beginning = beginning_of(wire)
+    for _ in range(3000):
+        damaged = bytearray(wire[16 : beginning.header_bytes])
+        for _ in range(chance.randrange(1, 6)):
+            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        header = wire[:16] + bytes(damaged[: chance.randrange(len(damaged) + 1)])
+        sender, member = sender_and_member(header, beginning)
+        assert isinstance(sender, str)
+        assert isinstance(member, str)
+
+
+def test_a_small_call_goes_before_the_many_and_the_large_ones_of_others_but_after_its_own_earlier_ones() -> (
+    None
+):
+    queue = Queue()
+    for number in range(50):
+        assert queue.put(":1.1", b"many %d" % number)
+    for number in range(10):
+        assert queue.put(":1.2", b"large %d " % number + b"x" * 100_000)
+    assert queue.take() == b"many 0"
+    assert queue.put(":1.3", b"first")
+    assert queue.put(":1.3", b"second")
+    order = [queue.take()[:10] for _ in range(61)]
+    assert not queue
+    assert order.index(b"first") < 3
+    assert order.index(b"second") < 5
+    assert [each for each in order if each.startswith(b"large")] == [
+        b"large %d x" % number + b"x" for number in range(10)
+    ]
+    assert [each for each in order if each.startswith(b"many")] == [
+        b"many %d" % number for number in range(1, 50)
+    ]
+    assert order.index(b"large 0 xx") < order.index(b"many 40"), "large ones have their turn too"
+
+
+def test_calls_of_one_connection_wait_in_a_number_of_bytes_that_is_limited() -> None:
+    queue = Queue()
+    taken = sum(queue.put(":1.1", b"x" * 100_000) for _ in range(100))
+    assert taken == 20
+    assert queue.put(":1.2", b"x" * 100_000)
+    for number in range(200):
+        queue.put(f":2.{number}", b"x" * 100_000)
+    assert [queue.put(":1.3", b"x" * 100_000) for _ in range(2)] == [True, False]
+    while queue:
+        queue.take()
+    assert queue.bytes == 0
+    assert queue.put(":1.1", b"x" * 100_000)
