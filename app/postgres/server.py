@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -286,10 +287,12 @@ class Server:
             ServerError: the server refuses; carries its words.
         """
         try:
-            for statement in bench_statements(superuser=superuser):
-                database = BENCH_DATABASE if statement.in_bench else MAINTENANCE_DATABASE
+            statements = bench_statements(superuser=superuser)
+            for in_bench, group in groupby(statements, key=lambda statement: statement.in_bench):
+                database = BENCH_DATABASE if in_bench else MAINTENANCE_DATABASE
                 with connect(self.conninfo_for(database)) as connection:
-                    connection.execute(statement.text.encode())
+                    for statement in group:
+                        connection.execute(statement.text.encode())
         except psycopg.Error as err:
             message = tr("The database for pgbench could not be made: {reason}")
             raise ServerError(message.format(reason=str(err).strip())) from err

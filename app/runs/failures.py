@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Final
 
 from app.domain.errors import FootingError, InternalError, PgbenchError, ServerError
 from app.domain.text import tr
 
 KEPT: Final = tr("What was measured until then is kept.")
+
+_RIGHTS: Final = re.compile(
+    r"permission denied|must be (?:a )?superuser|must be owner|Only roles with", re.IGNORECASE
+)
+"""What the server says of a statement for which a role has no rights (13 to 18)."""
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +40,17 @@ def failure_of_pgbench(code: int, reason: str, *, was_killed: bool) -> PgbenchEr
         return PgbenchError(message.format(number=-code), hint=KEPT)
     if not reason:
         reason = tr("it ended with status {code} and said nothing").format(code=code)
-    return PgbenchError(tr("pgbench failed: {reason}").format(reason=reason), hint=KEPT)
+    return PgbenchError(tr("pgbench failed: {reason}").format(reason=reason), hint=_hint(reason))
+
+
+def _hint(reason: str) -> str:
+    if _RIGHTS.search(reason) is None:
+        return KEPT
+    sentence = tr(
+        "pgbench's role is no superuser and owns only what it makes; a script gets a superuser where it says "
+        "openly what needs one, and you agree. {kept}"
+    )
+    return sentence.format(kept=KEPT)
 
 
 def crash_of_server(crash: str) -> ServerError:

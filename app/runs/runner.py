@@ -22,6 +22,7 @@ from app.domain.errors import (
     RunFileError,
     TargetLostError,
 )
+from app.domain.text import tr
 from app.domain.units import MIB
 from app.hosts.host import Host, Part
 from app.hosts.site import Site
@@ -152,7 +153,7 @@ class Runner:
             server = self._make_server(site)
         with self._phase(Phase.LOAD):
             self._start(site, server)
-            server.make_bench(superuser=wants_superuser(self._workload.scripts))
+            self._make_bench(server)
             self._pgbench.load(site, server)
         with self._phase(Phase.SETTLE):
             # Loading has vacuumed and analysed. The checkpoint gives every run the same start: nothing dirty.
@@ -204,6 +205,12 @@ class Runner:
 
         self._in_background(make, look=lambda: self._look_at(site), cancel=kill_children)
         return server
+
+    def _make_bench(self, server: Server) -> None:
+        superuser = wants_superuser(self._workload.scripts)  # a person agreed: `app.runs.campaign_trust`
+        if superuser:
+            self.recorder.event("note", tr("pgbench connects as a superuser, as its scripts want."))
+        server.make_bench(superuser=superuser)
 
     def _start(self, site: Site, server: Server) -> None:
         server.start()

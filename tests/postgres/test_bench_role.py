@@ -23,6 +23,7 @@ from app.postgres.pgbench_argv import (
     benchmark_argv,
     initialise_argv,
 )
+from app.postgres.script_wishes import find_superuser
 from app.postgres.server import Server
 from app.process import CommandOutcome, run_command
 from tests.fix_postgres import Workbench
@@ -114,6 +115,10 @@ ATTEMPTS = {
 }
 
 
+HIDDEN = {"copy in a string that is put together", "function over the server's own", "end of the sampler"}
+"""What only the server knows to refuse."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """A server with pgbench's role and database."""
@@ -180,6 +185,10 @@ def test_no_script_runs_a_program_reads_a_file_or_becomes_a_superuser(
                 assert not done.succeeded, what
                 assert _REFUSED.search(done.stderr), what
                 assert not bench.witness.exists(), what
+
+
+def test_what_the_server_refuses_is_found_in_the_script_before() -> None:
+    assert {name for name, attempt in ATTEMPTS.items() if not find_superuser(attempt)} == HIDDEN
 
 
 def test_the_same_attempts_work_for_a_superuser(

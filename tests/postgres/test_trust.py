@@ -100,7 +100,9 @@ def test_sql_that_hides_what_it_wants_is_not_asked_about_and_refused_by_the_serv
     hidden = f"DO $do$ BEGIN EXECUTE 'CO' || 'PY (SELECT 1) TO PRO' || 'GRAM ''touch {witness}'''; END $do$;"
     ended = campaign_bench.run(with_script(campaign_bench, hidden))
     assert ended.returncode == ExitStatus.FAILED
-    assert "pg_execute_server_program" in ended.stdout + ended.stderr
+    words = " ".join((ended.stdout + ended.stderr).split())
+    assert "pg_execute_server_program" in words
+    assert "pgbench's role is no superuser" in words
     assert not witness.exists()
 
 
@@ -221,6 +223,14 @@ SPELLINGS = (
     "\\set x 1 \\shell {do}",
     "\\shell{do}",
     "\\sh\\\nell {do}",
+    "\\! {do}",
+    "\\set v `{do}`",
+    "SELECT 1 AS a \\gset `{do}`",
+    "SELECT 1 \\g |{do}",
+    "\\o |{do}",
+    "\\copy (SELECT 1) TO PROGRAM '{do}'",
+    "\\i |{do}",
+    "\\setenv v `{do}`",
 )
 
 
