@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from app.domain.disk import DiskIdentity
 from app.domain.errors import FootingError
@@ -27,6 +27,9 @@ from app.storage.steps import Mark, mark_fact, mark_of, table_place
 SCHEMA: Final = 2
 """1 had neither boot nor marks of signatures; it is read, and everything of it counts as begun."""
 _MOST_BYTES: Final = 1024**2
+_MOST_STEPS: Final = 100_000
+_MOST_BLOCK_BYTES: Final = 1024**2
+_LAST_USER: Final = 2**32 - 2
 
 _log = logging.getLogger(__name__)
 
@@ -177,30 +180,58 @@ def _parse(path: Path) -> Entry:
     """Return an entry.
 
     Raises:
-        JournalError: it is none, or a newer one.
+        JournalError: it is none, or a newer one, or another session's.
     """
     try:
         with path.open("rb") as file:
-            values = json.loads(file.read(_MOST_BYTES))
-        schema = values["schema"]
-        if schema not in {1, SCHEMA}:
-            raise JournalError(f"schema {schema}")
-        facts = _texts(values["facts"])
-        for name, value in facts.items():
-            if name.startswith(mark_fact("")) and value not in set(Mark):
-                raise JournalError(f"mark {value}")
-        return Entry(
-            uuid.UUID(hex=values["session"]),
-            int(values["user"]),
-            parse_plan(values["plan"]),
-            {key: Device(str(node), int(block)) for key, (node, block) in values["devices"].items()},
-            int(values["begun"]),
-            facts,
-            str(values["boot"]) if schema > 1 else "",
-            _texts(values["kept"]) if schema > 1 else {},
-        )
+            entry = _entry_of(json.loads(file.read(_MOST_BYTES)))
     except _BROKEN as err:
         raise JournalError(str(err)) from err
+    if path.stem != entry.session.hex:
+        raise JournalError(f"session {entry.session}")
+    return entry
+
+
+def _entry_of(values: Mapping[str, Any]) -> Entry:
+    """Return the entry that `_as_mapping` wrote; raises one of `_BROKEN` for anything else."""
+    schema = _whole(values["schema"], 1, SCHEMA)
+    facts = _texts(values["facts"])
+    for name, value in facts.items():
+        if name.startswith(mark_fact("")) and value not in set(Mark):
+            raise ValueError(f"mark {value}")
+    plan = parse_plan(values["plan"])
+    devices = {
+        str(key): Device(_text(node), _whole(block, 1, _MOST_BLOCK_BYTES))
+        for key, (node, block) in values["devices"].items()
+    }
+    if devices.keys() != {disk.key() for _, disk in plan.members()}:
+        raise ValueError("devices are not those of the plan")
+    return Entry(
+        uuid.UUID(hex=_text(values["session"])),
+        _whole(values["user"], 1, _LAST_USER),  # SECURITY: that user's processes are ended
+        plan,
+        devices,
+        _whole(values["begun"], 0, _MOST_STEPS),
+        facts,
+        _text(values["boot"]) if schema > 1 else "",
+        _texts(values["kept"]) if schema > 1 else {},
+    )
+
+
+def _whole(value: object, least: int, most: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ValueError(f"{least} to {most}")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a text")
+    return value
+
+
+def _texts(values: Mapping[object, object]) -> dict[str, str]:
+    return {_text(name): _text(value) for name, value in values.items()}
 
 
 _BROKEN: Final = (
@@ -208,7 +239,3 @@ _BROKEN: Final = (
     *(OverflowError, RecursionError, MemoryError),
 )
 """What a file raises that is not what `_as_mapping` writes; `Infinity` and deep nesting are JSON too."""
-
-
-def _texts(values: Mapping[object, object]) -> dict[str, str]:
-    return {str(name): str(value) for name, value in values.items()}

@@ -1,0 +1,180 @@
+"""A damaged journal keeps nobody from working: what cannot be understood is named, and kept as it is."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.domain.filesystems import filesystem
+from app.domain.raid import Level
+from app.helper import journal as journal_module
+from app.helper.journal import Entry, Journal, Writer
+from tests.unit.storage.plans import devices, disks, plan_of
+
+pytestmark = pytest.mark.expects_log
+
+SESSION = uuid.UUID("6f1d5a52-0a0c-4c1c-9d57-9d6a2f0e8c11")
+OTHER = uuid.UUID("11111111-0a0c-4c1c-9d57-9d6a2f0e8c11")
+MUTATIONS = 2000
+NESTED = 100_000
+
+
+def entry(session: uuid.UUID = SESSION) -> Entry:
+    plan = plan_of(filesystem("xfs"), Level.MIRROR, {"agcount": 8})
+    return Entry(session, 1000, plan, devices(plan), 3, {"pool": "4711"})
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    """One good entry of another session; the test writes beside it."""
+    found = Journal(tmp_path / "journal")
+    found.write(entry(OTHER))
+    return found
+
+
+def path_of(journal: Journal, session: uuid.UUID = SESSION) -> Path:
+    return journal.folder / f"{session.hex}.json"
+
+
+def text_of(journal: Journal) -> str:
+    journal.write(entry())
+    return path_of(journal).read_text()
+
+
+def is_set_aside(journal: Journal, content: bytes) -> bool:
+    """Whether a file is kept and named as one that nobody understands; the other entry is always there."""
+    path = path_of(journal)
+    path.write_bytes(content)
+    found, bad = journal.entries()
+    assert OTHER in {each.session for each in found}
+    assert path.read_bytes() == content
+    assert len(found) + len(bad) == 2
+    for each in found:  # what is taken for an entry can be asked and written again
+        assert all(each.holds(disk) in {True, False} for disk in disks(4))
+        Writer(journal, each).begin(4)
+    return bad == [path]
+
+
+def changed(text: str, **values: object) -> bytes:
+    return json.dumps({**json.loads(text), **values}).encode()
+
+
+def test_what_is_written_is_read_again(journal: Journal) -> None:
+    journal.write(entry())
+    assert sorted(each.session for each in journal.entries()[0]) == sorted([SESSION, OTHER])
+    assert entry() in journal.entries()[0]
+    assert journal.entries()[1] == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"\0" * 4096, b"\xff\xfe", b"null", b"[]", b"{}", b"1e400", b"Infinity", b"NaN", b'"\\ud800"',
+        b"[" * NESTED, b'{"a":' * NESTED, b"[" * NESTED + b"]" * NESTED,
+        b"9" * 10_000, b"{} {}", b"\xef\xbb\xbf{}",
+    ],
+    ids=lambda content: content[:8].decode("ascii", "replace"),
+)  # fmt: skip
+def test_what_is_no_entry_is_set_aside(journal: Journal, content: bytes) -> None:
+    assert is_set_aside(journal, content)
+
+
+HOSTILE: list[Any] = [
+    *(float("inf"), float("-inf"), float("nan"), 1e308, 10**30, -(10**30), -1, 1.5, True, False, None),
+    *([], {}, "", "\0", "\ud800", "../../etc", "x" * 100_000, [[]], {"a": {}}, [1, 2, 3]),
+]
+
+
+@pytest.mark.parametrize(
+    "name", ["schema", "session", "user", "plan", "devices", "begun", "facts", "boot", "kept"]
+)
+def test_a_value_of_another_type_or_out_of_all_bounds_is_set_aside(journal: Journal, name: str) -> None:
+    text = text_of(journal)
+    for value in HOSTILE:
+        is_right = value == {} if name in {"facts", "kept"} else isinstance(value, str) and name == "boot"
+        if not is_right:
+            assert is_set_aside(journal, changed(text, **{name: value})), (name, value)
+    missing = json.loads(text)
+    del missing[name]
+    assert is_set_aside(journal, json.dumps(missing).encode())
+
+
+@pytest.mark.parametrize("user", [0, -1, 2**32 - 1, 2**32, "1000", 1000.0, True])
+def test_nobody_but_a_user_is_ever_worked_for(journal: Journal, user: object) -> None:
+    assert is_set_aside(journal, changed(text_of(journal), user=user))
+
+
+def test_an_entry_under_the_name_of_another_is_set_aside(journal: Journal) -> None:
+    text = text_of(journal)
+    assert not is_set_aside(journal, text.encode())
+    assert is_set_aside(journal, changed(text, session=OTHER.hex))
+
+
+def test_an_entry_without_a_device_for_a_disk_of_its_plan_is_set_aside(journal: Journal) -> None:
+    text = text_of(journal)
+    known = json.loads(text)["devices"]
+    key = next(iter(known))
+    wrongs: list[object] = [["/dev/sda"], ["/dev/sda", 0], ["/dev/sda", -512], [7, 512], "ab"]
+    for wrong in ({}, {key: known[key]}, *({**known, key: each} for each in wrongs)):
+        assert is_set_aside(journal, changed(text, devices=wrong)), wrong
+
+
+def mutations(text: str, chance: random.Random) -> Iterator[bytes]:
+    """Damaged files: bytes changed, taken out and doubled; values at any depth replaced or removed."""
+    original = text.encode()
+    for _ in range(MUTATIONS // 2):
+        data = bytearray(original)
+        for _ in range(chance.randrange(1, 4)):
+            at, length = chance.randrange(len(data)), chance.choice((1, 1, 2, 8, 64, 512))
+            match chance.randrange(5):
+                case 0:
+                    data[at : at + length] = chance.randbytes(length)
+                case 1:
+                    data[at : at + length] = b"\0" * length
+                case 2:
+                    del data[at : at + length]
+                case 3:
+                    data[at:at] = data[at : at + length]
+                case _:
+                    del data[at:]
+            data = data or bytearray(b" ")
+        yield bytes(data)
+    for _ in range(MUTATIONS // 2):
+        values = json.loads(text)
+        replace_somewhere(values, chance)
+        yield json.dumps(values).encode()
+
+
+def replace_somewhere(values: Any, chance: random.Random) -> None:  # noqa: ANN401 - JSON
+    """Replace or remove a value at any depth."""
+    keys: list[Any] = list(values) if isinstance(values, dict) else list(range(len(values)))
+    if not keys:
+        return
+    key = chance.choice(keys)
+    if isinstance(values[key], dict | list) and chance.random() < 0.7:
+        replace_somewhere(values[key], chance)
+    elif chance.random() < 0.2:
+        del values[key]
+    else:
+        values[key] = chance.choice(HOSTILE)
+
+
+def test_thousands_of_damaged_files_are_understood_or_set_aside_and_never_more(
+    journal: Journal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, chance = text_of(journal), random.Random(20261122)  # noqa: S311 - the same each time
+    aside = sum(is_set_aside(journal, content) for content in mutations(text, chance))
+    with capsys.disabled():
+        print(f"\n  {MUTATIONS} damaged files: {aside} set aside")  # noqa: T201
+    assert MUTATIONS * 0.6 < aside < MUTATIONS
+
+
+def test_a_file_that_is_too_large_is_set_aside_unread(journal: Journal) -> None:
+    large = text_of(journal)[:-1] + " " * (journal_module._MOST_BYTES + 1) + "}"
+    assert is_set_aside(journal, large.encode())
