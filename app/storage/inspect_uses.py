@@ -192,12 +192,17 @@ def read_stacking(
     def layers() -> Mapping[str, tuple[str, ...]]:
         below: dict[str, tuple[str, ...]] = {}
         for folder in (places.sys / "class/block").iterdir():
-            place = folder.resolve(strict=True)
-            parts = [text_of(place.parent / "dev")] if (place / "partition").exists() else []
-            with suppress(FileNotFoundError):
-                parts += [text_of(slave / "dev") for slave in (place / "slaves").iterdir()]
-            parts += [each.below for each in backings.known(()) if each.name == folder.name]
-            below[text_of(place / "dev")] = tuple(parts)
+            try:
+                place = folder.resolve(strict=True)
+                parts = [text_of(place.parent / "dev")] if (place / "partition").exists() else []
+                with suppress(FileNotFoundError):
+                    parts += [text_of(slave / "dev") for slave in (place / "slaves").iterdir()]
+                parts += [each.below for each in backings.known(()) if each.name == folder.name]
+                below[text_of(place / "dev")] = tuple(parts)
+            except FileNotFoundError:
+                if folder.exists():
+                    raise
+                continue  # it went away meanwhile, as partitions of other disks do
         return below
 
     found = places.attempt(places.sys / "class/block", layers)

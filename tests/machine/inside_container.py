@@ -5,8 +5,11 @@ Not collected on the host, whose service manager it would ask.
 
 from __future__ import annotations
 
+import os
 import pwd
+import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,6 +24,7 @@ pytestmark = [pytest.mark.machine, pytest.mark.skipif(not IN_GUEST, reason="for 
 
 TESTER = pwd.getpwnam("tester").pw_uid if IN_GUEST else 1000
 SERVICE = ("org.pgfooting.Helper1", "/org/pgfooting/Helper1", "org.pgfooting.Helper1")
+PATIENCE_S = 60.0
 Start = Callable[[int], subprocess.Popen[bytes]]
 
 
@@ -133,6 +137,32 @@ def test_a_call_starts_the_unit_and_nothing_of_it_is_left_after_uninstalling() -
     assert b"/srv/" not in command  # root's own copy, not the checkout
     subprocess.run(["systemctl", "stop", "pgfooting-helper"], check=True)
     assert "failed" not in output_of("systemctl", "show", "--property=Result,ActiveState", "pgfooting-helper")
+
+
+def main_pid() -> int:
+    return int(output_of("systemctl", "show", "--property=MainPID", "--value", "pgfooting-helper"))
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_helper_that_was_killed_is_started_again_to_recover_what_it_left() -> None:
+    output_of("busctl", "call", *SERVICE, "Version")
+    killed = main_pid()
+    os.kill(killed, signal.SIGKILL)
+    deadline_s = time.monotonic() + PATIENCE_S
+    while main_pid() in {0, killed} and time.monotonic() < deadline_s:
+        time.sleep(0.1)
+    assert main_pid() not in {0, killed}
+    subprocess.run(["systemctl", "stop", "pgfooting-helper"], check=True)
+
+
+@pytest.mark.usefixtures("installed")
+def test_recovery_at_boot_comes_before_all_that_uses_disks() -> None:
+    shown = output_of("systemctl", "show", "--property=Before,WantedBy", "pgfooting-recover.service")
+    values = dict(line.split("=", 1) for line in shown.splitlines())
+    assert {"basic.target", "libvirtd.service", "ceph.target"} <= set(values["Before"].split())
+    assert "basic.target" in values["WantedBy"]
+    after = output_of("systemctl", "show", "--property=After", "--value", "multi-user.target")
+    assert "basic.target" in after.split()
 
 
 @pytest.mark.usefixtures("installed")
