@@ -57,6 +57,11 @@ class CheckedTarget:
     limit_bytes: int | None = None
     plan: StoragePlan | None = None
 
+    @property
+    def room_bytes(self) -> int:
+        """What runs may fill at most: what is free, or less where there is a limit."""
+        return self.free_bytes if self.limit_bytes is None else min(self.free_bytes, self.limit_bytes)
+
 
 def check_target(target: Target, account: Account, need_bytes: int) -> CheckedTarget:
     """Check what can be known before the data directory is created; creates nothing but the default folder.

@@ -154,7 +154,7 @@ class PostgresQuestion(Question):
             found = find_installations(account, [wanted])
         installation = choose_installation(wanted, found)
         data_bytes = resolve_scale(self.workload, machine.usable_ram_bytes).data_bytes
-        room = [check_target(target, account, 0).free_bytes for target in self.targets]
+        room = [check_target(target, account, 0).room_bytes for target in self.targets]
         settings = server_settings(
             self.choice,
             machine,

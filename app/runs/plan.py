@@ -152,7 +152,7 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
         item.name: check_target(item.target, account, scales[item.name].data_bytes)
         for item in campaign.configurations
     }
-    smallest_bytes = min(target.free_bytes for target in targets.values())
+    smallest_bytes = min(target.room_bytes for target in targets.values())
     resolved: dict[str, ResolvedConfiguration] = {}
     checked: set[tuple[str, tuple[Setting, ...]]] = set()
     for item in campaign.configurations:

@@ -7,6 +7,7 @@ import pytest
 from app.domain.configuration import Campaign, Configuration, MemoryTarget, PostgresChoice, Workload
 from app.domain.errors import CampaignError, InstallationError, TargetError
 from app.domain.units import GIB
+from app.postgres.presets import PRESETS
 from app.process import Account, CommandOutcome, current_account
 from app.runs.plan import planned_seconds, resolve_campaign
 
@@ -69,3 +70,13 @@ def test_all_configurations_get_the_same_settings_whatever_their_scale(database_
     assert resolved["a"].settings == resolved["b"].settings
     assert resolved["a"].scale.data_bytes < resolved["b"].scale.data_bytes < GIB
     assert resolved["a"].need_bytes < resolved["b"].need_bytes
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_limit_of_memory_is_room_enough_for_every_preset(database_account: Account, preset: str) -> None:
+    choice = PostgresChoice(preset=preset, settings=(("shared_buffers", "32MB"),))
+    limited = replace(configuration("a", choice=choice), target=MemoryTarget(size_bytes=2 * GIB))
+    resolved = resolve_campaign(campaign(limited), database_account, nothing).configurations["a"]
+    assert resolved.target.free_bytes >= resolved.target.room_bytes == 2 * GIB
+    assert resolved.need_bytes <= 2 * GIB

@@ -1,0 +1,397 @@
+"""The keys of a campaign file that combine, with values for each and where what was chosen is read back.
+
+Every key of resources/recipes/example.toml is here or in `tests.machine.disk_keys`; a test looks whether.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from app.domain.configuration import DEFAULT_SEEDS
+from app.domain.units import GIB, MIB
+from app.postgres.installation import Installation
+from app.postgres.presets import PRESETS
+from app.postgres.settings import parse_memory
+from app.runs.runfile import Phase
+from app.runs.runfile_reader import CommandRecord, RunFile
+from tests.fix_campaign import server_settings_of
+from tests.pairs import Row
+
+OWN_SCRIPT: Final = """\\sleep 10 ms
+SELECT 1 / (CASE WHEN count(*) = :scale THEN 1 ELSE 0 END) FROM pgbench_branches;
+"""
+"""Takes at least 10 ms, and fails where :scale is not that of the tables."""
+_MEMORY_BYTES: Final = 3 * GIB
+_OWN: Final = {
+    "work_mem": ('"5MB"', "5MB"),
+    "random_page_cost": ("1.25", "1.25"),
+    "synchronous_commit": ("false", "off"),
+    "shared_buffers": ('"32MB"', "32MB"),
+}
+"""Server settings: as a campaign file has them, and as SHOW prints them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What values name of the machine.
+
+    Attributes:
+        target: an empty folder.
+        home: the user's, in which it lies.
+        installation: the newest one.
+    """
+
+    target: Path
+    home: Path
+    installation: Installation
+
+
+@dataclass(frozen=True, slots=True)
+class Back:
+    """A finished run, to read back from it what acted.
+
+    Attributes:
+        run: its file.
+        row: what was chosen, by key.
+        repeat: 0-based.
+        places: of the machine.
+    """
+
+    run: RunFile
+    row: Row
+    repeat: int
+    places: Places
+
+    def command(self, *words: str) -> CommandRecord:
+        """Return the one command that was executed with all of these arguments."""
+        (found,) = self.commands(*words)
+        return found
+
+    def commands(self, *words: str) -> list[CommandRecord]:
+        return [each for each in self.run.commands() if set(words) <= set(each.argv)]
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """Arguments of the pgbench that measured."""
+        return self.commands("--no-vacuum")[-1].argv
+
+    @property
+    def warmed(self) -> tuple[str, ...]:
+        """Arguments of the pgbench that warmed up; none where there was none."""
+        runs = self.commands("--no-vacuum")
+        return runs[0].argv if len(runs) > 1 else ()
+
+    @property
+    def initdb(self) -> CommandRecord:
+        (found,) = (each for each in self.run.commands() if each.argv[0].endswith("/initdb"))
+        return found
+
+    @property
+    def data_directory(self) -> Path:
+        return Path(self.initdb.argv[self.initdb.argv.index("--pgdata") + 1])
+
+    def said(self, line: str) -> bool:
+        """Whether pgbench printed a line after measuring."""
+        return re.search(rf"^{line}", self.run.output("measure.stdout") or "", re.MULTILINE) is not None
+
+    @property
+    def server(self) -> dict[str, str]:
+        """What the server showed of its settings."""
+        facts: Any = self.run.facts("before")["server"]
+        return {name: each["value"] for name, each in facts["settings"].items()}
+
+    @property
+    def filesystem(self) -> str:
+        storage: Any = self.run.facts("before")["storage"]
+        return str(storage["mount"]["filesystem"])
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One way to give a key.
+
+    Attributes:
+        check: raises AssertionError where what acted is something else.
+        toml: what is written: dotted key and literal; nothing where it is left out.
+    """
+
+    check: Callable[[Back], None]
+    toml: Mapping[str, str] = field(default_factory=dict)
+
+
+Values = dict[str, Value]
+
+
+def declared(places: Places) -> dict[str, Values]:
+    """Return the values of every key that combines, by names; names do not depend on the machine."""
+    return {
+        "repeats": {str(count): Value(_nothing, {"repeats": str(count)}) for count in (1, 2)},
+        "seeds": {
+            "left out": _seeds(DEFAULT_SEEDS),
+            "two": _seeds((11, 12), {"seeds": "[11, 12]"}),
+        },
+        "target": _targets(places),
+        "installation": {
+            "newest": _installation('"newest"'),
+            "major": _installation(f'"{places.installation.major}"'),
+            "folder": _installation(f'"{places.installation.bin_directory}"'),
+        },
+        "preset": {name: _preset(name) for name in PRESETS},
+        "checksums": {name: _checksums(name) for name in ("true", "false")},
+        "settings": {
+            "left out": Value(_no_settings),
+            "some": Value(
+                _own_settings, {f"postgresql.settings.{name}": text for name, (text, _) in _OWN.items()}
+            ),
+        },
+        "script": _scripts(),
+        "data": {
+            "scale": _data("workload.scale", "1", 1),
+            "size": _data("workload.size", '"32 MiB"', 2),
+        },
+        "clients": {str(count): _clients(count) for count in (2, 3)},
+        "threads": {"left out": Value(_threads), **{name: _threads_of(name) for name in ("1", "2")}},
+        "length": {
+            "duration": _length({"workload.duration": '"1s"'}, "--time=1", "duration: 1 s"),
+            "transactions": _length(
+                {"workload.transactions": "150"},
+                "--transactions=150",
+                "number of transactions per client: 150",
+            ),
+        },
+        "warmup": {
+            "0": Value(_no_warm_up, {"workload.warmup": "0"}),
+            "1s": Value(_warm_up, {"workload.warmup": '"1s"'}),
+        },
+        "protocol": {
+            "left out": _protocol("prepared"),
+            **{name: _protocol(name, {"workload.protocol": f'"{name}"'}) for name in ("extended", "simple")},
+        },
+        "rate": {"left out": Value(_no_rate), "300": Value(_rate, {"workload.rate": "300"})},
+        "latency_limit": {
+            "left out": Value(_no_limit),
+            "250ms": Value(_limit, {"workload.latency_limit": '"250ms"'}),
+        },
+    }
+
+
+def cost_of(row: Row) -> float:
+    """Return about how long a row takes, relative to the others."""
+    return float(row["repeats"])
+
+
+def campaign_of(rows: Mapping[str, Row], values: Mapping[str, Values]) -> str:
+    """Return a campaign file with a configuration for each row, by name; they share what is said once."""
+    lines = ['name = "Pairs"']
+    first = next(iter(rows.values()))
+    for key in ("repeats", "seeds"):
+        assert {row[key] for row in rows.values()} == {first[key]}
+        lines += [f"{name} = {text}" for name, text in values[key][first[key]].toml.items()]
+    for name, row in rows.items():
+        lines += ["[[configuration]]", f'name = "{name}"']
+        for key in row.keys() - {"repeats", "seeds"}:
+            lines += [f"{dotted} = {text}" for dotted, text in values[key][row[key]].toml.items()]
+    return "\n".join(lines) + "\n"
+
+
+# --- campaign and target
+
+
+def _nothing(_: Back) -> None:
+    """Read nothing back from one run: the names of the run files tell the repeats."""
+
+
+def _seeds(seeds: tuple[int, ...], toml: Mapping[str, str] | None = None) -> Value:
+    def check(back: Back) -> None:
+        seed = seeds[back.repeat % len(seeds)]
+        assert f"--random-seed={seed}" in back.measured
+        assert not back.warmed or f"--random-seed={seed + 1}" in back.warmed
+        assert f"setting random seed to {seed}\n" in (back.run.output("measure.stderr") or "")
+
+    return Value(check, toml or {})
+
+
+def _targets(places: Places) -> Values:
+    def folder(back: Back) -> None:
+        assert back.data_directory.parent.parent == back.places.target
+        assert back.filesystem != "tmpfs"
+
+    def memory(back: Back) -> None:
+        assert back.data_directory.is_relative_to("/dev/shm")
+        assert back.filesystem == "tmpfs"
+
+    def limited(back: Back) -> None:
+        memory(back)
+        allowed_bytes = parse_memory(back.server["max_wal_size"], MIB)
+        assert allowed_bytes is not None
+        assert allowed_bytes < _MEMORY_BYTES
+
+    near = places.target.relative_to(places.home)
+    return {
+        "folder": Value(folder, {"target.folder.path": f'"{places.target}"'}),
+        "folder of home": Value(folder, {"target.folder.path": f'"~/{near}"'}),
+        "memory": Value(memory, {"target.memory": "{}"}),
+        "memory with size": Value(limited, {"target.memory.size": f'"{_MEMORY_BYTES // GIB} GiB"'}),
+    }
+
+
+# --- postgresql
+
+
+def _installation(text: str) -> Value:
+    def check(back: Back) -> None:
+        installation, facts = back.places.installation, back.run.facts("before")["server"]
+        assert back.initdb.argv[0] == installation.program("initdb")
+        assert back.measured[0] == installation.program("pgbench")
+        assert f"PostgreSQL {installation.version}" in str(facts)
+
+    return Value(check, {"postgresql.installation": text})
+
+
+def _preset(name: str) -> Value:
+    def check(back: Back) -> None:
+        chosen, shown = server_settings_of(back.run, "preset")
+        rules = {rule.name for rule in PRESETS[name].rules}
+        assert chosen.keys() == rules - (set(_OWN) if back.row["settings"] == "some" else set())
+        for setting, text in chosen.items():
+            sizes = parse_memory(text, MIB), parse_memory(shown[setting], MIB)
+            assert shown[setting] == text or (sizes[0] == sizes[1] is not None), (setting, text, shown)
+        assert back.server["full_page_writes"] == ("off" if name == "seeds-zfs" else "on")
+        if name == "defaults":
+            assert (back.server["checkpoint_timeout"], back.server["max_wal_size"]) == ("5min", "1GB")
+
+    return Value(check, {"postgresql.preset": f'"{name}"'})
+
+
+def _checksums(name: str) -> Value:
+    def check(back: Back) -> None:
+        assert back.server["data_checksums"] == ("on" if name == "true" else "off")
+
+    return Value(check, {"postgresql.checksums": name})
+
+
+def _no_settings(back: Back) -> None:
+    assert server_settings_of(back.run, "user") == ({}, {})
+    assert back.server["synchronous_commit"] == "on"
+
+
+def _own_settings(back: Back) -> None:
+    _, shown = server_settings_of(back.run, "user")
+    assert shown == {name: value for name, (_, value) in _OWN.items()}
+    assert any(kind == "unsafe" and "synchronous_commit" in reason for kind, reason in back.run.marks())
+
+
+# --- workload
+
+
+def _scripts() -> Values:
+    def one(kind: str) -> Callable[[Back], None]:
+        def check(back: Back) -> None:
+            assert back.said(rf"transaction type: {kind}$")
+            if kind.endswith("sql"):
+                _own_script_slept(back)
+
+        return check
+
+    def mixed(back: Back) -> None:
+        assert back.said(r"SQL script 1: <builtin: TPC-B \(sort of\)>$")
+        assert back.said(r"SQL script 2: .*/script1\.sql$")
+        assert back.said(r" - weight: 3 \(targets 75\.0% of total\)$")
+        assert back.said(r" - weight: 1 \(targets 25\.0% of total\)$")
+
+    return {
+        "left out": Value(one(r"<builtin: TPC-B \(sort of\)>")),
+        "built in": Value(one("<builtin: select only>"), {"workload.script": '"select-only"'}),
+        "file": Value(one(r".*/script1\.sql"), {"workload.script": '{file = "own.sql"}'}),
+        "both with weights": Value(
+            mixed, {"workload.script": '[{builtin = "tpcb-like", weight = 3}, {file = "own.sql"}]'}
+        ),
+    }
+
+
+def _own_script_slept(back: Back) -> None:
+    printed: Any = back.run.values["pgbench"]
+    assert printed["latency_ms"] >= 10
+
+
+def _data(key: str, text: str, scale: int) -> Value:
+    def check(back: Back) -> None:
+        raised = max(scale, int(back.row["clients"])) if key == "workload.size" else scale
+        assert f"--scale={raised}" in back.command("--initialize").argv
+        assert back.said(f"scaling factor: {raised}$")
+
+    return Value(check, {key: text})
+
+
+def _clients(count: int) -> Value:
+    def check(back: Back) -> None:
+        assert f"--client={count}" in back.measured
+        assert back.said(f"number of clients: {count}$")
+
+    return Value(check, {"workload.clients": str(count)})
+
+
+def _threads(back: Back) -> None:
+    workload: Any = back.run.values["workload"]
+    assert workload["threads"] >= 1
+    assert back.said(f"number of threads: {workload['threads']}$")
+
+
+def _threads_of(text: str) -> Value:
+    def check(back: Back) -> None:
+        assert f"--jobs={text}" in back.measured
+        assert back.said(f"number of threads: {text}$")
+
+    return Value(check, {"workload.threads": text})
+
+
+def _length(toml: Mapping[str, str], argument: str, line: str) -> Value:
+    def check(back: Back) -> None:
+        assert argument in back.measured
+        assert back.said(f"{line}$")
+
+    return Value(check, toml)
+
+
+def _no_warm_up(back: Back) -> None:
+    assert back.run.phase(Phase.WARM_UP) is None
+    assert not back.warmed
+
+
+def _warm_up(back: Back) -> None:
+    assert back.run.phase(Phase.WARM_UP) is not None
+    assert "--time=1" in back.warmed
+    same = ("--client", "--jobs", "--protocol", "--builtin", "--file", "--rate", "--latency-limit", "--scale")
+    assert [word for word in back.warmed if word.startswith(same)] == [
+        word for word in back.measured if word.startswith(same)
+    ]
+
+
+def _protocol(name: str, toml: Mapping[str, str] | None = None) -> Value:
+    def check(back: Back) -> None:
+        assert back.said(f"query mode: {name}$")
+
+    return Value(check, toml or {})
+
+
+def _no_rate(back: Back) -> None:
+    assert not back.said("rate limit schedule lag")
+
+
+def _rate(back: Back) -> None:
+    assert "--rate=300" in back.measured
+    assert back.said("rate limit schedule lag: avg")
+
+
+def _no_limit(back: Back) -> None:
+    assert not back.said("number of transactions above")
+
+
+def _limit(back: Back) -> None:
+    assert "--latency-limit=250" in back.measured
+    assert back.said(r"number of transactions above the 250\.0 ms latency limit: ")
+    assert back.said("number of transactions skipped: ") == (back.row["rate"] != "left out")
