@@ -33,6 +33,12 @@ shared_buffers = "32MB"
 """
 
 
+ORDINARY_EVENTS = frozenset(
+    {"checkpoint-start", "checkpoint-complete", "autovacuum", "autoanalyze", "missed", "missed-reading"}
+)
+"""What a server does by itself, and what a machine that is busy with other tests does to a sampler."""
+
+
 def campaign_text(
     *, folder: Path | None = None, memory: bool = False, repeats: int = 1, workload: str = "", extra: str = ""
 ) -> str:

@@ -8,14 +8,15 @@ from typing import Final
 from app.domain.conflicts import Action, Finding
 from app.domain.option_checks import check
 from app.domain.plan import Role
+from app.domain.server_options import contradiction
 from app.domain.text import tr
 from app.runs.campaign_problems import UnfitError
 from app.runs.draft_disks import DiskRow, StorageFacts, disk_rows, model_of, serial_of
 from app.runs.draft_filesystem import circumstances
 from app.runs.draft_levels import level_reasons
 from app.runs.draft_parts import DraftParts, Place, Problem, Step
-from app.runs.draft_storage import PREFIX, WAL_PREFIX
-from app.runs.draft_storage_parts import GroupDraft, MadeDraft
+from app.runs.draft_storage import PREFIX, WAL_PREFIX, read_target
+from app.runs.draft_storage_parts import DisksDraft, GroupDraft, MadeDraft
 from app.runs.draft_text import setting_lines
 
 _FIELDS: Final = {Role.DATA: f"{PREFIX}data", Role.WAL: f"{WAL_PREFIX}data", Role.ZFS_LOG: f"{PREFIX}zfs_log"}
@@ -80,6 +81,19 @@ def _of_filesystems(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]
     yield from _of_group(PREFIX, disks.data, facts, server, len(disks.zfs_log))
     if disks.wal.disks:
         yield from _of_group(WAL_PREFIX, disks.wal, facts, {}, 0)
+    for key, message in _contradictions(disks, disks.data.made, server):
+        yield Problem(Step.FILESYSTEM, f"{PREFIX}{key}", message)
+
+
+def _contradictions(
+    disks: DisksDraft, made: MadeDraft, server: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield (key, sentence) of an own option that an own server setting contradicts."""
+    target = read_target(disks, made).target
+    option = None if target is None else contradiction(target, server)
+    if option is not None:
+        sentence = tr("Your server setting {name} is {found}: say the same in both places, or only in one.")
+        yield option.key, sentence.format(name=option.name, found=option.instead)
 
 
 def _of_group(
@@ -105,6 +119,7 @@ def _of_copies(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
             around = circumstances(disks.data, made, facts, server=server, zfs_log=len(disks.zfs_log))
             messages += level_reasons(made, len(disks.data.disks), facts)
             messages += [finding.message for finding in _refusals(check(around))]
+            messages += [message for _, message in _contradictions(disks, made, server)]
         for message in messages:
             yield Problem(Step.MORE, f"configuration[{number}].target", message)
 

@@ -450,6 +450,21 @@ def test_server_settings_of_another_page_are_part_of_the_rules() -> None:
     assert told(draft, Step.FILESYSTEM) == []
 
 
+def test_an_own_option_and_an_own_setting_that_contradict_each_other_are_told_on_the_page() -> None:
+    draft = draft_on(1)
+    made = draft.parts.disks.data.made
+    choose_filesystem(made, "zfs")
+    choose_preset(made, "recommended")
+    draft.parts.postgresql.settings = "wal_recycle = on"
+    assert told(draft, Step.FILESYSTEM) == [], "an own setting counts over a preset"
+    say_lines(made, "wal_recycle = off")
+    ((field, message),) = told(draft, Step.FILESYSTEM)
+    assert field == "target.disks.options.wal_recycle"
+    assert "wal_recycle is on" in message
+    draft.parts.postgresql.settings = "wal_recycle = off"
+    assert told(draft, Step.FILESYSTEM) == []
+
+
 def test_fields_of_the_array_count_only_where_there_is_one() -> None:
     draft = draft_on(4)
     group = draft.parts.disks.data
