@@ -51,7 +51,7 @@ _READ_BYTES: Final = 256 * 1024
 _BUS: Final = "org.freedesktop.DBus"
 
 Refused = Callable[[str, str], None]
-"""Told sender and method of a call that was refused here; called in the gate's thread."""
+"""Told sender and method of the last of its calls that was refused here; called in the main loop."""
 
 
 class Queue:
@@ -149,6 +149,8 @@ class Gate:
         self._soon = soon
         self._too_many = f"{interface}.Error.TooMany"
         self._queue = Queue()
+        self._refused: dict[str, str] = {}
+        self._lock = threading.Lock()
         self._let_bytes = 0
         self._is_asked = False
         self._waits_for_reader = False
@@ -168,14 +170,16 @@ class Gate:
         self._thread.join(limit_s)
 
     def _run(self) -> None:
-        with suppress(OSError, WireError):
-            while self._turn():
-                pass
-        with suppress(OSError):
-            self._bus.settimeout(_LAST_S)
-            self._bus.sendall(self._to_bus)
-        for each in (self._bus, self._mine):
-            each.close()
+        try:
+            with suppress(OSError, WireError):
+                while self._turn():
+                    pass
+        finally:  # whatever went wrong: a service that hears nothing any more has to end
+            with suppress(OSError):
+                self._bus.settimeout(_LAST_S)
+                self._bus.sendall(self._to_bus)
+            for each in (self._bus, self._mine):
+                each.close()
 
     def _turn(self) -> bool:
         """Wait for something to do and do it; return whether both ends are still open.
@@ -230,11 +234,25 @@ class Gate:
             case Kind.CALL if not is_whole or not self._queue.put(sender, message):
                 if beginning.wants_reply and sender:
                     self._to_bus += error_reply(beginning.serial, sender, self._too_many, "TooMany")
-                self.refused(sender, member)
+                self._note_refused(sender, member)
             case Kind.RETURN | Kind.ERROR if is_whole:
                 self._to_us += message
             case Kind.SIGNAL if is_whole and sender == _BUS:
                 self._to_us += message
+
+    def _note_refused(self, sender: str, member: str) -> None:
+        """Have the main loop told, once for all that were refused until it listens: they may be thousands."""
+        with self._lock:
+            is_first = not self._refused
+            self._refused[sender] = member
+        if is_first:
+            self._soon(self._tell_refused)
+
+    def _tell_refused(self) -> None:
+        with self._lock:
+            told, self._refused = self._refused, {}
+        for sender, member in told.items():
+            self.refused(sender, member)
 
     def _let_through(self) -> None:
         """Let a few calls through, and find out when the main loop has dealt with them."""

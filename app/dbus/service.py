@@ -295,8 +295,8 @@ class BusService:
         gio = self._gio
         address = gio.dbus_address_get_for_bus_sync(gio.BusType.SYSTEM, None)
         self._gate = Gate(_authenticated(gio, address), self.soon, self._interface.name)
-        self._gate.refused = lambda sender, method: self.soon(
-            lambda: self._refused(Call(sender, method, None, interactive=False), Refusal("TooMany"))
+        self._gate.refused = lambda sender, method: self._refused(
+            Call(sender, method, None, interactive=False), Refusal("TooMany")
         )
         stream = gio.Socket.new_from_fd(self._gate.inner.detach()).connection_factory_create_connection()
         flags = gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION

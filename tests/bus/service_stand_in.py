@@ -27,6 +27,7 @@ XML: Final = """<node><interface name="org.pgfooting.StandIn1">
 <method name="Ask"><arg type="s" direction="in"/><arg type="d" direction="in"/>
 <arg type="s" direction="out"/></method>
 <method name="CancelQuestion"/>
+<method name="BreakGate"/>
 <method name="Stop"/>
 <signal name="Told"><arg type="s"/></signal>
 </interface></node>"""
@@ -92,6 +93,11 @@ class StandIn:
     def _CancelQuestion(self, call: Call, answer: Answer) -> None:  # noqa: N802
         assert self.question is not None
         self.question.cancel()
+        answer.give()
+
+    def _BreakGate(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        assert self.service._gate is not None
+        self.service._gate._sort = None  # type: ignore[assignment,method-assign]
         answer.give()
 
     def _Stop(self, call: Call, answer: Answer) -> None:  # noqa: N802

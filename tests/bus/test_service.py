@@ -239,3 +239,37 @@ def test_no_descriptor_reaches_the_service(service: Serving) -> None:
                 descriptors, None,
             )  # fmt: skip
         assert caller.call("Echo", "(s)", "a") == ("a", 1)
+
+
+def test_thousands_of_calls_without_an_answer_cost_no_memory_and_nobody_else_waits(service: Serving) -> None:
+    gio, glib = load_gio()
+    with client() as flood, client() as other:
+        before = resident_bytes(service)
+        for number in range(20_000):
+            call = gio.DBusMessage.new_method_call(NAME, PATH, NAME, "Echo")
+            call.set_flags(gio.DBusMessageFlags.NO_REPLY_EXPECTED)
+            call.set_body(glib.Variant("(s)", ("x" * 400,)))
+            flood.connection.send_message(call, gio.DBusSendMessageFlags.NONE)
+            if number % 2000 == 0:
+                assert other.call("Echo", "(s)", "a") == ("a", 1)
+        wait_for_turn(flood)
+        assert resident_bytes(service) < before + 20_000_000
+
+
+def wait_for_turn(caller: Client) -> None:
+    """Call until it is not refused: what this connection sent before has had its turn."""
+    while True:
+        try:
+            assert caller.call("Echo", "(s)", "b") == ("b", 1)
+        except RemoteError as err:
+            assert err.name == f"{NAME}.Error.TooMany"  # noqa: PT017
+        else:
+            return
+
+
+def test_a_gate_that_fails_ends_the_service(service: Serving, bus: Serving) -> None:
+    with client() as caller:
+        assert caller.call("Echo", "(s)", "a") == ("a", 1)
+        caller.call("BreakGate")
+    assert next_line(service) == "error the bus has gone away"
+    assert service.wait(60) == 1
