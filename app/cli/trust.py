@@ -22,6 +22,8 @@ _YES: Final = "yes"
 _MOST_LINES: Final = 200
 """Of one text; a longer one is named, and is to be read in its file."""
 
+_LONGEST_LINE: Final = 2000
+
 
 @dataclass(frozen=True, slots=True)
 class TrustQuestion:
@@ -49,7 +51,10 @@ class TrustQuestion:
             return
         if not self.can_ask():
             message = tr("This campaign file may run programs; nobody agreed. Nothing was started.")
-            hint = tr("Read what is listed above. If you trust it, add --trust.")
+            hint = tr(
+                "What it may do is listed above. If you trust it, add --trust; in the window, open the "
+                "review again: something has changed since it was ticked."
+            )
             raise RefusedError(message, hint=hint)
         try:
             typed = (self.ask or _ask_terminal)(tr("Type yes to let it do that: "))
@@ -85,7 +90,12 @@ def _show(concerns: tuple[Concern, ...]) -> None:
         shown.add(concern.text)
         lines = concern.text.splitlines()
         for number, each in enumerate(lines[:_MOST_LINES], start=1):
-            line(f"  {number:4}  {each}")
+            line(f"  {number:4}  {each[:_LONGEST_LINE]}")
+            if len(each) > _LONGEST_LINE:
+                more = tr(
+                    "  … and {count} more characters in this line: read the whole file before you agree."
+                )
+                line(more.format(count=len(each) - _LONGEST_LINE), "bold red")
         if len(lines) > _MOST_LINES:
             more = tr("  … and {count} more lines: read the whole file before you agree.")
             line(more.format(count=len(lines) - _MOST_LINES), "bold red")

@@ -189,6 +189,7 @@ class LaunchedCampaign:
         status = self.exit_status or 0
         words = ""
         with suppress(OSError), (self.launch_folder / _ERRORS).open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _WORDS_LIMIT_BYTES))  # the reason comes last
             words = file.read(_WORDS_LIMIT_BYTES).decode("utf-8", "replace")
         message, hint = _sentences(words)
         if message:

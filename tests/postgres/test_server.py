@@ -15,7 +15,7 @@ from app.postgres.connection import connect, connection_string
 from app.postgres.facts import read_server_facts, settings_in_effect
 from app.postgres.installations import Installation
 from app.postgres.server import Server, StopMode
-from app.process import Account
+from app.process import Account, run_command
 from tests.fix_postgres import Workbench
 
 pytestmark = pytest.mark.postgres
@@ -154,8 +154,10 @@ def test_another_user_is_refused_by_the_folder_by_the_socket_and_by_the_server(w
 def test_nobody_is_the_superuser_without_the_secret(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
-    told = _psql(server, server.account.name, "pgfooting")
-    assert "no password supplied" in told
+    argv = [server.installation.program("pgbench"), "-n", "-t", "1", "-h", server.socket_directory]
+    argv += ["-U", "pgfooting", "postgres"]  # as the server's own user, as pgbench in a run
+    told = run_command(argv, account=server.account, timeout_s=60, record=lambda _: None)
+    assert "no password supplied" in told.stderr
     other = connection_string(server.socket_directory, server.account.name, "postgres", "guessed")
     with pytest.raises(ServerError, match="password authentication failed"):
         connect(other)

@@ -66,8 +66,9 @@ def test_the_option_agrees_and_shows_all_the_same(capsys: pytest.CaptureFixture[
 
 
 def test_a_long_text_says_how_much_of_it_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    text = "SELECT 1;\n" * 300 + "\\shell hidden\n"
+    text = "SELECT 1;" + " " * 3000 + "\\shell hidden\n" + "SELECT 1;\n" * 300 + "\\shell hidden\n"
     TrustQuestion(trusted=True)((Concern("The script", text, ("one",)),))
     shown = capsys.readouterr().err
     assert "hidden" not in shown
-    assert "101 more lines" in shown
+    assert "102 more lines" in shown
+    assert "1022 more characters" in shown

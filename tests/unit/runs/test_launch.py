@@ -53,6 +53,18 @@ def test_a_campaign_that_is_refused_is_told_in_the_command_s_own_words(tmp_path:
     assert not (tmp_path / "library").exists()
 
 
+def test_why_a_campaign_was_refused_is_told_after_however_much_it_may_do(tmp_path: Path) -> None:
+    script = tmp_path / "own.sql"
+    script.write_text(("\\shell touch x" + "x" * 3000 + "\n") * 200)
+    text = f'name = "Trial"\ntarget.memory = {{}}\nworkload.script = {{file = "{script}"}}\n'
+    launched = launch(text, tmp_path)
+    with pytest.raises(LaunchError, match="may run programs") as caught:
+        launched.wait_for_folder(PATIENCE_S)
+    assert caught.value.status == 3
+    assert len(caught.value.message) < 200
+    assert (launched.launch_folder / "errors.txt").stat().st_size > 200_000
+
+
 def test_what_a_person_is_asked_before_the_first_run_is_known_to_the_window(tmp_path: Path) -> None:
     progress = tmp_path / "progress.jsonl"
     sentence = "An administrator is asked whether the disks may be erased."
