@@ -7,6 +7,7 @@ anything there. It never opens, reads or deletes a path below it. Who works ther
 from __future__ import annotations
 
 import os
+import pwd
 import select
 import signal
 import time
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from app.domain.text import tr
 from app.helper.holders import Watched, processes
 
 PATIENCE_S: Final = 3.0
@@ -23,6 +25,8 @@ _LOOK_S: Final = 0.05
 _STARTED: Final = 19
 """Place of the start time among the fields after the program's name: field 22 of proc(5), stat."""
 _PROC: Final = Path("/proc")
+_BUSY: Final = "busy"
+"""What umount(8) says of a filesystem that somebody has something on."""
 
 
 def hand_over(folder: str, uid: int, gid: int) -> None:
@@ -81,6 +85,46 @@ def end_users(folders: Iterable[str], uid: int, spared: Process | None = None) -
     while spared and watched.is_used_by(spared.pid) and time.monotonic() < deadline_s:
         time.sleep(_LOOK_S)
     return [pid for pid in processes() if watched.is_used_by(pid)]
+
+
+def who_holds(folders: Iterable[str], uid: int, said: str) -> str:
+    """Return who has something on filesystems that could not be unmounted, as sentences; empty for nobody.
+
+    Args:
+        folders: mount points.
+        uid: of the session's user.
+        said: by what could not unmount them: where that tells that one is busy, and nobody is seen on any,
+            somebody has it who cannot be seen.
+    """
+    watched = Watched.over(folders)
+    numbers = processes()
+    if users := [pid for pid in numbers if watched.is_used_by(pid)]:
+        return tr("These processes work on it: {who}.").format(who=_names(users))
+    if not watched.devices or _BUSY not in said:
+        return ""
+    told = tr("The user {user} has something open there that cannot be seen.").format(user=_user_name(uid))
+    if hiding := [pid for pid in numbers if watched.may_hide(pid)]:
+        told += " " + tr("These processes hold files that nothing names, perhaps there: {who}.").format(
+            who=_names(hiding)
+        )
+    return told
+
+
+def _names(pids: Iterable[int]) -> str:
+    return ", ".join(f"{pid} ({_name_of(pid)})" for pid in pids)
+
+
+def _name_of(pid: int) -> str:
+    with suppress(OSError):
+        name = (_PROC / str(pid) / "comm").read_text(encoding="utf-8", errors="replace")
+        return "".join(filter(str.isprintable, name))
+    return "?"
+
+
+def _user_name(uid: int) -> str:
+    with suppress(KeyError, OSError):
+        return pwd.getpwuid(uid).pw_name
+    return str(uid)
 
 
 def _signal_all(watched: Watched, uid: int, number: signal.Signals, spared: Process | None) -> bool:

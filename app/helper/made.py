@@ -9,10 +9,9 @@ from pathlib import Path
 
 from app.domain.disk import Kept
 from app.domain.errors import FootingError, StorageError
-from app.domain.text import tr
 from app.helper import audit
 from app.helper.control_groups import ControlGroup
-from app.helper.handover import Process, end_users, hand_over
+from app.helper.handover import Process, end_users, hand_over, who_holds
 from app.helper.journal import Entry, Journal, Writer
 from app.helper.places import PRIVATE, RUN, make_private_folder
 from app.helper.plans import Layout
@@ -133,23 +132,15 @@ def unmake(
     Raises:
         FootingError: something could not be unmade; the hint names the processes that work on it.
     """
-    users = end_users([str(place) for place in _mount_points(folder)], group.user, spared)
+    folders = [str(place) for place in _mount_points(folder)]
+    end_users(folders, group.user, spared)
     ended = group.end()
-    who = ", ".join(f"{pid} ({_name_of(pid)})" for pid in users)
-    if who:
-        audit.note("processes work on the storage and were not ended: %s", who)
     try:
         execution.unmake(undo)
     except FootingError as err:
-        if who:
-            err.hint = f"{err.hint} {tr('These processes work on it: {who}.').format(who=who)}".strip()
+        if who := who_holds(folders, group.user, f"{err.message} {err.hint}"):
+            audit.note("%s", who)
+            err.hint = f"{err.hint} {who}".strip()
         raise
     if not ended:
         raise StorageError(f"{group.name}: processes of the control group could not be ended.")
-
-
-def _name_of(pid: int) -> str:
-    with suppress(OSError):
-        name = Path("/proc", str(pid), "comm").read_text(encoding="utf-8", errors="replace")
-        return "".join(filter(str.isprintable, name))
-    return "?"

@@ -55,6 +55,10 @@ FOUND = {
     ),
     "a mount namespace of its own": "libc.unshare(0x10000000 | 0x20000); os.chdir(folder); ready()",
 }
+HIDDEN = (
+    "left, right = socket.socketpair(); fd = file(); "
+    "socket.send_fds(left, [b'x'], [fd]); os.close(fd); ready()"
+)
 
 
 @pytest.fixture
@@ -96,6 +100,22 @@ def test_whoever_holds_the_storage_is_found_and_ended(
     assert owner.unmake()[2:] == ("", "", "", [])
     assert process.wait(LIMIT_S) in {-signal.SIGQUIT, -signal.SIGKILL}
     assert owner.release()[2:] == ("", "", "", [])
+
+
+def test_a_descriptor_in_flight_is_seen_by_nobody_and_who_may_have_it_is_named(
+    owner: Owner, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    storage = owner.make()
+    process = start(sys.executable, "-c", f"{BEGIN}{HIDDEN}", storage)
+    _, _, code, _, hint, left = owner.unmake()
+    assert code == "storage"
+    assert left
+    assert "user nobody has something open there that cannot be seen" in hint
+    assert f"{process.pid} (python" in hint
+    assert process.poll() is None, "it may be innocent"
+    process.kill()
+    process.wait()
+    assert owner.unmake()[2:] == ("", "", "", [])
 
 
 def test_a_program_of_more_rights_is_named_and_not_ended(
