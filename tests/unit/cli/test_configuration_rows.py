@@ -1,0 +1,27 @@
+"""What `pgfooting show` tells of a run's configuration."""
+
+from __future__ import annotations
+
+from app.cli.configuration_rows import configuration_rows
+from app.runs.runfile import Json
+
+
+def test_server_settings_that_a_filesystem_gave_are_shown_and_no_others() -> None:
+    described: dict[str, Json] = {
+        "settings": [
+            {"name": "work_mem", "value": "5MB", "origin": "user"},
+            {"name": "full_page_writes", "value": "off", "origin": "filesystem"},
+            {"name": "wal_recycle", "value": "off", "origin": "filesystem"},
+            "not a setting",
+        ]
+    }
+    assert dict(configuration_rows(described))["by the filesystem"] == "full_page_writes=off, wal_recycle=off"
+
+
+def test_a_run_without_such_settings_says_nothing_of_them() -> None:
+    for described in (
+        {},
+        {"settings": None},
+        {"settings": [{"name": "a", "value": "b", "origin": "preset"}]},
+    ):
+        assert dict(configuration_rows(described))["by the filesystem"] == ""
