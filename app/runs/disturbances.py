@@ -13,24 +13,27 @@ __all__ = ["Finding", "Severity", "find_disturbances"]
 def find_disturbances(
     resolved: ResolvedCampaign, library: str | None, sleep_reason: str = ""
 ) -> tuple[Finding, ...]:
-    """Watch the machine for less than a second for each configuration and return what may spoil the runs.
+    """Watch the machine for less than a second for each place of a campaign; return what may spoil its runs.
 
     Args:
         resolved: the campaign; its folders exist.
         library: folder of the run files, which exists; None where it will be made.
         sleep_reason: why the machine could not be kept awake; empty where it is.
     """
-    findings: dict[str, Finding] = {}  # by code: what is true of the machine is told once
+    questions: dict[Questions, None] = {}  # configurations of one place have the same ones
     for item in resolved.configurations.values():
         in_memory = item.configuration.target.kind == "memory"
-        questions = Questions(
+        question = Questions(
             data_directory=item.target.path,
             library=library,
             memory_target=in_memory,
             needed_bytes=item.need_bytes if in_memory else 0,
             sleep_reason=sleep_reason,
         )
-        for finding in run_preflight(questions):
+        questions[question] = None
+    findings: dict[str, Finding] = {}  # by code: what is true of the machine is told once
+    for question in questions:
+        for finding in run_preflight(question):
             findings.setdefault(finding.code, finding)
     return (*findings.values(), *_overruled(resolved))
 

@@ -12,6 +12,7 @@ from app.domain.configuration import (
     Configuration,
     DiskGroup,
     DiskTarget,
+    FolderTarget,
     MemoryTarget,
     PlannedRun,
     PostgresChoice,
@@ -27,6 +28,7 @@ from app.postgres.installation import Installation
 from app.postgres.machine import Machine
 from app.postgres.scale import ScaleChoice
 from app.postgres.settings import server_settings
+from app.probes.preflight import Questions
 from app.process import current_account
 from app.runs import disturbances
 from app.runs.plan import (
@@ -190,3 +192,36 @@ def test_what_a_preset_advises_and_a_campaign_does_not_do_is_told_before_the_sta
     assert finding.message == (
         "a: wal_recycle = off, advised for ZFS, is not applied: your own setting says on."
     )
+
+
+def test_the_machine_is_watched_once_for_configurations_of_the_same_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Questions] = []
+
+    def watch(questions: Questions) -> tuple[disturbances.Finding, ...]:
+        asked.append(questions)
+        return ()
+
+    monkeypatch.setattr(disturbances, "run_preflight", watch)
+    base = resolved(DiskTarget(ONE))
+
+    def at(path: str, target: FolderTarget | MemoryTarget) -> ResolvedConfiguration:
+        item = Configuration(path, target)
+        return replace(base, configuration=item, target=CheckedTarget(path, path, GIB))
+
+    configurations = {
+        "a": at("/one", FolderTarget("/one")),
+        "b": at("/one", FolderTarget("/one")),
+        "c": at("/two", FolderTarget("/two")),
+        "d": at("/dev/shm", MemoryTarget()),
+        "e": replace(at("/dev/shm", MemoryTarget()), need_bytes=2 * GIB),
+    }
+    campaign = Campaign("x", tuple(each.configuration for each in configurations.values()))
+    disturbances.find_disturbances(ResolvedCampaign(campaign, MACHINE, configurations), "/library")
+    assert [(each.data_directory, each.needed_bytes) for each in asked] == [
+        ("/one", 0),
+        ("/two", 0),
+        ("/dev/shm", GIB),
+        ("/dev/shm", 2 * GIB),
+    ]
