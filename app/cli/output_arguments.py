@@ -12,7 +12,7 @@ RUN_HELP = tr("id (or its beginning), path, or a folder of runs")
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--anonymous", action="store_true", help=tr("replace serials, host, user and folders")
+        "--anonymous", action="store_true", help=tr("replace serials, host, user, folders and other names")
     )
     parser.add_argument("--force", action="store_true", help=tr("replace a file that is there already"))
 

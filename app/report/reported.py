@@ -113,22 +113,27 @@ def _disguised(facts: RunFacts, disguise: Disguise) -> RunFacts:
     """Return the same facts without names; without a disguise as they are."""
     if not disguise.active:
         return facts
-    text = disguise.text
+    text = disguise.sentence
     return replace(
         facts,
         path="",
+        id=disguise.identity(facts.id),
         name=text(facts.name),
         campaign=text(facts.campaign),
         configuration=text(facts.configuration),
         error=text(facts.error),
-        marks=tuple((kind, text(reason)) for kind, reason in facts.marks),
-        properties=tuple(Property(item.topic, item.name, text(item.value)) for item in facts.properties),
+        marks=tuple((text(kind), text(reason)) for kind, reason in facts.marks),
+        properties=tuple(
+            Property(item.topic, text(item.name), text(item.value)) for item in facts.properties
+        ),
+        tags=tuple(map(text, facts.tags)),
+        note=text(facts.note),
         commands=tuple(_disguised_command(command, disguise) for command in facts.commands),
         environment=tuple(
             (text(name), str(disguise.json(value, name.rpartition(".")[2])))
             for name, value in facts.environment
         ),
-        unavailable=tuple((source, text(reason)) for source, reason in facts.unavailable),
+        unavailable=tuple((text(source), text(reason)) for source, reason in facts.unavailable),
     )
 
 
@@ -136,7 +141,7 @@ def _disguised_command(command: CommandRecord, disguise: Disguise) -> CommandRec
     return replace(
         command,
         account=str(disguise.json(command.account, "account")),
-        argv=tuple(map(disguise.text, command.argv)),
+        argv=tuple(map(disguise.sentence, command.argv)),
         stdout="",
         stderr="",
     )

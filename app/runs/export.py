@@ -103,7 +103,10 @@ def write_csv(paths: Iterable[Path], stream: TextIO, disguise: Disguise) -> None
         with RunFile(path) as run:
             disguise.learn(describe_run(run))
             values, origin_ms, phases = run.values, _origin_ms(run), run.phases()
-            head = (values.get("id"), disguise.text(str(values.get("name"))))
+            head = (
+                disguise.identity(str(values.get("id") or "")),
+                disguise.sentence(str(values.get("name"))),
+            )
             write_rows(
                 stream,
                 (
@@ -111,9 +114,9 @@ def write_csv(paths: Iterable[Path], stream: TextIO, disguise: Disguise) -> None
                         *head,
                         f"{(t_ms - origin_ms) / 1000:.3f}",
                         _phase_at(phases, t_ms),
-                        metric,
-                        disguise.text(instance),
-                        unit,
+                        disguise.sentence(metric),
+                        disguise.sentence(instance),
+                        disguise.sentence(unit),
                         compact(value),
                     )
                     for t_ms, metric, instance, unit, value in _values(run)

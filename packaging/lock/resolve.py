@@ -1,8 +1,8 @@
 """Write the lists of packages with their hashes; called by packaging/lock/renew with the Python of a venv.
 
 pip says what it would install for another Python and another machine (``--dry-run --report``), with the
-hashes that the index gives, but it judges conditions such as ``python_version < "3.13"`` by the Python in which
-it runs. So what a list needs under its own Python is worked out again from what the packages say, until
+hashes that the index gives, but it judges conditions such as ``python_version < "3.13"`` by the Python in
+which it runs. So what a list needs under its own Python is worked out again from what the packages say, until
 nothing is missing.
 
 Usage: ``resolve.py CHECKOUT SCRATCH [PYTHON...]``.
