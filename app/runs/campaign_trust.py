@@ -152,12 +152,11 @@ def _of_installation(choice: str) -> Iterator[tuple[str, str]]:
 
 def _is_systems(folder: str) -> bool:
     """Return whether nobody but root can have put programs there, or there are none."""
-    for prefix in (folder, f"{folder}/bin"):
-        for program in PROGRAMS:
-            path = Path(os.path.realpath(f"{prefix}/{program}"))
-            if path.exists() and not all(_is_roots(each) for each in (path, *path.parents)):
-                return False
-    return True
+    named = [f"{prefix}/{program}" for prefix in (folder, f"{folder}/bin") for program in PROGRAMS]
+    # As it is named and where it really is: whoever owns a link on the way decides what is run.
+    there = [path for path in named if os.path.exists(path)]  # noqa: PTH110 - Path.exists raises for long names
+    found = [Path(path) for each in there for path in (each, os.path.realpath(each))]
+    return all(_is_roots(part) for path in found for part in (path, *path.parents))
 
 
 def _is_roots(path: Path) -> bool:

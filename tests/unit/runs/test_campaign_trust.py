@@ -80,6 +80,18 @@ def test_programs_that_others_than_root_could_have_put_there_are_shown(tmp_path:
     assert concerns(tmp_path, text)
 
 
+def test_a_link_to_the_systems_programs_that_others_could_change_is_of_concern(tmp_path: Path) -> None:
+    (tmp_path / "postgres").symlink_to("/bin/true")
+    text = f'name = "x"\ntarget.memory = {{}}\npostgresql.installation = "{tmp_path}"\n'
+    assert concerns(tmp_path, text)
+
+
+def test_a_folder_that_cannot_be_looked_into_holds_nothing_that_could_be_run(tmp_path: Path) -> None:
+    for folder in (f"/{'a' * 300}", "/" + "a/" * 2040, f"{tmp_path}/campaign.toml"):
+        text = f'name = "x"\ntarget.memory = {{}}\npostgresql.installation = "{folder}"\n'
+        assert concerns(tmp_path, text) == ()
+
+
 def test_the_systems_own_programs_are_of_no_concern(tmp_path: Path) -> None:
     found = [path for path in Path("/usr/lib/postgresql").glob("*/bin") if path.stat().st_uid == 0]
     if not found:
