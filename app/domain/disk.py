@@ -91,6 +91,12 @@ class Refusal:
     remedy: str = ""
 
 
+def _stopped(text: str) -> str:
+    """Return a sentence with its full stop, so that another one can follow."""
+    text = text.strip()
+    return f"{text}." if text and text[-1] not in ".!?:;" else text
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What could not be given back: a disk or a mount point that stays in the helper's journal.
@@ -114,7 +120,7 @@ class Kept:
             name = tr("{name} (serial number {serial})").format(name=name, serial=self.serial)
         told = tr("{name} could not be released.").format(name=name)
         last = tr("It stays in the helper's journal, and is no spare disk until then.")
-        return " ".join(filter(None, (told, self.reason.strip(), self.remedy.strip(), last)))
+        return " ".join(filter(None, (told, _stopped(self.reason), _stopped(self.remedy), last)))
 
 
 @dataclass(frozen=True, slots=True)

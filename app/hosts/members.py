@@ -67,8 +67,8 @@ class Members:
             node = self._nodes[disk.device_number]
             line = next((line for line in lines if _names(node, line) and _is_bad(line)), "")
             if line:
-                words = tr("{disk}: the kernel reports: {line}")
-                yield Trouble(disk, words.format(disk=self._name(disk), line=line))
+                words = tr("{disk}: the kernel reports: {line}.")
+                yield Trouble(disk, words.format(disk=self._name(disk), line=line.rstrip(".")))
 
     def _folder(self, disk: DiskIdentity) -> Path:
         return self._sys / "dev" / "block" / disk.device_number

@@ -96,7 +96,7 @@ def test_a_member_of_an_array_that_is_in_order_is_no_trouble(sys_folder: Path) -
 def test_a_line_of_the_kernel_that_tells_of_a_failing_disk_names_it(sys_folder: Path, line: str) -> None:
     (told,) = Members((DISK, OTHER), sys_folder).told_by_kernel(("nothing", line))
     assert told.disk is DISK
-    assert told.text == f"/dev/sdb (serial number S4EW-1): the kernel reports: {line}"
+    assert told.text == f"/dev/sdb (serial number S4EW-1): the kernel reports: {line.rstrip('.')}."
 
 
 @pytest.mark.parametrize(
