@@ -118,7 +118,7 @@ def _of_settings(settings: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, s
 def _of_script(script: Script) -> Iterator[tuple[str, str]]:
     programs, superuser = find_programs(script.text), find_superuser(script.text)
     if programs:
-        sentence = tr("The script {path} runs programs as you (\\shell, \\setshell), in {lines}.")
+        sentence = tr("The script {path} runs programs (\\shell, \\setshell), in {lines}.")
         yield sentence.format(path=script.path, lines=_lines(programs)), script.text
     if superuser:
         sentence = tr(
@@ -133,7 +133,8 @@ def _lines(wishes: tuple[Wish, ...]) -> str:
     more = (
         tr(" and {count} more").format(count=len(wishes) - _MOST_LINES) if len(wishes) > _MOST_LINES else ""
     )
-    return tr("lines {numbers}{more}").format(numbers=numbers, more=more)
+    word = tr("line {numbers}{more}") if len(wishes) == 1 else tr("lines {numbers}{more}")
+    return word.format(numbers=numbers, more=more)
 
 
 def foreign_programs(campaign: Campaign) -> tuple[str, ...]:

@@ -53,9 +53,9 @@ def test_scripts_are_shown_whole_with_the_lines_that_matter(tmp_path: Path) -> N
     programs, superuser = concerns(tmp_path, text, one=one, two=two)
     assert (programs.text, superuser.text) == (one, two)
     assert str(tmp_path / "one.sql") in programs.what
-    assert "lines 2" in programs.what
+    assert "line 2" in programs.what
     assert str(tmp_path / "two.sql") in superuser.what
-    assert "lines 3" in superuser.what
+    assert "line 3" in superuser.what
 
 
 def test_what_several_configurations_have_is_told_once_with_their_names(tmp_path: Path) -> None:
