@@ -105,7 +105,8 @@ def test_a_session_under_systemd_is_counted_limited_and_ended(
             wait_until(lambda: (slice_folder / "memory.max").read_text() == "max\n")  # noqa: B023
             again = process()
             assert owner.call("Adopt", "su", "server", again.pid) == (folder,)
-            owner.call("DropCaches")
+            if number == 0:  # again only after a while
+                owner.call("DropCaches")
             assert owner.call("Trim")[0] > 0
             health = dict(owner.call("Health")[0])
             assert len(health) == 3
