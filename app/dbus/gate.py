@@ -3,7 +3,7 @@
 SECURITY: GDBus takes every message apart that arrives, in order: one of 32 MiB in small pieces, which the bus
 lets anybody send, costs it seconds and more than a gigabyte of memory (measured with GLib 2.74: 80 ns and 47
 bytes for each byte), one of 128 KiB ten milliseconds. Here a message is a length and a sender. Calls wait in
-the order of start-time fair queueing by connection: a small one of somebody who asked for little goes before
+a fair queue by connection: a small one of somebody who asked for little goes before
 the many or large ones of others. A few are let through at a time, the next when the main loop has dealt with
 those. Answers and the bus's own signals pass at once; signals of others, which nobody asked for, are dropped.
 No descriptor is ever taken: that is not negotiated with the bus.
@@ -47,6 +47,8 @@ _AT_A_TIME_BYTES: Final = 32 * 1024
 _BUFFER_BYTES: Final = 256 * 1024
 _LOOK_MS: Final = 2
 _LAST_S: Final = 3.0
+_MOST_REMEMBERED: Final = 10_000
+"""Connections whose calls were let through and count for their next ones."""
 _READ_BYTES: Final = 256 * 1024
 _BUS: Final = "org.freedesktop.DBus"
 
@@ -55,11 +57,16 @@ Refused = Callable[[str, str], None]
 
 
 class Queue:
-    """Calls that wait, fairest first (Goyal, Vin and Cheng 1996, Start-time Fair Queueing)."""
+    """Calls that wait, the one first that would end first if all connections were served at once.
+
+    That is fair queueing (Demers, Keshav and Shenker 1989), with the time at which what was served last would
+    have begun for the present (Goyal, Vin and Cheng 1996): a small call of somebody new goes before large ones
+    that wait already, whoever's they are.
+    """
 
     def __init__(self) -> None:
         self.bytes = 0
-        self._heap: list[tuple[int, int, str, bytes]] = []
+        self._heap: list[tuple[int, int, int, str, bytes]] = []
         self._number = 0
         self._now = 0
         self._ends: dict[str, int] = {}
@@ -74,25 +81,28 @@ class Queue:
         if self._waiting[sender] and self._waiting[sender] + len(message) > most:
             return False
         cost = len(message) + _EACH_COSTS_BYTES
-        end = max(self._now, self._ends.get(sender, 0)) + cost
-        self._ends[sender] = end
+        start = max(self._now, self._ends.get(sender, 0))
+        self._ends[sender] = start + cost
         self._number += 1
-        heapq.heappush(self._heap, (end, self._number, sender, message))
+        heapq.heappush(self._heap, (start + cost, self._number, start, sender, message))
         self._waiting[sender] += len(message)
         self.bytes += len(message)
         return True
 
     def take(self) -> bytes:
         """Return the call whose turn it is."""
-        self._now, _, sender, message = heapq.heappop(self._heap)
+        _, _, start, sender, message = heapq.heappop(self._heap)
+        self._now = max(self._now, start)
         self.bytes -= len(message)
         self._waiting[sender] -= len(message)
         if not self._waiting[sender]:
             del self._waiting[sender]
+            if self._ends[sender] <= self._now:
+                del self._ends[sender]
         if not self._heap:
             self._now, self._ends = 0, {}
-        elif self._ends.get(sender, 0) <= self._now:
-            del self._ends[sender]
+        elif len(self._ends) > _MOST_REMEMBERED:
+            self._ends = {each: end for each, end in self._ends.items() if end > self._now}
         return message
 
 

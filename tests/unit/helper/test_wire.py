@@ -121,6 +121,24 @@ def test_a_small_call_goes_before_the_many_and_the_large_ones_of_others_but_afte
     assert order.index(b"large 0 xx") < order.index(b"many 40"), "large ones have their turn too"
 
 
+def test_a_small_call_of_somebody_new_goes_before_large_ones_that_many_have_sent_before() -> None:
+    queue = Queue()
+    for number in range(80):
+        for each in (b"x", b"x" * 100_000, b"x" * 100_000):
+            assert queue.put(f":2.{number}", each)
+    for _ in range(90):
+        queue.take()
+    assert queue.put(":1.1", b"new")
+    assert queue.take() == b"new"
+    order = []
+    while queue:
+        queue.put(":1.1", b"more")
+        order.append(queue.take())
+        if len(order) == 200:
+            break
+    assert 5 < order.count(b"x" * 100_000) < 195, "one who asks on and on has turns like everybody"
+
+
 def test_calls_of_one_connection_wait_in_a_number_of_bytes_that_is_limited() -> None:
     queue = Queue()
     taken = sum(queue.put(":1.1", b"x" * 100_000) for _ in range(100))
