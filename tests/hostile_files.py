@@ -282,7 +282,7 @@ def mutate(path: Path, draw: random.Random) -> str:
             content[draw.randrange(100, len(content))] = draw.choice((0, 0x7F, 0xFF, draw.randrange(256)))
         path.write_bytes(content)
         return "bytes"
-    with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection, connection:
+    with suppress(sqlite3.Error, UnicodeError), closing(sqlite3.connect(path)) as connection, connection:
         if kind in {"value", "fact"}:
             table, column = ("run", "key") if kind == "value" else ("fact", "name")
             names = [row[0] for row in connection.execute(f"SELECT {column} FROM {table} ORDER BY 1")]

@@ -2,7 +2,7 @@
 
 What stands under a telling key (`serial`, `path` ...) is learned first and then replaced wherever it occurs,
 also inside a sentence or a command line. Whatever else people or programs wrote is told word by word, and
-only words that pgFooting knows (`app.runs.known_words`). What hardware and software are stays: it is compared.
+only words that pgFooting knows (`app.runs.known_words`). What hardware and software are stays as it is.
 """
 
 from __future__ import annotations

@@ -87,6 +87,7 @@ _PER_TRANSACTION: Final = (
 """(figure, metric, factor): rates of the machine or server as a whole."""
 
 
+@np.errstate(over="ignore", invalid="ignore")  # sums that a foreign file makes infinite are no figures
 def summarise(run: RunFile) -> dict[str, float | None]:
     """Return all figures that can be said; empty where the phase `measure` was not reached."""
     measured = run.phase(Phase.MEASURE)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import Sample
 from app.runs.runfile_reader import RunFile
 from app.runs.summary import FIGURES, summarise
-from tests.unit.runs.made_runs import write_run
+from tests.unit.runs.made_runs import finished_run, write_run
 
 
 def figures_of(path: Path) -> dict[str, float | None]:
@@ -120,3 +122,23 @@ def test_a_foreign_file_whose_seconds_span_ages_is_refused_and_not_computed(tmp_
     writer.close()
     with pytest.raises(CorruptRunFileError, match="a hundred days"):
         figures_of(path)
+
+
+def change(path: Path, statement: str) -> Path:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+    return path
+
+
+def test_a_sum_that_a_foreign_file_makes_infinite_is_no_figure_and_no_warning(tmp_path: Path) -> None:
+    path = change(finished_run(tmp_path / "run.footing"), "UPDATE tick SET missed = 1e308")
+    found = figures_of(path)
+    assert found["missed_ticks"] is None
+    assert found["tps"] == pytest.approx(200.0)
+
+
+def test_seconds_with_impossible_throughput_are_damage(tmp_path: Path) -> None:
+    for value in ("-1", "-1e308", "1e308"):
+        path = finished_run(tmp_path / f"{value}.footing")
+        with pytest.raises(CorruptRunFileError, match="impossible TPS"):
+            figures_of(change(path, f"UPDATE sample SET value = {value}"))
