@@ -24,7 +24,7 @@ from app.storage.conditions import probe, probe_with_program
 from app.storage.execution import Execution, Hooks
 from app.storage.names import Names
 from app.storage.spare import SpareDisks
-from app.storage.steps import Claim, Command, Step, undo_of
+from app.storage.steps import Claim, Command, Mark, Step, undo_of
 from tests.disks.layout_loops import SENTINEL_BYTES, MakeLoop, loops, spare_loops
 from tests.disks.layout_proof import Journal, digest, fill, leftovers, make_and_unmake, plan_devices
 
@@ -437,3 +437,19 @@ def test_what_somebody_made_before_the_filesystem_is_kept(scene: Scene) -> None:
         Execution(scene.disks, hooks).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
     assert "holds swap" in caught.value.hint
     assert run("blkid", "-p", "-o", "value", "-s", "TYPE", f"{scene.nodes[0]}p1") == "swap\n"
+
+
+@pytest.mark.parametrize("mark", [Mark.MADE, Mark.WIPING, Mark.WIPED])
+def test_a_disk_that_its_owner_blanked_is_none_to_be_kept_whatever_the_journal_says(
+    scene: Scene, mark: Mark
+) -> None:
+    journal = made_and_lost(scene, "ext4", Level.SINGLE)
+    node = scene.nodes[0]
+    xfs(node)
+    unmade(scene, journal)
+    journal.facts.update({name: mark for name in journal.facts if name.startswith("mark of table")})
+    run("wipefs", "--all", f"{node}p1", node)
+    run("blkdiscard", "--zeroout", node)
+    again(scene, journal).unmake(undo_of(journal.begun))
+    assert scene.is_as_before()
+    assert not scene.spare.places.released.exists(), "blank is blank without a record"

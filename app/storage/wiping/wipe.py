@@ -209,7 +209,7 @@ class Wiper:
         if not state.size_bytes(disk):
             self._gone(disk)
         with locked(disk, self.disks[disk], self.hooks):
-            if mark not in {Mark.WIPED, Mark.WIPING} and self._is_blank(disk, partition):
+            if self._is_blank(disk, partition):
                 self._mark(place, Mark.RELEASED)
                 return tr("it is blank, and nothing of ours is there")
             self._nobody_uses(disk, disk)
