@@ -2,7 +2,8 @@
 
 The interface is the real one; nothing is made. BEHAVIOUR: ``works``, ``other-version``, ``dies`` (at Make),
 ``refuses`` (Execute answers the error TEXT, ``NAME:text``), ``waits`` (Execute is never answered), ``fails``
-(Make ends in Unmade with an error), ``expires`` (while making and while ready it says that the session ends),
+(Make ends in Unmade with an error),
+``keeps`` (Inspect calls no disk spare), ``expires`` (while making and while ready it says that the session ends),
 ``ends`` (it has ended because nobody used it), ``hurries`` (DropCaches is first answered TooSoon, with TEXT).
 TEXT follows it.
 """
@@ -84,6 +85,12 @@ class StandIn:
     def _Release(self, call: Call, answer: Answer) -> None:  # noqa: N802
         answer.give()
         self._emit(call, "Ended", "", "", "", [])
+
+    def _Inspect(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        ((*disks,),) = call.arguments
+        reasons = [("D18", "It was not given back.", "xfs is there", "Look at it.")]
+        kept = self.behaviour == "keeps"
+        answer.give([(disk[4], "not spare" if kept else "spare", reasons if kept else []) for disk in disks])
 
     def _Adopt(self, _call: Call, _answer: Answer) -> None:  # noqa: N802
         raise Refusal("Unavailable", "no-cgroup2")

@@ -23,6 +23,7 @@ from app.domain.disk import Kept
 from app.domain.errors import ExitStatus, FootingError, StorageError
 from app.domain.filesystems import filesystem
 from app.domain.raid import Level
+from app.hosts import disk_recovery
 from app.hosts.disk_session import DiskSession, Executed, Folders, Working
 from tests.fix_bus import Serving, next_line, private_bus
 from tests.unit.storage.plans import plan_of
@@ -124,9 +125,56 @@ def test_a_helper_that_dies_is_told_at_once_and_is_not_started_again(
 ) -> None:
     helping("dies")
     disks = opened()
+    assert disks.obstacle(PLANS[0]) == ""
     with pytest.raises(HelperLostError):
         disks.make(PLANS[0], Heard())
-    assert isinstance(disks.release().error, FootingError)
+    assert isinstance(disks.release().error, HelperLostError)
+    assert "lost" in disks.obstacle(PLANS[0])
+
+
+def test_a_helper_that_was_there_is_lost_and_never_missing(
+    helping: Helping, opened: Callable[[], DiskSession]
+) -> None:
+    """What it had made nobody knows, so it is not said either that nothing was touched."""
+    process = helping("works")
+    disks = opened()
+    disks.make(PLANS[0], Heard())
+    process.kill()
+    process.wait()
+    with pytest.raises(HelperLostError) as caught:
+        disks.session.health()
+    told = f"{caught.value.message} {caught.value.hint}"
+    assert "The helper was lost" in told
+    assert "not installed" not in told
+    assert "othing was touched" not in told
+    with pytest.raises(HelperLostError):
+        disks.check()
+    assert disks.is_lost
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_helper_that_is_started_again_is_asked_what_became_of_the_disks(
+    helping: Helping,
+    opened: Callable[[], DiskSession],
+    monkeypatch: pytest.MonkeyPatch,
+    keeps: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    monkeypatch.setattr(disk_recovery, "_SETTLE_S", 0.0)
+    process = helping("works")
+    disks = opened()
+    process.kill()
+    process.wait()
+    assert isinstance(disks.release().error, HelperLostError)
+    assert [
+        each.startswith("The helper could not be started again.") for each in disks.recover().sentences
+    ] == [True]
+    helping("keeps" if keeps else "works")
+    remains = disks.recover()
+    assert remains.error is None
+    assert len(remains.left) == (len(disks.disks) if keeps else 0)
+    if keeps:
+        assert "It was not given back. xfs is there. Look at it." in remains.sentences[0]
+    assert disks.release() == remains, "that is how it ended"
 
 
 def test_a_campaign_that_makes_and_measures_keeps_its_session(
