@@ -7,6 +7,8 @@
 
 PROC=/proc
 SYSFS=/sys
+# shellcheck disable=SC2034 # for tiers.sh: without it the kernel gives no loop devices
+LOOP_CONTROL=/dev/loop-control
 
 # The kernel's name of the device under `/` (vda1, dm-0), nothing for an overlay, tmpfs or ZFS.
 root_device() {

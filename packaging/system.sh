@@ -37,6 +37,13 @@ NEEDS=(
   "mmdebstrap|makes the virtual machine's Debian|mmdebstrap debian-archive-keyring|mmdebstrap|mmdebstrap|mmdebstrap"
   "depmod|puts the virtual machine's kernel modules together|kmod|kmod|kmod|kmod"
   "mkfs.ext4|makes the virtual machine's root disk|e2fsprogs|e2fsprogs|e2fsprogs|e2fsprogs"
+  "cryptsetup|makes foreign LUKS|cryptsetup-bin|cryptsetup|cryptsetup|cryptsetup"
+  "pvcreate|makes foreign volume groups|lvm2|lvm2|lvm2|lvm2"
+  "mkfs.f2fs|makes foreign F2FS|f2fs-tools|f2fs-tools|f2fs-tools|f2fs-tools"
+  "mkfs.exfat|makes foreign exFAT|exfatprogs|exfatprogs|exfatprogs|exfatprogs"
+  "mkfs.ntfs|makes foreign NTFS|ntfs-3g|ntfsprogs|ntfs-3g|ntfsprogs"
+  "mkudffs|makes foreign UDF|udftools|udftools|udftools|udftools"
+  "mksquashfs|makes foreign squashfs|squashfs-tools|squashfs-tools|squashfs-tools|squashfs"
 )
 QT_LIBRARIES=(libEGL.so.1 libGL.so.1 libxkbcommon.so.0 libfontconfig.so.1 libdbus-1.so.3)
 SCREEN_LIBRARIES=(libxcb-cursor.so.0 libxcb-icccm.so.4 libxcb-image.so.0 libxcb-keysyms.so.1 libxcb-randr.so.0
@@ -52,6 +59,7 @@ needs_of() {
     window) printf '%s' "$engine qt screen" ;;
     test) printf '%s' "$engine qt dbus-daemon shellcheck" ;;
     disks) printf '%s' "dbus-daemon udevd udisksd polkitd mkfs.ext4 mkfs.xfs mkfs.btrfs mkfs.vfat sfdisk" ;;
+    matrix) printf '%s' "cryptsetup pvcreate mkfs.f2fs mkfs.exfat mkfs.ntfs mkudffs mksquashfs" ;;
     machine) printf '%s' "python venv qemu nspawn qemu-img mmdebstrap depmod mkfs.ext4 util-linux" ;;
   esac
 }

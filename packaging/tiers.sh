@@ -77,7 +77,9 @@ prepare_device_tiers() {
   [[ -n $ROOT$MACHINE ]] || return 0
   REFUSALS=$(refusals_of_device_tests "$(root_device)" "$CACHE/loop-devices" "$EUID")
   [[ -z $REFUSALS ]] || return 0
-  [[ -z $ROOT ]] || provide_system_packages disks
+  if [[ -n $ROOT ]] || plays_covering_matrix; then provide_system_packages disks; fi
+  [[ $ROOT != matrix ]] || provide_system_packages matrix
+  ! plays_covering_matrix || export PGFOOTING_MATRIX=here
   if [[ -n $MACHINE ]]; then
     provide_system_packages machine
     XDG_CACHE_HOME=$(dirname -- "$CACHE") nice "$CHECKOUT/tests/machine/build-guest" \
@@ -125,6 +127,29 @@ run_device_tier() {
   [[ $tier != disks ]] || COMMAND_PREFIX=("$CHECKOUT/tests/system/in-namespace")
   PGFOOTING_DEVICE_TESTS=$CACHE/loop-devices PGFOOTING_MACHINE_TESTS=$MACHINE \
     run_pytest "$tier" -o faulthandler_timeout=1200 -m "$(expression_of "$tier")"
+}
+
+# Whether some combinations of the matrix are played on loop devices beside other tiers: wherever those are asked for, and
+# in the short form of the machine tier, which plays a few in the guest where there are none.
+plays_covering_matrix() {
+  [[ $ROOT == asked || ($MACHINE == short && -e $LOOP_CONTROL) ]]
+}
+
+# Plays combinations of the matrix (python -m tests.disks.matrix): ARGUMENTS... Each counts as one test.
+run_matrix() {
+  local status=0 green red tally=$SCRATCH/matrix-tally
+  heading matrix
+  if [[ -n $REFUSALS ]]; then
+    printf 'Tests that touch devices may not run here:\n%s\n' "$REFUSALS"
+    count matrix 0 1 0
+    return
+  fi
+  COMMAND_PREFIX=("$CHECKOUT/tests/system/in-namespace")
+  python -m tests.disks.matrix --tally "$tally" "$@" || status=$?
+  COMMAND_PREFIX=()
+  read -r green red < <(cat -- "$tally" 2>/dev/null || echo 0 1)
+  if ((status != 0 && red == 0)); then red=1; fi
+  count matrix "$green" "$red" 0
 }
 
 # One pytest with the caller's own arguments; devices stay out of reach unless asked for and allowed as above.

@@ -29,6 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "covers(*words): what the test stands for in the machine tier's table and in its short form",
         "short: also in the short form of the machine tier",
         "campaigns: only in its form for campaigns",
+        "matrix: only in its form for the matrix of tests.disks.matrix",
     ):
         config.addinivalue_line("markers", marker)
 
@@ -69,8 +70,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if SHORT:
         chosen = set(_choose_short(machine))
     else:
-        campaigns = {item for item in machine if item.get_closest_marker("campaigns") is not None}
-        chosen = campaigns if _FORM == "campaigns" else set(machine) - campaigns
+        forms = {
+            name: {item for item in machine if item.get_closest_marker(name) is not None}
+            for name in ("campaigns", "matrix")
+        }
+        chosen = forms[_FORM] if _FORM in forms else set(machine).difference(*forms.values())
     left_out = [item for item in machine if item not in chosen]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
@@ -120,6 +124,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     for line in results.guests:
         terminalreporter.write_line(f"guest {line}")
+    if results.combinations:
+        terminalreporter.write_line(f"{results.combinations} combinations of the matrix ran in guests")
     cache = _cache(config)
     if cache is not None:
         cache.set(_SECONDS_KEY, {**_known_seconds(config), **results.seconds})

@@ -25,6 +25,7 @@ class Results:
     failed: set[str] = field(default_factory=set)
     skipped: set[str] = field(default_factory=set)
     finished: set[str] = field(default_factory=set)
+    combinations: int = 0
     items: dict[str, pytest.Item] = field(default_factory=dict)
     guests: list[str] = field(default_factory=list)
 
@@ -132,6 +133,10 @@ class Conductor:
             return
         report = self._hook.pytest_report_from_serializable(config=self._session.config, data=data)
         self._results.seconds[report.nodeid] += report.duration
+        if report.when == "call":
+            self._results.combinations += sum(
+                int(value) for name, value in report.user_properties if name == "matrix"
+            )
         if report.failed:
             self._results.failed.add(report.nodeid)
         if report.skipped:

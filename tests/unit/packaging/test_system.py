@@ -27,7 +27,7 @@ def test_every_need_has_a_reason_and_packages_for_every_distribution(scripts: Sc
         assert all(fields)
 
 
-@pytest.mark.parametrize("use", ["engine", "window", "test"])
+@pytest.mark.parametrize("use", ["engine", "window", "test", "disks", "matrix", "machine"])
 def test_every_need_of_a_use_is_declared(scripts: Scripts, use: str) -> None:
     outcome = scripts.call(f'for name in $(needs_of {use}); do need_field "$name" 1 && echo; done')
     assert outcome.returncode == 0

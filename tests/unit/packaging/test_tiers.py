@@ -125,6 +125,8 @@ def test_nothing_is_installed_for_devices_that_are_not_asked_for_or_refused(scri
     assert scripts.call(f"{TIER}{install}ROOT=asked MACHINE=whole\n{REFUSED}").stdout == ""
     allowed = REFUSED.replace("echo one reason; echo another", ":")
     assert scripts.call(f"{TIER}{install}ROOT=asked MACHINE=\n{allowed}").stdout == "installs for disks\n"
+    both = "installs for disks\ninstalls for matrix\n"
+    assert scripts.call(f"{TIER}{install}ROOT=matrix MACHINE=\n{allowed}").stdout == both
 
 
 def write_guest_build(scripts: Scripts, text: str) -> None:
@@ -173,6 +175,65 @@ def test_tests_of_disks_run_in_namespaces_and_others_do_not(scripts: Scripts) ->
     assert calls[1].startswith(f"{scripts.fake}/loop-devices -m pytest")
     assert calls[2].startswith(" -m pytest")
     assert len(calls) == 3
+
+
+def write_matrix(scripts: Scripts, tally: str, status: int) -> None:
+    """Let the runner of the matrix write this tally and end with this status."""
+    python = scripts.fake / "environment" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    tell = f'printf "{tally}" >"$4"' if tally else ":"
+    python.write_text(f'#!/bin/bash\necho "$*" >>"$FAKE/matrix.calls"\n{tell}\nexit {status}\n')
+    python.chmod(0o755)
+    program = scripts.checkout / "tests" / "system" / "in-namespace"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/bash\nexec "$@"\n')
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("tally", "status", "counted"),
+    [
+        ("140 0\\n", 0, "140 passed, 0 failed"),
+        ("138 2\\n", 1, "138 passed, 2 failed"),
+        ("140 0\\n", 3, "140 passed, 1 failed"),
+        ("", 1, "0 passed, 1 failed"),
+    ],
+)
+def test_combinations_of_the_matrix_are_counted(
+    scripts: Scripts, tally: str, status: int, counted: str
+) -> None:
+    write_matrix(scripts, tally, status)
+    lines = summary(scripts, "ROOT=matrix MACHINE=\nrun_matrix --results /kept")
+    assert lines[-1] == counted
+    called = (scripts.fake / "matrix.calls").read_text()
+    assert called.startswith("-m tests.disks.matrix --tally ")
+    assert called.endswith(" --results /kept\n")
+
+
+def test_the_matrix_is_not_played_where_devices_are_refused(scripts: Scripts) -> None:
+    write_matrix(scripts, "1 0\\n", 0)
+    lines = summary(scripts, f"ROOT=matrix MACHINE=\n{REFUSED}run_matrix")
+    assert "one reason" in lines
+    assert lines[-1] == "0 passed, 1 failed"
+    assert not (scripts.fake / "matrix.calls").exists()
+
+
+@pytest.mark.parametrize(
+    ("root", "machine", "control", "played"),
+    [
+        ("asked", "", "/none", "yes"),
+        ("", "short", "/dev/null", "yes"),
+        ("", "short", "/none", "no"),
+        ("", "whole", "/dev/null", "no"),
+        ("", "", "/dev/null", "no"),
+    ],
+)
+def test_some_of_the_matrix_is_played_with_the_tiers_that_touch_devices(
+    scripts: Scripts, root: str, machine: str, control: str, played: str
+) -> None:
+    code = f"ROOT={root} MACHINE={machine} LOOP_CONTROL={control}\n"
+    code += "if plays_covering_matrix; then echo yes; else echo no; fi"
+    assert scripts.call(f"{TIER}{code}").stdout == f"{played}\n"
 
 
 def test_a_selection_that_asks_for_devices_where_they_are_refused_ends(scripts: Scripts) -> None:

@@ -1,0 +1,298 @@
+"""Root's own code in a process of its own, which can be killed at each write of its journal."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import select
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, NoReturn
+
+from typing_extensions import override
+
+from app.dbus.service import Refusal
+from app.domain.disk import Kept
+from app.domain.errors import FootingError
+from app.domain.plan import StoragePlan
+from app.helper import handover, leftovers
+from app.helper.journal import Entry, Journal
+from app.helper.leftovers import Leftovers
+from app.helper.places import JOURNAL
+from app.helper.plans import describe_plans
+from app.helper.session import Session
+from app.storage import disk_checks, execution, inspect_processes
+from app.storage.execution import Done, Progress
+from app.storage.names import Device
+from app.storage.snapshot import Policy
+from app.storage.spare import SpareDisks
+from app.storage.waiting import udevd_runs
+from app.storage.wiping import device as claimed_device
+from app.storage.wiping import wipe
+from tests.disks.helper_owner import NOBODY
+
+LIMIT_S: Final = 100.0
+_PATIENCE_S: Final = 0.3
+"""How long root's code waits for others here, who never go away by themselves; seconds in real life."""
+
+SPARE: Final = SpareDisks(Policy(accept_loop_devices=True))
+
+
+def be_first_namespace() -> None:
+    """Have the rules take this namespace of processes for the first: see `tests.disks.helper_here`."""
+    setattr(inspect_processes, "_FIRST_PID_NAMESPACE", Path("/proc/self/ns/pid").readlink().name)  # noqa: B010
+
+
+def hurry() -> None:
+    """Shorten the waiting for others who have a disk open or work on a filesystem."""
+    waits = [
+        (execution, "LOOKING_S"),
+        (execution, "AFTER_S"),
+        (handover, "PATIENCE_S"),
+        (leftovers, "_AT_WORK_S"),
+        (claimed_device, "CLAIMED_S"),
+        (wipe, "READERS_S"),
+    ]
+    if not udevd_runs():  # which goes away by itself
+        waits.append((disk_checks, "LOOKING_S"))
+    for module, name in waits:
+        assert hasattr(module, name)
+        setattr(module, name, _PATIENCE_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """When a helper dies.
+
+    Attributes:
+        number: of a write of its journal, or of a step of unmaking, from 1.
+        when: before the write, after it, or when the step begins.
+    """
+
+    number: int
+    when: Literal["before", "after", "step"]
+
+    def strike(self, number: int, when: str) -> None:
+        """End this process here, if this is where it dies."""
+        if (number, when) == (self.number, self.when):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class DyingJournal(Journal):
+    """The journal of a helper that is killed when it writes."""
+
+    __slots__ = ("_count", "_death", "_told")
+
+    def __init__(self, death: Death | None, told: Callable[[int], None]) -> None:
+        super().__init__()
+        self._death, self._count, self._told = death, 0, told
+
+    @override
+    def write(self, entry: Entry) -> None:
+        self._count += 1
+        self._told(self._count)
+        if self._death:
+            self._death.strike(self._count, "before")
+        super().write(entry)
+        if self._death:
+            self._death.strike(self._count, "after")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a helper said.
+
+    Attributes:
+        what: claimed, refused, ready, unmade, ended, recovered, inspected, written, step, died.
+        text: all its words.
+        left: what was left, each with its reason.
+        number: of the write of the journal, or of the step.
+    """
+
+    what: str
+    text: str = ""
+    left: tuple[str, ...] = ()
+    number: int = 0
+
+    @property
+    def words(self) -> str:
+        """All that it said."""
+        return " ".join((self.text, *self.left)).strip()
+
+
+class Helper:
+    """A process that runs root's code; what it is asked is given when it starts or sent to it."""
+
+    def __init__(self, work: Callable[[Helper], None]) -> None:
+        self._mine, self._its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        sys.stdout.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._be(work)
+        self._its.close()
+
+    def _be(self, work: Callable[[Helper], None]) -> NoReturn:
+        self._mine.close()
+        status = 1
+        try:
+            hurry()
+            logging.disable()  # what counts is what it tells
+            work(self)
+            status = 0
+        except BaseException:  # noqa: BLE001 - nothing of this process may go on as a test
+            self.say(Said("died", traceback.format_exc()))
+        finally:
+            os._exit(status)
+
+    def say(self, said: Said) -> None:
+        """Say something; called in the process."""
+        self._its.send(json.dumps([said.what, said.text, said.left, said.number]).encode()[:200_000])
+
+    def heard(self) -> str:
+        """Wait for what is asked; empty when nobody is there any more. Called in the process."""
+        return self._its.recv(1000).decode()
+
+    def ask(self, what: str) -> None:
+        """Ask for something."""
+        self._mine.send(what.encode())
+
+    def wait(self, *wanted: str) -> tuple[Said, list[Said]]:
+        """Wait until it says one of these, or has died; return that and all before it."""
+        before: list[Said] = []
+        deadline_s = time.monotonic() + LIMIT_S
+        while True:
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0 or not select.select([self._mine], [], [], left_s)[0]:
+                self.kill()
+                return Said("died", f"it said nothing for {LIMIT_S} s"), before
+            data = self._mine.recv(300_000)
+            if not data:
+                self.reap()
+                return Said("died"), before
+            what, text, left, number = json.loads(data)
+            said = Said(what, text, tuple(left), number)
+            if what in {*wanted, "died"}:
+                return said, before
+            before.append(said)
+
+    def kill(self) -> None:
+        """Kill it."""
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            self.reap()
+
+    def reap(self) -> None:
+        """Wait until it has ended."""
+        if self.pid:
+            self._mine.close()  # it ends when nobody asks any more
+            os.waitpid(self.pid, 0)
+            self.pid = 0
+
+
+class _Listener:
+    """Says what a session says."""
+
+    def __init__(self, helper: Helper, death: Death | None) -> None:
+        self._say, self._death, self._was_ready = helper.say, death, False
+
+    def claimed(self) -> None:
+        self._say(Said("claimed"))
+
+    def refused(self, refusal: Refusal) -> None:
+        self._say(Said("refused", f"{refusal.code} {refusal.text}"))
+
+    def progressed(self, progress: Progress) -> None:
+        if self._was_ready:
+            self._say(Said("step", progress.text, number=progress.number))
+            if self._death:
+                self._death.strike(progress.number, "step")
+
+    def executed(self, done: Done) -> None:
+        pass
+
+    def ready(self, storage: str, wal: str, private: str) -> None:
+        self._was_ready = True
+        self._say(Said("ready", f"{storage} {wal} {private}"))
+
+    def unmade(self, error: FootingError | None, left: Sequence[Kept]) -> None:
+        self._say(_over("unmade", error, left))
+
+    def ended(self, error: FootingError | None, left: Sequence[Kept]) -> None:
+        self._say(_over("ended", error, left))
+
+
+def _over(what: str, error: FootingError | None, left: Sequence[Kept]) -> Said:
+    words = "" if error is None else f"{error.message} {error.hint}".strip()
+    return Said(what, words, tuple(f"{each.name} {each.serial} {each.reason} {each.remedy}" for each in left))
+
+
+def session(plan: StoragePlan, devices: Mapping[str, Device], death: Death | None = None) -> Helper:
+    """Start a helper with a session over the disks of a plan; ask it to make, unmake and release."""
+
+    def work(helper: Helper) -> None:
+        journal = DyingJournal(death, lambda number: helper.say(Said("written", number=number)))
+        described, _ = describe_plans(":1.1", NOBODY, [(plan, devices)])
+        running = Session(described, NOBODY, Leftovers(journal, SPARE), _Listener(helper, death))
+        running.start()
+        while what := helper.heard():
+            {"make": lambda: running.make(0), "unmake": running.unmake, "release": running.release}[what]()
+        running.join()
+
+    return Helper(work)
+
+
+def recovered(death: Death | None = None) -> Said:
+    """Let a helper start, recover what others left, and end; return what it could not."""
+
+    def work(helper: Helper) -> None:
+        journal = DyingJournal(death, lambda number: helper.say(Said("written", number=number)))
+        helper.say(Said("recovered", left=tuple(Leftovers(journal, SPARE).recover())))
+
+    helper = Helper(work)
+    said, _ = helper.wait("recovered")
+    helper.reap()
+    return said
+
+
+def refusals(nodes: Sequence[str]) -> Mapping[str, str]:
+    """Return why disks are not spare, by node; those that are spare are left out."""
+
+    def work(helper: Helper) -> None:
+        chosen = {node: SPARE.identify(node) for node in nodes}
+        found = Leftovers(Journal(), SPARE).refusals(chosen)
+        helper.say(
+            Said(
+                "inspected",
+                json.dumps(
+                    {node: [f"{each.rule} {each.evidence}" for each in found[node]] for node in found}
+                ),
+            )
+        )
+
+    helper = Helper(work)
+    said, _ = helper.wait("inspected")
+    helper.reap()
+    if said.what == "died":
+        return dict.fromkeys(nodes, said.text)
+    return {node: "; ".join(reasons) for node, reasons in json.loads(said.text).items()}
+
+
+def journaled() -> tuple[Path, ...]:
+    """Return the files of the journal."""
+    return tuple(sorted(JOURNAL.glob("*.json")))
+
+
+def in_another_boot() -> None:
+    """Have the journal say that it was written in another boot."""
+    for path in journaled():
+        values = json.loads(path.read_text())
+        if "boot" in values:
+            values["boot"] = "11111111-2222-3333-4444-555555555555"
+        path.write_text(json.dumps(values))

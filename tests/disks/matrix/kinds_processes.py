@@ -1,0 +1,259 @@
+"""Processes, mounts and devices that use a disk or its partition."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from app.domain.units import MIB
+from app.storage import state
+from tests.disks.matrix.disks import PARTITION_START, Range, run, write, zero
+from tests.disks.matrix.images import FORMATS
+from tests.disks.matrix.stage import Certainty, Foreign, Kind, Stage
+
+_USER: Final = """
+import mmap, os, sys, time
+node, how, at = sys.argv[1], sys.argv[2], int(sys.argv[3])
+flags = {"reads": os.O_RDONLY, "exclusive": os.O_RDONLY | os.O_EXCL}.get(how, os.O_RDWR)
+fd = os.open(node, flags)
+area = None
+if how == "maps":
+    area = mmap.mmap(fd, 1 << 16, offset=at)
+    os.close(fd)
+number = 0
+print("ready", flush=True)
+os.set_blocking(0, False)
+while True:
+    try:
+        if os.read(0, 1) == b"":
+            break
+    except BlockingIOError:
+        pass
+    number += 1
+    data = (b"guest %08d " % number).ljust(64, b".") * 64
+    if how == "writes":
+        os.pwrite(fd, data, at)
+        os.fsync(fd)
+    if how == "maps":
+        area[: len(data)] = data
+        area.flush()
+    time.sleep(0.05)
+print(number, flush=True)
+"""
+_SWAP: Final = next(form for form in FORMATS if form.name == "swap")
+_EXT4: Final = next(form for form in FORMATS if form.name == "ext4")
+_PLACE: Final = 300 * MIB
+
+
+class _Process:
+    """A process that uses a device until it is told to end."""
+
+    def __init__(self, stage: Stage, *argv: str) -> None:
+        self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        stage.stack.callback(self.end)
+        assert self._process.stdout is not None
+        if not self._process.stdout.readline():
+            raise RuntimeError(f"{argv} did not begin")
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    def fault(self) -> str:
+        """Return what became of it where it does not live any more."""
+        return "" if self._process.poll() is None else "the process was ended"
+
+    def end(self) -> str:
+        """End it and return what it said last."""
+        if self._process.stdin is None or self._process.stdin.closed:
+            return ""
+        self._process.stdin.close()
+        assert self._process.stdout is not None
+        said = self._process.stdout.read()
+        self._process.wait(60)
+        self._process.stdout.close()
+        return said.strip()
+
+
+def _used(stage: Stage, how: str, *, whole: bool = False) -> Foreign | None:
+    """A process has the partition, or the disk, open."""
+    if not stage.has_table():
+        return None
+    node = stage.subject.node if whole else stage.target()
+    at = 600 * MIB if whole else _PLACE
+    if how in {"writes", "maps"} and not whole:
+        stage.free()
+    if how == "exclusive" and stage.is_mounted():
+        stage.free()
+    if how == "exclusive" and whole and stage.is_held:
+        return None
+    process = _Process(stage, sys.executable, "-S", "-c", _USER, node, how, str(at))
+    start = at if whole else at + PARTITION_START
+    # what it writes changes all the time: the rest must not
+    ranges: tuple[Range, ...] = ((0, start), (start + MIB, stage.subject.size_bytes))
+    if stage.is_mounted():
+        ranges = stage.outside() if not whole else ((0, PARTITION_START),)
+    return Foreign(
+        Certainty.ALWAYS,
+        stage.subject,
+        ranges,
+        (str(process.pid), "python"),
+        process.end,
+        fault=process.fault,
+        comes_back=True,
+    )
+
+
+def _foreign_in_use(
+    stage: Stage, begin: Callable[[Stage, str], Callable[[], object]], words: tuple[str, ...]
+) -> Foreign | None:
+    """Another filesystem in the place of ours, and used; not where the session has the disk exclusively."""
+    if stage.is_held and not stage.has_table():
+        return None
+    stage.free()
+    node = stage.target()
+    start, end = stage.target_range()
+    zero(node, 0, end - start)
+    form = _SWAP if "swap" in words else _EXT4
+    write(node, *stage.images.of(form, end - start))
+    finish = begin(stage, node)
+
+    def over() -> None:
+        finish()
+        zero(stage.subject.node, start, end - start)
+
+    # a mounted filesystem writes into itself
+    table = ((0, PARTITION_START), (end, stage.subject.size_bytes)) if start else None
+    return Foreign(Certainty.ALWAYS, stage.subject, table, words, over)
+
+
+def _folder(stage: Stage) -> Path:
+    folder = stage.folder / f"place-{len(list(stage.folder.iterdir()))}"
+    folder.mkdir()
+    return folder
+
+
+def _once(stage: Stage, action: Callable[[], object]) -> Callable[[], object]:
+    """Return what does it at most once, and at the latest when the test ends."""
+    done: list[bool] = []
+
+    def do() -> None:
+        if not done:
+            done.append(True)
+            action()
+
+    stage.stack.callback(do)
+    return do
+
+
+def _mount(stage: Stage, node: str) -> Callable[[], object]:
+    folder = _folder(stage)
+    run("mount", node, str(folder))
+    (folder / "precious").write_text("precious")
+    return _once(stage, lambda: run("umount", str(folder)))
+
+
+def _mount_elsewhere(stage: Stage, node: str) -> Callable[[], object]:
+    script = 'mount "$1" "$2" && echo ready && read -r _; true'
+    process = _Process(
+        stage,
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "bash",
+        "-c",
+        script,
+        "-",
+        node,
+        str(_folder(stage)),
+    )
+    return process.end
+
+
+def _swapon(stage: Stage, node: str) -> Callable[[], object]:
+    run("swapon", node)
+    return _once(stage, lambda: run("swapoff", node))
+
+
+def _loop(stage: Stage, node: str) -> Callable[[], object]:
+    device = run("losetup", "--find", "--show", node)
+    return _once(stage, lambda: run("losetup", "--detach", device))
+
+
+def _mapped_device(stage: Stage, node: str) -> Callable[[], object]:
+    size = state.size_bytes(node) // 512
+    run("dmsetup", "create", "matrix", text=f"0 {size} linear {node} 0\n")
+    return _once(stage, lambda: run("dmsetup", "remove", "--retry", "matrix"))
+
+
+def _over(
+    stage: Stage, begin: Callable[[Stage, str], Callable[[], object]], words: tuple[str, ...]
+) -> Foreign | None:
+    """Something lies over our own partition, whose content is as it was."""
+    if not stage.has_table():
+        return None
+    stage.free()
+    return Foreign(Certainty.ALWAYS, stage.subject, (), words, begin(stage, stage.target()), comes_back=True)
+
+
+def _ours_mounted(stage: Stage, begin: Callable[[Stage, str], Callable[[], object]]) -> Foreign | None:
+    """Our own filesystem is mounted at another place, too."""
+    if not stage.is_mounted():
+        return None
+    node = stage.disks[0].partition
+    return Foreign(
+        Certainty.ALWAYS,
+        stage.subject,
+        ((0, PARTITION_START),),
+        end=begin(stage, node),
+        comes_back=True,
+        keeps_others=True,
+    )
+
+
+def _has_mapper() -> bool:
+    return Path("/sys/class/misc/device-mapper").exists()
+
+
+_PROCESSES: Final = (
+    Kind("process: reads the partition", "processes", partial(_used, how="reads")),
+    Kind("process: reads the disk", "processes", partial(_used, how="reads", whole=True)),
+    Kind("process: writes into the partition", "processes", partial(_used, how="writes")),
+    Kind("process: writes behind the partition", "processes", partial(_used, how="writes", whole=True)),
+    Kind("process: has the partition mapped", "processes", partial(_used, how="maps")),
+    Kind("process: has the partition exclusively", "processes", partial(_used, how="exclusive")),
+    Kind(
+        "use: another ext4, mounted",
+        "processes",
+        partial(_foreign_in_use, begin=_mount, words=("ext4", "mount")),
+    ),
+    Kind(
+        "use: another ext4, mounted in a namespace",
+        "processes",
+        partial(_foreign_in_use, begin=_mount_elsewhere, words=("ext4", "mount")),
+    ),
+    Kind("use: swap, in use", "processes", partial(_foreign_in_use, begin=_swapon, words=("swap",))),
+    Kind(
+        "use: loop device over an ext4",
+        "processes",
+        partial(_foreign_in_use, begin=_loop, words=("ext4", "loop")),
+    ),
+    Kind("use: loop device over ours", "processes", partial(_over, begin=_loop, words=("loop",))),
+    Kind("use: ours is mounted elsewhere, too", "processes", partial(_ours_mounted, begin=_mount)),
+    Kind(
+        "use: ours is mounted in a namespace, too",
+        "processes",
+        partial(_ours_mounted, begin=_mount_elsewhere),
+    ),
+)
+MAPPED: Final = Kind(
+    "use: device mapper over ours", "processes", partial(_over, begin=_mapped_device, words=("dm", "holder"))
+)
+"""Where the kernel has the device mapper."""
+PROCESSES: Final[tuple[Kind, ...]] = (*_PROCESSES, MAPPED) if _has_mapper() else _PROCESSES

@@ -1,0 +1,218 @@
+"""When something can happen to a disk of a session: the registry, and what comes next at each moment."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, Protocol
+
+from tests.disks.matrix.disks import run
+from tests.disks.matrix.helper import Death, Helper, Said
+from tests.disks.matrix.stage import RUN, Stage
+
+
+class Play(Protocol):
+    """What a moment needs of the combination that it is part of."""
+
+    stage: Stage
+
+    def session(self, death: Death | None = None) -> Helper:
+        """Start a helper with a session."""
+
+    def happen(self) -> None:
+        """Let happen what happens.
+
+        Raises:
+            NotApplicableError: it cannot happen now.
+        """
+
+    def recovered(self) -> Said:
+        """Let the next helper recover."""
+
+    def boot(self) -> None:
+        """Let the machine boot again."""
+
+
+class UnexpectedError(Exception):
+    """The session did not come to the moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When it happens.
+
+    Attributes:
+        title: names it in results.
+        group: no crash, stuck, killed while making, killed while unmaking, another boot.
+        play: brings the session there, lets it happen, goes on, and returns what was said of it.
+        is_made: whether all of the session was made, and nothing of it unmade.
+        keeps: whether the session has something on the disk that the journal names afterwards.
+    """
+
+    title: str
+    group: str
+    play: Callable[[Play], list[Said]]
+    is_made: bool = True
+    keeps: bool = True
+
+
+def _asked(helper: Helper, what: str, *wanted: str) -> Said:
+    helper.ask(what)
+    said, _ = helper.wait(*wanted)
+    return said
+
+
+def _begun(play: Play, death: Death | None = None) -> Helper:
+    helper = play.session(death)
+    said, _ = helper.wait("claimed", "refused")
+    if said.what != "claimed":
+        raise UnexpectedError(said.words)
+    play.stage.is_held = True
+    return helper
+
+
+def _made(helper: Helper) -> None:
+    said = _asked(helper, "make", "ready", "unmade", "ended")
+    if said.what != "ready":
+        raise UnexpectedError(f"{said.what} {said.words}")
+
+
+def _released(helper: Helper) -> list[Said]:
+    """Release the session; what is said only then counts, too."""
+    said = _asked(helper, "release", "ended")
+    helper.reap()
+    return [said]
+
+
+def _ready(play: Play) -> list[Said]:
+    helper = _begun(play)
+    _made(helper)
+    play.happen()
+    said = _asked(helper, "unmake", "unmade", "ended")
+    return [said, *_released(helper)]
+
+
+def _between(play: Play) -> list[Said]:
+    helper = _begun(play)
+    _made(helper)
+    said = _asked(helper, "unmake", "unmade")
+    if said.words:
+        raise UnexpectedError(said.words)
+    play.happen()
+    said = _asked(helper, "make", "ready", "unmade", "ended")
+    first = [said] if said.what != "ready" else [_asked(helper, "unmake", "unmade", "ended")]
+    return [*first, *_released(helper)]
+
+
+def _stuck(play: Play) -> list[Said]:
+    helper = _begun(play)
+    _made(helper)
+    (place,) = play.stage.mounts()
+    with subprocess.Popen(("sleep", "600"), cwd=place) as busy:
+        try:
+            said = _asked(helper, "unmake", "unmade", "ended")
+        finally:
+            busy.kill()
+    if not said.left:
+        raise UnexpectedError("it is not stuck")
+    play.happen()
+    said = _asked(helper, "unmake", "unmade", "ended")
+    return [said, *_released(helper)]
+
+
+def _dead(play: Play, death: Death | None) -> None:
+    """Bring a helper to its death; without one it is killed where everything is ready."""
+    helper = _begun(play, death)
+    said = _asked(helper, "make", "ready", "unmade", "ended")
+    if said.what == "ready" and death is not None:
+        said = _asked(helper, "unmake", "unmade", "ended")
+    if death is None and said.what == "ready":
+        helper.kill()
+    elif said.what != "died" or said.text:
+        raise UnexpectedError(f"it lives: {said.what} {said.words}")
+    play.stage.is_held = False
+
+
+def _killed(play: Play, death: Death | None) -> list[Said]:
+    _dead(play, death)
+    play.happen()
+    return [play.recovered()]
+
+
+def _booted(play: Play, death: Death | None) -> list[Said]:
+    _dead(play, death)
+    play.boot()
+    play.happen()
+    return [play.recovered()]
+
+
+ALIVE: Final = (
+    Moment("while ready, before Unmake", "no crash", _ready),
+    Moment("between two runs", "no crash", _between, keeps=False),
+    Moment("stuck, before Unmake again", "stuck", _stuck),
+    Moment("killed while ready", "killed", partial(_killed, death=None)),
+    Moment("another boot after it was ready", "another boot", partial(_booted, death=None)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much there is to die at in the life of a layout.
+
+    Attributes:
+        making: writes of the journal until it is ready.
+        writes: writes of the journal in all, until it is unmade.
+        steps: numbers of steps of unmaking before which the journal is not written.
+    """
+
+    making: int
+    writes: int
+    steps: tuple[int, ...]
+
+
+def moments(counts: Counts) -> tuple[Moment, ...]:
+    """Return every moment of a layout."""
+    deaths = [Death(number, when) for number in range(1, counts.writes + 1) for when in ("before", "after")]
+    deaths += [Death(number, "step") for number in counts.steps]
+    killed = tuple(
+        Moment(
+            f"killed {_named(death)}",
+            f"killed while {_where(death, counts)}",
+            partial(_killed, death=death),
+            is_made=False,
+        )
+        for death in deaths
+    )
+    unmaking = (counts.making + counts.writes + 1) // 2
+    halves = Death((counts.making * 3) // 4, "after"), Death(unmaking, "after")
+    booted = tuple(
+        Moment(
+            f"another boot, killed {_named(death)}",
+            "another boot",
+            partial(_booted, death=death),
+            is_made=False,
+        )
+        for death in halves
+    )
+    return (*ALIVE, *booted, *killed)
+
+
+def _named(death: Death) -> str:
+    if death.when == "step":
+        return f"at step {death.number} of unmaking"
+    return f"{death.when} write {death.number} of the journal"
+
+
+def _where(death: Death, counts: Counts) -> str:
+    return "making" if death.when != "step" and death.number <= counts.making else "unmaking"
+
+
+def unmount_all() -> None:
+    """Unmount everything in the folders of sessions, as the end of a system does."""
+    for line in reversed(Path("/proc/self/mountinfo").read_text().splitlines()):
+        place = line.split()[4]
+        if place.startswith(f"{RUN}/"):
+            run("umount", place)

@@ -1,0 +1,159 @@
+"""Where something happens to a disk: the disks of a session, and how an administrator gets at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+
+from app.domain.plan import PARTITION_NAME_PREFIX
+from app.storage import state
+from tests.disks.matrix.disks import PARTITION_BYTES, PARTITION_START, Disk, Range, run, settle
+from tests.disks.matrix.images import Images
+
+RUN = Path("/run/pgfooting")
+
+
+class Certainty(Enum):
+    """When what happened can be told from what a session itself does."""
+
+    ALWAYS = auto()
+    """It is of a known kind, or plain to see."""
+    WHERE_MADE = auto()
+    """Only where the journal says that our signature was complete: what is gone may else never have been."""
+    NEVER = auto()
+    """It looks like data of ours; no foreign byte may change all the same."""
+    UNCHANGED = auto()
+    """Nothing of ours was changed: everything must be taken apart to nothing."""
+
+
+@dataclass(slots=True)
+class Foreign:
+    """What happened to a disk.
+
+    Attributes:
+        certainty: see there.
+        disk: on which it lies.
+        ranges: of the disk, which nobody may change; empty for all, None where nothing is foreign.
+        words: one of which must be said.
+        end: its owner ends it and takes what is foreign away.
+        others: further disks that are somebody else's, and must stay as they are.
+        fault: says what became of it that should not have, empty where nothing did.
+        comes_back: once it has ended, everything is as the session left it.
+        keeps_others: it keeps the other disks of the session, too.
+    """
+
+    certainty: Certainty
+    disk: Disk
+    ranges: tuple[Range, ...] | None = ()
+    words: tuple[str, ...] = ()
+    end: Callable[[], object] = lambda: None
+    others: tuple[Disk, ...] = ()
+    fault: Callable[[], str] = lambda: ""
+    comes_back: bool = False
+    keeps_others: bool = False
+
+
+@dataclass(slots=True)
+class Stage:
+    """The disks of one session at the moment at which something happens.
+
+    Attributes:
+        disks: in the order of the plan; the last is the subject.
+        folder: for files of the test.
+        images: foreign contents.
+        stack: what the test takes away in the end, whatever happened.
+        is_held: whether a helper lives and has the disks open.
+        table_uuid: of the table that the session made on the subject; empty before.
+        partition_uuid: of its partition.
+    """
+
+    disks: list[Disk]
+    folder: Path
+    images: Images
+    stack: ExitStack
+    is_held: bool = False
+    table_uuid: str = ""
+    partition_uuid: str = ""
+
+    @property
+    def subject(self) -> Disk:
+        """The disk that something happens to."""
+        return self.disks[-1]
+
+    def has_table(self) -> bool:
+        """Whether the subject has the table of the session with its partition, and nothing else."""
+        table = self.subject.table()
+        return table is not None and bool(table.partitions) and table.uuid == self.table_uuid
+
+    def mounts(self) -> list[str]:
+        """Return where storage of sessions is mounted, not their folders in memory."""
+        entries = state.parse_mountinfo(Path("/proc/self/mountinfo").read_text())
+        return [
+            each.folder
+            for each in entries
+            if each.folder.startswith(f"{RUN}/") and each.filesystem != "tmpfs"
+        ]
+
+    def is_mounted(self) -> bool:
+        """Whether the storage of the session is still mounted."""
+        return bool(self.mounts())
+
+    def free(self) -> None:
+        """Unmount the storage and stop what it is made of, as an administrator does who wants the disk."""
+        for place in reversed(self.mounts()):
+            run("umount", place)
+        free_pools_and_arrays(self.disks)
+
+    def target(self) -> str:
+        """Return the node that an administrator would use: the partition if there is one, else the disk."""
+        if not self.has_table():
+            return self.subject.node
+        if not self.subject.has_partition():
+            run("partx", "--add", self.subject.node, check=False)
+            settle()
+        return self.subject.partition
+
+    def target_range(self) -> Range:
+        """Return where on the disk that is."""
+        if self.target() == self.subject.node:
+            return 0, self.subject.size_bytes
+        return PARTITION_START, PARTITION_START + PARTITION_BYTES
+
+    def outside(self) -> tuple[Range, ...]:
+        """Return all of the disk but our partition."""
+        return (0, PARTITION_START), (PARTITION_START + PARTITION_BYTES, self.subject.size_bytes)
+
+
+Happening = Callable[[Stage], Foreign | None]
+"""Brings it about; None where it cannot happen at this moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What can happen.
+
+    Attributes:
+        title: of what happens; names it in results.
+        group: formats, raw bytes, tables, disks, processes, nothing.
+        happen: see `Happening`.
+    """
+
+    title: str
+    group: str
+    happen: Happening
+
+
+def free_pools_and_arrays(disks: list[Disk]) -> None:
+    """Export pools of ours and stop arrays of disks."""
+    if Path("/proc/spl/kstat/zfs").exists():
+        for pool in run("zpool", "list", "-H", "-o", "name").split():
+            if pool.startswith(PARTITION_NAME_PREFIX):
+                run("zpool", "export", pool)
+    for disk in disks:
+        array = state.array_on([disk.partition]) if disk.node else None
+        if array:
+            run("mdadm", "--stop", array)
+            settle()

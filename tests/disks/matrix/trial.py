@@ -1,0 +1,320 @@
+"""One combination: a session, what happens to its disk at a moment, what comes next, and the judgement."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+import traceback
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app.domain.plan import Group, StoragePlan
+from app.domain.raid import Level
+from app.domain.units import MIB
+from app.helper.places import JOURNAL
+from app.storage.names import Device
+from app.storage.places import RELEASED_FOLDER
+from tests.disks.matrix import helper as helpers
+from tests.disks.matrix.disks import PARTITION_BYTES, Disk, settle, write
+from tests.disks.matrix.helper import SPARE, Death, Helper, Said, journaled, refusals
+from tests.disks.matrix.images import Images
+from tests.disks.matrix.moments import Counts, Moment, UnexpectedError, unmount_all
+from tests.disks.matrix.stage import RUN, Certainty, Foreign, Kind, Stage, free_pools_and_arrays
+
+_SENTINEL_BYTES: Final = 8 * MIB
+
+
+class NotApplicableError(Exception):
+    """It cannot happen at that moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the session makes.
+
+    Attributes:
+        title: names it in results.
+        filesystem: of the plan.
+        level: of the plan.
+        count: of disks.
+    """
+
+    title: str
+    filesystem: str
+    level: Level
+    count: int
+
+    def plan(self, disks: list[Disk]) -> StoragePlan:
+        """Return the plan over disks."""
+        identities = tuple(SPARE.identify(disk.node) for disk in disks)
+        return StoragePlan(Group(identities, self.level, self.filesystem, partition_bytes=PARTITION_BYTES))
+
+
+EXT4: Final = Layout("ext4", "ext4", Level.SINGLE, 1)
+BTRFS: Final = Layout("btrfs on two disks", "btrfs", Level.STRIPE, 2)
+LAYOUTS: Final = (EXT4, BTRFS)
+GUEST_LAYOUTS: Final = (
+    Layout("md stripe of two disks", "xfs", Level.STRIPE, 2),
+    Layout("zfs mirror of two disks", "zfs", Level.MIRROR, 2),
+    Layout("f2fs", "f2fs", Level.SINGLE, 1),
+)
+"""What only the kernel of the virtual machine has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a combination.
+
+    Attributes:
+        faults: what was not as it must be; empty for a green one.
+        applies: whether it could happen at all.
+        seconds: that it took.
+        said: what root said of it.
+        cleaned: whether nothing of the session was left.
+    """
+
+    faults: tuple[str, ...]
+    applies: bool = True
+    seconds: float = 0.0
+    said: str = ""
+    cleaned: bool = False
+
+
+class Trial:
+    """One combination; see `moments.Play`."""
+
+    def __init__(self, layout: Layout, kind: Kind, stack: ExitStack, images: Images) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="matrix-", dir=images.folder))
+        stack.callback(shutil.rmtree, folder)
+        self.sentinel = _disk(stack, folder / "sentinel", _SENTINEL_BYTES)
+        write(self.sentinel.node, (0, b"\x3c" * MIB), (_SENTINEL_BYTES - MIB, b"\xc3" * MIB))
+        disks = [_disk(stack, folder / f"disk {number}") for number in range(layout.count)]
+        self._sentinel_before = self.sentinel.digest()
+        self.stage = Stage(disks, folder, images, stack)
+        stack.callback(self._take_away)
+        self.kind = kind
+        self.layout = layout
+        self.plan = layout.plan(disks)
+        self.foreign: Foreign | None = None
+        self.had_ours = False
+        self.was_mounted = False
+        self._before: list[str] = []
+        self._stack = stack
+
+    def _take_away(self) -> None:
+        unmount_all()
+        free_pools_and_arrays(self.stage.disks)
+
+    # --- what moments ask
+
+    def session(self, death: Death | None = None) -> Helper:
+        devices = {
+            disk.key(): Device(each.node)
+            for (_, disk), each in zip(self.plan.members(), self.stage.disks, strict=True)
+        }
+        helper = helpers.session(self.plan, devices, death)
+        self._stack.callback(helper.kill)
+        return helper
+
+    def happen(self) -> None:
+        table = self.stage.subject.table()
+        if table is not None and table.partitions:
+            self.stage.table_uuid, self.stage.partition_uuid = table.uuid, table.partitions[0].uuid
+        self.had_ours = self.stage.has_table()
+        self.foreign = self.kind.happen(self.stage)
+        if self.foreign is None:
+            raise NotApplicableError
+        settle()
+        self.was_mounted = self.stage.is_mounted()
+        self._before = self._digests()
+
+    def recovered(self) -> Said:
+        return helpers.recovered()
+
+    def boot(self) -> None:
+        self._take_away()
+        shutil.rmtree(RUN)
+        for disk in self.stage.disks:
+            disk.detach()
+        for disk in self.stage.disks:
+            disk.attach()
+        settle()
+        helpers.in_another_boot()
+
+    # --- what is judged
+
+    def _digests(self) -> list[str]:
+        assert self.foreign is not None
+        ranges = self.foreign.ranges
+        if ranges == () and self.was_mounted:
+            ranges = self.stage.outside()
+        mine = "" if ranges is None else self.foreign.disk.digest(ranges)
+        return [mine, *(disk.digest() for disk in self.foreign.others)]
+
+    def judge(self, moment: Moment) -> Outcome:
+        """Play a moment and judge what came of it."""
+        started_s = time.monotonic()
+        try:
+            said = moment.play(self)
+        except NotApplicableError:
+            return Outcome((), applies=False, seconds=time.monotonic() - started_s)
+        faults = [*self._unchanged_faults(), *self._faults(moment, said)]
+        cleaned = not journaled()
+        faults += self._later_faults()
+        told = " | ".join(each.words for each in said if each.words)
+        return Outcome(
+            tuple(dict.fromkeys(faults)),
+            seconds=time.monotonic() - started_s,
+            said=told,
+            cleaned=cleaned,
+        )
+
+    def _unchanged_faults(self) -> list[str]:
+        assert self.foreign is not None
+        found = []
+        if self._digests() != self._before:
+            found.append("foreign bytes were changed")
+        if self.sentinel.digest() != self._sentinel_before:
+            found.append("a disk that was never chosen was changed")
+        if fault := self.foreign.fault():
+            found.append(fault)
+        return found
+
+    def _faults(self, moment: Moment, said: list[Said]) -> list[str]:
+        assert self.foreign is not None
+        found = [f"root's code ended with an error: {each.text}" for each in said if each.what == "died"]
+        words = " ".join(filter(None, (each.words for each in said)))
+        match self.foreign.certainty:
+            case Certainty.UNCHANGED:
+                return [*found, *self._clean_faults(words)]
+            case Certainty.ALWAYS:
+                must = self.had_ours or not moment.keeps
+            case Certainty.WHERE_MADE:
+                must = (self.had_ours or not moment.keeps) and moment.is_made
+            case _:
+                must = False
+        kept = bool(journaled())
+        if must:
+            # a blank disk that is not ours yet is refused by the rules, in their own words
+            found += self._told_faults(words, () if moment.keeps else ("not spare",))
+        if must and moment.keeps and not kept:
+            found.append("the journal does not keep it")
+        if bool(words) != kept and not must and moment.keeps:
+            found.append(f"said {words!r}, but the journal keeps {'it' if kept else 'nothing'}")
+        if must or self.foreign.certainty is Certainty.ALWAYS:
+            found += self._refused_faults()
+        return [*found, *self._others_faults()]
+
+    def _told_faults(self, words: str, also: tuple[str, ...]) -> list[str]:
+        assert self.foreign is not None
+        if not words:
+            return ["it is not told"]
+        known = (*self.foreign.words, *also) if self.foreign.words else ()
+        if known and not any(word.lower() in words.lower() for word in known):
+            return [f"none of {known} is told: {words}"]
+        return []
+
+    def _refused_faults(self) -> list[str]:
+        """The disk must not be spare afterwards."""
+        assert self.foreign is not None
+        node = self.foreign.disk.node
+        return [] if not node or node in refusals([node]) else ["the disk is spare again"]
+
+    def _others_faults(self) -> list[str]:
+        assert self.foreign is not None
+        others = [disk for disk in self.stage.disks if disk is not self.foreign.disk and disk.node]
+        if self.foreign.keeps_others:
+            return []
+        return [
+            f"disk {disk.node} was not freed: {disk.signatures()}" for disk in others if not disk.is_bare()
+        ]
+
+    def _clean_faults(self, words: str = "") -> list[str]:
+        """Everything must be as before the session."""
+        found = [f"told although nothing is there: {words}"] if words else []
+        if journaled():
+            found.append("the journal is not empty")
+        disks = self.stage.disks
+        found += [f"left on {disk.node}: {disk.signatures()}" for disk in disks if not disk.is_bare()]
+        if RUN.exists() and (places := [path.name for path in RUN.iterdir()]):
+            found.append(f"left in {RUN}: {places}")
+        refused = refusals([disk.node for disk in disks])
+        return [*found, *(f"{node} is not spare: {why}" for node, why in refused.items())]
+
+    def _later_faults(self) -> list[str]:
+        """What is foreign goes, by its owner's hand; then its owner gives up the disk as well."""
+        assert self.foreign is not None
+        if self.foreign.certainty is Certainty.UNCHANGED:
+            return []
+        self.foreign.end()
+        settle()
+        found: list[str] = []
+        said = self.recovered()
+        if self.foreign.comes_back:
+            found += [f"once it has ended: {fault}" for fault in self._clean_faults(said.words)]
+        elif bool(said.words) != bool(journaled()):
+            found.append(f"once it has ended: said {said.words!r}, the journal has {len(journaled())}")
+        for disk in self.stage.disks:
+            disk.zero()
+        settle()
+        said = self.recovered()
+        return [*found, *(f"once the disk is zero: {fault}" for fault in self._clean_faults(said.words))]
+
+
+def _disk(stack: ExitStack, file: Path, size_bytes: int = 0) -> Disk:
+    disk = Disk.blank(file, size_bytes) if size_bytes else Disk.blank(file)
+    stack.callback(disk.detach)
+    settle()
+    return disk
+
+
+def clear() -> None:
+    """Remove what earlier combinations left of journal and records."""
+    for path in journaled():
+        path.unlink()
+    for folder in (RELEASED_FOLDER, JOURNAL, RUN):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def play(layout: Layout, kind: Kind, moment: Moment, images: Images) -> Outcome:
+    """Play one combination; twice what does not begin, as where another disk of the machine just vanished."""
+    for attempt in (1, 2):
+        clear()
+        try:
+            with ExitStack() as stack:
+                return Trial(layout, kind, stack, images).judge(moment)
+        except UnexpectedError as err:
+            if attempt == 2:
+                return Outcome((f"the session did not come there: {err}",))
+        except Exception:  # noqa: BLE001 - one combination must not keep the others from being played
+            return Outcome((f"it broke off: {traceback.format_exc()}",))
+    raise AssertionError
+
+
+def count(layout: Layout, images: Images) -> Counts:
+    """Return how much there is to die at in the life of a layout.
+
+    Raises:
+        UnexpectedError: it cannot be made and unmade.
+    """
+    clear()
+    with ExitStack() as stack:
+        trial = Trial(layout, Kind("", "", lambda _: None), stack, images)
+        helper = trial.session()
+        heard: list[list[Said]] = []
+        for what, awaited in (("", "claimed"), ("make", "ready"), ("unmake", "unmade"), ("release", "ended")):
+            if what:
+                helper.ask(what)
+            said, before = helper.wait(awaited, "refused", "unmade", "ended")
+            if said.what != awaited or (said.words and awaited != "ready"):
+                raise UnexpectedError(f"{said.what} {said.words}")
+            heard.append(before)
+        helper.reap()
+    making = sum(said.what == "written" for said in heard[1])
+    writes = making + sum(said.what == "written" for said in heard[2])
+    following = zip(heard[2], [*heard[2][1:], Said("unmade")], strict=True)
+    steps = (said.number for said, then in following if said.what == "step" and then.what != "written")
+    return Counts(making, writes, tuple(steps))

@@ -1,0 +1,94 @@
+"""What happened to a disk meanwhile, with what only the guest's kernel has: md, ZFS, F2FS, the device mapper.
+
+The matrix of `tests.disks.matrix` on loop devices of the guest. Whole (`--machine=matrix`) each kind comes at
+three moments at least, and each moment with three kinds at least; the short form has three of each.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.disks.matrix import trial
+from tests.disks.matrix.__main__ import Combination
+from tests.disks.matrix.helper import be_first_namespace
+from tests.disks.matrix.images import Images
+from tests.disks.matrix.kinds import kinds
+from tests.disks.matrix.moments import moments
+from tests.disks.matrix.trial import GUEST_LAYOUTS, Layout
+
+pytestmark = [pytest.mark.machine, pytest.mark.inside("virtio:16M", group="matrix")]
+
+PARTS = 12
+"""Tests that one layout is divided into: what runs in a guest has a limit of time."""
+AT_LEAST = 3
+
+Note = Callable[[str, object], None]
+
+
+@pytest.fixture
+def images() -> Iterator[Images]:
+    be_first_namespace()
+    folder = Path(tempfile.mkdtemp(prefix="matrix-", dir="/dev/shm"))
+    yield Images(folder)
+    shutil.rmtree(folder)
+
+
+def chosen(layout: Layout, images: Images) -> list[Combination]:
+    """Return combinations of a layout: each moment with at least three kinds, kinds taken in turn."""
+    times, known = moments(trial.count(layout, images)), kinds()
+    count = AT_LEAST * max(len(times), len(known))
+    shift = len(known) // AT_LEAST
+    return [
+        Combination(
+            layout, known[(number + number // len(known) * shift) % len(known)], times[number % len(times)]
+        )
+        for number in range(count)
+    ]
+
+
+def play(combinations: list[Combination], images: Images, note: Note) -> None:
+    """Play combinations; fail with the names of the red ones."""
+    red, ran = [], 0
+    for each in combinations:
+        outcome = trial.play(each.layout, each.kind, each.moment, images)
+        ran += outcome.applies
+        if outcome.faults:
+            red.append(f"{each.name}: {'; '.join(outcome.faults)}")
+    note("matrix", ran)
+    assert not red, "\n".join(red)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("layout", GUEST_LAYOUTS, ids=lambda layout: layout.title)
+def test_a_part_of_the_matrix(layout: Layout, part: int, images: Images, record_property: Note) -> None:
+    play(chosen(layout, images)[part::PARTS], images, record_property)
+
+
+WANTED = ("format: xfs", "table: an ext4 partition beside ours", "process: writes into the partition")
+WHEN = ("while ready, before Unmake", "between two runs", "killed while ready")
+
+
+# Where the host has loop devices, more combinations are played on them in less time.
+SHORT = [] if "PGFOOTING_MATRIX" in os.environ else [pytest.mark.short]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(number, id=each.title, marks=SHORT) for number, each in enumerate(GUEST_LAYOUTS)],
+)
+def test_three_kinds_at_three_moments(number: int, images: Images, record_property: Note) -> None:
+    layout = GUEST_LAYOUTS[number]
+    times = {each.title: each for each in moments(trial.count(layout, images))}
+    known = {each.title: each for each in kinds()}
+    combinations = [
+        Combination(layout, known[title], times[WHEN[(number + turn) % len(WHEN)]])
+        for turn, title in enumerate(WANTED)
+    ]
+    play(combinations, images, record_property)
