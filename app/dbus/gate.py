@@ -36,6 +36,8 @@ from app.dbus.wire import (
 
 MOST_BYTES: Final = 128 * 1024
 """Of the arguments of one call; longer ones are refused unread."""
+_MOST_ANSWERED_BYTES: Final = 128 * 1024**2
+"""Of our own messages: as much as D-Bus allows."""
 _MOST_HEADER_BYTES: Final = 16 * 1024
 _MOST_WAITING_BYTES: Final = 32 * 1024**2
 """Of all calls that wait; then nothing more is read until some were let through."""
@@ -109,7 +111,9 @@ class Queue:
 class Reader:
     """Cuts what arrives into messages; of one that is too large only the header is kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        """Nothing has arrived yet; `most_bytes` of arguments are not too large."""
+        self._most_bytes = most_bytes
         self._data = bytearray()
         self._skip = 0
 
@@ -129,7 +133,7 @@ class Reader:
                 return found
             beginning = beginning_of(self._data)
             wanted = beginning.all_bytes
-            if beginning.body_bytes > MOST_BYTES or beginning.header_bytes > _MOST_HEADER_BYTES:
+            if beginning.body_bytes > self._most_bytes or beginning.header_bytes > _MOST_HEADER_BYTES:
                 wanted = min(beginning.header_bytes, _MOST_HEADER_BYTES)
             if len(self._data) < wanted:
                 return found
@@ -166,7 +170,7 @@ class Gate:
         self._waits_for_reader = False
         self._told, self._tell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._to_bus, self._to_us = bytearray(), bytearray()
-        self._in, self._out = Reader(), Reader()
+        self._in, self._out = Reader(), Reader(_MOST_ANSWERED_BYTES)
         self._thread = threading.Thread(target=self._run, name="gate", daemon=True)
         self._thread.start()
 

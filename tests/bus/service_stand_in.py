@@ -27,6 +27,7 @@ XML: Final = """<node><interface name="org.pgfooting.StandIn1">
 <method name="Ask"><arg type="s" direction="in"/><arg type="d" direction="in"/>
 <arg type="s" direction="out"/></method>
 <method name="CancelQuestion"/>
+<method name="Large"><arg type="u" direction="in"/><arg type="s" direction="out"/></method>
 <method name="BreakGate"/>
 <method name="Stop"/>
 <signal name="Told"><arg type="s"/></signal>
@@ -94,6 +95,9 @@ class StandIn:
         assert self.question is not None
         self.question.cancel()
         answer.give()
+
+    def _Large(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        answer.give("x" * call.arguments[0])
 
     def _BreakGate(self, call: Call, answer: Answer) -> None:  # noqa: N802
         assert self.service._gate is not None

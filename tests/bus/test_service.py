@@ -200,6 +200,13 @@ def test_a_call_that_is_too_large_is_refused_unread_and_the_next_is_answered(ser
         assert resident_bytes(service) < before + 5_000_000
 
 
+def test_an_answer_may_be_large(service: Serving) -> None:
+    with client() as caller, client() as other:
+        waiting = [caller.begin("Large", "(u)", size) for size in (100_000, 200_000, 5_000_000)]
+        assert other.call("Echo", "(s)", "a") == ("a", 1)
+        assert [len(wait()[0]) for wait in waiting] == [100_000, 200_000, 5_000_000]
+
+
 def test_one_connection_cannot_have_more_than_a_share_wait(service: Serving) -> None:
     with client() as caller, client() as other:
         waiting = [caller.begin("Echo", "(s)", "x" * 100_000) for _ in range(200)]
