@@ -294,7 +294,8 @@ def test_a_run_that_is_damaged_where_the_list_does_not_look_is_told(
 ) -> None:
     path = write_trial(library / "one" / "zz.footing", Trial(name="zz"))
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("DROP TABLE sample")
+        connection.execute("UPDATE sample SET value = 'fast'")
+        connection.commit()
     window = open_window(library)
     until_read(qtbot, window)
     window.runs_page.choose([str(path)])
