@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final, TextIO
 
-_NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\Z")
+_NUMBER: Final = re.compile(r"[+-]?(?:\d[\d,]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?: ?%)?\Z", re.ASCII)
 _BEGINNING: Final = frozenset("=+-@")
 _MORE: Final = "\N{MINUS SIGN}"
 _BLANK: Final = "\ufeff\u200b\u2060"
