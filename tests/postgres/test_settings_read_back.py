@@ -178,7 +178,7 @@ def test_a_server_that_was_told_otherwise_is_not_measured(
         "[postgresql]", f'[postgresql]\ninstallation = "{folder}"'
     )
     text = text.replace("[postgresql.settings]", "[postgresql.settings]\nwal_recycle = true")
-    ended = campaign_bench.run(text)
+    ended = campaign_bench.run(text, "--trust")
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert "wal_recycle is off instead of on (from: command line)" in ended.stdout
     (path,) = campaign_bench.run_files()
