@@ -23,17 +23,19 @@ _PARTS: Final = re.compile(r"([;,|\t\r\n\"'`])")
 
 def write_rows(stream: TextIO, rows: Iterable[Sequence[object]]) -> None:
     """Write rows as CSV; numbers stay what they are, and text that might be computed gets an apostrophe."""
-    csv.writer(stream).writerows([harmless(cell) for cell in row] for row in rows)
+    csv.writer(stream).writerows(map(harmless, row) for row in rows)
 
 
 def harmless(cell: object) -> object:
     """Return a cell that no spreadsheet computes."""
-    return cell if not isinstance(cell, str) or _NUMBER.match(cell) else _harmless_text(cell)
+    return _harmless_text(cell) if isinstance(cell, str) else cell
 
 
-@lru_cache(4096)
+@lru_cache(1 << 15)
 def _harmless_text(text: str) -> str:
-    """Return a text that stands in many rows."""
+    """Return a text that stands in many rows, as names, units and moments do."""
+    if _NUMBER.match(text):
+        return text
     told = "".join(map(_part, _PARTS.split(text)))
     return f"'{told}" if told[:1] in {"\t", "\r", "\n"} else told
 
