@@ -15,7 +15,9 @@ from rich.console import Console
 from rich.text import Text
 
 from app import COMMAND
+from app.cli.looking import Looking
 from app.cli.plain_text import json_text, plain
+from app.cli.read_disk import read_whole
 from app.dbus.udisks import UdisksUnavailable, fetch_objects
 from app.domain.disk import Answer, Disk, grouped_reasons
 from app.domain.errors import ExitStatus
@@ -49,6 +51,10 @@ def disks_command(arguments: argparse.Namespace) -> int:
         for sentence in remains.sentences:
             sys.stderr.write(f"{COMMAND}: {plain(sentence)}\n")
         listing = find_disks(policy)
+    if arguments.read:
+        read = read_whole(listing.disks, arguments.read)
+        listing = Listing((read,), (), as_root=True)
+        status = ExitStatus.DONE if read.answer is Answer.SPARE else ExitStatus.REFUSED
     if arguments.json:
         described = {
             "as_root": listing.as_root,
@@ -74,7 +80,8 @@ def find_disks(policy: Policy) -> Listing:
         objects: Objects | None = None
         with suppress(UdisksUnavailable):
             objects = asked.result()
-    return list_disks(policy, objects=objects)
+    with Looking() as tell:
+        return list_disks(policy, objects=objects, tell=tell)
 
 
 def show_disks(listing: Listing, console: Console) -> None:
@@ -108,6 +115,9 @@ def _show_disk(disk: Disk, console: Console) -> None:
         sentence = tr("Used by pgFooting now, or left by it. Root gives back what was left: {command}")
         text = sentence.format(command="pgfooting disks --release")
         console.print(Text(plain(f"  {text}"), style="red"), soft_wrap=True)
+    if disk.answer is Answer.SPARE and disk.looked is not None:
+        for text in _folded(f"  {disk.looked.sentence()}", console, 2):
+            console.print(Text(text, style="dim"), soft_wrap=True)
     for rule, message, evidence, remedies in grouped_reasons(disk.refusals):
         for text in _folded(f"  {rule} {message} {evidence}", console, 6):
             console.print(Text(text), soft_wrap=True)

@@ -20,6 +20,7 @@ from app.domain.text import tr
 from app.domain.units import format_size
 from app.runs.disk_access import Erasure
 from app.storage.disk_target import find_disks
+from app.storage.sampling import looked_before
 
 _ATTEMPTS: Final = 3
 
@@ -115,6 +116,8 @@ def _show(erasure: Erasure, console: Console) -> None:
         words = [model, _name(disk), format_size(disk.identity.size_bytes), disk.name]
         words += [tr("TEST DEVICE")] if disk.is_test_device else []
         line("  " + "  ".join(words))
+        looked = disk.looked
+        line(f"    {looked.sentence() if looked else looked_before(disk.identity.size_bytes).promise()}")
     for names, text in erasure.texts.items():
         line(tr("What root does for {names}:").format(names=names), "bold")
         for each in text:

@@ -143,6 +143,23 @@ def _add_window_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
     replay.set_defaults(command=_window)
 
 
+def _add_disks(commands: argparse._SubParsersAction[_Parser]) -> None:
+    disks = commands.add_parser("disks", help=tr("every disk: whether it is spare, and if not, why"))
+    disks.add_argument("--json", action="store_true", help=tr("one object"))
+    disks.add_argument(
+        "--release",
+        action="store_true",
+        help=tr("let root try again to give back what pgFooting left on disks"),
+    )
+    disks.add_argument(
+        "--read",
+        default="",
+        metavar="SERIAL",
+        help=tr("let root read every byte of this disk, to know whether it holds anything but zeros"),
+    )
+    disks.set_defaults(command=_disks)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     parser = _Parser(
@@ -244,14 +261,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     _add_window_commands(commands)
 
-    disks = commands.add_parser("disks", help=tr("every disk: whether it is spare, and if not, why"))
-    disks.add_argument("--json", action="store_true", help=tr("one object"))
-    disks.add_argument(
-        "--release",
-        action="store_true",
-        help=tr("let root try again to give back what pgFooting left on disks"),
-    )
-    disks.set_defaults(command=_disks)
+    _add_disks(commands)
 
     doctor = commands.add_parser("doctor", help=tr("what works on this machine, and why the rest does not"))
     doctor.add_argument("--json", action="store_true", help=tr("one object"))

@@ -29,8 +29,9 @@ from app.dbus.helper_errors import (
     other_version,
 )
 from app.dbus.introspection import load_gio
-from app.domain.disk import DiskIdentity
+from app.domain.disk import DiskIdentity, Refusal, RootAnswer
 from app.domain.errors import FootingError
+from app.domain.looked import ReadProgress, looked_from_wire
 from app.domain.plan import StoragePlan
 from app.domain.plan_wire import GROUP, IDENTITY, identity_to_wire, plan_to_wire
 from app.domain.text import tr
@@ -47,6 +48,8 @@ INSPECT_S: Final = 120.0
 PERSON_S: Final = 660.0
 """Of calls that wait for a person: polkit's two questions may take five minutes each."""
 SYNC_S: Final = 1800.0
+READ_S: Final = 14 * 86400.0
+"""Of reading a whole disk: GDBus counts milliseconds in 31 bits."""
 _PLANS: Final = f"a({GROUP}a{GROUP}a{IDENTITY})"
 _BUS: Final = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
 _LOOK_S: Final = 0.05
@@ -173,8 +176,8 @@ class HelperClient:
 
     def inspect(
         self, disks: Sequence[DiskIdentity], watch: Watch = _nothing, *, interactive: bool = True
-    ) -> dict[str, tuple[bool, list[Any]]]:
-        """Return by device number whether root finds a disk spare, and (rule, message, evidence, remedy).
+    ) -> dict[str, RootAnswer]:
+        """Return by device number what root says of disks; some seconds for each that rotates.
 
         Args:
             disks: as they were listed.
@@ -185,7 +188,34 @@ class HelperClient:
         (answers,) = self.call(
             "Inspect", f"(a{IDENTITY})", wires, timeout_s=PERSON_S, interactive=interactive, watch=watch
         )
-        return {number: (answer == "spare", reasons) for number, answer, reasons in answers}
+        return {number: _root_answer(*answer) for number, *answer in answers}
+
+    def read(
+        self, disk: DiskIdentity, progress: Callable[[ReadProgress], None], watch: Watch = _nothing
+    ) -> RootAnswer:
+        """Have root read every byte of a disk, and return what it says of it then; may take hours.
+
+        Args:
+            disk: as it was listed.
+            progress: told how far it is.
+            watch: called often; where it raises, `close` ends the reading.
+
+        Raises:
+            HelperBusyError: a session has claimed the disk meanwhile.
+            CannotError: nothing would end what root knew of the disk.
+        """
+        started_s = time.monotonic()
+
+        def look() -> None:
+            while (event := self.next_event(0)) is not None:
+                if event.name == "Looking":
+                    done, whole = event.values
+                    progress(ReadProgress(done, whole, event.received_s - started_s))
+            watch()
+
+        wire = identity_to_wire(disk)
+        (answer,) = self.call("Read", f"({IDENTITY})", wire, timeout_s=READ_S, interactive=True, watch=look)
+        return _root_answer(*answer[1:])
 
     def describe(self, plans: Sequence[StoragePlan], watch: Watch = _nothing) -> Description:
         """Return what the helper would do for plans; touches nothing, and nobody is asked.
@@ -304,6 +334,12 @@ def _error_of(err: Any, gio: ModuleType, *, met: bool) -> FootingError:  # noqa:
     text = err.message.partition(": ")[2] if name else err.message
     code = name.rpartition(".")[2]
     return error_of(name, "" if text == code else text, current_account().name, met=met)
+
+
+def _root_answer(answer: str, reasons: Sequence[Sequence[str]], looked: Sequence[Any]) -> RootAnswer:
+    return RootAnswer(
+        answer == "spare", tuple(Refusal(*map(str, each)) for each in reasons), looked_from_wire(looked)
+    )
 
 
 def wire_of(plan: StoragePlan, glib: ModuleType) -> tuple[Any, ...]:

@@ -176,6 +176,10 @@ _BUSY: Final = {
         tr("A question for the password is open already for you on this machine."),
         tr("Answer or close that one first; it closes by itself after five minutes."),
     ),
+    "called-off": (
+        tr("The disk was not read to its end: a campaign has taken it."),
+        tr("Read it again when that has ended."),
+    ),
     "overtaken": (
         tr("The question for the password was closed: another campaign was allowed meanwhile."),
         tr("Start it again when that one has ended: one at a time can use spare disks on a machine."),
@@ -188,6 +192,7 @@ _CANNOT: Final = {
     "read-only": tr("the folder of the kernel is read-only here, as in a container"),
     "no-controller": tr("the control groups here have no memory controller"),
     "systemd": tr("systemd refused"),
+    "not-counted": tr("the kernel does not count what is written to this disk (queue/iostats, diskseq)"),
     "no-discard": tr("the filesystem or the disks cannot"),
 }
 

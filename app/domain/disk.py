@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from app.domain.looked import Looked
 from app.domain.text import tr
 
 _UNNAMEABLE: Final = re.compile(r"[^A-Za-z0-9._:+-]+")
@@ -124,6 +125,21 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
+class RootAnswer:
+    """What root says of a disk.
+
+    Attributes:
+        is_spare: whether it may be used.
+        refusals: why not.
+        looked: what was looked at on it; None for nothing.
+    """
+
+    is_spare: bool
+    refusals: tuple[Refusal, ...] = ()
+    looked: Looked | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Disk:
     """One whole disk of this machine with its answer.
 
@@ -145,6 +161,7 @@ class Disk:
         is_left_over: pgFooting left something on it: its partition, or a mount below /run/pgfooting.
         rotation_rpm: turns a minute; None where unknown or where nothing turns.
         firmware: revision; may be empty.
+        looked: what root looked at on it; None where root did not.
     """
 
     identity: DiskIdentity
@@ -163,6 +180,7 @@ class Disk:
     is_left_over: bool = False
     rotation_rpm: int | None = None
     firmware: str = ""
+    looked: Looked | None = None
 
     @property
     def path(self) -> str:
@@ -193,6 +211,7 @@ class Disk:
             "held_by": list(self.held_by),
             "is_test_device": self.is_test_device,
             "is_left_over": self.is_left_over,
+            "looked_at": self.looked.as_mapping() if self.looked else None,
             "refusals": [_refusal_mapping(refusal) for refusal in self.refusals],
             "questions": [_refusal_mapping(refusal) for refusal in self.questions],
         }

@@ -44,6 +44,7 @@ class Method:
 METHODS: Final = (
     Method("Version", Access.ANYONE),
     Method("Inspect", Access.INSPECT),
+    Method("Read", Access.INSPECT),
     Method("Describe", Access.ANYONE),
     Method("Execute", Access.ERASE),
     Method("Make", Access.OWNER, renews=True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pwd
 import secrets
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,10 +19,11 @@ from app.dbus.polkit import Verdict
 from app.dbus.questions import Places, Questions
 from app.dbus.service import Answer, BusService, Call, Refusal
 from app.dbus.worker import Then, Worker
+from app.domain.plan_wire import identity_from_wire
 from app.helper import audit
 from app.helper.describing import described
 from app.helper.handover import Process
-from app.helper.inspection import inspected
+from app.helper.inspection import Tell, inspected, read_whole
 from app.helper.journal import Journal
 from app.helper.leftovers import Leftovers
 from app.helper.lifetime import Due, Lifetime, Pace, expired
@@ -83,7 +85,8 @@ class Helper:
         self._owned: Owned | None = None
         self._callers = Callers(self.bus, self._left)
         self._questions = Questions(self.bus, _PLACES)
-        self._workers = {name: Worker(self.bus, name) for name in ("Describe", "Inspect")}
+        self._workers = {name: Worker(self.bus, name) for name in ("Describe", "Inspect", "Read")}
+        self._reads: dict[str, tuple[str, threading.Event]] = {}
         self._paces = {each.name: Pace(each.every_s) for each in METHODS if each.every_s > 0}
         self._noted = audit.Sparing()
         self._used_s = time.monotonic()
@@ -114,7 +117,8 @@ class Helper:
             case Access.ANYONE:
                 {"Version": self._version, "Describe": self._describe}[call.method](call, answer, caller)
             case Access.INSPECT:
-                self._authorise(call, answer, caller, access, {}, lambda: self._inspect(call, answer, caller))
+                then = {"Inspect": self._inspect, "Read": self._read}[call.method]
+                self._authorise(call, answer, caller, access, {}, partial(then, call, answer, caller))
             case Access.ERASE:
                 self._execute(call, answer, caller)  # asks itself, with the disks of the plans
             case Access.OWNER:
@@ -165,6 +169,7 @@ class Helper:
         """A connection has left the bus."""
         for worker in self._workers.values():
             worker.forget(sender)
+        self._call_off_reads(lambda name, _number: name == sender)
         self._plans.forget(sender)
         self._questions.forget(sender)
         if self._owned is not None and self._owned.owner == sender:
@@ -184,10 +189,36 @@ class Helper:
 
         def work() -> Then:
             (wires,) = call.arguments
-            found = [inspected(wire, self._leftovers) for wire in wires]
+            found = [inspected(wire, self._leftovers, self._looking(caller)) for wire in wires]
             return lambda: answer.give(found)
 
         self._workers["Inspect"].add(caller, answer, work)
+
+    def _read(self, call: Call, answer: Answer, caller: Caller) -> None:
+        (wire,) = call.arguments
+        stop = threading.Event()
+
+        def work() -> Then:
+            found = read_whole(wire, self._leftovers, self._looking(caller), stop.is_set)
+            return lambda: answer.give(found)
+
+        self._workers["Read"].add(caller, answer, work)
+        self._reads[caller.name] = (identity_from_wire(wire).device_number, stop)
+
+    def _looking(self, caller: Caller) -> Tell:
+        """Return what tells a caller how much of a disk is looked at; called in any thread."""
+
+        def tell(number: str, done: int, whole: int) -> None:
+            self.bus.soon(lambda: self.bus.emit(caller.name, "Looking", number, done, whole))
+
+        return tell
+
+    def _call_off_reads(self, is_meant: Callable[[str, str], bool]) -> None:
+        """End the reading of disks: of a connection that has left, or that a session claims."""
+        for name, (number, stop) in list(self._reads.items()):
+            if is_meant(name, number):
+                stop.set()
+                del self._reads[name]
 
     def _describe(self, call: Call, answer: Answer, caller: Caller) -> None:
         def work() -> Then:
@@ -222,6 +253,8 @@ class Helper:
         if not self._callers.has(call.sender):
             raise Refusal("Unknown")
         self._questions.call_off(Access.ERASE, Refusal("Busy", OVERTAKEN))
+        claimed = {disk.device_number for disk in taken.disks().values()}
+        self._call_off_reads(lambda _name, number: number in claimed)
         handle, give = secrets.token_hex(16), self._later(answer)
 
         def emit(signal: str, *values: object) -> None:

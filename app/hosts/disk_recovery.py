@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.dbus.helper_client import HelperClient
-from app.domain.disk import DiskIdentity, Kept, Refusal, grouped_reasons
+from app.domain.disk import DiskIdentity, Kept, grouped_reasons
 from app.domain.errors import FootingError, StorageError
 from app.domain.text import tr
 from app.storage.disks import list_disks
@@ -87,10 +87,10 @@ def _not_spare(client: HelperClient, disks: Sequence[DiskIdentity], *, interacti
     names = _names(disks)
     told = client.inspect(disks, interactive=interactive)
     for disk in disks:
-        is_spare, reasons = told.get(disk.device_number, (True, []))
-        if is_spare:
+        answer = told.get(disk.device_number)
+        if answer is None or answer.is_spare:
             continue
-        grouped = list(grouped_reasons([Refusal(*map(str, each)) for each in reasons]))
+        grouped = list(grouped_reasons(answer.refusals))
         reason = " ".join(f"{message} {evidence}".strip() for _, message, evidence, _ in grouped)
         remedy = " ".join(dict.fromkeys(each for *_, remedies in grouped for each in remedies))
         yield Kept(names[disk.device_number], disk.serial, reason, remedy)

@@ -8,6 +8,7 @@ from app.domain.text import tr
 from app.runs.draft_disks import ROLE_WORDS, StorageFacts, model_of, role_of, serial_of
 from app.runs.draft_parts import DraftParts, Problem, Step
 from app.runs.draft_storage_parts import DisksDraft
+from app.storage.sampling import looked_before
 
 FIELD = "erase"
 
@@ -64,6 +65,18 @@ def confirmations(parts: DraftParts, facts: StorageFacts) -> tuple[Confirmation,
             )
         )
     return tuple(found)
+
+
+def looking_words(parts: DraftParts, facts: StorageFacts) -> str:
+    """Return what was looked at on the disks that will be erased, else what will be; a line for each kind."""
+    disks = [disk for key in erased_keys(parts) if (disk := facts.disk(key)) is not None]
+    told = [
+        disk.looked.sentence() if disk.looked else looked_before(disk.identity.size_bytes).promise()
+        for disk in disks
+    ]
+    if len(set(told)) == 1:
+        return told[0]
+    return "\n".join(f"{serial_of(disk)}: {words}" for disk, words in zip(disks, told, strict=True))
 
 
 def confirm(disks: DisksDraft, key: str, typed: str) -> None:

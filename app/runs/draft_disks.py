@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.domain.disk import Answer, Disk, DiskIdentity, Refusal, grouped_reasons
+from app.domain.looked import Looked
 from app.domain.plan import Role
 from app.domain.text import tr
 from app.domain.units import format_size
@@ -33,11 +34,13 @@ class Inspected:
         disk: as it looked when root was asked.
         answer: root's.
         refusals: root's reasons.
+        looked: what root looked at.
     """
 
     disk: Disk
     answer: Answer
     refusals: tuple[Refusal, ...] = ()
+    looked: Looked | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class StorageFacts:
         told = self.inspected.get(disk.name)
         if told is None or told.disk != disk:
             return disk
-        return replace(disk, answer=told.answer, refusals=told.refusals, questions=())
+        return replace(disk, answer=told.answer, refusals=told.refusals, questions=(), looked=told.looked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,14 @@ class DiskRow:
         return self.disk.is_left_over or any(each.rule == JOURNALED for each in self.disk.refusals)
 
     @property
+    def can_be_read(self) -> bool:
+        """Whether reading every byte could tell more than is known of the disk."""
+        if self.disk is None or not self.key or self.disk.answer is Answer.NOT_SPARE:
+            return False
+        looked = self.disk.looked
+        return looked is None or not (looked.read_s or looked.released_s)
+
+    @property
     def use(self) -> str:
         """What it was chosen for, in a word and a number."""
         return f"{ROLE_WORDS[self.role]} {self.number}" if self.role else ""
@@ -122,7 +133,11 @@ class DiskRow:
             return self.obstacle
         if self.disk.answer is Answer.LOOKS_SPARE:
             return tr("nothing speaks against it; root looks once more before anything is written")
-        return tr("blank, or released by pgFooting")
+        if self.disk.looked is not None and self.disk.looked.read_s:
+            return tr("every byte was read: all are zeros")
+        if self.disk.looked is not None and self.disk.looked.released_s:
+            return tr("as pgFooting left it")
+        return tr("zeros wherever it was looked at")
 
 
 def disk_rows(disks: DisksDraft, facts: StorageFacts) -> tuple[DiskRow, ...]:
@@ -196,6 +211,8 @@ def reasons(row: DiskRow) -> str:
     told = list(_told(row.disk.refusals))
     if not told:
         told.append(row.reason[:1].upper() + row.reason[1:] + ".")
+        if row.disk.answer is Answer.SPARE and row.disk.looked is not None:
+            told[-1] = row.disk.looked.sentence()
     if row.disk.questions:
         asked = tr("“Ask root” lets root look now, at what others may not see (rules {rules}).")
         rules = dict.fromkeys(question.rule for question in row.disk.questions)

@@ -6,10 +6,11 @@ the content of disks, as they do of a person without a local session.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from app.dbus.helper_client import HelperClient
-from app.domain.disk import Answer, Disk, Refusal
+from app.domain.disk import Answer, Disk, RootAnswer
+from app.domain.looked import ReadProgress
 from app.domain.plan import StoragePlan
 from app.runs.draft_disks import Inspected
 
@@ -28,11 +29,33 @@ def inspect_disks(disks: Sequence[Disk]) -> Mapping[str, Inspected]:
     found: dict[str, Inspected] = {}
     for disk in disks:
         if disk.identity.device_number in told:
-            is_spare, reasons = told[disk.identity.device_number]
-            refusals = tuple(Refusal(*map(str, reason)) for reason in reasons)
-            answer = Answer.SPARE if is_spare else Answer.NOT_SPARE
-            found[disk.name] = Inspected(disk, answer, () if is_spare else refusals)
+            found[disk.name] = _inspected(disk, told[disk.identity.device_number])
     return found
+
+
+def _inspected(disk: Disk, told: RootAnswer) -> Inspected:
+    answer = Answer.SPARE if told.is_spare else Answer.NOT_SPARE
+    return Inspected(disk, answer, () if told.is_spare else told.refusals, told.looked)
+
+
+def read_disk(
+    disk: Disk, progress: Callable[[ReadProgress], None], watch: Callable[[], None] = lambda: None
+) -> Inspected:
+    """Have root read every byte of a disk and return what it says of it then; may take hours.
+
+    Args:
+        disk: as it was listed.
+        progress: told how far it is.
+        watch: called often; what it raises ends the reading.
+
+    Raises:
+        FootingError: there is no helper, or it does not answer; nothing was touched.
+    """
+    client = HelperClient.open()
+    try:
+        return _inspected(disk, client.read(disk.identity, progress, watch))
+    finally:
+        client.close()
 
 
 def describe_plans(plans: Sequence[StoragePlan]) -> tuple[tuple[str, ...], ...]:

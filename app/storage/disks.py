@@ -8,7 +8,7 @@ from typing import Final
 
 from app.domain.disk import Disk, DiskIdentity
 from app.domain.plan import PARTITION_TYPE
-from app.storage.inspect import inspect_machine
+from app.storage.inspect import TellDisk, inspect_machine, tell_nobody
 from app.storage.inspect_disk import bus_of
 from app.storage.places import Places
 from app.storage.rules import Decision, decide
@@ -38,16 +38,25 @@ class Listing:
     as_root: bool
 
 
-def list_disks(policy: Policy, places: Places | None = None, objects: Objects | None = None) -> Listing:
-    """Inspect this machine and return its disks; in well under a second, without asking UDisks2 itself.
+def list_disks(
+    policy: Policy,
+    places: Places | None = None,
+    objects: Objects | None = None,
+    tell: TellDisk = tell_nobody,
+) -> Listing:
+    """Inspect this machine and return its disks, without asking UDisks2 itself.
+
+    In well under a second, but as root, who looks at what lies on them, some ten seconds for each TB that
+    rotates; disks are looked at together.
 
     Args:
         policy: the caller's.
         places: where to read; this machine's without it.
         objects: what UDisks2 knows, where it was asked.
+        tell: told how many places of a disk were looked at, in threads.
     """
     places = places or Places.of_this_machine()
-    return listing_of(inspect_machine(policy, places), policy, places, objects)
+    return listing_of(inspect_machine(policy, places, tell=tell), policy, places, objects)
 
 
 def listing_of(snapshot: Snapshot, policy: Policy, places: Places, objects: Objects | None = None) -> Listing:
@@ -97,6 +106,7 @@ def _disk(facts: DiskFacts, decision: Decision, bus: str, drive: Drive, *, is_le
         is_left_over=is_left_over,
         rotation_rpm=drive.rotation_rpm,
         firmware=drive.firmware,
+        looked=decision.looked,
     )
 
 

@@ -8,12 +8,14 @@ Besides, places are looked at that give a filesystem away whose beginning is sti
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from app.domain.looked import Looked
 from app.domain.units import GIB, KIB, MIB
 from app.storage.signatures import MAGICS
 
@@ -114,6 +116,14 @@ def sampling_of(
     return Sampling(tuple(sorted(told | drawn)), certain_bytes(strata))
 
 
+def looked_before(size_bytes: int) -> Looked:
+    """Return what will be looked at on a disk before it is used, whoever asks."""
+    strata = strata_of(size_bytes)
+    places = len(strata) + len(telling_places(size_bytes))
+    return Looked(EDGE_BYTES, places, SAMPLE_BYTES, certain_bytes(strata))
+
+
+@functools.lru_cache(maxsize=64)
 def telling_places(size_bytes: int) -> frozenset[int]:
     """Return where superblocks of every known kind and their copies lie, for each usual start of a partition.
 

@@ -42,6 +42,13 @@ class StandIn:
         ((*plans,),) = call.arguments
         answer.give("plan", [[f"mkfs {number}"] for number in range(len(plans))], "digest")
 
+    def _Read(self, call: Call, answer: Answer) -> None:  # noqa: N802
+        (wire,) = call.arguments
+        for done in (0, 500, 1000):
+            self.service.emit(call.sender, "Looking", wire[4], done, 1000)
+        if self.behaviour != "waits":
+            answer.give((wire[4], "spare", [], (16 << 20, 1280, 65536, 2 << 30, 1.8e9, 0.0)))
+
     def _Execute(self, _call: Call, answer: Answer) -> None:  # noqa: N802
         if self.behaviour == "refuses":
             raise Refusal(*self.text.split(":", 1))
@@ -89,8 +96,9 @@ class StandIn:
     def _Inspect(self, call: Call, answer: Answer) -> None:  # noqa: N802
         ((*disks,),) = call.arguments
         reasons = [("D18", "It was not given back.", "xfs is there", "Look at it.")]
-        kept = self.behaviour == "keeps"
-        answer.give([(disk[4], "not spare" if kept else "spare", reasons if kept else []) for disk in disks])
+        looked = (16 << 20, 1280, 65536, 2 << 30, 0.0, 0.0)
+        told = ("not spare", reasons, looked) if self.behaviour == "keeps" else ("spare", [], looked)
+        answer.give([(disk[4], *told) for disk in disks])
 
     def _Adopt(self, _call: Call, _answer: Answer) -> None:  # noqa: N802
         raise Refusal("Unavailable", "no-cgroup2")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,10 @@ from app.dbus.helper_errors import (
     NoHelperError,
     NotAuthorisedError,
 )
-from app.domain.disk import Kept
-from app.domain.errors import ExitStatus, FootingError, StorageError
+from app.domain.disk import Kept, Refusal
+from app.domain.errors import CancelledError, ExitStatus, FootingError, StorageError
 from app.domain.filesystems import filesystem
+from app.domain.looked import Looked, ReadProgress
 from app.domain.raid import Level
 from app.hosts import disk_recovery
 from app.hosts.disk_session import DiskSession, Executed, Folders, Working
@@ -99,6 +101,44 @@ def test_storage_is_made_with_its_steps_told_and_unmade_and_released(
     assert (remains.error, remains.left) == (None, (Kept("/dev/sdb", "S1", "xfs is there", "look at it"),))
     assert disks.unmake(heard).left == (), "there is nothing any more"
     assert disks.release().error is None
+
+
+DISK = PLANS[0].data.disks[0]
+
+
+def test_what_root_says_of_a_disk_comes_with_what_was_looked_at(helping: Helping) -> None:
+    helping("keeps")
+    with closing(HelperClient.open()) as client:
+        told = client.inspect([DISK])[DISK.device_number]
+    assert told.is_spare is False
+    assert told.refusals == (Refusal("D18", "It was not given back.", "xfs is there", "Look at it."),)
+    assert told.looked == Looked(16 << 20, 1280, 65536, 2 << 30)
+
+
+def test_reading_every_byte_ends_with_what_root_says(helping: Helping) -> None:
+    process = helping("works")
+    seen: list[ReadProgress] = []
+    with closing(HelperClient.open()) as client:
+        told = client.read(DISK, seen.append)
+    assert next_line(process) == "Version False"
+    assert next_line(process) == "Read True", "a person may be asked"
+    assert told.is_spare
+    assert told.looked is not None
+    assert told.looked.read_s == 1.8e9
+    assert {progress.whole for progress in seen} <= {1000}
+
+
+def test_reading_ends_when_nobody_wants_it_any_more(helping: Helping) -> None:
+    helping("waits")
+    seen: list[ReadProgress] = []
+
+    def stop() -> None:
+        if len(seen) == 3:
+            raise CancelledError("enough")
+
+    with closing(HelperClient.open()) as client, pytest.raises(CancelledError):
+        client.read(DISK, seen.append, stop)
+    assert [progress.done for progress in seen] == [0, 500, 1000]
 
 
 def test_only_execute_may_ask_a_person(helping: Helping, opened: Callable[[], DiskSession]) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, QSettings, Qt
@@ -29,6 +30,7 @@ from pytestqt.qtbot import QtBot
 from app.domain.configuration import DiskTarget
 from app.domain.disk import Answer as DiskAnswer
 from app.domain.disk import Disk, Refusal
+from app.domain.looked import Looked
 from app.domain.plan import Role
 from app.domain.raid import Level
 from app.hosts.disk_watch import OnChange
@@ -47,7 +49,7 @@ from tests.made_disks import OPEN, SPARE, SYSTEM, everything_works, listing
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
 from ui.window.campaign_pages import CampaignPages
-from ui.wizard import asking, root_answers
+from ui.wizard import asking, root_answers, whole_read
 from ui.wizard.disk_model import Column
 from ui.wizard.disks_page import DisksPage
 from ui.wizard.filesystem_page import FilesystemPage
@@ -365,6 +367,79 @@ def test_root_is_asked_only_on_request_and_its_answer_stands_in_the_row(
     assert asked == [["sdb"]]
     assert not page.ask.isVisible()
     assert (page.ask.text(), page.ask.isEnabled()) == ("As&k root", True)
+
+
+READS = """#!/bin/sh
+printf '%s\\n' "$*" >>{noted}
+echo "12.5 % read, about 03:10 left" >&2
+while [ ! -e {go} ]; do sleep 0.02; done
+exit {status}
+"""
+
+
+def reading_program(folder: Path, monkeypatch: pytest.MonkeyPatch, status: int) -> tuple[Path, Path]:
+    """Have another program stand for the command line; return what it notes, and what lets it end."""
+    noted, go, program = folder / "noted", folder / "go", folder / "program"
+    program.write_text(READS.format(noted=noted, go=go, status=status))
+    program.chmod(0o755)
+    monkeypatch.setattr(whole_read, "sys", SimpleNamespace(executable=str(program)))
+    return noted, go
+
+
+def test_every_byte_of_a_disk_is_read_on_request_with_progress_and_root_is_asked_then(
+    qtbot: QtBot, open_wizard: OpenWizard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    noted, go = reading_program(tmp_path, monkeypatch, status=0)
+    read = Looked(16 << 20, 4000, 65536, 2 << 30, read_s=1.8e9)
+    asked: list[str] = []
+
+    def inspect(disks: list[Disk]) -> dict[str, Inspected]:
+        asked.extend(disk.name for disk in disks)
+        return {disk.name: Inspected(disk, DiskAnswer.SPARE, (), read) for disk in disks}
+
+    monkeypatch.setattr(root_answers, "inspect_disks", inspect)
+    page = disks_page(open_wizard(Step.DISKS))
+    page.table.selectRow(0)
+    key, name = page.table.key, OPEN.name
+    assert page.read.text() == "Read ever&y byte"
+    QTest.mouseClick(page.read, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "12.5 % read, about 03:10 left" in page.why.text())
+    assert page.read.text() == "Stop read&ing"
+    go.touch()
+    qtbot.waitUntil(lambda: asked == [name])
+    qtbot.waitUntil(lambda: "Every byte was read on 2027-01-1" in page.why.text())
+    assert noted.read_text().split()[-3:] == ["disks", f"--read={key}", "--json"]
+    assert not page.read.isEnabled(), "nothing more can be known"
+
+
+def test_reading_is_stopped_by_the_same_button_and_by_closing_the_wizard(
+    qtbot: QtBot, open_wizard: OpenWizard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    reading_program(tmp_path, monkeypatch, status=0)
+    wizard = open_wizard(Step.DISKS)
+    page = disks_page(wizard)
+    page.table.selectRow(0)
+    for stop in (page.read.click, wizard.reject):
+        page.read.click()
+        qtbot.waitUntil(lambda: "12.5 %" in page.why.text())
+        readings = [wizard.whole_read.is_reading]
+        stop()
+        assert [*readings, wizard.whole_read.is_reading] == [True, False]
+        assert "12.5 %" not in page.why.text()
+
+
+def test_a_disk_that_could_not_be_read_is_told_in_the_commands_own_words(
+    qtbot: QtBot, open_wizard: OpenWizard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _, go = reading_program(tmp_path, monkeypatch, status=1)
+    go.touch()
+    wizard = open_wizard(Step.DISKS)
+    page = disks_page(wizard)
+    page.table.selectRow(0)
+    with qtbot.waitSignal(wizard.whole_read.failed) as failed:
+        page.read.click()
+    assert "12.5 % read" in failed.args[0]
+    assert not wizard.whole_read.is_reading
 
 
 def test_a_disk_that_pgfooting_left_something_on_can_be_released_by_root(

@@ -45,6 +45,8 @@ _NONE_SPARE: Final = tr(
 _ASK: Final = tr("As&k root")
 _ASKING: Final = tr("Asking root …")
 _RELEASE: Final = tr("Release &it")
+_READ: Final = tr("Read ever&y byte")
+_STOP_READING: Final = tr("Stop read&ing")
 _TOLD_LINES: Final = 5
 """Of what is known about the disk under the cursor: enough for most disks, and the rest scrolls."""
 _DATA: Final = f"{PREFIX}data"
@@ -61,6 +63,7 @@ class DisksPage(Page):
     Signals:
         root_wanted: somebody wants root's answer about the disks that look spare.
         release_wanted: key of a disk on which pgFooting left something; root shall give it back.
+        read_wanted: key of a disk of which root shall read every byte; empty where that shall end.
     """
 
     step = Step.DISKS
@@ -68,6 +71,7 @@ class DisksPage(Page):
 
     root_wanted = Signal()
     release_wanted = Signal(str)
+    read_wanted = Signal(str)
 
     def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
         super().__init__(draft, theme)
@@ -82,8 +86,11 @@ class DisksPage(Page):
         self.later = push_button(tr("La&ter"), "order")
         self.ask = push_button(_ASK, "inspect")
         self.release = push_button(_RELEASE, "release")
+        self.read = push_button(_READ, "read")
+        self._reading = ("", "")
         for button in (self.ask, self.release):
             _keep_its_room(button, (_ASK, _ASKING, _RELEASE))
+        _keep_its_room(self.read, (_READ, _STOP_READING))
         self.summary = Text(theme)
         self.warnings = Text(theme, role="warning")
         self.level, self.wal_level = combo_box(), combo_box()
@@ -133,7 +140,7 @@ class DisksPage(Page):
         root = QHBoxLayout()
         root.setSpacing(SMALL)
         root.addWidget(self._summary, 1)
-        for button in (self.ask, self.release):
+        for button in (self.read, self.ask, self.release):
             root.addWidget(button)
         for widget in (self.table, self.nothing, buttons):
             self.layout_.addWidget(widget)
@@ -160,6 +167,7 @@ class DisksPage(Page):
         self.later.clicked.connect(partial(self._move, 1))
         self.ask.clicked.connect(self.root_wanted)
         self.release.clicked.connect(lambda: self.release_wanted.emit(self.table.key))
+        self.read.clicked.connect(self._on_read)
         self.level.currentIndexChanged.connect(partial(self._on_level, self.level))
         self.wal_level.currentIndexChanged.connect(partial(self._on_level, self.wal_level))
         self.memory.textEdited.connect(self._on_memory)
@@ -250,7 +258,8 @@ class DisksPage(Page):
         self.why.setVisible(row is not None)
         self._buttons.setVisible(row is not None)
         if row is not None:
-            self.why.setText(reasons(row))
+            is_read = row.key == self._reading[0]
+            self.why.setText(f"{reasons(row)}\n{self._reading[1]}" if is_read else reasons(row))
             usable = not row.obstacle or row.role is not None
             self.use.setEnabled(usable)
             self.use.setCurrentIndex([role for role, _ in _USES].index(row.role))
@@ -260,6 +269,8 @@ class DisksPage(Page):
         looks = any(disk.answer is Answer.LOOKS_SPARE for disk in self.draft.storage.disks)
         self.ask.setVisible(looks)
         self.release.setVisible(row is not None and row.is_left_over)
+        self.read.setText(_STOP_READING if self._reading[0] else _READ)
+        self.read.setEnabled(bool(self._reading[0]) or (row is not None and row.can_be_read))
         self._loading = before
 
     def show_asking(self, asking: bool) -> None:  # noqa: FBT001 - a signal's argument
@@ -267,6 +278,11 @@ class DisksPage(Page):
         for button, words in ((self.ask, _ASK), (self.release, _RELEASE)):
             button.setEnabled(not asking)
             button.setText(_ASKING if asking else words)
+
+    def show_reading(self, key: str, words: str) -> None:
+        """Show how far the reading of a disk is; an empty key where none is read."""
+        self._reading = (key, words)
+        self._show_disk()
 
     @override
     def show_problems(self, problems: Sequence[Problem]) -> None:
@@ -277,6 +293,9 @@ class DisksPage(Page):
 
     def _on_ticked(self, key: str, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
         self._assign(key, Role.DATA if ticked else None)
+
+    def _on_read(self) -> None:
+        self.read_wanted.emit("" if self._reading[0] else self.table.key)
 
     def _on_use(self) -> None:
         row = self.table.row

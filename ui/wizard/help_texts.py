@@ -52,10 +52,9 @@ HELP_TEXTS: Final = {
     ),
     "spare": Help(
         tr(
-            "A root helper makes arrays and filesystems on disks that hold nothing, and hands them "
-            "to you. It "
-            "asks for authorisation once, never touches a disk that holds data, and blanks the disks "
-            "at the end."
+            "A root helper makes arrays and filesystems on disks on which it finds no data of others, and "
+            "hands them to you. It asks for authorisation once, looks at places all over each disk before "
+            "it writes anything, and removes at the end what it made."
         )
     ),
     "later": Help(tr("A running server will be measured without being changed.")),
@@ -87,6 +86,14 @@ HELP_TEXTS: Final = {
             "Some questions only root can answer, such as what lies in the middle of a disk. The "
             "helper looks, "
             "read-only, and says spare or why not; it asks again at the moment of use in any case."
+        )
+    ),
+    "read": Help(
+        tr(
+            "Root reads every byte of the disk under the cursor, at the lowest priority: some minutes on an "
+            "SSD, hours on a disk that turns. Only that finds what is too small or too sparse for the places "
+            "that are looked at otherwise. What it finds holds until somebody writes to the disk. It can be "
+            "stopped at any time, and nothing is written."
         )
     ),
     "release": Help(

@@ -23,7 +23,7 @@ from app.domain.text import tr
 from app.domain.units import format_size
 from app.runs.draft import CampaignDraft
 from app.runs.draft_commands import Action, CommandLine
-from app.runs.draft_confirm import FIELD, confirm, confirmations
+from app.runs.draft_confirm import FIELD, confirm, confirmations, looking_words
 from app.runs.draft_parts import Problem, Step
 from app.runs.draft_review import Review, ReviewRow, make_review
 from app.runs.draft_trust import FIELD as FIELD_OF_TRUST
@@ -73,6 +73,7 @@ class ReviewPage(Page):
         )
         self.erased.setText(sentence)
         self.stored = Text(theme, role="warning")
+        self.looked = Text(theme, role="muted")
         self.asked = text_box(theme, "", _LINES)
         self.asked.setReadOnly(True)
         self.asked.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
@@ -88,7 +89,7 @@ class ReviewPage(Page):
             theme, tr("This campaign does more than measure"), [warning, listed_too, self.trust]
         )
         self._erasing = Section(
-            theme, tr("Disks that will be erased"), [self.erased, self.confirm, self.stored]
+            theme, tr("Disks that will be erased"), [self.erased, self.confirm, self.looked, self.stored]
         )
         self._sections = (
             Section(theme, "", [self.table, self.unsafe]),
@@ -179,6 +180,7 @@ class ReviewPage(Page):
         if self.draft.parts.on_disks():
             found = confirmations(self.draft.parts, self.draft.storage)
             self.confirm.show_disks(found)
+            self.looked.setText(looking_words(self.draft.parts, self.draft.storage))
             is_test = any(each.is_test_device for each in found)
             self.stored.setText(tr("⚠ TEST DEVICES: their figures measure a file. The runs are marked so."))
             self.stored.setVisible(is_test)

@@ -49,6 +49,7 @@ from ui.wizard.root_answers import RootAnswers
 from ui.wizard.steps import StepList
 from ui.wizard.texts import Rule, Text
 from ui.wizard.where_page import WherePage
+from ui.wizard.whole_read import WholeRead
 from ui.wizard.workload_page import WorkloadPage
 
 _GEOMETRY: Final = "wizard/geometry"
@@ -101,6 +102,7 @@ class Wizard(QDialog):
         self.asking = Asking(self.draft, self)
         self.feed = DiskFeed(self.draft, make_watch, self)
         self.roots = RootAnswers(self.draft, self)
+        self.whole_read = WholeRead(self)
         self._advance_wanted = False
         self._trouble = ""
         self._make_widgets()
@@ -145,6 +147,8 @@ class Wizard(QDialog):
                 page.root_wanted.connect(self.roots.ask)
                 page.release_wanted.connect(self.roots.release)
                 self.roots.asking.connect(page.show_asking)
+                page.read_wanted.connect(self._on_read_wanted)
+                self.whole_read.told.connect(page.show_reading)
             area = QScrollArea()
             area.setWidgetResizable(True)
             area.setFrameShape(QFrame.Shape.NoFrame)
@@ -197,6 +201,8 @@ class Wizard(QDialog):
         self.feed.changed.connect(self._on_answered)
         self.roots.answered.connect(self._on_answered)
         self.roots.failed.connect(self._on_failed)
+        self.whole_read.ended.connect(self.roots.release)
+        self.whole_read.failed.connect(self._on_failed)
         self.files.loaded.connect(self._on_loaded)
         self.files.failed.connect(self._on_failed)
         self.finished.connect(self._on_finished)
@@ -266,6 +272,13 @@ class Wizard(QDialog):
         self._show_state()
         if self._advance_wanted and self.flow.advance():
             self._open_page()
+
+    def _on_read_wanted(self, key: str) -> None:
+        disk = self.draft.storage.disk(key) if key else None
+        if disk is None:
+            self.whole_read.stop()
+        else:
+            self.whole_read.start(disk)
 
     def _on_failed(self, sentence: str) -> None:
         self._trouble = sentence
@@ -352,6 +365,7 @@ class Wizard(QDialog):
         self.asking.stop()
         self.feed.stop()
         self.roots.stop()
+        self.whole_read.stop()
         self._settings.setValue(_GEOMETRY, self.saveGeometry())
 
 

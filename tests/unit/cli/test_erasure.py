@@ -9,6 +9,7 @@ import pytest
 
 from app.cli.erasure import ErasureQuestion
 from app.domain.errors import CancelledError, ExitStatus, RefusedError, UsageError
+from app.domain.looked import Looked
 from app.runs.disk_access import DiskConsent, Erasure, refuse_erasure
 from tests.unit.storage.test_disk_target import machine
 
@@ -46,6 +47,19 @@ def test_each_disk_is_shown_and_confirmed_by_the_last_four_characters(
     for words in ("MODEL  SERIAL1  931 GiB  sdb", "SERIAL2  1.82 TiB", "xfs, ext4", "  mkfs.xfs /dev/sdb1"):
         assert words in shown.err
     assert "\x1b[2J" not in shown.err
+
+
+def test_what_will_be_looked_at_and_what_can_escape_is_said_before_anything_is_typed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    read = Looked(16 << 20, 1280, 65536, 2 << 30, read_s=1.8e9)
+    known = replace(ERASURE, disks=(DISKS[0], replace(DISKS[1], looked=read)))
+    question(Person("IAL1", "IAL2"))(known)
+    first, second = (line for line in capsys.readouterr().err.splitlines() if line.startswith("    "))
+    assert "root looks at both ends (16 MiB each) and about 1,280 places of 64 KiB" in first
+    assert "Data of others of 2 GiB or more in one piece is found for certain" in first
+    assert "smaller or sparser can escape" in first
+    assert "Every byte was read on 2027-01-1" in second
 
 
 def test_a_wrong_word_is_asked_again_and_never_taken() -> None:

@@ -12,6 +12,7 @@ from app.domain.configuration import Campaign, Configuration, DiskGroup, DiskTar
 from app.domain.disk import Answer, Disk, Refusal
 from app.domain.filesystem import FilesystemSpec
 from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.looked import Looked
 from app.domain.option_kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.plan import Bitmap, InitialSync, Role
 from app.domain.raid import Level
@@ -22,7 +23,7 @@ from app.postgres.machine import Machine
 from app.process import current_account
 from app.runs.draft import CampaignDraft
 from app.runs.draft_alternatives import alternatives
-from app.runs.draft_confirm import FIELD, confirm, confirmations
+from app.runs.draft_confirm import FIELD, confirm, confirmations, looking_words
 from app.runs.draft_disks import Inspected, StorageFacts, assign, disk_rows, move, reasons
 from app.runs.draft_environment import DisksState, DraftEnvironment, PlaceState
 from app.runs.draft_filesystem import (
@@ -209,6 +210,42 @@ def test_roots_answer_counts_until_the_disk_looks_different() -> None:
     assert asked.disks[0].refusals == (refusal,)
     changed = replace(OPEN, read_only=True)
     assert replace(asked, listing=listing(changed)).disks[0].answer is Answer.LOOKS_SPARE
+
+
+READ = Looked(16 << 20, 4000, 65536, 2 << 30, read_s=1.8e9)
+LEFT = Looked(16 << 20, 0, 65536, 2 << 30, released_s=1.8e9)
+SAMPLED = Looked(16 << 20, 4000, 65536, 2 << 30)
+
+
+@pytest.mark.parametrize(
+    ("looked", "reason", "words", "can_be_read"),
+    [
+        (SAMPLED, "zeros wherever it was looked at", "what is smaller or sparser can escape", True),
+        (READ, "every byte was read: all are zeros", "Every byte was read on", False),
+        (LEFT, "as pgFooting left it", "the kernel has counted no write since", False),
+    ],
+    ids=["sampled", "read", "left"],
+)
+def test_a_spare_disk_says_what_was_looked_at(
+    looked: Looked, reason: str, words: str, *, can_be_read: bool
+) -> None:
+    facts = StorageFacts(listing(OPEN), inspected={OPEN.name: Inspected(OPEN, Answer.SPARE, (), looked)})
+    (row,) = disk_rows(DisksDraft(), facts)
+    assert (row.reason, row.can_be_read) == (reason, can_be_read)
+    assert words in reasons(row)
+    assert "blank" not in reasons(row)
+
+
+def test_the_review_says_what_was_or_will_be_looked_at_on_each_disk() -> None:
+    draft = draft_on(2)
+    told = looking_words(draft.parts, draft.storage)
+    assert "Before anything is written root looks at both ends" in told
+    assert "\n" not in told, "the disks are alike"
+    known = replace(SPARE[1], looked=READ)
+    draft.see_disks(listing(SPARE[0], known))
+    first, second = looking_words(draft.parts, draft.storage).splitlines()
+    assert first.startswith(f"{SPARE[0].identity.serial}: Before")
+    assert second.startswith(f"{SPARE[1].identity.serial}: Every byte was read")
 
 
 def test_disks_that_do_not_match_are_refused_or_warned_of() -> None:

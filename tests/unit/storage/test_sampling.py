@@ -6,7 +6,7 @@ import itertools
 import random
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.domain.units import GIB, KIB, MIB
@@ -38,6 +38,7 @@ def is_found(start: int, length: int, size: int, sampling: Sampling) -> bool:
     return any(start <= offset and offset + SAMPLE_BYTES <= end for offset in sampling.offsets)
 
 
+@settings(deadline=None)
 @given(size=SIZES, seed=st.integers(0, 2**32), where=st.floats(0, 1))
 @example(size=TB // SECTOR * SECTOR, seed=1, where=0.0)
 @example(size=TB // SECTOR * SECTOR, seed=1, where=1.0)
@@ -49,6 +50,7 @@ def test_dense_data_of_the_told_size_is_found_wherever_it_lies(size: int, seed: 
         assert is_found(int((size - length) * where), length, size, sampling)
 
 
+@settings(deadline=None)
 @given(size=SIZES, seed=st.integers(0, 2**32), number=st.integers(0, 30_000), shift=st.integers(-2, 2))
 def test_dense_data_that_begins_beside_a_border_of_strata_is_found(
     size: int, seed: int, number: int, shift: int
@@ -70,6 +72,7 @@ def test_dense_data_at_the_border_of_either_end_is_found(beside: int) -> None:
         assert is_found(size - start - length, length, size, sampling)
 
 
+@settings(deadline=None)
 @given(size=SIZES, seed=st.integers(0, 2**32))
 def test_every_stratum_has_a_piece_and_all_pieces_are_aligned_and_few(size: int, seed: int) -> None:
     sampling, strata = sampled(size, seed), strata_of(size)

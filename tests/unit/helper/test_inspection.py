@@ -1,0 +1,212 @@
+"""Reading every byte of a disk: what is read and recorded, and what ends it. A file stands for the disk."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.dbus.service import Refusal
+from app.domain.disk import DiskIdentity
+from app.domain.disk import Refusal as Reason
+from app.domain.looked import looked_from_wire
+from app.domain.plan_wire import identity_to_wire
+from app.domain.units import MIB
+from app.helper import inspection
+from app.helper.inspection import inspected, read_whole
+from app.storage.full_read import read_whole as read_records
+from app.storage.inspect_content import Before, content_of
+from app.storage.places import Places
+from app.storage.released import record_of
+from app.storage.snapshot import Marks, Policy, Snapshot, Use, read
+from tests.unit.storage.blank_disk import DISK, IDENTITY, MACHINE, MEDIUM
+
+SIZE = 640 * MIB
+HERE = dataclasses.replace(IDENTITY, size_bytes=SIZE)
+MARKS = Marks("boot 12", 100, 5 * MIB)
+
+
+class Disks:
+    """Stands for `SpareDisks` and `Leftovers`: one spare disk, whose content is read as it is in truth."""
+
+    policy = Policy()
+
+    def __init__(self, folder: Path) -> None:
+        self.places = Places(released=folder / "disks", as_root=True)
+        self.image = folder / "image"
+        self.image.touch()
+        os.truncate(self.image, SIZE)
+        self.facts = dataclasses.replace(
+            DISK,
+            identity=read(HERE),
+            medium=read(dataclasses.replace(MEDIUM, size_bytes=SIZE)),
+            marks=MARKS,
+        )
+        self.mounts: tuple[Use, ...] = ()
+        self.left: Reason | None = None
+
+    @property
+    def disks(self) -> Disks:
+        return self
+
+    def retry(self, _chosen: object) -> None:
+        """Nothing is left over."""
+
+    def refusal(self, _node: str, _disk: DiskIdentity) -> Reason | None:
+        return self.left
+
+    def look(self, _names: frozenset[str], tell: Callable[[str, int, int], None]) -> Snapshot:
+        known = record_of(HERE, read_records(self.places).known(()))
+        tell("sdb", 1, 2)
+        with self.opened() as fd:
+            before = Before(self.facts.marks, full_read=known)
+            medium = self.facts.medium.value
+            assert medium is not None
+            dice = random.Random(1)  # noqa: S311 - the same places each time
+            content = content_of(fd, medium, dice, before)
+        machine = dataclasses.replace(MACHINE, mounts=read(self.mounts))
+        return Snapshot(machine, (dataclasses.replace(self.facts, content=read(content)),))
+
+    @contextmanager
+    def opened(self, *_: object) -> Iterator[int]:
+        fd = os.open(self.image, os.O_RDONLY)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+    def put(self, offset: int, data: bytes) -> None:
+        with self.image.open("r+b") as file:
+            file.seek(offset)
+            file.write(data)
+
+
+@pytest.fixture
+def disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disks:
+    made = Disks(tmp_path)
+    monkeypatch.setattr(inspection, "node_of", lambda _number: "/dev/sdb")
+    monkeypatch.setattr(inspection, "opened_disk", made.opened)
+    monkeypatch.setattr(inspection, "read_disk", lambda _places, _name: made.facts)
+    return made
+
+
+def reading(
+    disks: Any,  # noqa: ANN401
+    *,
+    tell: Callable[[str, int, int], None] = lambda *_: None,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[str, list[Any], Any]:
+    _, answer, reasons, looked = read_whole(identity_to_wire(HERE), disks, tell, is_cancelled)
+    return answer, reasons, looked_from_wire(looked)
+
+
+def looking(disks: Any) -> tuple[str, list[Any], Any]:  # noqa: ANN401
+    number, answer, reasons, looked = inspected(identity_to_wire(HERE), disks, lambda *_: None)
+    assert number == HERE.device_number
+    return answer, reasons, looked_from_wire(looked)
+
+
+def records(disks: Disks) -> Mapping[str, int | None]:
+    known = read_records(disks.places).known(())
+    return {record.serial: record.first_data for record in known}
+
+
+def test_zeros_are_recorded_and_the_record_holds_until_the_kernel_counts_a_write(disks: Disks) -> None:
+    assert looking(disks)[2].read_s == 0
+    answer, reasons, looked = reading(disks)
+    assert (answer, reasons) == ("spare", [])
+    assert looked.read_s > 0
+    assert looking(disks)[2].read_s == looked.read_s
+    disks.facts = dataclasses.replace(disks.facts, marks=dataclasses.replace(MARKS, requests=101))
+    assert looking(disks)[2].read_s == 0
+    disks.facts = dataclasses.replace(disks.facts, marks=dataclasses.replace(MARKS, appearance="boot 13"))
+    assert looking(disks)[2].read_s == 0
+
+
+def test_a_byte_that_no_place_shows_is_found_and_refuses_from_then_on(disks: Disks) -> None:
+    disks.put(300 * MIB + 5, b"x")
+    assert looking(disks)[0] == "spare"
+    answer, reasons, _ = reading(disks)
+    assert answer == "not spare"
+    assert f"byte {300 * MIB + 5} is not zero" in reasons[0][2]
+    assert looking(disks)[0] == "not spare"
+    assert records(disks) == {HERE.serial: 300 * MIB + 5}
+
+
+@pytest.mark.parametrize("why", ["data at the beginning", "mounted", "left over"])
+def test_what_something_else_speaks_against_is_not_read(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    match why:
+        case "mounted":
+            disks.mounts = (Use(HERE.device_number, "/srv", "ext4"),)
+        case "left over":
+            disks.left = Reason("D18", "pgFooting used it.", "xfs", "")
+        case _:
+            disks.put(MIB, b"x")
+
+    def never(*_: object) -> int | None:
+        raise AssertionError("it is read")
+
+    monkeypatch.setattr(inspection, "read_every_byte", never)
+    assert reading(disks)[0] == "not spare"
+    assert records(disks) == {}
+
+
+def test_a_write_while_it_is_read_leaves_no_record(disks: Disks) -> None:
+    def tell(_number: str, done: int, whole: int) -> None:
+        if whole == SIZE and done:
+            disks.facts = dataclasses.replace(disks.facts, marks=dataclasses.replace(MARKS, requests=101))
+
+    answer, reasons, _ = reading(disks, tell=tell)
+    assert answer == "not spare"
+    assert reasons[0][1] == "It was written while it was read."
+    assert records(disks) == {}
+
+
+def test_it_is_called_off_in_the_middle_and_nothing_is_known(disks: Disks) -> None:
+    asked: list[bool] = []
+
+    def is_cancelled() -> bool:
+        asked.append(True)
+        return len(asked) == 100
+
+    with pytest.raises(Refusal) as refused:
+        reading(disks, is_cancelled=is_cancelled)
+    assert (refused.value.code, refused.value.text) == ("Busy", "called-off")
+    assert len(asked) == 100
+    assert records(disks) == {}
+
+
+def test_where_the_kernel_does_not_count_nothing_is_read(disks: Disks) -> None:
+    disks.facts = dataclasses.replace(disks.facts, marks=Marks())
+    with pytest.raises(Refusal) as refused:
+        reading(disks)
+    assert (refused.value.code, refused.value.text) == ("Unavailable", "not-counted")
+
+
+def test_a_disk_that_cannot_be_read_to_its_end_is_refused(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> int | None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(inspection, "read_every_byte", broken)
+    answer, reasons, _ = reading(disks)
+    assert (answer, reasons[0][1]) == ("not spare", "It cannot be read to its end.")
+
+
+def test_a_disk_that_is_gone_is_told(monkeypatch: pytest.MonkeyPatch, disks: Disks) -> None:
+    def gone(_number: str) -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(inspection, "node_of", gone)
+    for ask in (looking, reading):
+        answer, reasons, looked = ask(disks)
+        assert (answer, reasons[0][0], looked) == ("not spare", "D15", None)
