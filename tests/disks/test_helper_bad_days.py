@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from app.domain.plan import StoragePlan
+from app.domain.plan_wire import identity_to_wire
 from app.domain.raid import Level
 from app.domain.units import GIB, MIB
 from tests.bus.client import RemoteError
-from tests.disks.helper_owner import Owner, client, plan_of
+from tests.disks.helper_owner import SPARE, Owner, client, plan_of
 from tests.disks.layout_proof import digest, fill, leftovers
 from tests.fix_helper import Running, journaled, wait_until
 
@@ -194,3 +195,36 @@ def test_sessions_one_after_the_other_on_the_same_disks(helper: Running, scene: 
             owner.make()
             assert owner.release()[2] == ""
         scene.is_clean()
+
+
+@pytest.mark.parametrize(
+    "damage", [b"[" * 100_000, b'{"schema": Infinity}', b""], ids=["deep", "infinite", "empty"]
+)
+def test_a_damaged_journal_keeps_nobody_from_working_and_what_it_may_name_is_refused(
+    installed_helper: None, scene: Scene, make_loop: Callable[..., str], damage: bytes
+) -> None:
+    running = Running()
+    with client() as connection:
+        owner = Owner(connection)
+        owner.execute(scene.plan())
+        owner.make()
+        running.kill()
+    (entry,) = journaled()
+    good = entry.read_bytes()
+    entry.write_bytes(damage)
+    running = Running()
+    assert running.said(f"{entry} is kept and not acted upon")
+    with client() as connection:
+        wires = [identity_to_wire(SPARE.identify(disk)) for disk in scene.disks]
+        (answers,) = connection.call("Inspect", "(a(ssstst))", wires)
+        for answer in answers:
+            assert answer[1] == "not spare"
+            assert any(rule == "D18" and entry.name in evidence for rule, _, evidence, _ in answer[2]), answer
+        other = Owner(connection)
+        other.execute(plan_of(make_loop(1 * GIB, partscan=True)))
+        assert other.release()[2:] == ("", "", "", [])
+    running.end()
+    assert entry.read_bytes() == damage
+    entry.write_bytes(good)
+    Running().end()
+    scene.is_clean()
