@@ -281,7 +281,8 @@ class Execution:
             if not is_busy or time.monotonic() >= deadline_s:
                 return ended
             with self._counted():
-                time.sleep(_AGAIN_S)
+                if not self.hooks.patience.pause(_AGAIN_S):
+                    return ended
 
     def _run(self, argv: Sequence[str], timeout_s: float, input_text: str = "") -> Ended:
         with self._counted():
