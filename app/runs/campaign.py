@@ -18,7 +18,7 @@ from app.process import CommandOutcome
 from app.runs.abandoned import sweep_abandoned
 from app.runs.campaign_file import load_campaign, read_campaign_file
 from app.runs.campaign_format import format_campaign
-from app.runs.campaign_trust import Ask, check_trust, refuse_concerns
+from app.runs.campaign_trust import Ask, check_trust, foreign_programs, refuse_concerns
 from app.runs.control import ControlServer
 from app.runs.disk_access import DiskConsent, open_disks
 from app.runs.disk_ending import end_disks
@@ -88,11 +88,15 @@ def run_campaign(request: CampaignRequest, listener: Listener, switch: StopSwitc
     """
     sweep_abandoned()
     file = read_campaign_file(request.source)
-    check_trust(file, request.trust, is_trusted=is_trusted)  # before any program of its PostgreSQL is run
     campaign = file.campaign
+    foreign = bool(foreign_programs(campaign))
+    if foreign:  # resolving asks its programs what they are
+        check_trust(file, request.trust, is_trusted=is_trusted)
     commands: list[CommandOutcome] = []
     account = server_account(commands.append)
     resolved = resolve_campaign(campaign, account, commands.append)
+    if not foreign:  # a mistake in the file, such as a setting that does not exist, is told before
+        check_trust(file, request.trust, is_trusted=is_trusted)
     with ExitStack() as stack:
         runs = _runs_to_do(request, campaign)
         disks = open_disks(stack, resolved, runs, account, request.consent, listener)

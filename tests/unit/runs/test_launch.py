@@ -53,6 +53,7 @@ def test_a_campaign_that_is_refused_is_told_in_the_command_s_own_words(tmp_path:
     assert not (tmp_path / "library").exists()
 
 
+@pytest.mark.postgres
 def test_why_a_campaign_was_refused_is_told_after_however_much_it_may_do(tmp_path: Path) -> None:
     script = tmp_path / "own.sql"
     script.write_text(("\\shell touch x" + "x" * 3000 + "\n") * 200)
