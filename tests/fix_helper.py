@@ -125,7 +125,7 @@ def helper(installed_helper: None) -> Iterator[Running]:
 @contextmanager
 def started_by_bus() -> Iterator[Path]:
     """Let the bus start the helper for whoever calls it, as where it is installed; gives the helpers' log."""
-    services, log, script = SERVICES, Path("/run/started-by-bus.log"), Path("/run/start-helper.sh")
+    services, log, script = SERVICES, Path("/run/started-by-bus.log"), ByBus.script
     words = [sys.executable, "-m", "tests.disks.helper_here"]
     path = f"PYTHONPATH={shlex.quote(os.environ.get('PYTHONPATH', ''))}"
     script.write_text(
@@ -149,6 +149,38 @@ def started_by_bus() -> Iterator[Path]:
             (pid,) = bus.call("GetConnectionUnixProcessID", "(s)", NAME)
             os.kill(pid, signal.SIGTERM)
             wait_until(lambda: not Path(f"/proc/{pid}/exe").exists())
+
+
+class ByBus:
+    """The helper that the bus starts for whoever calls it."""
+
+    script: ClassVar[Path] = Path("/run/start-helper.sh")
+
+    def kill(self) -> None:
+        """Kill the one that runs, or none."""
+        bus = Client("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
+        with bus, suppress(RemoteError):
+            (pid,) = bus.call("GetConnectionUnixProcessID", "(s)", NAME)
+            os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: not Path(f"/proc/{pid}/exe").exists())
+
+    @contextmanager
+    def broken(self) -> Iterator[None]:
+        """Let none start."""
+        works = self.script.read_text()
+        self.script.write_text("#!/bin/sh\nexit 1\n")
+        try:
+            yield
+        finally:
+            self.script.write_text(works)
+
+
+@pytest.fixture
+def by_bus(installed_helper: None) -> Iterator[ByBus]:
+    """A helper that the bus starts; when the test ends, its journal is empty."""
+    with started_by_bus() as log:
+        yield ByBus()
+        assert journaled() == [], log.read_text()
 
 
 def _reload_bus() -> None:

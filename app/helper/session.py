@@ -24,13 +24,14 @@ from queue import SimpleQueue
 from typing import Any, Final
 
 from app.dbus.service import Refusal
+from app.domain.disk import Kept
 from app.domain.errors import CancelledError, FootingError
 from app.helper import audit, operations
 from app.helper.claim import Claim
 from app.helper.handover import Process
 from app.helper.leftovers import Leftovers
 from app.helper.made import Made
-from app.helper.plans import Described
+from app.helper.plans import Described, Layout
 from app.helper.teller import Listener
 from app.storage.execution import Hooks
 from app.storage.kernel_log import KernelLog, kernel_log
@@ -79,6 +80,7 @@ class Session:
         self._listener = listener
         self._claim = Claim(described.disks(), leftovers)
         self._made: Made | None = None
+        self._aside: list[Made] = []
         self._kernel = KernelLog(None)
         self._why: FootingError | None = None
         self._lock = threading.Lock()
@@ -244,14 +246,41 @@ class Session:
             mistake = _error_of(work) or mistake
             if mistake is not None:
                 self.release()  # nothing stays locked or made that nobody can ask for any more
-        error = (self._free() if self._made else None) or mistake or self._why
-        left = self._made.left() if self._made else ()
+        error, left = self._free_all()
+        error = error or mistake or self._why
         self._claim.drop()
         self._listener.ended(error, left)
 
+    def _free_all(self) -> tuple[FootingError | None, tuple[Kept, ...]]:
+        """Unmake what is made and what could not be unmade before; return an error and what is left."""
+        error = self._free() if self._made else None
+        left = self._made.left() if self._made else ()
+        for made in self._aside:
+            error = _error_of(partial(made.unmake, self.owner)) or error
+            left += made.left()
+        return error, left
+
+    def _still_made_on(self, layout: Layout) -> FootingError | None:
+        """Try again to unmake what earlier plans left; return why what lies on disks of this one cannot be.
+
+        That is what is made then. What lies on other disks is kept aside, and keeps nobody from those.
+        """
+        waiting = [*self._aside, *([self._made] if self._made else [])]
+        self._made, self._aside = None, []
+        why: FootingError | None = None
+        for made in waiting:
+            error = _error_of(partial(made.unmake, self.owner))
+            if error is None:
+                continue
+            if self._made is None and not made.layout.disks().keys().isdisjoint(layout.disks()):
+                self._made, why = made, error
+            else:
+                self._aside.append(made)
+        return why
+
     def _make(self, number: int) -> None:
         layout = self.described.layouts[number]
-        if self._made is not None and (left := self._free()) is not None:
+        if (left := self._still_made_on(layout)) is not None:
             self._told_unmade(left)  # SECURITY: what was made before is not ours to write over
             return
         audit.note("making %s for user %d", layout.id, self.user)

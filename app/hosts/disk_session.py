@@ -136,7 +136,7 @@ class DiskSession:
         Raises:
             FootingError: it could not be made; what had been made is unmade.
         """
-        self._try_again(told)
+        before = self.left  # the helper tries again to unmake it, and makes nothing else on those disks
         while self.client.next_event(0) is not None:
             pass  # what was still to be said about the plan before
         self._made = True
@@ -151,23 +151,12 @@ class DiskSession:
             raise
         if ended.name == "Ready":
             return Folders(*ended.values)
-        self._made = False
         remains = self._remains(ended)
-        raise remains.error or lost()
-
-    def _try_again(self, told: Told) -> None:
-        """Unmake what the run before left; the helper makes nothing beside it.
-
-        Raises:
-            StorageError: it is still there, with the reason.
-        """
-        if not self.left:
-            return
-        self._made = True
-        remains = self.unmake(told)
-        if remains.left or remains.error is not None:
+        self._made = bool(remains.left)
+        if remains.left and before:
             message = tr("What the run before left on the disks still cannot be released.")
             raise StorageError(" ".join((message, *remains.sentences)))
+        raise remains.error or lost()
 
     def unmake(self, told: Told) -> Remains:
         """Unmake what is made, if anything is; never raises for what the helper cannot do."""

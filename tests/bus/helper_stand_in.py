@@ -2,8 +2,8 @@
 
 The interface is the real one; nothing is made. BEHAVIOUR: ``works``, ``other-version``, ``dies`` (at Make),
 ``refuses`` (Execute answers the error TEXT, ``NAME:text``), ``waits`` (Execute is never answered), ``fails``
-(Make ends in Unmade with an error),
-``keeps`` (Inspect calls no disk spare), ``expires`` (while making and while ready it says that the session ends),
+(Make ends in Unmade with an error), ``keeps`` (Inspect calls no disk spare), ``expires`` (while making and
+while ready it says that the session ends),
 ``ends`` (it has ended because nobody used it), ``hurries`` (DropCaches is first answered TooSoon, with TEXT).
 TEXT follows it.
 """

@@ -317,6 +317,30 @@ def test_health_and_trim_and_caches_are_answered_with_values(
         owner.release()
 
 
+def test_of_the_kernels_log_only_lines_about_the_own_disks_are_told_and_each_once(
+    helper: Running, make_loop: Callable[..., str]
+) -> None:
+    disk, other = make_loop(2 * GIB, partscan=True), make_loop(2 * GIB)
+    kernel = Path("/dev/kmsg")
+    name = Path(disk).name
+    kernel.write_text(f"test: {name}: said before the session\n")
+    with client() as connection:
+        owner = Owner(connection)
+        owner.execute(plan_of(disk))
+        assert not any("before the session" in line for line in owner.call("KernelLog")[0])
+        for line in (
+            f"I/O error, dev {name}, sector 1",
+            f"{name}p1: two",
+            f"{Path(other).name}: other",
+            "none",
+        ):
+            kernel.write_text(f"test: {line}\n")
+        told = [line for line in owner.call("KernelLog")[0] if line.startswith("test: ")]
+        assert told == [f"test: I/O error, dev {name}, sector 1", f"test: {name}p1: two"]
+        assert not any(line.startswith("test: ") for line in owner.call("KernelLog")[0])
+        owner.release()
+
+
 def test_a_helper_that_is_killed_is_recovered_from_by_the_next(
     installed_helper: None, make_loop: Callable[..., str]
 ) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 
+from app.domain.disk import Kept
 from app.domain.errors import FootingError
 from app.helper import session
 from app.helper.leftovers import Leftovers
@@ -33,6 +35,78 @@ class Told:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         return lambda *values: self.heard.append((name, values))
+
+
+class Storage:
+    """Stands for what is made of a plan: disks in `stuck` cannot be unmade."""
+
+    stuck: ClassVar[set[str]] = set()
+    tried: ClassVar[list[str]] = []
+
+    def __init__(self, layout: Any, *_: object) -> None:  # noqa: ANN401
+        self.layout = layout
+
+    def make(self) -> None:
+        """Nothing goes wrong."""
+
+    def places(self) -> tuple[str, ...]:
+        return tuple(self.layout.disks())
+
+    def unmake(self, _spared: object) -> None:
+        for node in self.layout.disks():
+            Storage.tried.append(node)
+            if node in Storage.stuck:
+                raise FootingError(f"{node} is not itself")
+
+    def left(self) -> tuple[Kept, ...]:
+        return tuple(Kept(node) for node in self.layout.disks() if node in Storage.stuck)
+
+
+def test_a_disk_that_cannot_be_unmade_keeps_nobody_from_other_disks_and_is_never_written_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session, "Claim", Claimed)
+    monkeypatch.setattr(session, "Made", Storage)
+    monkeypatch.setattr(Storage, "stuck", {"/dev/a"})
+    monkeypatch.setattr(Storage, "tried", [])
+    layouts = tuple(
+        SimpleNamespace(id=uuid.uuid4(), disks=lambda node=node: {node: None}, written_ends=tuple)
+        for node in ("/dev/a", "/dev/b")
+    )
+    described = SimpleNamespace(layouts=layouts, disks=dict)
+    disks = SimpleNamespace(identify=None, refusals=None, release=print, users=None, places=None)
+    told = Told()
+    tried = Session(
+        cast("Any", described), 1000, Leftovers(cast("Any", None), cast("Any", disks)), cast("Any", told)
+    )
+
+    def until(name: str) -> tuple[Any, ...]:
+        while not told.heard or told.heard[-1][0] != name:
+            time.sleep(0.001)
+        values: tuple[Any, ...] = told.heard.pop()[1]
+        return values
+
+    tried.start()
+    until("claimed")
+    tried.make(0)
+    assert until("ready") == ("/dev/a",)
+    tried.unmake()
+    error, left = until("unmade")
+    assert (error.message, left) == ("/dev/a is not itself", (Kept("/dev/a"),))
+    tried.make(1)
+    assert until("ready") == ("/dev/b",), "other disks go on"
+    tried.unmake()
+    assert until("unmade") == (None, ())
+    tried.make(0)
+    error, left = until("unmade")
+    assert (error.message, left) == ("/dev/a is not itself", (Kept("/dev/a"),)), "nothing is made over it"
+    tried.make(1)
+    assert until("ready") == ("/dev/b",)
+    tried.release()
+    error, left = until("ended")
+    tried.join()
+    assert (error.message, left) == ("/dev/a is not itself", (Kept("/dev/a"),))
+    assert Storage.tried.count("/dev/a") == 5, "it is tried again each time"
 
 
 @pytest.mark.expects_log
