@@ -48,6 +48,8 @@ INSPECT_S: Final = 120.0
 PERSON_S: Final = 660.0
 """Of calls that wait for a person: polkit's two questions may take five minutes each."""
 SYNC_S: Final = 1800.0
+KERNEL_LOG_S: Final = 2.0
+"""Asked once a second while measured: a helper that is slow must not keep the run file from growing."""
 READ_S: Final = 14 * 86400.0
 """Of reading a whole disk: GDBus counts milliseconds in 31 bits."""
 _PLANS: Final = f"a({GROUP}a{GROUP}a{IDENTITY})"
@@ -410,7 +412,7 @@ class HelperSession:
 
     def kernel_log(self) -> tuple[str, ...]:
         """Return what the kernel's log said of the session's disks since this was asked last."""
-        (lines,) = self._call("KernelLog", "(s)")
+        (lines,) = self._call("KernelLog", "(s)", timeout_s=KERNEL_LOG_S)
         return tuple(map(str, lines))
 
     def _call(
