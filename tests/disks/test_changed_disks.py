@@ -122,7 +122,7 @@ def inspected(disk: str) -> str:
     """Return why a disk is not spare, as root tells it on the bus."""
     with client() as connection:
         (answers,) = connection.call("Inspect", "(a(ssstst))", [identity_to_wire(SPARE.identify(disk))])
-    ((_, answer, reasons),) = answers
+    ((_, answer, reasons, *_),) = answers
     assert answer == "not spare", reasons
     return "; ".join(" ".join(reason) for reason in reasons)
 

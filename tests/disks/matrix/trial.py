@@ -205,7 +205,7 @@ class Trial:
         if bool(words) != kept and not must and moment.keeps:
             found.append(f"said {words!r}, but the journal keeps {'it' if kept else 'nothing'}")
         if must or self.foreign.certainty is Certainty.ALWAYS:
-            found += self._refused_faults()
+            found += self._refused_faults(must_be_named=must and kept)
         return [*found, *self._others_faults()]
 
     def _told_faults(self, words: str, also: tuple[str, ...]) -> list[str]:
@@ -217,11 +217,16 @@ class Trial:
             return [f"none of {known} is told: {words}"]
         return []
 
-    def _refused_faults(self) -> list[str]:
-        """The disk must not be spare afterwards."""
+    def _refused_faults(self, *, must_be_named: bool) -> list[str]:
+        """The disk must not be spare afterwards; where the journal keeps it, for that reason too."""
         assert self.foreign is not None
         node = self.foreign.disk.node
-        return [] if not node or node in refusals([node]) else ["the disk is spare again"]
+        if not node:
+            return []
+        why = refusals([node]).get(node, "")
+        if not why:
+            return ["the disk is spare again"]
+        return [] if not must_be_named or "D18" in why else [f"no D18 among the reasons: {why}"]
 
     def _others_faults(self) -> list[str]:
         assert self.foreign is not None
