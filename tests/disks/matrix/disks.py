@@ -21,6 +21,7 @@ _BLKFLSBUF: Final = 0x1261
 _PIECE: Final = 64 * 1024
 _ZEROS: Final = bytes(_PIECE)
 _LIMIT_S: Final = 60.0
+_UDEVD: Final = Path("/run/udev/control")
 
 PARTITION_START: Final = 1 * MIB
 PARTITION_BYTES: Final = 512 * MIB
@@ -41,7 +42,7 @@ def run(*argv: str, text: str = "", check: bool = True) -> str:
 
 def settle() -> None:
     """Wait until udevd, where one runs, has seen what changed."""
-    if Path("/run/udev/control").exists():
+    if _UDEVD.exists():
         run("udevadm", "settle")
 
 
@@ -140,6 +141,8 @@ class Disk:
         """Make every byte zero, as its owner does who gives it up; the kernel forgets its partitions."""
         zero(self.node, 0, self.size_bytes)
         run("partx", "--delete", self.node, check=False)
+        if _UDEVD.exists():  # which can miss that a device was closed while it handles an earlier change
+            run("udevadm", "trigger", "--action=change", "--settle", self.node)
 
 
 def flush(node: str) -> None:
