@@ -62,8 +62,8 @@ class Queue:
     """Calls that wait, the one first that would end first if all connections were served at once.
 
     That is fair queueing (Demers, Keshav and Shenker 1989), with the time at which what was served last would
-    have begun for the present (Goyal, Vin and Cheng 1996): a small call of somebody new goes before large ones
-    that wait already, whoever's they are.
+    have begun for the present (Goyal, Vin and Cheng 1996): a small call of somebody new goes before large
+    ones that wait already, whoever's they are.
     """
 
     def __init__(self) -> None:
