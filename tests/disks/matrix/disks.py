@@ -71,7 +71,16 @@ class Disk:
         """Attach the file to a loop device, whichever is free."""
         self.node = run("losetup", "--partscan", "--find", "--show", str(self.file))
         flush(self.node)  # the first to open it has the kernel read its partitions anew
-        run("partx", "--add", self.node, check=False)  # where the kernel itself knows no GPT
+        self._add_partitions()
+
+    def _add_partitions(self) -> None:
+        """Tell the kernel of the first partition, where it knows no GPT itself."""
+        deadline_s = time.monotonic() + _LIMIT_S
+        while (table := self.table()) and table.partitions and not self.has_partition():
+            said = run("partx", "--add", self.node, check=False)
+            if time.monotonic() > deadline_s:
+                raise RuntimeError(f"{self.partition} is not told to the kernel: {said}")
+            time.sleep(0.005)
 
     def detach(self) -> None:
         """Detach the file; waits until the kernel has let it go."""
