@@ -34,6 +34,7 @@ from app.storage.steps import (
     Condition,
     MakeFolder,
     Mark,
+    OwnPartition,
     ReadBack,
     RecordPool,
     RemoveFolder,
@@ -249,14 +250,22 @@ class Execution:
         return ""
 
     def _gone(self, command: Command) -> frozenset[str]:
-        """Return the disks of a command that undoes which are not there any more, if others of it are.
+        """Return the disks of a command that undoes which have nothing of it any more, if others of it have.
 
-        An array whose disk was pulled has to come apart all the same. Nothing can be written to what is not
-        there; what is there must be ours as ever. Another disk under the same name is not gone, and refused.
+        An array whose disk was pulled has to come apart all the same, and so has one that was assembled of
+        what is left after another disk of it was wiped and given back. Nothing can be written to what is not
+        there, or no member; what is must be ours as ever. Another disk under the same name is not gone, and
+        refused.
         """
-        nodes = {each.disk for each in command.writes}
-        gone = frozenset(node for node in nodes if self._undoing and not state.size_bytes(node))
-        return gone if gone < nodes and not command.claims else frozenset()
+        if not self._undoing or command.claims:
+            return frozenset()
+        gone = frozenset(
+            each.disk
+            for each in command.writes
+            if not state.size_bytes(each.disk)
+            or (isinstance(each, OwnPartition) and mark_of(self.facts, each.place) is Mark.WIPED)
+        )
+        return gone if gone < {each.disk for each in command.writes} else frozenset()
 
     def _wiper(self) -> Wiper:
         return Wiper(self.disks, self.hooks, self.facts, self._know, self._begin, self._probe, self._check)

@@ -53,6 +53,11 @@ def table_place(table_uuid: str) -> str:
     return f"table {table_uuid}"
 
 
+def partition_place(partition_uuid: str) -> str:
+    """Return the place of what lies in a partition, for its mark."""
+    return f"partition {partition_uuid}"
+
+
 def ends_fact(place: str) -> str:
     """Return the name under which the journal holds a digest of a disk's ends without our table."""
     return f"ends of {place}"
@@ -76,6 +81,11 @@ class OwnPartition:
 
     disk: str
     partition_uuid: str
+
+    @property
+    def place(self) -> str:
+        """Return the place of what lies in the partition, for its mark."""
+        return partition_place(self.partition_uuid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +135,7 @@ class SessionPartition:
     @property
     def place(self) -> str:
         """Return the place of what lies in the partition, for its mark."""
-        return f"partition {self.partition_uuid}"
+        return partition_place(self.partition_uuid)
 
 
 @dataclass(frozen=True, slots=True)

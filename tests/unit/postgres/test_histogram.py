@@ -174,9 +174,9 @@ def test_a_changed_byte_is_noticed(place: int, change: int) -> None:
         decoded = Histogram.decode(bytes(damaged))
     except CorruptRunFileError:
         return
-    # Bits of zlib's header that carry no content (the claimed level) may differ.
+    # Bits that carry no content may differ: the claimed level in zlib's header (RFC 1950, 2.2), and those that
+    # fill up a byte of deflate's data (RFC 1951, 3.2.4; byte 527 was seen). Zlib checks what comes of the rest.
     assert _same(decoded, Histogram.decode(ENCODED))
-    assert place <= 2
 
 
 @given(st.integers(0, len(ENCODED) - 1))

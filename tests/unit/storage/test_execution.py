@@ -20,10 +20,13 @@ from app.storage.steps import (
     Claim,
     Command,
     MakeFolder,
+    Mark,
     Mounted,
     OwnPartition,
     RemoveFolder,
     Step,
+    mark_fact,
+    partition_place,
     undo_of,
 )
 from tests.unit.storage.plans import disk
@@ -281,6 +284,19 @@ def test_what_lies_on_several_disks_is_taken_apart_also_where_one_of_them_was_pu
     execution.unmake((replace(command, undo=()),))
     assert locks == [NODE]
     assert (tmp_path / "a").exists()
+
+
+def test_an_array_is_stopped_also_where_another_disk_of_it_was_wiped_and_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
+) -> None:
+    execution, command = over_two_disks(tmp_path, monkeypatch)
+    execution.facts[mark_fact(partition_place("u2"))] = Mark.WIPED
+    execution.unmake((replace(command, undo=()),))
+    assert locks == [NODE]
+    execution.facts[mark_fact(partition_place("u1"))] = Mark.WIPED
+    locks.clear()
+    execution.unmake((replace(command, undo=()),))
+    assert locks == [NODE, OTHER], "of whom none is left all are asked for"
 
 
 def test_nothing_is_left_out_while_something_is_made_or_where_no_disk_is_there(
