@@ -1,4 +1,7 @@
-"""What every test session does: loads the fixtures of fix_*.py, tells of a crash of the previous session."""
+"""What every test session does: loads the fixtures of fix_*.py, tells of a crash of the previous session.
+
+No test fails because the machine is busy: what Hypothesis generates may take as long as it takes.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,14 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest_plugins: list[str] = [f"tests.{path.stem}" for path in sorted(Path(__file__).parent.glob("fix_*.py"))]
 # Some import others, and what is imported before pytest knows of it would be an error.
 pytest.register_assert_rewrite(*pytest_plugins)
+
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 _SENTINEL = Path(tempfile.gettempdir()) / f"pgfooting-tests-{os.getuid()}.running"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,19 @@ pytestmark = [
 
 STAYS = 'trap "" TERM QUIT; read -r _; while :; do sleep 1000 & wait; done'
 """Forks when it is told to: who was there before its parent was adopted stays outside."""
+IDS = """
+import ctypes, os, sys
+real, effective, saved, of_files = map(int, sys.argv[1:])
+libc = ctypes.CDLL(None)
+PR_SET_NO_NEW_PRIVS, PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP = 38, 28, 4
+assert libc.prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) == 0  # setfsuid needs a capability yet
+os.setresuid(real, effective, saved)
+libc.setfsuid(of_files)
+assert libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+print("ready", flush=True)
+sys.stdin.read()
+"""
+"""Takes four user ids, in the order of proc(5), and no new privileges."""
 Start = Callable[..., subprocess.Popen[bytes]]
 
 
@@ -132,6 +146,28 @@ def test_a_foreign_process_is_never_adopted(owner: Storage, start: Start, helper
             assert error_of(partial(owner.call, "Adopt", "su", part, pid)) == (code, "process"), pid
     assert not owner.group().exists()
     assert helper.said("refused: Adopt")
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_a_process_of_which_one_user_id_is_anothers_is_never_adopted(
+    owner: Storage, which: int
+) -> None:
+    ids = [NOBODY] * 4
+    ids[which] = 1
+    with subprocess.Popen(
+        [sys.executable, "-c", IDS, *map(str, ids)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        line = "\t".join(["Uid:", *map(str, ids)])
+        assert f"\n{line}\n" in status
+        assert "\nNoNewPrivs:\t1\n" in status
+        found = error_of(lambda: owner.call("Adopt", "su", "server", process.pid))
+        process.kill()
+    assert found == ("NotAuthorized", "process")
+    assert not owner.group().exists()
 
 
 def test_a_limit_is_set_or_said_to_be_unavailable(owner: Storage) -> None:

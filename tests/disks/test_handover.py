@@ -1,0 +1,78 @@
+"""A fresh filesystem is handed to its user, and nothing else ever is: real mounts in the tests' own namespace."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from app.helper.handover import hand_over
+from tests.disks.helper_owner import NOBODY
+
+pytestmark = [
+    pytest.mark.disks,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount and give away"),
+]
+
+OTHER = 1
+Mount = Callable[..., Path]
+
+
+@pytest.fixture
+def mount(system_namespace: None, tmp_path: Path) -> Iterator[Mount]:
+    """A function that mounts a filesystem in a new folder and returns that."""
+    with ExitStack() as stack:
+
+        def mount(name: str, uid: int = 0) -> Path:
+            folder = tmp_path / name
+            folder.mkdir()
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"uid={uid},mode=755", "tmpfs", folder], check=True)
+            stack.callback(subprocess.run, ["umount", folder], check=True)
+            return folder
+
+        yield mount
+
+
+def of(path: Path) -> tuple[int, int, int]:
+    """Owner, group and mode."""
+    found = path.lstat()
+    return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
+
+
+def test_the_folder_of_a_mount_of_roots_is_given_and_nothing_below_it(mount: Mount) -> None:
+    folder = mount("storage")
+    below = folder / "lost+found"
+    below.mkdir(mode=0o700)
+    hand_over(str(folder), NOBODY, NOBODY)
+    assert (of(folder), of(below)) == ((NOBODY, NOBODY, 0o700), (0, 0, 0o700))
+
+
+def test_a_link_to_a_mount_is_not_followed(mount: Mount, tmp_path: Path) -> None:
+    folder, link = mount("of the machine"), tmp_path / "storage"
+    link.symlink_to(folder)
+    before = of(folder), of(link)
+    with pytest.raises(OSError, match="storage"):
+        hand_over(str(link), NOBODY, NOBODY)
+    assert (of(folder), of(link)) == before
+
+
+def test_a_folder_that_is_no_mount_is_not_given(system_namespace: None, tmp_path: Path) -> None:
+    folder = tmp_path / "storage"
+    folder.mkdir(mode=0o755)
+    before = of(folder)
+    with pytest.raises(PermissionError):
+        hand_over(str(folder), NOBODY, NOBODY)
+    assert of(folder) == before
+
+
+def test_a_mount_that_is_somebodys_already_is_not_given_to_another(mount: Mount) -> None:
+    folder = mount("storage", uid=OTHER)
+    before = of(folder)
+    with pytest.raises(PermissionError):
+        hand_over(str(folder), NOBODY, NOBODY)
+    assert of(folder) == before
