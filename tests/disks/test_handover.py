@@ -1,4 +1,4 @@
-"""A fresh filesystem is handed to its user, and nothing else ever is: real mounts in the tests' own namespace."""
+"""A fresh filesystem is handed to its user, and nothing else ever is: real mounts in a namespace of the tests."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ OTHER = 1
 Mount = Callable[..., Path]
 
 
+def run(*command: str) -> None:
+    subprocess.run(command, check=True)
+
+
 @pytest.fixture
 def mount(system_namespace: None, tmp_path: Path) -> Iterator[Mount]:
     """A function that mounts a filesystem in a new folder and returns that."""
@@ -31,8 +35,8 @@ def mount(system_namespace: None, tmp_path: Path) -> Iterator[Mount]:
         def mount(name: str, uid: int = 0) -> Path:
             folder = tmp_path / name
             folder.mkdir()
-            subprocess.run(["mount", "-t", "tmpfs", "-o", f"uid={uid},mode=755", "tmpfs", folder], check=True)
-            stack.callback(subprocess.run, ["umount", folder], check=True)
+            run("mount", "-t", "tmpfs", "-o", f"uid={uid},mode=755", "tmpfs", str(folder))
+            stack.callback(run, "umount", str(folder))
             return folder
 
         yield mount

@@ -149,9 +149,7 @@ def test_a_foreign_process_is_never_adopted(owner: Storage, start: Start, helper
 
 
 @pytest.mark.parametrize("which", range(4))
-def test_a_process_of_which_one_user_id_is_anothers_is_never_adopted(
-    owner: Storage, which: int
-) -> None:
+def test_a_process_of_which_one_user_id_is_anothers_is_never_adopted(owner: Storage, which: int) -> None:
     ids = [NOBODY] * 4
     ids[which] = 1
     with subprocess.Popen(
