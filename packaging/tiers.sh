@@ -169,7 +169,7 @@ run_selection() {
 }
 
 scripts() {
-  find "$CHECKOUT/packaging" "$CHECKOUT/.ci" "$CHECKOUT/tests/machine" "$CHECKOUT/tests/system" -type f -print0 |
+  find "$CHECKOUT"/{packaging,.ci,tests/machine,tests/mutations,tests/system} -type f -print0 |
     while IFS= read -r -d '' file; do
       if [[ $file == *.sh || $(head --lines=1 -- "$file") == '#!'*bash ]]; then printf '%s\0' "$file"; fi
     done
@@ -216,6 +216,18 @@ run_benches() {
     if python "tests/bench/$name.py"; then count "$name" 1 0 0; else count "$name" 0 1 0; fi
   done
   leave_out "tests" "only benches were asked for"
+}
+
+# Takes out the checks of FILES, else of all that root executes, for MUTATIONS minutes at most.
+run_mutations() {
+  local folders=(--cache "$CACHE/mutations" --scratch "$SCRATCH")
+  heading mutations
+  if python -m tests.mutations "${folders[@]}" --minutes "$MUTATIONS" -- "$@"; then
+    count mutations 1 0 0
+  else
+    count mutations 0 1 0
+  fi
+  leave_out "tests" "only mutations were asked for"
 }
 
 print_summary() {

@@ -1,4 +1,4 @@
-"""A fresh filesystem is handed to its user, and nothing else ever is: real mounts in a namespace of the tests."""
+"""A fresh filesystem is handed to its user, and nothing else ever is: real mounts, in a namespace."""
 
 from __future__ import annotations
 

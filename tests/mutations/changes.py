@@ -1,0 +1,224 @@
+"""Which checks a module has, and its text without one of them.
+
+A change never moves a line and evaluates whatever was evaluated before, but ignores what came of it: so it is
+told by its line, has the same free variables, and stands for "nobody looks at this" and for nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from typing_extensions import override
+
+NEVER: Final = "never"
+ALWAYS: Final = "always"
+_VALUE_OF: Final = {NEVER: "({} and False)", ALWAYS: "({} or True)"}
+_HARMLESS_FLAGS: Final = {"O_RDONLY", "O_CLOEXEC"}
+"""The one is 0; the other Python sets by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One check that is taken out.
+
+    Attributes:
+        file: below the project's folder.
+        function: its qualified name in there.
+        what: what was done, with the text of the check; different for each change of a function.
+        lines: first and last line of the statement's text that is changed.
+        start: where the text that is replaced begins, in bytes of the file.
+        end: where it ends.
+        replacement: what stands there instead.
+    """
+
+    file: str
+    function: str
+    what: str
+    lines: tuple[int, int]
+    start: int
+    end: int
+    replacement: str
+
+    @property
+    def name(self) -> tuple[str, str, str]:
+        """What stays the same when other lines of the file change."""
+        return self.file, self.function, self.what
+
+    def apply(self, source: bytes) -> bytes:
+        """Return the text of the file with this change."""
+        return source[: self.start] + self.replacement.encode() + source[self.end :]
+
+
+def functions_that_refuse(sources: Iterable[bytes]) -> frozenset[str]:
+    """Return the names of functions that raise an error by themselves or are documented to."""
+    return frozenset(
+        node.name
+        for source in sources
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef)
+        and (
+            "Raises:" in (ast.get_docstring(node) or "")
+            or any(isinstance(e, ast.Raise) for e in ast.walk(node))
+        )
+    )
+
+
+def changes_of(file: str, source: bytes, refusing: frozenset[str]) -> list[Change]:
+    """Return every change of a file, in the order of its text.
+
+    Args:
+        file: its path below the project's folder.
+        source: its text.
+        refusing: functions whose calls are checks where nothing is done with their answer.
+    """
+    finder = _Finder(file, source, refusing)
+    finder.visit(ast.parse(source))
+    return sorted(_told_apart(finder.found), key=lambda change: (change.start, change.what))
+
+
+def _told_apart(changes: list[Change]) -> Iterator[Change]:
+    seen: Counter[tuple[str, str, str]] = Counter()
+    for change in changes:
+        seen[change.name] += 1
+        number = seen[change.name]
+        what = change.what if number == 1 else f"{change.what} ({number})"
+        yield Change(
+            change.file, change.function, what, change.lines, change.start, change.end, change.replacement
+        )
+
+
+class _Finder(ast.NodeVisitor):
+    def __init__(self, file: str, source: bytes, refusing: frozenset[str]) -> None:
+        self.found: list[Change] = []
+        self._file, self._source, self._refusing = file, source, refusing
+        self._names: list[str] = []
+        self._functions = 0
+        self._done: set[ast.stmt] = set()
+        lengths = [len(line) for line in source.splitlines(keepends=True)]
+        self._starts = [sum(lengths[:number]) for number in range(len(lengths) + 1)]
+
+    # --- where it is
+
+    @override
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._names.append(node.name)
+        self.generic_visit(node)
+        self._names.pop()
+
+    @override
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._names.append(node.name)
+        self._functions += 1
+        for statement in node.body:
+            self.visit(statement)
+        self._functions -= 1
+        self._names.pop()
+
+    # --- what decides
+
+    @override
+    def visit_If(self, node: ast.If) -> None:
+        self._decided(node.test, "if")
+        if not node.orelse:  # the condition that never holds is the same as the error that is not raised
+            self._done |= {statement for statement in node.body[:1] if isinstance(statement, ast.Raise)}
+        self.generic_visit(node)
+
+    @override
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self._decided(node.test, "if")
+        self.generic_visit(node)
+
+    @override
+    def visit_comprehension(self, node: ast.comprehension) -> None:
+        for test in node.ifs:
+            self._decided(test, "if")
+        self.generic_visit(node)
+
+    @override
+    def visit_Return(self, node: ast.Return) -> None:
+        if node.value is not None and _is_decision(node.value):
+            self._decided(node.value, "return")
+        self.generic_visit(node)
+
+    @override
+    def visit_Assign(self, node: ast.Assign) -> None:
+        if _is_decision(node.value):
+            self._decided(node.value, f"{ast.unparse(node.targets[0])} =")
+        self.generic_visit(node)
+
+    @override
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        joined, value = ("and", ALWAYS) if isinstance(node.op, ast.And) else ("or", NEVER)
+        for part in node.values:
+            self._replace(part, f"{joined} without: {_text(part)}", _VALUE_OF[value])
+        self.generic_visit(node)
+
+    def _decided(self, test: ast.expr, by: str) -> None:
+        for value, form in _VALUE_OF.items():
+            self._replace(test, f"{by} {value}: {_text(test)}", form)
+
+    # --- what refuses
+
+    @override
+    def visit_Raise(self, node: ast.Raise) -> None:
+        if node.exc is not None and node not in self._done:
+            lost = self._text(node).count("\n") - self._text(node.exc).count("\n")
+            text = f"({self._text(node.exc)})" + "\n" * lost
+            self._add(node, f"not raised: {_text(node.exc)}", text)
+        self.generic_visit(node)
+
+    @override
+    def visit_Expr(self, node: ast.Expr) -> None:
+        call = node.value
+        if isinstance(call, ast.Call) and _name_of(call.func) in self._refusing:
+            self._replace(call, f"not called: {_text(call)}", "(True or {})")
+        self.generic_visit(node)
+
+    @override
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        for part in (node.left, node.right):
+            name = _name_of(part)
+            if isinstance(node.op, ast.BitOr) and name.startswith("O_") and name not in _HARMLESS_FLAGS:
+                self._replace(part, f"without flag: {name}", "(0 and {})")
+        self.generic_visit(node)
+
+    # --- the text
+
+    def _replace(self, node: ast.expr, what: str, form: str) -> None:
+        self._add(node, what, form.format(f"({self._text(node)})"))
+
+    def _add(self, node: ast.expr | ast.stmt, what: str, text: str) -> None:
+        if self._functions:
+            start, end = self._place(node)
+            lines = (node.lineno, node.end_lineno or node.lineno)
+            self.found.append(Change(self._file, ".".join(self._names), what, lines, start, end, text))
+
+    def _text(self, node: ast.expr | ast.stmt) -> str:
+        start, end = self._place(node)
+        return self._source[start:end].decode()
+
+    def _place(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        start = self._starts[node.lineno - 1] + node.col_offset
+        return start, self._starts[node.end_lineno - 1] + node.end_col_offset
+
+
+def _is_decision(node: ast.expr) -> bool:
+    return isinstance(node, ast.Compare | ast.BoolOp) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    ) or (isinstance(node, ast.Call) and _name_of(node.func) in {"any", "all"})  # fmt: skip
+
+
+def _name_of(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _text(node: ast.expr) -> str:
+    return " ".join(ast.unparse(node).split())

@@ -1,0 +1,271 @@
+"""The pytest plugin that tries changes: each in a process of its own, by the tests that execute its lines.
+
+Everything is imported and collected once. A process that is forked from that one gets the code of the changed
+functions, and the changed file lies in the scratch copy of the project while it lives, for what tests start.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Final
+
+import coverage
+import hypothesis
+import pytest
+
+from tests.mutations.changes import Change, changes_of, functions_that_refuse
+from tests.mutations.state import Outcome, State, Tests
+
+SCRATCH_FOLDERS: Final = ("TMPDIR", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME",
+                          "XDG_CACHE_HOME")  # fmt: skip
+HANGS_S: Final = 60.0
+"""Longer than any of the tests that are tried."""
+_SUBREAPER: Final = 36
+"""PR_SET_CHILD_SUBREAPER of prctl(2)."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--mutations-state", type=Path)
+    parser.addoption("--mutations-until", type=float, help="time.monotonic() at which no further one begins")
+    parser.addoption("--mutations-files", help="with commas between them")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    slow = [hypothesis.HealthCheck.too_slow]
+    hypothesis.settings.register_profile(
+        "mutations", derandomize=True, deadline=None, suppress_health_check=slow, database=None
+    )
+    hypothesis.settings.load_profile("mutations")
+    config.pluginmanager.register(_Failures(), "mutation-failures")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool:
+    """Try changes instead of running the tests."""
+    if session.testsfailed:
+        raise session.Interrupted("not all tests can be collected")
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    files = session.config.option.mutations_files.split(",")
+    state = State(session.config.option.mutations_state)
+    tests = state.tests or _learned(session, state)
+    items = {item.nodeid: item for item in session.items}
+    tried = state.outcomes
+    for change in changes_in_order(files):
+        if change.name in tried:
+            continue
+        if time.monotonic() > session.config.option.mutations_until:
+            break
+        chosen = [items[name] for name in tests.of(change.file, change.lines)]
+        state.add(change, _tried(session, change, chosen))
+    return True
+
+
+def changes_in_order(files: Sequence[str]) -> list[Change]:
+    """Return the changes of files, in the order of the files."""
+    sources = {file: Path(file).read_bytes() for file in files}
+    refusing = functions_that_refuse(sources.values())
+    return [change for file in files for change in changes_of(file, sources[file], refusing)]
+
+
+# --- in a process of its own
+
+
+class _Failures:
+    """Whether a test of this process failed."""
+
+    failed = False
+
+    @pytest.hookimpl
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.failed = self.failed or report.failed
+
+
+def _forked(action: Callable[[], None], limit_s: float) -> int | None:
+    """Run something in a process of its own; return its exit code, None where it takes too long."""
+    for name in SCRATCH_FOLDERS:
+        for path in Path(os.environ[name]).iterdir():
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
+    child = os.fork()
+    if child == 0:
+        code = 70
+        try:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            for number in (1, 2):
+                os.dup2(nowhere, number)
+            action()
+            code = 0
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 70
+        finally:
+            os._exit(code)
+    status = _waited(child, limit_s)
+    _end_children()
+    return status
+
+
+def _waited(child: int, limit_s: float) -> int | None:
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    return None
+
+
+def _end_children() -> None:
+    """End what a test has left behind: all of it becomes a child of this process."""
+    while children := Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+        for word in children:
+            with suppress(OSError):
+                os.kill(int(word), signal.SIGKILL)
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:  # others may come yet: children of those that end now
+                pass
+        time.sleep(0.001)
+
+
+def _run(session: pytest.Session, items: Sequence[pytest.Item], begin: Callable[[str], object]) -> str:
+    """Run tests until one fails; return its name, or nothing."""
+    failures = session.config.pluginmanager.get_plugin("mutation-failures")
+    assert isinstance(failures, _Failures)
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        begin(item.nodeid)
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if failures.failed:
+            session._setupstate.teardown_exact(None)
+            return item.nodeid
+    return ""
+
+
+# --- which tests execute what
+
+
+def _learned(session: pytest.Session, state: State) -> Tests:
+    """Run all tests once unchanged, and remember which lines each executed; what fails is tried no more."""
+    told = Path(os.environ["TMPDIR"]).parent / "learned"
+    told.mkdir()
+    good: dict[str, float] = {}
+    for number, (_, items) in enumerate(_by_file(session.items)):
+        _forked(lambda items=items, number=number: _learn(session, items, told / str(number)), 600)  # type: ignore[misc]
+        with suppress(OSError):
+            for line in (told / f"{number}.seconds").read_text().splitlines():
+                seconds, _, name = line.partition(" ")
+                good[name] = float(seconds)
+    bad = [item.nodeid for item in session.items if item.nodeid not in good]
+    data = coverage.Coverage(data_file=str(told / "all"), config_file=False)
+    data.combine([str(path) for path in told.glob("*.coverage*")], keep=True)
+    found = data.get_data()
+    lines = {
+        str(Path(file).relative_to(Path.cwd())): {
+            line: [name for name in names if name in good]
+            for line, names in found.contexts_by_lineno(file).items()
+        }
+        for file in found.measured_files()
+    }
+    learned = Tests(good, bad, lines)
+    state.tests = learned
+    return learned
+
+
+def _by_file(items: Sequence[pytest.Item]) -> Iterator[tuple[Path, list[pytest.Item]]]:
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    yield from files.items()
+
+
+def _learn(session: pytest.Session, items: Sequence[pytest.Item], told: Path) -> None:
+    """Run tests with their lines measured, in what they start as well (sitecustomize of the scratch copy)."""
+    measured = coverage.Coverage(
+        data_file=f"{told}.coverage",
+        config_file=False,
+        include=[os.environ["MUTATIONS_SOURCE"]],
+        data_suffix=True,
+    )
+    failures = session.config.pluginmanager.get_plugin("mutation-failures")
+    assert isinstance(failures, _Failures)
+    os.environ["MUTATIONS_DATA"] = f"{told}.coverage"
+    measured.start()
+    with Path(f"{told}.seconds").open("w") as seconds:
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            os.environ["MUTATIONS_TEST"] = item.nodeid
+            measured.switch_context(item.nodeid)
+            failures.failed, began_s = False, time.monotonic()
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if not failures.failed:
+                seconds.write(f"{time.monotonic() - began_s:.3f} {item.nodeid}\n")
+    measured.stop()
+    measured.save()
+
+
+# --- a change
+
+
+def _tried(session: pytest.Session, change: Change, items: Sequence[pytest.Item]) -> Outcome:
+    if not items:
+        return Outcome("not executed", "")
+    told = Path(os.environ["TMPDIR"]).parent / "failed"
+    told.unlink(missing_ok=True)
+
+    def trial() -> None:
+        _put_in(change)
+        name = ""
+
+        def begin(nodeid: str) -> None:
+            told.write_text(nodeid)
+
+        name = _run(session, items, begin)
+        told.write_text(name)
+        sys.exit(1 if name else 0)
+
+    with _on_disk(change):
+        code = _forked(trial, HANGS_S)
+    test = told.read_text() if told.exists() else ""
+    if code == 0:
+        return Outcome("survived", "")
+    return Outcome("found" if code == 1 else "hangs" if code is None else "dies", test)
+
+
+@contextmanager
+def _on_disk(change: Change) -> Iterator[None]:
+    path = Path(change.file)
+    source = path.read_bytes()
+    path.write_bytes(change.apply(source))
+    try:
+        yield
+    finally:
+        path.write_bytes(source)
+
+
+def _put_in(change: Change) -> None:
+    """Give every function of the changed file that is imported its code from the file as it is now."""
+    path = Path(change.file).resolve()
+    codes = {
+        (code.co_qualname, code.co_firstlineno): code
+        for code in _codes(compile(path.read_bytes(), str(path), "exec"))
+    }
+    for function in [each for each in gc.get_objects() if isinstance(each, FunctionType)]:
+        old = function.__code__
+        if old.co_filename == str(path):
+            new = codes[old.co_qualname, old.co_firstlineno]
+            if new != old:
+                function.__code__ = new
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
