@@ -174,8 +174,8 @@ def test_a_changed_byte_is_noticed(place: int, change: int) -> None:
         decoded = Histogram.decode(bytes(damaged))
     except CorruptRunFileError:
         return
-    # Bits that carry no content may differ: the claimed level in zlib's header (RFC 1950, 2.2), and those that
-    # fill up a byte of deflate's data (RFC 1951, 3.2.4; byte 527 was seen). Zlib checks what comes of the rest.
+    # Bits that carry no content may differ: the claimed level in zlib's header (RFC 1950, 2.2), and those
+    # that fill up a byte of deflate's data (RFC 1951, 3.2.4; byte 527 was seen).
     assert _same(decoded, Histogram.decode(ENCODED))
 
 
