@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from dataclasses import replace
@@ -20,7 +21,7 @@ from app.storage.state import Partition, Table
 from app.storage.steps import Mark, SessionPartition, Signed
 from app.storage.wiping import saved
 from app.storage.wiping.decision import Verdict, judge_content, judge_table
-from app.storage.wiping.found import HEAD_BYTES, TAIL_BYTES, Found, label_areas, parse_listing
+from app.storage.wiping.found import HEAD_BYTES, TAIL_BYTES, Found, is_ours, label_areas, parse_listing
 from app.storage.wiping.saved import SavedSignatures
 
 NODE = "/dev/sdb1"
@@ -53,6 +54,48 @@ def test_only_what_the_journal_proves_is_wiped(mark: Mark | None, found: list[Fo
         assert found == []
         assert mark is not Mark.MADE
     assert bool(decided.reason) is (decided.verdict is Verdict.KEEP)
+
+
+EXPECTED = {
+    # mark: nothing there, ours whole, ours in part
+    None: (Verdict.NOTHING, Verdict.KEEP, Verdict.KEEP),
+    Mark.BEGUN: (Verdict.NOTHING, Verdict.WIPE, Verdict.WIPE),
+    Mark.MADE: (Verdict.KEEP, Verdict.WIPE, Verdict.KEEP),
+    Mark.WIPING: (Verdict.NOTHING, Verdict.WIPE, Verdict.WIPE),
+    Mark.WIPED: (Verdict.NOTHING, Verdict.KEEP, Verdict.KEEP),
+    Mark.RELEASED: (Verdict.NOTHING, Verdict.KEEP, Verdict.KEEP),
+}
+
+
+@pytest.mark.parametrize(("mark", "expected"), EXPECTED.items())
+def test_each_mark_says_what_may_lie_there(mark: Mark | None, expected: tuple[Verdict, ...]) -> None:
+    cases = (((), True), ((OWN,), True), ((OWN,), False))
+    decided = [judge_content(mark, OURS, found, is_whole=whole) for found, whole in cases]
+    assert tuple(each.verdict for each in decided) == expected
+    for found, whole in cases:
+        with_other = judge_content(mark, OURS, (*found, OTHERS[1]), is_whole=whole)
+        assert with_other.verdict is Verdict.KEEP
+        assert OTHERS[1].uuid in with_other.reason
+
+
+def test_ours_is_what_has_our_type_identifier_and_label() -> None:
+    pool = Signed(NODE, "zfs_member", "17", "pgfooting-data-1")
+    own = Found("zfs_member", 0, "17", "pgfooting-data-1")
+    assert is_ours(own, pool)
+    assert is_ours(Found("ext4", 0, OURS.uuid.upper(), "any label"), OURS)
+    assert not is_ours(own, None)
+    assert not is_ours(replace(own, type="ext4"), pool)
+    assert not is_ours(replace(own, uuid="18"), pool)
+    assert not is_ours(replace(own, label="tank"), pool)
+    unknown = replace(pool, uuid="")
+    assert is_ours(own, unknown), "whose identifier never became known"
+    assert not is_ours(replace(own, label="tank"), unknown)
+
+
+def test_a_signature_is_told_without_what_it_has_not_and_without_control_characters() -> None:
+    assert Found("crypto_LUKS", 0).words() == "crypto_LUKS"
+    assert Found("xfs", 0, "u").words() == "xfs, UUID u"
+    assert Found("xfs", 0, "", "a\x1b[31m").words() == "xfs, label a?[31m"
 
 
 def test_what_was_made_and_is_not_there_was_changed_by_somebody() -> None:
@@ -91,6 +134,11 @@ def test_a_table_of_ours_is_removed_and_one_that_is_gone_was_removed_by_somebody
     assert judge_table(Mark.WIPING, PARTITION, None, ()).verdict is Verdict.NOTHING
     assert judge_table(None, PARTITION, OUR_TABLE, ()).verdict is Verdict.KEEP
     assert judge_table(Mark.MADE, PARTITION, OUR_TABLE, (OTHERS[2],)).verdict is Verdict.KEEP
+    beside = replace(OUR_TABLE, partitions=(OUR_ENTRY, replace(OUR_ENTRY, number=2, uuid=TABLE, name="")))
+    told = judge_table(Mark.MADE, PARTITION, beside, ()).reason
+    assert f"partition 2 ({PARTITION_TYPE}, UUID {TABLE})" in told
+    named = replace(beside, partitions=(replace(beside.partitions[1], name="theirs"),))
+    assert "(theirs, " in judge_table(Mark.MADE, PARTITION, named, ()).reason
     empty = replace(OUR_TABLE, partitions=())
     assert judge_table(Mark.MADE, PARTITION, empty, ()).verdict is Verdict.KEEP
     assert judge_table(Mark.WIPING, PARTITION, empty, ()).verdict is Verdict.WIPE
@@ -137,6 +185,7 @@ def test_copies_are_kept_a_month_and_not_more_than_there_is_room(
     (old,) = copies.folder.iterdir()
     assert old.name.endswith("-sdb1-partition-0x00000438.gz")
     assert old.stat().st_mode & 0o777 == 0o600
+    assert gzip.decompress(old.read_bytes()) == b"old"
     assert copies.folder.stat().st_mode & 0o777 == 0o700
     copies.save("sdb1-partition", 0, b"new")
     assert old.exists()
@@ -147,6 +196,22 @@ def test_copies_are_kept_a_month_and_not_more_than_there_is_room(
     monkeypatch.setattr(saved, "MOST_BYTES", 1)
     copies.save("sdb1-partition", 0, b"newest")
     assert len(list(copies.folder.iterdir())) == 1
+
+
+def test_a_copy_is_never_written_over_what_somebody_put_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies = SavedSignatures(tmp_path / "signatures")
+    copies.folder.mkdir()
+    monkeypatch.setattr("app.storage.wiping.saved.time.time_ns", lambda: 7)
+    victim = tmp_path / "victim"
+    place = copies.folder / "7-sdb1-0x00000000.gz"
+    for target in (victim, tmp_path / "not there"):
+        place.symlink_to(target)
+        with pytest.raises(OSError, match="File exists"):
+            copies.save("sdb1", 0, b"content")
+        assert not target.exists()
+        place.unlink()
 
 
 def test_patience_is_for_all_waits_together() -> None:
