@@ -12,6 +12,7 @@ import logging
 import os
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -63,13 +64,11 @@ class Entry:
     kept: Mapping[str, str] = field(default_factory=dict)
 
     def holds(self, disk: DiskIdentity) -> bool:
-        """Return whether a disk was not yet given back."""
-        names = Names(self.session)
-        return self.begun > 0 and any(
-            each.key() == disk.key()
-            and mark_of(self.facts, table_place(names.table(each.key()))) is not Mark.RELEASED
-            for _, each in self.plan.members()
-        )
+        """Return whether something was begun on a disk that was not yet given back."""
+        if not self.begun or disk.key() not in {each.key() for _, each in self.plan.members()}:
+            return False
+        mark = mark_of(self.facts, table_place(Names(self.session).table(disk.key())))
+        return mark is not Mark.RELEASED if mark else not self.boot
 
 
 @dataclass(slots=True)
@@ -120,6 +119,12 @@ class Journal:
                 _log.error("%s is kept and not acted upon: %r", path, str(err))
                 bad.append(path)
         return found, bad
+
+    def entry(self, session: uuid.UUID) -> Entry | None:
+        """Return a session as it is recorded now; None where it is not, or cannot be understood."""
+        with suppress(JournalError):
+            return _parse(self._path(session))
+        return None
 
     def _path(self, session: uuid.UUID) -> Path:
         return self.folder / f"{session.hex}.json"

@@ -72,7 +72,7 @@ class Leftovers:
         left = [f"{path}: not understood" for path in bad]
         patience = Patience(wait_s)
         for entry in entries:
-            left += self._recover(entry, patience)
+            left += self._recover(entry.session, patience)
         return left
 
     def retry(self, chosen: Sequence[DiskIdentity]) -> None:
@@ -80,7 +80,7 @@ class Leftovers:
         patience = Patience(ASKED_S)
         for entry in self.journal.entries()[0]:
             if any(entry.holds(disk) for disk in chosen):
-                self._recover(entry, patience)
+                self._recover(entry.session, patience)
 
     def refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[Refusal]]:
         """Return why disks are not spare, by node: the rules', and that the journal names them.
@@ -105,9 +105,12 @@ class Leftovers:
             return _refusal(tr("{path} cannot be understood, and may name it").format(path=bad[0]))
         return None
 
-    def _recover(self, entry: Entry, patience: Patience) -> list[str]:
+    def _recover(self, session: uuid.UUID, patience: Patience) -> list[str]:
         with _one_at_a_time:
-            if entry.session in self.live:
+            # SECURITY: as it is now: another thread may have recovered it since it was listed, and its disks
+            # may be somebody else's by now.
+            entry = self.journal.entry(session)
+            if entry is None or session in self.live:
                 return []
             audit.note("recovering %s of user %d", entry.session, entry.user)
             try:

@@ -112,7 +112,7 @@ class Wiper:
             if table_mark in {None, Mark.WIPED, Mark.RELEASED}:
                 return tr("there is no partition of ours")
         with ExitStack() as locks:
-            present = [each for each in step.partitions if state.size_bytes(each.disk)]
+            present = [each for each in step.partitions if self._is_held(each)]
             if not present:
                 return tr("{disk} is not here").format(disk=step.partitions[0].disk)
             for each in sorted(present, key=lambda one: one.disk):
@@ -126,6 +126,11 @@ class Wiper:
             self._require(step)
             with exclusive(node, state.device_number(node), self.hooks.patience.pause) as device:
                 return self._wipe_content(step, device)
+
+    def _is_held(self, partition: SessionPartition) -> bool:
+        """Return whether a disk is here and was not given back; one that was is nothing of ours any more."""
+        released = mark_of(self.facts, partition.table_place) in {Mark.WIPED, Mark.RELEASED}
+        return not released and bool(state.size_bytes(partition.disk))
 
     def _not_our_table(self, partition: SessionPartition) -> str:
         """Return why a partition is not looked at any further: no table of ours; `wipe_table` tells it.

@@ -6,15 +6,20 @@ import json
 import random
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from app.domain.disk import DiskIdentity
 from app.domain.filesystems import filesystem
 from app.domain.raid import Level
 from app.helper import journal as journal_module
 from app.helper.journal import Entry, Journal, Writer
+from app.helper.leftovers import Leftovers
+from app.storage.names import Names
+from app.storage.steps import Mark, mark_fact, table_place
 from tests.unit.storage.plans import devices, disks, plan_of
 
 pytestmark = pytest.mark.expects_log
@@ -178,3 +183,45 @@ def test_thousands_of_damaged_files_are_understood_or_set_aside_and_never_more(
 def test_a_file_that_is_too_large_is_set_aside_unread(journal: Journal) -> None:
     large = text_of(journal)[:-1] + " " * (journal_module._MOST_BYTES + 1) + "}"
     assert is_set_aside(journal, large.encode())
+
+
+def with_mark(mark: Mark | None, boot: str = "boot") -> tuple[Entry, DiskIdentity]:
+    """Return an entry of two disks, the first with a mark of its table, and that disk."""
+    plain = entry()
+    first, _ = (disk for _, disk in plain.plan.members())
+    place = table_place(Names(SESSION).table(first.key()))
+    facts = {mark_fact(place): mark.value} if mark else {}
+    return replace(plain, begun=3, boot=boot, facts=facts), first
+
+
+def test_only_a_disk_on_which_something_was_begun_and_not_given_back_is_held() -> None:
+    for mark in Mark:
+        held, first = with_mark(mark)
+        assert held.holds(first) is (mark is not Mark.RELEASED)
+        assert not held.holds(disks(9)[8]), "a disk of nobody"
+        second = [disk for _, disk in held.plan.members()][1]
+        assert not held.holds(second), "which was never begun"
+    never, first = with_mark(None)
+    assert not never.holds(first)
+    assert with_mark(None, boot="")[0].holds(first), "an older helper wrote no marks"
+    assert not replace(with_mark(Mark.MADE)[0], begun=0).holds(first)
+
+
+def test_an_entry_that_another_thread_has_recovered_meanwhile_is_not_recovered_again(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unmade: list[Entry] = []
+    monkeypatch.setattr("app.helper.leftovers._unmake", lambda found, *_: unmade.append(found))
+    held, first = with_mark(Mark.MADE)
+    journal.remove(OTHER)
+    journal.write(held)
+    leftovers = Leftovers(journal, cast("Any", None))
+    stale = journal.entries()
+    journal.write(replace(held, user=held.user + 1))
+    monkeypatch.setattr(Journal, "entries", lambda _self: stale)
+    leftovers.retry([first])
+    assert [each.user for each in unmade] == [held.user + 1], "as it is now, not as it was listed"
+    journal.remove(SESSION)
+    leftovers.retry([first])
+    assert leftovers.recover() == []
+    assert len(unmade) == 1
