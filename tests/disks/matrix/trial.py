@@ -154,7 +154,7 @@ class Trial:
         mine = "" if ranges is None else self.foreign.disk.digest(ranges)
         return [mine, *(disk.digest() for disk in self.foreign.others)]
 
-    def judge(self, moment: Moment) -> Outcome:
+    def judge(self, moment: Moment, *, also_later: bool) -> Outcome:
         """Play a moment and judge what came of it."""
         started_s = time.monotonic()
         try:
@@ -163,7 +163,8 @@ class Trial:
             return Outcome((), applies=False, seconds=time.monotonic() - started_s)
         faults = [*self._unchanged_faults(), *self._faults(moment, said)]
         cleaned = not journaled()
-        faults += self._later_faults()
+        if also_later:
+            faults += self._later_faults()
         told = " | ".join(each.words for each in said if each.words)
         return Outcome(
             tuple(dict.fromkeys(faults)),
@@ -284,13 +285,17 @@ def clear() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def play(layout: Layout, kind: Kind, moment: Moment, images: Images) -> Outcome:
-    """Play one combination; twice what does not begin, as where another disk of the machine just vanished."""
+def play(layout: Layout, kind: Kind, moment: Moment, images: Images, *, also_later: bool = True) -> Outcome:
+    """Play one combination; twice what does not begin, as where another disk of the machine just vanished.
+
+    Args:
+        also_later: whether what is foreign goes afterwards, and the disk must then be as before the session.
+    """
     for attempt in (1, 2):
         clear()
         try:
             with ExitStack() as stack:
-                return Trial(layout, kind, stack, images).judge(moment)
+                return Trial(layout, kind, stack, images).judge(moment, also_later=also_later)
         except UnexpectedError as err:
             if attempt == 2:
                 return Outcome((f"the session did not come there: {err}",))
