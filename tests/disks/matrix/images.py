@@ -143,6 +143,9 @@ def _put(file: Path, place: int, data: bytes) -> None:
         image.write(data)
 
 
+_MD: Final = ("linux_raid_member", "mdadm --stop")
+"""Where udevd runs it assembles an array of what it finds: that is told then, and how it is stopped."""
+
 FORMATS: Final[tuple[Format, ...]] = (
     _by("ext2", "mke2fs", "-q", "-F", "-t", "ext2", "-b", "4096"),
     _by("ext3", "mke2fs", "-q", "-F", "-t", "ext3", "-b", "4096"),
@@ -173,10 +176,10 @@ FORMATS: Final[tuple[Format, ...]] = (
         _on_loop(("pvcreate", *_LVM, "{}"), ("vgcreate", *_LVM, "precious", "{}")),
         ("LVM2_member",),
     ),
-    Format("md 0.90", "", _md_090, ("linux_raid_member",)),
-    Format("md 1.0", "", _md_1("1.0"), ("linux_raid_member",)),
-    Format("md 1.1", "", _md_1("1.1"), ("linux_raid_member",)),
-    Format("md 1.2", "", _md_1("1.2"), ("linux_raid_member",)),
+    Format("md 0.90", "", _md_090, _MD),
+    Format("md 1.0", "", _md_1("1.0"), _MD),
+    Format("md 1.1", "", _md_1("1.1"), _MD),
+    Format("md 1.2", "", _md_1("1.2"), _MD),
     Format("ZFS labels", "", _zfs, ("zfs_member",)),
     Format("GPT inside", "sfdisk", _gpt_inside, ("gpt", "dos", "PMBR")),
 )

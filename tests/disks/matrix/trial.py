@@ -255,6 +255,8 @@ class Trial:
         assert self.foreign is not None
         if self.foreign.certainty is Certainty.UNCHANGED:
             return []
+        if self.kind.group == "formats":  # udevd may have assembled an array of it
+            free_pools_and_arrays(self.stage.disks)
         self.foreign.end()
         settle()
         found: list[str] = []
