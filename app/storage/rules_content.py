@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -85,9 +85,11 @@ def _check_signatures(view: View) -> Iterator[Finding]:
     yield from (Finding(text, blank) for rule, text in view.disk.udisks.known(()) if rule == "D08")
 
 
-def _is_member(properties: dict[str, str] | object) -> bool:
-    values = properties if isinstance(properties, dict) else {}
-    return values.get("ID_FS_USAGE") in _UDEV_MEMBER_USAGE or values.get("ID_FS_TYPE") in {"swap", "suspend"}
+def _is_member(properties: Mapping[str, str]) -> bool:
+    return (
+        properties.get("ID_FS_USAGE") in _UDEV_MEMBER_USAGE
+        or properties.get("ID_FS_TYPE") in {"swap", "suspend"}
+    )  # fmt: skip
 
 
 def _place(offset: int) -> str:
@@ -103,7 +105,7 @@ def _check_members(view: View) -> Iterator[Finding]:
         if signature.kind in MEMBER_KINDS:
             yield Finding(f"{signature.name}, {_place(signature.offset)}", blank)
     for record in view.disk.udev.known(()):
-        if _is_member(dict(record.properties)):
+        if _is_member(record.properties):
             found = record.properties.get("ID_FS_TYPE", "")
             yield Finding(tr("{number}: udev: {type}").format(number=record.number, type=found), blank)
     yield from (Finding(text, blank) for rule, text in view.disk.udisks.known(()) if rule == "D09")
@@ -115,7 +117,7 @@ def _check_data(view: View) -> Iterator[Finding]:
         return
     found = tuple(_data(content))
     since = content.comparison
-    is_read = content.full_read is not None and content.full_read.first_data is None
+    is_read = content.full_read is not None  # data that was seen then is in `found`
     is_rewritten = since is not None and since.written_bytes >= _size_of(view)
     is_written = since is not None and since.since is Since.WRITTEN and not is_read and not is_rewritten
     if not found and not is_written:

@@ -105,8 +105,10 @@ def _check_identity(view: View) -> Iterator[Finding]:
         evidence = tr("serial “{serial}”, no WWN").format(serial=identity.serial)
         remedy = tr("A virtual disk gets a serial in the settings of its virtual machine.")
         yield Finding(evidence, remedy, message=tr("It has no identity of its own."))
-    changed = view.chosen.differs_from(identity) if view.chosen is not None else ()
-    if view.chosen is not None and changed:
+    if view.chosen is None:
+        return
+    changed = view.chosen.differs_from(identity)
+    if changed:
         evidence = "; ".join(
             tr("{field} was {then}, is {now}").format(
                 field=field, then=getattr(view.chosen, field), now=getattr(identity, field)

@@ -2,6 +2,10 @@
 
 A change never moves a line and evaluates whatever was evaluated before, but ignores what came of it: so it is
 told by its line, has the same free variables, and stands for "nobody looks at this" and for nothing else.
+
+What only words for a person depend on is no check: whatever is put into a sentence of tr(), which sentence of
+several is said, what an f-string says where a value is missing. Nor is the empty text, list or the like that
+a missing value counts as: ignored, it is what it was.
 """
 
 from __future__ import annotations
@@ -96,7 +100,7 @@ class _Finder(ast.NodeVisitor):
         self.found: list[Change] = []
         self._file, self._source, self._refusing = file, source, refusing
         self._names: list[str] = []
-        self._functions = 0
+        self._functions = self._texts = 0
         self._done: set[ast.stmt] = set()
         lengths = [len(line) for line in source.splitlines(keepends=True)]
         self._starts = [sum(lengths[:number]) for number in range(len(lengths) + 1)]
@@ -111,6 +115,8 @@ class _Finder(ast.NodeVisitor):
 
     @override
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        if _gives_words(node):
+            return
         self._names.append(node.name)
         self._functions += 1
         for statement in node.body:
@@ -129,7 +135,8 @@ class _Finder(ast.NodeVisitor):
 
     @override
     def visit_IfExp(self, node: ast.IfExp) -> None:
-        self._decided(node.test, "if")
+        if not self._are_words(node.body, node.orelse):
+            self._decided(node.test, "if")
         self.generic_visit(node)
 
     @override
@@ -140,22 +147,47 @@ class _Finder(ast.NodeVisitor):
 
     @override
     def visit_Return(self, node: ast.Return) -> None:
-        if node.value is not None and _is_decision(node.value):
+        if node.value is not None and self._is_decision(node.value):
             self._decided(node.value, "return")
         self.generic_visit(node)
 
     @override
     def visit_Assign(self, node: ast.Assign) -> None:
-        if _is_decision(node.value):
+        if self._is_decision(node.value):
             self._decided(node.value, f"{ast.unparse(node.targets[0])} =")
         self.generic_visit(node)
 
     @override
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
         joined, value = ("and", ALWAYS) if isinstance(node.op, ast.And) else ("or", NEVER)
-        for part in node.values:
+        parts = node.values[:-1] if _is_empty(node.values[-1]) else node.values
+        for part in parts if not self._are_words(node.values[-1]) else ():
             self._replace(part, f"{joined} without: {_text(part)}", _VALUE_OF[value])
         self.generic_visit(node)
+
+    @override
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        self._texts += 1
+        self.generic_visit(node)
+        self._texts -= 1
+
+    @override
+    def visit_Call(self, node: ast.Call) -> None:
+        if not _is_sentence(node):
+            self.generic_visit(node)
+
+    def _are_words(self, *nodes: ast.expr) -> bool:
+        """Whether one of these is nothing but words for a person."""
+        return any(
+            _is_sentence(each) or (self._texts > 0 and isinstance(each, ast.Constant)) for each in nodes
+        )
+
+    def _is_decision(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.BoolOp):
+            return not (_is_empty(node.values[-1]) or self._are_words(node.values[-1]))
+        return isinstance(node, ast.Compare) or (
+            isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        ) or (isinstance(node, ast.Call) and _name_of(node.func) in {"any", "all"})  # fmt: skip
 
     def _decided(self, test: ast.expr, by: str) -> None:
         for value, form in _VALUE_OF.items():
@@ -208,10 +240,33 @@ class _Finder(ast.NodeVisitor):
         return start, self._starts[node.end_lineno - 1] + node.end_col_offset
 
 
-def _is_decision(node: ast.expr) -> bool:
-    return isinstance(node, ast.Compare | ast.BoolOp) or (
-        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-    ) or (isinstance(node, ast.Call) and _name_of(node.func) in {"any", "all"})  # fmt: skip
+def _is_empty(node: ast.expr) -> bool:
+    """Whether it is a constant that is false in a condition, but no False."""
+    if isinstance(node, ast.Constant):
+        return not node.value and node.value is not False
+    return (isinstance(node, ast.List | ast.Tuple) and not node.elts) or (
+        isinstance(node, ast.Dict) and not node.keys
+    )
+
+
+def _is_sentence(node: ast.expr | None) -> bool:
+    """Whether it is ``tr("...")`` or ``tr("...").format(...)``."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        return _is_sentence(node.func.value)
+    return _name_of(node.func) == "tr"
+
+
+def _gives_words(function: ast.FunctionDef) -> bool:
+    """Whether a function does nothing but choose a sentence."""
+    parts = list(ast.walk(function))
+    answers = [part for part in parts if isinstance(part, ast.Return)]
+    return (
+        bool(answers)
+        and all(_is_sentence(answer.value) for answer in answers)
+        and not any(isinstance(part, ast.Raise | ast.Expr) for part in function.body[1:])
+    )
 
 
 def _name_of(node: ast.expr) -> str:

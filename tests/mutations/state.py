@@ -77,14 +77,27 @@ class State:
     @property
     def outcomes(self) -> dict[Name, Outcome]:
         """What came of each change that was tried, by its name."""
-        found: dict[Name, Outcome] = {}
-        if self._outcomes.exists():
-            for line in self._outcomes.read_text(encoding="utf-8").splitlines():
-                file, function, what, kind, test = json.loads(line)
-                found[file, function, what] = Outcome(kind, test)
-        return found
+        return _read(self._outcomes) if self._outcomes.exists() else {}
+
+    def finders(self) -> dict[Name, str]:
+        """Return which test found a change in the trees that were tried before this one, the last of them."""
+        files = self._outcomes.parent.parent.glob(f"*/{self._outcomes.name}")
+        return {
+            name: outcome.test
+            for file in sorted(files, key=lambda path: path.stat().st_mtime)
+            for name, outcome in _read(file).items()
+            if outcome.kind in {"found", "dies"}
+        }
 
     def add(self, change: Change, outcome: Outcome) -> None:
         """Remember what came of a change."""
         with self._outcomes.open("a", encoding="utf-8") as file:
             file.write(json.dumps([*change.name, *outcome]) + "\n")
+
+
+def _read(path: Path) -> dict[Name, Outcome]:
+    found: dict[Name, Outcome] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        file, function, what, kind, test = json.loads(line)
+        found[file, function, what] = Outcome(kind, test)
+    return found

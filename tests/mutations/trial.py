@@ -28,8 +28,9 @@ from tests.mutations.state import Outcome, State, Tests
 
 SCRATCH_FOLDERS: Final = ("TMPDIR", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME",
                           "XDG_CACHE_HOME")  # fmt: skip
-HANGS_S: Final = 60.0
-"""Longer than any of the tests that are tried."""
+PATIENCE_S: Final = 20.0
+PATIENCE: Final = 5.0
+"""A test hangs that takes this many times as long as without a change, and ``PATIENCE_S`` more."""
 _SUBREAPER: Final = 36
 """PR_SET_CHILD_SUBREAPER of prctl(2)."""
 
@@ -59,15 +60,13 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     files = session.config.option.mutations_files.split(",")
     state = State(session.config.option.mutations_state)
     tests = state.tests or _learned(session, state)
-    items = {item.nodeid: item for item in session.items}
-    tried = state.outcomes
+    tried, finders = state.outcomes, state.finders()
     for change in changes_in_order(files):
         if change.name in tried:
             continue
         if time.monotonic() > session.config.option.mutations_until:
             break
-        chosen = [items[name] for name in tests.of(change.file, change.lines)]
-        state.add(change, _tried(session, change, chosen))
+        state.add(change, _tried(session, change, tests, finders.get(change.name, "")))
     return True
 
 
@@ -213,7 +212,11 @@ def _learn(session: pytest.Session, items: Sequence[pytest.Item], told: Path) ->
 # --- a change
 
 
-def _tried(session: pytest.Session, change: Change, items: Sequence[pytest.Item]) -> Outcome:
+def _tried(session: pytest.Session, change: Change, tests: Tests, finder: str) -> Outcome:
+    """Try a change; ``finder`` is the test that found it before, if any, and comes first."""
+    names = sorted(tests.of(change.file, change.lines), key=lambda name: name != finder)
+    by_name = {item.nodeid: item for item in session.items}
+    items = [by_name[name] for name in names]
     if not items:
         return Outcome("not executed", "")
     told = Path(os.environ["TMPDIR"]).parent / "failed"
@@ -221,21 +224,22 @@ def _tried(session: pytest.Session, change: Change, items: Sequence[pytest.Item]
 
     def trial() -> None:
         _put_in(change)
-        name = ""
 
         def begin(nodeid: str) -> None:
             told.write_text(nodeid)
+            signal.alarm(round(PATIENCE_S + PATIENCE * tests.seconds[nodeid]))
 
         name = _run(session, items, begin)
         told.write_text(name)
         sys.exit(1 if name else 0)
 
+    limit_s = sum(PATIENCE_S + PATIENCE * tests.seconds[item.nodeid] for item in items)
     with _on_disk(change):
-        code = _forked(trial, HANGS_S)
+        code = _forked(trial, limit_s)
     test = told.read_text() if told.exists() else ""
     if code == 0:
         return Outcome("survived", "")
-    return Outcome("found" if code == 1 else "hangs" if code is None else "dies", test)
+    return Outcome("found" if code == 1 else "hangs" if code in {None, -signal.SIGALRM} else "dies", test)
 
 
 @contextmanager

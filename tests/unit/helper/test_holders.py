@@ -151,6 +151,14 @@ def test_a_process_that_ended_meanwhile_uses_nothing(machine: Machine) -> None:
     assert not machine.watched().may_hide(99)
 
 
+def test_a_descriptor_that_was_closed_meanwhile_is_none(machine: Machine) -> None:
+    machine.add(1)
+    machine.add(2, open_on=40)
+    for pid in (1, 2):
+        (machine.folder / f"{pid}/task/{pid}/fdinfo/2").write_text("")
+    assert machine.used(1, 2) == [2]
+
+
 def test_where_nothing_is_mounted_nobody_is_asked(machine: Machine) -> None:
     machine.add(2, open_on=40, more="scm_fds: 2\n")
     nothing = Watched.over(["/nothing"])
@@ -181,3 +189,19 @@ def test_the_kernel_is_asked_whether_threads_share_their_descriptors() -> None:
     assert holders._share_files(os.getpid(), os.getppid()) is False
     number = holders._KCMP.get(os.uname().machine)
     assert shared == [number is not None]
+
+
+@pytest.mark.parametrize("unknown", ["machine", "words of 32 bits"])
+def test_where_the_number_of_the_call_is_unknown_threads_are_read_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, unknown: str
+) -> None:
+    if unknown == "machine":
+        monkeypatch.setattr(holders, "_KCMP", {})
+    else:
+        monkeypatch.setattr("sys.maxsize", 2**31 - 1)
+
+    def called(_name: None) -> None:
+        raise AssertionError("the number may be that of any call here")
+
+    monkeypatch.setattr("ctypes.CDLL", called)
+    assert holders._share_files(1, 2) is False

@@ -29,6 +29,7 @@ def signature(name: str) -> str:
 def test_every_method_of_the_interface_has_its_access_and_there_are_no_others() -> None:
     assert sorted(EXPORTED) == sorted(each.name for each in METHODS)
     assert len(set(EXPORTED)) == len(EXPORTED)
+    assert [method(each.name) for each in METHODS] == list(METHODS)
 
 
 @pytest.mark.parametrize("name", ["", "Missing", "version", "Execute2", "__init__"])

@@ -94,6 +94,38 @@ def test_a_check_that_is_taken_out_decides_nothing(
     assert (answer(None, user, number), answer(CHANGES[what], user, number)) == (before, after)
 
 
+WORDS = b"""
+def told(found, other, node):
+    words = found or tr("nothing")
+    if not found:
+        raise ValueError(tr("{node} has {what}").format(node=node or other, what=words))
+    return f"{node} has {found or 'nothing'}", f"--size={found or other}", other or ""
+
+def stopping(name):
+    if name.startswith("md"):
+        return tr("Stop the array.")
+    return tr("Stop it.")
+
+def verdict(name):
+    if name.startswith("md"):
+        return tr("It is an array.")
+    return ""
+"""
+
+
+def test_what_only_words_depend_on_is_no_check() -> None:
+    found = [f"{each.function}: {each.what}" for each in changes_of("words.py", WORDS, frozenset())]
+    assert found == [
+        "told: if always: not found",
+        "told: if never: not found",
+        "told: or without: found",
+        "told: or without: other",
+        "told: or without: other (2)",
+        "verdict: if always: name.startswith('md')",
+        "verdict: if never: name.startswith('md')",
+    ]
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A project with one check that has a test, one that has none, and one that no test executes."""
@@ -124,7 +156,8 @@ def try_all(project: Path, minutes: int = 10) -> State:
         "MUTATIONS_SOURCE": str(project / "app/*"), "PYTHONDONTWRITEBYTECODE": "1",
     }  # fmt: skip
     code = (
-        "import sys, time, pytest; sys.exit(pytest.main(["
+        "import sys, time, pytest\nfrom tests.mutations import trial\ntrial.PATIENCE_S = 1.0\n"
+        "sys.exit(pytest.main(["
         "'-p', 'tests.mutations.trial', '-p', 'no:randomly', '-p', 'no:cacheprovider', '-s', '--quiet', "
         "'--import-mode=importlib', '--rootdir=.', '-c', '/dev/null', '--basetemp=b', "
         f"'--mutations-state=state', f'--mutations-until={{time.monotonic() + {minutes * 60}}}', "
@@ -157,9 +190,22 @@ def test_a_check_without_a_test_survives_and_one_with_a_test_does_not(project: P
     assert (
         state.outcomes["app/thing.py", "half", "if never: number % 2"].test == "unit/test_thing.py::test_odd"
     )
+    assert state.finders()["app/thing.py", "half", "if never: number % 2"] == "unit/test_thing.py::test_odd"
+    assert ("app/thing.py", "half", "if never: number < 0") not in state.finders()
     assert state.tests is not None
     assert state.tests.bad == ["unit/test_thing.py::test_that_fails_anyway"]
     assert (project / "app" / "thing.py").read_text() == before
+
+
+def test_a_test_that_never_ends_is_told_as_one_that_hangs(project: Path) -> None:
+    (project / "app" / "thing.py").write_text(
+        "def wait(number):\n    while True:\n        if number:\n            return number\n"
+    )
+    (project / "unit" / "test_thing.py").write_text(
+        "from app.thing import wait\n\ndef test_wait():\n    assert wait(3) == 3\n"
+    )
+    kinds = {what: outcome.kind for (_, _, what), outcome in try_all(project).outcomes.items()}
+    assert kinds == {"if always: number": "survived", "if never: number": "hangs"}
 
 
 def test_a_run_that_ended_early_goes_on_with_what_it_knows(project: Path) -> None:

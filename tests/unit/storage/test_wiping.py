@@ -212,6 +212,21 @@ def test_a_copy_is_never_written_over_what_somebody_put_there(
             copies.save("sdb1", 0, b"content")
         assert not target.exists()
         place.unlink()
+    place.write_bytes(b"theirs")
+    with pytest.raises(OSError, match="File exists"):
+        copies.save("sdb1", 0, b"content")
+    assert place.read_bytes() == b"theirs"
+
+
+def test_a_copy_is_on_disk_as_a_whole_when_the_kernel_is_asked_to_put_it_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[bytes] = []
+    monkeypatch.setattr(
+        "os.fsync", lambda fd: synced.append(Path(f"/proc/self/fd/{fd}").resolve().read_bytes())
+    )
+    SavedSignatures(tmp_path / "signatures").save("sdb1-partition", 0, b"content")
+    assert [gzip.decompress(each) for each in synced] == [b"content"]
 
 
 def test_patience_is_for_all_waits_together() -> None:

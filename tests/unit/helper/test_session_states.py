@@ -1,0 +1,378 @@
+"""What may be asked of a session in each of its states, and what becomes of what was asked before its end."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from app.dbus.service import Refusal
+from app.domain.disk import Kept
+from app.domain.errors import CancelledError, FootingError
+from app.helper import session
+from app.helper.leftovers import Leftovers
+from app.helper.session import MOST_WAITING, Session, State
+
+LIMIT_S = 30.0
+
+
+class World:
+    """What the stand-ins of a session do, and what they were asked for, in order."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.told: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
+        self.fails: dict[str, Exception] = {}
+        self.left: dict[str, tuple[Kept, ...]] = {}
+        self.gates: dict[str, threading.Event] = {}
+        self.begun: SimpleQueue[str] = SimpleQueue()
+
+    def do(self, name: str) -> None:
+        """Do something, as slowly and as well as the test says."""
+        self.done.append(name)
+        self.begun.put(name)
+        if name in self.gates:
+            assert self.gates[name].wait(LIMIT_S)
+        if name in self.fails:
+            raise self.fails[name]
+
+    def hold(self, name: str) -> Callable[[], None]:
+        """Let something not end before what is returned is called."""
+        self.gates[name] = threading.Event()
+        return self.gates[name].set
+
+    def await_begin(self, name: str) -> None:
+        while self.begun.get(timeout=LIMIT_S) != name:
+            pass
+
+    def hear(self, *names: str) -> tuple[Any, ...]:
+        """Return the values of the next that the owner is told, which has one of these names."""
+        name, values = self.told.get(timeout=LIMIT_S)
+        assert name in names
+        return values
+
+    # --- what stands for the parts of a session
+
+    def claim(self, *_: object) -> Any:  # noqa: ANN401
+        return SimpleNamespace(
+            held={},
+            take=lambda: self.do("take"),
+            keep=lambda: self.do("keep"),
+            lend=lambda: self.do("lend"),
+            drop=lambda: self.do("drop"),
+        )
+
+    def made(self, layout: Any, *_: object) -> Any:  # noqa: ANN401
+        (node,) = layout.disks()
+        return SimpleNamespace(
+            layout=layout,
+            make=lambda: self.do(f"make {node}"),
+            unmake=lambda _spared: self.do(f"unmake {node}"),
+            places=lambda: (node,),
+            left=lambda: self.left.get(node, ()),
+            group=SimpleNamespace(limit=lambda number: self.do(f"limit {number}")),
+        )
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        """Be told as the owner."""
+        return lambda *values: self.told.put((name, values))
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    world = World()
+    monkeypatch.setattr(session, "Claim", world.claim)
+    monkeypatch.setattr(session, "Made", world.made)
+    return world
+
+
+@pytest.fixture
+def leftovers() -> Leftovers:
+    disks = SimpleNamespace(identify=None, refusals=None, release=print, users=None, places=None)
+    return Leftovers(cast("Any", None), cast("Any", disks))
+
+
+@pytest.fixture
+def tried(world: World, leftovers: Leftovers) -> Iterator[Session]:
+    """A session of two layouts, which has not begun."""
+    layouts = tuple(
+        SimpleNamespace(id=uuid.uuid4(), disks=lambda node=node: {node: None}, written_ends=tuple)
+        for node in ("/dev/a", "/dev/b")
+    )
+    described = SimpleNamespace(layouts=layouts, disks=dict)
+    tried = Session(cast("Any", described), 1000, leftovers, cast("Any", world))
+    yield tried
+    for gate in world.gates.values():
+        gate.set()
+    tried.release()
+    if tried._thread.is_alive():
+        tried.join()
+
+
+@pytest.fixture
+def idle(world: World, tried: Session) -> Session:
+    tried.start()
+    world.hear("claimed")
+    return tried
+
+
+@pytest.fixture
+def ready(world: World, idle: Session) -> Session:
+    idle.make(0)
+    assert world.hear("ready") == ("/dev/a",)
+    return idle
+
+
+def now(session: Session) -> State:
+    return session.state
+
+
+def refused(action: Callable[[], object]) -> str:
+    with pytest.raises(Refusal) as caught:
+        action()
+    return caught.value.code
+
+
+# --- what may be asked when
+
+
+def test_what_was_not_described_is_not_made(idle: Session) -> None:
+    assert refused(lambda: idle.make(2)) == "Unknown"
+    assert now(idle) is State.IDLE
+
+
+def test_nothing_is_made_before_the_disks_are_claimed(world: World, tried: Session) -> None:
+    go_on = world.hold("take")
+    tried.start()
+    world.await_begin("take")
+    assert (now(tried), tried.is_working) == (State.CLAIMING, True)
+    assert refused(lambda: tried.make(0)) == "Busy"
+    assert refused(tried.unmake) == "Busy"
+    assert refused(lambda: tried.limit(print, 1)) == "Busy"
+    go_on()
+    world.hear("claimed")
+    assert (now(tried), tried.is_working) == (State.IDLE, False)
+    tried.check_goes_on()
+
+
+def test_nothing_is_unmade_or_used_where_nothing_is_made(idle: Session) -> None:
+    assert refused(idle.unmake) == "Unknown"
+    assert refused(lambda: idle.limit(print, 1)) == "Unknown"
+
+
+def test_one_thing_is_made_at_a_time_and_not_over_what_is_there(world: World, idle: Session) -> None:
+    go_on = world.hold("make /dev/a")
+    idle.make(0)
+    assert now(idle) is State.MAKING
+    assert refused(lambda: idle.make(1)) == "Busy"
+    assert refused(lambda: idle.limit(print, 1)) == "Busy"
+    go_on()
+    world.hear("ready")
+    assert now(idle) is State.READY
+    assert refused(lambda: idle.make(1)) == "Busy"
+    assert "make /dev/b" not in world.done
+
+
+def test_a_session_that_ends_is_asked_for_nothing_more(world: World, ready: Session) -> None:
+    go_on = world.hold("unmake /dev/a")
+    ready.release()
+    world.await_begin("unmake /dev/a")
+    assert (now(ready), ready.is_working) == (State.ENDING, True)
+    for action in (
+        lambda: ready.make(0),
+        ready.unmake,
+        ready.check_goes_on,
+        lambda: ready.health(print),
+        lambda: ready.limit(print, 1),
+    ):
+        assert refused(action) == "Busy"
+    go_on()
+    assert world.hear("ended") == (None, ())
+
+
+def test_no_more_waits_than_a_session_takes(world: World, ready: Session) -> None:
+    answers: SimpleQueue[Any] = SimpleQueue()
+    go_on = world.hold("limit 0")
+    ready.limit(answers.put, 0)
+    world.await_begin("limit 0")
+    for number in range(MOST_WAITING):
+        ready.limit(answers.put, number + 1)
+    assert refused(lambda: ready.limit(answers.put, 99)) == "TooMany"
+    go_on()
+    assert [answers.get(timeout=LIMIT_S) for _ in range(MOST_WAITING + 1)] == [None] * (MOST_WAITING + 1)
+
+
+def test_what_was_asked_of_the_storage_is_not_done_when_that_is_about_to_go(
+    world: World, ready: Session
+) -> None:
+    answers: SimpleQueue[Any] = SimpleQueue()
+    go_on = world.hold("limit 1")
+    ready.limit(answers.put, 1)
+    world.await_begin("limit 1")
+    ready.limit(answers.put, 2)
+    ready.unmake()
+    go_on()
+    assert answers.get(timeout=LIMIT_S) is None
+    assert answers.get(timeout=LIMIT_S).code == "Busy"
+    assert "limit 2" not in world.done
+    world.hear("unmade")
+
+
+@pytest.mark.expects_log
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (Refusal("Unavailable"), "Unavailable"),
+        (CancelledError("x"), "Busy"),
+        (ZeroDivisionError(), "Failed"),
+    ],
+)
+def test_whatever_goes_wrong_is_answered_and_the_session_goes_on(
+    world: World, ready: Session, error: Exception, code: str
+) -> None:
+    answers: SimpleQueue[Any] = SimpleQueue()
+    world.fails["limit 1"] = error
+    ready.limit(answers.put, 1)
+    assert answers.get(timeout=LIMIT_S).code == code
+    ready.limit(answers.put, 2)
+    assert answers.get(timeout=LIMIT_S) is None
+
+
+# --- disks that cannot be had
+
+
+@pytest.mark.expects_log
+@pytest.mark.parametrize(
+    ("error", "code"), [(Refusal("DiskRefused", "8:16 D05"), "DiskRefused"), (OSError(), "Failed")]
+)
+def test_without_its_disks_a_session_is_over(
+    world: World, tried: Session, leftovers: Leftovers, error: Exception, code: str
+) -> None:
+    world.fails["take"] = error
+    assert len(leftovers.live) == 2
+    tried.start()
+    (refusal,) = world.hear("refused")
+    assert refusal.code == code
+    tried.join()
+    assert leftovers.live == set()
+    assert world.done == ["take"]
+
+
+def test_a_session_that_is_released_while_it_claims_never_becomes_idle(world: World, tried: Session) -> None:
+    go_on = world.hold("take")
+    tried.start()
+    world.await_begin("take")
+    tried.release()
+    go_on()
+    world.hear("claimed")
+    assert world.hear("ended") == (None, ())
+    assert now(tried) is State.ENDING
+    assert world.done == ["take", "drop"]
+
+
+# --- making
+
+
+def test_what_is_asked_to_stop_while_it_is_made_does_not_become_ready(world: World, idle: Session) -> None:
+    go_on = world.hold("make /dev/a")
+    idle.make(0)
+    world.await_begin("make /dev/a")
+    idle.unmake()
+    assert now(idle) is State.UNMAKING
+    go_on()
+    world.hear("ready")
+    assert world.hear("unmade") == (None, ())
+    assert now(idle) is State.IDLE
+    assert world.done[-2:] == ["unmake /dev/a", "keep"]
+
+
+def test_stopping_what_was_not_made_is_told_once(world: World, idle: Session) -> None:
+    go_on = world.hold("make /dev/a")
+    world.fails["make /dev/a"] = CancelledError("stopped")
+    idle.make(0)
+    world.await_begin("make /dev/a")
+    idle.unmake()
+    go_on()
+    error, left = world.hear("unmade")
+    assert (error.message, left) == ("stopped", ())
+    idle.release()
+    assert world.hear("ended") == (None, ())
+    assert "unmake /dev/a" not in world.done
+
+
+def test_disks_that_cannot_be_lent_are_not_written(world: World, idle: Session) -> None:
+    world.fails["lend"] = FootingError("udev hangs")
+    idle.make(0)
+    error, left = world.hear("unmade")
+    assert (error.message, left) == ("udev hangs", ())
+    assert "make /dev/a" not in world.done
+    assert now(idle) is State.IDLE
+    assert world.done[-1] == "keep"
+
+
+def test_what_could_not_be_made_and_not_be_undone_stays_until_it_is(world: World, idle: Session) -> None:
+    world.fails["make /dev/a"] = FootingError("no space")
+    world.left["/dev/a"] = (Kept("/dev/a"),)
+    idle.make(0)
+    error, left = world.hear("unmade")
+    assert (error.message, left) == ("no space", (Kept("/dev/a"),))
+    assert now(idle) is State.STUCK
+    assert world.done[-1] == "make /dev/a", "what holds the disks is left to it"
+    world.left.clear()
+    idle.unmake()
+    assert world.hear("unmade") == (None, ())
+    assert now(idle) is State.IDLE
+
+
+def test_a_session_that_ends_while_something_is_made_unmakes_it(world: World, idle: Session) -> None:
+    go_on = world.hold("make /dev/a")
+    idle.make(0)
+    world.await_begin("make /dev/a")
+    idle.release()
+    go_on()
+    world.hear("ready")
+    assert world.hear("ended") == (None, ())
+    assert now(idle) is State.ENDING
+    assert world.done[-2:] == ["unmake /dev/a", "drop"]
+
+
+# --- how it ends
+
+
+def test_a_session_ends_with_the_first_reason_that_it_was_given(world: World, ready: Session) -> None:
+    go_on = world.hold("unmake /dev/a")
+    ready.release(FootingError("twelve hours are over"))
+    ready.release()
+    ready.release(FootingError("the owner has left"))
+    go_on()
+    error, left = world.hear("ended")
+    assert (error.message, left) == ("twelve hours are over", ())
+
+
+def test_what_cannot_be_unmade_is_the_reason_that_counts(world: World, ready: Session) -> None:
+    world.fails["unmake /dev/a"] = FootingError("it is busy")
+    world.left["/dev/a"] = (Kept("/dev/a"),)
+    ready.release(FootingError("the owner has left"))
+    error, left = world.hear("ended")
+    assert (error.message, left) == ("it is busy", (Kept("/dev/a"),))
+    assert world.done[-1] == "drop", "the disks are given back to the kernel whatever happened"
+
+
+@pytest.mark.expects_log
+def test_a_mistake_is_told_also_where_what_came_after_it_went_well(world: World, ready: Session) -> None:
+    answers: SimpleQueue[Any] = SimpleQueue()
+    go_on = world.hold("limit 1")
+    ready.limit(answers.put, 1)
+    world.await_begin("limit 1")
+    ready._work.put(lambda: cast("None", 1 // 0))
+    ready._work.put(lambda: None)
+    go_on()
+    error, left = world.hear("ended")
+    assert isinstance(error, FootingError)
+    assert left == ()
+    assert now(ready) is State.ENDING

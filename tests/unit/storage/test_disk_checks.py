@@ -1,0 +1,105 @@
+"""Who looks at a disk for a moment is waited for, who works with it is not; nothing is asked of no disk."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from app.domain.disk import DiskIdentity, Refusal
+from app.domain.errors import RefusedError
+from app.storage import disk_checks, state
+from app.storage.disk_checks import LOOKING_S, check_identity, check_spare, lasting_refusals
+from app.storage.execution import Hooks
+from tests.unit.storage.plans import disk
+
+NODE = "/dev/no-such-disk"
+CHOSEN = {NODE: disk(1)}
+OPENED = Refusal("D13", "Something has it open.", "8:16: udev-worker")
+EXCLUSIVE = Refusal("D14", "The kernel does not give it exclusively.", "busy")
+MOUNTED = Refusal("D05", "It is mounted.", "8:16: /srv")
+
+
+class Clock:
+    """Time that passes only where somebody waits."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+        self.waits = 0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.waits += 1
+        assert self.waits < 10_000, "it waits for ever"
+        self.now_s += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(disk_checks, "time", clock)
+    return clock
+
+
+def hooks(*answers: Sequence[Refusal]) -> Hooks:
+    """Answer these refusals one after the other, the last for ever."""
+    told = itertools.chain(answers, itertools.repeat(answers[-1]))
+
+    def refusals(chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[Refusal]]:
+        assert chosen == CHOSEN
+        now = next(told)
+        return {NODE: now} if now else {}
+
+    return Hooks(identify=lambda _node: disk(1), refusals=refusals)
+
+
+def test_who_has_a_disk_open_for_a_moment_is_waited_for(clock: Clock) -> None:
+    assert lasting_refusals(CHOSEN, hooks((OPENED,), (EXCLUSIVE,), (OPENED, EXCLUSIVE), ())) == {}
+    assert clock.waits == 3
+
+
+def test_a_spare_disk_is_not_waited_for(clock: Clock) -> None:
+    assert lasting_refusals(CHOSEN, hooks((), (OPENED,))) == {}
+    assert clock.waits == 0
+
+
+@pytest.mark.parametrize("refusals", [(MOUNTED,), (OPENED, MOUNTED)])
+def test_nobody_is_waited_for_where_something_else_refuses(clock: Clock, refusals: tuple[Refusal]) -> None:
+    assert lasting_refusals(CHOSEN, hooks(refusals, ())) == {NODE: refusals}
+    assert clock.waits == 0
+
+
+def test_who_has_a_disk_open_for_long_is_told_after_a_while(clock: Clock) -> None:
+    assert lasting_refusals(CHOSEN, hooks((OPENED,))) == {NODE: (OPENED,)}
+    assert clock.now_s - 100.0 == pytest.approx(LOOKING_S, abs=0.2)
+
+
+def test_a_step_without_disks_asks_for_none() -> None:
+    def never(*_: object) -> Mapping[str, Sequence[Refusal]]:
+        raise AssertionError("reading the whole machine takes long")
+
+    check_spare((), CHOSEN, Hooks(identify=lambda _node: disk(1), refusals=never))
+
+
+def test_each_reason_refuses_a_disk_right_before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    claimed = False
+    monkeypatch.setattr(state, "is_claimed", lambda _node: claimed)
+    check_spare((NODE,), CHOSEN, hooks(()))
+    with pytest.raises(RefusedError, match="is not spare \\(D05\\): It is mounted. 8:16: /srv"):
+        check_spare((NODE,), CHOSEN, hooks((MOUNTED,)))
+    claimed = True
+    with pytest.raises(RefusedError, match="refuses to open it exclusively"):
+        check_spare((NODE,), CHOSEN, hooks(()))
+    with pytest.raises(RefusedError, match="is not the disk that was chosen"):
+        check_spare((NODE,), {NODE: disk(2)}, hooks(()))
+
+
+def test_a_disk_that_is_gone_is_refused_with_the_reason() -> None:
+    def gone(_node: str) -> DiskIdentity:
+        raise OSError(5, "Input/output error")
+
+    with pytest.raises(RefusedError, match="identified any more: Input/output error"):
+        check_identity(NODE, disk(1), Hooks(identify=gone, refusals=lambda _: {}))

@@ -1,0 +1,271 @@
+"""Where the spare-disk rules end: what is just not refused, and what each part of a condition is for."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from app.domain.plan import PARTITION_TYPE
+from app.storage.rule import View
+from app.storage.rules import Decision, decide, is_in_use
+from app.storage.rules_content import reading_whole
+from app.storage.snapshot import (
+    NO_MARKS,
+    Comparison,
+    Content,
+    DiskFacts,
+    FullRead,
+    Known,
+    Machine,
+    Partition,
+    Policy,
+    Reading,
+    Reference,
+    Released,
+    Signature,
+    Since,
+    Snapshot,
+    Udev,
+    Use,
+    needs_root,
+    read,
+    unreadable,
+)
+from tests.unit.storage.blank_disk import DISK, IDENTITY, MACHINE, MEDIUM, decided, rules_of, with_reading
+
+POLICY = Policy()
+RECORD = Released(IDENTITY.serial, IDENTITY.wwn, IDENTITY.size_bytes, "d1", 1.8e9)
+PART = (Partition("sdb1", "8:17", 1048576, 10**9),)
+AS_LEFT = Comparison(Since.ALIKE, 1.8e9, 4000)
+WRITTEN = Comparison(Since.WRITTEN, 1.8e9, written_bytes=3 * 2**20)
+
+
+def decide_on(disk: DiskFacts, machine: Machine = MACHINE) -> Decision:
+    return decide(Snapshot(machine, (disk,)), disk.name, POLICY)
+
+
+def recorded(content: Content, *, partitions: tuple[Partition, ...] = ()) -> Decision:
+    disk = dataclasses.replace(DISK, content=read(content), partitions=read(partitions))
+    return decide_on(disk, dataclasses.replace(MACHINE, released=read((RECORD,))))
+
+
+# --- D01, D02: which device
+
+
+@pytest.mark.parametrize("name", ["sr0", "mmcblk0", "sdb1", "st0"])
+def test_a_device_with_another_name_is_no_disk_whatever_it_hangs_from(name: str) -> None:
+    disk = dataclasses.replace(DISK, name=name)
+    assert rules_of(decide_on(disk, dataclasses.replace(MACHINE, identities=read(())))) == {"D01"}
+
+
+def test_no_medium_is_told_as_no_medium() -> None:
+    decision = decided("disk.medium", dataclasses.replace(MEDIUM, size_bytes=0))
+    assert [refusal.message for refusal in decision.refusals] == ["There is no medium in it."]
+
+
+# --- D10, D15: which disk
+
+
+@pytest.mark.parametrize(
+    ("others", "doubled"),
+    [
+        ((Known("sdb", "A123", "naa.9"), Known("sdc", "A123", None)), True),
+        ((Known("sdb", "", None), Known("sdc", "", None)), False),
+        ((Known("sdb", "", "naa.9"), Known("sdc", "", None)), False),
+        ((Known("sda", "A123", None), Known("sdc", "A123", None)), False),
+    ],
+)
+def test_disks_are_told_apart_by_a_name_that_both_have(others: tuple[Known, ...], *, doubled: bool) -> None:
+    assert rules_of(decided("machine.identities", others)) == ({"D10"} if doubled else set())
+
+
+@pytest.mark.parametrize(
+    ("serial", "wwn", "has_one"),
+    [("Z1D0ABCD", None, True), ("00000000", "naa.5000c500a1b2c3d4", True), ("0 0-0_0.", None, False)],
+)
+def test_a_serial_or_a_world_wide_name_is_identity_enough(
+    serial: str, wwn: str | None, *, has_one: bool
+) -> None:
+    identity = dataclasses.replace(IDENTITY, serial=serial, wwn=wwn)
+    assert rules_of(decided("disk.identity", identity)) == (set() if has_one else {"D15"})
+
+
+# --- D03 to D07, D12, D13: what uses it
+
+
+def test_what_uses_a_disk_is_told_with_the_detail_that_is_known() -> None:
+    use = Use("8:16", "/srv", "xfs, mnt:[1]")
+    assert decided("machine.mounts", (use,)).refusals[0].evidence == "8:16: /srv (xfs, mnt:[1])"
+    use = dataclasses.replace(use, detail="")
+    assert decided("machine.mounts", (use,)).refusals[0].evidence == "8:16: /srv"
+
+
+def test_where_the_system_lies_is_told_with_what_lies_between() -> None:
+    root = (Use("8:16", "/", "ext4"),)
+    evidence = [each.evidence for each in decided("machine.mounts", root).refusals if each.rule == "D12"]
+    assert evidence == ["/ lies on 8:16"]
+    machine = dataclasses.replace(
+        MACHINE, mounts=read((Use("253:0", "/", "ext4"),)), stacking=read({"253:0": ("8:16",)})
+    )
+    evidence = [each.evidence for each in decide_on(DISK, machine).refusals]
+    assert evidence == ["/ lies on 8:16, through 253:0"]
+
+
+def test_whoever_hibernates_to_a_disk_is_told_how_to_choose_another() -> None:
+    refusals = decided("machine.hibernation", "8:16").refusals
+    assert [(each.rule, "another device for hibernation" in each.remedy) for each in refusals] == [
+        ("D12", True)
+    ]
+
+
+def test_in_a_container_a_loop_device_is_refused_for_both_reasons_where_it_is_not_allowed() -> None:
+    machine = dataclasses.replace(MACHINE, sees_all=read(False), identities=read(()))  # noqa: FBT003
+    loop = dataclasses.replace(DISK, name="loop3")
+    assert rules_of(decide_on(loop, machine)) == {"D01", "D13"}
+
+
+def test_what_nobody_works_with_is_not_in_use_whatever_lies_on_it() -> None:
+    assert not is_in_use(with_reading("disk.content", read(Content(edges=(4096,)))), "sdb", POLICY)
+    assert is_in_use(with_reading("disk.exclusive", read("busy")), "sdb", POLICY)
+
+
+def test_nobody_uses_a_disk_that_only_data_speaks_against() -> None:
+    decision = decided("disk.content", Content(edges=(4096,)))
+    assert (rules_of(decision), decision.users) == ({"D08b"}, ())
+
+
+# --- D08, D09: what it carries
+
+
+def test_udevs_word_for_our_own_table_counts_only_for_who_may_not_read_the_disk() -> None:
+    udev: Reading[tuple[Udev, ...]] = read(
+        (Udev("8:16", {}, ()), Udev("8:17", {"ID_PART_ENTRY_TYPE": PARTITION_TYPE}, ()))
+    )
+    disk = dataclasses.replace(
+        DISK, content=unreadable("Input/output error"), partitions=read(PART), udev=udev
+    )
+    decision = decide_on(disk, dataclasses.replace(MACHINE, released=read((RECORD,))))
+    assert any("partition sdb1" in each.evidence for each in decision.refusals)
+
+
+def test_the_table_of_a_disk_is_what_udev_says_of_the_disk_itself() -> None:
+    disk = dataclasses.replace(DISK, udev=read((Udev("8:17", {"ID_PART_TABLE_TYPE": "dos"}, ()),)))
+    assert rules_of(decide_on(disk)) == set()
+
+
+@pytest.mark.parametrize("type_", ["swap", "suspend"])
+def test_swap_is_a_member_also_where_udev_calls_its_use_another(type_: str) -> None:
+    assert rules_of(
+        decided("disk.udev", (Udev("8:16", {"ID_FS_TYPE": type_, "ID_FS_USAGE": "other"}, ()),))
+    ) == {"D09"}
+
+
+def test_what_lies_in_our_own_partition_is_ours() -> None:
+    udev: Reading[tuple[Udev, ...]] = read(
+        (Udev("8:17", {"ID_FS_TYPE": "zfs_member", "ID_FS_USAGE": "raid"}, ()),)
+    )
+    raid = Signature("linux_raid_member", "raid", 4096)
+    disk = dataclasses.replace(
+        DISK,
+        content=read(Content(signatures=(raid,), has_own_table=True)),
+        partitions=read(PART),
+        udev=udev,
+    )
+    assert rules_of(decide_on(disk, dataclasses.replace(MACHINE, released=read((RECORD,))))) == set()
+
+
+# --- D08b: what lies on it
+
+
+def test_what_lies_beside_our_own_partition_is_foreign_though_all_places_are_as_they_were_left() -> None:
+    content = Content(edges=(600_000,), has_own_table=True, comparison=AS_LEFT)
+    assert rules_of(recorded(content, partitions=PART)) == {"D08b"}
+    content = Content(samples=(10**9,), sampled=4321, has_own_table=True, comparison=AS_LEFT)
+    assert rules_of(recorded(content, partitions=PART)) == set(), "that is what was there before"
+
+
+def test_a_record_that_does_not_hold_any_longer_makes_no_blank_disk_suspect() -> None:
+    unknown = Comparison(Since.UNKNOWN, 1.8e9, written_bytes=7)
+    assert rules_of(recorded(Content(sampled=4321, comparison=unknown))) == set()
+
+
+def test_records_that_only_root_may_read_are_not_told_as_a_reason() -> None:
+    machine = dataclasses.replace(MACHINE, released=needs_root("Permission denied"))
+    disk = dataclasses.replace(DISK, content=read(Content(edges=(4096,))))
+    refusals = decide_on(disk, machine).refusals
+    assert [each.evidence for each in refusals] == ["byte 4096 is not zero"]
+
+
+def test_a_disk_of_unknown_size_is_refused_with_what_was_written() -> None:
+    disk = dataclasses.replace(
+        DISK, content=read(Content(edges=(4096,), comparison=WRITTEN)), medium=unreadable("gone")
+    )
+    decision = decide_on(disk, dataclasses.replace(MACHINE, released=read((RECORD,))))
+    assert rules_of(decision) == {"D02", "D08b"}
+
+
+def test_the_command_that_reads_every_byte_names_the_disk_by_what_is_known_of_it() -> None:
+    identity = dataclasses.replace(IDENTITY, serial="a b")
+    for known, name in (
+        (read(identity), "--read 'a b'"),
+        (read(dataclasses.replace(identity, serial="")), f"--read {IDENTITY.wwn}"),
+        (unreadable("gone"), "--read /dev/sdb"),
+    ):
+        view = View(MACHINE, dataclasses.replace(DISK, identity=known), POLICY)
+        assert reading_whole(view).endswith(name)
+
+
+@pytest.mark.parametrize(
+    ("content", "read_s", "places"),
+    [
+        (Content(sampled=71, full_read=FullRead("", None, 1, NO_MARKS, None, 1.9e9)), 1.9e9, 71),
+        (
+            Content(sampled=71, full_read=FullRead("", None, 1, NO_MARKS, 5, 1.9e9), comparison=AS_LEFT),
+            0,
+            4000,
+        ),
+        (
+            Content(
+                sampled=71,
+                comparison=dataclasses.replace(WRITTEN, places=4000, written_bytes=IDENTITY.size_bytes),
+            ),
+            0,
+            71,
+        ),
+    ],
+    ids=["all zeros", "old data, as it was left", "written over as a whole"],
+)
+def test_what_was_looked_at_is_what_the_answer_rests_on(content: Content, read_s: float, places: int) -> None:
+    looked = recorded(content).looked
+    assert looked is not None
+    assert (looked.read_s, looked.places) == (read_s, places)
+
+
+# --- D11: who names it
+
+
+@pytest.mark.parametrize(
+    ("reference", "means"),
+    [
+        (Reference("/etc/fstab", "/dev/mapper/x", "8:16"), True),
+        (Reference("/etc/fstab", "/dev/sdb", "8:32"), False),
+    ],
+)
+def test_a_reference_whose_number_is_known_means_the_disk_of_that_number(
+    reference: Reference, *, means: bool
+) -> None:
+    assert (rules_of(decided("machine.fstab", (reference,))) == {"D11"}) is means
+
+
+def test_a_serial_too_short_to_be_one_is_not_looked_for_in_names() -> None:
+    disk = dataclasses.replace(DISK, identity=read(dataclasses.replace(IDENTITY, serial="ab", wwn=None)))
+    fstab: Reading[tuple[Reference, ...]] = read((Reference("/etc/fstab", "/dev/disk/by-id/ata-cable"),))
+    assert rules_of(decide_on(disk, dataclasses.replace(MACHINE, fstab=fstab))) == set()
+
+
+def test_a_reference_to_a_link_is_no_mistake_where_the_identity_is_unknown() -> None:
+    disk = dataclasses.replace(DISK, identity=unreadable("gone"))
+    fstab: Reading[tuple[Reference, ...]] = read((Reference("/etc/fstab", "/dev/disk/by-id/ata-cable"),))
+    refusals = decide_on(disk, dataclasses.replace(MACHINE, fstab=fstab)).refusals
+    assert {each.evidence for each in refusals} == {"disk.identity: gone"}
