@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 from rich.console import Console
@@ -24,7 +25,8 @@ from app.domain.errors import ExitStatus
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.helper.configuration import read_policy
-from app.hosts.disk_recovery import Remains, recover
+from app.hosts.disk_recovery import Remains, ask_root, recover
+from app.runs.draft_disks import JOURNALED
 from app.storage.disks import Listing, list_disks
 from app.storage.snapshot import Policy
 from app.storage.udisks_objects import Objects
@@ -51,6 +53,8 @@ def disks_command(arguments: argparse.Namespace) -> int:
         for sentence in remains.sentences:
             sys.stderr.write(f"{COMMAND}: {plain(sentence)}\n")
         listing = find_disks(policy)
+    else:
+        listing = _with_roots_reasons(listing, policy)
     if arguments.read:
         read = read_whole(listing.disks, arguments.read)
         listing = Listing((read,), (), as_root=True)
@@ -71,6 +75,25 @@ def _release(disks: Sequence[Disk]) -> Remains:
     """Let root give back what pgFooting left; return what it could not."""
     left = [disk.identity for disk in disks if disk.answer is not Answer.SPARE]
     return recover(left, interactive=True) if left else Remains(None, ())
+
+
+def _with_roots_reasons(listing: Listing, policy: Policy) -> Listing:
+    """Return the listing with root's own reasons for disks that pgFooting has something on.
+
+    What was left there and can be unmade is unmade when root is asked.
+    """
+    left = [disk.identity for disk in listing.disks if disk.is_left_over and disk.answer is not Answer.SPARE]
+    told = ask_root(left) if left else {}
+    if any(answer.is_spare for answer in told.values()):
+        listing = find_disks(policy)
+
+    def answered(disk: Disk) -> Disk:
+        answer = told.get(disk.identity.device_number)
+        if answer is None or answer.is_spare or not disk.is_left_over:
+            return disk
+        return replace(disk, answer=Answer.NOT_SPARE, refusals=answer.refusals, questions=())
+
+    return replace(listing, disks=tuple(map(answered, listing.disks)))
 
 
 def find_disks(policy: Policy) -> Listing:
@@ -120,7 +143,7 @@ def _show_disk(disk: Disk, console: Console) -> None:
             console.print(Text(text, style="dim"), soft_wrap=True)
     for rule, message, evidence, remedies in grouped_reasons(disk.refusals):
         for text in _folded(f"  {rule} {message} {evidence}", console, 6):
-            console.print(Text(text), soft_wrap=True)
+            console.print(Text(text, style="red" if rule == JOURNALED else ""), soft_wrap=True)
         for remedy in remedies:  # whole, so that a command can be copied
             console.print(Text(plain(f"      → {remedy}"), style="dim"), soft_wrap=True)
 

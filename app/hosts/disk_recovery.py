@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from app.dbus.helper_client import HelperClient
-from app.domain.disk import DiskIdentity, Kept, grouped_reasons
+from app.domain.disk import DiskIdentity, Kept, RootAnswer, grouped_reasons
 from app.domain.errors import FootingError, StorageError
 from app.domain.text import tr
 from app.storage.disks import list_disks
@@ -60,6 +60,23 @@ def recover(disks: Sequence[DiskIdentity], *, interactive: bool = False) -> Rema
         return Remains(None, _settled(client, disks, interactive=interactive))
     except FootingError:
         return Remains(None, tuple(_still_seen(disks)))
+    finally:
+        client.close()
+
+
+def ask_root(disks: Sequence[DiskIdentity]) -> Mapping[str, RootAnswer]:
+    """Return what root says of disks, by device number; nothing where it cannot be asked without a password.
+
+    What pgFooting left on them, root first tries to unmake.
+    """
+    try:
+        client = HelperClient.open()
+    except FootingError:
+        return {}
+    try:
+        return client.inspect(disks, interactive=False)
+    except FootingError:
+        return {}
     finally:
         client.close()
 

@@ -80,7 +80,7 @@ class DiskRow:
 
     Attributes:
         key: WWN or serial; empty where it has neither.
-        disk: None where a chosen disk is not there any more.
+        disk: None where a disk that was chosen or shown is not there any more.
         role: what it was chosen for.
         number: its place among those of that role, from 1; 0 where it was not chosen.
         obstacle: why it cannot be chosen; empty where it can.
@@ -91,6 +91,11 @@ class DiskRow:
     role: Role | None = None
     number: int = 0
     obstacle: str = ""
+
+    @property
+    def place(self) -> str:
+        """What stands for it in the order of rows: its key, and the name of a disk that has none."""
+        return self.key or (self.disk.name if self.disk is not None else "")
 
     @property
     def is_left_over(self) -> bool:
@@ -158,6 +163,11 @@ def disk_rows(disks: DisksDraft, facts: StorageFacts) -> tuple[DiskRow, ...]:
     return (*gone, *rows) if facts.listing is not None else ()
 
 
+def gone_row(place: str) -> DiskRow:
+    """Return the row of a disk that was shown and is not there any more; it keeps its place."""
+    return DiskRow(place, None, obstacle=tr("gone"))
+
+
 def obstacle(disk: Disk, *, twin: bool = False) -> str:
     """Return why a disk cannot be chosen, in one line; empty where it can."""
     if disk.answer is Answer.NOT_SPARE:
@@ -204,9 +214,11 @@ def rotation(disk: Disk) -> str:
 
 def reasons(row: DiskRow) -> str:
     """Return everything that is known about whether a disk may be used: what, where seen, what would help."""
+    if row.disk is None and row.role is None:
+        return tr("The disk {key} was here and is not there any more.").format(key=plain_line(row.key))
     if row.disk is None:
         return tr("A disk with the serial number or WWN {key} was chosen and is not there any more.").format(
-            key=row.key
+            key=plain_line(row.key)
         )
     told = list(_told(row.disk.refusals))
     if not told:

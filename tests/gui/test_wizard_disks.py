@@ -279,7 +279,7 @@ def test_a_disk_that_is_plugged_in_or_pulled_is_seen_at_once_and_the_cursor_stay
     press(wizard, Qt.Key.Key_Down)
     here = page.table.key
     machinery.show(SYSTEM, *SPARE[:2])
-    qtbot.waitUntil(lambda: len(page.table.disks.rows) == 3)
+    qtbot.waitUntil(lambda: sum("gone" not in words for words in words_of(page, Column.ANSWER)) == 3)
     assert page.table.key == here
     assert wizard.next.isEnabled()
     machinery.show(SYSTEM, SPARE[0])
@@ -719,11 +719,55 @@ def test_nothing_on_the_page_of_disks_moves_whatever_is_ticked_or_asked(
     page.show_asking(asking=True)
     assert moved(before, wizard) == []
     page.show_asking(asking=False)
-    # an answer of root's, and a disk that is used meanwhile, keep their rows
+    # an answer of root's, a disk that is used meanwhile, pulled or plugged in, keep their rows
     machinery.show(replace(OPEN, answer=DiskAnswer.NOT_SPARE), *SPARE[:5], left, SYSTEM)
     qtbot.waitUntil(lambda: "not spare" in words_of(page, Column.ANSWER)[0])
     rows = {name: rect for name, rect in before.items() if not name.startswith("Q")}
     assert moved(rows, wizard) == []
+    machinery.show(*SPARE[2:5], left, SYSTEM)
+    qtbot.waitUntil(lambda: "gone" in words_of(page, Column.ANSWER)[0])
+    assert moved(rows, wizard) == []
+    machinery.show(*SPARE[:5], left, SYSTEM, *SPARE[6:])
+    qtbot.waitUntil(lambda: "gone" not in words_of(page, Column.ANSWER)[1])
+    assert moved(rows, wizard) == []
+
+
+def test_a_disk_that_comes_or_goes_moves_nothing_on_the_page_of_disks(
+    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
+) -> None:
+    machinery.disks = SPARE[:2]
+    wizard = open_wizard(Step.DISKS)
+    page = disks_page(wizard)
+    settle()
+    before = places(wizard)
+    machinery.show(*SPARE[:4])
+    qtbot.waitUntil(lambda: len(page.table.disks.rows) == 4)
+    assert moved(before, wizard) == []
+    machinery.show(SPARE[1])
+    qtbot.waitUntil(lambda: "gone" in words_of(page, Column.ANSWER)[0])
+    assert moved(before, wizard) == []
+    assert page.table.disks.rows[0].key == SPARE[0].identity.key()
+    assert not page.table.disks.flags(page.table.disks.index(0, Column.USE)) & Qt.ItemFlag.ItemIsUserCheckable
+    press(wizard, Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
+    assert "was here and is not there any more" in page.why.text()
+    page.load()  # as when it is opened again
+    assert [row.key for row in page.table.disks.rows] == [SPARE[1].identity.key()]
+
+
+def test_a_tick_counts_for_the_disk_that_was_pressed_whatever_comes_before_the_button_is_released(
+    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
+) -> None:
+    machinery.disks = SPARE[:3]
+    wizard = open_wizard(Step.DISKS)
+    page = disks_page(wizard)
+    settle()
+    left, none, box = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, box_of(wizard, 2)
+    QTest.mousePress(wizard.windowHandle(), left, none, box)
+    machinery.show(*SPARE[1:5])
+    qtbot.waitUntil(lambda: len(page.table.disks.rows) == 5)
+    QTest.mouseRelease(wizard.windowHandle(), left, none, box)
+    settle()
+    assert wizard.draft.parts.disks.data.disks == [SPARE[2].identity.key()]
 
 
 @pytest.mark.qt_log_ignore("This plugin does not support")

@@ -54,12 +54,18 @@ class DiskModel(QAbstractTableModel):
         self.rows: tuple[DiskRow, ...] = ()
 
     def show_rows(self, rows: tuple[DiskRow, ...]) -> None:
-        """Show these; rows of the same disks keep their selection."""
+        """Show these; rows of the same disks keep their selection, and a mouse that is held down there."""
         if rows == self.rows:
             return
-        if [row.key for row in rows] == [row.key for row in self.rows]:
-            self.rows = rows
-            self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, len(Column) - 1))
+        known = len(self.rows)
+        if rows and [row.place for row in rows[:known]] == [row.place for row in self.rows]:
+            if known:
+                self.rows = rows[:known]
+                self.dataChanged.emit(self.index(0, 0), self.index(known - 1, len(Column) - 1))
+            if len(rows) > known:
+                self.beginInsertRows(QModelIndex(), known, len(rows) - 1)
+                self.rows = rows
+                self.endInsertRows()
             return
         self.beginResetModel()
         self.rows = rows

@@ -1,4 +1,4 @@
-"""The table of disks: ticks by mouse or space bar, rows of two lines, as high as its first rows."""
+"""The table of disks: ticks by mouse or space bar, rows of two lines, as high whatever comes or goes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.domain.text import tr
-from app.runs.draft_disks import DiskRow
+from app.runs.draft_disks import DiskRow, gone_row
 from ui.theme import SMALL, Theme
 from ui.wizard.disk_model import Column, DiskModel, is_tickable
 from ui.wizard.fields import HELP
@@ -99,13 +99,18 @@ class DiskTable(QTableView):
         self._fit()
 
     def forget_order(self) -> None:
-        """Show those that may be used first again; as long as the page is open no row changes places."""
+        """Show those that may be used first again, and no more those that are gone.
+
+        As long as the page is open no row changes places.
+        """
         self._places.clear()
 
     def _in_order(self, rows: tuple[DiskRow, ...]) -> tuple[DiskRow, ...]:
         for row in rows:
-            self._places.setdefault(_place_of(row), len(self._places))
-        return tuple(sorted(rows, key=lambda row: self._places[_place_of(row)]))
+            self._places.setdefault(row.place, len(self._places))
+        here = {row.place for row in rows}
+        gone = (gone_row(place) for place in self._places if place not in here)
+        return tuple(sorted((*rows, *gone), key=lambda row: self._places[row.place]))
 
     def _fit(self) -> None:
         em = self.fontMetrics().averageCharWidth()
@@ -116,9 +121,8 @@ class DiskTable(QTableView):
                 self.setColumnWidth(column, max(least, min(wanted, self._widest(column))))
         height = 2 * self.fontMetrics().lineSpacing() + SMALL
         self.verticalHeader().setDefaultSectionSize(height)
-        shown = min(_ROWS, max(1, len(self.disks.rows)))
         header = self.horizontalHeader().sizeHint().height()
-        self.setFixedHeight(header + shown * height + 2 * self.frameWidth())
+        self.setFixedHeight(header + _ROWS * height + 2 * self.frameWidth())
 
     def _widest(self, column: Column) -> int:
         em = self.fontMetrics().averageCharWidth()
@@ -143,8 +147,3 @@ class DiskTable(QTableView):
                 self.ticked.emit(row.key, row.role is None)
             return
         super().keyPressEvent(event)
-
-
-def _place_of(row: DiskRow) -> str:
-    """Return what stands for a disk in the order: its key, and the name of one that has none."""
-    return row.key or (row.disk.name if row.disk is not None else "")

@@ -198,8 +198,8 @@ class DisksPage(Page):
 
     def _show_all(self) -> None:
         disks, facts = self.draft.parts.disks, self.draft.storage
-        rows = disk_rows(disks, facts)
-        self.table.show_rows(rows)
+        self.table.show_rows(disk_rows(disks, facts))
+        rows = self.table.disks.rows  # those that went while the page is open keep their places
         known = facts.listing is not None
         self.table.setVisible(bool(rows))
         self.nothing.setVisible(not rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import io
 import json
@@ -13,8 +14,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from app.cli import disks
 from app.cli.disks import show_disks
-from app.domain.disk import Answer, Disk, DiskIdentity, Refusal
+from app.domain.disk import Answer, Disk, DiskIdentity, Refusal, RootAnswer
 from app.storage.disks import Listing
 
 SPARE = Disk(
@@ -122,6 +124,36 @@ def test_a_disk_that_pgfooting_left_something_on_says_what_gives_it_back() -> No
     )
     released = dataclasses.replace(SPARE, is_left_over=True)
     assert "--release" not in shown(Listing((released,), (), as_root=True))
+
+
+def test_what_root_says_of_a_disk_that_it_could_not_give_back_stands_in_red(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left = dataclasses.replace(REFUSED, is_left_over=True)
+    kept = Refusal(
+        "D18", "pgFooting used it and has not given it back.", "xfs, label PRECIOUS", "Ask again then."
+    )
+    asked: list[list[DiskIdentity]] = []
+
+    def ask(disks: list[DiskIdentity]) -> dict[str, RootAnswer]:
+        asked.append(disks)
+        return {"8:16": RootAnswer(is_spare=False, refusals=(kept, *REFUSED.refusals))}
+
+    other = dataclasses.replace(
+        REFUSED, name="sdc", identity=dataclasses.replace(SPARE.identity, device_number="8:32")
+    )
+    monkeypatch.setattr(disks, "find_disks", lambda _policy: Listing((left, other), (), as_root=False))
+    monkeypatch.setattr(disks, "ask_root", ask)
+    file = io.StringIO()
+    monkeypatch.setattr(disks, "Console", lambda: Console(file=file, width=80, force_terminal=True))
+    assert disks.disks_command(argparse.Namespace(release=False, read="", json=False)) == 0
+    assert asked == [[left.identity]], "who has nothing left on his disks starts no helper"
+    (line,) = [each for each in file.getvalue().splitlines() if "PRECIOUS" in each]
+    assert "\x1b[31m" in line
+    monkeypatch.setattr(disks, "ask_root", lambda _disks: {})
+    file.truncate(0)
+    assert disks.disks_command(argparse.Namespace(release=False, read="", json=False)) == 0
+    assert "D08 It carries" in file.getvalue()
 
 
 def test_the_command_answers_on_this_machine_also_as_json() -> None:
