@@ -4,8 +4,8 @@ A change never moves a line and evaluates whatever was evaluated before, but ign
 told by its line, has the same free variables, and stands for "nobody looks at this" and for nothing else.
 
 What only words for a person depend on is no check: whatever is put into a sentence of tr(), which sentence of
-several is said, what an f-string says where a value is missing. Nor is the empty text, list or the like that
-a missing value counts as: ignored, it is what it was.
+several is said, what an f-string says where a value is missing, what a line of the log says. Nor is the empty
+text, list or the like that a missing value counts as: ignored, it is what it was.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class _Finder(ast.NodeVisitor):
 
     @override
     def visit_Call(self, node: ast.Call) -> None:
-        if not _is_sentence(node):
+        if not _is_sentence(node) and not _is_logging(node):
             self.generic_visit(node)
 
     def _are_words(self, *nodes: ast.expr) -> bool:
@@ -256,6 +256,11 @@ def _is_sentence(node: ast.expr | None) -> bool:
     if isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         return _is_sentence(node.func.value)
     return _name_of(node.func) == "tr"
+
+
+def _is_logging(node: ast.Call) -> bool:
+    """Whether it is ``audit.note(...)`` or ``_log.error(...)`` and the like."""
+    return isinstance(node.func, ast.Attribute) and _name_of(node.func.value) in {"audit", "_log"}
 
 
 def _gives_words(function: ast.FunctionDef) -> bool:

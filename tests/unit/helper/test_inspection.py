@@ -50,6 +50,7 @@ class Disks:
         )
         self.mounts: tuple[Use, ...] = ()
         self.left: Reason | None = None
+        self.samples: tuple[int, ...] = ()
 
     @property
     def disks(self) -> Disks:
@@ -70,6 +71,8 @@ class Disks:
             assert medium is not None
             dice = random.Random(1)  # noqa: S311 - the same places each time
             content = content_of(fd, medium, dice, before)
+        if self.samples:
+            content = dataclasses.replace(content, samples=self.samples)
         machine = dataclasses.replace(MACHINE, mounts=read(self.mounts))
         return Snapshot(machine, (dataclasses.replace(self.facts, content=read(content)),))
 
@@ -139,13 +142,15 @@ def test_a_byte_that_no_place_shows_is_found_and_refuses_from_then_on(disks: Dis
     assert records(disks) == {HERE.serial: 300 * MIB + 5}
 
 
-@pytest.mark.parametrize("why", ["data at the beginning", "mounted", "left over"])
+@pytest.mark.parametrize("why", ["data at the beginning", "data in a sample", "mounted", "left over"])
 def test_what_something_else_speaks_against_is_not_read(
     disks: Disks, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     match why:
         case "mounted":
             disks.mounts = (Use(HERE.device_number, "/srv", "ext4"),)
+        case "data in a sample":
+            disks.samples = (200 * MIB,)
         case "left over":
             disks.left = Reason("D18", "pgFooting used it.", "xfs", "")
         case _:
@@ -159,6 +164,26 @@ def test_what_something_else_speaks_against_is_not_read(
     assert records(disks) == {}
 
 
+def test_a_disk_on_which_data_was_found_once_is_read_again(disks: Disks) -> None:
+    disks.put(300 * MIB + 5, b"x")
+    assert reading(disks)[0] == "not spare"
+    disks.put(300 * MIB + 5, b"\0")
+    assert looking(disks)[0] == "not spare", "what was read counts as long as nobody writes"
+    assert reading(disks)[0] == "spare"
+    assert records(disks) == {HERE.serial: None}
+
+
+def test_nobody_is_told_more_often_than_four_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 100.0
+    monkeypatch.setattr("app.helper.inspection.time.monotonic", lambda: now_s)
+    told: list[tuple[str, int, int]] = []
+    pace = inspection._Pace("8:16", lambda *values: told.append(values))
+    for done in range(11):
+        pace(done, 11)
+        now_s += 0.125
+    assert told == [("8:16", done, 11) for done in (0, 2, 4, 6, 8, 10)]
+
+
 def test_a_write_while_it_is_read_leaves_no_record(disks: Disks) -> None:
     def tell(_number: str, done: int, whole: int) -> None:
         if whole == SIZE and done:
@@ -167,6 +192,17 @@ def test_a_write_while_it_is_read_leaves_no_record(disks: Disks) -> None:
     answer, reasons, _ = reading(disks, tell=tell)
     assert answer == "not spare"
     assert reasons[0][1] == "It was written while it was read."
+    assert records(disks) == {}
+
+
+def test_another_disk_in_its_place_while_it_is_read_leaves_no_record(disks: Disks) -> None:
+    def tell(_number: str, done: int, whole: int) -> None:
+        if whole == SIZE and done:
+            other = dataclasses.replace(HERE, serial="OTHER")
+            disks.facts = dataclasses.replace(disks.facts, identity=read(other))
+
+    answer, reasons, _ = reading(disks, tell=tell)
+    assert (answer, reasons[0][0]) == ("not spare", "D08b")
     assert records(disks) == {}
 
 

@@ -77,6 +77,26 @@ def test_what_is_written_is_read_again(journal: Journal) -> None:
     assert journal.entries()[1] == []
 
 
+def test_an_entry_is_on_disk_as_a_whole_before_it_has_its_name(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[bytes] = []
+
+    def sync(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").resolve()
+        synced.append(b"" if path.is_dir() else path.read_bytes())
+        assert path_of(journal).exists() is path.is_dir()
+
+    monkeypatch.setattr("os.fsync", sync)
+    journal.write(entry())
+    assert synced == [path_of(journal).read_bytes(), b""], "the entry, then the folder that names it"
+
+
+def test_where_nothing_was_ever_made_there_is_no_journal_and_none_is_made(tmp_path: Path) -> None:
+    assert Journal(tmp_path / "journal").entries() == ([], [])
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -204,6 +224,7 @@ def test_only_a_disk_on_which_something_was_begun_and_not_given_back_is_held() -
     never, first = with_mark(None)
     assert not never.holds(first)
     assert with_mark(None, boot="")[0].holds(first), "an older helper wrote no marks"
+    assert not with_mark(None, boot="")[0].holds(disks(9)[8])
     assert not replace(with_mark(Mark.MADE)[0], begun=0).holds(first)
 
 

@@ -97,6 +97,7 @@ def test_a_check_that_is_taken_out_decides_nothing(
 WORDS = b"""
 def told(found, other, node):
     words = found or tr("nothing")
+    audit.note("%s", "all" if found else other)
     if not found:
         raise ValueError(tr("{node} has {what}").format(node=node or other, what=words))
     return f"{node} has {found or 'nothing'}", f"--size={found or other}", other or ""
