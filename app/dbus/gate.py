@@ -99,8 +99,6 @@ class Queue:
         self._waiting[sender] -= len(message)
         if not self._waiting[sender]:
             del self._waiting[sender]
-            if self._ends[sender] <= self._now:
-                del self._ends[sender]
         if not self._heap:
             self._now, self._ends = 0, {}
         elif len(self._ends) > _MOST_REMEMBERED:

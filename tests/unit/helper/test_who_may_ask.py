@@ -1,0 +1,432 @@
+"""Who calls, how much they may ask at a time, what polkit's answers mean; a fake bus answers when told to."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from app.dbus import callers as callers_module
+from app.dbus.callers import MOST_WAITING, Caller, Callers
+from app.dbus.introspection import load_gio
+from app.dbus.polkit import Question, Verdict, parse_answer
+from app.dbus.questions import Places, Questions
+from app.dbus.service import Answer, Call, Refusal
+from app.dbus.worker import MOST, MOST_OF_ONE_USER, Worker
+
+gi = pytest.importorskip("gi")
+LIMIT_S = 30.0
+ANNA, BERT = 1000, 1001
+
+
+class Bus:
+    """Stands for `BusService`, and for its connection: what is asked is answered by the test."""
+
+    def __init__(self) -> None:
+        self.watched: dict[str, Callable[[], None]] = {}
+        self.asked: dict[str, Callable[[Mapping[str, Any]], None]] = {}
+        self.actions: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.calls: list[tuple[str, Any, int, Callable[[Any, Any], None] | None]] = []
+        self.connection = self
+
+    def watch(self, name: str, vanished: Callable[[], None]) -> None:
+        self.watched[name] = vanished
+
+    def unwatch(self, name: str) -> None:
+        del self.watched[name]
+
+    def ask_credentials(self, name: str, done: Callable[[Mapping[str, Any]], None]) -> None:
+        self.asked[name] = done
+
+    def soon(self, action: Callable[[], None]) -> None:
+        self.actions.put(action)
+
+    def turn(self) -> None:
+        """Do what the main loop was asked to do next."""
+        self.actions.get(timeout=LIMIT_S)()
+
+    def call(self, *arguments: Any) -> None:  # noqa: ANN401
+        _, _, _, method, content, _, _, timeout_ms, _, done = arguments
+        self.calls.append((method, content.unpack(), timeout_ms, done))
+
+    def call_finish(self, result: Any) -> Any:  # noqa: ANN401
+        if isinstance(result, Exception):
+            raise result
+        return SimpleNamespace(unpack=lambda: result)
+
+    def answer(self, *, authorized: bool = False, challenge: bool = False, dismissed: bool = False) -> None:
+        """Let polkit answer what it was asked last."""
+        details = {"polkit.dismissed": "true"} if dismissed else {}
+        self.fail(((authorized, challenge, details),))
+
+    def fail(self, result: Any) -> None:  # noqa: ANN401
+        done = self.calls[-1][3]
+        assert done is not None
+        done(self, result)
+
+
+class Asked:
+    """One call, and how it was answered."""
+
+    def __init__(self, name: str = ":1.1") -> None:
+        self.answers: list[str] = []
+        invocation = SimpleNamespace(
+            get_method_name=lambda: "Describe",
+            get_interface_name=lambda: "i",
+            return_value=lambda value: self.answers.append(f"value {value}"),
+            return_dbus_error=lambda error, text: self.answers.append(f"{error.rpartition('.')[2]} {text}"),
+        )
+        glib = SimpleNamespace(Variant=lambda _signature, values: values[0], idle_add=lambda *_: None)
+        self.answer = Answer(invocation, cast("Any", glib), "(s)", lambda _refusal: None)
+        self.call = Call(name, "Describe", None, interactive=False)
+
+    def say(self, text: str) -> Callable[..., None]:
+        return lambda *_: self.answer.give(text)
+
+
+@pytest.fixture
+def bus() -> Bus:
+    return Bus()
+
+
+@pytest.fixture
+def left() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def callers(bus: Bus, left: list[str], monkeypatch: pytest.MonkeyPatch) -> Callers:
+    monkeypatch.setattr(callers_module, "_has_account", {ANNA, BERT}.__contains__)
+    return Callers(cast("Any", bus), left.append)
+
+
+def refused(action: Callable[[], object]) -> str:
+    with pytest.raises(Refusal) as caught:
+        action()
+    return caught.value.code
+
+
+# --- who calls
+
+
+def test_a_connection_is_asked_for_once_and_its_calls_wait_for_that(bus: Bus, callers: Callers) -> None:
+    first, second, third = Asked(), Asked(), Asked()
+    met: list[Caller] = []
+    for each in (first, second):
+        callers.meet(each.call, each.answer, met.append)
+    assert (callers.is_busy, callers.has(":1.1"), callers.user_of(":1.1")) == (True, False, None)
+    assert list(bus.asked) == [":1.1"]
+    bus.asked.pop(":1.1")({"UnixUserID": ANNA, "ProcessID": 77})
+    assert met == []
+    bus.turn()
+    assert met == [Caller(":1.1", ANNA, 77)] * 2
+    assert (callers.is_busy, callers.has(":1.1"), callers.user_of(":1.1")) == (False, True, ANNA)
+    callers.meet(third.call, third.answer, third.say("known"))
+    assert (bus.asked, third.answers) == ({}, ["value known"])
+
+
+def test_root_is_not_looked_up(bus: Bus, callers: Callers) -> None:
+    asked = Asked()
+    callers.meet(asked.call, asked.answer, asked.say("you are root"))
+    bus.asked[":1.1"]({"UnixUserID": 0})
+    assert asked.answers == ["value you are root"]
+    assert callers.user_of(":1.1") == 0
+
+
+@pytest.mark.parametrize("credentials", [{"UnixUserID": 4711}, {"ProcessID": 77}, {}])
+def test_whoever_has_no_account_or_is_nobody_to_the_bus_is_refused(
+    bus: Bus, callers: Callers, credentials: Mapping[str, int]
+) -> None:
+    asked = Asked()
+    callers.meet(asked.call, asked.answer, asked.say("never"))
+    bus.asked[":1.1"](credentials)
+    if "UnixUserID" in credentials:
+        bus.turn()
+    assert asked.answers == ["NotAuthorized no-account"]
+    assert (callers.has(":1.1"), callers.is_busy) == (False, False)
+
+
+def test_calls_that_wait_for_it_are_few_and_of_one_connection(bus: Bus, callers: Callers) -> None:
+    waiting = [Asked() for _ in range(MOST_WAITING)]
+    for each in waiting:
+        callers.meet(each.call, each.answer, each.say("answered"))
+    late, other = Asked(), Asked(":1.2")
+    assert refused(lambda: callers.meet(late.call, late.answer, late.say("never"))) == "TooMany"
+    callers.meet(other.call, other.answer, other.say("answered"))
+    bus.asked[":1.1"]({"UnixUserID": ANNA})
+    bus.turn()
+    assert {answer for each in waiting for answer in each.answers} == {"value answered"}
+    assert (len(waiting), late.answers, other.answers) == (MOST_WAITING, [], [])
+
+
+def test_whoever_leaves_is_forgotten_and_never_met_again_by_what_was_on_its_way(
+    bus: Bus, callers: Callers, left: list[str]
+) -> None:
+    asked = Asked()
+    callers.meet(asked.call, asked.answer, asked.say("never"))
+    bus.asked[":1.1"]({"UnixUserID": ANNA})
+    bus.watched[":1.1"]()
+    assert (asked.answers, left) == (["Unknown Unknown"], [":1.1"])
+    bus.turn()
+    assert not callers.has(":1.1")
+    other = Asked(":1.2")
+    callers.meet(other.call, other.answer, other.say("met"))
+    bus.asked[":1.2"]({"UnixUserID": 0})
+    bus.watched[":1.2"]()
+    assert (callers.user_of(":1.2"), left) == (None, [":1.1", ":1.2"])
+
+
+def test_accounts_are_those_of_the_machine() -> None:
+    assert callers_module._has_account(0)
+    assert not callers_module._has_account(2**31 - 7)
+
+
+# --- what is worked on
+
+
+class Task:
+    """Work that ends when the test says so."""
+
+    def __init__(self, asked: Asked, error: Exception | None = None) -> None:
+        self.begun = threading.Event()
+        self.go_on = threading.Event()
+        self._asked, self._error = asked, error
+
+    def __call__(self) -> Callable[[], None]:
+        self.begun.set()
+        assert self.go_on.wait(LIMIT_S)
+        if self._error:
+            raise self._error
+        return self._asked.say("done")
+
+    def end(self, bus: Bus) -> None:
+        assert self.begun.wait(LIMIT_S)
+        self.go_on.set()
+        bus.turn()
+
+
+def add(worker: Worker, user: int, number: int, error: Exception | None = None) -> tuple[Asked, Task]:
+    asked = Asked(f":{user}.{number}")
+    task = Task(asked, error)
+    worker.add(Caller(asked.call.sender, user, 1), asked.answer, task)
+    return asked, task
+
+
+def test_one_call_of_a_user_is_worked_on_at_a_time_and_others_do_not_wait_for_it(bus: Bus) -> None:
+    worker = Worker(cast("Any", bus), "tried")
+    first, one = add(worker, ANNA, 1)
+    second, two = add(worker, ANNA, 2)
+    other, three = add(worker, BERT, 1)
+    three.end(bus)
+    assert (other.answers, two.begun.is_set()) == (["value done"], False)
+    one.end(bus)
+    assert (first.answers, second.answers) == (["value done"], [])
+    assert worker.is_busy
+    two.end(bus)
+    assert (second.answers, worker.is_busy) == (["value done"], False)
+
+
+def test_a_connection_has_one_call_and_a_user_a_few(bus: Bus) -> None:
+    worker = Worker(cast("Any", bus), "tried")
+    tasks = [add(worker, ANNA, number)[1] for number in range(MOST_OF_ONE_USER)]
+    assert refused(lambda: add(worker, ANNA, 0)) == "TooMany"
+    assert refused(lambda: add(worker, ANNA, 99)) == "TooMany"
+    _, own = add(worker, BERT, 1)
+    assert refused(lambda: add(worker, BERT, 1)) == "TooMany"
+    for task in (own, *tasks):
+        task.end(bus)
+    _, again = add(worker, ANNA, 0)
+    again.end(bus)
+
+
+def test_all_users_together_have_so_many_calls_and_root_its_own(bus: Bus) -> None:
+    worker = Worker(cast("Any", bus), "tried")
+    tasks = [add(worker, 2000 + number, 1)[1] for number in range(MOST)]
+    assert refused(lambda: add(worker, ANNA, 1)) == "TooMany"
+    asked, own = add(worker, 0, 1)
+    own.end(bus)
+    assert asked.answers == ["value done"]
+    for task in tasks:
+        task.begun.wait(LIMIT_S)
+        task.go_on.set()
+    for _ in tasks:
+        bus.turn()
+
+
+def test_nothing_is_begun_or_answered_for_whoever_has_left_and_the_place_stays_taken(bus: Bus) -> None:
+    worker = Worker(cast("Any", bus), "tried")
+    first, one = add(worker, ANNA, 1)
+    second, two = add(worker, ANNA, 2)
+    for number in (1, 2):
+        worker.forget(f":{ANNA}.{number}")
+    third, three = add(worker, ANNA, 3)
+    fourth, four = add(worker, ANNA, 4)
+    assert refused(lambda: add(worker, ANNA, 5)) == "TooMany"
+    one.end(bus)
+    bus.turn()
+    assert (first.answers, second.answers, two.begun.is_set()) == (["Unknown Unknown"],) * 2 + (False,)
+    assert (third.answers, four.begun.is_set()) == ([], False)
+    three.end(bus)
+    four.end(bus)
+    assert (third.answers, fourth.answers) == (["value done"], ["value done"])
+
+
+@pytest.mark.expects_log
+@pytest.mark.parametrize(
+    ("error", "answer"), [(Refusal("DiskRefused", "8:16"), "DiskRefused 8:16"), (OSError(), "Failed Failed")]
+)
+def test_what_goes_wrong_is_answered(bus: Bus, error: Exception, answer: str) -> None:
+    worker = Worker(cast("Any", bus), "tried")
+    asked, task = add(worker, ANNA, 1, error)
+    task.end(bus)
+    assert asked.answers == [answer]
+    assert not worker.is_busy
+
+
+# --- what polkit says
+
+
+def test_only_a_clear_yes_is_one() -> None:
+    assert parse_answer(True, False, {}) is Verdict.AUTHORIZED  # noqa: FBT003
+    for authorized in (False, None, 1, "true", [True]):
+        assert parse_answer(authorized, False, {}) is Verdict.DENIED  # noqa: FBT003
+        assert parse_answer(authorized, 1, {}) is Verdict.DENIED
+    assert parse_answer(False, True, {}) is Verdict.CHALLENGE  # noqa: FBT003
+    assert parse_answer(False, True, {"polkit.dismissed": "true"}) is Verdict.CHALLENGE  # noqa: FBT003
+    assert parse_answer(False, False, {"polkit.dismissed": "true"}) is Verdict.DISMISSED  # noqa: FBT003
+
+
+def ask(bus: Bus, *, interactive: bool) -> list[Verdict]:
+    said: list[Verdict] = []
+    Question(bus, said.append).ask(":1.1", "erase", {"disks": "A"}, interactive=interactive, timeout_s=2)
+    return said
+
+
+def test_a_person_is_asked_only_where_one_could_help_and_may_be_asked(bus: Bus) -> None:
+    said = ask(bus, interactive=True)
+    subject = ("system-bus-name", {"name": ":1.1"})
+    assert bus.calls[-1][:3] == ("CheckAuthorization", (subject, "erase", {"disks": "A"}, 0, ""), 2000)
+    bus.answer(challenge=True)
+    assert said == []
+    method, content, *_ = bus.calls[-1]
+    assert (len(bus.calls), method, content[:4]) == (
+        2,
+        "CheckAuthorization",
+        (subject, "erase", {"disks": "A"}, 1),
+    )
+    assert len(content[4]) == 32, "by which the dialog can be closed"
+    bus.answer(authorized=True)
+    assert said == [Verdict.AUTHORIZED]
+    forbidden = ask(bus, interactive=False)
+    bus.answer(challenge=True)
+    assert (forbidden, len(bus.calls)) == ([Verdict.CHALLENGE], 3)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "verdict"),
+    [
+        ({"authorized": True}, None, Verdict.AUTHORIZED),
+        ({}, None, Verdict.DENIED),
+        ({"challenge": True}, {}, Verdict.FAILED),
+        ({"challenge": True}, {"dismissed": True}, Verdict.DISMISSED),
+        ({"challenge": True}, {"challenge": True}, Verdict.CHALLENGE),
+    ],
+)
+def test_a_rule_that_says_no_and_a_wrong_password_are_told_apart(
+    bus: Bus, first: dict[str, bool], second: dict[str, bool] | None, verdict: Verdict
+) -> None:
+    said = ask(bus, interactive=True)
+    bus.answer(**first)
+    if second is not None:
+        bus.answer(**second)
+    assert said == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("org.freedesktop.PolicyKit1.Error.Cancelled", Verdict.CANCELLED),
+        ("org.freedesktop.PolicyKit1.Error.NotAuthorized", Verdict.DENIED),
+        ("org.freedesktop.PolicyKit1.Error.Failed", Verdict.UNAVAILABLE),
+        ("org.freedesktop.DBus.Error.ServiceUnknown", Verdict.UNAVAILABLE),
+    ],
+)
+def test_an_error_is_never_a_yes(bus: Bus, name: str, verdict: Verdict) -> None:
+    gio, _ = load_gio()
+    said = ask(bus, interactive=True)
+    bus.fail(gio.DBusError.new_for_dbus_error(name, "x"))
+    assert said == [verdict]
+    assert len(bus.calls) == 1
+
+
+def test_a_dialog_that_nobody_answers_is_closed(bus: Bus) -> None:
+    gio, glib = load_gio()
+    said = ask(bus, interactive=True)
+    bus.answer(challenge=True)
+    cookie = bus.calls[-1][1][4]
+    late = bus.calls[-1][3]
+    bus.fail(glib.Error.new_literal(gio.io_error_quark(), "late", gio.IOErrorEnum.TIMED_OUT))
+    assert said == [Verdict.TIMED_OUT]
+    assert bus.calls[-1][:2] == ("CancelCheckAuthorization", (cookie,))
+    assert late is not None
+    late(bus, ((True, False, {}),))
+    assert said == [Verdict.TIMED_OUT], "what comes after that is nobody's"
+
+
+PLACES = {"erase": Places(2, 3, Refusal("Busy", "dialogs")), "inspect": Places(1, 1, Refusal("TooMany"))}
+
+
+def put(questions: Questions, user: int, number: int, action: str = "erase") -> list[Any]:
+    said: list[Any] = []
+    caller = Caller(f":{user}.{number}", user, 1)
+    questions.ask(caller, action, {}, said.append, interactive=True)
+    return said
+
+
+def test_so_many_questions_of_each_kind_are_open_of_each_user_and_of_all(bus: Bus) -> None:
+    questions = Questions(cast("Any", bus), PLACES)
+    assert not questions.are_open
+    first = put(questions, ANNA, 1)
+    put(questions, ANNA, 2)
+    assert refused(lambda: put(questions, ANNA, 3)) == "Busy"
+    put(questions, BERT, 1)
+    assert refused(lambda: put(questions, 1002, 1)) == "Busy"
+    put(questions, ANNA, 3, "inspect")
+    put(questions, 0, 1)
+    assert len(bus.calls) == 5
+    done = bus.calls[0][3]
+    assert done is not None
+    done(bus, ((True, False, {}),))
+    assert first == [Verdict.AUTHORIZED]
+    put(questions, 1002, 1)
+    assert questions.are_open
+
+
+def test_the_dialogs_of_whoever_leaves_are_closed_and_told_once(bus: Bus) -> None:
+    questions = Questions(cast("Any", bus), PLACES)
+    mine, others = put(questions, ANNA, 1), put(questions, BERT, 1)
+    late = bus.calls[0][3]
+    questions.forget(f":{ANNA}.1")
+    assert bus.calls[-1][0] == "CancelCheckAuthorization"
+    assert mine == []
+    bus.turn()
+    assert (mine, others) == ([Verdict.CANCELLED], [])
+    assert late is not None
+    late(bus, ((True, False, {}),))
+    assert mine == [Verdict.CANCELLED]
+    assert bus.actions.empty()
+    assert questions.are_open
+
+
+def test_what_is_called_off_is_told_why_and_other_actions_stay_open(bus: Bus) -> None:
+    questions = Questions(cast("Any", bus), PLACES)
+    erase, inspect = put(questions, ANNA, 1), put(questions, BERT, 1, "inspect")
+    why = Refusal("Busy", "somebody was faster")
+    questions.call_off("erase", why)
+    bus.turn()
+    assert (erase, inspect) == ([why], [])
+    assert bus.actions.empty()
