@@ -1,0 +1,285 @@
+"""Which disk a plan means, what an administrator allows, and which disks the journal keeps from everybody."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from app.dbus.service import Refusal as BusRefusal
+from app.domain.disk import DiskIdentity, Refusal
+from app.domain.errors import StorageError
+from app.domain.filesystems import filesystem
+from app.domain.plan import PARTITION_TYPE
+from app.domain.raid import Level
+from app.helper import devices, leftovers
+from app.helper.configuration import read_policy
+from app.helper.devices import find_again, find_device, node_of
+from app.helper.journal import Entry
+from app.helper.leftovers import Leftovers
+from app.storage.names import Device
+from app.storage.snapshot import Policy
+from app.storage.state import Partition, Table
+from tests.unit.storage.plans import devices as devices_of
+from tests.unit.storage.plans import disk, plan_of
+
+NOBODY = 65534
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has files of root's")
+
+
+# --- what an administrator allows
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("accept_loop_devices = true\n", True),
+        ("accept_loop_devices = false\n", False),
+        ("", False),
+        ("accept_loop_devices = 1\n", False),
+        ('accept_loop_devices = "true"\n', False),
+        ("accept_loop_devices = true\nminimum_bytes = 0\n", False),
+        ("accept_loop_devices = true\naccept_loop_devices = true\n", False),
+        ("\xff", False),
+    ],
+)
+@pytest.mark.expects_log
+def test_only_what_the_one_key_says_is_allowed(tmp_path: Path, text: str, *, allowed: bool) -> None:
+    path = tmp_path / "helper.conf"
+    path.write_text(text, encoding="latin-1")
+    assert read_policy(path) == Policy(accept_loop_devices=allowed)
+
+
+@needs_root
+@pytest.mark.expects_log
+@pytest.mark.parametrize("how", ["absent", "a link", "of somebody else", "writable by a group", "a folder"])
+def test_a_configuration_that_is_not_roots_alone_allows_nothing(tmp_path: Path, how: str) -> None:
+    path, other = tmp_path / "helper.conf", tmp_path / "other"
+    other.write_text("accept_loop_devices = true\n")
+    match how:
+        case "a link":
+            path.symlink_to(other)
+        case "a folder":
+            path.mkdir()
+        case "absent":
+            pass
+        case _:
+            path.write_bytes(other.read_bytes())
+            if how == "of somebody else":
+                os.chown(path, NOBODY, -1)
+            else:
+                path.chmod(0o664)
+    assert read_policy(path) == Policy()
+
+
+# --- which disk is meant
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "",
+        "8",
+        "8:16/../../../etc",
+        "../8:16",
+        "8:16\n",
+        " 8:16",
+        "99999:1",
+        "8:99999999",
+        "4095:1048575",
+        "\N{ARABIC-INDIC DIGIT EIGHT}:1",
+    ],
+)
+def test_what_is_no_number_of_a_device_here_has_no_node(number: str) -> None:
+    with pytest.raises(FileNotFoundError):
+        node_of(number)
+
+
+class Disks:
+    """Stands for `SpareDisks`: who lies behind each node."""
+
+    def __init__(self, here: Mapping[str, DiskIdentity], *, loops: bool = False) -> None:
+        self.here = here
+        self.policy = Policy(accept_loop_devices=loops)
+        self.said: Mapping[str, tuple[Refusal, ...]] = {}
+
+    def identify(self, node: str) -> DiskIdentity:
+        if node not in self.here:
+            raise FileNotFoundError(2, "gone", node)
+        return self.here[node]
+
+    def refusals(self, _chosen: object) -> Mapping[str, tuple[Refusal, ...]]:
+        return self.said
+
+
+def found(disks: Disks, chosen: DiskIdentity) -> Device | str:
+    try:
+        return find_device(cast("Any", disks), chosen)
+    except BusRefusal as refusal:
+        return refusal.text
+
+
+def test_a_disk_is_the_one_that_was_chosen_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "_block_bytes", lambda _node: 4096)
+    nodes = {disk(1).device_number: "/dev/sda", disk(2).device_number: "/dev/loop7"}
+
+    def node_here(number: str) -> str:
+        if number not in nodes:
+            raise FileNotFoundError
+        return nodes[number]
+
+    monkeypatch.setattr(devices, "node_of", node_here)
+    here = {"/dev/sda": disk(1), "/dev/loop7": disk(2)}
+    assert found(Disks(here), disk(1)) == Device("/dev/sda", 4096)
+    assert found(Disks(here), replace(disk(1), serial="other")) == "8:16 D15 serial"
+    assert found(Disks({}), disk(1)) == "8:16 D15 not here"
+    assert found(Disks(here), disk(3)) == "8:48 D15 not here"
+    assert found(Disks(here), disk(2)) == "8:32 D01 loop device"
+    assert found(Disks(here, loops=True), disk(2)) == Device("/dev/loop7", 4096)
+    hostile = replace(disk(1), device_number="8:3 <b>\n" + "9" * 50)
+    assert found(Disks(here), hostile) == "8:3??b??999999999999 D15 not here"
+
+
+PLAN = plan_of(filesystem("xfs"), Level.MIRROR, {})
+ENTRY = Entry(uuid.UUID(int=7), 1000, PLAN, devices_of(PLAN), 3, {}, boot="boot")
+
+
+def again(monkeypatch: pytest.MonkeyPatch, here: Mapping[str, DiskIdentity]) -> Mapping[str, DiskIdentity]:
+    monkeypatch.setattr(devices, "_nodes", lambda: ["/dev/ram0", *here])
+    found_devices, chosen = find_again(ENTRY, cast("Any", Disks(here)))
+    assert [each.node for each in found_devices.values()] == list(chosen)
+    return chosen
+
+
+def test_disks_of_an_entry_are_found_by_what_the_maker_wrote_on_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = replace(disk(1), device_number="8:160", diskseq=99)
+    assert again(monkeypatch, {"/dev/sdk": moved, "/dev/sdb": disk(2)}) == {
+        "/dev/sdk": moved,
+        "/dev/sdb": disk(2),
+    }
+    assert again(monkeypatch, {"/dev/sdb": disk(2)}) == {"/dev/gone0": disk(1), "/dev/sdb": disk(2)}
+    for field in ("serial", "wwn", "model"):
+        other = replace(disk(1), **{field: "other"})  # type: ignore[arg-type]
+        assert "/dev/gone0" in again(monkeypatch, {"/dev/sda": other, "/dev/sdb": disk(2)})
+
+
+def test_of_two_disks_that_cannot_be_told_apart_neither_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+    copies = {"/dev/sda": disk(1), "/dev/sdz": replace(disk(1), device_number="8:400"), "/dev/sdb": disk(2)}
+    assert again(monkeypatch, copies) == {"/dev/gone0": disk(1), "/dev/sdb": disk(2)}
+
+
+def test_a_disk_that_has_grown_is_another_one_to_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    grown = replace(disk(1), size_bytes=disk(1).size_bytes * 2)
+    chosen = again(monkeypatch, {"/dev/sda": grown, "/dev/sdb": disk(2)})
+    assert chosen["/dev/sda"].differs_from(grown)
+
+
+# --- which disks the journal keeps
+
+
+class Journal:
+    """Stands for the journal: these entries, and these files that nobody understands."""
+
+    def __init__(self, *entries: Entry, bad: tuple[Path, ...] = ()) -> None:
+        self.found, self.bad = list(entries), list(bad)
+
+    def entries(self) -> tuple[list[Entry], list[Path]]:
+        return self.found, self.bad
+
+    def entry(self, session: uuid.UUID) -> Entry | None:
+        return next((each for each in self.found if each.session == session), None)
+
+
+def left(journal: Journal, disks: Disks | None = None) -> Leftovers:
+    return Leftovers(cast("Any", journal), cast("Any", disks or Disks({})))
+
+
+HELD = replace(ENTRY, boot="")
+"""Of an older helper, which wrote no marks: everything of it counts as begun."""
+
+
+def test_a_disk_that_the_journal_names_is_refused_with_the_reason_that_is_known() -> None:
+    refusal = left(Journal(HELD)).refusal("/dev/sda", disk(1))
+    assert refusal is not None
+    assert (refusal.rule, refusal.evidence) == ("D18", f"session {HELD.session}")
+    known = replace(HELD, kept={disk(1).key(): "xfs is there"})
+    refusal = left(Journal(known)).refusal("/dev/sda", disk(1))
+    assert refusal is not None
+    assert refusal.evidence == "xfs is there"
+    assert left(Journal(HELD)).refusal("/dev/sdc", disk(3)) is None
+    assert left(Journal(replace(HELD, begun=0))).refusal("/dev/sda", disk(1)) is None
+
+
+def test_a_session_that_is_alive_keeps_its_disks_by_its_locks_and_not_as_left_over() -> None:
+    found = left(Journal(HELD))
+    found.live.add(HELD.session)
+    assert found.refusal("/dev/sda", disk(1)) is None
+
+
+def test_a_partition_of_ours_is_kept_where_a_file_of_the_journal_may_name_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tables: dict[str, Table | None] = {
+        "/dev/sda": Table("u", (Partition(1, PARTITION_TYPE, "p", "x", 1, 1),)),
+        "/dev/sdb": Table("u", (Partition(1, "other", "p", "x", 1, 1),)),
+        "/dev/sdc": None,
+    }
+    monkeypatch.setattr("app.storage.state.read_table", tables.__getitem__)
+    damaged = left(Journal(bad=(Path("/var/x.json"),)))
+    refusals = {node: damaged.refusal(node, disk(1)) for node in tables}
+    assert [node for node, each in refusals.items() if each] == ["/dev/sda"]
+    assert "/var/x.json" in str(refusals["/dev/sda"])
+    assert left(Journal()).refusal("/dev/sda", disk(1)) is None
+
+
+def test_what_the_rules_say_comes_after_what_the_journal_says() -> None:
+    disks = Disks({})
+    mounted = Refusal("D05", "It is mounted.", "/srv")
+    disks.said = {"/dev/sda": (mounted,), "/dev/sdc": (mounted,)}
+    chosen = {"/dev/sda": disk(1), "/dev/sdb": disk(2), "/dev/sdc": disk(3), "/dev/sdd": disk(4)}
+    refusals = left(Journal(HELD), disks).refusals(chosen)
+    assert {node: [each.rule for each in told] for node, told in refusals.items()} == {
+        "/dev/sda": ["D18", "D05"],
+        "/dev/sdb": ["D18"],
+        "/dev/sdc": ["D05"],
+    }
+
+
+@pytest.mark.expects_log
+def test_recovery_goes_on_with_the_next_entry_and_names_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    unmade: list[int] = []
+
+    def unmake(entry: Entry, *_: object) -> None:
+        unmade.append(entry.session.int)
+        if entry.session.int == 7:
+            raise StorageError("xfs is there")
+
+    monkeypatch.setattr(leftovers, "_unmake", unmake)
+    entries = [replace(HELD, session=uuid.UUID(int=number)) for number in (6, 7, 8, 9)]
+    found = left(Journal(*entries, bad=(Path("/var/x.json"),)))
+    found.live.add(uuid.UUID(int=8))
+    assert found.recover() == ["/var/x.json: not understood", f"session {uuid.UUID(int=7)}: xfs is there"]
+    assert unmade == [6, 7, 9], "but for the one that is alive"
+
+
+def test_only_what_holds_a_disk_is_recovered_when_somebody_asks_about_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unmade: list[int] = []
+    monkeypatch.setattr(leftovers, "_unmake", lambda entry, *_: unmade.append(entry.session.int))
+    other = plan_of(filesystem("xfs"), Level.SINGLE, {})
+    single = replace(HELD, session=uuid.UUID(int=8), plan=other, devices=devices_of(other))
+    never = replace(HELD, session=uuid.UUID(int=9), begun=0)
+    found = left(Journal(HELD, single, never))
+    found.retry([disk(2)])
+    assert unmade == [7]
+    found.retry([disk(3)])
+    assert unmade == [7]
+    found.retry([disk(3), disk(1)])
+    assert unmade == [7, 7, 8]

@@ -1,0 +1,267 @@
+"""Conditions of steps hold for exactly what they name; the machine's state is a stand-in's here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from app.domain.plan import PARTITION_TYPE
+from app.storage import conditions
+from app.storage.conditions import Seen, check, pool_guid, probe
+from app.storage.programs import Ended
+from app.storage.state import MountEntry, Partition, Table
+from app.storage.steps import (
+    POOL_GUID,
+    ArrayRuns,
+    Condition,
+    MemberOf,
+    Mounted,
+    NoArray,
+    NoBtrfs,
+    NodeThere,
+    NoMember,
+    NoNode,
+    NoPool,
+    NotMounted,
+    OwnPartition,
+    OwnPool,
+    OwnTable,
+    PoolImported,
+    Signed,
+    Unheld,
+    Unsigned,
+    pool_fact,
+)
+
+DISK, NODE, FOLDER, POOL = "/dev/sdb", "/dev/sdb1", "/run/x", "pgfooting-1"
+UUID, OTHER = "6f1d5a52-0a0c-4c1c-9b1e-000000000001", "6f1d5a52-0a0c-4c1c-9b1e-000000000002"
+
+
+class State:
+    """Stands for `app.storage.state`."""
+
+    def __init__(self) -> None:
+        self.sizes = {DISK: 10**9, NODE: 10**9}
+        self.table: Table | None = None
+        self.mounts: tuple[MountEntry, ...] = ()
+        self.held_by: tuple[str, ...] = ()
+        self.array: str | None = None
+        self.uuids: dict[str, str] = {}
+        self.claimed = self.imported = self.btrfs = False
+
+    def size_bytes(self, node: str) -> int:
+        return self.sizes.get(node, 0)
+
+    def read_table(self, node: str) -> Table | None:
+        assert node in self.sizes, "there is nothing to be read"
+        return self.table
+
+    def mounts_on(self, folder: str) -> tuple[MountEntry, ...]:
+        return tuple(each for each in self.mounts if each.folder == folder)
+
+    def same_device(self, one: str, other: str) -> bool:
+        return one.removeprefix("/dev/") == other.removeprefix("/dev/")
+
+    def holders(self, _node: str) -> tuple[str, ...]:
+        assert self.sizes, "there is nothing to be read"
+        return self.held_by
+
+    def is_claimed(self, _node: str) -> bool:
+        return self.claimed
+
+    def array_on(self, _members: Sequence[str]) -> str | None:
+        return self.array
+
+    def array_uuid(self, node: str) -> str | None:
+        return self.uuids.get(node)
+
+    def pool_is_imported(self, _pool: str) -> bool:
+        return self.imported
+
+    def btrfs_is_mounted(self, _uuid: str) -> bool:
+        return self.btrfs
+
+
+@pytest.fixture
+def state(monkeypatch: pytest.MonkeyPatch) -> State:
+    state = State()
+    monkeypatch.setattr(conditions, "state", state)
+    return state
+
+
+def ended(stdout: str = "", code: int = 0) -> Ended:
+    return Ended(("blkid",), code, stdout, "", 0.0)
+
+
+def seen(condition: Condition, said: Ended | None = None, facts: Mapping[str, str] | None = None) -> Seen:
+    def run(_argv: Sequence[str]) -> Ended:
+        assert said is not None, "no program is needed"
+        return said
+
+    return check(condition, facts or {}, cast("Any", run))
+
+
+def holds(condition: Condition, said: Ended | None = None, facts: Mapping[str, str] | None = None) -> bool:
+    return seen(condition, said, facts).holds
+
+
+# --- tables and partitions
+
+
+def test_a_table_is_ours_by_its_identifier(state: State) -> None:
+    state.table = Table(UUID, ())
+    assert holds(OwnTable(DISK, UUID))
+    assert not holds(OwnTable(DISK, OTHER))
+    state.table = None
+    assert not holds(OwnTable(DISK, UUID))
+    state.sizes.clear()
+    assert not holds(OwnTable(DISK, UUID))
+
+
+def test_a_partition_is_ours_by_place_type_and_identifier(state: State) -> None:
+    ours = Partition(1, PARTITION_TYPE, UUID, "x", 1048576, 10**9)
+    state.table = Table(OTHER, (ours,))
+    assert holds(OwnPartition(DISK, UUID))
+    for changed in (replace(ours, number=2), replace(ours, type=OTHER), replace(ours, uuid=OTHER)):
+        state.table = Table(OTHER, (changed,))
+        assert not holds(OwnPartition(DISK, UUID))
+    state.table = Table(OTHER, ())
+    assert not holds(OwnPartition(DISK, UUID))
+
+
+# --- signatures
+
+
+def test_a_signature_is_what_has_its_type_identifier_and_label(state: State) -> None:
+    said = ended(f"DEVNAME={NODE}\nTYPE=xfs\nUUID={UUID.upper()}\nLABEL=data\n")
+    assert holds(Signed(NODE, "xfs"), said)
+    assert holds(Signed(NODE, "xfs", UUID, "data"), said)
+    for wanted in (
+        Signed(NODE, "ext4", UUID, "data"),
+        Signed(NODE, "xfs", OTHER, "data"),
+        Signed(NODE, "xfs", UUID, "other"),
+    ):
+        assert not holds(wanted, said)
+    assert not holds(Signed(NODE, "xfs"), ended(code=2))
+    state.sizes.clear()
+    assert not holds(Signed(NODE, "xfs"))
+
+
+def test_a_pool_is_the_one_whose_identifier_the_journal_holds(state: State) -> None:
+    member = Signed(NODE, "zfs_member", POOL_GUID, POOL)
+    said = ended(f"TYPE=zfs_member\nUUID=4711\nLABEL={POOL}\n")
+    assert holds(member, said, {pool_fact(POOL): "4711"})
+    assert not holds(member, said, {pool_fact(POOL): "4712"})
+    assert not holds(member, said), "nobody knows its identifier, so it is not ours"
+    assert not holds(member, said, {pool_fact("other"): "4711"})
+    assert not holds(replace(member, uuid="4712"), said, {pool_fact(POOL): "4711"})
+
+
+@pytest.mark.parametrize(
+    ("said", "is_blank"),
+    [
+        (ended(code=2), True),
+        (ended("TYPE=xfs\n"), False),
+        (ended("PTTYPE=gpt\n"), False),
+        (ended("", code=8), False),
+        (ended("PART_ENTRY_SCHEME=gpt\nDEVNAME=x\n"), True),
+    ],
+)
+def test_nothing_is_signed_only_where_libblkid_finds_nothing(
+    state: State, said: Ended, *, is_blank: bool
+) -> None:
+    assert state.sizes
+    assert holds(Unsigned(NODE), said) is is_blank
+    assert seen(Unsigned(NODE), ended("PTTYPE=gpt\n")).evidence == f"{NODE} has gpt"
+    state.sizes.clear()
+    assert holds(Unsigned(NODE)), "what is gone has nothing"
+
+
+def test_what_libblkid_cannot_tell_is_something() -> None:
+    assert probe(NODE, cast("Any", lambda _argv: ended(code=2))) == {}
+    assert probe(NODE, cast("Any", lambda _argv: ended(code=8)))["TYPE"] == "unknown"
+
+
+# --- mounts
+
+
+def mount(source: str, folder: str = FOLDER) -> MountEntry:
+    return MountEntry(40, folder, "xfs", source, ())
+
+
+def test_what_is_mounted_is_the_uppermost_there(state: State) -> None:
+    condition = Mounted(FOLDER, (NODE, "/dev/sdc1"))
+    assert not holds(condition)
+    assert holds(NotMounted(FOLDER))
+    state.mounts = (mount(NODE, "/elsewhere"),)
+    assert not holds(condition)
+    state.mounts = (mount(NODE),)
+    assert holds(condition)
+    assert not holds(NotMounted(FOLDER))
+    state.mounts = (mount("/dev/sdc1"),)
+    assert holds(condition)
+    state.mounts = (mount(NODE), mount("/dev/sdz"))
+    assert not holds(condition), "somebody mounted over it"
+
+
+def test_a_node_is_there_or_not(state: State) -> None:
+    assert (holds(NodeThere(NODE)), holds(NoNode(NODE))) == (True, False)
+    state.sizes.clear()
+    assert (holds(NodeThere(NODE)), holds(NoNode(NODE))) == (False, True)
+
+
+def test_a_node_is_free_that_nobody_holds_or_claims(state: State) -> None:
+    assert holds(Unheld(NODE))
+    state.claimed = True
+    assert not holds(Unheld(NODE))
+    state.claimed, state.held_by = False, ("md127",)
+    assert not holds(Unheld(NODE))
+    state.sizes.clear()
+    assert holds(Unheld(NODE)), "what is gone is held by nobody"
+
+
+# --- arrays, pools and btrfs
+
+
+def test_an_array_runs_that_has_our_identifier_on_one_of_its_members(state: State) -> None:
+    ours = ArrayRuns("/dev/md/x", UUID, (NODE, "/dev/sdc1"))
+    assert seen(ours) == Seen(holds=False, evidence="/dev/md/x is not running")
+    state.uuids = {"/dev/sdc1": UUID}
+    assert not holds(ours), "it does not run"
+    state.array = "/dev/md127"
+    assert seen(ours) == Seen(holds=True, evidence="/dev/md/x is /dev/md127", renamed="/dev/md127")
+    state.uuids = {NODE: OTHER}
+    assert seen(ours) == Seen(holds=False, evidence="/dev/md/x is /dev/md127")
+    assert not holds(NoArray((NODE,)))
+    state.array = None
+    assert holds(NoArray((NODE,)))
+
+
+def test_a_member_is_that_of_one_array(state: State) -> None:
+    assert (holds(MemberOf(NODE, UUID)), holds(NoMember(NODE))) == (False, True)
+    state.uuids = {NODE: UUID}
+    assert (holds(MemberOf(NODE, UUID)), holds(NoMember(NODE))) == (True, False)
+    assert not holds(MemberOf(NODE, OTHER))
+
+
+def test_a_pool_is_ours_where_it_is_imported_with_the_identifier_of_the_journal(state: State) -> None:
+    facts = {pool_fact(POOL): "4711"}
+    assert (holds(PoolImported(POOL)), holds(NoPool(POOL))) == (False, True)
+    assert not holds(OwnPool(POOL), None, facts)
+    state.imported = True
+    assert (holds(PoolImported(POOL)), holds(NoPool(POOL))) == (True, False)
+    assert holds(OwnPool(POOL), ended("4711\n"), facts)
+    assert not holds(OwnPool(POOL), ended("4712\n"), facts)
+    assert not holds(OwnPool(POOL), ended("4711\n", code=1), facts)
+    assert not holds(OwnPool(POOL), ended("4711\n"), {})
+    assert not holds(OwnPool(POOL), ended("\n"), {pool_fact(POOL): ""})
+    assert pool_guid(POOL, cast("Any", lambda _argv: ended("4711\n", code=1))) == ""
+
+
+def test_a_btrfs_is_mounted_or_not(state: State) -> None:
+    assert holds(NoBtrfs(UUID))
+    state.btrfs = True
+    assert not holds(NoBtrfs(UUID))
