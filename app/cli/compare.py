@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -11,12 +12,13 @@ from rich.console import Console
 
 from app.cli.show import library_of, print_json, tell_left_out, tell_left_over
 from app.cli.tables import print_sentence, print_table
+from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, RunFileError, UsageError, did_you_mean
 from app.domain.text import tr
 from app.runs.abandoned import sweep_abandoned
 from app.runs.compare import RunComparison, compare_runs
 from app.runs.comparison_export import comparison_as_json
-from app.runs.comparison_table import HEADINGS
+from app.runs.comparison_table import COMPARISON_COLUMNS
 from app.runs.comparison_text import format_difference
 from app.runs.comparison_warnings import comparison_notes, comparison_warnings
 from app.runs.differences import find_differences
@@ -101,9 +103,7 @@ def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> No
     if not comparison.verdicts:
         print_sentence(console, tr("One configuration only: there is nothing to compare it with."))
     console.print()
-    words = frozenset({0, len(HEADINGS) - 1})
-    rows = [row.cells() for row in comparison.rows]
-    print_table(console, HEADINGS, rows, left=words, words=words, optional=(7, 5, 4))
+    print_table(console, COMPARISON_COLUMNS, comparison.rows)
     _print_figures(console, tr("Latency"), comparison, compare_figures(comparison, LATENCIES))
     _print_figures(console, tr("Costs per transaction"), comparison, compare_figures(comparison, COSTS))
     _print_runs(comparison, console, all_runs=all_runs)
@@ -153,18 +153,27 @@ def _print_figures(
     if not figures:
         return
     _title(console, title)
-    rows = []
-    for found in figures:
-        others = (_with_difference(found, place) for place in range(1, len(comparison.groups)))
-        rows.append((found.figure.label, format_mean(found, 0), *others))
-    names = tuple(group.name for group in comparison.groups)
-    print_table(
-        console,
-        (tr("figure"), *names),
-        rows,
-        words=frozenset(range(len(names) + 1)),
-        optional=tuple(range(len(names), 2, -1)),
-    )
+    print_table(console, (_FIGURE_COLUMN, *_group_columns(comparison)), figures)
+
+
+_FIGURE_COLUMN: Final[Column[FigureComparison]] = Column(
+    "figure", tr("figure"), lambda found: found.figure.label, CellKind.WORDS
+)
+_ALWAYS_SHOWN: Final = 2
+"""Configurations that the narrowest terminal shows."""
+
+
+def _group_columns(comparison: RunComparison) -> Iterator[Column[FigureComparison]]:
+    """Yield a column for each configuration; the last is left out first."""
+    count = len(comparison.groups)
+    for place, group in enumerate(comparison.groups):
+        yield Column(
+            f"group {place}",
+            group.name,
+            partial(_with_difference, place=place),
+            CellKind.NUMBERS,
+            optional=count - place if place >= _ALWAYS_SHOWN else None,
+        )
 
 
 def _with_difference(found: FigureComparison, place: int) -> str:

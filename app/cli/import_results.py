@@ -14,6 +14,7 @@ from rich.console import Console
 from app.cli.plain_text import plain
 from app.cli.show import print_json
 from app.cli.tables import print_line, print_table
+from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus
 from app.domain.text import tr
 from app.importers.discovery import Left
@@ -77,7 +78,7 @@ def _tell(report: ImportReport, library: Path, console: Console) -> None:
         means = [each for each in report.imported if _MEAN_ONLY in each.marks]
         shown = report.imported if len(means) <= _MOST_MEANS else with_seconds
         if shown:
-            _tell_runs(shown, console)
+            print_table(console, IMPORTED_COLUMNS, shown)
         if len(shown) < len(report.imported):
             sentence = tr("{count} more runs have only a mean; `pgfooting list` shows them.")
             print_line(console, sentence.format(count=len(means)))
@@ -101,20 +102,23 @@ def _section(console: Console, title: str) -> None:
     print_line(console, title, style="bold")
 
 
-def _tell_runs(runs: Sequence[Imported], console: Console) -> None:
-    headings = (tr("id"), tr("run"), tr("TPS"), tr("TPS by the second"), tr("marks"))
-    rows = [
-        (
-            each.id[:8],
-            each.name,
-            "" if each.tps is None else f"{each.tps:,.1f}",
-            each.tps_source or tr("not known"),
-            ", ".join(mark for mark in each.marks if mark != "imported"),
-        )
-        for each in runs
-    ]
-    left, words = frozenset({0, 1, 3, 4}), frozenset({1, 3, 4})
-    print_table(console, headings, rows, left=left, words=words, optional=(4,))
+def _marks(run: Imported) -> str:
+    return ", ".join(mark for mark in run.marks if mark != "imported")
+
+
+IMPORTED_COLUMNS: Final[tuple[Column[Imported], ...]] = (
+    Column("id", tr("id"), lambda run: run.id[:8], CellKind.LABEL),
+    Column("run", tr("run"), lambda run: run.name, CellKind.WORDS),
+    Column("tps", tr("TPS"), lambda run: "" if run.tps is None else f"{run.tps:,.1f}"),
+    Column(
+        "tps_source",
+        tr("TPS by the second"),
+        lambda run: run.tps_source or tr("not known"),
+        CellKind.WORDS,
+    ),
+    Column("marks", tr("marks"), _marks, CellKind.WORDS, optional=1),
+)
+"""Of the runs that were imported."""
 
 
 def _tell_missing(runs: Sequence[Imported], console: Console) -> None:

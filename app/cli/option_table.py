@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
 
 from rich.console import Console
 
 from app.cli.plain_text import plain
 from app.cli.show import print_json
 from app.cli.tables import print_indented, print_line, print_table
+from app.domain.columns import CellKind, Column
 from app.domain.errors import UsageError, did_you_mean
 from app.domain.filesystem import FilesystemSpec, Preset
 from app.domain.filesystems import FILESYSTEMS
@@ -107,22 +110,18 @@ def _preset_as_json(spec: FilesystemSpec, preset: Preset, support: Support) -> d
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _Offered:
+    """An option of a filesystem, on a machine that can do this much."""
+
+    spec: FilesystemSpec
+    option: OptionSpec
+    support: Support
+
+
 def _show_overview(support: Support, console: Console) -> None:
-    rows = [
-        (
-            spec.id,
-            option.id,
-            option.stage.value,
-            _default(option),
-            _safety(option),
-            _here(spec, option, support),
-        )
-        for spec in FILESYSTEMS
-        for option in spec.options
-    ]
-    headings = (tr("Filesystem"), tr("Option"), tr("When"), tr("Default"), tr("Costs"), tr("Here"))
-    left = frozenset(range(len(headings)))
-    print_table(console, headings, rows, left=left, words=frozenset({4, 5}), optional=(2, 3))
+    rows = (_Offered(spec, option, support) for spec in FILESYSTEMS for option in spec.options)
+    print_table(console, OPTION_COLUMNS, rows)
     print_line(console, tr("Everything about one: pgfooting doctor --options FILESYSTEM"), style="dim")
 
 
@@ -220,6 +219,17 @@ def _here(spec: FilesystemSpec, option: OptionSpec, support: Support) -> str:
     if reason:
         return reason
     return tr("yes, untested") if option.untested else tr("yes")
+
+
+OPTION_COLUMNS: Final[tuple[Column[_Offered], ...]] = (
+    Column("filesystem", tr("Filesystem"), lambda row: row.spec.id, CellKind.LABEL),
+    Column("option", tr("Option"), lambda row: row.option.id, CellKind.LABEL),
+    Column("when", tr("When"), lambda row: row.option.stage.value, CellKind.LABEL, optional=1),
+    Column("default", tr("Default"), lambda row: _default(row.option), CellKind.LABEL, optional=2),
+    Column("costs", tr("Costs"), lambda row: _safety(row.option), CellKind.WORDS),
+    Column("here", tr("Here"), lambda row: _here(row.spec, row.option, row.support), CellKind.WORDS),
+)
+"""Of the table of all options of all filesystems."""
 
 
 def _paragraph(console: Console, text: str, *, style: str = "") -> None:

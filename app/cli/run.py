@@ -22,7 +22,7 @@ from app.domain.errors import ExitStatus
 from app.domain.text import tr
 from app.runs.abandoned import sweep_abandoned
 from app.runs.campaign import CampaignRequest, CampaignResult, run_campaign
-from app.runs.comparison_table import HEADINGS, MeasuredConfiguration, MeasuredRun, build_rows
+from app.runs.comparison_table import COMPARISON_COLUMNS, MeasuredConfiguration, MeasuredRun, build_rows
 from app.runs.comparison_warnings import comparison_notes
 from app.runs.disk_access import DiskConsent
 from app.runs.library import default_library
@@ -54,7 +54,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         drop_output()
     elif arguments.progress == "auto":
         console = Console()
-        _show_table(result, console)
+        show_table(result, console)
         done = sum(run.state is RunState.DONE for run in result.results)
         if result.stopped and done < result.campaign.repeats * len(result.campaign.configurations):
             hint = tr("Stopped. The same command with --resume measures what is missing.")
@@ -80,8 +80,7 @@ def _measured(name: str, results: Sequence[RunResult]) -> MeasuredConfiguration:
             repeat=result.planned.repeat,
             # A run that was stopped early is kept, but it is another measurement than the others.
             tps=result.summary.get("tps") if result.state is RunState.DONE else None,
-            p99_ms=result.summary.get("latency_p99_ms"),
-            jitter=result.summary.get("jitter_cv"),
+            figures=result.summary,
         )
         for result in results
     )
@@ -89,15 +88,15 @@ def _measured(name: str, results: Sequence[RunResult]) -> MeasuredConfiguration:
     return MeasuredConfiguration(name, runs, marks)
 
 
-def _show_table(result: CampaignResult, console: Console) -> None:
+def show_table(result: CampaignResult, console: Console) -> None:
+    """Print what a campaign came to: the table, the verdicts, what weakens them, the run files."""
     comparison = judge_files(
         (run.path for run in result.results), baseline=result.campaign.configurations[0].name
     )
     rows = build_rows(measured_configurations(result)) if comparison is None else comparison.rows
     console.print()
     print_line(console, result.campaign.name, style="bold")
-    texts = frozenset({0, len(HEADINGS) - 1})
-    print_table(console, HEADINGS, [row.cells() for row in rows], left=texts, words=texts)
+    print_table(console, COMPARISON_COLUMNS, rows)
     for row in rows:
         if row.verdict:
             print_sentence(console, row.verdict)

@@ -9,16 +9,18 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 
 from app import COMMAND
 from app.cli.configuration_rows import configuration_rows
 from app.cli.plain_text import json_text, plain
-from app.cli.tables import print_grid, print_line, print_table
+from app.cli.tables import print_grid, print_line, print_pairs, print_table
+from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus
 from app.domain.text import tr
 from app.domain.units import format_duration
@@ -29,7 +31,7 @@ from app.runs.library import LibraryEntry, default_library, effective_state, fin
 from app.runs.library_query import haystack, matches, parse_query
 from app.runs.runfile import Json, RunState
 from app.runs.runfile_reader import RunFile
-from app.runs.summary import FIGURES, summarise
+from app.runs.summary import FIGURES, Figure, summarise
 from app.runs.words import DISK_MARKS
 
 
@@ -66,19 +68,31 @@ def _started(epoch_s: float | None) -> str:
         return ""
 
 
-def _row(entry: LibraryEntry) -> tuple[str, ...]:
-    return (
-        (entry.id or "")[:8],
-        entry.name or "",
-        entry.state,
-        " ".join(part for part in (entry.target, entry.filesystem) if part),
-        entry.workload or "",
-        "" if entry.clients is None else str(entry.clients),
-        "" if entry.scale is None else str(entry.scale),
-        "" if entry.tps is None else f"{entry.tps:,.0f}",
-        _started(entry.started),
-        ", ".join(entry.marks),
-    )
+def _tps(entry: LibraryEntry) -> str:
+    return "" if entry.tps is None else f"{entry.tps:,.0f}"
+
+
+def _place(entry: LibraryEntry) -> str:
+    return " ".join(part for part in (entry.target, entry.filesystem) if part)
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+LIST_COLUMNS: Final[tuple[Column[LibraryEntry], ...]] = (
+    Column("id", tr("id"), lambda entry: (entry.id or "")[:8], CellKind.LABEL),
+    Column("run", tr("run"), lambda entry: entry.name or "", CellKind.WORDS),
+    Column("state", tr("state"), lambda entry: entry.state, CellKind.LABEL),
+    Column("target", tr("target"), _place, CellKind.WORDS),
+    Column("workload", tr("workload"), lambda entry: entry.workload or "", CellKind.WORDS, optional=3),
+    Column("clients", tr("clients"), lambda entry: _number(entry.clients), optional=2),
+    Column("scale", tr("scale"), lambda entry: _number(entry.scale), optional=1),
+    Column("tps", tr("TPS"), _tps),
+    Column("started", tr("started"), lambda entry: _started(entry.started), CellKind.LABEL, optional=4),
+    Column("marks", tr("marks"), lambda entry: ", ".join(entry.marks), CellKind.WORDS, optional=5),
+)
+"""Of the list of the library's runs."""
 
 
 def list_command(arguments: argparse.Namespace) -> int:
@@ -106,26 +120,7 @@ def list_command(arguments: argparse.Namespace) -> int:
             sentence = tr("No runs yet: there is no folder {library}.")
         print_line(console, sentence.format(library=library))
         return ExitStatus.DONE
-    headings = (
-        tr("id"),
-        tr("run"),
-        tr("state"),
-        tr("target"),
-        tr("workload"),
-        tr("clients"),
-        tr("scale"),
-        tr("TPS"),
-        tr("started"),
-        tr("marks"),
-    )
-    print_table(
-        console,
-        headings,
-        [_row(entry) for entry in entries],
-        left=frozenset({0, 1, 2, 3, 4, 8, 9}),
-        words=frozenset({1, 3, 4, 9}),
-        optional=(6, 5, 4, 8, 9),
-    )
+    print_table(console, LIST_COLUMNS, entries)
     for entry in entries:
         if entry.problem:
             print_line(console, entry.problem, style="yellow")
@@ -186,18 +181,32 @@ def _show_configuration(described: dict[str, Json], console: Console) -> None:
     rows = [(label, value) for label, value in configuration_rows(described) if value]
     if rows:
         _section(console, tr("What was measured"))
-        print_grid(console, rows)
+        print_pairs(console, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownFigure:
+    figure: Figure
+    value: float
+
+
+_FIGURE_COLUMNS: Final[tuple[Column[_KnownFigure], ...]] = (
+    Column("figure", tr("figure"), lambda known: known.figure.label, CellKind.LABEL),
+    Column("value", tr("value"), lambda known: figure_text(known.value)),
+    Column("unit", tr("unit"), lambda known: known.figure.unit, CellKind.LABEL),
+)
 
 
 def _show_figures(run: RunFile, console: Console) -> None:
     summary = run.summary()
     if not summary and effective_state(run.path, run.state) is not RunState.RUNNING:
         summary = summarise(run)
-    known = [(figure, summary.get(figure.name)) for figure in FIGURES]
-    rows = [(figure.label, figure_text(value), figure.unit) for figure, value in known if value is not None]
-    if rows:
+    known = [
+        _KnownFigure(figure, value) for figure in FIGURES if (value := summary.get(figure.name)) is not None
+    ]
+    if known:
         _section(console, tr("Figures of the measured phase"))
-        print_grid(console, rows, right=frozenset({1}))
+        print_grid(console, _FIGURE_COLUMNS, known)
 
 
 def figure_text(value: float) -> str:
@@ -219,4 +228,4 @@ def _show_phases(run: RunFile, console: Console) -> None:
     ]
     if rows:
         _section(console, tr("Phases"))
-        print_grid(console, rows)
+        print_pairs(console, rows)

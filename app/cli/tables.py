@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from rich.cells import cell_len
@@ -12,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.plain_text import plain
+from app.domain.columns import Alignment, AnyColumn, CellKind, Column, RowT, texts
 from app.domain.text import tr
 
 _NARROW: Final = 12
@@ -19,15 +21,7 @@ _NARROW: Final = 12
 _GAP: Final = 2
 
 
-def print_table(
-    console: Console,
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    left: frozenset[int] = frozenset({0}),
-    words: frozenset[int] = frozenset(),
-    optional: Sequence[int] = (),
-) -> None:
+def print_table(console: Console, columns: Sequence[Column[RowT]], rows: Iterable[RowT]) -> None:
     """Print rows of text under headings; columns without any text are left out.
 
     On a terminal that is too narrow, columns of words take several lines, then optional columns are left
@@ -35,51 +29,68 @@ def print_table(
 
     Args:
         console: where to.
-        headings: one a column.
-        rows: as many cells as headings each.
-        left: columns that are aligned to the left; the others hold numbers.
-        words: columns that may take several lines.
-        optional: columns that may be left out, the first first.
+        columns: of the table.
+        rows: what their cells are made of.
     """
-    rows = [tuple(plain(cell) for cell in row) for row in rows]
-    columns = [index for index in range(len(headings)) if any(row[index] for row in rows)]
+    found = [_plain_texts(columns, row) for row in rows]
+    shown = [column for column in columns if any(cells[column.id] for cells in found)]
     if not console.is_terminal:
-        _print_unfolded(console, headings, rows, columns, left)
+        headings = {column.id: column.heading for column in shown}
+        for line in _aligned(shown, (headings, *found)):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
         return
-    widths = {index: max(cell_len(row[index]) for row in (headings, *rows)) for index in columns}
-    least = {index: min(width, _NARROW) if index in words else width for index, width in widths.items()}
-    hidden = []
-    for index in optional:
-        if index in columns and sum(least[column] + _GAP for column in columns) - _GAP > console.width:
-            columns.remove(index)
-            hidden.append(headings[index])
+    least = {column.id: _least(column, found) for column in shown}
+    hidden: list[Column[RowT]] = []
+    for column in sorted(shown, key=_turn):
+        if column.optional is not None and _total(least[each.id] for each in shown) > console.width:
+            shown.remove(column)
+            hidden.append(column)
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
-    for index in columns:
-        justify: Literal["left", "right"] = "left" if index in left else "right"
-        table.add_column(headings[index], justify=justify, no_wrap=index not in words, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(row[index]) for index in columns))
+    for column in shown:
+        justify: Literal["left", "right"] = "left" if column.alignment is Alignment.LEFT else "right"
+        table.add_column(column.heading, justify=justify, no_wrap=not column.breaks, overflow="fold")
+    for cells in found:
+        table.add_row(*(Text(cells[column.id]) for column in shown))
     console.print(table)
     if hidden:
         note = tr("Left out here: {columns}. A wider terminal shows them.")
-        print_line(console, note.format(columns=", ".join(hidden)), style="dim")
+        names = ", ".join(column.heading for column in hidden)
+        print_line(console, note.format(columns=names), style="dim")
 
 
-def _print_unfolded(
-    console: Console,
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    columns: Sequence[int],
-    left: frozenset[int],
-) -> None:
-    texts = [[row[index] for index in columns] for row in (headings, *rows)]
-    widths = [max(len(line[place]) for line in texts) for place in range(len(columns))]
-    for line in texts:
+def _plain_texts(columns: Iterable[Column[RowT]], row: RowT) -> dict[str, str]:
+    return {name: plain(text) for name, text in texts(columns, row).items()}
+
+
+def _turn(column: AnyColumn) -> float:
+    return math.inf if column.optional is None else column.optional
+
+
+def _width(column: AnyColumn, found: Sequence[Mapping[str, str]]) -> int:
+    return max(cell_len(column.heading), *(cell_len(cells[column.id]) for cells in found))
+
+
+def _least(column: AnyColumn, found: Sequence[Mapping[str, str]]) -> int:
+    """Return the width below which a column is not squeezed."""
+    width = _width(column, found)
+    return min(width, _NARROW) if column.breaks else width
+
+
+def _total(widths: Iterable[int]) -> int:
+    return sum(width + _GAP for width in widths) - _GAP
+
+
+def _aligned(columns: Sequence[AnyColumn], lines: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yield each line with its cells below those of the others."""
+    widths = {column.id: max(len(line[column.id]) for line in lines) for column in columns}
+    for line in lines:
         cells = (
-            cell.ljust(width) if column in left else cell.rjust(width)
-            for column, cell, width in zip(columns, line, widths, strict=True)
+            line[column.id].ljust(widths[column.id])
+            if column.alignment is Alignment.LEFT
+            else line[column.id].rjust(widths[column.id])
+            for column in columns
         )
-        console.print("  ".join(cells).rstrip(), markup=False, highlight=False, soft_wrap=True)
+        yield "  ".join(cells).rstrip()
 
 
 def print_line(console: Console, text: str, *, style: str = "") -> None:
@@ -133,21 +144,35 @@ def print_indented(console: Console, text: str, indent: int, *, style: str = "")
         print_line(console, line, style=style)
 
 
-def print_grid(
-    console: Console, rows: Sequence[Sequence[str]], *, right: frozenset[int] = frozenset()
-) -> None:
-    """Print rows of labels and values without headings, aligned; nothing is cut or folded.
+def print_grid(console: Console, columns: Sequence[Column[RowT]], rows: Iterable[RowT]) -> None:
+    """Print rows without headings, aligned; nothing is cut or folded.
 
     Args:
         console: where to.
-        rows: cells, each row as many.
-        right: columns of numbers, aligned to the right.
+        columns: of the rows, all of which are shown.
+        rows: what their cells are made of.
     """
-    texts = [[plain(cell) for cell in row] for row in rows]
-    widths = [max(len(row[place]) for row in texts) for place in range(len(texts[0]))] if texts else []
-    for row in texts:
-        cells = (
-            cell.rjust(width) if place in right else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        print_line(console, "  ".join(cells).rstrip())
+    found = [_plain_texts(columns, row) for row in rows]
+    for line in _aligned(columns, found) if found else ():
+        print_line(console, line)
+
+
+def print_pairs(console: Console, pairs: Iterable[tuple[str, str]]) -> None:
+    """Print labels with what belongs to each beside it, aligned; nothing is cut or folded."""
+    print_grid(console, _PAIR, pairs)
+
+
+def _label(pair: tuple[str, str]) -> str:
+    label, _ = pair
+    return label
+
+
+def _value(pair: tuple[str, str]) -> str:
+    _, value = pair
+    return value
+
+
+_PAIR: Final = (
+    Column("label", "", _label, CellKind.LABEL),
+    Column("value", "", _value, CellKind.LABEL),
+)

@@ -7,11 +7,13 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from app.domain.columns import CellKind, Column, without
 from app.domain.text import tr
-from app.report.blocks import Block, Facts, Role, Row, Size, Table, Text
+from app.report.blocks import Block, Facts, Role, Size, Table, Text, plain_table
 from app.report.findings import Findings
 from app.report.method import method
 from app.report.reported import ReportedConfiguration, ReportedRun
+from app.report.run_tables import SharedValue, shared_value_table
 from app.report.words import moment, state_cell
 from app.runs.words import one_line
 
@@ -39,24 +41,23 @@ def appendix(found: Findings) -> Iterator[Block]:
         yield from _commands(configuration)
 
 
+_CAMPAIGN: Final = "campaign"
+_RUN_COLUMNS: Final[tuple[Column[ReportedRun], ...]] = (
+    Column("run", tr("Run"), lambda run: run.tag, CellKind.LABEL),
+    Column("name", tr("Name"), lambda run: one_line(run.facts.name), CellKind.WORDS),
+    Column(_CAMPAIGN, tr("Campaign"), lambda run: one_line(run.facts.campaign), CellKind.WORDS),
+    Column("file", tr("File"), lambda run: one_line(run.facts.path.rpartition("/")[-1]), CellKind.WORDS),
+    Column("identity", tr("Identity"), lambda run: one_line(run.facts.id[:16]), CellKind.LABEL),
+    Column("started", tr("Started"), lambda run: moment(run.facts.started_epoch_s), CellKind.LABEL),
+    Column("marks", tr("Marks"), state_cell, CellKind.WORDS),
+)
+
+
 def _runs_table(runs: Sequence[ReportedRun]) -> Table:
-    campaigns = {run.facts.campaign for run in runs}
-    rows = tuple(
-        Row(
-            (
-                run.tag,
-                one_line(run.facts.name),
-                one_line(run.facts.campaign) if len(campaigns) > 1 else "",
-                one_line(run.facts.path.rsplit("/", 1)[-1]),
-                one_line(run.facts.id[:16]),
-                moment(run.facts.started_epoch_s),
-                state_cell(run),
-            )
-        )
-        for run in runs
-    )
-    headings = (tr("Run"), tr("Name"), tr("Campaign"), tr("File"), tr("Identity"), tr("Started"), tr("Marks"))
-    return Table(headings, rows, frozenset(range(7)), frozenset({1, 2, 3, 6}), size=Size.SMALL)
+    columns: tuple[Column[ReportedRun], ...] = _RUN_COLUMNS
+    if len({run.facts.campaign for run in runs}) < 2:
+        columns = without(columns, [_CAMPAIGN])
+    return plain_table(columns, runs, size=Size.SMALL)
 
 
 def _environment(runs: Sequence[ReportedRun]) -> Iterator[Block]:
@@ -74,9 +75,8 @@ def _environment(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     others = [key for key in keys if key not in set(same)]
     if others:
         yield Text(Role.SUBHEADING, tr("Not the same for all runs"))
-        rows = tuple(row for key in others for row in _variants(key, runs, tables))
-        headings = (tr("Fact"), tr("Value"), tr("Runs"))
-        yield Table(headings, rows, frozenset({0, 1, 2}), frozenset({0, 1, 2}), size=Size.SMALL)
+        rows = (row for key in others for row in _variants(key, runs, tables))
+        yield shared_value_table(tr("Fact"), rows)
     yield from _unknown([key for key in same if key not in set(known)], runs)
 
 
@@ -109,7 +109,9 @@ def _joined(environment: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]
             yield name, one_line(value)
 
 
-def _variants(key: str, runs: Sequence[ReportedRun], tables: Sequence[dict[str, str]]) -> Iterator[Row]:
+def _variants(
+    key: str, runs: Sequence[ReportedRun], tables: Sequence[dict[str, str]]
+) -> Iterator[SharedValue]:
     """Yield the values of one fact with the runs that have them; of many numbers the range."""
     tags: dict[str, list[str]] = {}
     for run, table in zip(runs, tables, strict=True):
@@ -118,14 +120,14 @@ def _variants(key: str, runs: Sequence[ReportedRun], tables: Sequence[dict[str, 
     if len(tags) > _MOST_VARIANTS and all(map(_NUMBER.fullmatch, tags)):
         values = sorted(tags, key=float)
         whole = tr("{low} to {high}").format(low=values[0], high=values[-1])
-        yield Row((key, whole, tr("all that know it")))
+        yield SharedValue(key, whole, tr("all that know it"))
         return
     for place, (value, having) in enumerate(tags.items()):
         if place == _MOST_VARIANTS:
             more = tr("{count} more values stand in the run files").format(count=len(tags) - place)
-            yield Row(("", more, ""))
+            yield SharedValue("", more, "")
             return
-        yield Row((key if place == 0 else "", value, ", ".join(having)))
+        yield SharedValue(key if place == 0 else "", value, ", ".join(having))
 
 
 def _commands(configuration: ReportedConfiguration) -> Iterator[Block]:

@@ -6,9 +6,11 @@ Texts are plain: nothing in them is read as markup. Figures name the runs that t
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.domain.columns import AnyColumn, Column, RowT, texts
 from app.runs.run_data import RunData
 
 
@@ -63,14 +65,14 @@ class Row:
     """A row of a table.
 
     Attributes:
-        cells: one text per heading.
+        cells: texts by the ids of their columns, one per column.
         look: number of the configuration whose tag stands before the first cell; None for none.
-        warned: columns that must be seen.
+        warned: ids of columns that must be seen.
     """
 
-    cells: tuple[str, ...]
+    cells: Mapping[str, str]
     look: int | None = None
-    warned: frozenset[int] = frozenset()
+    warned: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +80,21 @@ class Table:
     """Rows under headings; columns without any text are left out.
 
     Attributes:
-        headings: one per column.
+        columns: in reading order.
         rows: at least one.
-        left: columns that begin at the left; the others hold numbers.
-        words: columns that may take several lines; the others are never broken.
         lines: at most so many in a cell, what is longer is shortened in its middle; None for any number.
         size: of its type.
     """
 
-    headings: tuple[str, ...]
+    columns: tuple[AnyColumn, ...]
     rows: tuple[Row, ...]
-    left: frozenset[int]
-    words: frozenset[int]
     lines: int | None = None
     size: Size = Size.NORMAL
+
+
+def plain_table(columns: Sequence[Column[RowT]], rows: Iterable[RowT], *, size: Size) -> Table:
+    """Return a table whose rows are neither tagged nor warned of."""
+    return Table(tuple(columns), tuple(Row(texts(columns, row)) for row in rows), size=size)
 
 
 @dataclass(frozen=True, slots=True)

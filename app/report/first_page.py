@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from app.domain.columns import column_of, texts, with_cells
 from app.domain.text import tr
 from app.report.blocks import Bar, BarFigure, Block, Role, Row, Size, Table, Text, TimeFigure, Trace
 from app.report.figures import charts_of, sources
@@ -12,7 +13,8 @@ from app.report.findings import Findings, short
 from app.report.reported import ReportedConfiguration
 from app.report.run_tables import speed_table, table_size
 from app.report.words import common, days
-from app.runs.comparison_table import HEADINGS, format_tps
+from app.runs.comparison_table import COMPARISON_COLUMNS, ComparisonColumn, format_tps
+from app.runs.comparison_table import Row as ComparisonRow
 from app.runs.run_sentences import describe_shape
 from app.runs.words import mark_words, one_line
 
@@ -22,8 +24,6 @@ _FEW: Final = 12
 _MUCH_DRIFT: Final = 0.2
 _BRIEF: Final = 24
 _MOST_LETTERS: Final = 600
-_MARKS: Final = len(HEADINGS) - 1
-_DIFFERENCE: Final = 6
 
 
 def first_page(found: Findings) -> Iterator[Block]:
@@ -123,16 +123,32 @@ def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
 
 
 def _table(configurations: Sequence[ReportedConfiguration]) -> Table:
-    rows = []
-    for configuration in configurations:
-        cells = [configuration.name, *configuration.row.cells()[1:]]
-        if configuration.row.comparison is None:
-            cells[_DIFFERENCE] = tr("baseline")
-        cells[_MARKS] = ", ".join(map(mark_words, configuration.row.marks))
-        warned = frozenset({_MARKS} if configuration.unsafe else ())
-        rows.append(Row(tuple(cells), configuration.look, warned))
-    size, left = table_size(len(rows)), frozenset({0, _MARKS})
-    return Table(HEADINGS, tuple(rows), left, left, lines=2 if size is Size.NORMAL else 1, size=size)
+    columns = with_cells(
+        tuple(column.of(_row_of) for column in COMPARISON_COLUMNS),
+        {
+            ComparisonColumn.CONFIGURATION: lambda configuration: configuration.name,
+            ComparisonColumn.DIFFERENCE: _difference,
+            ComparisonColumn.MARKS: lambda configuration: ", ".join(map(mark_words, configuration.row.marks)),
+        },
+    )
+    unsafe = frozenset({ComparisonColumn.MARKS})
+    rows = tuple(
+        Row(texts(columns, each), each.look, unsafe if each.unsafe else frozenset())
+        for each in configurations
+    )
+    size = table_size(len(rows))
+    return Table(columns, rows, lines=2 if size is Size.NORMAL else 1, size=size)
+
+
+def _row_of(configuration: ReportedConfiguration) -> ComparisonRow:
+    return configuration.row
+
+
+def _difference(configuration: ReportedConfiguration) -> str:
+    row = configuration.row
+    if row.comparison is None:
+        return tr("baseline")
+    return column_of(COMPARISON_COLUMNS, ComparisonColumn.DIFFERENCE).cell(row)
 
 
 def bar_figure(configurations: Sequence[ReportedConfiguration]) -> BarFigure:

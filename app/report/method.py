@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
 
+from app.domain.columns import CellKind, Column
 from app.domain.text import tr
 from app.domain.units import format_duration
-from app.report.blocks import Block, Role, Row, Size, Table, Text
+from app.report.blocks import Block, Role, Size, Text, plain_table
 from app.report.findings import Findings
 from app.runs.compare import RunComparison
 from app.runs.run_counts import RUNS_FOR_A_VERDICT
@@ -21,9 +24,7 @@ def method(found: Findings) -> Iterator[Block]:
     for sentence in (*_comparing(found.comparison), *found.notes):
         yield Text(Role.BODY, sentence)
     yield Text(Role.SUBHEADING, tr("Words"))
-    rows = tuple(Row(pair) for pair in _words())
-    columns = frozenset({0, 1})
-    yield Table((tr("Word"), tr("Meaning")), rows, columns, frozenset({1}), size=Size.SMALL)
+    yield plain_table(_WORD_COLUMNS, _WORDS, size=Size.SMALL)
 
 
 def _measuring(comparison: RunComparison) -> Iterator[str]:
@@ -71,25 +72,41 @@ def _comparing(comparison: RunComparison) -> Iterator[str]:
     )
 
 
-def _words() -> Iterator[tuple[str, str]]:
-    yield tr("p99"), tr("99 of 100 transactions were faster than this.")
-    yield tr("jitter"), tr("Standard deviation of the TPS per second, by their mean.")
-    yield tr("stalled"), tr("Seconds below 10 % of the run's median TPS, and all without any transaction.")
-    yield tr("drift"), tr("The mean of the last tenth of a run by that of the first, minus one.")
-    yield (
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word of the report and what it means."""
+
+    word: str
+    meaning: str
+
+
+_WORD_COLUMNS: Final[tuple[Column[_Word], ...]] = (
+    Column("word", tr("Word"), lambda row: row.word, CellKind.LABEL),
+    Column("meaning", tr("Meaning"), lambda row: row.meaning, CellKind.WORDS),
+)
+
+_WORDS: Final = (
+    _Word(tr("p99"), tr("99 of 100 transactions were faster than this.")),
+    _Word(tr("jitter"), tr("Standard deviation of the TPS per second, by their mean.")),
+    _Word(tr("stalled"), tr("Seconds below 10 % of the run's median TPS, and all without any transaction.")),
+    _Word(tr("drift"), tr("The mean of the last tenth of a run by that of the first, minus one.")),
+    _Word(
         tr("steady"),
         tr("Five equal rounds within 20 % of their mean, with a trend within 10 % (as in SNIA's tests)."),
-    )
-    yield tr("/ tx"), tr("What one transaction cost: the mean rate of a counter by the mean TPS.")
-    yield (
+    ),
+    _Word(tr("/ tx"), tr("What one transaction cost: the mean rate of a counter by the mean TPS.")),
+    _Word(
         tr("UNSAFE"),
         tr(
             "An option that lets committed transactions, or the database, be lost in a crash or a power "
             "failure. Its numbers are not comparable with safe ones."
         ),
-    )
-    yield tr("imported"), tr("Measured elsewhere, not by pgFooting; what its files do not hold is not known.")
-    yield (
+    ),
+    _Word(
+        tr("imported"), tr("Measured elsewhere, not by pgFooting; what its files do not hold is not known.")
+    ),
+    _Word(
         tr("sampled"),
         tr("The log holds one in so many transactions; counts of seconds are scaled by that."),
-    )
+    ),
+)

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from app.domain.text import tr
-from app.report.blocks import Block, Facts, Role, Row, Size, Table, Text
+from app.report.blocks import Block, Facts, Role, Text
 from app.report.figures import MOST_LINES, charts_of, details, has_chart, key_of, overlay, sources
 from app.report.findings import Findings
 from app.report.first_page import told_first, warned_first
 from app.report.reported import ReportedConfiguration, ReportedRun
-from app.report.run_tables import cost_table, speed_table
+from app.report.run_tables import SharedValue, cost_table, shared_value_table, speed_table
 from app.runs.differences import find_differences
 from app.runs.run_sentences import describe_shape
 from app.runs.words import one_line
@@ -69,14 +69,16 @@ def difference_pages(found: Findings) -> Iterator[Block]:
             sentence = tr("Nothing that was chosen and nothing known of the machine, only the names.")
         yield Text(Role.BODY, sentence)
         return
-    rows = []
-    for difference in differences:
-        for place, variant in enumerate(difference.variants):
-            name = f"{difference.topic}: {one_line(difference.name)}" if place == 0 else ""
-            whose = _whose(found.configurations, [found.runs[index] for index in variant.runs])
-            rows.append(Row((name, one_line(variant.value), whose)))
-    columns = frozenset({0, 1, 2})
-    yield Table((tr("Property"), tr("Value"), tr("Runs")), tuple(rows), columns, columns, size=Size.SMALL)
+    rows = (
+        SharedValue(
+            f"{difference.topic}: {one_line(difference.name)}" if place == 0 else "",
+            one_line(variant.value),
+            _whose(found.configurations, [found.runs[index] for index in variant.runs]),
+        )
+        for difference in differences
+        for place, variant in enumerate(difference.variants)
+    )
+    yield shared_value_table(tr("Property"), rows)
 
 
 def _whose(configurations: Sequence[ReportedConfiguration], runs: Sequence[ReportedRun]) -> str:

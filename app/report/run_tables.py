@@ -1,46 +1,33 @@
-"""Tables of figures: what each run did, what a transaction cost, how configurations compare in both."""
+"""Tables of runs: what each did, what a transaction cost, how configurations compare, which values differ."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from app.domain.columns import CellKind, Column, texts
 from app.domain.text import tr
-from app.report.blocks import Block, Role, Row, Size, Table, Text
+from app.report.blocks import Block, Role, Row, Size, Table, Text, plain_table
 from app.report.findings import Findings
-from app.report.reported import ReportedRun
+from app.report.reported import ReportedConfiguration, ReportedRun
 from app.report.words import state_cell
 from app.runs.comparison_table import format_tps
 from app.runs.figure_comparison import FigureComparison, compare_figures, figure, format_mean
 from app.runs.words import format_figure
 
 _SPEED: Final = (
-    ("tps", tr("TPS")),
-    ("latency_mean_ms", tr("mean ms")),
-    ("latency_p50_ms", tr("p50 ms")),
-    ("latency_p95_ms", tr("p95 ms")),
-    ("latency_p99_ms", tr("p99 ms")),
-    ("latency_max_ms", tr("longest ms")),
-    ("jitter_cv", tr("jitter")),
-    ("stall_s", tr("stalled s")),
-    ("drift", tr("drift")),
+    "tps",
+    *("latency_mean_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "latency_max_ms"),
+    *("jitter_cv", "stall_s", "drift"),
 )
 _COSTS: Final = (
-    ("device_write_bytes", tr("written / tx")),
-    ("device_read_bytes", tr("read / tx")),
-    ("device_writes", tr("writes / tx")),
-    ("device_flushes", tr("flushes / tx")),
-    ("wal_bytes", tr("WAL / tx")),
-    ("server_cpu_us", tr("server CPU / tx")),
-    ("kernel_cpu_us", tr("kernel CPU / tx")),
+    *("device_write_bytes", "device_read_bytes", "device_writes", "device_flushes"),
+    *("wal_bytes", "server_cpu_us", "kernel_cpu_us"),
 )
 _COMPARED: Final = (
-    ("latency_p50_ms", tr("p50 ms")),
-    ("latency_p95_ms", tr("p95 ms")),
-    ("latency_p99_ms", tr("p99 ms")),
-    ("latency_p999_ms", tr("p99.9 ms")),
-    ("jitter_cv", tr("jitter")),
-    ("longest_stall_s", tr("longest stall s")),
+    *("latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "latency_p999_ms"),
+    *("jitter_cv", "longest_stall_s"),
 )
 _MOST_WITH_CHARTS: Final = 6
 """Configurations whose figures may begin below the charts."""
@@ -66,29 +53,26 @@ def speed_table(runs: Sequence[ReportedRun], *, compared: bool) -> Table:
         runs: a row each.
         compared: whether the TPS that are compared are others than those of the whole measured phase.
     """
-    after_cut = (tr("TPS compared"),) if compared else ()
-    headings = (tr("Run"), *(label for _, label in _SPEED), *after_cut, tr("State and marks"))
-    rows = tuple(
-        Row(
-            (
-                run.tag,
-                *(_cell(run, name) for name, _ in _SPEED),
-                *((format_tps(run.compared.tps),) if compared else ()),
-                state_cell(run),
-            )
-        )
-        for run in runs
-    )
-    last = len(headings) - 1
-    return Table(headings, rows, frozenset({0, last}), frozenset({last}), size=Size.SMALL)
+    columns = (_RUN, *map(_figure_column, _SPEED), *((_TPS_COMPARED,) if compared else ()), _STATE)
+    return plain_table(columns, runs, size=Size.SMALL)
 
 
 def cost_table(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     """Yield what a transaction of each run cost; nothing where nothing is known."""
-    costs = tuple(Row((run.tag, *(_cell(run, name) for name, _ in _COSTS))) for run in runs)
-    if any(any(row.cells[1:]) for row in costs):
-        headings = (tr("Run"), *(label for _, label in _COSTS))
-        yield Table(headings, costs, frozenset({0}), frozenset(), size=Size.SMALL)
+    costs = tuple(map(_figure_column, _COSTS))
+    if any(column.cell(run) for column in costs for run in runs):
+        yield plain_table((_RUN, *costs), runs, size=Size.SMALL)
+
+
+def _figure_column(name: str) -> Column[ReportedRun]:
+    return Column(name, figure(name).heading, lambda run: _cell(run, name))
+
+
+_RUN: Final[Column[ReportedRun]] = Column("run", tr("Run"), lambda run: run.tag, CellKind.LABEL)
+_TPS_COMPARED: Final[Column[ReportedRun]] = Column(
+    "tps_compared", tr("TPS compared"), lambda run: format_tps(run.compared.tps)
+)
+_STATE: Final[Column[ReportedRun]] = Column("state", tr("State and marks"), state_cell, CellKind.WORDS)
 
 
 def _cell(run: ReportedRun, name: str) -> str:
@@ -108,8 +92,8 @@ def figure_pages(found: Findings) -> Iterator[Block]:
     if len(found.configurations) < 2:
         return
     tables = [
-        _compared(found, columns, compare_figures(found.comparison, [name for name, _ in columns]))
-        for columns in (_COMPARED, _COSTS)
+        tuple(_compared(found.configurations, compare_figures(found.comparison, names)))
+        for names in (_COMPARED, _COSTS)
     ]
     if not any(tables):
         return
@@ -125,19 +109,54 @@ def figure_pages(found: Findings) -> Iterator[Block]:
 
 
 def _compared(
-    found: Findings, columns: Sequence[tuple[str, str]], figures: Sequence[FigureComparison]
-) -> list[Block]:
-    known = {each.figure.name: each for each in figures}
-    shown = [(known[name], label) for name, label in columns if name in known]
-    if not shown:
-        return []
-    rows = []
-    for configuration in found.configurations:
-        cells = []
-        for each, _ in shown:
-            differs = _DIFFERS if each.better(configuration.group) is not None else ""
-            cells.append(_without_unit(format_mean(each, configuration.group)) + differs)
-        if any(cells):
-            rows.append(Row((configuration.name, *cells), configuration.look))
-    headings = (tr("Configuration"), *(label for _, label in shown))
-    return [Table(headings, tuple(rows), frozenset({0}), frozenset({0}), lines=2, size=table_size(len(rows)))]
+    configurations: Sequence[ReportedConfiguration], figures: Sequence[FigureComparison]
+) -> Iterator[Table]:
+    means = tuple(map(_mean_column, figures))
+    known = [each for each in configurations if any(column.cell(each) for column in means)]
+    if known:
+        columns = (_CONFIGURATION, *means)
+        rows = tuple(Row(texts(columns, each), each.look) for each in known)
+        yield Table(columns, rows, lines=2, size=table_size(len(rows)))
+
+
+_CONFIGURATION: Final[Column[ReportedConfiguration]] = Column(
+    "configuration", tr("Configuration"), lambda configuration: configuration.name, CellKind.WORDS
+)
+
+
+def _mean_column(found: FigureComparison) -> Column[ReportedConfiguration]:
+    def cell(configuration: ReportedConfiguration) -> str:
+        differs = _DIFFERS if found.better(configuration.group) is not None else ""
+        return _without_unit(format_mean(found, configuration.group)) + differs
+
+    return Column(found.figure.name, found.figure.heading, cell)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedValue:
+    """A value of a property that is not the same in all runs.
+
+    Attributes:
+        name: of the property; empty for each but its first value.
+        value: in one line.
+        runs: tags of the runs that have it.
+    """
+
+    name: str
+    value: str
+    runs: str
+
+
+def shared_value_table(heading: str, rows: Iterable[SharedValue]) -> Table:
+    """Return properties whose values differ, with the runs that have each.
+
+    Args:
+        heading: of the properties.
+        rows: at least one.
+    """
+    columns: tuple[Column[SharedValue], ...] = (
+        Column("name", heading, lambda row: row.name, CellKind.WORDS),
+        Column("value", tr("Value"), lambda row: row.value, CellKind.WORDS),
+        Column("runs", tr("Runs"), lambda row: row.runs, CellKind.WORDS),
+    )
+    return plain_table(columns, rows, size=Size.SMALL)

@@ -212,12 +212,7 @@ def _measured(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConf
     return MeasuredConfiguration(
         group.name,
         tuple(
-            MeasuredRun(
-                repeat=number,
-                tps=run.tps,
-                p99_ms=run.facts.summary.get("latency_p99_ms"),
-                jitter=run.facts.summary.get("jitter_cv"),
-            )
+            MeasuredRun(number, run.tps, run.facts.summary)
             for run, number in zip(members, numbers, strict=True)
         ),
         tuple(sorted({kind for run in members for kind, _ in run.facts.marks})),

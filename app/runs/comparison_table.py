@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final
 
+from app.domain.columns import CellKind, Column
 from app.domain.text import tr
 from app.runs.comparison_text import describe, format_difference, format_interval
 from app.runs.run_counts import DEFAULT_EFFECT, RUNS_FOR_A_VERDICT
 from app.runs.statistics import Comparison, RunInterval, Samples, compare_family, run_interval
-
-HEADINGS: Final = (
-    tr("Configuration"),
-    tr("Runs"),
-    tr("TPS"),
-    tr("95 % interval"),
-    tr("p99 ms"),
-    tr("Jitter"),
-    tr("Difference"),
-    tr("Interval of it"),
-    tr("Marks"),
-)
-"""Headings of `Row.cells`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +22,12 @@ class MeasuredRun:
     Attributes:
         repeat: 0-based; runs of the same repeat were neighbours and are compared as a pair.
         tps: mean of the measured phase; None for a run that failed or is incomplete.
-        p99_ms: 99th percentile of the latency; None where there is none.
-        jitter: CV of the per-second TPS; None where there is none.
+        figures: all it has, by their names in `app.runs.summary.FIGURES`; None or no entry where unknown.
     """
 
     repeat: int
     tps: float | None
-    p99_ms: float | None = None
-    jitter: float | None = None
+    figures: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +60,7 @@ class Row:
         runs: complete ones.
         failed: runs without a result.
         mean: TPS with its interval, None below three runs.
-        p99_ms: geometric mean of the runs' 99th percentiles; None where there are none.
-        jitter: mean of the runs' CV; None where there are none.
+        figures: of each complete run, see `MeasuredRun`.
         comparison: against the first configuration; None for the first.
         verdict: the comparison as a sentence; for the first one empty.
         marks: words that go with the numbers.
@@ -84,28 +70,14 @@ class Row:
     runs: int
     failed: int
     mean: RunInterval
-    p99_ms: float | None
-    jitter: float | None
+    figures: tuple[Mapping[str, float | None], ...]
     comparison: Comparison | None
     verdict: str
     marks: tuple[str, ...]
 
-    def cells(self) -> tuple[str, ...]:
-        """Return the row as text, one cell per heading; empty where there is nothing."""
-        runs = str(self.runs)
-        if self.failed:
-            runs = tr("{runs} of {all}").format(runs=self.runs, all=self.runs + self.failed)
-        return (
-            self.name,
-            runs,
-            format_tps(self.mean.mean),
-            _interval_cell(self.mean),
-            _latency_cell(self.p99_ms),
-            "" if self.jitter is None else tr("{percent:.1f} %").format(percent=self.jitter * 100),
-            format_difference(self.comparison) if self.comparison else "",
-            format_interval(self.comparison) if self.comparison else "",
-            ", ".join(self.marks),
-        )
+    def values(self, figure: str) -> list[float]:
+        """Return a figure of the complete runs that have it."""
+        return [value for each in self.figures if (value := each.get(figure)) is not None]
 
 
 def format_tps(tps: float | None) -> str:
@@ -115,17 +87,77 @@ def format_tps(tps: float | None) -> str:
     return f"{tps:,.0f}" if tps >= 99.95 else f"{tps:.1f}"
 
 
-def _latency_cell(milliseconds: float | None) -> str:
-    if milliseconds is None:
+def _runs_cell(row: Row) -> str:
+    if not row.failed:
+        return str(row.runs)
+    return tr("{runs} of {all}").format(runs=row.runs, all=row.runs + row.failed)
+
+
+def _latency_cell(values_ms: Sequence[float]) -> str:
+    """Return the geometric mean of latencies; empty where there are none."""
+    known = [value for value in values_ms if value > 0]
+    if not known:
         return ""
-    decimals = 2 if milliseconds < 9.995 else 1 if milliseconds < 99.95 else 0
-    return f"{milliseconds:,.{decimals}f}"
+    mean_ms = math.exp(math.fsum(map(math.log, known)) / len(known))
+    decimals = 2 if mean_ms < 9.995 else 1 if mean_ms < 99.95 else 0
+    return f"{mean_ms:,.{decimals}f}"
+
+
+def _percent_cell(shares: Sequence[float]) -> str:
+    """Return the mean of shares in percent; empty where there are none."""
+    if not shares:
+        return ""
+    return tr("{percent:.1f} %").format(percent=100 * (math.fsum(shares) / len(shares)))
 
 
 def _interval_cell(mean: RunInterval) -> str:
     if mean.low is not None and mean.high is not None:
         return tr("{low} to {high}").format(low=format_tps(mean.low), high=format_tps(mean.high))
     return tr("indicative only") if 0 < mean.runs < RUNS_FOR_A_VERDICT else ""
+
+
+class ComparisonColumn(StrEnum):
+    """Ids of `COMPARISON_COLUMNS`."""
+
+    CONFIGURATION = "configuration"
+    RUNS = "runs"
+    TPS = "tps"
+    INTERVAL = "interval"
+    P99 = "p99"
+    JITTER = "jitter"
+    DIFFERENCE = "difference"
+    DIFFERENCE_INTERVAL = "difference_interval"
+    MARKS = "marks"
+
+
+COMPARISON_COLUMNS: Final[tuple[Column[Row], ...]] = (
+    Column(ComparisonColumn.CONFIGURATION, tr("Configuration"), lambda row: row.name, CellKind.WORDS),
+    Column(ComparisonColumn.RUNS, tr("Runs"), _runs_cell),
+    Column(ComparisonColumn.TPS, tr("TPS"), lambda row: format_tps(row.mean.mean)),
+    Column(ComparisonColumn.INTERVAL, tr("95 % interval"), lambda row: _interval_cell(row.mean)),
+    Column(
+        ComparisonColumn.P99,
+        tr("p99 ms"),
+        lambda row: _latency_cell(row.values("latency_p99_ms")),
+        optional=3,
+    ),
+    Column(
+        ComparisonColumn.JITTER, tr("Jitter"), lambda row: _percent_cell(row.values("jitter_cv")), optional=2
+    ),
+    Column(
+        ComparisonColumn.DIFFERENCE,
+        tr("Difference"),
+        lambda row: format_difference(row.comparison) if row.comparison else "",
+    ),
+    Column(
+        ComparisonColumn.DIFFERENCE_INTERVAL,
+        tr("Interval of it"),
+        lambda row: format_interval(row.comparison) if row.comparison else "",
+        optional=1,
+    ),
+    Column(ComparisonColumn.MARKS, tr("Marks"), lambda row: ", ".join(row.marks), CellKind.WORDS),
+)
+"""Of the table of a comparison, in the order in which they are shown."""
 
 
 def build_rows(
@@ -179,15 +211,12 @@ def pair_samples(a: Mapping[int, float], b: Mapping[int, float], *, interleaved:
 def _row(measured: MeasuredConfiguration, comparison: Comparison | None, verdict: str) -> Row:
     tps = tuple(measured.tps_by_repeat().values())
     complete = [run for run in measured.runs if run.tps is not None]
-    p99 = [run.p99_ms for run in complete if run.p99_ms]
-    jitters = [run.jitter for run in complete if run.jitter is not None]
     return Row(
         name=measured.name,
         runs=len(tps),
         failed=len(measured.runs) - len(complete),
         mean=run_interval(tps),
-        p99_ms=math.exp(math.fsum(map(math.log, p99)) / len(p99)) if p99 else None,
-        jitter=math.fsum(jitters) / len(jitters) if jitters else None,
+        figures=tuple(run.figures for run in complete),
         comparison=comparison,
         verdict=verdict,
         marks=measured.marks,

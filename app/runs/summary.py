@@ -34,43 +34,52 @@ class Figure:
         label: what people read.
         unit: of the value.
         better: direction.
+        heading: its label over a column, with the unit where cells have none; empty where it has no column.
     """
 
     name: str
     label: str
     unit: str
     better: Better = Better.LOWER
+    heading: str = ""
 
 
 FIGURES: Final = (
-    Figure("tps", tr("transactions per second"), "1/s", Better.HIGHER),
+    Figure("tps", tr("transactions per second"), "1/s", Better.HIGHER, heading=tr("TPS")),
     Figure("tps_error", tr("standard error of the TPS within this run"), "1/s"),
     Figure("duration_s", tr("measured time"), "s", Better.NEITHER),
     Figure("transactions", tr("transactions"), "", Better.HIGHER),
     Figure("failed", tr("failed transactions"), ""),
     Figure("skipped", tr("transactions skipped by the latency limit"), ""),
-    Figure("latency_mean_ms", tr("mean latency"), "ms"),
-    Figure("latency_p50_ms", tr("latency, 50th percentile"), "ms"),
-    Figure("latency_p95_ms", tr("latency, 95th percentile"), "ms"),
-    Figure("latency_p99_ms", tr("latency, 99th percentile"), "ms"),
-    Figure("latency_p999_ms", tr("latency, 99.9th percentile"), "ms"),
-    Figure("latency_max_ms", tr("longest logged latency"), "ms"),
+    Figure("latency_mean_ms", tr("mean latency"), "ms", heading=tr("mean ms")),
+    Figure("latency_p50_ms", tr("latency, 50th percentile"), "ms", heading=tr("p50 ms")),
+    Figure("latency_p95_ms", tr("latency, 95th percentile"), "ms", heading=tr("p95 ms")),
+    Figure("latency_p99_ms", tr("latency, 99th percentile"), "ms", heading=tr("p99 ms")),
+    Figure("latency_p999_ms", tr("latency, 99.9th percentile"), "ms", heading=tr("p99.9 ms")),
+    Figure("latency_max_ms", tr("longest logged latency"), "ms", heading=tr("longest ms")),
     Figure("lag_mean_ms", tr("mean schedule lag"), "ms"),
-    Figure("jitter_cv", tr("jitter: standard deviation over mean of the TPS per second"), ""),
-    Figure("stall_s", tr("stalls: seconds below 10 % of the median"), "s"),
-    Figure("longest_stall_s", tr("longest stall"), "s"),
-    Figure("drift", tr("drift: last tenth over first tenth, minus one"), "", Better.NEITHER),
+    Figure(
+        "jitter_cv",
+        tr("jitter: standard deviation over mean of the TPS per second"),
+        "",
+        heading=tr("jitter"),
+    ),
+    Figure("stall_s", tr("stalls: seconds below 10 % of the median"), "s", heading=tr("stalled s")),
+    Figure("longest_stall_s", tr("longest stall"), "s", heading=tr("longest stall s")),
+    Figure(
+        "drift", tr("drift: last tenth over first tenth, minus one"), "", Better.NEITHER, heading=tr("drift")
+    ),
     Figure("steady", tr("steady over five rounds (1 yes, 0 no)"), "", Better.HIGHER),
-    Figure("device_read_bytes", tr("device bytes read per transaction"), "B"),
-    Figure("device_write_bytes", tr("device bytes written per transaction"), "B"),
+    Figure("device_read_bytes", tr("device bytes read per transaction"), "B", heading=tr("read / tx")),
+    Figure("device_write_bytes", tr("device bytes written per transaction"), "B", heading=tr("written / tx")),
     Figure("device_reads", tr("device reads per transaction"), ""),
-    Figure("device_writes", tr("device writes per transaction"), ""),
-    Figure("device_flushes", tr("device flushes per transaction"), ""),
-    Figure("wal_bytes", tr("WAL bytes per transaction"), "B"),
+    Figure("device_writes", tr("device writes per transaction"), "", heading=tr("writes / tx")),
+    Figure("device_flushes", tr("device flushes per transaction"), "", heading=tr("flushes / tx")),
+    Figure("wal_bytes", tr("WAL bytes per transaction"), "B", heading=tr("WAL / tx")),
     Figure("write_amplification", tr("bytes written to the devices per byte that PostgreSQL wrote"), ""),
-    Figure("server_cpu_us", tr("CPU of PostgreSQL per transaction"), "µs"),
+    Figure("server_cpu_us", tr("CPU of PostgreSQL per transaction"), "µs", heading=tr("server CPU / tx")),
     Figure("pgbench_cpu_us", tr("CPU of pgbench per transaction"), "µs"),
-    Figure("kernel_cpu_us", tr("CPU of kernel threads per transaction"), "µs"),
+    Figure("kernel_cpu_us", tr("CPU of kernel threads per transaction"), "µs", heading=tr("kernel CPU / tx")),
     Figure("pgbench_share", tr("pgbench: share of its threads' CPU"), "%"),
     Figure("missed_ticks", tr("seconds without samples"), "s"),
     Figure("partial_seconds", tr("seconds whose percentiles are incomplete"), "s"),

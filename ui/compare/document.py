@@ -7,8 +7,9 @@ from typing import Final
 
 from PySide6.QtGui import QColor, QTextDocument
 
+from app.domain.columns import column_of
 from app.domain.text import tr
-from app.runs.comparison_table import Row, format_tps
+from app.runs.comparison_table import COMPARISON_COLUMNS, ComparisonColumn, Row, format_tps
 from app.runs.comparison_text import format_difference
 from app.runs.comparison_warnings import comparison_notes, comparison_warnings
 from app.runs.differences import Difference, find_differences
@@ -136,13 +137,14 @@ def _whose(content: Content, places: Sequence[int]) -> str:
 
 def _row_words(row: Row) -> str:
     """Return what the table says of a configuration, in a line."""
-    cells = row.cells()
+    interval = column_of(COMPARISON_COLUMNS, ComparisonColumn.INTERVAL).cell(row)
+    runs = column_of(COMPARISON_COLUMNS, ComparisonColumn.RUNS).cell(row)
     told = [
         tr("{tps} TPS").format(tps=format_tps(row.mean.mean)) if row.mean.mean is not None else tr("no TPS")
     ]
-    if cells[3]:
-        told.append(f"({cells[3]})")
-    told.append(tr("runs: {runs}").format(runs=cells[1]))
+    if interval:
+        told.append(f"({interval})")
+    told.append(tr("runs: {runs}").format(runs=runs))
     if row.comparison is not None and (difference := format_difference(row.comparison)):
         told.append(difference)
     return "  ".join(told)

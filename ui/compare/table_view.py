@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Final
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QKeyEvent, QKeySequence, QPixmap
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem
 from typing_extensions import override
 
+from app.domain.columns import Alignment, CellKind, Column, without
 from app.domain.text import tr
 from app.runs.compare import RunComparison
-from app.runs.comparison_table import HEADINGS
+from app.runs.comparison_table import COMPARISON_COLUMNS, ComparisonColumn, Row
 from app.runs.comparison_text import format_difference, format_interval
 from app.runs.figure_comparison import (
     COSTS,
@@ -26,11 +29,6 @@ from ui.compare.content import NOT_YET, Content
 from ui.compare.figures import figure_label
 from ui.compare.parts import View
 from ui.theme import Theme
-
-_LATENCY_PLACE = 4
-_JITTER_PLACE = 5
-_WORDS = (0, 6, 7)
-"""Columns of words: configuration, marks, verdict."""
 
 
 class _Table(QTableWidget):
@@ -92,36 +90,40 @@ class TableView(View):
         if comparison is None:
             return
         figures = compare_figures(comparison, (*LATENCIES, *EVENNESS, *COSTS))
-        headings = _headings(figures)
+        columns = _columns(comparison, figures)
         self.table.clear()
-        self.table.setColumnCount(len(headings))
+        self.table.setColumnCount(len(columns))
         self.table.setRowCount(len(comparison.rows))
-        self.table.setHorizontalHeaderLabels(headings)
-        for row, cells in enumerate(_cells(comparison, figures)):
-            items = [_item(text, left=column in _WORDS) for column, text in enumerate(cells)]
-            colour = self.theme.series_colour(self.content.group_colour(comparison.groups[row]))
-            items[0].setIcon(_swatch(colour))
-            for column, item in enumerate(items):
-                self.table.setItem(row, column, item)
+        self.table.setHorizontalHeaderLabels([column.heading for column in columns])
+        for number, column in enumerate(columns):
+            for place, group in enumerate(comparison.groups):
+                item = _item(column, place)
+                if column.id == ComparisonColumn.CONFIGURATION:
+                    item.setIcon(_swatch(self.theme.series_colour(self.content.group_colour(group))))
+                self.table.setItem(place, number, item)
         self.table.resizeColumnsToContents()
         widest = 44 * self.fontMetrics().averageCharWidth()
-        for column in _WORDS:
-            self.table.setColumnWidth(column, min(widest, self.table.columnWidth(column)))
+        for number, column in enumerate(columns):
+            if column.kind is CellKind.WORDS:
+                self.table.setColumnWidth(number, min(widest, self.table.columnWidth(number)))
         self.table.resizeRowsToContents()
 
 
-def _headings(figures: Sequence[FigureComparison]) -> list[str]:
-    kept = [text for place, text in enumerate(HEADINGS) if place not in {_LATENCY_PLACE, _JITTER_PLACE}]
-    return [*kept, tr("Verdict"), *(figure_label(each.figure.name) for each in figures)]
+_VERDICT: Final[Column[Row]] = Column("verdict", tr("Verdict"), lambda row: row.verdict, CellKind.WORDS)
+_AMONG_FIGURES: Final = (ComparisonColumn.P99, ComparisonColumn.JITTER)
+"""Columns that stand among the figures, with their intervals."""
 
 
-def _cells(comparison: RunComparison, figures: Sequence[FigureComparison]) -> list[list[str]]:
-    rows = []
-    for place, row in enumerate(comparison.rows):
-        cells = row.cells()
-        kept = [text for at, text in enumerate(cells) if at not in {_LATENCY_PLACE, _JITTER_PLACE}]
-        rows.append([*kept, row.verdict, *(_figure_cell(each, place) for each in figures)])
-    return rows
+def _columns(comparison: RunComparison, figures: Sequence[FigureComparison]) -> tuple[Column[int], ...]:
+    """Return the columns of the table; a row is the place of a configuration."""
+    known = (*without(COMPARISON_COLUMNS, _AMONG_FIGURES), _VERDICT)
+    return (
+        *(column.of(comparison.rows.__getitem__) for column in known),
+        *(
+            Column(each.figure.name, figure_label(each.figure.name), partial(_figure_cell, each))
+            for each in figures
+        ),
+    )
 
 
 def _figure_cell(found: FigureComparison, place: int) -> str:
@@ -133,9 +135,10 @@ def _figure_cell(found: FigureComparison, place: int) -> str:
     return f"{mean}  {format_difference(comparison)} ({format_interval(comparison)})"
 
 
-def _item(text: str, *, left: bool) -> QTableWidgetItem:
-    item = QTableWidgetItem(text)
-    side = Qt.AlignmentFlag.AlignLeft if left else Qt.AlignmentFlag.AlignRight
+def _item(column: Column[int], place: int) -> QTableWidgetItem:
+    item = QTableWidgetItem(column.cell(place))
+    is_left = column.alignment is Alignment.LEFT
+    side = Qt.AlignmentFlag.AlignLeft if is_left else Qt.AlignmentFlag.AlignRight
     item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
     return item
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
+from app.domain.columns import Alignment, AnyColumn
 from app.report.blocks import Facts, Row, Size, Table, letters
 from ui.report.canvas import Canvas, Type, series_colour
 from ui.report.flow import Piece, gap
@@ -50,12 +51,16 @@ class _Break(Enum):
 
 @dataclass(frozen=True)
 class _Column:
-    """A column as it is set: which cell of a row, from x in mm, how wide."""
+    """A column as it is set: from x in mm, how wide."""
 
-    index: int
+    of: AnyColumn
     x: float
     width: float
-    left: bool
+
+    @property
+    def left(self) -> bool:
+        """Whether it is in line at the left."""
+        return self.of.alignment is Alignment.LEFT
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ class _Setting:
 def table_pieces(canvas: Canvas, table: Table, width: float) -> list[Piece]:
     """Return a table row by row; its headings are repeated on every page."""
     setting = _set(canvas, table, width)
-    head = _head_piece(canvas, table, setting, width)
+    head = _head_piece(canvas, setting, width)
     rows = [_row_piece(canvas, row, setting, width, head) for row in table.rows]
     if len(rows) <= _KEPT_TOGETHER:
         rows[:-1] = [replace(row, with_next=True) for row in rows[:-1]]
@@ -86,8 +91,8 @@ def table_pieces(canvas: Canvas, table: Table, width: float) -> list[Piece]:
 
 def _set(canvas: Canvas, table: Table, width: float) -> _Setting:
     """Return the largest type in which all fits; else the largest in which numbers fit beside words."""
-    used = [index for index in range(len(table.headings)) if any(row.cells[index] for row in table.rows)]
-    words = [index for index in used if index in table.words]
+    used = [column for column in table.columns if any(row.cells[column.id] for row in table.rows)]
+    words = [column.id for column in used if column.breaks]
     sizes = _POINTS[table.size]
     tries = [*_unbroken(sizes), *((points, _Break.WORDS) for points in sizes)]
     for points, broken in tries:
@@ -96,25 +101,25 @@ def _set(canvas: Canvas, table: Table, width: float) -> _Setting:
         tagged = any(row.look is not None for row in table.rows)
         tag_mm = _tag_mm(canvas, table.rows, head) if tagged else 0.0
         room = width - tag_mm - _GAP_MM * (len(used) - 1)
-        natural = {index: _natural(canvas, table, index, body, broken) for index in used}
+        natural = {column.id: _natural(canvas, table, column, body, broken) for column in used}
         squeeze = broken is _Break.WORDS
         widths = _squeeze(natural, words, room) if squeeze else _spread(natural, words, room)
         last = (points, broken) == tries[-1]
         if widths is None and last:
-            widths = {index: room / len(used) for index in used}
+            widths = {column.id: room / len(used) for column in used}
         if widths is not None and (last or not _shortens(natural, widths, table)):
-            columns = _columns(widths, used, table.left, tag_mm)
+            columns = _columns(widths, used, tag_mm)
             return _Setting(columns, body, head, tag_mm, _ROW_MM[table.size], table.lines)
     raise AssertionError
 
 
-def _shortens(natural: dict[int, float], widths: dict[int, float], table: Table) -> bool:
+def _shortens(natural: dict[str, float], widths: dict[str, float], table: Table) -> bool:
     """Return whether a cell would probably be shortened; numbers never are."""
     lines = table.lines or _MANY_LINES
     return any(
-        natural[index] > width * (lines - _LOST_LINES) + 0.1
-        for index, width in widths.items()
-        if width < natural[index]
+        natural[name] > width * (lines - _LOST_LINES) + 0.1
+        for name, width in widths.items()
+        if width < natural[name]
     )
 
 
@@ -127,15 +132,17 @@ def _unbroken(sizes: Sequence[float]) -> list[tuple[float, _Break]]:
     return [(points, broken) for points in sizes[:2] for broken in (_Break.NOTHING, _Break.HEADINGS)]
 
 
-def _natural(canvas: Canvas, table: Table, index: int, body: Type, broken: _Break) -> float:
+def _natural(canvas: Canvas, table: Table, column: AnyColumn, body: Type, broken: _Break) -> float:
     """Return the width that a column would like."""
-    bold, heading = replace(body, bold=True), table.headings[index]
+    bold, heading = replace(body, bold=True), column.heading
     words = [heading] if broken is _Break.NOTHING else heading.split() or [""]
-    cells = (canvas.width(row.cells[index], bold if index in row.warned else body) for row in table.rows)
+    cells = (
+        canvas.width(row.cells[column.id], bold if column.id in row.warned else body) for row in table.rows
+    )
     return max(*(canvas.width(word, bold) for word in words), 0.0, *cells)
 
 
-def _spread(natural: dict[int, float], words: Sequence[int], room: float) -> dict[int, float] | None:
+def _spread(natural: dict[str, float], words: Sequence[str], room: float) -> dict[str, float] | None:
     """Return the widths where nothing needs to be broken; None where it does.
 
     What is left over goes to the first column where that holds words before numbers, else a little to each.
@@ -143,40 +150,37 @@ def _spread(natural: dict[int, float], words: Sequence[int], room: float) -> dic
     spare = room - sum(natural.values())
     if spare < 0:
         return None
-    first = min(natural)
+    first = next(iter(natural))
     if first in words and len(words) < len(natural) - 1:
         return natural | {first: natural[first] + spare}
     each = min(spare / len(natural), _MOST_SPARE_MM)
-    return {index: width + each for index, width in natural.items()}
+    return {name: width + each for name, width in natural.items()}
 
 
-def _squeeze(natural: dict[int, float], words: Sequence[int], room: float) -> dict[int, float] | None:
+def _squeeze(natural: dict[str, float], words: Sequence[str], room: float) -> dict[str, float] | None:
     """Return the widths with narrower columns of words; None where numbers leave too little to them."""
-    left = room - sum(width for index, width in natural.items() if index not in words)
-    narrow = [index for index in words if natural[index] <= _LEAST_MM]
-    wide = {index: natural[index] for index in words if index not in narrow}
-    left -= sum(natural[index] for index in narrow) + _LEAST_MM * len(wide)
+    left = room - sum(width for name, width in natural.items() if name not in words)
+    narrow = [name for name in words if natural[name] <= _LEAST_MM]
+    wide = {name: natural[name] for name in words if name not in narrow}
+    left -= sum(natural[name] for name in narrow) + _LEAST_MM * len(wide)
     if left < 0 or not wide:
         return natural if left >= 0 else None
     over = sum(width - _LEAST_MM for width in wide.values())
     share = min(1.0, left / over)
-    return natural | {index: _LEAST_MM + share * (width - _LEAST_MM) for index, width in wide.items()}
+    return natural | {name: _LEAST_MM + share * (width - _LEAST_MM) for name, width in wide.items()}
 
 
-def _columns(
-    widths: dict[int, float], used: Sequence[int], left: frozenset[int], tag_mm: float
-) -> tuple[_Column, ...]:
+def _columns(widths: dict[str, float], used: Sequence[AnyColumn], tag_mm: float) -> tuple[_Column, ...]:
     columns, x = [], tag_mm
-    for index in used:
-        columns.append(_Column(index, x, widths[index], index in left))
-        x += widths[index] + _GAP_MM
+    for column in used:
+        columns.append(_Column(column, x, widths[column.id]))
+        x += widths[column.id] + _GAP_MM
     return tuple(columns)
 
 
-def _head_piece(canvas: Canvas, table: Table, setting: _Setting, width: float) -> Piece:
+def _head_piece(canvas: Canvas, setting: _Setting, width: float) -> Piece:
     cells = [
-        (column, canvas.wrap(table.headings[column.index], setting.head, column.width))
-        for column in setting.columns
+        (column, canvas.wrap(column.of.heading, setting.head, column.width)) for column in setting.columns
     ]
     lines = max(len(texts) for _, texts in cells)
     height = lines * setting.head.line_mm + setting.row_mm
@@ -193,9 +197,9 @@ def _head_piece(canvas: Canvas, table: Table, setting: _Setting, width: float) -
 def _row_piece(canvas: Canvas, row: Row, setting: _Setting, width: float, head: Piece) -> Piece:
     cells = []
     for column in setting.columns:
-        kind = setting.warned() if column.index in row.warned else setting.body
+        kind = setting.warned() if column.of.id in row.warned else setting.body
         most = setting.lines if column.left else 1
-        text = row.cells[column.index]
+        text = row.cells[column.of.id]
         texts = canvas.wrap(text, kind, column.width, most) if column.left else [text]
         cells.append((column, texts, kind))
     lines = max(len(texts) for _, texts, _ in cells)

@@ -17,6 +17,7 @@ from PySide6.QtGui import (
     QTextDocument,
 )
 
+from app.domain.columns import Column
 from app.domain.text import tr
 from app.runs.comparison_table import format_tps
 from app.runs.differences import Difference, Variant, find_differences
@@ -108,26 +109,24 @@ class FactsWriter(PlainWriter):
 
     def _write_runs(self, runs: Sequence[ShownRun]) -> None:
         self._heading(tr("Runs"))
-        headings = (tr("TPS"), tr("p99 ms"), tr("jitter"))
-        rows = [_key_figures(run.facts) for run in runs]
         if self._narrow:
-            for run, row in zip(runs, rows, strict=True):
+            for run in runs:
                 self._begin()
                 self._put(SWATCH + " ", colour=run.colour)
                 self._put(one_line(run.facts.name))
-                told = [f"{heading} {cell}" for heading, cell in zip(headings, row, strict=True) if cell]
+                told = [f"{each.heading} {text}" for each in RUN_COLUMNS if (text := each.cell(run.facts))]
                 self._begin(indent=True)
                 self._put(", ".join(told), colour=self._ink.quiet)
             return
-        table = self._table(len(rows) + 1, 1 + len(headings))
-        for column, heading in enumerate(headings, 1):
-            self._put_cell(table, 0, column, heading, self._ink.quiet)
-        for number, (run, row) in enumerate(zip(runs, rows, strict=True), 1):
+        table = self._table(len(runs) + 1, 1 + len(RUN_COLUMNS))
+        for place, column in enumerate(RUN_COLUMNS, 1):
+            self._put_cell(table, 0, place, column.heading, self._ink.quiet)
+        for number, run in enumerate(runs, 1):
             cell = table.cellAt(number, 0).firstCursorPosition()
             cell.insertText(SWATCH + " ", self._format(colour=run.colour))
             cell.insertText(one_line(run.facts.name), self._format())
-            for column, text in enumerate(row, 1):
-                self._put_cell(table, number, column, text, self._ink.text)
+            for place, column in enumerate(RUN_COLUMNS, 1):
+                self._put_cell(table, number, place, column.cell(run.facts), self._ink.text)
         self._cursor.movePosition(QTextCursor.MoveOperation.End)
 
     # One run
@@ -225,14 +224,22 @@ class FactsWriter(PlainWriter):
             self._put(one_line(reason))
 
 
-def _key_figures(facts: RunFacts) -> tuple[str, str, str]:
-    """Return TPS, 99th percentile and jitter; empty where unknown."""
-    p99, jitter = facts.summary.get("latency_p99_ms"), facts.summary.get("jitter_cv")
-    return (
-        format_tps(facts.summary.get("tps")),
-        "" if p99 is None else format_number(p99),
-        "" if jitter is None else tr("{percent:.1f} %").format(percent=100 * jitter),
-    )
+def _p99(facts: RunFacts) -> str:
+    value_ms = facts.summary.get("latency_p99_ms")
+    return "" if value_ms is None else format_number(value_ms)
+
+
+def _jitter(facts: RunFacts) -> str:
+    share = facts.summary.get("jitter_cv")
+    return "" if share is None else tr("{percent:.1f} %").format(percent=100 * share)
+
+
+RUN_COLUMNS: Final[tuple[Column[RunFacts], ...]] = (
+    Column("tps", tr("TPS"), lambda facts: format_tps(facts.summary.get("tps"))),
+    Column("p99", tr("p99 ms"), _p99),
+    Column("jitter", tr("jitter"), _jitter),
+)
+"""What stands beside the name of each of several runs."""
 
 
 def _whose(runs: Sequence[ShownRun], variant: Variant) -> str:

@@ -44,10 +44,10 @@ def words_of(block: Block) -> Iterator[str]:
     match block:
         case Text(text=text, bookmark=bookmark):
             yield from (text, bookmark)
-        case Table(headings=headings, rows=rows):
-            yield from headings
+        case Table(columns=columns, rows=rows):
+            yield from (column.heading for column in columns)
             for row in rows:
-                yield from row.cells
+                yield from row.cells.values()
         case Facts(pairs=pairs):
             for name, value in pairs:
                 yield from (name, value)
@@ -87,7 +87,17 @@ def test_the_fastest_stands_first_and_the_first_run_decides_what_is_compared_wit
     assert "faster than ext4 (" in answers[0]
     assert "slower than ext4 (" in answers[1]
     table = next(block for block in report.blocks if isinstance(block, Table))
-    assert [row.cells[6] for row in table.rows][1] == "baseline"
+    assert [row.cells["difference"] for row in table.rows][1] == "baseline"
+
+
+def test_every_table_has_a_heading_for_each_cell_and_a_cell_for_each_heading(tmp_path: Path) -> None:
+    tables = [block for block in read_report(three_by_three(tmp_path)).blocks if isinstance(block, Table)]
+    assert len(tables) > 8
+    for each in tables:
+        ids = [column.id for column in each.columns]
+        assert len(set(ids)) == len(ids)
+        assert all(column.heading for column in each.columns)
+        assert all(list(row.cells) == ids and row.warned <= set(ids) for row in each.rows)
 
 
 def test_unsafe_options_are_named_on_the_first_page_in_the_table_the_chart_and_on_their_page(
@@ -99,7 +109,7 @@ def test_unsafe_options_are_named_on_the_first_page_in_the_table_the_chart_and_o
     assert all("UNSAFE" in warning and UNSAFE[1] in warning for warning in warnings)
     assert [bar.warned for bar in bars(report).bars] == [False, False, True]
     table = next(block for block in report.blocks if isinstance(block, Table))
-    assert [bool(row.warned) for row in table.rows] == [False, False, True]
+    assert [set(row.warned) for row in table.rows] == [set(), set(), {"marks"}]
     assert any("UNSAFE options: btrfs" in answer for answer in texts(report, Role.ANSWER))
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from app.domain.columns import texts
 from app.domain.errors import CorruptRunFileError
 from app.runs.common_cut import CutReason, common_cut, describe_cut
 from app.runs.compare import RunComparison, compare_runs, unique_names
+from app.runs.comparison_table import COMPARISON_COLUMNS
 from app.runs.comparison_warnings import comparison_warnings
 from app.runs.run_facts import RunFacts, read_run_facts
 from app.runs.run_sentences import describe_shape, own_interval_words
@@ -92,7 +94,7 @@ def test_one_run_each_is_indicative_only(tmp_path: Path) -> None:
     assert found.verdicts == (
         "indicative only: xfs was 10.0 % faster than ext4 (1 run each; a verdict takes 3).",
     )
-    assert found.rows[0].cells()[3] == "indicative only"
+    assert texts(COMPARISON_COLUMNS, found.rows[0])["interval"] == "indicative only"
 
 
 def test_repeats_numbered_alike_are_no_pairs(tmp_path: Path) -> None:
@@ -160,7 +162,7 @@ def test_results_of_others_beside_own_runs_are_said_to_be_imported(tmp_path: Pat
 def test_an_incomplete_run_takes_no_part_and_says_so(tmp_path: Path, state: RunState) -> None:
     found = compared(tmp_path, Trial(), Trial("xfs #1", "xfs", state=state))
     assert found.runs[1].tps is None
-    assert found.rows[1].cells()[1] == "0 of 1"
+    assert texts(COMPARISON_COLUMNS, found.rows[1])["runs"] == "0 of 1"
     assert "cannot be compared" in found.verdicts[0]
 
 

@@ -9,14 +9,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.runs.comparison_table import HEADINGS, MeasuredConfiguration, MeasuredRun, build_rows, format_tps
+from app.domain.columns import texts
+from app.runs.comparison_table import (
+    COMPARISON_COLUMNS,
+    MeasuredConfiguration,
+    MeasuredRun,
+    Row,
+    build_rows,
+    format_tps,
+)
 from app.runs.comparison_text import describe, format_difference, format_interval
 from app.runs.statistics import Comparison, Interval, Verdict
 
 
 def measured(name: str, tps: Sequence[float | None], marks: tuple[str, ...] = ()) -> MeasuredConfiguration:
-    runs = tuple(MeasuredRun(repeat, value, 5.0 + repeat, 0.05) for repeat, value in enumerate(tps))
+    runs = tuple(
+        MeasuredRun(repeat, value, {"latency_p99_ms": 5.0 + repeat, "jitter_cv": 0.05})
+        for repeat, value in enumerate(tps)
+    )
     return MeasuredConfiguration(name, runs, marks)
+
+
+def cells(row: Row) -> dict[str, str]:
+    return texts(COMPARISON_COLUMNS, row)
 
 
 EXT4 = measured("ext4", [7700, 7710, 7690, 7705, 7695])
@@ -119,28 +134,51 @@ def test_rows_hold_means_intervals_and_the_comparison_with_the_first() -> None:
     first, second = build_rows([EXT4, measured("xfs", [7939, 7948, 7930, 7943, 7935], ("client-bound",))])
     assert first.comparison is None
     assert first.verdict == ""
-    assert first.cells() == ("ext4", "5", "7,700", "7,690 to 7,710", "6.85", "5.0 %", "", "", "")
+    assert cells(first) == {
+        "configuration": "ext4",
+        "runs": "5",
+        "tps": "7,700",
+        "interval": "7,690 to 7,710",
+        "p99": "6.85",
+        "jitter": "5.0 %",
+        "difference": "",
+        "difference_interval": "",
+        "marks": "",
+    }
     assert second.verdict.startswith("xfs is 3.1 % faster than ext4 (95 % interval 3.1 to 3.1 %")
-    assert second.cells()[6:] == ("+3.1 %", "+3.1 to +3.1 %", "client-bound")
-    assert len(first.cells()) == len(HEADINGS)
+    assert cells(second)["difference"] == "+3.1 %"
+    assert cells(second)["difference_interval"] == "+3.1 to +3.1 %"
+    assert cells(second)["marks"] == "client-bound"
 
 
 def test_the_p99_of_a_row_is_the_geometric_mean_of_its_runs() -> None:
-    (row,) = build_rows([MeasuredConfiguration("a", (MeasuredRun(0, 1, 2.0), MeasuredRun(1, 1, 8.0)))])
-    assert row.p99_ms == pytest.approx(4)
-    assert row.jitter is None
+    runs = tuple(MeasuredRun(0, 1, {"latency_p99_ms": value_ms}) for value_ms in (2.0, 8.0))
+    (row,) = build_rows([MeasuredConfiguration("a", runs)])
+    assert (cells(row)["p99"], cells(row)["jitter"]) == ("4.00", "")
+
+
+def test_a_run_without_a_figure_takes_no_part_in_its_mean() -> None:
+    figures: list[dict[str, float | None]] = [
+        {"latency_p99_ms": 2.0, "jitter_cv": 0.1},
+        {"latency_p99_ms": None},
+        {},
+        {"latency_p99_ms": 0.0, "jitter_cv": 0.3},
+    ]
+    runs = tuple(MeasuredRun(repeat, 1, known) for repeat, known in enumerate(figures))
+    (row,) = build_rows([MeasuredConfiguration("a", runs)])
+    assert (cells(row)["p99"], cells(row)["jitter"]) == ("2.00", "20.0 %")
 
 
 def test_below_three_runs_it_is_indicative_only() -> None:
     rows = build_rows([measured("a", [100, 101]), measured("b", [103, 104])])
-    assert [row.cells()[3] for row in rows] == ["indicative only"] * 2
+    assert [cells(row)["interval"] for row in rows] == ["indicative only"] * 2
     assert rows[1].verdict == "indicative only: b was 3.0 % faster than a (2 runs each; a verdict takes 3)"
-    assert rows[1].cells()[6:8] == ("+3.0 %", "")
+    assert (cells(rows[1])["difference"], cells(rows[1])["difference_interval"]) == ("+3.0 %", "")
 
 
 def test_failed_runs_are_counted_and_take_no_part() -> None:
     rows = build_rows([EXT4, measured("xfs", [7939, None, 7930, 7943, 7935])])
-    assert rows[1].cells()[1] == "4 of 5"
+    assert cells(rows[1])["runs"] == "4 of 5"
     assert rows[1].comparison is not None
     assert (rows[1].comparison.paired, rows[1].comparison.runs) == (True, (4, 4))
 
@@ -163,9 +201,10 @@ def test_runs_of_other_repeats_are_compared_as_independent_ones() -> None:
 
 def test_a_configuration_without_a_result_still_has_its_row() -> None:
     rows = build_rows([EXT4, measured("zfs", [None, None, None]), measured("dead", [0, 0, 0])])
-    assert rows[1].cells()[:5] == ("zfs", "0 of 3", "", "", "")
+    assert {name for name, text in cells(rows[1]).items() if text} == {"configuration", "runs"}
+    assert cells(rows[1])["runs"] == "0 of 3"
     assert "cannot be compared" in rows[1].verdict
-    assert rows[2].cells()[2] == "0.0"
+    assert cells(rows[2])["tps"] == "0.0"
     assert "cannot be compared" in rows[2].verdict
 
 
@@ -189,8 +228,8 @@ def test_tps_have_thousands_separators(tps: float | None, text: str) -> None:
     ("ms", "text"), [(0.1234, "0.12"), (9.999, "10.0"), (99.96, "100"), (1234.6, "1,235")]
 )
 def test_latencies_have_three_digits(ms: float, text: str) -> None:
-    (row,) = build_rows([MeasuredConfiguration("a", (MeasuredRun(0, 1.0, ms),))])
-    assert row.cells()[4] == text
+    (row,) = build_rows([MeasuredConfiguration("a", (MeasuredRun(0, 1.0, {"latency_p99_ms": ms}),))])
+    assert cells(row)["p99"] == text
 
 
 @settings(deadline=None)
@@ -199,7 +238,7 @@ def test_any_campaign_gives_a_table_without_nan(campaign: list[list[float | None
     rows = build_rows([measured(str(number), runs) for number, runs in enumerate(campaign)])
     assert len(rows) == len(campaign)
     for row in rows:
-        text = " ".join(row.cells()) + row.verdict
+        text = " ".join(cells(row).values()) + row.verdict
         assert "nan" not in text
         assert "None" not in text
         assert row.mean.mean is None or math.isfinite(row.mean.mean)

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.columns import Column
 from app.domain.errors import CorruptRunFileError, UsageError
 from app.runs.anonymous import Disguise
-from app.runs.export import COLUMNS, JSON_KEYS, export_runs, write_csv
+from app.runs.export import CSV_COLUMNS, JSON_KEYS, export_runs, write_csv
 from app.runs.runfile import Json
+from tests.fix_columns import put_in
 from tests.unit.runs.made_runs import finished_run, write_run
 
 
@@ -23,7 +25,7 @@ def table(path: Path) -> list[dict[str, str]]:
 
 def test_csv_has_one_value_a_row_and_counts_from_the_measured_phase(tmp_path: Path) -> None:
     rows = table(finished_run(tmp_path / "a.footing"))
-    assert tuple(rows[0]) == COLUMNS
+    assert list(rows[0]) == [column.heading for column in CSV_COLUMNS]
     tps = [row for row in rows if row["metric"] == "pgbench.tps"]
     assert [(row["t_s"], row["value"], row["phase"]) for row in tps] == [
         ("1.000", "100", "measure"),
@@ -34,6 +36,18 @@ def test_csv_has_one_value_a_row_and_counts_from_the_measured_phase(tmp_path: Pa
     assert p99 == pytest.approx([2.0] * 3, rel=0.01)
     counted = [float(row["value"]) for row in rows if row["metric"] == "log.transactions"]
     assert counted == [100, 200, 300]
+
+
+@pytest.mark.parametrize("place", range(len(CSV_COLUMNS) + 1))
+def test_a_column_put_into_the_csv_at_any_place_moves_no_other_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: int
+) -> None:
+    path = finished_run(tmp_path / "a.footing")
+    before = table(path)
+    put_in(monkeypatch, CSV_COLUMNS, Column("new", "new", lambda row: f"new {row.metric}"), place)
+    after = table(path)
+    assert [row.pop("new") for row in after] == [f"new {row['metric']}" for row in before]
+    assert after == before
 
 
 def test_json_holds_series_phases_and_commands(tmp_path: Path) -> None:

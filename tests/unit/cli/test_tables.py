@@ -1,0 +1,105 @@
+"""Tables of commands: columns keep their meaning, narrow terminals lose the right ones."""
+
+from __future__ import annotations
+
+import argparse
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from app.cli.show import LIST_COLUMNS, list_command
+from app.cli.tables import print_grid, print_pairs, print_table
+from app.domain.columns import CellKind, Column
+from app.runs.library import LibraryEntry
+from tests.fix_columns import Shown, printed_table, put_in
+from tests.fix_window import Trial, write_trial
+
+
+@dataclass(frozen=True)
+class Run:
+    name: str
+    tps: int
+    note: str = ""
+
+
+COLUMNS: tuple[Column[Run], ...] = (
+    Column("name", "Name", lambda run: run.name, CellKind.WORDS),
+    Column("tps", "TPS", lambda run: f"{run.tps:,}", optional=2),
+    Column("start", "Start", lambda run: "2026-11-22", CellKind.LABEL, optional=1),
+    Column("note", "Note", lambda run: run.note, CellKind.WORDS),
+)
+RUNS = (Run("ext4", 12345), Run("xfs \x1b[2J", 9))
+
+
+def printed(width: int | None, columns: tuple[Column[Run], ...] = COLUMNS) -> str:
+    told = io.StringIO()
+    console = (
+        Console(file=told)
+        if width is None
+        else Console(file=told, force_terminal=True, width=width, color_system=None)
+    )
+    print_table(console, columns, RUNS)
+    return told.getvalue()
+
+
+def test_cells_are_in_line_with_their_heading_and_empty_columns_are_left_out() -> None:
+    assert printed(None).splitlines() == [
+        "Name            TPS  Start",
+        "ext4         12,345  2026-11-22",
+        r"xfs \x1b[2J       9  2026-11-22",
+    ]
+
+
+def test_a_narrow_terminal_leaves_out_columns_in_their_turn_and_names_them() -> None:
+    assert "Left out here" not in printed(40)
+    assert "Left out here: Start. A wider terminal shows them." in printed(24)
+    assert "Left out here: Start, TPS. A wider terminal" in " ".join(printed(14).split())
+    turned = printed(24, tuple(reversed(COLUMNS)))
+    assert "Left out here: Start. A wider terminal shows them." in turned, "whatever their order"
+
+
+def test_rows_without_headings_are_in_line_as_well() -> None:
+    told = io.StringIO()
+    print_grid(Console(file=told), COLUMNS[:2], RUNS)
+    print_pairs(Console(file=told), [("a", "1"), ("longer", "")])
+    print_grid(Console(file=told), COLUMNS, [])
+    assert told.getvalue().splitlines() == [
+        "ext4         12,345",
+        r"xfs \x1b[2J       9",
+        "a       1",
+        "longer",
+    ]
+
+
+# --- a column more --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[[str], Shown]:
+    """Return what prints the list of two runs, which begins with the heading that is handed over."""
+    write_trial(tmp_path / "a.footing", Trial())
+    write_trial(tmp_path / "b.footing", Trial("xfs #1", "xfs", tps=2345.0, marks=(("unsafe", "x"),)))
+
+    def read(first: str) -> Shown:
+        list_command(argparse.Namespace(library=tmp_path, words=[], json=False))
+        return printed_table(capsys.readouterr().out, first, rows=2)
+
+    return read
+
+
+@pytest.mark.parametrize("place", range(len(LIST_COLUMNS) + 1))
+def test_a_column_put_into_the_list_of_runs_moves_no_other_one(
+    monkeypatch: pytest.MonkeyPatch, listed: Callable[[str], Shown], place: int
+) -> None:
+    before = listed("id")
+    assert sorted(before["marks"]) == ["", "unsafe"]
+    assert sorted(before["TPS"]) == ["1,000", "2,345"]
+    new = Column[LibraryEntry]("new", "Inserted", lambda entry: f"new {entry.name}", CellKind.LABEL)
+    put_in(monkeypatch, LIST_COLUMNS, new, place)
+    after = listed("id" if place else "Inserted")
+    assert after.pop("Inserted") == [f"new {name}" for name in before["run"]]
+    assert after == before
