@@ -302,8 +302,8 @@ def lost(reason: str = "") -> HelperLostError:
     if reason:
         message = f"{message} ({reason[:200]})"
     hint = tr(
-        "What it made is unmade when it starts again: “pgfooting disks --release” and the wizard's page of "
-        "disks start it, and so does the next start of the machine."
+        "What it made is unmade when it starts again. A campaign starts it once more by itself; "
+        "“pgfooting disks --release”, the wizard's page of disks and the next start of the machine do, too."
     )
     return HelperLostError(message, hint=hint)
 

@@ -126,7 +126,7 @@ def _refusal(evidence: str) -> Refusal:
         RULE,
         tr("pgFooting used it and has not given it back."),
         evidence,
-        tr("When the reason is gone, ask again: pgFooting then releases it."),
+        tr("When that is gone, “Release it” in the wizard or “pgfooting disks --release” gives it back."),
     )
 
 

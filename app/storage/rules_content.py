@@ -65,7 +65,9 @@ def _check_signatures(view: View) -> Iterator[Finding]:
             yield Finding(
                 tr("partition type {type}, no record of this disk").format(type=PARTITION_TYPE),
                 blank,
-                tr("It carries the mark of pgFooting, but not of this machine's."),
+                tr(
+                    "It carries a partition of pgFooting's kind that this machine has no record of releasing."
+                ),
             )
         return
     content = view.disk.content.known(None)

@@ -93,7 +93,8 @@ def test_the_disks_of_a_session_are_nobody_elses_while_nothing_is_made(
             owner.make()
             owner.unmake()
         owner.release()
-    subprocess.run(["flock", "--exclusive", "--nonblock", disk, "true"], check=True)
+    # udevd, too, locks a disk for as long as it looks at it, and at this one it looks anew now
+    subprocess.run(["flock", "--exclusive", "--timeout", "60", disk, "true"], check=True)
     subprocess.run(["mkfs.ext4", "-q", disk], check=True)
 
 

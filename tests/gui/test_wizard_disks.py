@@ -681,6 +681,7 @@ def test_a_second_click_ticks_the_disk_that_stood_there_before_the_first(open_wi
     click_at(wizard, first)
     click_at(wizard, second)
     assert wizard.draft.parts.disks.data.disks == [disk.identity.key() for disk in SPARE[:2]]
+    assert disks_page(wizard).table.key == SPARE[1].identity.key(), "what is said below is of the disk ticked"
     click_at(wizard, first)
     assert wizard.draft.parts.disks.data.disks == [SPARE[1].identity.key()]
 
@@ -752,6 +753,24 @@ def test_a_disk_that_comes_or_goes_moves_nothing_on_the_page_of_disks(
     assert "was here and is not there any more" in page.why.text()
     page.load()  # as when it is opened again
     assert [row.key for row in page.table.disks.rows] == [SPARE[1].identity.key()]
+
+
+def test_the_cursor_stays_also_on_a_disk_without_serial_number(
+    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
+) -> None:
+    nameless = [
+        replace(each, identity=replace(each.identity, serial="", wwn=None), name=name)
+        for each, name in ((SPARE[0], "sdx"), (SPARE[1], "sdy"))
+    ]
+    machinery.disks = (SPARE[2], *nameless)
+    page = disks_page(open_wizard(Step.DISKS))
+    page.table.selectRow(2)
+    machinery.show(SPARE[2], *nameless, SPARE[3])
+    qtbot.waitUntil(lambda: len(page.table.disks.rows) == 4)
+    row = page.table.row
+    assert row is not None
+    assert row.disk is not None
+    assert row.disk.name == "sdy"
 
 
 def test_a_tick_counts_for_the_disk_that_was_pressed_whatever_comes_before_the_button_is_released(

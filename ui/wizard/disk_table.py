@@ -71,7 +71,7 @@ class DiskTable(QTableView):
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(Column.ANSWER, QHeaderView.ResizeMode.Stretch)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        self.disks.ticked.connect(self.ticked)
+        self.disks.ticked.connect(self._on_box)
         self.selectionModel().currentRowChanged.connect(lambda *_: self.chosen.emit(self.key))
 
     @property
@@ -88,15 +88,24 @@ class DiskTable(QTableView):
 
     def show_rows(self, rows: tuple[DiskRow, ...]) -> None:
         """Show these disks; the cursor stays on its disk."""
-        key = self.key
+        here = self.row
         rows = self._in_order(rows)
         self.disks.show_rows(rows)
-        places = [number for number, row in enumerate(rows) if row.key == key]
-        if rows and self.currentIndex().row() != (places or [0])[0]:
-            index = self.disks.index((places or [0])[0], Column.USE)
-            flag = QItemSelectionModel.SelectionFlag
-            self.selectionModel().setCurrentIndex(index, flag.ClearAndSelect | flag.Rows)
+        places = [number for number, row in enumerate(rows) if here is not None and row.place == here.place]
+        if rows:
+            self._go_to((places or [0])[0])
         self._fit()
+
+    def _go_to(self, number: int) -> None:
+        if self.currentIndex().row() != number:
+            flag = QItemSelectionModel.SelectionFlag
+            index = self.disks.index(number, Column.USE)
+            self.selectionModel().setCurrentIndex(index, flag.ClearAndSelect | flag.Rows)
+
+    def _on_box(self, key: str, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
+        """Move the cursor to the disk whose box was clicked: what is said below the table is of that one."""
+        self._go_to(next(number for number, row in enumerate(self.disks.rows) if row.key == key))
+        self.ticked.emit(key, ticked)
 
     def forget_order(self) -> None:
         """Show those that may be used first again, and no more those that are gone.
