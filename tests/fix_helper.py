@@ -165,6 +165,16 @@ class ByBus:
             wait_until(lambda: not Path(f"/proc/{pid}/exe").exists())
 
     @contextmanager
+    def after(self, commands: str) -> Iterator[None]:
+        """Let something happen before each that starts: commands of a shell."""
+        works = self.script.read_text()
+        self.script.write_text(works.replace("exec ", f"{commands}\nexec ", 1))
+        try:
+            yield
+        finally:
+            self.script.write_text(works)
+
+    @contextmanager
     def broken(self) -> Iterator[None]:
         """Let none start."""
         works = self.script.read_text()

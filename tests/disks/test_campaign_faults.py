@@ -6,7 +6,8 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from app.domain.units import GIB, MIB
 from app.runs.disk_ending import DiskEnding, read_disk_ending
 from app.runs.runfile_reader import RunFile
+from app.storage.kernel_log import naming_pattern
 from tests.disks.test_campaign import campaign, disks_table, erase, nothing_left, serial_of
 from tests.fix_campaign import CampaignBench
 from tests.fix_campaign import Running as RunningCampaign
@@ -157,6 +159,95 @@ def test_a_helper_that_is_lost_for_good_is_told_and_nothing_is_said_to_be_free(
         released = campaign_bench.command("disks", "--release")
         assert released.returncode == 0, released.stderr
         assert nothing_left(disk), log.read_text()
+
+
+@pytest.fixture
+def small_place(system_namespace: None, tmp_path: Path) -> Iterator[Path]:
+    """A place that a test can fill: the writes of a disk whose file lies there fail then."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", str(tmp_path)], check=True)
+    yield tmp_path
+    subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
+
+
+@pytest.fixture
+def breakable(small_place: Path) -> Iterator[str]:
+    """A loop device whose file lies in the small place."""
+    image = small_place / "disk.img"
+    with image.open("wb") as file:
+        file.truncate(GIB)
+    losetup = ["losetup", "--find", "--show", "--partscan", str(image)]
+    device = subprocess.run(losetup, capture_output=True, text=True, check=True).stdout.strip()
+    yield device
+    subprocess.run(["losetup", "--detach", device], check=True)
+
+
+def break_writes(disk: str, place: Path) -> None:
+    """Let writes to a disk fail until the kernel has said so; then they succeed again.
+
+    The kernel tells only some such errors a second, of all disks together.
+    """
+    naming = naming_pattern(Path(disk).name)
+    log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+    os.lseek(log, 0, os.SEEK_END)
+
+    def is_told() -> bool:
+        with suppress(OSError), (storage() / "more").open("ab") as file:  # where it was never written
+            file.write(bytes(MIB))
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(BlockingIOError, BrokenPipeError):
+            while True:
+                line = os.read(log, 8192).decode(errors="replace").partition(";")[2]
+                if naming.search(line) and "error" in line and "not supported" not in line:
+                    return True
+        return False
+
+    filler = place / "filler"
+    try:
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(MIB))
+        wait_until(is_told)
+    finally:
+        filler.unlink()
+        os.close(log)
+
+
+def test_a_disk_that_fails_is_named_with_the_kernels_line_and_runs_on_other_disks_go_on(
+    breakable: str,
+    helper: Running,
+    small_place: Path,
+    make_loop: Callable[..., str],
+    campaign_bench: CampaignBench,
+) -> None:
+    broken, sound = breakable, make_loop(GIB, partscan=True)
+    workload = '[workload]\nscale = 1\nclients = 2\nwarmup = "1s"\nduration = "15s"\n'
+    text = campaign(
+        ("broken", disks_table(broken)), ("sound", disks_table(sound)), workload=workload, repeats=2
+    )
+    serial = serial_of(broken)
+    running = campaign_bench.start(text, *erase(broken, sound))
+    running.until(lambda event: event["event"] == "run" and event["configuration"] == "broken")
+    running.until_second(2)
+    break_writes(broken, small_place)
+    assert running.end() == 1
+    runs = [event for event in running.events if event["event"] == "finished"]
+    states = [(Path(event["path"]).name[3:-8], event["state"]) for event in runs]
+    assert sorted(states) == [("broken-r1", "failed"), ("sound-r1", "done"), ("sound-r2", "done")], states
+    (left_out,) = told(running, "left-out")
+    assert f"{broken} (serial number {serial}): the kernel reports: " in left_out
+    (path,) = [Path(event["path"]) for event in runs if event["state"] == "failed"]
+    with RunFile(path) as run:
+        reason = dict(run.marks())["disk-failed"]
+        assert reason.startswith(f"{broken} (serial number {serial}): the kernel reports: ")
+        line = reason.partition("reports: ")[2]
+        assert "error" in line
+        assert Path(broken).name in line
+        assert [event.message for event in run.events() if event.kind == "disk-failed"] == [reason]
+    (free,) = told(running, "disks")
+    assert broken in free
+    assert sound in free
+    assert nothing_left(broken, sound)
 
 
 def grow(disk: str) -> None:
