@@ -3,11 +3,11 @@
     python -m tests.mutations --cache FOLDER --scratch FOLDER [--minutes MINUTES] [FILE...]
 
 ``packaging/test --mutations[=MINUTES]`` starts it. It works in a copy of the project below SCRATCH; what is
-known of this very tree is kept below CACHE, and the next call goes on where one ended. FILES (of app/) limit
-it to these. Tried are the tests of `unit` and `bus` that execute the check. Where it runs as root, no disk of
-the machine is within reach of code that lacks a check (``without-disks``); tests of `disks` and `machine`,
-which need some, are not tried at all. Status 1: a survivor that ``known.toml`` does not explain, or an
-explanation of a change that is not there.
+known of this very tree is kept below CACHE, and the next call goes on where one ended, also where tests were
+added or changed meanwhile (`tests.mutations.state`). FILES (of app/) limit it to these. Tried are the tests
+of `unit` and `bus` that execute the check. Where it runs as root, no disk of the machine is within reach of
+code that lacks a check (``without-disks``); tests of `disks` and `machine`, which need some, are not tried at
+all. Status 1: a survivor that ``known.toml`` does not explain, or an explanation of a change that is not there.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
     files = [str(Path(file).resolve().relative_to(PROJECT)) for file in options.files] or _files()
     folder = options.cache.resolve() / _digest()[:16]
     status = _try_changes(options.scratch.resolve(), folder, files, until)
-    return status or _tell(files, State(folder))
+    return status or _tell(files, State(folder, PROJECT, TESTS))
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -76,11 +76,12 @@ def _files() -> list[str]:
 
 
 def _digest() -> str:
-    """Of all code and tests, but not of what is known of survivors."""
+    """Of all code and of what tests use, but not of modules with tests and of what is known of survivors."""
     digest = hashlib.sha256()
     for folder in ("app", "tests", "packaging"):
         for path in sorted((PROJECT / folder).rglob("*")):
-            if path.is_file() and path.suffix not in {".pyc", ".toml"}:
+            is_test = folder == "tests" and path.name.startswith("test_")
+            if path.is_file() and path.suffix not in {".pyc", ".toml"} and not is_test:
                 digest.update(
                     f"{path.relative_to(PROJECT)}\0".encode() + hashlib.sha256(path.read_bytes()).digest()
                 )
@@ -131,7 +132,7 @@ def _tell(files: Sequence[str], state: State) -> int:
     ):
         of_kind = [change for change in changes if _kind(outcomes, change) == kind]
         _print(said, (f"{file}: {number}" for file, number in Counter(each.file for each in of_kind).items()))
-    _print("Tests that fail without any change and were not tried", state.tests.bad if state.tests else ())
+    _print("Tests that fail without any change and were not tried", state.tests.bad)
     survivors = [change for change in changes if _kind(outcomes, change) == "survived"]
     _print("Explained in known.toml, but found now", _found_now(changes, outcomes, known))
     _print("Survivors that are explained", _lines([each for each in survivors if each.name in known], known))

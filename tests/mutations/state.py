@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tests.mutations.changes import Change
 
 Name = tuple[str, str, str]
+_IMPORTED: Final = re.compile(rb"^from (tests[.\w]*\.test_\w+) import", re.MULTILINE)
 
 
 class Outcome(NamedTuple):
@@ -22,6 +26,11 @@ class Outcome(NamedTuple):
 
     kind: str
     test: str
+
+    @property
+    def module(self) -> str:
+        """File of the test; empty where there is none."""
+        return self.test.partition("::")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,54 +59,94 @@ class Tests:
 
 
 class State:
-    """The folder of one tree."""
+    """The folder of one tree: its code, and all of its tests but the modules that hold them.
 
-    def __init__(self, folder: Path) -> None:
+    What a test found stays known while its module is as it was then; that none found a change, while all are.
+    """
+
+    def __init__(self, folder: Path, root: Path, tests: Sequence[str]) -> None:
+        """Use a folder for the tree below `root`, with the modules of tests in or below these paths."""
         folder.mkdir(parents=True, exist_ok=True)
-        self._tests, self._outcomes = folder / "tests.json", folder / "outcomes.jsonl"
+        self._folder, self._outcomes = folder, folder / "outcomes.jsonl"
+        self._digests = {
+            str(path.relative_to(root)): _digest(root, path) for path in test_modules(root, tests)
+        }
+        self._all = hashlib.sha256("".join(sorted(self._digests.values())).encode()).hexdigest()
 
-    @property
-    def tests(self) -> Tests | None:
-        """What was learned of the tests; None before."""
-        if not self._tests.exists():
+    def learned(self, module: str) -> Tests | None:
+        """Return what was learned of the tests of a module as it is now; None before."""
+        path = self._folder / f"{self._digests[module]}.json"
+        if not path.exists():
             return None
-        seconds, bad, lines = json.loads(self._tests.read_text(encoding="utf-8"))
+        seconds, bad, lines = json.loads(path.read_text(encoding="utf-8"))
         return Tests(
             seconds, bad,
             {file: {int(line): names for line, names in found.items()} for file, found in lines.items()},
         )  # fmt: skip
 
-    @tests.setter
-    def tests(self, tests: Tests) -> None:
+    def learn(self, module: str, tests: Tests) -> None:
+        """Remember what was learned of the tests of a module."""
         text = json.dumps([tests.seconds, tests.bad, tests.lines])
-        new = self._tests.with_suffix(".new")
+        new = self._folder / "new"
         new.write_text(text, encoding="utf-8")
-        new.replace(self._tests)
+        new.replace(self._folder / f"{self._digests[module]}.json")
+
+    @property
+    def tests(self) -> Tests:
+        """What was learned of all tests as they are now."""
+        every = Tests({}, [], {})
+        for module in self._digests:
+            if learned := self.learned(module):
+                every.seconds.update(learned.seconds)
+                every.bad.extend(learned.bad)
+                for file, lines in learned.lines.items():
+                    for line, names in lines.items():
+                        every.lines.setdefault(file, {}).setdefault(line, []).extend(names)
+        return every
 
     @property
     def outcomes(self) -> dict[Name, Outcome]:
-        """What came of each change that was tried, by its name."""
-        return _read(self._outcomes) if self._outcomes.exists() else {}
+        """What came of each change that was tried, by its name, as far as the tests are as they were."""
+        if not self._outcomes.exists():
+            return {}
+        return {
+            name: outcome
+            for name, outcome, digest in _read(self._outcomes)
+            if digest == self._digests.get(outcome.module, self._all)
+        }
 
     def finders(self) -> dict[Name, str]:
         """Return which test found a change in the trees that were tried before this one, the last of them."""
-        files = self._outcomes.parent.parent.glob(f"*/{self._outcomes.name}")
+        files = self._folder.parent.glob(f"*/{self._outcomes.name}")
         return {
             name: outcome.test
             for file in sorted(files, key=lambda path: path.stat().st_mtime)
-            for name, outcome in _read(file).items()
+            for name, outcome, _ in _read(file)
             if outcome.kind in {"found", "dies"}
         }
 
     def add(self, change: Change, outcome: Outcome) -> None:
         """Remember what came of a change."""
+        digest = self._digests.get(outcome.module, self._all)
         with self._outcomes.open("a", encoding="utf-8") as file:
-            file.write(json.dumps([*change.name, *outcome]) + "\n")
+            file.write(json.dumps([*change.name, *outcome, digest]) + "\n")
 
 
-def _read(path: Path) -> dict[Name, Outcome]:
-    found: dict[Name, Outcome] = {}
+def test_modules(root: Path, tests: Sequence[str]) -> list[Path]:
+    """Return the modules with tests in or below some paths of a tree."""
+    return sorted(path for each in tests for path in (root / each).rglob("test_*.py"))
+
+
+def _digest(root: Path, path: Path) -> str:
+    """Of a module with tests, and of those that it imports something of."""
+    content = path.read_bytes()
+    used = [root / f"{name.decode().replace('.', '/')}.py" for name in _IMPORTED.findall(content)]
+    return hashlib.sha256(
+        b"".join((f"{path.relative_to(root)}\0".encode(), content, *(each.read_bytes() for each in used)))
+    ).hexdigest()
+
+
+def _read(path: Path) -> Iterator[tuple[Name, Outcome, str]]:
     for line in path.read_text(encoding="utf-8").splitlines():
-        file, function, what, kind, test = json.loads(line)
-        found[file, function, what] = Outcome(kind, test)
-    return found
+        file, function, what, kind, test, digest = json.loads(line)
+        yield (file, function, what), Outcome(kind, test), digest

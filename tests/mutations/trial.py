@@ -31,6 +31,9 @@ SCRATCH_FOLDERS: Final = ("TMPDIR", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_DA
 PATIENCE_S: Final = 20.0
 PATIENCE: Final = 5.0
 """A test hangs that takes this many times as long as without a change, and ``PATIENCE_S`` more."""
+LEARNING_S: Final = 900.0
+"""For the tests of one file, with what they execute measured."""
+_LOOK_S: Final = 0.2
 _SUBREAPER: Final = 36
 """PR_SET_CHILD_SUBREAPER of prctl(2)."""
 
@@ -58,8 +61,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
         raise session.Interrupted("not all tests can be collected")
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     files = session.config.option.mutations_files.split(",")
-    state = State(session.config.option.mutations_state)
-    tests = state.tests or _learned(session, state)
+    state = State(session.config.option.mutations_state, Path.cwd(), session.config.args)
+    _learn_all(session, state)
+    tests = state.tests
     tried, finders = state.outcomes, state.finders()
     for change in changes_in_order(files):
         if change.name in tried:
@@ -90,8 +94,8 @@ class _Failures:
         self.failed = self.failed or report.failed
 
 
-def _forked(action: Callable[[], None], limit_s: float) -> int | None:
-    """Run something in a process of its own; return its exit code, None where it takes too long."""
+def _forked(action: Callable[[], None], is_late: Callable[[], bool]) -> int | None:
+    """Run something in a process of its own; return its exit code, None where it is late."""
     for name in SCRATCH_FOLDERS:
         for path in Path(os.environ[name]).iterdir():
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
@@ -108,19 +112,22 @@ def _forked(action: Callable[[], None], limit_s: float) -> int | None:
             code = ended.code if isinstance(ended.code, int) else 70
         finally:
             os._exit(code)
-    status = _waited(child, limit_s)
+    status = _waited(child, is_late)
     _end_children()
     return status
 
 
-def _waited(child: int, limit_s: float) -> int | None:
-    deadline = time.monotonic() + limit_s
-    while time.monotonic() < deadline:
+def _waited(child: int, is_late: Callable[[], bool]) -> int | None:
+    looked_s = time.monotonic()
+    while True:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
             return os.waitstatus_to_exitcode(status)
+        if time.monotonic() - looked_s > _LOOK_S:
+            if is_late():
+                return None
+            looked_s = time.monotonic()
         time.sleep(0.01)
-    return None
 
 
 def _end_children() -> None:
@@ -151,20 +158,28 @@ def _run(session: pytest.Session, items: Sequence[pytest.Item], begin: Callable[
 # --- which tests execute what
 
 
-def _learned(session: pytest.Session, state: State) -> Tests:
-    """Run all tests once unchanged, and remember which lines each executed; what fails is tried no more."""
-    told = Path(os.environ["TMPDIR"]).parent / "learned"
-    told.mkdir()
+def _learn_all(session: pytest.Session, state: State) -> None:
+    """Run tests once unchanged, and remember which lines each executed; what fails is tried no more."""
+    for path, items in _by_file(session.items):
+        module = str(path.relative_to(Path.cwd()))
+        if state.learned(module) is None:
+            state.learn(module, _learned(session, items))
+
+
+def _learned(session: pytest.Session, items: Sequence[pytest.Item]) -> Tests:
+    folder = Path(os.environ["TMPDIR"]).parent / "learned"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    told = folder / "told"
+    _forked(lambda: _learn(session, items, told), _after(LEARNING_S))
     good: dict[str, float] = {}
-    for number, (_, items) in enumerate(_by_file(session.items)):
-        _forked(lambda items=items, number=number: _learn(session, items, told / str(number)), 600)  # type: ignore[misc]
-        with suppress(OSError):
-            for line in (told / f"{number}.seconds").read_text().splitlines():
-                seconds, _, name = line.partition(" ")
-                good[name] = float(seconds)
-    bad = [item.nodeid for item in session.items if item.nodeid not in good]
-    data = coverage.Coverage(data_file=str(told / "all"), config_file=False)
-    data.combine([str(path) for path in told.glob("*.coverage*")], keep=True)
+    with suppress(OSError):
+        for line in Path(f"{told}.seconds").read_text().splitlines():
+            seconds, _, name = line.partition(" ")
+            good[name] = float(seconds)
+    data = coverage.Coverage(data_file=str(folder / "all"), config_file=False)
+    with suppress(coverage.exceptions.NoDataError):
+        data.combine([str(path) for path in folder.glob("*.coverage*")], keep=True)
     found = data.get_data()
     lines = {
         str(Path(file).relative_to(Path.cwd())): {
@@ -173,9 +188,13 @@ def _learned(session: pytest.Session, state: State) -> Tests:
         }
         for file in found.measured_files()
     }
-    learned = Tests(good, bad, lines)
-    state.tests = learned
-    return learned
+    return Tests(good, [item.nodeid for item in items if item.nodeid not in good], lines)
+
+
+def _after(limit_s: float) -> Callable[[], bool]:
+    """Return what tells whether so long has passed since now."""
+    deadline_s = time.monotonic() + limit_s
+    return lambda: time.monotonic() > deadline_s
 
 
 def _by_file(items: Sequence[pytest.Item]) -> Iterator[tuple[Path, list[pytest.Item]]]:
@@ -227,19 +246,22 @@ def _tried(session: pytest.Session, change: Change, tests: Tests, finder: str) -
 
         def begin(nodeid: str) -> None:
             told.write_text(nodeid)
-            signal.alarm(round(PATIENCE_S + PATIENCE * tests.seconds[nodeid]))
 
         name = _run(session, items, begin)
         told.write_text(name)
         sys.exit(1 if name else 0)
 
-    limit_s = sum(PATIENCE_S + PATIENCE * tests.seconds[item.nodeid] for item in items)
+    def is_late() -> bool:
+        limit_s = PATIENCE_S + PATIENCE * tests.seconds.get(told.read_text(), 0)
+        return time.time() - told.stat().st_mtime > limit_s
+
+    told.touch()
     with _on_disk(change):
-        code = _forked(trial, limit_s)
-    test = told.read_text() if told.exists() else ""
+        code = _forked(trial, is_late)
+    test = told.read_text()
     if code == 0:
         return Outcome("survived", "")
-    return Outcome("found" if code == 1 else "hangs" if code in {None, -signal.SIGALRM} else "dies", test)
+    return Outcome("found" if code == 1 else "hangs" if code is None else "dies", test)
 
 
 @contextmanager

@@ -173,7 +173,7 @@ def try_all(project: Path, minutes: int = 10) -> State:
         check=False,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    return State(project / "state")
+    return State(project / "state", project, ["unit"])
 
 
 def test_a_check_without_a_test_survives_and_one_with_a_test_does_not(project: Path) -> None:
@@ -193,7 +193,6 @@ def test_a_check_without_a_test_survives_and_one_with_a_test_does_not(project: P
     )
     assert state.finders()["app/thing.py", "half", "if never: number % 2"] == "unit/test_thing.py::test_odd"
     assert ("app/thing.py", "half", "if never: number < 0") not in state.finders()
-    assert state.tests is not None
     assert state.tests.bad == ["unit/test_thing.py::test_that_fails_anyway"]
     assert (project / "app" / "thing.py").read_text() == before
 
@@ -218,6 +217,14 @@ def test_a_run_that_ended_early_goes_on_with_what_it_knows(project: Path) -> Non
     known = (project / "state" / "outcomes.jsonl").read_text()
     try_all(project)
     assert (project / "state" / "outcomes.jsonl").read_text() == known, "nothing is tried twice"
+    (project / "unit" / "test_more.py").write_text(
+        "import pytest\nfrom app.thing import half\n\n"
+        "def test_less():\n    with pytest.raises(ValueError):\n        half(-1)\n"
+    )
+    state = try_all(project)
+    assert state.outcomes["app/thing.py", "half", "if never: number < 0"].kind == "found"
+    tried = (project / "state" / "outcomes.jsonl").read_text().splitlines()
+    assert len(tried) == 6 + 3, "what a test had found was not tried again"
 
 
 def test_each_survivor_that_is_known_has_a_reason() -> None:
