@@ -7,7 +7,8 @@ known of this very tree is kept below CACHE, and the next call goes on where one
 added or changed meanwhile (`tests.mutations.state`). FILES (of app/) limit it to these. Tried are the tests
 of `unit` and `bus` that execute the check. Where it runs as root, no disk of the machine is within reach of
 code that lacks a check (``without-disks``); tests of `disks` and `machine`, which need some, are not tried at
-all. Status 1: a survivor that ``known.toml`` does not explain, or an explanation of a change that is not there.
+all. Status 1: a survivor that ``known.toml`` does not explain, or an explanation of a change that is not
+there.
 """
 
 from __future__ import annotations
