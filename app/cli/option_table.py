@@ -101,7 +101,6 @@ def _preset_as_json(spec: FilesystemSpec, preset: Preset, support: Support) -> d
         "id": preset.id,
         "label": preset.label,
         "source": preset.source,
-        "server_preset": preset.server_preset,
         "choices": [
             {"option": item.option, "value": item.value, "why": item.why, "source": item.source}
             for item in preset.choices

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from app.domain.filesystem import FilesystemSpec
-from app.domain.option_kinds import OptionValue
+from app.domain.option_kinds import OptionValue, parse_switch
 from app.domain.raid import Level
 from app.domain.versions import Component, Version, Versions
 
@@ -51,7 +51,7 @@ class Circumstances:
         disks: of the group; empty where not known.
         versions: of kernel and tools; what is missing is not known.
         page_bytes: memory page of the machine; None where not known.
-        server: settings of the server by lower-case name, as postgresql.conf has them.
+        server: settings of the server by lower-case name, as postgresql.conf has them; None where not known.
         zfs_log_disks: log devices of a pool.
         preconditioned: whether the SSDs were brought into their used state before.
     """
@@ -62,7 +62,7 @@ class Circumstances:
     disks: tuple[DiskFacts, ...] = ()
     versions: Versions = field(default_factory=dict)
     page_bytes: int | None = None
-    server: Mapping[str, str] = field(default_factory=dict)
+    server: Mapping[str, str] | None = None
     zfs_log_disks: int = 0
     preconditioned: bool = False
 
@@ -93,10 +93,14 @@ class Circumstances:
         return self.filesystem.id in {"zfs", "tmpfs"}
 
     def is_off(self, setting: str) -> bool:
-        """Return whether a server setting is off, as option of the filesystem or as setting."""
-        if setting in self.options:
-            return self.options[setting] is False
-        return self.server.get(setting, "").strip().lower() in {"off", "false", "no", "0"}
+        """Return whether a server setting is certainly off; as a setting it counts over an option so called.
+
+        Where the settings are not known, nobody knows: one of them may say otherwise.
+        """
+        if self.server is None:
+            return False
+        said = parse_switch(self.server.get(setting, ""))
+        return self.options.get(setting) is False if said is None else not said
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,14 +101,12 @@ class Preset:
         label: what people read.
         source: where the set as a whole is from.
         choices: what is chosen, with reasons; everything else stays as the tools and the kernel have it.
-        server_preset: preset of server settings that goes with it (`app.postgres.presets`); empty for none.
     """
 
     id: str
     label: str
     source: str
     choices: tuple[Choosing, ...] = ()
-    server_preset: str = ""
 
     @property
     def options(self) -> dict[str, OptionValue]:

@@ -11,6 +11,8 @@ from app.domain.versions import Requirement
 
 OptionValue = bool | int | str
 
+_TRUE: Final = ("true", "yes")
+_FALSE: Final = ("false", "no")
 _LONGEST_LIST: Final = 12
 """Of more allowed values a message names the first few: it has to fit a terminal."""
 
@@ -127,3 +129,13 @@ class Integer:
 
 
 Kind = Toggle | Choice | Integer
+
+
+def parse_switch(text: str) -> bool | None:
+    """Return what PostgreSQL reads as on or off (bool.c: unique prefixes, any case), else None."""
+    word = text.strip().lower()
+    if word in {"1", "on"} or (word and any(full.startswith(word) for full in _TRUE)):
+        return True
+    if word in {"0", "of", "off"} or (word and any(full.startswith(word) for full in _FALSE)):
+        return False
+    return None

@@ -9,21 +9,17 @@ guessed. What is about the WAL counts for the disks that hold it, everything els
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
 
 from app.domain.configuration import DiskGroup, DiskTarget
-from app.domain.conflicts import Circumstances
+from app.domain.conflicts import Action, Circumstances, Finding
 from app.domain.disk_target import chosen_options, elsewhere
 from app.domain.filesystems import filesystem
 from app.domain.option_checks import check, implied
-from app.domain.option_kinds import OptionValue
+from app.domain.option_kinds import OptionValue, parse_switch
 from app.domain.options import OptionSpec, Safety, Stage
 from app.domain.text import tr
-
-_TRUE: Final = ("true", "yes")
-_FALSE: Final = ("false", "no")
 
 
 class Fate(StrEnum):
@@ -89,16 +85,6 @@ class ServerOption:
         return sentence.format(name=self.name, value=self.text, label=self.label, reason=reason)
 
 
-def parse_switch(text: str) -> bool | None:
-    """Return what PostgreSQL reads as on or off (bool.c: unique prefixes, any case), else None."""
-    word = text.strip().lower()
-    if word in {"1", "on"} or (word and any(full.startswith(word) for full in _TRUE)):
-        return True
-    if word in {"0", "of", "off"} or (word and any(full.startswith(word) for full in _FALSE)):
-        return False
-    return None
-
-
 def server_options(target: DiskTarget, own: Mapping[str, str]) -> tuple[ServerOption, ...]:
     """Return every option of the server stage that is chosen for a target, with what becomes of it.
 
@@ -125,8 +111,24 @@ def vouches(target: DiskTarget, name: str) -> bool:
     off: OptionValue = False
     if not any(option.safety_of(off) == (Safety.SAFE,) for option in options):
         return False
-    around = Circumstances(spec, chosen_options(target.data) | {name: off})
+    around = Circumstances(spec, chosen_options(target.data) | {name: off}, server={})
     return not any(finding.field == name for finding in check(around))
+
+
+def refused_with(target: DiskTarget, own: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Return what cannot be with these server settings; what is wrong whatever they are is not among it.
+
+    Args:
+        target: with filesystems, presets and options that exist.
+        own: server settings of the person, by lower-case name.
+    """
+    group = target.data
+    options, logs = chosen_options(group), len(target.zfs_log)
+    known = Circumstances(filesystem(group.filesystem), options, group.level, server=own, zfs_log_disks=logs)
+    anyway = {finding.rule for finding in check(replace(known, server=None))}
+    return tuple(
+        finding for finding in check(known) if finding.action is Action.REFUSE and finding.rule not in anyway
+    )
 
 
 def _of_group(

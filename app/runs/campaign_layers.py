@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from app.domain.configuration import DiskTarget, Workload
-from app.domain.server_options import contradiction
+from app.domain.server_options import contradiction, refused_with
 from app.domain.text import tr
 from app.runs.campaign_field import Field
 from app.runs.campaign_fields import SECTIONS
@@ -104,16 +104,32 @@ def _settings_agree_with_options(layer: Layer) -> tuple[Place, str] | None:
     settings = layer.sections["postgresql"].get("settings")
     if layer.target is None or not isinstance(layer.target.value, DiskTarget):
         return None
-    if settings is None or not settings.value:
-        return None
-    own = {name.lower(): value for name, value in settings.value}
-    option = contradiction(layer.target.value, own)
-    if option is None:
+    option = contradiction(layer.target.value, _own_settings(layer))
+    if option is None or settings is None:
         return None
     sentence = tr("found {found}, but {option} is {value}: say the same in both places, or only in one.")
     key = f"target.{DiskTarget.kind}.{option.key}"
     words = sentence.format(found=option.instead, option=key, value=option.text)
     return settings.place / option.name, words
+
+
+def _settings_fit_the_disks(layer: Layer) -> tuple[Place, str] | None:
+    """What the server shall do has to be safe on that filesystem; the same rules as on the wizard's page."""
+    if layer.target is None or not isinstance(layer.target.value, DiskTarget):
+        return None
+    own = _own_settings(layer)
+    for finding in refused_with(layer.target.value, own):
+        settings = layer.sections["postgresql"].get("settings")
+        if settings is not None and finding.field in own:
+            return settings.place / finding.field, finding.message
+        return layer.target.place / DiskTarget.kind / "options" / finding.field, finding.message
+    return None
+
+
+def _own_settings(layer: Layer) -> dict[str, str]:
+    settings = layer.sections["postgresql"].get("settings")
+    given = settings.value if settings is not None and settings.value else ()
+    return {name.lower(): value for name, value in given}
 
 
 Rule = Callable[[Layer], tuple[Place, str] | None]
@@ -122,5 +138,6 @@ RULES: Final[tuple[Rule, ...]] = (
     _threads_within_clients,
     _clients_within_connections,
     _settings_agree_with_options,
+    _settings_fit_the_disks,
 )
 """What holds between keys of a configuration: each returns the place and the sentence of a breach."""

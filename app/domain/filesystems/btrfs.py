@@ -401,13 +401,12 @@ BTRFS: Final = FilesystemSpec(
                 ),
             ),
         ),
-        Preset("2011-nodatacow", tr("2011: nodatacow"), SOURCE_2011, (_NODATACOW,), "defaults"),
+        Preset("2011-nodatacow", tr("2011: nodatacow"), SOURCE_2011, (_NODATACOW,)),
         Preset(
             "2011-nodatacow-noatime",
             tr("2011: nodatacow, noatime"),
             SOURCE_2011,
             (_NODATACOW, NOATIME),
-            "defaults",
         ),
         Preset("2016-ssd", tr("FOSDEM 2016: ssd"), SOURCE_2016, (_SSD,)),
         Preset("2016-ssd-nobarrier", tr("FOSDEM 2016: ssd, nobarrier"), SOURCE_2016, (_SSD, _NO_BARRIER)),
@@ -422,7 +421,6 @@ BTRFS: Final = FilesystemSpec(
             tr("EDB 2022: ssd, relatime"),
             SOURCE_2022,
             (_SSD, Choosing("atime", "relatime", tr("as published"), SOURCE_2022)),
-            "seeds",
         ),
     ),
 )

@@ -368,21 +368,18 @@ PRESETS: Final = (
         tr("2011: writeback, noatime"),
         SOURCE_2011,
         (_WRITEBACK, NOATIME),
-        "defaults",
     ),
     Preset(
         "2011-commit",
         tr("2011: writeback, noatime, commit=999"),
         SOURCE_2011,
         (_WRITEBACK, NOATIME, Choosing("commit", 999, tr("as published"), SOURCE_2011)),
-        "defaults",
     ),
     Preset(
         "2011-nobarrier",
         tr("2011: writeback, noatime, barrier=0"),
         SOURCE_2011,
         (_WRITEBACK, NOATIME, Choosing("barrier", False, tr("as published; only with PLP"), SOURCE_2011)),
-        "defaults",
     ),
     Preset(
         "2016-nobarrier-discard",
@@ -395,7 +392,6 @@ PRESETS: Final = (
         tr("EDB 2022: relatime, aligned"),
         SOURCE_2022,
         (Choosing("atime", "relatime", tr("as published"), SOURCE_2022),),
-        "seeds",
     ),
 )
 

@@ -306,7 +306,6 @@ XFS: Final = FilesystemSpec(
             tr("2011: noatime, noquota"),
             SOURCE_2011,
             (NOATIME, Choosing("quota", "noquota", tr("as published"), SOURCE_2011)),
-            "defaults",
         ),
         Preset(
             "2011-nobarrier",
@@ -317,7 +316,6 @@ XFS: Final = FilesystemSpec(
                 Choosing("quota", "noquota", tr("as published"), SOURCE_2011),
                 Choosing("barrier", False, tr("as published; Linux before 4.19 only"), SOURCE_2011),
             ),
-            "defaults",
         ),
         Preset(
             "2016-discard", tr("FOSDEM 2016: discard (nobarrier is gone)"), SOURCE_2016, (ONLINE_DISCARD,)
@@ -327,7 +325,6 @@ XFS: Final = FilesystemSpec(
             tr("EDB 2022: relatime, aligned"),
             SOURCE_2022,
             (Choosing("atime", "relatime", tr("as published"), SOURCE_2022),),
-            "seeds",
         ),
     ),
 )

@@ -386,13 +386,12 @@ PRESETS: Final = (
         SOURCE_2016,
         (_RECORD_2016, _choice("logbias", "throughput", tr("as published"), SOURCE_2016)),
     ),
-    Preset("2022", tr("EDB 2022, server untuned"), SOURCE_2022, _POOL_2022, "seeds"),
+    Preset("2022", tr("EDB 2022, server untuned"), SOURCE_2022, _POOL_2022),
     Preset(
         "2022-tuned",
         tr("EDB 2022, tuned: no full page writes"),
         SOURCE_2022,
         (*_POOL_2022, *_COPY_ON_WRITE),
-        "seeds-zfs",
     ),
 )
 

@@ -37,6 +37,7 @@ EVEN = (DiskFacts(GIB), DiskFacts(GIB))
 def circumstances(name: str, options: Options, **facts: Unpack[Facts]) -> Circumstances:
     for option, value in options.items():
         assert filesystem(name).option(option).kind.accepts(value)
+    facts.setdefault("server", {})
     return Circumstances(filesystem(name), options, **facts)
 
 
@@ -84,6 +85,12 @@ PAIRS: list[tuple[str, str, Side, Side]] = [
         ({"recordsize": 8 * KIB, "full_page_writes": False}, {}),
     ),
     ("C08", "zfs", ({"recordsize": 512}, {"server": {"full_page_writes": "off"}}), ({"recordsize": 512}, {})),
+    (
+        "C08",
+        "zfs",
+        ({"recordsize": 4 * KIB, "full_page_writes": False}, {"server": {"full_page_writes": "o"}}),
+        ({"recordsize": 4 * KIB, "full_page_writes": False}, {"server": {"full_page_writes": "yes"}}),
+    ),
     ("C09", "ext4", ({"journal": False, "data": "writeback"}, {}), ({"journal": False}, {})),
     ("C09", "ext4", ({"journal": False, "commit": 30}, {}), ({"journal": True, "commit": 30}, {})),
     ("C09", "ext4", ({"journal": False, "fast_commit": True}, {}), ({"fast_commit": True}, {})),

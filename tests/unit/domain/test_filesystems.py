@@ -10,7 +10,6 @@ from app.domain.filesystems.btrfs import profiles
 from app.domain.option_kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options import OptionSpec, Safety, Stage
 from app.domain.raid import Assembler, Level, layout
-from app.postgres.presets import PRESETS as SERVER_PRESETS
 
 FILESYSTEM = pytest.mark.parametrize("spec", FILESYSTEMS, ids=lambda spec: spec.id)
 OPTIONS = [(spec, option) for spec in FILESYSTEMS for option in spec.options]
@@ -195,7 +194,6 @@ def test_a_preset_chooses_known_options_legally_with_reason_and_source(
     assert preset.label
     assert preset.source
     assert len(preset.options) == len(preset.choices)
-    assert preset.server_preset in {"", *SERVER_PRESETS}
     for choice in preset.choices:
         assert spec.option(choice.option).kind.accepts(choice.value)
         assert choice.why

@@ -11,10 +11,10 @@ from app.domain.configuration import DiskGroup, DiskTarget, PostgresChoice, Work
 from app.domain.disk_target import target_problems
 from app.domain.filesystem import FilesystemSpec
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.option_kinds import OptionValue, Toggle
+from app.domain.option_kinds import OptionValue, Toggle, parse_switch
 from app.domain.options import OptionSpec, Stage
 from app.domain.raid import Level
-from app.domain.server_options import Fate, contradiction, parse_switch, server_options, vouches
+from app.domain.server_options import Fate, contradiction, refused_with, server_options, vouches
 from app.postgres.facts import ALWAYS_REPORTED
 from app.postgres.settings import Origin, server_settings
 from tests.fix_postgres import SMALL_MACHINE
@@ -158,6 +158,31 @@ def test_only_a_filesystem_that_never_writes_half_a_page_makes_it_safe_not_to_re
     assert not vouches(DiskTarget(replace(ZFS_PRESET, filesystem="btrfs")), name)
     assert not vouches(DiskTarget(EXT4), name)
     assert not vouches(DiskTarget(ZFS_PRESET), "fsync")
+
+
+SMALL_RECORDS = DiskTarget(replace(ZFS_PRESET, options=(("recordsize", 4096),)))
+
+
+@pytest.mark.parametrize(
+    ("target", "own", "rules"),
+    [
+        (DiskTarget(EXT4), {"full_page_writes": "off"}, ["C07"]),
+        (DiskTarget(EXT4), {"full_page_writes": "on"}, []),
+        (DiskTarget(EXT4), {}, []),
+        (DiskTarget(ZFS_PRESET), {"full_page_writes": "off"}, []),
+        (SMALL_RECORDS, {}, ["C08"]),
+        (SMALL_RECORDS, {"full_page_writes": "off"}, ["C08"]),
+        (SMALL_RECORDS, {"full_page_writes": "on"}, []),
+        (DiskTarget(replace(ZFS_PRESET, options=(("sync", "disabled"),))), {"fsync": "off"}, ["C25"]),
+        (DiskTarget(ZFS_PRESET, zfs_log=("LOG",)), {"fsync": "off"}, ["C25"]),
+        (DiskTarget(ZFS_PRESET), {"fsync": "off"}, []),
+    ],
+)
+def test_server_settings_are_held_against_the_filesystem_as_they_count_in_the_end(
+    target: DiskTarget, own: dict[str, str], rules: list[str]
+) -> None:
+    assert [finding.rule for finding in refused_with(target, own)] == rules
+    assert target_problems(target) == (), "where the settings are not known nothing is said of them"
 
 
 @pytest.mark.parametrize("text", ["on", "TRUE", "t", "yes", "y", "1", " On "])

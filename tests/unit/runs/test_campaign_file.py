@@ -400,6 +400,16 @@ REFUSED = [
         "found on, but target.disks.options.full_page_writes is off",
     ),
     (
+        DISKS + 'filesystem = "ext4"\n[postgresql.settings]\nfull_page_writes = "of"',
+        "postgresql.settings.full_page_writes",
+        "half-written pages",
+    ),
+    (
+        DISKS + 'filesystem = "zfs"\npreset = "recommended"\noptions = {recordsize = 4096}',
+        "target.disks.options.full_page_writes",
+        "smaller than a page",
+    ),
+    (
         DISKS
         + 'filesystem = "xfs"\nwal = {data = ["S2"], filesystem = "zfs", options = {wal_recycle = true}}\n'
         "[postgresql.settings]\nWAL_recycle = 'no'",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from app.domain.configuration import Campaign, Configuration, DiskGroup, DiskTarget
 from app.domain.disk import Answer, Disk, Refusal
+from app.domain.errors import CampaignError
 from app.domain.filesystem import FilesystemSpec
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.looked import Looked
@@ -21,6 +22,7 @@ from app.hosts.targets import CheckedTarget
 from app.postgres.installation import Installation
 from app.postgres.machine import Machine
 from app.process import current_account
+from app.runs.campaign_file import parse_campaign
 from app.runs.draft import CampaignDraft
 from app.runs.draft_alternatives import alternatives
 from app.runs.draft_confirm import FIELD, confirm, confirmations, looking_words
@@ -482,8 +484,26 @@ def test_presets_that_do_not_work_on_this_kernel_say_so() -> None:
 def test_server_settings_of_another_page_are_part_of_the_rules() -> None:
     draft = draft_on(4)
     draft.parts.postgresql.settings = "full_page_writes = off"
-    assert any("half-written pages" in message for _, message in told(draft, Step.FILESYSTEM))
+    ((_, sentence),) = told(draft, Step.FILESYSTEM)
+    assert "half-written pages" in sentence
+    text = (
+        '[target.disks]\ndata = ["S1"]\nfilesystem = "ext4"\n[postgresql.settings]\nfull_page_writes = "off"'
+    )
+    with pytest.raises(CampaignError) as refused:
+        parse_campaign(f'name = "x"\n{text}', base_directory="/", source_name="x")
+    assert sentence in refused.value.message, "a campaign file is told the same"
     choose_filesystem(draft.parts.disks.data.made, "zfs")
+    assert told(draft, Step.FILESYSTEM) == []
+
+
+def test_small_records_are_refused_only_where_no_own_setting_keeps_full_page_writes() -> None:
+    draft = draft_on(1)
+    made = draft.parts.disks.data.made
+    choose_filesystem(made, "zfs")
+    choose_preset(made, "recommended")
+    say_lines(made, "recordsize = 4 KiB")
+    assert any("smaller than a page" in message for _, message in told(draft, Step.FILESYSTEM))
+    draft.parts.postgresql.settings = "full_page_writes = on"
     assert told(draft, Step.FILESYSTEM) == []
 
 
