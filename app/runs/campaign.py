@@ -17,7 +17,7 @@ from app.hosts.machine_lock import acquire_machine_lock
 from app.process import CommandOutcome
 from app.runs.abandoned import sweep_abandoned
 from app.runs.campaign_file import load_campaign, read_campaign_file
-from app.runs.campaign_format import format_campaign
+from app.runs.campaign_stated import changed_scripts, state_campaign
 from app.runs.campaign_trust import Ask, check_trust, foreign_programs, refuse_concerns
 from app.runs.control import ControlServer
 from app.runs.disk_access import DiskConsent, open_disks
@@ -210,9 +210,8 @@ def _campaign_folder(request: CampaignRequest, campaign: Campaign) -> Path:
     Raises:
         UsageError: the library cannot be written, or there is nothing to resume.
     """
-    text = format_campaign(campaign)
     if request.resume:
-        return _unfinished_folder(request.library, campaign, text)
+        return _unfinished_folder(request.library, campaign)
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     base = f"{stamp}-{slug(campaign.name)}"
     try:
@@ -223,7 +222,7 @@ def _campaign_folder(request: CampaignRequest, campaign: Campaign) -> Path:
                 folder.mkdir(mode=0o700)
             except FileExistsError:
                 continue
-            (folder / CAMPAIGN_NAME).write_text(text, encoding="utf-8")
+            (folder / CAMPAIGN_NAME).write_text(state_campaign(campaign), encoding="utf-8")
             return folder
     except OSError as err:
         message = tr("The library {path} cannot be written: {reason}. Nothing was started.")
@@ -242,20 +241,33 @@ def _runs_to_do(request: CampaignRequest, campaign: Campaign) -> list[PlannedRun
     """
     done: dict[int, RunResult] = {}
     if request.resume:
-        done = _finished_runs(_unfinished_folder(request.library, campaign, format_campaign(campaign)))
+        done = _finished_runs(_unfinished_folder(request.library, campaign))
     return [run for run in interleaved_order(campaign) if run.number not in done]
 
 
-def _unfinished_folder(library: Path, campaign: Campaign, text: str) -> Path:
+def _unfinished_folder(library: Path, campaign: Campaign) -> Path:
+    """Return the newest folder of the same campaign, scripts included, that lacks a run.
+
+    Raises:
+        UsageError: there is none; says which scripts are the reason where they are.
+    """
     total = campaign.repeats * len(campaign.configurations)
+    others: tuple[str, ...] = ()
     for path in sorted(library.glob(f"*/{CAMPAIGN_NAME}"), reverse=True):
         folder = path.parent.resolve()
         try:
-            same = path.read_text(encoding="utf-8") == text
+            changed = changed_scripts(path.read_text(encoding="utf-8"), campaign)
         except (OSError, UnicodeDecodeError):
             continue
-        if same and not is_live(folder) and len(_finished_runs(folder)) < total:
+        if changed is None or is_live(folder) or len(_finished_runs(folder)) >= total:
+            continue
+        if not changed:
             return folder
+        others = others or changed
+    if others:
+        message = tr("The campaign was begun with other scripts than those of now: {paths}.")
+        hint = tr("Leave --resume out to start it anew. A changed script is another campaign.")
+        raise UsageError(message.format(paths=", ".join(others)), hint=hint)
     message = tr("There is no unfinished campaign in {library} that this file describes.")
     hint = tr("Leave --resume out to start it anew. A changed file is another campaign.")
     raise UsageError(message.format(library=library), hint=hint)
