@@ -24,7 +24,7 @@ from app.domain.units import format_size
 from app.hosts import errands, site
 from app.hosts.disk_session import DiskSession, Executed, Folders, Working
 from app.hosts.folders import Identity, identity_of, strictly
-from app.hosts.host import Part, Watch, look_at_nothing
+from app.hosts.host import ROOT_STEP, Part, Watch, look_at_nothing
 from app.hosts.members import Members
 from app.hosts.site import Site
 from app.hosts.sweeping import Deed, SweepEvent
@@ -44,7 +44,7 @@ class HelperHost:
         plan: what is made.
         record: told of every command, root's too.
         progress: told where making and unmaking is.
-        event: told of what happened, kind and sentence: "note", "storage", "helper-lost", "left-over" (of
+        event: told of what happened, kind and sentence: "note", `ROOT_STEP`, "helper-lost", "left-over" (of
             storage that could not be made), "disk-failed".
     """
 
@@ -167,7 +167,7 @@ class HelperHost:
         """Record a step of root's: as a command where one is told or failed, else as an event."""
         if step.exit_code is None or (step.exit_code == 0 and step.text.startswith("# ")):
             with suppress(FootingError):  # a run file that is full must not keep the disks; the run tells it
-                self.event("storage", step.text.removeprefix("# "))
+                self.event(ROOT_STEP, step.text.removeprefix("# "))
             return
         try:
             words = tuple(shlex.split(step.text))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import IO, Protocol
+from typing import IO, Final, Protocol
 
 from app.domain.configuration import Target
 from app.hosts.site import Site
 from app.hosts.sweeping import SweepEvent
 from app.process import Account, Hold
+
+ROOT_STEP: Final = "storage"
+"""Kind of the events that tell a step of root's for which no program ran, such as wiping a signature."""
 
 Watch = Callable[[], None]
 """Called often while something takes long; what it raises ends it, and everything is undone."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -15,6 +14,7 @@ from app.report.method import method
 from app.report.reported import ReportedConfiguration, ReportedRun
 from app.report.run_tables import SharedValue, shared_value_table
 from app.report.words import moment, state_cell
+from app.runs.run_facts import command_line
 from app.runs.words import one_line
 
 _NUMBERS: Final = re.compile(r"[0-9a-f]{8,}|\d+")
@@ -135,7 +135,7 @@ def _commands(configuration: ReportedConfiguration) -> Iterator[Block]:
     told: dict[tuple[str, ...], str] = {}
     for run in configuration.runs:
         lines = [
-            f"{one_line(command.account)}$ {one_line(shlex.join(command.argv))}"
+            f"{one_line(command.account)}$ {one_line(command_line(command))}"
             + (tr("  -> status {status}").format(status=command.exit_code) if command.exit_code else "")
             for command in run.facts.commands
         ]

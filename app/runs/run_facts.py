@@ -6,6 +6,7 @@ the report show them, `app.runs.differences` compares them.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +14,14 @@ from typing import Final
 
 from app.domain.text import tr
 from app.domain.units import format_duration, format_size
+from app.hosts.host import ROOT_STEP
 from app.runs.library import effective_state
 from app.runs.library_facets import tags_of
 from app.runs.run_shape import RunShape, read_shape
 from app.runs.runfile import Json
 from app.runs.runfile_reader import CommandRecord, RunFile
 
+_ROOT: Final = "root"
 PGBENCH: Final = tr("pgbench")
 """Name of the property that holds pgbench's version."""
 
@@ -72,7 +75,8 @@ class RunFacts:
         marks: (kind, reason) labels.
         properties: what was chosen and what the machine was.
         summary: figures, see app/runs/summary.py.
-        commands: every program that was executed.
+        commands: every program that was executed, and what root did without one, in order; see
+            `command_line`.
         environment: dotted name and value of every fact that was read before the run.
         unavailable: (source, reason) of series that do not exist.
         shape: how its measured phase went; None where there is nothing of it.
@@ -126,11 +130,28 @@ def read_run_facts(path: Path) -> RunFacts:
             marks=run.marks(),
             properties=tuple(_properties(values, facts)),
             summary=run.summary(),
-            commands=run.commands(),
+            commands=_executed(run),
             environment=tuple(_flat(facts)),
             unavailable=tuple((source, reason) for _, source, reason in run.unavailable()),
             shape=read_shape(run),
         )
+
+
+def _executed(run: RunFile) -> tuple[CommandRecord, ...]:
+    """Return the programs of a run and, among them, what root did itself, such as wiping what it signed."""
+    own = [
+        CommandRecord(event.t_ms, 0, _ROOT, (event.message,), None, "", "")
+        for event in run.events()
+        if event.kind == ROOT_STEP
+    ]
+    return tuple(sorted((*run.commands(), *own), key=lambda each: each.started_ms))
+
+
+def command_line(command: CommandRecord) -> str:
+    """Return a command as it could be typed, or as a comment what root did without a program."""
+    if command.exit_code is None:
+        return f"# {' '.join(command.argv)}"
+    return shlex.join(command.argv)
 
 
 def _dict(value: Json) -> dict[str, Json]:

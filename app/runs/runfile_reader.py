@@ -108,13 +108,13 @@ class LiveTick:
 
 @dataclass(frozen=True, slots=True)
 class CommandRecord:
-    """An executed program as stored."""
+    """An executed program as stored; `exit_code` is None for what root did without one, told in words."""
 
     started_ms: int
     duration_ms: int
     account: str
     argv: tuple[str, ...]
-    exit_code: int
+    exit_code: int | None
     stdout: str
     stderr: str
 

@@ -13,6 +13,7 @@ import pytest
 
 from app.domain.units import GIB, MIB
 from app.runs.launch import LaunchError, start_campaign
+from app.runs.run_facts import command_line, read_run_facts
 from app.runs.runfile import Phase
 from app.runs.runfile_reader import RunFile
 from tests.disks.helper_owner import SPARE
@@ -112,6 +113,11 @@ def test_a_campaign_measures_a_spare_disk_and_leaves_it_free(
         commands = [command for command in run.commands() if command.account == "root"]
         assert {"sfdisk", "umount", f"mkfs.{filesystem}"} <= set(programs_of_root(run))
         assert all(command.exit_code == 0 for command in commands)
+        lines = [command_line(each) for each in read_run_facts(path).commands if each.account == "root"]
+        wiped = f"# {disk}p1: our signature ({filesystem}) is wiped from our partition"
+        told = ["umount", wiped, f"# {disk}: our partition table is removed"]
+        places = [next(at for at, line in enumerate(lines) if what in line) for what in told]
+        assert places[0] < places[1] < places[2], "what root wiped is told in words, among its commands"
         assert all(command.duration_ms < 60_000 for command in commands)
         assert f"mkfs.{filesystem} " in "\n".join(map(str, target["described"]))
         assert serial_of(disk) in str(target["plan"])

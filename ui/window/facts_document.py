@@ -5,7 +5,6 @@ Everything is inserted as plain text through a cursor: nothing that a run file h
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,7 +20,7 @@ from app.domain.columns import Column
 from app.domain.text import tr
 from app.runs.comparison_table import format_tps
 from app.runs.differences import Difference, Variant, find_differences
-from app.runs.run_facts import RunFacts
+from app.runs.run_facts import RunFacts, command_line
 from app.runs.runfile import RunState
 from app.runs.summary import FIGURES
 from app.runs.verdicts import judge_runs
@@ -204,9 +203,10 @@ class FactsWriter(PlainWriter):
     def _commands(self, facts: RunFacts) -> None:
         for command in facts.commands:
             self._begin(indent=True)
-            seconds = tr("{seconds:.2f} s").format(seconds=command.duration_ms / 1000)
-            self._put(f"{seconds}  {one_line(command.account)}$ ", colour=self._ink.quiet)
-            self._put(one_line(shlex.join(command.argv)), mono=True)
+            seconds = tr("{seconds:.2f} s  ").format(seconds=command.duration_ms / 1000)
+            seconds = "" if command.exit_code is None else seconds
+            self._put(f"{seconds}{one_line(command.account)}$ ", colour=self._ink.quiet)
+            self._put(one_line(command_line(command)), mono=True)
             if command.exit_code:
                 failed = "  " + tr("exit status {status}").format(status=command.exit_code)
                 self._put(failed, colour=self._ink.warning)

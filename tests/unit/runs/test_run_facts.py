@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import CorruptRunFileError
+from app.hosts.host import ROOT_STEP
+from app.process import CommandOutcome
 from app.runs.differences import Variant, find_differences
-from app.runs.run_facts import read_run_facts
+from app.runs.run_facts import command_line, read_run_facts
 from app.runs.runfile import Json, RunState
+from app.runs.runfile_finish import finish_run_file
 from app.runs.verdicts import judge_runs
-from tests.fix_window import Trial, write_bad_files, write_campaign, write_trial
+from tests.fix_window import Trial, begin_trial, write_bad_files, write_campaign, write_trial
 
 
 def test_a_run_says_target_workload_server_and_machine(tmp_path: Path) -> None:
@@ -30,6 +33,25 @@ def test_every_property_has_a_value_and_a_name_of_its_own(tmp_path: Path) -> Non
     assert all(item.value for item in facts.properties)
     keys = [(item.topic, item.name) for item in facts.properties]
     assert len(keys) == len(set(keys))
+
+
+def test_what_root_did_without_a_program_stands_among_the_commands_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    writer = begin_trial(path, Trial())
+    with writer.transaction():
+        for number, program in enumerate(("umount", "rmdir")):
+            argv = (f"/usr/bin/{program}", "/run/a b")
+            writer.add_command(CommandOutcome(argv, "root", 10.0 * number, 0.5, number, "", ""))
+        for kind, message in ((ROOT_STEP, "/dev/sdb1: our signature (ext4) is wiped"), ("note", "hot")):
+            writer.add_event(writer.t_ms(5.0), kind, message)
+    writer.close()
+    finish_run_file(path, RunState.DONE, {})
+    commands = read_run_facts(path).commands
+    assert [(each.account, each.exit_code, command_line(each)) for each in commands] == [
+        ("root", 0, "/usr/bin/umount '/run/a b'"),
+        ("root", None, "# /dev/sdb1: our signature (ext4) is wiped"),
+        ("root", 1, "/usr/bin/rmdir '/run/a b'"),
+    ]
 
 
 def test_the_environment_is_flat_with_dotted_names(tmp_path: Path) -> None:
