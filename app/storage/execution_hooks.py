@@ -77,12 +77,15 @@ class User:
         evidence: what was seen.
         remedy: what would end it; may be empty.
         only_reads: whether it has it open for reading and nothing else.
+        is_claim: whether it is told by nothing but that the kernel does not give the disk exclusively: who
+            has claimed it is told besides, or is who asks.
     """
 
     message: str
     evidence: str
     remedy: str = ""
     only_reads: bool = False
+    is_claim: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from app.storage.rules import decide
 from app.storage.snapshot import Policy, Snapshot, State
 
 _OPEN: Final = "D13"
-_ABOUT_USE: Final = frozenset({"D03", "D04", "D05", "D06", "D07", "D10", "D11", "D12", _OPEN, "D14"})
+_CLAIMED: Final = "D14"
+_ABOUT_USE: Final = frozenset({"D03", "D04", "D05", "D06", "D07", "D10", "D11", "D12", _OPEN, _CLAIMED})
 """Rules about who uses a disk or means it; those about its content are answered by looking at it."""
 
 
@@ -39,7 +40,13 @@ def users_of(policy: Policy, places: Places, node: str, identity: DiskIdentity) 
     decision = decide(snapshot, name, policy, chosen=identity)
     is_only_read = _is_only_read(snapshot, frozenset(snapshot.disk(name).numbers))
     return tuple(
-        User(each.message, each.evidence, each.remedy, each.rule == _OPEN and is_only_read)
+        User(
+            each.message,
+            each.evidence,
+            each.remedy,
+            each.rule == _OPEN and is_only_read,
+            each.rule == _CLAIMED,
+        )
         for each in (*decision.refusals, *decision.questions)
         if each.rule in _ABOUT_USE
     )

@@ -7,11 +7,19 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from app.domain.units import GIB
-from tests.disks.helper_owner import Owner, client, plan_of
+from app.domain.plan import PARTITION_TYPE
+from app.domain.units import GIB, MIB
+from app.storage import state
+from app.storage.execution import Hooks
+from app.storage.patience import Patience
+from app.storage.steps import SessionPartition
+from app.storage.wiping.device import exclusive
+from app.storage.wiping.wipe import InUseError, Wiper
+from tests.disks.helper_owner import SPARE, Owner, client, plan_of
 from tests.disks.layout_proof import leftovers
 from tests.fix_helper import Running, journaled
 
@@ -79,3 +87,33 @@ def test_a_reader_keeps_no_start_of_the_helper_for_long_and_the_next_gives_the_d
     with capsys.disabled():
         told = ", ".join(f"{each:.1f} s" for each in seconds)
         print(f"\n  started with a reader, with a reader, without: {told}")  # noqa: T201
+
+
+def test_who_reads_while_the_disk_is_held_for_wiping_is_named_and_our_own_hold_is_not(
+    system_daemons: None, disk: str
+) -> None:
+    script = f"label: gpt\nstart=1MiB, size=64MiB, type={PARTITION_TYPE}\n"
+    subprocess.run(["sfdisk", "--quiet", disk], input=script, text=True, check=True)
+    subprocess.run(["partx", "--update", disk], check=True)
+    node = f"{disk}p1"
+    ours = SessionPartition(disk, node, "", "", PARTITION_TYPE, MIB, 64 * MIB)
+    patience = Patience(0.0)
+    hooks = Hooks(SPARE.identify, SPARE.refusals, users=SPARE.users, patience=patience)
+    wiper = Wiper({disk: SPARE.identify(disk)}, hooks, {}, _not_asked, _not_asked, _not_asked, _not_asked)
+    with Path(node).open("rb") as file:
+        reader = subprocess.Popen(["sleep", "1000"], stdin=file)
+    try:
+        with exclusive(disk, state.device_number(disk), patience.pause) as device:
+            assert any(each.is_claim for each in SPARE.users(disk, SPARE.identify(disk)))
+            with pytest.raises(InUseError) as kept:
+                wiper._forget_partition(ours, device)
+    finally:
+        reader.kill()
+        reader.wait()
+    assert f"{reader.pid}" in kept.value.message
+    assert "xclusive" not in kept.value.message, "that is our own hold"
+    assert Path(node).exists()
+
+
+def _not_asked(*_: object) -> NoReturn:
+    raise AssertionError("nothing of this is needed")

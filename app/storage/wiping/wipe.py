@@ -21,7 +21,7 @@ from app.domain.units import KIB, MIB
 from app.storage import state
 from app.storage.conditions import Seen
 from app.storage.disk_checks import locked
-from app.storage.execution_hooks import Hooks
+from app.storage.execution_hooks import Hooks, User
 from app.storage.programs import Ended
 from app.storage.rules_content import blanking
 from app.storage.steps import (
@@ -301,7 +301,10 @@ class Wiper:
         while not device.forget_partition(1):
             waited_s += _AGAIN_S
             if waited_s > READERS_S or not self.hooks.patience.pause(_AGAIN_S):
-                self._nobody_uses(partition.disk, partition.disk)
+                users = self.hooks.users(partition.disk, self.disks[partition.disk])
+                # The disk is claimed by the descriptor that we hold: that is nobody else's.
+                if others := [each for each in users if not each.is_claim]:
+                    self._in_use(partition.disk, partition.disk, others)
                 self._keep(partition.disk, partition.node, tr("is open, by somebody who cannot be seen"))
 
     def _remove_table(self, step: WipeTable, device: ExclusiveDevice) -> None:
@@ -353,15 +356,21 @@ class Wiper:
             waited_s += _AGAIN_S
             is_enough = waited_s > READERS_S or not all(each.only_reads for each in users)
             if is_enough or not self.hooks.patience.pause(_AGAIN_S):
-                said = "; ".join(f"{each.message} {each.evidence}".strip() for each in users)
-                remedy = " ".join(dict.fromkeys(each.remedy for each in users if each.remedy))
-                raise InUseError(
-                    disk,
-                    tr("{node} is in use: {who}. Nothing was written to it.").format(
-                        node=node, who=said.rstrip(".")
-                    ),
-                    remedy or tr("End that; pgFooting then releases the disk."),
-                )
+                self._in_use(node, disk, users)
+
+    def _in_use(self, node: str, disk: str, users: Sequence[User]) -> NoReturn:
+        """Refuse to write to what others use.
+
+        Raises:
+            InUseError: always.
+        """
+        said = "; ".join(f"{each.message} {each.evidence}".strip() for each in users)
+        remedy = " ".join(dict.fromkeys(each.remedy for each in users if each.remedy))
+        raise InUseError(
+            disk,
+            tr("{node} is in use: {who}. Nothing was written to it.").format(node=node, who=said.rstrip(".")),
+            remedy or tr("End that; pgFooting then releases the disk."),
+        )
 
     def _resolved(self, signature: Signed) -> Signed:
         """Return our signature with the GUID of its pool; without one where it never became known."""
