@@ -15,7 +15,7 @@ install_python_packages() {
     "$ENVIRONMENT/bin/python" -I -m pip install --quiet --no-input --progress-bar off --root-user-action=ignore \
     --target "$root/usr/local/lib/python3.11/dist-packages" --implementation cp --python-version 3.11 \
     --platform "manylinux_2_28_$(uname --machine)" --platform "manylinux2014_$(uname --machine)" \
-    --only-binary=:all: --no-compile --requirement "$root.requirements" </dev/null
+    --only-binary=:all: --no-compile --require-hashes --requirement "$root.requirements" </dev/null
   chroot "$root" python3 -m compileall -q /usr/local/lib/python3.11/dist-packages
 }
 

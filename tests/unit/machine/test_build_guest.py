@@ -200,3 +200,41 @@ def test_the_guests_that_were_used_last_are_kept_and_one_in_use_anyway(builder: 
     assert held is not None
     held.close()
     assert [guest.exists() for guest in guests] == [True, False, True, True, True]
+
+
+PIP = """#!/bin/sh
+printf '%s\\n' "$@" >"$FAKE/arguments"
+for last; do :; done
+cp "$last" "$FAKE/installed"
+"""
+"""Stands for the Python of the environment."""
+
+
+def test_only_packages_with_the_hashes_of_the_lock_file_reach_the_guest(builder: Builder) -> None:
+    python = builder.fake / "environment/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text(PIP)
+    python.chmod(0o755)
+    with (builder.checkout / "tests/machine/guest/root.sh").open("a") as file:
+        file.write(
+            "chroot() { :; }\n"
+            'build_root() { half root && mkdir "$1" && ENVIRONMENT=$FAKE/environment '
+            'install_python_packages "$1"; }\n'
+        )
+    builder.build()
+    assert "--require-hashes" in (builder.fake / "arguments").read_text().splitlines()
+    installed = (builder.fake / "installed").read_text().replace("\\\n", "").splitlines()
+    locked = (PROJECT / "packaging/lock/test-3.11.txt").read_text().replace("\\\n", "").splitlines()
+    assert set(installed) <= set(locked)
+    assert all(" --hash=sha256:" in line for line in installed)
+    names = {line.partition("==")[0] for line in installed}
+    assert {"pytest", "psycopg", "psycopg-binary", "numpy", "hypothesis"} <= names
+    assert not {"ruff", "pyside6-essentials", "mypy"} & names
+
+
+def test_another_lock_file_is_another_guest_with_the_same_kernel(builder: Builder) -> None:
+    first = builder.build()
+    lock = builder.checkout / "packaging/lock/test-3.11.txt"
+    lock.write_text(lock.read_text().replace("\npytest==", "\npytest==1"))
+    assert builder.build() != first
+    assert sorted(builder.built) == ["kernel", "root", "root"]
