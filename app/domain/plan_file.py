@@ -12,7 +12,7 @@ from app.domain.errors import CampaignError
 from app.domain.option_kinds import OptionValue
 from app.domain.options import Problem
 from app.domain.plan import PLAN_SCHEMA, Bitmap, Group, InitialSync, StoragePlan
-from app.domain.plan_problems import MOST_DISKS, plan_problems
+from app.domain.plan_problems import MOST_DISKS, MOST_OPTIONS, plan_problems
 from app.domain.raid import Level
 from app.domain.text import tr
 
@@ -132,6 +132,10 @@ class _Reading:
     def options(self, place: str, values: object) -> tuple[tuple[str, OptionValue], ...]:
         if not isinstance(values, Mapping):
             self.problem(place, tr("A table is needed here."))
+            return ()
+        if len(values) > MOST_OPTIONS:
+            message = tr("{count} options are too many.").format(count=len(values))
+            self.problem(place, message, tr("at most {count}").format(count=MOST_OPTIONS))
             return ()
         found: list[tuple[str, OptionValue]] = []
         for key, value in values.items():

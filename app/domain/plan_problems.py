@@ -27,6 +27,8 @@ from app.domain.text import tr
 from app.domain.units import MIB, format_size
 
 MOST_DISKS: Final = 64
+MOST_OPTIONS: Final = 200
+"""Of one filesystem: none has so many, and each unknown one is searched for among those that there are."""
 _STRIPED: Final = frozenset({Level.STRIPE, Level.RAID10, Level.RAID5, Level.RAID6})
 _SOUND_WHEN_ASSUMED_CLEAN: Final = frozenset({Level.MIRROR, Level.RAID10})
 

@@ -13,15 +13,26 @@ from typing import Final
 
 _LOG: Final = logging.getLogger("pgfooting.audit")
 _LONGEST: Final = 4_000
+_MOST_LINES: Final = 100
+"""Of a traceback, the last ones."""
 _SYSLOG: Final = Path("/dev/log")
 
 
 def escape(record: logging.LogRecord) -> bool:
-    """Make a record one line of printable characters; a filter of `logging`."""
-    text = record.getMessage()[:_LONGEST]
-    record.msg = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    """Make a record one line of printable characters; a filter of `logging`.
+
+    The lines of a traceback, whose texts may be from outside too, follow it marked: none looks like a record.
+    """
+    record.msg = _printable(record.getMessage()[:_LONGEST])
     record.args = ()
+    if record.exc_info:
+        lines = logging.Formatter().formatException(record.exc_info).split("\n")[-_MOST_LINES:]
+        record.exc_text = "\n".join(f"  | {_printable(line[:_LONGEST])}" for line in lines)
     return True
+
+
+def _printable(text: str) -> str:
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def start_logging() -> None:

@@ -10,6 +10,7 @@ from functools import cache, partial
 from typing import Final
 
 from app.dbus.service import Call, Refusal
+from app.domain.plan import StoragePlan
 from app.domain.plan_file import PlanError
 from app.domain.plan_wire import MOST_PLANS, plan_from_wire
 from app.helper.devices import find_device
@@ -17,6 +18,8 @@ from app.helper.plans import Described, describe_plans
 from app.storage.spare import SpareDisks
 
 _MOST_TEXT: Final = 16_000
+_MOST_PROBLEMS: Final = 100
+"""More plans are not looked at then: a problem with an option costs a sixth of a millisecond."""
 
 
 def described(call: Call, user: int, disks: SpareDisks) -> tuple[Described, list[tuple[str, ...]]]:
@@ -28,8 +31,11 @@ def described(call: Call, user: int, disks: SpareDisks) -> tuple[Described, list
     (wires,) = call.arguments
     if not 1 <= len(wires) <= MOST_PLANS:
         raise Refusal("BadPlan", f"plans: 1 to {MOST_PLANS}")
-    plans, problems = [], []
+    plans: list[StoragePlan] = []
+    problems: list[str] = []
     for number, wire in enumerate(wires):
+        if len(problems) >= _MOST_PROBLEMS:
+            break
         try:
             plans.append(plan_from_wire(*wire))
         except PlanError as err:

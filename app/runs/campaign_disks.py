@@ -20,7 +20,7 @@ from app.domain.filesystems import FILESYSTEMS
 from app.domain.option_kinds import OptionValue
 from app.domain.options import Problem
 from app.domain.plan import LARGEST_CHUNK_BYTES, SMALLEST_CHUNK_BYTES, Bitmap, InitialSync
-from app.domain.plan_problems import MOST_DISKS
+from app.domain.plan_problems import MOST_DISKS, MOST_OPTIONS
 from app.domain.raid import Level
 from app.domain.text import tr
 from app.domain.units import MIB, TIB
@@ -29,7 +29,6 @@ from app.runs.campaign_kinds import Kind, Name, OneOf, bare_key, quote
 from app.runs.campaign_problems import Fault, UnfitError, printable, refusal, unfit
 from app.runs.campaign_quantities import Size
 
-MOST_OPTIONS: Final = 200
 _LONGEST_NAME: Final = 200
 
 

@@ -6,9 +6,11 @@ the others are no business of theirs: the helper is told that this is the first 
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from app.helper import lifetime, service
 from app.helper.__main__ import main
@@ -36,7 +38,21 @@ def live_for(seconds: str) -> None:
     setattr(service, "LOOK_S", 0.1)  # noqa: B010
 
 
+def tell_programs(path: Path) -> None:
+    """Write arguments and environment of every program that is started as a line of JSON."""
+
+    def told(name: str, values: tuple[Any, ...]) -> None:
+        if name == "subprocess.Popen":
+            _, argv, _, environment = values
+            with path.open("a") as file:
+                file.write(json.dumps([list(argv), list(environment.values())]) + "\n")
+
+    sys.addaudithook(told)
+
+
 if __name__ == "__main__":
+    if os.environ.get("TEST_STARTED_PROGRAMS"):
+        tell_programs(Path(os.environ["TEST_STARTED_PROGRAMS"]))
     if os.environ.get("TEST_SESSION_LIFETIME"):
         live_for(os.environ["TEST_SESSION_LIFETIME"])
     setattr(inspect_processes, "_FIRST_PID_NAMESPACE", Path("/proc/self/ns/pid").readlink().name)  # noqa: B010

@@ -194,7 +194,10 @@ def test_everything_of_a_session_is_refused_to_everybody_else(
             "0" * 32,
             "a" * 100_000,
         ]
-        guesses += [Path(each).name for each in map(str, RUN.iterdir())]
+        guesses += [path.name for path in RUN.iterdir()]
+        names = [path.stem for path in journaled()]
+        assert names, "the session's name on disk"
+        guesses += names
         for method in OWNED:
             rest = generator.values(SIGNATURES[method][1:])
             for guess in guesses:

@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtCore import QUrl
 from pytestqt.qtbot import QtBot
 
+from app.hosts.host import ROOT_STEP
 from app.process import CommandOutcome
 from app.runs.annotations import Annotations, annotate
 from app.runs.run_facts import read_run_facts
@@ -109,14 +110,16 @@ def test_commands_configuration_and_environment_unfold_and_fold(panel: FactsPane
     with writer.transaction():
         argv = ("/usr/bin/initdb", "--pgdata", "/a b")
         writer.add_command(CommandOutcome(argv, "dba", 0.0, 1.5, 3, "", ""))
+        writer.add_event(60_000, ROOT_STEP, "/dev/sdb1: our signature (ext4) is wiped")
         writer.add_unavailable(0, "pressure", "the kernel has none")
     writer.close()
     finish_run_file(path, RunState.DONE, {})
     show(panel, path)
-    assert "▸ Commands (1)" in text(panel)
+    assert "▸ Commands (2)" in text(panel)
     assert "/usr/bin/initdb" not in text(panel)
     unfold(panel, "commands")
     assert "1.50 s  dba$ /usr/bin/initdb --pgdata '/a b'  exit status 3" in text(panel)
+    assert "root$ # /dev/sdb1: our signature (ext4) is wiped" in text(panel)
     unfold(panel, "environment")
     assert "storage.mount.filesystem  ext4" in text(panel)
     unfold(panel, "properties")

@@ -80,3 +80,13 @@ def test_settings_for_developers_and_extensions_are_taken(
 ) -> None:
     extra = [("zero_damaged_pages", "on"), ("pg_stat_statements.max", "100")]
     check_settings(small_settings(extra), installation, database_account, _ignore)
+
+
+def test_a_server_that_is_only_asked_about_settings_loads_no_library(
+    every_installation: tuple[Installation, ...], database_account: Account
+) -> None:
+    names = ("shared_preload_libraries", "session_preload_libraries", "local_preload_libraries")
+    for installation in every_installation:
+        for name in names:
+            settings = small_settings([(name, "no_such_library")])
+            check_settings(settings, installation, database_account, _ignore)  # loading it would be refused

@@ -27,6 +27,30 @@ def test_a_record_is_one_line_of_printable_characters(outside: str, written: str
     assert record.getMessage() == written
 
 
+def test_a_record_is_cut_where_it_is_long() -> None:
+    record = logging.LogRecord("x", logging.INFO, "", 1, "disk %s", ("S" * 100_000,), None)
+    assert escape(record)
+    assert len(record.getMessage()) == 4000
+
+
+def test_no_line_of_a_traceback_can_be_taken_for_a_record() -> None:
+    forged = "x\npgfooting-helper: session of :1.7, user 0\x1b[2J\u2028pgfooting-helper: done"
+    with pytest.raises(OSError, match="x") as raised:
+        _fail(forged)
+    why = (raised.type, raised.value, raised.tb)
+    record = logging.LogRecord("x", logging.ERROR, "", 1, "it failed", (), why)
+    assert escape(record)
+    first, *rest = logging.Formatter("pgfooting-helper: %(message)s").format(record).split("\n")
+    assert first == "pgfooting-helper: it failed"
+    assert len(rest) > 3
+    assert all(line.startswith("  | ") and line.isprintable() for line in rest)
+    assert r"\x1b[2J" in rest[-2] + rest[-1]
+
+
+def _fail(text: str) -> None:
+    raise OSError(text)
+
+
 def test_a_flood_of_one_kind_is_written_in_part_and_counted() -> None:
     sparing = Sparing(most=2, period_s=60.0)
     wrote = [sparing.lets((7, "Execute"), now_s) for now_s in (0.0, 1.0, 2.0, 3.0)]

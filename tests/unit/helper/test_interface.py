@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import xml.etree.ElementTree as ET
@@ -85,6 +86,69 @@ def test_only_root_may_own_the_name() -> None:
         for rule in element:
             assert rule.attrib.get("send_destination", NAME) == NAME
             assert "send_destination" in rule.attrib or "own" in rule.attrib
+
+
+def test_everyone_may_send_to_the_interface_of_the_helper_and_to_no_other() -> None:
+    policy = ET.parse(SYSTEM / f"{NAME}.conf").getroot()  # noqa: S314
+    rules = [
+        (element.attrib.get("user") or element.attrib["context"], rule.tag, rule.attrib.get("send_interface"))
+        for element in policy.iter("policy")
+        for rule in element
+        if "own" not in rule.attrib
+    ]
+    assert rules == [
+        ("default", "allow", NAME),
+        ("default", "allow", "org.freedesktop.DBus.Introspectable"),
+        ("default", "allow", "org.freedesktop.DBus.Peer"),
+    ]
+
+
+TEXTS = {"session", "plan", "digest", "part"}
+"""Arguments that are a text: handles, the digest of what was described, and a word of ours."""
+
+
+def test_no_method_takes_a_text_but_handles_a_digest_and_a_word_of_ours() -> None:
+    arguments = [
+        (each.attrib["name"], each.attrib["type"])
+        for method in ROOT.iter("method")
+        for each in method
+        if each.attrib["direction"] == "in"
+    ]
+    assert {name for name, kind in arguments if kind == "s"} == TEXTS
+    others = {kind for _, kind in arguments if "s" in kind and kind != "s"}
+    assert others == {PLANS, IDENTITY, f"a{IDENTITY}"}, "typed plans and disks"
+
+
+@pytest.mark.parametrize("name", ["pgfooting-helper.service", "pgfooting-recover.service"])
+def test_a_unit_lets_only_root_reach_what_is_written(name: str) -> None:
+    assert "UMask=0077" in (SYSTEM / name).read_text().splitlines()
+
+
+STARTING = re.compile(r"subprocess|posix_spawn\w*|exec[vl]p?e?|popen|system|fork\w*|pty")
+
+
+@pytest.mark.parametrize("folder", ["helper", "storage", "domain", "dbus"])
+def test_one_module_of_what_root_executes_starts_programs_and_none_a_shell(folder: str) -> None:
+    starting = set()
+    for path in (PROJECT / "app" / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            assert not (isinstance(node, ast.keyword) and node.arg == "shell"), path
+            if any(STARTING.fullmatch(name) for name in _names_of(node)):
+                starting.add(path.name)
+    assert starting == ({"programs.py"} if folder == "storage" else set())
+
+
+def _names_of(node: ast.AST) -> list[str]:
+    """Return what a node imports, or takes from the module os."""
+    match node:
+        case ast.Import():
+            return [each.name for each in node.names]
+        case ast.ImportFrom():
+            return [node.module or "", *(each.name for each in node.names)]
+        case ast.Attribute(value=ast.Name(id="os")):
+            return [node.attr]
+        case _:
+            return []
 
 
 def test_the_unit_gives_the_helper_no_mounts_of_its_own() -> None:

@@ -332,8 +332,15 @@ def test_folders_are_made_and_removed_and_gone_ones_are_none_to_remove(tmp_path:
 
 
 def test_a_folder_that_exists_is_not_taken_for_ours(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="exists"):
-        World().execution().make((MakeFolder(str(tmp_path), "make"),))
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "elsewhere")
+    for there in (tmp_path, link):
+        undo = (RemoveFolder(str(there), "remove"),)
+        with pytest.raises(StorageError, match="exists"):
+            World().execution().make((MakeFolder(str(there), "make", undo=undo),))
+    assert [path.name for path in tmp_path.iterdir()] == ["link"], (
+        "nothing was made where it leads, or removed"
+    )
 
 
 def test_a_program_that_is_missing_is_an_error_that_names_it() -> None:

@@ -1,0 +1,76 @@
+"""What systemd is asked for as root: five fixed calls, with a checked process and a number in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.dbus.service import Refusal
+from app.helper import control_groups
+from app.helper.control_groups import ControlGroup
+from app.storage.programs import Ended
+
+FIXED = (
+    "busctl", "--system", "--quiet", "--timeout=10", "call",
+    "org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager",
+)  # fmt: skip
+UNIT = "pgfooting-0123456789abcdef"
+COUNTED = ("CPUAccounting", "b", "true", "MemoryAccounting", "b", "true", "IOAccounting", "b", "true")
+
+
+def at_once(true: Callable[[], bool], _limit_s: float = 0.0) -> bool:
+    return true()
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """What systemd is asked; it runs, and does nothing."""
+    calls: list[tuple[str, ...]] = []
+
+    def run(argv: tuple[str, ...], *, timeout_s: float) -> Ended:
+        assert argv[: len(FIXED)] == FIXED
+        calls.append(argv[len(FIXED) :])
+        return Ended(argv, 0, "", "", timeout_s)
+
+    monkeypatch.setattr(control_groups, "_SYSTEMD", tmp_path)
+    monkeypatch.setattr(control_groups, "hierarchy", lambda: tmp_path)
+    monkeypatch.setattr(control_groups, "run_program", run)
+    monkeypatch.setattr(control_groups, "_await", at_once)
+    monkeypatch.setattr(control_groups, "_check_process", lambda _pid, _user: None)
+    monkeypatch.setattr(control_groups, "_is_in", lambda *_: True)
+    return calls
+
+
+def test_systemd_is_asked_five_fixed_calls_with_a_process_and_a_number(
+    asked: list[tuple[str, ...]], tmp_path: Path
+) -> None:
+    group, pid = ControlGroup("0123456789abcdef", 1000), str(os.getpid())
+    group.adopt("server", os.getpid())
+    folder = tmp_path / "pgfooting.slice" / f"{UNIT}.slice"
+    (folder / f"{UNIT}-server.scope").mkdir(parents=True)
+    group.adopt("server", os.getpid())
+    (folder / "memory.max").write_text("")
+    group.limit(123)
+    group.end()
+    transient, stop = ("StartTransientUnit", "ssa(sv)a(sa(sv))"), ("StopUnit", "ss")
+    assert asked == [
+        (*transient, f"{UNIT}.slice", "fail", "3", *COUNTED, "0"),
+        (*transient, f"{UNIT}-server.scope", "fail", "7", "PIDs", "au", "1", pid,
+         "Slice", "s", f"{UNIT}.slice", "Delegate", "b", "true", "CollectMode", "s", "inactive-or-failed",
+         *COUNTED, "0"),
+        ("AttachProcessesToUnit", "ssau", f"{UNIT}-server.scope", "", "1", pid),
+        ("SetUnitProperties", "sba(sv)", f"{UNIT}.slice", "true", "1", "MemoryMax", "t", "123"),
+        (*stop, f"{UNIT}.slice", "replace"),
+        (*stop, "pgfooting.slice", "replace"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", ["", "Server", "server.scope", "../x", "pgbench -", "x" * 1000])
+def test_a_part_is_one_of_two_words(asked: list[tuple[str, ...]], part: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        ControlGroup("0123456789abcdef", 1000).adopt(part, os.getpid())
+    assert refused.value.code == "Unknown"
+    assert asked == []
