@@ -24,7 +24,7 @@ from app.runs.csv_cells import write_rows
 from app.runs.library import effective_state
 from app.runs.output_file import check_output, write_output
 from app.runs.runfile import Json, Phase, compact
-from app.runs.runfile_reader import PhaseTimes, RunFile
+from app.runs.runfile_reader import RunFile
 
 PERCENTILES: Final = (50.0, 95.0, 99.0)
 JSON_FORMAT: Final = "pgfooting-runs"
@@ -104,12 +104,18 @@ def _origin_ms(run: RunFile) -> int:
     return measured.started_ms if measured else 0
 
 
-def _phase_at(phases: Sequence[PhaseTimes], t_ms: float) -> str:
-    """Return the phase in which the interval that ends at t_ms lies."""
-    for times in reversed(phases):
-        if t_ms > times.started_ms:
-            return times.phase.value
-    return phases[0].phase.value if phases else ""
+def _phase_at(phases: Sequence[tuple[int, str]], t_ms: float) -> str:
+    """Return the phase in which the interval that ends at t_ms lies.
+
+    Args:
+        phases: begin and name of each, the last one first.
+        t_ms: of the run's clock.
+    """
+    for started_ms, name in phases:
+        if t_ms > started_ms:
+            return name
+    _, first = phases[-1] if phases else (0, "")
+    return first
 
 
 def _values(run: RunFile) -> Iterator[tuple[float, str, str, str, float]]:
@@ -144,7 +150,8 @@ def write_csv(paths: Iterable[Path], stream: TextIO, disguise: Disguise) -> None
 
 def _exported(run: RunFile, disguise: Disguise) -> Iterator[ExportedValue]:
     """Yield every value of a run, with nothing that the disguise hides."""
-    values, origin_ms, phases = run.values, _origin_ms(run), run.phases()
+    values, origin_ms = run.values, _origin_ms(run)
+    phases = [(times.started_ms, times.phase.value) for times in reversed(run.phases())]
     identity = disguise.identity(str(values.get("id") or ""))
     name = disguise.sentence(str(values.get("name")))
     for t_ms, metric, instance, unit, value in _values(run):

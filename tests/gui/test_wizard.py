@@ -312,6 +312,21 @@ def test_the_review_shows_commands_time_and_what_is_removed(qtbot: QtBot, make_w
     page = wizard.pages[Step.REVIEW]
     assert isinstance(page, ReviewPage)
     qtbot.waitUntil(lambda: page.table.rowCount() == 2, timeout=PATIENCE_MS)
+    model = page.table.model()
+    cells = [model.index(0, place) for place in range(model.columnCount())]
+    shown = {
+        str(model.headerData(cell.column(), Qt.Orientation.Horizontal)): (
+            str(cell.data()),
+            bool((cell.data(Qt.ItemDataRole.TextAlignmentRole) or 0) & Qt.AlignmentFlag.AlignRight),
+        )
+        for cell in cells
+    }
+    assert list(shown) == ["Configuration", "Data in", "PostgreSQL", "Data", "Free"]
+    assert shown["Configuration"] == (page.configuration.itemText(0), False)
+    assert {heading for heading, (_, is_right) in shown.items() if is_right} == {"Data", "Free"}
+    size, scale = shown["Data"][0].splitlines()
+    assert size.endswith("iB")
+    assert scale.startswith("scale ")
     assert "initdb --pgdata" in page.commands.toPlainText()
     assert "--time=30" in page.commands.toPlainText()
     assert page.time.text().startswith("6 runs, about 4 min")

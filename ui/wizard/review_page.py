@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.cli.plain_text import plain_lines
+from app.domain.columns import Alignment, CellKind, Column
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.runs.draft import CampaignDraft
@@ -110,9 +111,8 @@ class ReviewPage(Page):
         self.trust.clicked.connect(self._on_trust)
 
     def _make_table(self) -> QTableWidget:
-        headings = (tr("Configuration"), tr("Data in"), tr("PostgreSQL"), tr("Data"), tr("Free"))
-        table = QTableWidget(0, len(headings))
-        table.setHorizontalHeaderLabels(list(headings))
+        table = QTableWidget(0, len(REVIEW_COLUMNS))
+        table.setHorizontalHeaderLabels([column.heading for column in REVIEW_COLUMNS])
         table.verticalHeader().hide()
         table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         table.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
@@ -125,8 +125,9 @@ class ReviewPage(Page):
         table.setProperty(HELP, "review")
         header = table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        for column in (0, 1, 2):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+        for place, column in enumerate(REVIEW_COLUMNS):
+            if column.kind is CellKind.WORDS:
+                header.setSectionResizeMode(place, QHeaderView.ResizeMode.Stretch)
         header.setMinimumSectionSize(9 * table.fontMetrics().averageCharWidth())
         header.setHighlightSections(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
@@ -223,12 +224,13 @@ class ReviewPage(Page):
     def _show_table(self, review: Review) -> None:
         self.table.setRowCount(len(review.rows))
         for number, row in enumerate(review.rows):
-            for column, text in enumerate(_texts(row)):
+            for place, column in enumerate(REVIEW_COLUMNS):
+                text = column.cell(row)
                 item = QTableWidgetItem(text)
                 item.setToolTip(tooltip(*text.splitlines()))
-                if column >= 3:
+                if column.alignment is Alignment.RIGHT:
                     item.setTextAlignment(_RIGHT)
-                self.table.setItem(number, column, item)
+                self.table.setItem(number, place, item)
         self.table.setCurrentCell(0, 0)
         self._fit_table()
 
@@ -289,9 +291,19 @@ def _risks(review: Review) -> list[str]:
     return sentences
 
 
-def _texts(row: ReviewRow) -> tuple[str, ...]:
-    data = tr("{size}\n{scale}").format(size=format_size(row.data_bytes), scale=row.scale.split(":")[0])
-    return row.name, row.place, row.postgresql.replace(" · ", "\n"), data, format_size(row.free_bytes)
+def _data(row: ReviewRow) -> str:
+    scale, _, _ = row.scale.partition(":")
+    return tr("{size}\n{scale}").format(size=format_size(row.data_bytes), scale=scale)
+
+
+REVIEW_COLUMNS: Final[tuple[Column[ReviewRow], ...]] = (
+    Column("configuration", tr("Configuration"), lambda row: row.name, CellKind.WORDS),
+    Column("place", tr("Data in"), lambda row: row.place, CellKind.WORDS),
+    Column("postgresql", tr("PostgreSQL"), lambda row: row.postgresql.replace(" · ", "\n"), CellKind.WORDS),
+    Column("data", tr("Data"), _data, CellKind.NUMBERS),
+    Column("free", tr("Free"), lambda row: format_size(row.free_bytes)),
+)
+"""Of the table of what will be measured."""
 
 
 def _order(order: tuple[str, ...]) -> str:

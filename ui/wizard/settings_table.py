@@ -8,6 +8,7 @@ from typing import Final
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem
 
+from app.domain.columns import CellKind, Column
 from app.domain.text import tr
 from app.postgres.settings import Origin, Setting
 from ui.theme import Theme
@@ -23,15 +24,29 @@ _WHO: Final = {
 _FIRST: Final = (Origin.USER, Origin.FILESYSTEM, Origin.PRESET, Origin.PGFOOTING)
 
 
+def _why(setting: Setting) -> str:
+    if not setting.source:
+        return setting.why
+    return tr("{why} ({source})").format(why=setting.why, source=setting.source)
+
+
+SETTING_COLUMNS: Final[tuple[Column[Setting], ...]] = (
+    Column("setting", tr("Setting"), lambda setting: setting.name, CellKind.LABEL),
+    Column("value", tr("Value"), lambda setting: setting.value or "''", CellKind.LABEL),
+    Column("origin", tr("From"), lambda setting: _WHO[setting.origin], CellKind.LABEL),
+    Column("why", tr("Why"), _why, CellKind.WORDS),
+)
+"""Of the table of server settings."""
+
+
 class SettingsTable(QTableWidget):
     """Read-only; the settings that somebody chose come first, what pgFooting itself needs last."""
 
     def __init__(self, theme: Theme) -> None:
-        headings = (tr("Setting"), tr("Value"), tr("From"), tr("Why"))
-        super().__init__(0, len(headings))
+        super().__init__(0, len(SETTING_COLUMNS))
         self._theme = theme
         self._shown: tuple[Setting, ...] = ()
-        self.setHorizontalHeaderLabels(list(headings))
+        self.setHorizontalHeaderLabels([column.heading for column in SETTING_COLUMNS])
         self.verticalHeader().hide()
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
@@ -56,13 +71,10 @@ class SettingsTable(QTableWidget):
         self._shown = ordered
         self.setRowCount(len(ordered))
         for row, setting in enumerate(ordered):
-            why = setting.why
-            if setting.source:
-                why = tr("{why} ({source})").format(why=why, source=setting.source)
-            texts = (setting.name, setting.value or "''", _WHO[setting.origin], why)
-            for column, text in enumerate(texts):
+            for place, column in enumerate(SETTING_COLUMNS):
+                text = column.cell(setting)
                 item = QTableWidgetItem(text)
                 item.setToolTip(tooltip(text))
-                self.setItem(row, column, item)
+                self.setItem(row, place, item)
         if ordered:
             self.setCurrentCell(0, 0)
