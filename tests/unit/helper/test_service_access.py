@@ -1,0 +1,521 @@
+"""Who gets what of the service: each method for whom it is, one session for one caller, an end when idle."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from app.dbus.introspection import load_gio
+from app.dbus.service import Answer, Call, Refusal
+from app.domain.errors import FootingError
+from app.domain.filesystems import filesystem
+from app.domain.plan_wire import IDENTITY, identity_to_wire
+from app.domain.raid import Level
+from app.helper import service as service_module
+from app.helper.lifetime import LIFETIME_S, TOLD_S
+from app.helper.methods import METHODS, Access
+from app.helper.plans import MOST_FOR_ONE, Described, describe_plans
+from app.helper.service import IDLE_S, LOOK_S, Helper
+from app.storage.snapshot import Policy
+from tests.unit.helper.test_who_may_ask import LIMIT_S, Bus
+from tests.unit.storage.plans import devices, disk, plan_of
+
+gi = pytest.importorskip("gi")
+ANNA, BERT, ROOT = 1000, 1001, 0
+MINE, OTHERS, ROOTS = ":1.1", ":1.2", ":1.3"
+USERS = {MINE: ANNA, OTHERS: BERT, ROOTS: ROOT}
+PLAN = plan_of(filesystem("xfs"), Level.SINGLE, {})
+
+
+class ServiceBus(Bus):
+    """Stands for the bus that the helper serves on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.emitted: list[tuple[Any, ...]] = []
+        self.timers: list[tuple[float, Callable[[], None]]] = []
+        self.has_waiting = self.is_stopped = False
+
+    def emit(self, receiver: str, signal: str, *values: object) -> None:
+        self.emitted.append((receiver, signal, *values))
+
+    def later(self, delay_s: float, action: Callable[[], None]) -> None:
+        self.timers.append((delay_s, action))
+
+    def when_quiet(self, action: Callable[[], None]) -> None:
+        self.timers.append((0, action))
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+class Clock:
+    """Time that passes only when a test says so."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+class SessionStandIn:
+    """What a session is told."""
+
+    def __init__(self, taken: Described, user: int, _leftovers: object, teller: Any) -> None:  # noqa: ANN401
+        self.taken, self.user, self.teller = taken, user, teller
+        self.owner: object = None
+        self.is_working = False
+        self.done: list[object] = []
+
+    def start(self) -> None:
+        self.done.append("start")
+
+    def join(self) -> None:
+        self.done.append("join")
+
+    def release(self, why: FootingError | None = None) -> None:
+        self.done.append(("release", why.code if why else None))
+
+    def make(self, number: int) -> None:
+        self.done.append(("make", number))
+
+    def unmake(self) -> None:
+        self.done.append("unmake")
+
+    def check_goes_on(self) -> None:
+        self.done.append("check")
+
+    def limit(self, done: Callable[[object], None], memory_bytes: int) -> None:
+        self.done.append(("limit", memory_bytes))
+        done(None)
+
+    def drop_caches(self, done: Callable[[object], None]) -> None:
+        self.done.append("drop")
+        done(None)
+
+
+class World:
+    """The helper, and everything around it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.bus, self.clock = ServiceBus(), Clock()
+        self.sessions: list[SessionStandIn] = []
+        self.work: SimpleQueue[Any] = SimpleQueue()
+        monkeypatch.setattr(service_module, "BusService", self._bus_of)
+        monkeypatch.setattr(service_module, "Session", self._session)
+        monkeypatch.setattr(service_module, "time", self.clock)
+        monkeypatch.setattr(service_module, "described", self._described)
+        monkeypatch.setattr(service_module, "inspected", lambda wire, *_: (wire[4], "spare"))
+        monkeypatch.setattr(service_module, "read_whole", self._read)
+        monkeypatch.setattr(
+            service_module.pwd, "getpwuid", {0: "root", ANNA: "anna", BERT: "bert"}.__getitem__
+        )
+        monkeypatch.setattr("app.dbus.callers._has_account", {ANNA, BERT}.__contains__)
+        self.helper = Helper(cast("Any", SimpleNamespace(policy=Policy())), cast("Any", None))
+
+    def _bus_of(self, *_: object) -> Any:  # noqa: ANN401
+        return self.bus
+
+    def _session(self, *arguments: Any) -> SessionStandIn:  # noqa: ANN401
+        self.sessions.append(SessionStandIn(*arguments))
+        return self.sessions[-1]
+
+    def _described(self, call: Call, user: int, _disks: object) -> tuple[Described, list[tuple[str, ...]]]:
+        return describe_plans(call.sender, user, [(PLAN, devices(PLAN))])
+
+    def _read(self, _wire: object, _left: object, _tell: object, is_cancelled: Callable[[], bool]) -> object:
+        go_on = threading.Event()
+        self.work.put((is_cancelled, go_on))
+        assert go_on.wait(LIMIT_S)
+        return "called off" if is_cancelled() else "read"
+
+    def ask(
+        self, sender: str, method: str, signature: str = "()", *values: object, interactive: bool = True
+    ) -> list[Any]:
+        """Call a method; what is answered comes into the list that is returned."""
+        answers: list[Any] = []
+        invocation = SimpleNamespace(
+            get_method_name=lambda: method,
+            get_interface_name=lambda: "i",
+            return_value=answers.append,
+            return_dbus_error=lambda error, text: answers.append(f"{error.rpartition('.')[2]} {text}"),
+        )
+        glib = SimpleNamespace(Variant=lambda _signature, given: given, idle_add=lambda *_: None)
+        call = Call(sender, method, load_gio()[1].Variant(signature, values), interactive)
+        answer = Answer(
+            invocation, cast("Any", glib), "()", lambda refusal: self.helper._refused(call, refusal)
+        )
+        answer.settle(lambda: self.helper(call, answer))
+        if sender in self.bus.asked:
+            self.bus.asked.pop(sender)({"UnixUserID": USERS[sender], "ProcessID": 1})
+            if USERS[sender] != ROOT:
+                self.bus.turn()
+        return answers
+
+    def describe(self, sender: str) -> tuple[str, str]:
+        answers = self.ask(sender, "Describe", "()")
+        self.bus.turn()
+        ((plan, _, digest),) = answers
+        return plan, digest
+
+    def execute(self, sender: str, user: int, *, plan: tuple[str, str] | None = None) -> list[Any]:
+        return self.ask(sender, "Execute", "(ssu)", *(plan or self.describe(sender)), user)
+
+    def begin(self) -> tuple[SessionStandIn, str]:
+        """Let Anna's session begin; return it with its handle."""
+        answers = self.execute(MINE, ANNA)
+        self.bus.answer(authorized=True)
+        session = self.sessions[-1]
+        session.teller.claimed()
+        while not answers:
+            self.bus.turn()
+        ((handle,),) = answers
+        return session, handle
+
+    def look(self) -> None:
+        """Let the time come at which the helper looks whether it is needed."""
+        self.helper._look()
+
+    def leave(self, name: str) -> None:
+        self.bus.watched[name]()
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(monkeypatch)
+
+
+WIRE = identity_to_wire(disk(1))
+INSPECT = f"(a{IDENTITY})"
+
+
+# --- each method for whom it is
+
+
+@pytest.mark.parametrize("method", ["", "Missing", "version"])
+def test_what_is_no_method_is_refused_before_anybody_is_asked(world: World, method: str) -> None:
+    assert world.ask(MINE, method) == ["NotAuthorized denied"]
+    assert world.bus.asked == {}
+
+
+def test_everybody_is_told_the_version_and_nobody_is_asked(world: World) -> None:
+    assert [len(answer) for answer in world.ask(MINE, "Version")] == [3]
+    assert world.bus.calls == []
+
+
+@pytest.mark.parametrize("interactive", [True, False])
+def test_only_whom_polkit_authorises_is_told_what_is_on_disks(world: World, *, interactive: bool) -> None:
+    denied = world.ask(MINE, "Inspect", INSPECT, [WIRE], interactive=interactive)
+    assert [call[1][1] for call in world.bus.calls] == [Access.INSPECT]
+    assert world.bus.calls[0][1][0] == ("system-bus-name", {"name": MINE})
+    world.bus.answer()
+    assert denied == ["NotAuthorized denied"]
+    asked = world.ask(MINE, "Inspect", INSPECT, [WIRE], interactive=interactive)
+    world.bus.answer(challenge=True)
+    assert len(world.bus.calls) == (3 if interactive else 2)
+    if interactive:
+        world.bus.answer(authorized=True)
+        world.bus.turn()
+        assert asked == [([("8:16", "spare")],)]
+    else:
+        assert asked == ["NotAuthorized challenge"]
+
+
+def test_not_more_disks_are_inspected_at_once_than_a_machine_has(world: World) -> None:
+    for count, refused in ((64, False), (65, True)):
+        answers = world.ask(MINE, "Inspect", INSPECT, [WIRE] * count)
+        world.bus.answer(authorized=True)
+        if not refused:
+            world.bus.turn()
+        assert (answers == ["TooMany TooMany"]) is refused
+
+
+@pytest.mark.parametrize("method", [each.name for each in METHODS if each.access is Access.OWNER])
+def test_a_session_is_its_callers_alone_and_only_by_its_name(world: World, method: str) -> None:
+    assert world.ask(MINE, method, "(s)", "") == ["Unknown Unknown"], "there is none"
+    session, handle = world.begin()
+    before = list(session.done)
+    assert world.ask(MINE, method, "(s)", handle[:-1]) == ["Unknown Unknown"]
+    assert world.ask(MINE, method, "(s)", "\N{SNOWMAN}") == ["Unknown Unknown"]
+    assert world.ask(OTHERS, method, "(s)", handle) == ["Unknown Unknown"]
+    assert world.ask(ROOTS, method, "(s)", handle) == ["Unknown Unknown"]
+    assert session.done == before
+
+
+def test_the_owner_is_served(world: World) -> None:
+    session, handle = world.begin()
+    for method, signature, values, done in (
+        ("Make", "(su)", (1,), ("make", 1)),
+        ("Unmake", "(s)", (), "unmake"),
+        ("Limit", "(st)", (7,), ("limit", 7)),
+        ("Release", "(s)", (), ("release", None)),
+    ):
+        answers = world.ask(MINE, method, signature, handle, *values)
+        world.bus.turn()
+        assert (answers, session.done[-1]) == ([()], done)
+
+
+def test_caches_are_dropped_again_only_after_a_while_whoever_asks(world: World) -> None:
+    session, handle = world.begin()
+    assert world.ask(MINE, "DropCaches", "(s)", handle) == []
+    world.bus.turn()
+    world.clock.now_s += 7.5
+    assert world.ask(MINE, "DropCaches", "(s)", handle) == ["TooSoon 3"]
+    world.clock.now_s += 2.5
+    assert world.ask(MINE, "DropCaches", "(s)", handle) == []
+    assert session.done.count("drop") == 2
+    for _ in range(2):
+        assert world.ask(MINE, "Limit", "(st)", handle, 7) == [], "what has no pace is done at once"
+
+
+# --- who may erase
+
+
+def test_the_disks_are_named_to_whoever_authorises(world: World) -> None:
+    world.execute(MINE, ANNA)
+    _, (_, action, details, *_), *_ = world.bus.calls[-1]
+    assert action == Access.ERASE
+    assert "SERIAL1" in details["disks"]
+    assert "$(disks)" in details["polkit.message"]
+
+
+def test_without_a_yes_nothing_begins_and_the_plan_is_spent(world: World) -> None:
+    plan = world.describe(MINE)
+    answers = world.execute(MINE, ANNA, plan=plan)
+    world.bus.answer()
+    assert answers == ["NotAuthorized denied"]
+    assert world.sessions == []
+    assert world.execute(MINE, ANNA, plan=plan) == ["Unknown Unknown"]
+
+
+@pytest.mark.parametrize(
+    ("sender", "user", "may"),
+    [
+        (MINE, ANNA, True),
+        (MINE, BERT, False),
+        (MINE, ROOT, False),
+        (ROOTS, ANNA, True),
+        (ROOTS, ROOT, False),
+        (ROOTS, 4711, False),
+    ],
+)
+def test_storage_goes_to_the_caller_and_root_names_somebody_else(
+    world: World, sender: str, user: int, *, may: bool
+) -> None:
+    answers = world.execute(sender, user)
+    assert (answers == []) is may
+    assert (len(world.bus.calls) == 1) is may
+    if may:
+        world.bus.answer(authorized=True)
+        assert world.sessions[-1].user == user
+    else:
+        assert answers == ["BadUser BadUser"]
+
+
+def test_a_plan_is_executed_as_it_was_described_to_its_caller(world: World) -> None:
+    plan, digest = world.describe(MINE)
+    assert world.execute(OTHERS, BERT, plan=(plan, digest)) == ["Unknown Unknown"]
+    assert world.execute(MINE, ANNA, plan=(plan, digest[:-1])) == ["Unknown Unknown"]
+    assert world.execute(MINE, ANNA, plan=("", digest)) == ["Unknown Unknown"]
+    assert world.execute(MINE, ANNA, plan=(plan, digest)) == []
+
+
+def test_plans_that_wait_are_few(world: World) -> None:
+    for _ in range(MOST_FOR_ONE):
+        world.describe(MINE)
+    assert world.ask(MINE, "Describe") == ["TooMany TooMany"]
+    world.leave(MINE)
+    world.describe(MINE)
+
+
+def test_one_session_is_there_at_a_time_and_who_is_asked_meanwhile_is_told(world: World) -> None:
+    plan = world.describe(ROOTS)
+    late = world.execute(OTHERS, BERT)
+    dialog = world.bus.calls[-1][3]
+    session, _ = world.begin()
+    assert late == ["Busy overtaken"]
+    assert dialog is not None
+    dialog(world.bus, ((True, False, {}),))
+    assert len(world.sessions) == 1
+    assert world.execute(ROOTS, ANNA, plan=plan) == ["Busy Busy"]
+    session.teller.ended(None, ())
+    for _ in range(2):
+        world.bus.turn()
+    assert session.done == ["start", "join"]
+    assert world.execute(ROOTS, ANNA, plan=plan) == [], "and the plan was not spent"
+
+
+def test_a_yes_that_comes_when_another_session_has_begun_begins_nothing(world: World) -> None:
+    world.begin()
+    call = Call(OTHERS, "Execute", None, interactive=True)
+    taken = world.sessions[-1].taken
+    with pytest.raises(Refusal) as caught:
+        world.helper._begin(call, cast("Any", None), taken, BERT, None)
+    assert (caught.value.code, caught.value.text) == ("Busy", "overtaken")
+    assert len(world.sessions) == 1
+
+
+def test_a_yes_for_whoever_has_left_begins_nothing(world: World) -> None:
+    taken, _ = describe_plans(MINE, ANNA, [(PLAN, devices(PLAN))])
+    with pytest.raises(Refusal) as caught:
+        world.helper._begin(
+            Call(MINE, "Execute", None, interactive=True), cast("Any", None), taken, ANNA, None
+        )
+    assert (caught.value.code, world.sessions) == ("Unknown", [])
+
+
+def test_disks_that_cannot_be_had_are_the_answer_and_the_next_may_try(world: World) -> None:
+    answers = world.execute(MINE, ANNA)
+    world.bus.answer(authorized=True)
+    world.sessions[-1].teller.refused(Refusal("DiskRefused", "8:16 D05"))
+    for _ in range(2):
+        world.bus.turn()
+    assert answers == ["DiskRefused 8:16 D05"]
+    world.begin()
+
+
+# --- who leaves
+
+
+def test_a_session_ends_with_its_owner_and_with_nobody_else(world: World) -> None:
+    session, _ = world.begin()
+    world.ask(OTHERS, "Version")
+    session.owner = "the process"
+    world.leave(OTHERS)
+    assert (session.done, session.owner) == (["start"], "the process")
+    world.leave(MINE)
+    assert session.done == ["start", ("release", None)]
+    assert cast("object", session.owner) is None
+
+
+def read(world: World, sender: str, number: int = 1) -> tuple[list[Any], Callable[[], bool], threading.Event]:
+    answers = world.ask(sender, "Read", f"({IDENTITY})", identity_to_wire(disk(number)))
+    world.bus.answer(authorized=True)
+    is_cancelled, go_on = world.work.get(timeout=LIMIT_S)
+    return answers, is_cancelled, go_on
+
+
+def test_reading_ends_with_who_wanted_it_and_with_a_session_of_the_disk(world: World) -> None:
+    mine, is_mine_over, go_on = read(world, MINE)
+    others, is_others_over, others_go_on = read(world, OTHERS)
+    roots, is_roots_over, roots_go_on = read(world, ROOTS, 2)
+    assert (is_mine_over(), is_others_over(), is_roots_over()) == (False, False, False)
+    world.leave(MINE)
+    assert (is_mine_over(), is_others_over(), is_roots_over()) == (True, False, False)
+    go_on.set()
+    world.bus.turn()
+    assert mine == ["Unknown Unknown"]
+    taken, _ = describe_plans(OTHERS, BERT, [(PLAN, devices(PLAN))])
+    world.helper._begin(Call(OTHERS, "Execute", None, interactive=True), cast("Any", None), taken, BERT, None)
+    assert (is_others_over(), is_roots_over()) == (True, False)
+    for each in (others_go_on, roots_go_on):
+        each.set()
+        world.bus.turn()
+    assert (others, roots) == ([("called off",)], [("read",)])
+
+
+# --- how long it lives
+
+
+def test_a_session_that_nobody_uses_is_told_once_and_ends(world: World) -> None:
+    session, handle = world.begin()
+    world.clock.now_s += LIFETIME_S - TOLD_S - 1
+    world.look()
+    assert world.bus.emitted == []
+    world.clock.now_s += 2
+    for _ in range(2):
+        world.look()
+    assert world.bus.emitted == [(MINE, "Expiring", handle, int(TOLD_S - 1))]
+    assert session.done == ["start"]
+    world.clock.now_s += TOLD_S
+    world.look()
+    assert session.done == ["start", ("release", "expired")]
+
+
+@pytest.mark.parametrize(
+    ("method", "signature", "values", "renews"),
+    [("Make", "(su)", (0,), True), ("Renew", "(s)", (), True), ("Limit", "(st)", (7,), False)],
+)
+def test_only_making_use_of_a_session_makes_it_live_longer(
+    world: World, method: str, signature: str, values: tuple[object, ...], *, renews: bool
+) -> None:
+    session, handle = world.begin()
+    world.clock.now_s += LIFETIME_S - 10
+    world.ask(MINE, method, signature, handle, *values)
+    world.clock.now_s += 20
+    world.look()
+    assert (("release", "expired") in session.done) is not renews
+
+
+def test_a_session_does_not_age_while_the_helper_is_at_work_for_it(world: World) -> None:
+    session, _ = world.begin()
+    session.is_working = True
+    world.clock.now_s += LIFETIME_S + 1
+    world.look()
+    session.is_working = False
+    world.clock.now_s += TOLD_S
+    world.look()
+    assert session.done == ["start"]
+
+
+def test_the_helper_ends_when_nobody_wanted_anything_for_a_while(world: World) -> None:
+    world.ask(MINE, "Version")
+    world.clock.now_s += IDLE_S - 1
+    world.look()
+    assert world.bus.timers.pop()[0] == LOOK_S
+    world.clock.now_s += 1
+    world.look()
+    _, action = world.bus.timers.pop()
+    action()
+    assert world.bus.is_stopped
+
+
+def test_the_helper_goes_on_where_somebody_came_at_the_last_moment(world: World) -> None:
+    world.clock.now_s += IDLE_S
+    world.look()
+    _, action = world.bus.timers.pop()
+    world.ask(MINE, "Missing")
+    action()
+    assert not world.bus.is_stopped
+    assert world.bus.timers.pop()[0] == LOOK_S
+
+
+@pytest.mark.parametrize("busy", ["session", "question", "unknown caller", "waiting", "worker", "plan"])
+def test_the_helper_stays_while_it_has_something_to_do(world: World, busy: str) -> None:
+    go_on: threading.Event | None = None
+    match busy:
+        case "session":
+            world.begin()
+        case "question":
+            world.ask(MINE, "Inspect", INSPECT, [WIRE])
+        case "unknown caller":
+            world.helper._callers._waiting[MINE] = []
+        case "waiting":
+            world.bus.has_waiting = True
+        case "worker":
+            *_, go_on = read(world, MINE)
+        case _:
+            world.describe(MINE)
+    world.clock.now_s += IDLE_S
+    world.look()
+    assert world.bus.timers.pop()[0] == LOOK_S
+    assert not world.helper._is_idle(), "it begins to wait anew"
+    if go_on is not None:
+        go_on.set()
+        world.bus.turn()
+
+
+def test_a_flood_of_refusals_leaves_few_lines(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "pgfooting.audit")
+    for _ in range(30):
+        world.ask(MINE, "Missing")
+    assert len(caplog.messages) == 20
+    world.clock.now_s += 60
+    world.look()
+    assert caplog.messages[-1] == "refused: Missing by user None 10 times more"
