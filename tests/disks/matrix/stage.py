@@ -153,7 +153,7 @@ def free_pools_and_arrays(disks: list[Disk]) -> None:
             if pool.startswith(PARTITION_NAME_PREFIX):
                 run("zpool", "export", pool)
     for disk in disks:
-        array = state.array_on([disk.partition]) if disk.node else None
-        if array:
-            run("mdadm", "--stop", array)
-            settle()
+        for node in (disk.partition, disk.node) if disk.node else ():
+            if array := state.array_on([node]):
+                run("mdadm", "--stop", array)
+                settle()
