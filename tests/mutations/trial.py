@@ -13,6 +13,7 @@ import shutil
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -178,7 +179,8 @@ def _learned(session: pytest.Session, items: Sequence[pytest.Item]) -> Tests:
             seconds, _, name = line.partition(" ")
             good[name] = float(seconds)
     data = coverage.Coverage(data_file=str(folder / "all"), config_file=False)
-    with suppress(coverage.exceptions.NoDataError):
+    with suppress(coverage.exceptions.NoDataError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", coverage.exceptions.CoverageWarning)  # of a process that was killed
         data.combine([str(path) for path in folder.glob("*.coverage*")], keep=True)
     found = data.get_data()
     lines = {
