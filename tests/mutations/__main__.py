@@ -25,17 +25,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.mutations.changes import Change, changes_of, functions_that_refuse
+from tests.mutations.changes import Change
+from tests.mutations.files import changes_in_order, tried_files
 from tests.mutations.known import Known, read_known
 from tests.mutations.state import Outcome, State
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
-FIRST: Final = (
-    "app/helper/*.py", "app/storage/wiping/*.py", "app/storage/conditions.py", "app/storage/disk_checks.py",
-    "app/storage/rule*.py", "app/storage/spare.py", "app/storage/users.py", "app/dbus/*.py",
-    "app/storage/*.py",
-)  # fmt: skip
-"""What is tried, in this order; a file that fits twice where it fits first."""
 TESTS: Final = ("tests/unit/helper", "tests/unit/storage", "tests/bus")
 IGNORED: Final = shutil.ignore_patterns(".git", "__pycache__", ".*_cache")
 MEASURING: Final = """
@@ -56,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
     options = _options(arguments)
     until = time.monotonic() + options.minutes * 60
     os.nice(10)
-    files = [str(Path(file).resolve().relative_to(PROJECT)) for file in options.files] or _files()
+    files = [str(Path(file).resolve().relative_to(PROJECT)) for file in options.files] or tried_files(PROJECT)
     folder = options.cache.resolve() / _digest()[:16]
     status = _try_changes(options.scratch.resolve(), folder, files, until)
     return status or _tell(files, State(folder, PROJECT, TESTS))
@@ -69,11 +64,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("files", nargs="*")
     return parser.parse_args(arguments)
-
-
-def _files() -> list[str]:
-    found = (path for pattern in FIRST for path in sorted(PROJECT.glob(pattern)))
-    return list(dict.fromkeys(str(path.relative_to(PROJECT)) for path in found if path.name != "__init__.py"))
 
 
 def _digest() -> str:
@@ -119,9 +109,7 @@ def _try_changes(scratch: Path, folder: Path, files: Sequence[str], until: float
 
 def _tell(files: Sequence[str], state: State) -> int:
     """Print what came of the changes; return the status."""
-    sources = {file: (PROJECT / file).read_bytes() for file in files}
-    refusing = functions_that_refuse(sources.values())
-    changes = [change for file in files for change in changes_of(file, sources[file], refusing)]
+    changes = changes_in_order(PROJECT, files)
     outcomes, known = state.outcomes, read_known()
     kinds = Counter(
         outcomes[change.name].kind if change.name in outcomes else "not tried" for change in changes
@@ -140,7 +128,7 @@ def _tell(files: Sequence[str], state: State) -> int:
     unexplained = [each for each in survivors if each.name not in known]
     _print("SURVIVORS WITHOUT AN EXPLANATION", _lines(unexplained, known))
     there = {change.name for change in changes}
-    stale = [f"{': '.join(name)}" for name in known if name[0] in sources and name not in there]
+    stale = [f"{': '.join(name)}" for name in known if name[0] in files and name not in there]
     _print("EXPLAINED IN known.toml, BUT NO SUCH CHECK IS THERE", stale)
     return 1 if unexplained or stale else 0
 

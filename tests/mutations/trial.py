@@ -24,7 +24,8 @@ import coverage
 import hypothesis
 import pytest
 
-from tests.mutations.changes import Change, changes_of, functions_that_refuse
+from tests.mutations.changes import Change
+from tests.mutations.files import changes_in_order
 from tests.mutations.state import Outcome, State, Tests
 
 SCRATCH_FOLDERS: Final = ("TMPDIR", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME",
@@ -66,20 +67,13 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     _learn_all(session, state)
     tests = state.tests
     tried, finders = state.outcomes, state.finders()
-    for change in changes_in_order(files):
+    for change in changes_in_order(Path.cwd(), files):
         if change.name in tried:
             continue
         if time.monotonic() > session.config.option.mutations_until:
             break
         state.add(change, _tried(session, change, tests, finders.get(change.name, "")))
     return True
-
-
-def changes_in_order(files: Sequence[str]) -> list[Change]:
-    """Return the changes of files, in the order of the files."""
-    sources = {file: Path(file).read_bytes() for file in files}
-    refusing = functions_that_refuse(sources.values())
-    return [change for file in files for change in changes_of(file, sources[file], refusing)]
 
 
 # --- in a process of its own

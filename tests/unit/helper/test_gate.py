@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import select
+import socket
+from collections.abc import Iterator
+from types import SimpleNamespace
+
 import pytest
 
 from app.dbus import gate
-from app.dbus.gate import Queue, Reader
+from app.dbus.gate import Gate, Queue, Reader
 from app.dbus.wire import beginning_of
 from tests.unit.helper.test_wire import message
 
@@ -18,6 +24,13 @@ def test_who_has_much_waiting_may_send_only_as_much_as_has_been_let_through() ->
         pass
     queue.take()
     assert [queue.put(":1.1", b"x" * 100_000) for _ in range(2)] == [True, False]
+
+
+def test_whoever_has_nothing_waiting_may_send_one_call_of_any_size_that_is_allowed() -> None:
+    queue = Queue()
+    for number in range(200):
+        queue.put(f":2.{number}", b"x" * 100_000)
+    assert [queue.put(":1.1", b"x" * (gate.MOST_BYTES + 1000)) for _ in range(2)] == [True, False]
 
 
 def test_nothing_of_a_connection_is_kept_once_all_it_sent_was_let_through() -> None:
@@ -63,3 +76,56 @@ def test_a_message_is_as_large_as_it_may_be_and_a_larger_one_is_cut() -> None:
     assert larger.body_bytes > allowed.body_bytes
     found = [each for wire in wires for each in reader.feed(wire)]
     assert [len(wire) for _, wire in found] == [len(wires[0]), larger.header_bytes]
+
+
+@pytest.fixture
+def idle_gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Gate, socket.socket]]:
+    """A gate whose thread the test is, and the bus on its other side."""
+    thread = SimpleNamespace(start=lambda: None)
+    monkeypatch.setattr("app.dbus.gate.threading.Thread", lambda **_: thread)
+    bus, theirs = socket.socketpair()
+    with bus, theirs:
+        made = Gate(theirs, lambda _action: None, "a.b")
+        with made.inner, made._mine:
+            yield made, bus
+        os.close(made._told)
+        os.close(made._tell)
+
+
+def test_nothing_more_is_read_where_too_much_waits_until_some_was_let_through(
+    monkeypatch: pytest.MonkeyPatch, idle_gate: tuple[Gate, socket.socket]
+) -> None:
+    monkeypatch.setattr(gate, "_MOST_WAITING_BYTES", 300_000)
+    tried, bus = idle_gate
+    sent = 0
+    while tried._queue.bytes <= 300_000:
+        sent += 1
+        assert sent < 20
+        bus.sendall(message("x" * 100_000, sender=f":1.{sent}"))
+        assert tried._turn()
+    before = tried._queue.bytes
+    bus.sendall(message("x" * 100_000, sender=":2.1"))
+    os.write(tried._tell, b"x")
+    assert tried._turn()
+    assert tried._queue.bytes == before
+    tried._queue.take()
+    assert tried._turn()
+    assert tried._queue.bytes > before - 10_000
+
+
+def test_the_gate_waits_for_room_only_where_it_has_something_to_send(
+    monkeypatch: pytest.MonkeyPatch, idle_gate: tuple[Gate, socket.socket]
+) -> None:
+    tried, _ = idle_gate
+    asked: dict[object, int] = {}
+    poller = SimpleNamespace(register=asked.__setitem__, poll=lambda _limit_ms: [])
+    monkeypatch.setattr("app.dbus.gate.select.poll", lambda: poller)
+    assert tried._turn()
+    assert asked == {tried._bus: select.POLLIN, tried._mine: select.POLLIN, tried._told: select.POLLIN}
+    tried._to_bus += b"x"
+    tried._turn()
+    assert (asked[tried._bus], asked[tried._mine]) == (select.POLLIN | select.POLLOUT, select.POLLIN)
+    tried._to_bus.clear()
+    tried._to_us += b"x"
+    tried._turn()
+    assert (asked[tried._bus], asked[tried._mine]) == (select.POLLIN, select.POLLIN | select.POLLOUT)

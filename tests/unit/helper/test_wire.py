@@ -14,14 +14,16 @@ gi = pytest.importorskip("gi")
 SENDER = ":1.4711"
 
 
-def message(text: str, *, serial: int = 7, order: str = "l", member: str = "Describe") -> bytes:
+def message(
+    text: str, *, serial: int = 7, order: str = "l", member: str = "Describe", sender: str = SENDER
+) -> bytes:
     """A call as the bus passes it on."""
     gio, glib = load_gio()
     call = gio.DBusMessage.new_method_call("org.pgfooting.Helper1", "/org/pgfooting/Helper1", "a.b", member)
     call.set_byte_order(
         {"l": gio.DBusMessageByteOrder.LITTLE_ENDIAN, "B": gio.DBusMessageByteOrder.BIG_ENDIAN}[order]
     )
-    call.set_sender(SENDER)
+    call.set_sender(sender)
     call.set_serial(serial)
     call.set_body(glib.Variant("(sa{sv})", (text, {"x": glib.Variant("u", 1)})))
     return bytes(call.to_blob(gio.DBusCapabilityFlags.NONE))
