@@ -92,6 +92,28 @@ def test_an_entry_is_on_disk_as_a_whole_before_it_has_its_name(
     assert synced == [path_of(journal).read_bytes(), b""], "the entry, then the folder that names it"
 
 
+def test_what_a_session_tells_its_journal_is_there_before_it_goes_on(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = Writer(journal, replace(entry(), begun=0))
+    assert journal.entry(SESSION) is None
+    writer.begin(4)
+    writer.begin(2)
+    writer.facts({"pool": "4712"})
+    writer.facts({"mark": "made"})
+    writer.keep({"disk": "xfs is there"})
+    expected = replace(
+        entry(), begun=4, facts={"pool": "4712", "mark": "made"}, kept={"disk": "xfs is there"}
+    )
+    assert (journal.entry(SESSION), writer.entry) == (expected, expected)
+    written: list[Entry] = []
+    monkeypatch.setattr(Journal, "write", lambda _self, told: written.append(told))
+    writer.keep({"disk": "xfs is there"})
+    assert written == [], "it says so already"
+    writer.keep({})
+    assert [each.kept for each in written] == [{}]
+
+
 def test_where_nothing_was_ever_made_there_is_no_journal_and_none_is_made(tmp_path: Path) -> None:
     assert Journal(tmp_path / "journal").entries() == ([], [])
     assert list(tmp_path.iterdir()) == []

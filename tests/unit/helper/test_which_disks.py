@@ -59,7 +59,12 @@ def test_only_what_the_one_key_says_is_allowed(tmp_path: Path, text: str, *, all
 @needs_root
 @pytest.mark.expects_log
 @pytest.mark.parametrize("how", ["absent", "a link", "of somebody else", "writable by a group", "a folder"])
-def test_a_configuration_that_is_not_roots_alone_allows_nothing(tmp_path: Path, how: str) -> None:
+def test_a_configuration_that_is_not_roots_alone_allows_nothing_and_is_not_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    def opened(*_: object, **_options: object) -> str:
+        raise AssertionError("it may be a pipe, which waits for ever")
+
     path, other = tmp_path / "helper.conf", tmp_path / "other"
     other.write_text("accept_loop_devices = true\n")
     match how:
@@ -75,6 +80,7 @@ def test_a_configuration_that_is_not_roots_alone_allows_nothing(tmp_path: Path, 
                 os.chown(path, NOBODY, -1)
             else:
                 path.chmod(0o664)
+    monkeypatch.setattr(Path, "read_text", opened)
     assert read_policy(path) == Policy()
 
 
@@ -99,6 +105,11 @@ def test_a_configuration_that_is_not_roots_alone_allows_nothing(tmp_path: Path, 
 def test_what_is_no_number_of_a_device_here_has_no_node(number: str) -> None:
     with pytest.raises(FileNotFoundError):
         node_of(number)
+
+
+def test_a_number_of_a_device_here_has_its_node() -> None:
+    for entry in Path("/sys/dev/block").iterdir():
+        assert node_of(entry.name) == f"/dev/{entry.resolve().name}"
 
 
 class Disks:
