@@ -176,6 +176,16 @@ def test_every_mount_refuses_devices_and_setuid_programs(spec: FilesystemSpec) -
 
 
 @FILESYSTEM
+def test_no_option_lets_devices_and_setuid_programs_back_in(spec: FilesystemSpec) -> None:
+    allowing = {"dev", "suid", "defaults", "user", "users", "owner", "group"}  # mount(8)
+    for option in spec.options:
+        for value in some_values(option):
+            written = option.written(value)
+            if option.stage is Stage.MOUNT and written is not None:
+                assert not allowing & set(written.item.split(",")), (option.id, value)
+
+
+@FILESYSTEM
 def test_presets_begin_with_the_defaults_and_recommend_something(spec: FilesystemSpec) -> None:
     ids = [preset.id for preset in spec.presets]
     assert len(set(ids)) == len(ids)
