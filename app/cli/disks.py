@@ -82,7 +82,7 @@ def _with_roots_reasons(listing: Listing, policy: Policy) -> Listing:
 
     What was left there and can be unmade is unmade when root is asked.
     """
-    left = [disk.identity for disk in listing.disks if disk.is_left_over and disk.answer is not Answer.SPARE]
+    left = [disk.identity for disk in listing.disks if disk.is_left_over]
     told = ask_root(left) if left else {}
     if any(answer.is_spare for answer in told.values()):
         listing = find_disks(policy)

@@ -69,9 +69,18 @@ class StorageFacts:
 
     def _answered(self, disk: Disk) -> Disk:
         told = self.inspected.get(disk.name)
-        if told is None or told.disk != disk:
+        if told is None or not (told.disk == disk or _is_kept_still(told, disk)):
             return disk
         return replace(disk, answer=told.answer, refusals=told.refusals, questions=(), looked=told.looked)
+
+
+def _is_kept_still(told: Inspected, disk: Disk) -> bool:
+    """Whether root's reason for a disk that it could not give back still counts, however else it looks.
+
+    Root's own look makes udev look again, so that for a moment the disk looks different.
+    """
+    is_journaled = any(each.rule == JOURNALED for each in told.refusals)
+    return is_journaled and disk.is_left_over and told.disk.identity == disk.identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +131,8 @@ class DiskRow:
         """The answer in a word or two."""
         if self.disk is None:
             return tr("gone")
+        if self.is_left_over:  # whatever else speaks against it: root refuses it until it was given back
+            return tr("not spare")
         words = {
             Answer.SPARE: tr("spare"),
             Answer.LOOKS_SPARE: tr("looks spare"),
@@ -170,12 +181,12 @@ def gone_row(place: str) -> DiskRow:
 
 def obstacle(disk: Disk, *, twin: bool = False) -> str:
     """Return why a disk cannot be chosen, in one line; empty where it can."""
+    kept = next((each for each in disk.refusals if each.rule == JOURNALED), None)
+    if kept is not None:
+        return f"{kept.message} {kept.evidence}".strip()
+    if disk.is_left_over and disk.answer is not Answer.SPARE:
+        return tr("used by pgFooting, or left by it: “Release it” lets root give it back")
     if disk.answer is Answer.NOT_SPARE:
-        kept = next((each for each in disk.refusals if each.rule == JOURNALED), None)
-        if kept is not None:
-            return f"{kept.message} {kept.evidence}".strip()
-        if disk.is_left_over:
-            return tr("used by pgFooting, or left by it: “Release it” lets root give it back")
         first = next(iter(disk.held_by), "")
         messages = list(dict.fromkeys(refusal.message.rstrip(".") for refusal in disk.refusals))
         return "; ".join((*((first,) if first else ()), *messages)) or tr("not spare")

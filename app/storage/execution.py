@@ -68,7 +68,7 @@ class Execution:
         facts: what became known on the way; given again when another process undoes.
         patience_s: for how long unmaking is repeated where some of it fails: a program that a killed process
             had started may still be at work.
-        kept: what was not unmade because it is not ours or in use, by the node of its disk.
+        kept: why disks could not be given back, by node: something is not ours, in use, or cannot be wiped.
     """
 
     disks: Mapping[str, DiskIdentity]
@@ -142,6 +142,9 @@ class Execution:
                         blocked |= _written(step)
                     if isinstance(err, KeptError):
                         self.kept.setdefault(err.disk, err)
+                    elif isinstance(step, Wipe | WipeTable) and isinstance(err, FootingError):
+                        for disk in _written(step):
+                            self.kept.setdefault(disk, KeptError(disk, err.message, ""))
         finally:
             self._undoing = False
         return failures

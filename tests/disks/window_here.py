@@ -261,6 +261,13 @@ class Hand:
         self._press(button)
         wait(button.isEnabled, "root's answer")
 
+    def ask_root(self) -> None:
+        """Press Ask root, and wait for root's answer."""
+        button = self._disks().ask
+        wait(lambda: button.isVisible() and button.isEnabled(), "Ask root")
+        self._press(button)
+        wait(button.isEnabled, "root's answer")
+
     def wait_for_disk(self, device: str, answers: list[str]) -> None:
         """Wait until a disk has one of these answers."""
         wait(lambda: self._row(device) >= 0 and self.disk(device)["answer"] in answers, (device, answers))

@@ -463,7 +463,8 @@ def test_a_disk_that_pgfooting_left_something_on_can_be_released_by_root(
 
     monkeypatch.setattr(root_answers, "inspect_disks", inspect)
     machinery.disks = (left, SYSTEM)
-    page = disks_page(open_wizard(Step.DISKS))
+    wizard = open_wizard(Step.DISKS)
+    page = disks_page(wizard)
     assert "left by it" in words_of(page, Column.ANSWER)[0]
     assert not page.ask.isVisible()
     page.table.selectRow(1)
@@ -473,12 +474,37 @@ def test_a_disk_that_pgfooting_left_something_on_can_be_released_by_root(
     qtbot.waitUntil(lambda: "label PRECIOUS" in words_of(page, Column.ANSWER)[0])
     assert "D18: pgFooting's journal names it. xfs, label PRECIOUS" in page.why.text()
     assert "→ Look at it." in page.why.text()
+    # root's look makes udev look again: what root said counts as long as the disk carries what was left on it
+    elsewhere = replace(left, answer=DiskAnswer.LOOKS_SPARE, refusals=(), held_by=())
+    machinery.show(elsewhere, SYSTEM)
+    qtbot.waitUntil(lambda: page.draft.storage.listing == Listing((elsewhere, SYSTEM), (), as_root=False))
+    assert "label PRECIOUS" in words_of(page, Column.ANSWER)[0]
+    machinery.show(replace(elsewhere, is_left_over=False), SYSTEM)
+    qtbot.waitUntil(lambda: "looks spare" in words_of(page, Column.ANSWER)[0])
+    machinery.show(left, SYSTEM)
+    qtbot.waitUntil(lambda: "label PRECIOUS" in words_of(page, Column.ANSWER)[0])
     assert page.release.isVisible(), "it can be tried again"
     answers.append(Inspected(left, DiskAnswer.SPARE))
-    QTest.mouseClick(page.release, Qt.MouseButton.LeftButton)
+    page.release.setFocus()
+    press(wizard, Qt.Key.Key_Space)
+    assert wizard.focusWidget() is page.table, "keys that follow change no level"
     qtbot.waitUntil(lambda: "✔ spare" in words_of(page, Column.ANSWER)[0])
     assert asked == [SPARE[0].name] * 2
     assert not page.release.isVisible()
+
+
+def test_a_disk_that_pgfooting_left_something_on_is_offered_to_nobody_before_root_was_asked(
+    open_wizard: OpenWizard, machinery: Machinery
+) -> None:
+    """Who may not read it sees nothing that speaks against it but pgFooting's own partition."""
+    machinery.disks = (replace(SPARE[0], is_left_over=True, answer=DiskAnswer.LOOKS_SPARE), SYSTEM)
+    wizard = open_wizard(Step.DISKS)
+    page = disks_page(wizard)
+    assert words_of(page, Column.ANSWER)[0].startswith("✘ not spare\nused by pgFooting, or left by it")
+    page.table.selectRow(0)
+    press(wizard, Qt.Key.Key_Space)
+    assert wizard.draft.parts.disks.chosen == ()
+    assert page.release.isVisible()
 
 
 def test_levels_that_the_disks_do_not_make_are_greyed_with_what_they_need(open_wizard: OpenWizard) -> None:

@@ -145,7 +145,7 @@ def text_of(row: DiskRow, column: Column) -> str:
     if column is Column.USE:
         return row.use
     if column is Column.ANSWER:
-        sign = _SIGNS[disk.answer] if disk else "✘"
+        sign = _SIGNS[disk.answer] if disk and not row.is_left_over else "✘"
         return f"{sign} {row.answer}\n{row.reason}"
     if disk is None:
         return row.key if column is Column.DISK else ""

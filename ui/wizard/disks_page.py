@@ -275,6 +275,8 @@ class DisksPage(Page):
 
     def show_asking(self, asking: bool) -> None:  # noqa: FBT001 - a signal's argument
         """Show whether root's answer is awaited: a helper that sleeps starts first."""
+        if asking and (self.ask.hasFocus() or self.release.hasFocus()):
+            self.table.setFocus()  # else the next control, the level, would get the keys that follow
         for button, words in ((self.ask, _ASK), (self.release, _RELEASE)):
             button.setEnabled(not asking)
             button.setText(_ASKING if asking else words)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,7 +25,9 @@ from app.storage.steps import (
     Mounted,
     OwnPartition,
     RemoveFolder,
+    SessionPartition,
     Step,
+    WipeTable,
     mark_fact,
     partition_place,
     undo_of,
@@ -163,6 +166,25 @@ def test_unmaking_tells_the_first_failure_and_how_many_followed(tmp_path: Path) 
     with pytest.raises(StorageError, match="on fire.*1 more"):
         World().execution().unmake((FAIL, FAIL, Command(("touch", f"{tmp_path}/done"), "on")))
     assert (tmp_path / "done").exists()
+
+
+def test_why_a_disk_could_not_be_wiped_is_kept_by_its_node_also_where_nothing_foreign_was_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_step: Step) -> str:
+        raise RefusedError(f"{NODE} is not the disk that was chosen.", hint="Choose the disks again.")
+
+    def wiper(*_arguments: object) -> SimpleNamespace:
+        return SimpleNamespace(wipe=refuse, wipe_table=refuse)
+
+    monkeypatch.setattr(execution_module, "Wiper", wiper)
+    partition = SessionPartition(NODE, f"{NODE}p1", "table", "uuid", "type", 1 << 20, 1 << 30)
+    execution = World().execution()
+    with pytest.raises(StorageError, match="is not the disk"):
+        execution.unmake((WipeTable(partition, "wipe the table"),))
+    assert {node: (err.message, err.hint) for node, err in execution.kept.items()} == {
+        NODE: (f"{NODE} is not the disk that was chosen.", "")
+    }
 
 
 def test_a_cancelled_execution_is_undone_and_undoing_cannot_be_cancelled(tmp_path: Path) -> None:
