@@ -255,10 +255,13 @@ class Trial:
         assert self.foreign is not None
         if self.foreign.certainty is Certainty.UNCHANGED:
             return []
-        if self.kind.group == "formats":  # udevd may have assembled an array of it
+        is_format = self.kind.group == "formats"
+        if is_format:  # udevd may have assembled an array of it
             free_pools_and_arrays(self.stage.disks)
         self.foreign.end()
         settle()
+        if is_format:  # and once more, as soon as it was stopped
+            free_pools_and_arrays(self.stage.disks)
         found: list[str] = []
         said = self.recovered()
         if self.foreign.comes_back:
