@@ -21,7 +21,7 @@ from app.runs.comparison_export import comparison_as_json
 from app.runs.comparison_table import COMPARISON_COLUMNS
 from app.runs.comparison_text import format_difference
 from app.runs.comparison_warnings import comparison_notes, comparison_warnings
-from app.runs.differences import find_differences
+from app.runs.differences import describe_sameness, what_differs
 from app.runs.figure_comparison import COSTS, LATENCIES, FigureComparison, compare_figures, format_mean
 from app.runs.library import find_run, run_paths
 from app.runs.run_facts import read_run_facts
@@ -116,12 +116,10 @@ def _title(console: Console, text: str) -> None:
 
 def _print_differences(comparison: RunComparison, console: Console) -> None:
     _title(console, tr("What differs"))
-    found = find_differences([run.facts for run in comparison.runs])
-    if not found:
-        print_sentence(
-            console, tr("Nothing that was chosen and nothing known of the machine: these are repeats.")
-        )
-    for difference in found:
+    found = what_differs([run.facts for run in comparison.runs])
+    if not found.differences:
+        print_sentence(console, describe_sameness(found))
+    for difference in found.differences:
         told = [
             tr("{value} ({whose})").format(
                 value=_cut(variant.value), whose=", ".join(_whose(comparison, variant.runs))

@@ -2,107 +2,89 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from datetime import datetime
 
 from app.domain.text import tr
 from app.domain.units import format_duration, format_size
-from app.runs.runfile import Json
+from app.runs.environment_facts import EnvironmentFacts
+from app.runs.run_metadata import RunMetadata
+from app.runs.typed_json import NotKnown, known, or_none
 
 
-def _of(value: Json, key: str) -> Json:
-    return value.get(key) if isinstance(value, Mapping) else None
-
-
-def _number(value: Json) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
-
-
-def _size(value: Json) -> str:
-    number = _number(value)
-    return "" if number is None else format_size(number)
-
-
-def _seconds(value: Json) -> str:
-    number = _number(value)
-    return "" if number is None else format_duration(number)
-
-
-def _started(value: Json) -> str:
+def _started(epoch_s: float | None) -> str:
+    if epoch_s is None:
+        return ""
     try:
-        return datetime.fromtimestamp(float(str(value))).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
+        return datetime.fromtimestamp(epoch_s).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
     except (ValueError, OverflowError, OSError):
         return ""
 
 
-def _words(*parts: Json) -> str:
-    return " ".join(str(part) for part in parts if part is not None and part != "")
+def _bracketed(text: str) -> str:
+    return f" ({text})" if text else ""
 
 
-def _by_filesystem(settings: Json) -> str:
+def _server(run: RunMetadata) -> str:
+    version, folder = known(run.installation.version, ""), known(run.installation.folder, "")
+    return f"PostgreSQL {version}{_bracketed(folder)}" if version or folder else ""
+
+
+def _settings(run: RunMetadata) -> str:
+    chosen = run.postgresql
+    if isinstance(chosen.preset, NotKnown):
+        return ""
+    checksums = tr("on") if or_none(chosen.checksums) else tr("off")
+    return tr("preset {preset}, checksums {checksums}").format(preset=chosen.preset, checksums=checksums)
+
+
+def _by_filesystem(run: RunMetadata) -> str:
     """Return the server settings that preset or options of the filesystem gave."""
-    told = [each for each in settings if isinstance(each, Mapping)] if isinstance(settings, list) else []
-    pairs = [(each.get("name"), each.get("value")) for each in told if each.get("origin") == "filesystem"]
-    return ", ".join(f"{name}={value}" for name, value in pairs)
+    given = (each for each in known(run.settings, ()) if each.origin == "filesystem")
+    return ", ".join(f"{each.name}={each.value}" for each in given)
 
 
-def _bracketed(text: str) -> tuple[str, ...]:
-    return (f"({text})",) if text else ()
+def _workload(run: RunMetadata) -> str:
+    label, protocol = known(run.workload.label, ""), known(run.workload.protocol, "")
+    if not protocol:
+        return label
+    return tr("{label}, protocol {protocol}").format(label=label, protocol=protocol)
 
 
-def configuration_rows(described: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
-    """Return (label, value) of target, server and workload; a value is empty where it is unknown.
+def _scale(run: RunMetadata) -> str:
+    scale, size = or_none(run.scale), or_none(run.data_bytes)
+    if scale is None:
+        return "" if size is None else format_size(size)
+    return f"{scale}{_bracketed('' if size is None else format_size(size))}"
 
-    Args:
-        described: what `app.runs.export.describe_run` returns.
-    """
-    target, workload = described.get("target"), described.get("workload")
-    installation, postgresql = described.get("installation"), described.get("postgresql")
-    storage = _of(_of(described.get("facts"), "before"), "storage")
-    length = _seconds(_of(workload, "duration_s"))
-    if not length and _of(workload, "transactions") is not None:
-        length = tr("{count} transactions a client").format(count=_of(workload, "transactions"))
-    checksums = _of(postgresql, "checksums")
+
+def _clients(run: RunMetadata) -> str:
+    clients, threads = or_none(run.workload.clients), or_none(run.workload.threads)
+    if clients is None or threads is None:
+        return "" if clients is None else str(clients)
+    return tr("{clients} in {threads} threads").format(clients=clients, threads=threads)
+
+
+def _length(run: RunMetadata) -> str:
+    seconds, count = or_none(run.workload.duration_s), or_none(run.workload.transactions)
+    if seconds is not None:
+        return format_duration(seconds)
+    return "" if count is None else tr("{count} transactions a client").format(count=count)
+
+
+def configuration_rows(run: RunMetadata, environment: EnvironmentFacts) -> tuple[tuple[str, str], ...]:
+    """Return (label, value) of target, server and workload; a value is empty where it is unknown."""
+    warmup_s = or_none(run.workload.warmup_s)
     return (
-        (tr("campaign"), _words(described.get("campaign"))),
-        (tr("started"), _started(described.get("started_epoch_s"))),
-        (tr("target"), _words(_of(target, "kind"), _of(target, "path"))),
-        (tr("filesystem"), _words(_of(_of(storage, "mount"), "filesystem"))),
-        (
-            tr("server"),
-            _words("PostgreSQL", _of(installation, "version"), *_bracketed(str(_of(installation, "folder"))))
-            if isinstance(installation, Mapping)
-            else "",
-        ),
-        (
-            tr("settings"),
-            tr("preset {preset}, checksums {checksums}").format(
-                preset=_of(postgresql, "preset"), checksums=tr("on") if checksums else tr("off")
-            )
-            if isinstance(postgresql, Mapping)
-            else "",
-        ),
-        (tr("by the filesystem"), _by_filesystem(described.get("settings"))),
-        (
-            tr("workload"),
-            tr("{label}, protocol {protocol}").format(
-                label=_of(workload, "label"), protocol=_of(workload, "protocol")
-            )
-            if isinstance(workload, Mapping)
-            else "",
-        ),
-        (tr("scale"), _words(described.get("scale"), *_bracketed(_size(described.get("data_bytes"))))),
-        (
-            tr("clients"),
-            tr("{clients} in {threads} threads").format(
-                clients=_of(workload, "clients"), threads=_of(workload, "threads")
-            )
-            if isinstance(workload, Mapping)
-            else "",
-        ),
-        (tr("length"), length),
-        (tr("warm-up"), _seconds(_of(workload, "warmup_s"))),
+        (tr("campaign"), known(run.campaign, "")),
+        (tr("started"), _started(or_none(run.started_epoch_s))),
+        (tr("target"), f"{known(run.target.kind, '')} {known(run.target.path, '')}".strip()),
+        (tr("filesystem"), environment.filesystem),
+        (tr("server"), _server(run)),
+        (tr("settings"), _settings(run)),
+        (tr("by the filesystem"), _by_filesystem(run)),
+        (tr("workload"), _workload(run)),
+        (tr("scale"), _scale(run)),
+        (tr("clients"), _clients(run)),
+        (tr("length"), _length(run)),
+        (tr("warm-up"), "" if warmup_s is None else format_duration(warmup_s)),
     )

@@ -26,12 +26,14 @@ from app.domain.text import tr
 from app.domain.units import format_duration
 from app.hosts.sweeping import Deed, SweepEvent
 from app.runs.abandoned import finish_incomplete, sweep_abandoned
+from app.runs.environment_facts import read_environment_facts
 from app.runs.export import describe_run, finite
 from app.runs.library import LibraryEntry, default_library, effective_state, find_run, list_runs
 from app.runs.library_query import haystack, matches, parse_query
 from app.runs.runfile import Json, RunState
 from app.runs.runfile_reader import RunFile
 from app.runs.summary import FIGURES, Figure, summarise
+from app.runs.typed_json import NotKnown, known
 from app.runs.words import DISK_MARKS
 
 
@@ -150,17 +152,16 @@ def _section(console: Console, title: str) -> None:
 
 
 def _show(run: RunFile, console: Console) -> None:
-    described = describe_run(run)
-    print_line(console, f"{described.get('name')}  {described['state']}", style="bold")
+    told = run.metadata
+    state = effective_state(run.path, run.state).value
+    print_line(console, f"{known(told.name, run.path.stem)}  {state}", style="bold")
     print_line(console, str(run.path))
-    error = described.get("error")
-    if isinstance(error, dict):
-        for part in (error.get("message"), error.get("hint")):
-            if part:
-                print_line(console, str(part), style="red")
+    if not isinstance(told.error, NotKnown):
+        for part in filter(None, (told.error.message, told.error.hint)):
+            print_line(console, part, style="red")
     for kind, reason in run.marks():
         print_line(console, f"{kind}: {reason}", style="red" if kind in DISK_MARKS else "yellow")
-    _show_configuration(described, console)
+    _show_configuration(run, console)
     _show_figures(run, console)
     _show_phases(run, console)
     _section(console, tr("Commands"))
@@ -177,8 +178,9 @@ def _show(run: RunFile, console: Console) -> None:
             print_line(console, f"{source}: {reason}", style="dim")
 
 
-def _show_configuration(described: dict[str, Json], console: Console) -> None:
-    rows = [(label, value) for label, value in configuration_rows(described) if value]
+def _show_configuration(run: RunFile, console: Console) -> None:
+    environment = read_environment_facts(run.facts("before"))
+    rows = [each for each in configuration_rows(run.metadata, environment) if each[1]]
     if rows:
         _section(console, tr("What was measured"))
         print_pairs(console, rows)

@@ -57,6 +57,18 @@ def parse_plan(values: object) -> StoragePlan:
     Raises:
         PlanError: it is none, or one that cannot be made; names every field and what is allowed.
     """
+    plan = read_plan(values)
+    if problems := plan_problems(plan):
+        raise PlanError(problems)
+    return plan
+
+
+def read_plan(values: object) -> StoragePlan:
+    """Return the plan that was written, whether it can be made by this version or not: to be told of, only.
+
+    Raises:
+        PlanError: it is none; names every field and what is allowed.
+    """
     reading = _Reading()
     table = reading.table("", values, _PLAN_KEYS)
     if not reading.problems and (table.get("schema") != PLAN_SCHEMA or table["schema"] is True):
@@ -66,9 +78,8 @@ def parse_plan(values: object) -> StoragePlan:
     data = reading.group("data", table.get("data"))
     wal = reading.group("wal", table["wal"]) if "wal" in table else None
     plan = StoragePlan(data, wal, reading.disks("zfs_log", table.get("zfs_log", [])))
-    problems = reading.problems or plan_problems(plan)
-    if problems:
-        raise PlanError(problems)
+    if reading.problems:
+        raise PlanError(reading.problems)
     return plan
 
 

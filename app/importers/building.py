@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +14,7 @@ from app.domain.text import tr
 from app.importers.bad_lines import BadLines
 from app.importers.discovery import Tree
 from app.importers.environment import Environment, read_environment
-from app.importers.foreign_run import IMPORTED, ForeignEvent, ForeignRun
+from app.importers.foreign_run import ForeignEvent, ForeignRun
 from app.importers.kinds import Kind
 from app.importers.lines import read_lines
 from app.importers.members import Member
@@ -28,7 +28,18 @@ from app.importers.timeline import Sources, Timeline, read_timeline
 from app.importers.workloads import workload_of
 from app.postgres.pgbench_summary import PgbenchSummary
 from app.postgres.settings import unsafe_settings
+from app.runs.run_metadata import (
+    IMPORTED,
+    ImportMetadata,
+    InstallationMetadata,
+    PostgresqlMetadata,
+    RunMetadata,
+    SettingMetadata,
+    TargetMetadata,
+    WorkloadMetadata,
+)
 from app.runs.runfile import Json
+from app.runs.typed_json import NOT_KNOWN, if_told, known
 
 _EVENT_MARGIN_S: Final = 5.0
 _DEFAULT: Final = "default"
@@ -107,7 +118,7 @@ def build_run(
         folder=candidate.campaign,
         started_epoch_s=timeline.origin_s,
         duration_s=timeline.duration_s,
-        values=_values(candidate, environment, timeline, workload, configuration),
+        metadata=_metadata(candidate, environment, timeline, workload, configuration),
         facts=environment.facts(),
         series=timeline.series,
         seconds=timeline.seconds,
@@ -137,12 +148,13 @@ def _sources(candidate: Candidate) -> Sources:
     )
 
 
-def _workload(candidate: Candidate) -> dict[str, Json]:
+def _workload(candidate: Candidate) -> WorkloadMetadata:
     if candidate.summary is not None and candidate.summary.transaction_type:
         return workload_of(candidate.summary)
     if candidate.alike is not None:
         return workload_of(candidate.alike)
-    return {"label": MODE_LABELS[candidate.place.mode]} if candidate.place.mode else {}
+    mode = candidate.place.mode
+    return WorkloadMetadata(label=MODE_LABELS[mode]) if mode else WorkloadMetadata()
 
 
 def _scale(candidate: Candidate) -> int | None:
@@ -151,58 +163,61 @@ def _scale(candidate: Candidate) -> int | None:
     return candidate.row.scale if candidate.row else None
 
 
-def _configuration(candidate: Candidate, environment: Environment, workload: Mapping[str, Json]) -> str:
+def _configuration(candidate: Candidate, environment: Environment, workload: WorkloadMetadata) -> str:
     """Return what distinguishes this run from others beside its repeat."""
     storage, scale = environment.storage, _scale(candidate)
     others = [name for name in candidate.place.configuration if name != _DEFAULT]
-    known = [storage.filesystem, storage.level, *others]
-    if not any(known):
+    parts = [storage.filesystem, storage.level, *others]
+    if not any(parts):
         return candidate.title
-    parts = [*known, tr("scale {scale}").format(scale=scale) if scale else "", str(workload.get("label", ""))]
+    parts += [tr("scale {scale}").format(scale=scale) if scale else "", known(workload.label, "")]
     return " ".join(part for part in parts if part)
 
 
-def _values(
+def _metadata(
     candidate: Candidate,
     environment: Environment,
     timeline: Timeline,
-    workload: dict[str, Json],
+    workload: WorkloadMetadata,
     configuration: str,
-) -> dict[str, Json]:
-    values: dict[str, Json] = {
-        "configuration": configuration,
+) -> RunMetadata:
+    tps_one_in = timeline.tps_one_in
+    found = RunMetadata(
+        configuration=configuration,
         # One for each configuration: that runs were interleaved is nowhere said, so they are no pairs.
-        "campaign_folder": f"{candidate.tree.root.parent / candidate.campaign}/{configuration}",
-        "repeat": candidate.place.repeat,
-        "number": candidate.place.repeat + 1,
-        "target": {"kind": IMPORTED, "path": "", "raid": environment.storage.level or None},
-        "workload": workload,
-        "scale": _scale(candidate),
-        "data_bytes": environment.data_bytes,
-        "installation": {
-            "version": environment.version or _version(candidate.summary),
-            "folder": environment.build.get("BINDIR", ""),
-            "origin": IMPORTED,
-            "configure": environment.build.get("CONFIGURE", ""),
-        },
-        "imported": {"path": str(candidate.folder), "files": _files(candidate), "row": candidate.row_told},
-    }
-    if environment.settings is not None:
-        values["settings"] = [
-            {"name": name, "value": value, "why": "", "source": "", "origin": IMPORTED}
-            for name, value in environment.settings.chosen
-        ]
-        checksums = environment.settings.values.get("data_checksums")
-        is_on = None if checksums is None else checksums == "on"
-        values["postgresql"] = {"preset": IMPORTED, "checksums": is_on}
-    if timeline.log_one_in is not None:
-        values["transaction_log_one_in"] = _whole(timeline.log_one_in)
-    if timeline.tps_one_in not in {None, 1.0}:
-        values["tps_one_in"] = _whole(timeline.tps_one_in or 1.0)
-    printed = _printed(candidate)
-    if printed:
-        values["pgbench"] = printed
-    return values
+        campaign_folder=f"{candidate.tree.root.parent / candidate.campaign}/{configuration}",
+        repeat=candidate.place.repeat,
+        number=candidate.place.repeat + 1,
+        target=TargetMetadata(kind=IMPORTED, path="", raid=environment.storage.level or None),
+        workload=workload,
+        scale=_scale(candidate),
+        data_bytes=environment.data_bytes,
+        installation=InstallationMetadata(
+            version=environment.version or _version(candidate.summary),
+            folder=environment.build.get("BINDIR", ""),
+            origin=IMPORTED,
+            configure=environment.build.get("CONFIGURE", ""),
+        ),
+        imported=ImportMetadata(
+            path=str(candidate.folder), files=tuple(_files(candidate)), row=candidate.row_told
+        ),
+        transaction_log_one_in=if_told(None if timeline.log_one_in is None else _whole(timeline.log_one_in)),
+        tps_one_in=NOT_KNOWN if tps_one_in in {None, 1.0} else _whole(tps_one_in or 1.0),
+        pgbench=_printed(candidate) or NOT_KNOWN,
+    )
+    settings = environment.settings
+    if settings is None:
+        return found
+    checksums = settings.values.get("data_checksums")
+    return replace(
+        found,
+        settings=tuple(
+            SettingMetadata(name=name, value=value, origin=IMPORTED) for name, value in settings.chosen
+        ),
+        postgresql=PostgresqlMetadata(
+            preset=IMPORTED, checksums=None if checksums is None else checksums == "on"
+        ),
+    )
 
 
 def _printed(candidate: Candidate) -> dict[str, Json]:
@@ -222,7 +237,7 @@ def _version(summary: PgbenchSummary | None) -> str:
     return summary.version.split(" ")[0] if summary else ""
 
 
-def _files(candidate: Candidate) -> list[Json]:
+def _files(candidate: Candidate) -> list[str]:
     members = (*(candidate.log.members if candidate.log else ()), *candidate.statistics)
     return [*([candidate.output.file] if candidate.output else []), *(member.told for member in members)]
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.importers.second_store import StoredSecond
+from app.runs.run_metadata import RunMetadata
 from app.runs.runfile import Json
 
 Array = NDArray[np.float64]
-
-IMPORTED: Final = "imported"
-"""Kind of the mark, origin of settings and kind of target of imported runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ class ForeignRun:
         folder: the same as a path below the root that was imported.
         started_epoch_s: None where nothing tells it.
         duration_s: measured time.
-        values: keys of table `run`, see app/runs/schema.sql.
+        metadata: what is known of it beside name, campaign and start.
         facts: of the environment, as the probes name them.
         series: by the second.
         seconds: latencies by the second, None where there are none; may be called once.
@@ -73,7 +70,7 @@ class ForeignRun:
     folder: str
     started_epoch_s: float | None = None
     duration_s: float = 0.0
-    values: dict[str, Json] = field(default_factory=dict)
+    metadata: RunMetadata = field(default_factory=RunMetadata)
     facts: dict[str, Json] = field(default_factory=dict)
     series: list[ForeignSeries] = field(default_factory=list)
     seconds: Callable[[], Iterator[StoredSecond]] | None = None

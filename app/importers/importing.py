@@ -27,6 +27,7 @@ from app.runs.library import run_paths
 from app.runs.names import slug
 from app.runs.runfile import SUFFIX, Json
 from app.runs.runfile_reader import RunFile
+from app.runs.typed_json import known
 
 _NAME_LENGTH: Final = 70
 _REASONS: Final = {
@@ -117,7 +118,7 @@ def _known_ids(library: Path) -> dict[str, Path]:
     for path in run_paths(library):
         try:
             with RunFile(path) as run:
-                found[str(run.values.get("id"))] = path
+                found[known(run.metadata.id, "")] = path
         except FootingError:
             continue
     return found

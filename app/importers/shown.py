@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from app.importers.foreign_run import ForeignEvent, ForeignRun
+from app.runs.run_metadata import read_metadata
 from app.runs.runfile import Json
+from app.runs.typed_json import values_of
 
 
 def shown(text: str) -> str:
@@ -32,7 +34,7 @@ def shown_run(run: ForeignRun) -> ForeignRun:
         name=shown(run.name),
         campaign=shown(run.campaign),
         folder=shown(run.folder),
-        values={key: shown_json(value) for key, value in run.values.items()},
+        metadata=read_metadata({key: shown_json(value) for key, value in values_of(run.metadata).items()}),
         facts={key: shown_json(value) for key, value in run.facts.items()},
         events=[ForeignEvent(each.t_s, each.kind, shown(each.message), each.data) for each in run.events],
         outputs={name: shown(text) for name, text in run.outputs.items()},

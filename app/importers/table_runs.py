@@ -11,13 +11,22 @@ from app.domain.errors import ForeignDataError
 from app.domain.text import tr
 from app.importers.building import campaign_name
 from app.importers.discovery import Tree
-from app.importers.foreign_run import IMPORTED, Array, ForeignRun, ForeignSeries
+from app.importers.foreign_run import Array, ForeignRun, ForeignSeries
 from app.importers.log_series import TPS
 from app.importers.members import Member
 from app.importers.reading import opened
 from app.importers.storage_texts import LEVELS
 from app.importers.time_tables import TimeTable, read_time_table
+from app.runs.run_metadata import (
+    IMPORTED,
+    ImportMetadata,
+    InstallationMetadata,
+    RunMetadata,
+    TargetMetadata,
+    WorkloadMetadata,
+)
 from app.runs.runfile import Json
+from app.runs.typed_json import NOT_KNOWN, if_told
 
 _WHOLE_KEYS: Final = ("scale", "clients", "threads")
 
@@ -44,7 +53,7 @@ def table_run(member: Member, tree: Tree) -> ForeignRun:
         folder=folder,
         started_epoch_s=float(told["started"]) if "started" in told else None,
         duration_s=duration_s,
-        values=_values(table, member, configuration),
+        metadata=_metadata(table, member, configuration),
         facts=_facts(table),
         series=[_series(metric, table, values) for metric, values in table.series.items()],
         marks=[(IMPORTED, reason)],
@@ -63,29 +72,29 @@ def _series(metric: str, table: TimeTable, values: Array) -> ForeignSeries:
     return ForeignSeries(metric, table.t_s[known], values[known], tr("table of seconds"))
 
 
-def _values(table: TimeTable, member: Member, configuration: str) -> dict[str, Json]:
-    told = table.told
-    whole = {key: int(told[key]) for key in _WHOLE_KEYS if key in told}
-    workload: dict[str, Json] = {"label": told["workload"]} if "workload" in told else {}
-    workload |= {key: whole[key] for key in ("clients", "threads") if key in whole}
-    raid = told.get("raid", "").lower()
-    values: dict[str, Json] = {
-        "configuration": configuration,
-        "campaign_folder": str(member.disk),
-        "repeat": 0,
-        "number": 1,
-        "target": {"kind": IMPORTED, "path": "", "raid": LEVELS.get(raid, told.get("raid")) or None},
-        "workload": workload,
-        "scale": whole.get("scale"),
-        "installation": {"version": told.get("postgresql", ""), "folder": "", "origin": IMPORTED},
-        "imported": {"path": member.told, "files": [member.told], "row": "", "note": told.get("note", "")},
-    }
-    if "tps" in told:
-        printed: dict[str, Json] = {"tps": float(told["tps"])}
-        if "transactions" in told:
-            printed["transactions"] = int(told["transactions"])
-        values["pgbench"] = printed
-    return values
+def _metadata(table: TimeTable, member: Member, configuration: str) -> RunMetadata:
+    given = table.told
+    whole = {key: int(given[key]) for key in _WHOLE_KEYS if key in given}
+    raid = given.get("raid", "").lower()
+    printed: dict[str, Json] = {"tps": float(given["tps"])} if "tps" in given else {}
+    if printed and "transactions" in given:
+        printed["transactions"] = int(given["transactions"])
+    return RunMetadata(
+        configuration=configuration,
+        campaign_folder=str(member.disk),
+        repeat=0,
+        number=1,
+        target=TargetMetadata(kind=IMPORTED, path="", raid=LEVELS.get(raid, given.get("raid")) or None),
+        workload=WorkloadMetadata(
+            label=if_told(given.get("workload")),
+            clients=if_told(whole.get("clients")),
+            threads=if_told(whole.get("threads")),
+        ),
+        scale=whole.get("scale"),
+        installation=InstallationMetadata(version=given.get("postgresql", ""), folder="", origin=IMPORTED),
+        imported=ImportMetadata(path=member.told, files=(member.told,), note=given.get("note", "")),
+        pgbench=printed or NOT_KNOWN,
+    )
 
 
 def _facts(table: TimeTable) -> dict[str, Json]:

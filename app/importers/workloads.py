@@ -6,7 +6,8 @@ from typing import Final
 
 from app.domain.configuration import BuiltinScript
 from app.postgres.pgbench_summary import PgbenchSummary
-from app.runs.runfile import Json
+from app.runs.run_metadata import ScriptMetadata, WorkloadMetadata
+from app.runs.typed_json import if_told
 
 _BUILTINS: Final = {
     "<builtin: TPC-B (sort of)>": BuiltinScript.TPCB_LIKE.value,
@@ -24,18 +25,16 @@ def label_of(transaction_type: str) -> str:
     return _BUILTINS.get(transaction_type) or transaction_type.rpartition("/")[2]
 
 
-def workload_of(summary: PgbenchSummary) -> dict[str, Json]:
-    """Return what table `run` says of a workload; what pgbench does not print is not there."""
+def workload_of(summary: PgbenchSummary) -> WorkloadMetadata:
+    """Return what is known of a workload; what pgbench does not print is not."""
     scripts = [(label_of(each.title), each.weight) for each in summary.scripts]
     scripts = scripts or [(label_of(summary.transaction_type), 1)]
-    return {
-        "label": " + ".join(label for label, _ in scripts),
-        "scripts": [
-            {"label": label, "weight": weight, "path": None, "text": ""} for label, weight in scripts
-        ],
-        "clients": summary.clients,
-        "threads": summary.threads,
-        "duration_s": summary.duration_s,
-        "transactions": summary.transactions_per_client,
-        "protocol": summary.protocol or None,
-    }
+    return WorkloadMetadata(
+        label=" + ".join(label for label, _ in scripts),
+        scripts=tuple(ScriptMetadata(label=label, weight=weight) for label, weight in scripts),
+        clients=if_told(summary.clients),
+        threads=if_told(summary.threads),
+        duration_s=summary.duration_s,
+        transactions=summary.transactions_per_client,
+        protocol=if_told(summary.protocol or None),
+    )

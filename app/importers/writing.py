@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ from app.runs.runfile import LatencySecond, Phase, RunFileWriter, RunState, comp
 from app.runs.runfile_finish import finish_run_file
 from app.runs.runfile_reader import RunFile
 from app.runs.summary import summarise
+from app.runs.typed_json import values_of
 
 _JOURNALS: Final = ("", "-wal", "-shm", "-journal")
 
@@ -51,18 +53,20 @@ def _fill(path: Path, run: ForeignRun) -> None:
     try:
         with writer.transaction():
             writer.set_run(
-                {
-                    **run.values,
-                    "id": run.digest[:16],
-                    "name": run.name,
-                    "campaign": run.campaign,
-                    "state": RunState.RUNNING.value,
-                    "program_version": VERSION,
-                    "started_epoch_s": run.started_epoch_s,
-                    "ended_epoch_s": (
-                        None if run.started_epoch_s is None else run.started_epoch_s + run.duration_s
-                    ),
-                }
+                values_of(
+                    replace(
+                        run.metadata,
+                        id=run.digest[:16],
+                        name=run.name,
+                        campaign=run.campaign,
+                        state=RunState.RUNNING.value,
+                        program_version=VERSION,
+                        started_epoch_s=run.started_epoch_s,
+                        ended_epoch_s=(
+                            None if run.started_epoch_s is None else run.started_epoch_s + run.duration_s
+                        ),
+                    )
+                )
             )
             writer.begin_phase(Phase.MEASURE, 0)
             writer.end_phase(round(1000 * run.duration_s))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from app.domain.text import tr
-from app.runs.run_facts import Property, RunFacts
+from app.runs.run_facts import RunFacts
 from app.runs.runfile_reader import CommandRecord
 
 MOST_LETTERS: Final = 2000
@@ -48,9 +48,7 @@ def bounded(facts: RunFacts) -> RunFacts:
             for name, value in facts.summary.items()
         },
         marks=tuple((clip(kind, MOST_NAME), clip(reason)) for kind, reason in _few(facts.marks)),
-        properties=tuple(
-            Property(item.topic, clip(item.name, MOST_NAME), item.value) for item in _few(facts.properties)
-        ),
+        properties=tuple(replace(item, name=clip(item.name, MOST_NAME)) for item in _few(facts.properties)),
         commands=tuple(map(_bounded_command, _few(facts.commands))) + _rest_of_commands(facts.commands),
         environment=tuple(
             (clip(name, MOST_NAME), clip(value)) for name, value in _few(facts.environment, MOST_FACTS)

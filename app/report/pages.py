@@ -12,7 +12,7 @@ from app.report.findings import Findings
 from app.report.first_page import told_first, warned_first
 from app.report.reported import ReportedConfiguration, ReportedRun
 from app.report.run_tables import SharedValue, cost_table, shared_value_table, speed_table
-from app.runs.differences import find_differences
+from app.runs.differences import describe_sameness, what_differs
 from app.runs.run_sentences import describe_shape
 from app.runs.words import one_line
 
@@ -57,17 +57,15 @@ def difference_pages(found: Findings) -> Iterator[Block]:
     """Yield what is not the same in all runs; on the first page where it is little."""
     if len(found.runs) < 2:
         return
-    differences = find_differences([run.facts for run in found.runs])
+    comparability = what_differs([run.facts for run in found.runs])
+    differences = comparability.differences
     values = sum(len(difference.variants) for difference in differences)
     brief = values <= MOST_ON_FIRST_PAGE and len(found.configurations) <= MOST_ON_FIRST_PAGE // 2
     brief = brief or not differences
     role = Role.SUBHEADING if brief else Role.HEADING
     yield Text(role, tr("What differs"), bookmark=tr("What differs"), new_page=not brief)
     if not differences:
-        sentence = tr("Nothing that was chosen and nothing known of the machine: these are repeats.")
-        if len(found.configurations) > 1:
-            sentence = tr("Nothing that was chosen and nothing known of the machine, only the names.")
-        yield Text(Role.BODY, sentence)
+        yield Text(Role.BODY, describe_sameness(comparability))
         return
     rows = (
         SharedValue(

@@ -12,7 +12,7 @@ from app.runs.compare import UNSAFE, ComparedRun
 from app.runs.comparison_table import Row
 from app.runs.export import describe_run
 from app.runs.run_data import RunData, load_run_data
-from app.runs.run_facts import Property, RunFacts, read_run_facts
+from app.runs.run_facts import RunFacts, read_run_facts
 from app.runs.runfile import RunState
 from app.runs.runfile_reader import CommandRecord, RunFile
 from app.runs.summary import summarise
@@ -124,7 +124,7 @@ def _disguised(facts: RunFacts, disguise: Disguise) -> RunFacts:
         error=text(facts.error),
         marks=tuple((text(kind), text(reason)) for kind, reason in facts.marks),
         properties=tuple(
-            Property(item.topic, text(item.name), text(item.value)) for item in facts.properties
+            replace(item, name=text(item.name), value=text(item.value)) for item in facts.properties
         ),
         tags=tuple(map(text, facts.tags)),
         note=text(facts.note),

@@ -15,6 +15,7 @@ from app.runs.library import is_live, run_paths
 from app.runs.names import slug
 from app.runs.runfile import SUFFIX, RunState
 from app.runs.runfile_reader import RunFile
+from app.runs.typed_json import known
 
 
 @dataclass(slots=True)
@@ -54,7 +55,7 @@ def copy_into_library(paths: Iterable[Path], library: Path) -> Adopted:
 def _id_of(path: Path) -> str:
     try:
         with RunFile(path) as run:
-            return str(run.values.get("id") or "")
+            return known(run.metadata.id, "")
     except FootingError:
         return ""
 
@@ -69,8 +70,9 @@ def _copy(path: Path, library: Path) -> Path:
         if run.state is RunState.RUNNING and is_live(path.parent):
             message = tr("{name} is still being measured; copy it when it has ended.")
             raise RunFileError(message.format(name=path.name))
-        campaign = run.values.get("campaign_folder") or run.values.get("campaign")
-    folder = library / (slug(str(campaign), 80) if campaign else "from-elsewhere")
+        told = run.metadata
+        campaign = known(told.campaign_folder, "") or known(told.campaign, "")
+    folder = library / (slug(campaign, 80) if campaign else "from-elsewhere")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         part = folder / f".{path.stem}.{os.getpid()}.part"

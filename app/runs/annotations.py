@@ -9,24 +9,24 @@ import json
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from app.domain.errors import RunFileError, UsageError
 from app.domain.text import tr
 from app.runs.library import effective_state
+from app.runs.run_metadata import RunMetadata
 from app.runs.runfile import Json, RunState
 from app.runs.runfile_reader import RunFile
 from app.runs.runfile_schema import strange_part
+from app.runs.typed_json import NotKnown, known, values_of
 
 NAME_LIMIT: Final = 200
 TAG_LIMIT: Final = 40
 TAGS_LIMIT: Final = 20
 NOTE_LIMIT: Final = 10_000
 """In characters; so many can still be shown."""
-
-_MEASURED: Final = {"name": "measured_name", "campaign": "measured_campaign"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,26 +103,30 @@ def annotate(path: Path, annotations: Annotations) -> None:
         RunFileError: it cannot be read or written, or is still being measured; nothing was changed.
     """
     with RunFile(path) as run:  # refuses what is no run file, is damaged, or newer
-        before = run.values
+        before = run.metadata
         if effective_state(path, run.state) is RunState.RUNNING:
             message = tr("{name} is still being measured; its file is not changed before it has ended.")
             raise RunFileError(message.format(name=path.name))
     values = _changes(before, annotations)
-    if values:
-        _write(path, values)
+    if values != RunMetadata():
+        _write(path, values_of(values))
 
 
-def _changes(before: dict[str, Json], annotations: Annotations) -> dict[str, Json]:
-    wanted: dict[str, Json] = {}
-    for key, measured in _MEASURED.items():
-        text = getattr(annotations, key)
-        if text is not None and text != before.get(key):
-            wanted[key] = text
-            wanted.setdefault(measured, before.get(measured, before.get(key)))
-    if annotations.tags is not None and list(annotations.tags) != before.get("tags", []):
-        wanted["tags"] = list(annotations.tags)
-    if annotations.note is not None and annotations.note != before.get("note", ""):
-        wanted["note"] = annotations.note
+def _changes(before: RunMetadata, annotations: Annotations) -> RunMetadata:
+    """Return what has to be written; of a name that is changed for the first time, the measured one too."""
+    wanted = RunMetadata()
+    if annotations.name is not None and annotations.name != before.name:
+        first = before.name if isinstance(before.measured_name, NotKnown) else before.measured_name
+        wanted = replace(wanted, name=annotations.name, measured_name=first)
+    if annotations.campaign is not None and annotations.campaign != before.campaign:
+        first = (
+            before.campaign if isinstance(before.measured_campaign, NotKnown) else before.measured_campaign
+        )
+        wanted = replace(wanted, campaign=annotations.campaign, measured_campaign=first)
+    if annotations.tags is not None and annotations.tags != known(before.tags, ()):
+        wanted = replace(wanted, tags=annotations.tags)
+    if annotations.note is not None and annotations.note != known(before.note, ""):
+        wanted = replace(wanted, note=annotations.note)
     return wanted
 
 

@@ -106,9 +106,29 @@ def parse_campaign(text: str, *, base_directory: Path | str, source_name: str) -
     Raises:
         CampaignError: naming every problem with field, what was found and what is allowed.
     """
-    document = _read_toml(text, source_name)
+    return _parse(_read_toml(text, source_name), Path(base_directory), source_name)
+
+
+def parse_stored_campaign(text: str) -> Campaign:
+    """Return the campaign whose text stands in a run file.
+
+    Nothing is read beside the text: own scripts, whose texts stand in the run file, count as built-in ones.
+
+    Raises:
+        CampaignError: it is none that this version understands.
+    """
+    document = _read_toml(text, "")
+    configurations = document.get("configuration")
+    for table in (document, *(configurations if isinstance(configurations, list) else ())):
+        workload = table.get("workload") if isinstance(table, dict) else None
+        if isinstance(workload, dict):
+            workload.pop("script", None)
+    return _parse(document, Path("/nonexistent"), "")
+
+
+def _parse(document: dict[str, Any], base_directory: Path, source_name: str) -> Campaign:
     problems = Problems(source_name)
-    draft = _Reader(Path(base_directory), problems).read_campaign(document)
+    draft = _Reader(base_directory, problems).read_campaign(document)
     problems.raise_if_any()
     return draft.build()
 

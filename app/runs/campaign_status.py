@@ -16,8 +16,9 @@ from app.domain.text import tr
 from app.runs.campaign_file import load_campaign
 from app.runs.disk_ending import DiskEnding, read_disk_ending
 from app.runs.library import CAMPAIGN_NAME, is_live
-from app.runs.runfile import SUFFIX, Json, Phase, RunState
+from app.runs.runfile import SUFFIX, Phase, RunState
 from app.runs.runfile_reader import RunFile
+from app.runs.typed_json import NotKnown, known, or_none
 
 _BENCHMARK: Final = (Phase.WARM_UP, Phase.MEASURE)
 
@@ -302,27 +303,21 @@ def _unreadable(path: Path, state: RunState, problem: str) -> RunStatus:
 
 
 def _read(path: Path, run: RunFile, unfinished: RunState) -> RunStatus:
-    values = run.values
-    started, ended = _number(values, "started_epoch_s"), _number(values, "ended_epoch_s")
+    told = run.metadata
+    started, ended = or_none(told.started_epoch_s), or_none(told.ended_epoch_s)
     phases = {times.phase: times for times in run.phases()}
     begun = [phases[phase].started_ms for phase in _BENCHMARK if phase in phases]
-    error, stored = values.get("error"), values.get("state", RunState.RUNNING.value)
     return RunStatus(
-        number=int(_number(values, "number") or 0),
-        configuration=str(values.get("configuration", "")),
-        repeat=int(_number(values, "repeat") or 0),
-        state=unfinished if stored == RunState.RUNNING.value else run.state,
+        number=known(told.number, 0),
+        configuration=known(told.configuration, ""),
+        repeat=known(told.repeat, 0),
+        state=unfinished if known(told.state, RunState.RUNNING) == RunState.RUNNING else run.state,
         path=path,
-        name=str(values.get("name", path.stem)),
+        name=known(told.name, path.stem),
         tps=run.summary().get("tps"),
         measured=Phase.MEASURE in phases,
         started_epoch_s=started,
         length_s=None if started is None or ended is None else ended - started,
         before_benchmark_s=begun[0] / 1000 if begun else None,
-        problem=str(error.get("message", "")) if isinstance(error, dict) else "",
+        problem="" if isinstance(told.error, NotKnown) else told.error.message,
     )
-
-
-def _number(values: Mapping[str, Json], key: str) -> float | None:
-    value = values.get(key)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -17,7 +17,7 @@ from typing import Final
 from app.runs.compare import ComparedGroup, ComparedRun, RunComparison
 from app.runs.comparison_table import Row, pair_samples
 from app.runs.comparison_warnings import comparison_notes, comparison_warnings
-from app.runs.differences import find_differences
+from app.runs.differences import what_differs
 from app.runs.exact_tests import exact_tests
 from app.runs.figure_comparison import (
     COSTS,
@@ -37,6 +37,7 @@ VERSION: Final = 1
 def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
     """Return everything a comparison says."""
     figures = compare_figures(comparison, (*LATENCIES, *EVENNESS, *COSTS))
+    found = what_differs([run.facts for run in comparison.runs])
     return {
         "version": VERSION,
         "effect": comparison.effect,
@@ -50,8 +51,9 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
                 "name": each.name,
                 "values": [{"value": one.value, "runs": list(one.runs)} for one in each.variants],
             }
-            for each in find_differences([run.facts for run in comparison.runs])
+            for each in found.differences
         ],
+        "not_known": [{"topic": each.topic, "name": each.name} for each in found.not_known],
         "runs": [_run(run) for run in comparison.runs],
         "configurations": [
             _configuration(comparison, group, row)

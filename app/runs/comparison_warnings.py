@@ -10,11 +10,9 @@ from app.domain.units import format_duration
 from app.runs.common_cut import describe_cut
 from app.runs.compare import RunComparison
 from app.runs.differences import Difference, find_differences
-from app.runs.run_facts import PGBENCH
+from app.runs.run_metadata import IMPORTED
+from app.runs.run_properties import PGBENCH
 from app.runs.words import one_line
-
-IMPORTED: Final = "imported"
-"""Kind of the mark of a run that was made of somebody else's results."""
 
 _SHORT_S: Final = 10
 _LONGER_BY: Final = 1.5

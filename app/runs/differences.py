@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from app.domain.text import tr
 from app.runs.run_facts import RunFacts
+from app.runs.run_properties import Property
+
+_MOST_NAMED: Final = 8
+"""Of what is not known, in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +42,83 @@ class Difference:
     variants: tuple[Variant, ...]
 
 
-def find_differences(runs: Sequence[RunFacts]) -> tuple[Difference, ...]:
-    """Return the properties that differ, in the order in which the runs name them.
+@dataclass(frozen=True, slots=True)
+class Comparability:
+    """What differs between runs, and what may.
 
-    A property that one run does not have counts as a value of its own: memory has no device.
+    Attributes:
+        differences: properties that are known to differ, in the order in which the runs name them.
+        not_known: properties that no two runs are known to differ in, and at least one does not tell.
+        configurations: how many names of configurations the runs have.
     """
-    keys: dict[tuple[str, str], None] = {}
-    tables = []
-    for run in runs:
-        table = {(item.topic, item.name): item.value for item in run.properties}
-        tables.append(table)
-        keys.update(dict.fromkeys(table))
-    found = []
-    for topic, name in keys:
-        variants: dict[str, list[int]] = {}
-        for index, table in enumerate(tables):
-            variants.setdefault(table.get((topic, name), tr("none")), []).append(index)
-        if len(variants) > 1:
+
+    differences: tuple[Difference, ...]
+    not_known: tuple[Property, ...]
+    configurations: int = 1
+
+    @property
+    def are_repeats(self) -> bool:
+        """Whether everything that was chosen is known of all runs, and the same."""
+        return not self.differences and not self.not_known
+
+
+def compare_properties(runs: Sequence[Iterable[Property]]) -> Comparability:
+    """Return what differs between runs, each given by all its properties.
+
+    A property that one run does not have counts as a value of its own: memory has no device. One that it
+    does not tell may be the same: that is no difference by itself.
+    """
+    tables = [{item.key: item for item in run} for run in runs]
+    keys = dict.fromkeys(key for table in tables for key in table)
+    differences, not_known = [], []
+    for key in keys:
+        having = [item for table in tables if (item := table.get(key)) is not None]
+        if not any(item.is_shown for item in having) and all(item.is_known for item in having):
+            continue
+        values = [_value(table, key, having[0]) for table in tables]
+        if len({value for value in values if value is not None}) > 1:
+            variants: dict[str, list[int]] = {}
+            for index, value in enumerate(values):
+                variants.setdefault(tr("not known") if value is None else value, []).append(index)
             told = tuple(Variant(value, tuple(indices)) for value, indices in variants.items())
-            found.append(Difference(topic, name, told))
-    return tuple(found)
+            differences.append(Difference(*key, told))
+        elif None in values and not any(item.part for item in having):
+            not_known.append(having[0])
+    return Comparability(tuple(differences), tuple(not_known))
+
+
+def _value(table: dict[tuple[str, str], Property], key: tuple[str, str], other: Property) -> str | None:
+    """Return the value that a run has; None where it does not tell."""
+    item = table.get(key)
+    if item is None:
+        whole = table.get((other.topic, other.part)) if other.part else None
+        return tr("none") if whole is None else None
+    return item.value if item.is_known else None
+
+
+def what_differs(runs: Sequence[RunFacts]) -> Comparability:
+    """Return what differs between runs."""
+    found = compare_properties([(*run.properties, *run.others) for run in runs])
+    return replace(found, configurations=len({run.configuration for run in runs}))
+
+
+def find_differences(runs: Sequence[RunFacts]) -> tuple[Difference, ...]:
+    """Return the properties that are known to differ, in the order in which the runs name them."""
+    return what_differs(runs).differences
+
+
+def describe_sameness(found: Comparability) -> str:
+    """Return what it means that nothing is known to differ, as a sentence.
+
+    Args:
+        found: without differences.
+    """
+    if found.are_repeats:
+        if found.configurations > 1:
+            return tr("Nothing that was chosen and nothing known of the machine, only the names.")
+        return tr("Nothing that was chosen and nothing known of the machine: these are repeats.")
+    names = [f"{item.topic}: {item.name}" for item in found.not_known]
+    shown = ", ".join(names[:_MOST_NAMED])
+    if len(names) > _MOST_NAMED:
+        shown = tr("{names} and {count} more").format(names=shown, count=len(names) - _MOST_NAMED)
+    return tr("Nothing known differs; not known: {names}.").format(names=shown)

@@ -11,6 +11,7 @@ from app.domain.text import tr
 from app.runs.compare import RunComparison
 from app.runs.figure_comparison import figure_values
 from app.runs.run_facts import RunFacts
+from app.runs.run_properties import Property
 from app.runs.statistics import RunInterval, run_interval
 from app.runs.words import one_line
 
@@ -81,8 +82,14 @@ def find_dimensions(comparison: RunComparison) -> tuple[Dimension, ...]:
     keys = dict.fromkeys((*_FIRST, *(key for table in tables for key in table)))
     found = []
     for key in keys:
-        values = tuple(one_line(table.get(key, _NONE)) for table in tables)
-        if len(set(values)) > 1 and key not in _FOLLOWS and _is_axis(key):
+        having = [item for table in tables if (item := table.get(key)) is not None]
+        values = tuple(one_line(table[key].value if key in table else _NONE) for table in tables)
+        if (
+            len(set(values)) > 1
+            and any(item.is_shown for item in having)
+            and key not in _FOLLOWS
+            and _is_axis(key)
+        ):
             found.append(Dimension(key[1], values, key in _SWEPT and _are_numbers(values)))
     names = tuple(group.name for group in comparison.groups)
     return (*found, Dimension(_CONFIGURATION, names)) if len(set(names)) > 1 else tuple(found)
@@ -96,11 +103,11 @@ def _are_numbers(values: Sequence[str]) -> bool:
     return sum(number_of(value) is not None for value in set(values)) > 1
 
 
-def _common(runs: Sequence[RunFacts]) -> dict[tuple[str, str], str]:
-    """Return the properties that all runs of a group share."""
-    tables = [{(item.topic, item.name): item.value for item in run.properties} for run in runs]
+def _common(runs: Sequence[RunFacts]) -> dict[tuple[str, str], Property]:
+    """Return the properties that are known and the same of all runs of a group."""
+    tables = [{item.key: item for item in (*run.properties, *run.others) if item.is_known} for run in runs]
     first, *others = tables
-    return {key: value for key, value in first.items() if all(table.get(key) == value for table in others)}
+    return {key: item for key, item in first.items() if all(table.get(key) == item for table in others)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def read_distribution(path: Path) -> Distribution:
         RunFileError: the file cannot be read, or a histogram is damaged.
     """
     with RunFile(path) as run:
-        measured, one_in = run.phase(Phase.MEASURE), run.values.get("transaction_log_one_in")
+        measured, one_in = run.phase(Phase.MEASURE), run.metadata.transaction_log_one_in
         start_ms = float("inf") if measured is None else measured.started_ms
         end_ms = float("inf") if measured is None or measured.ended_ms is None else measured.ended_ms
         seconds = [second for second in run.latency_seconds() if start_ms <= second.t_ms <= end_ms]

@@ -23,6 +23,7 @@ from app.postgres.scale import ScaleChoice
 from app.runs.draft_alternatives import Alternative, made_by, short_name
 from app.runs.draft_build import Built, build
 from app.runs.draft_confirm import confirmation_problems
+from app.runs.draft_differences import configuration_differences
 from app.runs.draft_disks import Inspected, StorageFacts
 from app.runs.draft_environment import DraftEnvironment
 from app.runs.draft_fields import automatic_name
@@ -128,6 +129,11 @@ class CampaignDraft:
             for question, answer in self._answers.items()
             if answer.error is None and not isinstance(question, ScriptsQuestion)
         }
+
+    def differs_in(self) -> tuple[str, ...]:
+        """Return of each chosen configuration in what it differs from the others; empty for nothing."""
+        known = configuration_differences(self.built.configurations)
+        return tuple(known.get(number, "") for number in range(len(self.parts.chosen())))
 
     # --- what is known
 

@@ -25,6 +25,7 @@ from app.runs.library import effective_state
 from app.runs.output_file import check_output, write_output
 from app.runs.runfile import Json, Phase, compact
 from app.runs.runfile_reader import RunFile
+from app.runs.typed_json import known
 
 PERCENTILES: Final = (50.0, 95.0, 99.0)
 JSON_FORMAT: Final = "pgfooting-runs"
@@ -150,10 +151,10 @@ def write_csv(paths: Iterable[Path], stream: TextIO, disguise: Disguise) -> None
 
 def _exported(run: RunFile, disguise: Disguise) -> Iterator[ExportedValue]:
     """Yield every value of a run, with nothing that the disguise hides."""
-    values, origin_ms = run.values, _origin_ms(run)
+    told, origin_ms = run.metadata, _origin_ms(run)
     phases = [(times.started_ms, times.phase.value) for times in reversed(run.phases())]
-    identity = disguise.identity(str(values.get("id") or ""))
-    name = disguise.sentence(str(values.get("name")))
+    identity = disguise.identity(known(told.id, ""))
+    name = disguise.sentence(known(told.name, ""))
     for t_ms, metric, instance, unit, value in _values(run):
         yield ExportedValue(
             run=identity,

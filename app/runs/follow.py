@@ -15,6 +15,7 @@ from app.runs.runfile import RunState
 from app.runs.runfile_reader import CommandRecord, RunFile
 from app.runs.snapshot import QUIET_S, LiveNumbers, LogLine, Moment, RunSnapshot, RunSource, take_snapshot
 from app.runs.summary import summarise
+from app.runs.typed_json import or_none
 
 __all__ = ["LiveNumbers", "LogLine", "RunFollower", "RunSnapshot", "RunSource"]
 
@@ -72,8 +73,8 @@ class RunFollower:
 
     def _now_ms(self, data: RunData) -> float:
         """Return now on the run's clock, by the wall clock: at least what the file says."""
-        started = data.values.get("started_epoch_s")
-        if not isinstance(started, int | float):
+        started = or_none(data.metadata.started_epoch_s)
+        if started is None:
             return data.last_ms
         return max(data.last_ms, 1000 * (time.time() - started))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import logging
-import math
 import os
 import stat
 from collections.abc import Iterator
@@ -19,10 +18,13 @@ from typing import Final
 
 from app.domain.errors import BusyError, FootingError, UsageError
 from app.domain.text import tr
-from app.runs.library_facets import machine_label, option_words, postgresql_version, tags_of
-from app.runs.runfile import SUFFIX, Json, RunState
+from app.runs.environment_facts import machine_label, read_environment_facts
+from app.runs.library_facets import option_words, workload_words
+from app.runs.runfile import SUFFIX, RunState
 from app.runs.runfile_reader import RunFile
+from app.runs.stored_campaign import completed
 from app.runs.summary import summarise
+from app.runs.typed_json import known, or_none
 
 UNREADABLE: Final = "unreadable"
 LOCK_NAME: Final = "lock"
@@ -129,6 +131,7 @@ class LibraryEntry:
         postgresql: version of the server.
         machine: processor, CPUs and memory.
         options: of mount and storage, and settings that were chosen.
+        keys: of the workload, as in a campaign file.
         tags: that people gave it.
         note: that people wrote.
     """
@@ -154,6 +157,7 @@ class LibraryEntry:
     postgresql: str | None = None
     machine: str | None = None
     options: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     note: str = ""
 
@@ -172,29 +176,6 @@ def effective_state(path: Path, stored: RunState) -> RunState:
     except FootingError:  # removed or damaged since
         return RunState.INCOMPLETE
     return RunState.INCOMPLETE if stored is RunState.RUNNING else stored
-
-
-def _dict(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: Json) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _whole(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _number(value: Json) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if math.isfinite(value) else None
-
-
-def _filesystem(facts: dict[str, Json]) -> str | None:
-    """Return the filesystem of the data directory, as the mount says."""
-    return _text(_dict(_dict(facts.get("storage")).get("mount")).get("filesystem"))
 
 
 def read_entry(path: Path) -> LibraryEntry:
@@ -221,36 +202,34 @@ def _unreadable(path: Path, problem: str) -> LibraryEntry:
 
 def _entry(path: Path, run: RunFile) -> LibraryEntry:
     state = effective_state(path, run.state)
-    values, summary, marks = run.values, run.summary(), run.marks()  # after that: a finished run has them
+    told, summary, marks = run.metadata, run.summary(), run.marks()  # after that: a finished run has them
     if state is RunState.INCOMPLETE and not summary:
         summary = summarise(run)  # nobody could finish it yet
-    facts = run.facts("before")
-    filesystem = _filesystem(facts)
-    target = _dict(values.get("target"))
-    workload = _dict(values.get("workload"))
+    told, environment = completed(told), read_environment_facts(run.facts("before"))
     return LibraryEntry(
-        id=_text(values.get("id")),
+        id=or_none(told.id),
         path=str(path),
-        name=_text(values.get("name")),
+        name=or_none(told.name),
         state=state.value,
-        campaign=_text(values.get("campaign")),
-        target=_text(target.get("kind")),
-        filesystem=filesystem,
-        raid=_text(target.get("raid")),
-        scale=_whole(values.get("scale")),
-        workload=_text(workload.get("label")),
-        clients=_whole(workload.get("clients")),
+        campaign=or_none(told.campaign),
+        target=or_none(told.target.kind),
+        filesystem=environment.filesystem or None,
+        raid=or_none(told.target.raid),
+        scale=or_none(told.scale),
+        workload=or_none(told.workload.label),
+        clients=or_none(told.workload.clients),
         tps=summary.get("tps"),
         p99_ms=summary.get("latency_p99_ms"),
         jitter_cv=summary.get("jitter_cv"),
-        started=_number(values.get("started_epoch_s")),
+        started=or_none(told.started_epoch_s),
         duration_s=summary.get("duration_s"),
         marks=tuple(sorted({kind for kind, _ in marks})),
-        postgresql=postgresql_version(values),
-        machine=machine_label(facts),
-        options=option_words(values, facts),
-        tags=tags_of(values),
-        note=_text(values.get("note")) or "",
+        postgresql=or_none(told.installation.version) or None,
+        machine=machine_label(environment) or None,
+        options=option_words(told, environment),
+        keys=workload_words(told),
+        tags=tuple(tag for tag in known(told.tags, ()) if tag),
+        note=known(told.note, ""),
     )
 
 

@@ -21,17 +21,21 @@ from app import VERSION
 from app.runs.library import LibraryEntry
 
 _READERS: Final = (
+    "environment_facts.py",
     "library.py",
     "library_facets.py",
     "library_index.py",
     "library_scan.py",
+    "run_metadata.py",
     "runfile_bounds.py",
     "runfile_reader.py",
     "runfile_schema.py",
     "runfile_values.py",
+    "stored_campaign.py",
     "summary.py",
+    "typed_json.py",
 )
-_LISTS: Final = ("marks", "options", "tags")
+_LISTS: Final = ("marks", "options", "keys", "tags")
 
 Signature = tuple[tuple[int, int, int], ...]
 

@@ -36,6 +36,7 @@ from app.runs.failures import failure_of_pgbench
 from app.runs.pgbench_words import failure_reason
 from app.runs.plan import ResolvedConfiguration
 from app.runs.recorder import Recorder
+from app.runs.run_metadata import RunMetadata, RunningCommand
 from app.runs.runfile import Phase
 from app.runs.stop import StopSwitch
 
@@ -213,7 +214,7 @@ class PgbenchRuns:
 
     def _spawn(self, site: Site, argv: tuple[str, ...], name: str) -> subprocess.Popen[bytes]:
         # A program is recorded when it has ended; until then this says which one runs.
-        self.recorder.set_run({"running_command": {"phase": name, "argv": list(argv)}})
+        self.recorder.set_run(RunMetadata(running_command=RunningCommand(phase=name, argv=tuple(argv))))
         folder = Path(site.private_directory)
         return spawn(
             argv,

@@ -37,7 +37,9 @@ from app.runs.benchmark_streams import BenchmarkNews, BenchmarkStreams, progress
 from app.runs.pgbench_words import says_aborted
 from app.runs.progress import Second
 from app.runs.recorder_rows import write_clock_event, write_tick
+from app.runs.run_metadata import RunMetadata
 from app.runs.runfile import Json, LatencySecond, Phase, RunFileWriter
+from app.runs.typed_json import values_of
 
 FLUSH_S: Final = 1.0
 SERVER_LOG_LIMIT: Final = 256 * 1024
@@ -133,8 +135,9 @@ class Recorder:
         """Label the run."""
         self._write(lambda writer: writer.add_mark(kind, reason))
 
-    def set_run(self, values: Mapping[str, Json]) -> None:
-        """Store what the run is."""
+    def set_run(self, told: RunMetadata) -> None:
+        """Store what is known of the run; what stands in the file already and is not told again stays."""
+        values = values_of(told)
         self._write(lambda writer: writer.set_run(values))
 
     def facts(self, moment: str, facts: Mapping[str, Json]) -> None:
@@ -153,7 +156,7 @@ class Recorder:
         values: dict[str, Json] = {
             key: value for key, value in asdict(summary).items() if isinstance(value, int | float | str)
         }
-        self.set_run({"pgbench": values})
+        self.set_run(RunMetadata(pgbench=values))
 
     # --- pgbench and the server
 
@@ -176,7 +179,7 @@ class Recorder:
     def follow_transactions(self, log: TransactionLog, pid: int, log_format: LogFormat) -> None:
         """Follow its transaction log as well."""
         origin_us = round(self.clock.epoch_of(self._benchmark_started_s) * 1e6)
-        self.set_run({"transaction_log_one_in": log.sample_one_in})
+        self.set_run(RunMetadata(transaction_log_one_in=log.sample_one_in))
         if self._streams is not None:
             reason = self._streams.follow_log(log, pid, log_format, origin_us=origin_us)
             if reason:

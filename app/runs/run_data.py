@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from app.domain.errors import CorruptRunFileError
 from app.domain.text import tr
-from app.runs.runfile import Json, Phase, RunState
+from app.runs.run_metadata import RunMetadata
+from app.runs.runfile import Phase, RunState
 from app.runs.runfile_reader import Event, PhaseTimes, RunFile
 from app.runs.series_sources import FileSource, SeriesKey, SeriesSource
 from app.runs.series_statistics import STALL_SHARE
+from app.runs.typed_json import known, or_none
 
 Array = NDArray[np.float64]
 
@@ -41,7 +43,7 @@ class RunData:
         campaign: its name; empty where there is none.
         state: as stored; the library knows whether a running one still has its runner.
         marks: kinds of labels, such as unsafe.
-        values: the keys of table `run`.
+        metadata: what the file says of the run.
         phases: so far.
         measure_start_ms: begin of the measured phase on the run's clock; None before it.
         planned_s: length of the measured phase that was asked for; None where it ends after a number of
@@ -59,7 +61,7 @@ class RunData:
     campaign: str
     state: RunState
     marks: tuple[str, ...]
-    values: Mapping[str, Json] = field(repr=False)
+    metadata: RunMetadata = field(repr=False)
     phases: tuple[PhaseTimes, ...] = field(repr=False)
     measure_start_ms: int | None
     planned_s: float | None
@@ -75,7 +77,7 @@ class RunData:
         """Time 0 of every series: the begin of the measured phase, before it the earliest it can be."""
         if self.measure_start_ms is not None:
             return float(self.measure_start_ms)
-        warm_up_ms = 1000 * _number(self.values.get("workload"), "warmup_s")
+        warm_up_ms = 1000 * known(self.metadata.workload.warmup_s, 0.0)
         started = next((times.started_ms for times in self.phases if times.phase is Phase.WARM_UP), None)
         return (self.last_ms if started is None else started) + warm_up_ms
 
@@ -232,27 +234,22 @@ def _last_tick_ms(run: RunFile) -> float:
     return float(ticks[-1, 1]) if len(ticks) else 0.0
 
 
-def _number(values: Json, key: str) -> float:
-    value = values.get(key) if isinstance(values, dict) else None
-    return float(value) if isinstance(value, int | float) else 0.0
-
-
 def view_of(run: RunFile, events: tuple[Event, ...], last_ms: float, source: SeriesSource) -> RunData:
     """Return what the small tables of a run file say, with its samples in `source`."""
-    values, phases, marks = run.values, run.phases(), run.marks()
+    told, phases, marks = run.metadata, run.phases(), run.marks()
     measured = next((times for times in phases if times.phase is Phase.MEASURE), None)
     end_ms = last_ms if measured is None or measured.ended_ms is None else float(measured.ended_ms)
     return RunData(
         path=run.path,
-        id=str(values.get("id", "")),
-        name=str(values.get("name", run.path.stem)),
-        campaign=str(values.get("campaign", "")),
-        state=_state(values),
+        id=known(told.id, ""),
+        name=known(told.name, run.path.stem),
+        campaign=known(told.campaign, ""),
+        state=_state(told),
         marks=tuple(sorted({kind for kind, _ in marks})),
-        values=values,
+        metadata=told,
         phases=phases,
         measure_start_ms=None if measured is None else measured.started_ms,
-        planned_s=_number(values.get("workload"), "duration_s") or None,
+        planned_s=or_none(told.workload.duration_s) or None,
         duration_s=0.0 if measured is None else max(0.0, (end_ms - measured.started_ms) / 1000),
         events=events,
         summary=run.summary(),
@@ -262,9 +259,10 @@ def view_of(run: RunFile, events: tuple[Event, ...], last_ms: float, source: Ser
     )
 
 
-def _state(values: Mapping[str, Json]) -> RunState:
+def _state(told: RunMetadata) -> RunState:
+    state = known(told.state, "")
     try:
-        return RunState(str(values.get("state", "")))
+        return RunState(state)
     except ValueError as error:
         message = tr("The run file is damaged: {state} is no state of a run.")
-        raise CorruptRunFileError(message.format(state=values.get("state"))) from error
+        raise CorruptRunFileError(message.format(state=state)) from error

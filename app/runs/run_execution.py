@@ -37,7 +37,8 @@ from app.runs.names import slug
 from app.runs.plan import ResolvedConfiguration
 from app.runs.progress import Listener, RunResult
 from app.runs.recorder import Recorder
-from app.runs.run_identity import describe_configuration, marks_after, marks_before
+from app.runs.run_identity import describe_run, marks_after, marks_before
+from app.runs.run_metadata import ErrorMetadata, RunMetadata, RunningCommand, StorageStep
 from app.runs.runfile import SUFFIX, Json, RunFileWriter, RunState
 from app.runs.runfile_finish import finish_run_file
 from app.runs.runfile_reader import RunFile
@@ -150,10 +151,10 @@ class _StepTeller:
         self.number, self.told_s = where.number, time.monotonic()
         text = f"{where.number}/{where.count} {where.text}"
         self.listener.step(text, where.fraction)
-        step = cast("dict[str, Json]", asdict(where))
-        running: Json = {"phase": self.recorder.phase.value, "argv": [where.text]}
+        running = RunningCommand(phase=self.recorder.phase.value, argv=(where.text,))
+        step = StorageStep(number=where.number, count=where.count, text=where.text, fraction=where.fraction)
         with suppress(RunFileError):  # told by the next write of the run itself
-            self.recorder.set_run({"running_command": running, "storage_step": step})
+            self.recorder.set_run(RunMetadata(running_command=running, storage_step=step))
 
 
 def _begin_file(
@@ -238,24 +239,25 @@ def _introduce(
     name = planned.configuration.name
     if execution.campaign.repeats > 1:
         name = tr("{name} #{number}").format(name=name, number=planned.repeat + 1)
-    values: dict[str, Json] = {
-        "id": secrets.token_hex(8),
-        "name": name,
-        "campaign": execution.campaign.name,
-        "campaign_folder": execution.folder.name,
-        "repeats": execution.campaign.repeats,
-        "state": RunState.RUNNING.value,
-        "started_epoch_s": time.time(),
-        "program_version": VERSION,
-        "account": execution.account.name,
-        "campaign_file": format_campaign(execution.campaign),
-        **describe_configuration(planned, resolved),
-    }
-    if execution.disks is not None and resolved.target.plan is not None:
-        lines = execution.disks.texts[resolved.target.plan]
-        cast("dict[str, Json]", values["target"])["described"] = list(lines)
-    cast("dict[str, Json]", values["installation"])["sha256"] = fingerprint(resolved.installation)
-    recorder.set_run(values)
+    told = describe_run(planned, resolved)
+    plan = resolved.target.plan
+    if execution.disks is not None and plan is not None:
+        told = replace(told, target=replace(told.target, described=tuple(execution.disks.texts[plan])))
+    told = replace(
+        told,
+        id=secrets.token_hex(8),
+        name=name,
+        campaign=execution.campaign.name,
+        campaign_folder=execution.folder.name,
+        repeats=execution.campaign.repeats,
+        state=RunState.RUNNING.value,
+        started_epoch_s=time.time(),
+        program_version=VERSION,
+        account=execution.account.name,
+        campaign_file=format_campaign(execution.campaign),
+        installation=replace(told.installation, sha256=fingerprint(resolved.installation)),
+    )
+    recorder.set_run(told)
     for kind, reason in marks_before(resolved):
         recorder.mark(kind, reason)
     findings: Json = [
@@ -304,9 +306,9 @@ def _close(recorder: Recorder, error: FootingError | None) -> FootingError | Non
     """Write the end and close the file; return why it could not be written, then or before."""
     try:
         if error is not None:
-            told: Json = {"code": error.code, "message": error.message, "hint": error.hint}
-            recorder.set_run({"error": told})
-        recorder.set_run({"ended_epoch_s": time.time()})
+            told = ErrorMetadata(code=error.code, message=error.message, hint=error.hint)
+            recorder.set_run(RunMetadata(error=told))
+        recorder.set_run(RunMetadata(ended_epoch_s=time.time()))
     except RunFileError:
         pass  # it is the recorder's failure
     with suppress(RunFileError):

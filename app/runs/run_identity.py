@@ -3,92 +3,160 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import cast
+from dataclasses import replace
 
-from app.domain.configuration import DiskTarget, FolderTarget, PlannedRun
-from app.domain.disk_target import unsafe_choices
-from app.domain.plan import StoragePlan, plan_as_mapping
+from app.domain.configuration import (
+    Configuration,
+    DiskTarget,
+    FolderTarget,
+    MemoryTarget,
+    PlannedRun,
+    Target,
+    Workload,
+)
+from app.domain.disk import DiskIdentity
+from app.domain.disk_target import plan_of_target, unsafe_choices
+from app.domain.plan import StoragePlan
 from app.domain.raid import Level
 from app.domain.text import tr
 from app.domain.units import format_size
+from app.postgres.settings import Origin
 from app.probes.processes import CLIENT_BOUND_SHARE
 from app.runs.plan import ResolvedConfiguration
-from app.runs.runfile import Json
+from app.runs.run_metadata import (
+    InstallationMetadata,
+    PostgresqlMetadata,
+    RunMetadata,
+    ScriptMetadata,
+    ServerOptionMetadata,
+    SettingMetadata,
+    TargetMetadata,
+    WorkloadMetadata,
+)
+from app.runs.typed_json import NOT_KNOWN
 from app.storage.disk_target import is_test_device
 
 TEST_DEVICES = "test-devices"
 RAM_DISKS = frozenset({"tmpfs", "ramfs"})
 
 
-def describe_configuration(planned: PlannedRun, resolved: ResolvedConfiguration) -> dict[str, Json]:
-    """Return the keys of table `run` that follow from the plan."""
+def describe_run(planned: PlannedRun, resolved: ResolvedConfiguration) -> RunMetadata:
+    """Return what follows from the plan."""
     configuration = planned.configuration
-    workload = configuration.workload
-    path = resolved.target.given if resolved.target.plan is not None else resolved.target.path
-    target: dict[str, Json] = {"kind": configuration.target.kind, "path": path, "raid": None}
-    if isinstance(configuration.target, FolderTarget):
-        target["given"] = configuration.target.path
-    if resolved.target.plan is not None:
-        target |= describe_storage(resolved.target.plan)
-    if resolved.server_options:
-        target["server_options"] = [
-            {
-                "key": option.key,
-                "setting": option.name,
-                "value": option.text,
-                "fate": option.fate.value,
-                "note": option.note,
-            }
-            for option in resolved.server_options
-        ]
-    return {
-        "configuration": configuration.name,
-        "number": planned.number,
-        "repeat": planned.repeat,
-        "seed": planned.seed,
-        "target": target,
-        "scale": resolved.scale.scale,
-        "data_bytes": resolved.scale.data_bytes,
-        "workload": {
-            "label": workload.label,
-            "scripts": [
-                {"label": script.label, "weight": script.weight, "path": script.path, "text": script.text}
-                for script in workload.scripts
-            ],
-            "clients": workload.clients,
-            "threads": resolved.threads,
-            "duration_s": workload.duration_s,
-            "transactions": workload.transactions,
-            "warmup_s": workload.warmup_s,
-            "protocol": workload.protocol.value,
-            "rate_tps": workload.rate_tps,
-            "latency_limit_ms": workload.latency_limit_ms,
-            "size": str(workload.size) if workload.size is not None else None,
-        },
-        "installation": {
-            "version": resolved.installation.version,
-            "folder": resolved.installation.bin_directory,
-            "origin": resolved.installation.origin,
-            "configure": resolved.installation.configure,
-            "block_size": resolved.installation.block_size,
-        },
-        "postgresql": {
-            "preset": configuration.postgresql.preset,
-            "checksums": configuration.postgresql.checksums,
-        },
-        "settings": [cast("Json", asdict(setting)) for setting in resolved.settings],
-    }
+    return RunMetadata(
+        configuration=configuration.name,
+        number=planned.number,
+        repeat=planned.repeat,
+        seed=planned.seed,
+        target=_describe_target(resolved),
+        scale=resolved.scale.scale,
+        data_bytes=resolved.scale.data_bytes,
+        workload=replace(describe_workload(configuration.workload), threads=resolved.threads),
+        installation=InstallationMetadata(
+            version=resolved.installation.version,
+            folder=resolved.installation.bin_directory,
+            origin=resolved.installation.origin,
+            configure=resolved.installation.configure,
+            block_size=resolved.installation.block_size,
+        ),
+        postgresql=PostgresqlMetadata(
+            preset=configuration.postgresql.preset, checksums=configuration.postgresql.checksums
+        ),
+        settings=tuple(
+            SettingMetadata(
+                name=each.name, value=each.value, why=each.why, source=each.source, origin=each.origin.value
+            )
+            for each in resolved.settings
+        ),
+    )
 
 
-def describe_storage(plan: StoragePlan) -> dict[str, Json]:
-    """Return what a run file says about storage that was made for it; the plan holds disks and options."""
-    level = plan.data.level
-    return {
-        "raid": None if level is Level.SINGLE else level.value,
-        "filesystem": plan.data.filesystem,
-        "plan": cast("Json", plan_as_mapping(plan)),
-    }
+def describe_configuration(configuration: Configuration) -> RunMetadata:
+    """Return what a configuration states, before any machine is asked what becomes of it."""
+    target, chosen, workload = configuration.target, configuration.postgresql, configuration.workload
+    plan = _stated_plan(target) if isinstance(target, DiskTarget) else None
+    described = describe_target(target, plan)
+    if isinstance(target, FolderTarget):
+        described = replace(described, path=target.path or tr("default folder"))
+    return RunMetadata(
+        configuration=configuration.name,
+        target=described,
+        workload=describe_workload(workload),
+        scale=workload.scale,
+        installation=InstallationMetadata(folder=chosen.installation),
+        postgresql=PostgresqlMetadata(preset=chosen.preset, checksums=chosen.checksums),
+        settings=tuple(
+            SettingMetadata(name=name, value=value, origin=Origin.USER.value)
+            for name, value in chosen.settings
+        ),
+    )
+
+
+def _stated_plan(target: DiskTarget) -> StoragePlan:
+    """Return the plan of a target whose disks nobody has looked for; 0 bytes: as many as the data needs."""
+    return plan_of_target(
+        target,
+        lambda name: DiskIdentity(name, None, "", 0, ""),
+        lambda group, _: None if group.whole_disk else group.partition_bytes or 0,
+    )
+
+
+def _describe_target(resolved: ResolvedConfiguration) -> TargetMetadata:
+    target, plan = resolved.configuration.target, resolved.target.plan
+    options = tuple(
+        ServerOptionMetadata(
+            key=each.key, setting=each.name, value=each.text, fate=each.fate.value, note=each.note
+        )
+        for each in resolved.server_options
+    )
+    found = replace(
+        describe_target(target, plan), path=resolved.target.path if plan is None else resolved.target.given
+    )
+    return replace(found, server_options=options) if options else found
+
+
+def describe_target(target: Target, plan: StoragePlan | None) -> TargetMetadata:
+    """Return what a target is, without what depends on the machine.
+
+    Args:
+        target: as the campaign states it.
+        plan: what is made of which disks; None where nothing is.
+    """
+    if isinstance(target, DiskTarget) and plan is not None:
+        level = plan.data.level
+        return TargetMetadata(
+            kind=target.kind,
+            raid=None if level is Level.SINGLE else level.value,
+            filesystem=plan.data.filesystem,
+            plan=plan,
+            preset=target.data.preset,
+            wal_preset=target.wal.preset if target.wal else None,
+            memory_limit_bytes=target.memory_limit_bytes,
+        )
+    found = TargetMetadata(kind=target.kind, raid=None, plan=None, memory_limit_bytes=None)
+    if isinstance(target, FolderTarget):
+        return replace(found, given=target.path)
+    return replace(found, size_bytes=target.size_bytes) if isinstance(target, MemoryTarget) else found
+
+
+def describe_workload(workload: Workload) -> WorkloadMetadata:
+    """Return what pgbench is to do, without what depends on the machine."""
+    return WorkloadMetadata(
+        label=workload.label,
+        scripts=tuple(
+            ScriptMetadata(label=each.label, weight=each.weight, path=each.path, text=each.text)
+            for each in workload.scripts
+        ),
+        clients=workload.clients,
+        threads=NOT_KNOWN if workload.threads is None else workload.threads,
+        duration_s=workload.duration_s,
+        transactions=workload.transactions,
+        warmup_s=workload.warmup_s,
+        protocol=workload.protocol.value,
+        rate_tps=workload.rate_tps,
+        latency_limit_ms=workload.latency_limit_ms,
+        size=None if workload.size is None else str(workload.size),
+    )
 
 
 def _storage_marks(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:

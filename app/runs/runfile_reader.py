@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from app.domain.errors import CorruptRunFileError, NewerRunFileError, NotARunFileError, RunFileError
 from app.domain.text import tr
+from app.runs.run_metadata import RunMetadata, read_metadata
 from app.runs.runfile import APPLICATION_ID, FORMAT, Json, LatencySecond, Phase, RunState
 from app.runs.runfile_bounds import MOST_NUMBER_BYTES, MOST_TEXT_BYTES, BoundedConnection, check_regular
 from app.runs.runfile_schema import strange_part
@@ -219,6 +220,11 @@ class RunFile:
                 raise TypeError(tr("a value is no number"))
             found += batch
         return found
+
+    @property
+    def metadata(self) -> RunMetadata:
+        """What the file says of its run."""
+        return read_metadata(self.values)
 
     @property
     def values(self) -> dict[str, Json]:

@@ -12,11 +12,13 @@ PRAGMA user_version = 1;
 
 -- What the run is: key and JSON value. Keys: id, name, campaign, campaign_folder, number, repeat, repeats,
 -- seed, state (running, done, stopped, failed, incomplete), error, started_epoch_s, ended_epoch_s,
--- program_version, configuration, campaign_file, target, installation, settings, scale, data_bytes,
+-- program_version, account, configuration, campaign_file, target (with the plan of what was made of which
+-- disks), workload, installation, postgresql, settings, scale, data_bytes,
 -- transaction_log_one_in (1 = every transaction, n = one in n), tps_one_in (the same where TPS by the second
--- are counted in that log), imported (what a run of others was read from), running_command (pgbench while it
--- runs: phase and argv), pgbench (figures as it printed them); and what people wrote later: tags, note,
--- measured_name and measured_campaign (what name and campaign were before they were renamed).
+-- are counted in that log), imported (what a run of others was read from), running_command (pgbench or a
+-- program of root while it runs: phase and argv), storage_step (how far root was last), pgbench (figures as it
+-- printed them); and what people wrote later: tags, note, measured_name and measured_campaign (what name and
+-- campaign were before they were renamed). Described by app/runs/run_metadata.py.
 CREATE TABLE run (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL

@@ -10,8 +10,10 @@ import numpy as np
 
 from app.domain.text import tr
 from app.runs.run_data import RunData
-from app.runs.runfile import Json, Phase, RunState
+from app.runs.run_metadata import StorageStep
+from app.runs.runfile import Phase, RunState
 from app.runs.runfile_reader import CommandRecord
+from app.runs.typed_json import Known, NotKnown, known, or_none
 
 STALE_S: Final = 3.5
 """A number older than this is not shown as the latest: pgbench and the sampler say something every second."""
@@ -151,7 +153,7 @@ def planned_seconds_of(data: RunData, phase: Phase) -> float | None:
     if phase is Phase.MEASURE:
         return data.planned_s
     if phase is Phase.WARM_UP:
-        return _number(data.values.get("workload"), "warmup_s")
+        return or_none(data.metadata.workload.warmup_s)
     return None
 
 
@@ -220,41 +222,36 @@ def _lasts(command: CommandRecord, now_ms: float) -> bool:
 def _command_text(data: RunData, phase: Phase, running: CommandRecord | None) -> str:
     if running is not None:
         return " ".join(running.argv)
-    started = data.values.get("running_command")
-    if isinstance(started, dict) and started.get("phase") == phase.value:
-        argv = started.get("argv")
-        if isinstance(argv, list):
-            return _with_progress(" ".join(str(word) for word in argv), data.values.get("storage_step"))
+    started = data.metadata.running_command
+    if not isinstance(started, NotKnown) and started.phase == phase.value:
+        return _with_progress(" ".join(started.argv), data.metadata.storage_step)
     return what_happens(data, phase)
 
 
-def _with_progress(text: str, step: object) -> str:
+def _with_progress(text: str, step: Known[StorageStep]) -> str:
     """Return a command with how far it is, where it is the step of making storage that was told last."""
-    if not isinstance(step, dict) or step.get("text") != text:
+    if isinstance(step, NotKnown) or step.text != text:
         return text
-    shown = f"{step.get('number')}/{step.get('count')} {text}"
-    fraction = step.get("fraction")
-    return f"{shown}  {100 * fraction:.0f} %" if isinstance(fraction, int | float) else shown
+    shown = f"{step.number}/{step.count} {text}"
+    return shown if step.fraction is None else f"{shown}  {100 * step.fraction:.0f} %"
 
 
 def what_happens(data: RunData, phase: Phase) -> str:
     """Return what a phase does with this run, in words for people."""
-    values = data.values
-    target = _text(values.get("target"), "path")
-    version = _text(values.get("installation"), "version")
-    workload = values.get("workload")
+    told = data.metadata
+    workload = told.workload
     if phase is Phase.PREPARE:
-        return tr("checking the machine and preparing {path}").format(path=target)
+        return tr("checking the machine and preparing {path}").format(path=known(told.target.path, ""))
     if phase is Phase.INITDB:
-        return tr("initdb of PostgreSQL {version}").format(version=version)
+        return tr("initdb of PostgreSQL {version}").format(version=known(told.installation.version, ""))
     if phase is Phase.LOAD:
-        return tr("pgbench --initialize --scale={scale}").format(scale=values.get("scale", "?"))
+        return tr("pgbench --initialize --scale={scale}").format(scale=or_none(told.scale) or "?")
     if phase in _SAMPLED:
         return tr("pgbench: {scripts}, clients {clients}, threads {threads}, protocol {protocol}").format(
-            scripts=_text(workload, "label"),
-            clients=_text(workload, "clients"),
-            threads=_text(workload, "threads"),
-            protocol=_text(workload, "protocol"),
+            scripts=known(workload.label, ""),
+            clients=or_none(workload.clients) or "",
+            threads=or_none(workload.threads) or "",
+            protocol=known(workload.protocol, ""),
         )
     return {
         Phase.SETTLE: tr("checkpoint, so that nothing is dirty when measuring begins"),
@@ -280,17 +277,5 @@ def _command_line(command: CommandRecord, now_ms: float) -> str:
 
 
 def _told_error(data: RunData) -> str:
-    error = data.values.get("error")
-    if not isinstance(error, dict) or data.state is RunState.RUNNING:
-        return ""
-    return " ".join(part for part in (_text(error, "message"), _text(error, "hint")) if part)
-
-
-def _text(values: Json, key: str) -> str:
-    value = values.get(key) if isinstance(values, dict) else None
-    return "" if value is None else str(value)
-
-
-def _number(values: Json, key: str) -> float | None:
-    value = values.get(key) if isinstance(values, dict) else None
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    error = data.metadata.error
+    return "" if isinstance(error, NotKnown) or data.state is RunState.RUNNING else error.text

@@ -7,7 +7,7 @@ divided by the mean TPS.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,9 +18,11 @@ from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import METRICS, Better
 from app.domain.text import tr
 from app.postgres.histogram import Histogram
-from app.runs.runfile import Json, Phase
+from app.runs.run_metadata import RunMetadata
+from app.runs.runfile import Phase
 from app.runs.runfile_reader import RunFile
 from app.runs.series_statistics import drift, jitter, steady_state, within_run_error
+from app.runs.typed_json import NotKnown, known, or_none
 
 _LONGEST_RUN_S: Final = 100 * 86400
 
@@ -108,8 +110,9 @@ def summarise(run: RunFile) -> dict[str, float | None]:
     inside = (t_ms > measured.started_ms) & (t_ms <= end_ms)
     t_ms, tps = t_ms[inside], tps[inside]
     figures: dict[str, float | None] = {figure.name: None for figure in FIGURES}
-    figures |= _throughput(run.values, measured.started_ms, float(end_ms), t_ms, tps)
-    figures |= _shape(seconds_of(t_ms, tps, measured.started_ms), _number(run.values, "tps_one_in") or 1.0)
+    told = run.metadata
+    figures |= _throughput(told, measured.started_ms, float(end_ms), t_ms, tps)
+    figures |= _shape(seconds_of(t_ms, tps, measured.started_ms), known(told.tps_one_in, 0) or 1.0)
     figures |= _latencies(run, measured.started_ms, float(end_ms))
     figures |= _costs(run, measured.started_ms, float(end_ms), figures["tps"])
     ticks = run.ticks()
@@ -123,28 +126,22 @@ def _plain(value: float | None) -> float | None:
     return None if value is None or not np.isfinite(value) else float(value)
 
 
-def _number(values: Mapping[str, Json], key: str) -> float | None:
-    value = values.get(key)
-    return float(value) if isinstance(value, int | float) else None
-
-
 def _throughput(
-    values: Mapping[str, Json],
+    told: RunMetadata,
     start_ms: float,
     end_ms: float,
     t_ms: NDArray[np.float64],
     tps: NDArray[np.float64],
 ) -> dict[str, float | None]:
     """TPS from pgbench's own summary; where it printed none, from its reports weighted by their length."""
-    printed = values.get("pgbench")
-    if isinstance(printed, dict) and isinstance(printed.get("tps"), int | float):
+    if told.printed("tps") is not None:
         return {
-            "tps": _number(printed, "tps"),
-            "transactions": _number(printed, "transactions"),
-            "failed": _number(printed, "failed"),
-            "skipped": _number(printed, "skipped"),
-            "latency_mean_ms": _number(printed, "latency_ms"),
-            "lag_mean_ms": _number(printed, "lag_ms"),
+            "tps": told.printed("tps"),
+            "transactions": told.printed("transactions"),
+            "failed": told.printed("failed"),
+            "skipped": told.printed("skipped"),
+            "latency_mean_ms": told.printed("latency_ms"),
+            "lag_mean_ms": told.printed("lag_ms"),
             "duration_s": (end_ms - start_ms) / 1000,
         }
     if not len(tps):
@@ -229,7 +226,7 @@ def _latencies(run: RunFile, start_ms: float, end_ms: float) -> dict[str, float 
         for name, percent in (("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p999", 99.9), ("max", 100.0))
     }
     figures["partial_seconds"] = float(partial)
-    if run.values.get("pgbench") is None:
+    if isinstance(run.metadata.pgbench, NotKnown):
         figures["latency_mean_ms"] = latency_sum_us / transactions / 1000
     return figures
 
@@ -252,13 +249,12 @@ def _costs(run: RunFile, start_ms: float, end_ms: float, tps: float | None) -> d
         figures[name] = None if value is None else value * factor / tps
     for name, instance in (("server_cpu_us", "postgres"), ("pgbench_cpu_us", "pgbench")):
         parts = [mean(metric, instance) for metric in ("process.cpu_user", "process.cpu_system")]
-        known = [part for part in parts if part is not None]
-        figures[name] = sum(known) * 1e6 / tps if known else None
+        found = [part for part in parts if part is not None]
+        figures[name] = sum(found) * 1e6 / tps if found else None
     kernel = [mean("kernel.cpu", instance) or 0.0 for metric, instance in totals if metric == "kernel.cpu"]
     figures["kernel_cpu_us"] = sum(kernel) * 1e6 / tps if kernel else None
     figures["pgbench_share"] = mean("process.pgbench_share")
-    installation = run.values.get("installation")
-    block_bytes = _number(installation, "block_size") if isinstance(installation, dict) else None
+    block_bytes = or_none(run.metadata.installation.block_size)
     figures["write_amplification"] = _amplification(mean, block_bytes)
     return figures
 

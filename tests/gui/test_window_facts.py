@@ -1,19 +1,26 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QUrl
+from PySide6.QtGui import QTextDocument
 from pytestqt.qtbot import QtBot
 
 from app.hosts.host import ROOT_STEP
 from app.process import CommandOutcome
 from app.runs.annotations import Annotations, annotate
+from app.runs.compare import compare_runs
+from app.runs.differences import find_differences
 from app.runs.run_facts import read_run_facts
 from app.runs.runfile import RunState
 from app.runs.runfile_finish import finish_run_file
 from app.runs.summary import FIGURES, Figure
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_campaign, write_trial
+from tests.known_runs import WHOLE, all_changes, write_known
+from ui.compare.content import Content, LoadedRun
+from ui.compare.document import ComparisonWriter
 from ui.theme import Scheme, Theme
 from ui.window.facts_panel import FactsPanel
 from ui.window.words import format_figure, format_number, moment
@@ -68,9 +75,34 @@ def test_swatches_have_the_colours_of_the_lines(panel: FactsPanel, tmp_path: Pat
 
 
 def test_repeats_of_one_configuration_do_not_differ(panel: FactsPanel, tmp_path: Path) -> None:
-    show(panel, *write_campaign(tmp_path)[::2])
+    show(panel, *(write_known(tmp_path / f"{number}.footing", WHOLE) for number in range(3)))
     assert "these are repeats" in text(panel)
     assert VERDICT not in text(panel)
+
+
+def test_of_what_the_files_do_not_tell_it_claims_nothing(panel: FactsPanel, tmp_path: Path) -> None:
+    show(panel, *write_campaign(tmp_path)[::2])
+    assert "Nothing known differs; not known: Workload: " in text(panel)
+    assert "these are repeats" not in text(panel)
+
+
+def test_everything_that_differs_is_told_here_and_on_the_compare_page(
+    panel: FactsPanel, tmp_path: Path, light: Theme
+) -> None:
+    changes = [each for each in all_changes() if each.before == WHOLE]
+    paths = [
+        write_known(tmp_path / f"{number}.footing", replace(run, id=f"{number:016x}"))
+        for number, run in enumerate([WHOLE, *(each.run for each in changes)])
+    ]
+    facts = [read_run_facts(path) for path in paths]
+    wanted = {f"{each.topic}: {each.name}" for each in find_differences(facts)}
+    assert len(wanted) > 30
+    show(panel, *paths)
+    assert all(f"{name}\n" in text(panel) for name in wanted)
+    document = QTextDocument()
+    shown = tuple(LoadedRun(each.path, number, each.name, facts=each) for number, each in enumerate(facts))
+    ComparisonWriter(document, light).write(Content(shown, compare_runs(facts)), ())
+    assert all(f"{name}\n" in document.toPlainText() for name in wanted)
 
 
 def test_one_run_has_no_differences_but_figures_and_marks_with_words(

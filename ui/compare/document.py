@@ -12,7 +12,7 @@ from app.domain.text import tr
 from app.runs.comparison_table import COMPARISON_COLUMNS, ComparisonColumn, Row, format_tps
 from app.runs.comparison_text import format_difference
 from app.runs.comparison_warnings import comparison_notes, comparison_warnings
-from app.runs.differences import Difference, find_differences
+from app.runs.differences import Difference, describe_sameness, what_differs
 from app.runs.run_sentences import WITHIN_RUN_NOTE, describe_shape
 from app.runs.words import mark_words, one_line
 from ui.compare.content import NOT_YET, Content
@@ -57,11 +57,10 @@ class ComparisonWriter(PlainWriter):
 
     def _write_differences(self, content: Content) -> None:
         self._heading(tr("What differs"))
-        found = find_differences([run.facts for run in content.runs if run.facts is not None])
-        if not found:
-            sentence = tr("Nothing that was chosen and nothing known of the machine: these are repeats.")
-            self._line(sentence, colour=self._ink.quiet)
-        for difference in found:
+        found = what_differs([run.facts for run in content.runs if run.facts is not None])
+        if not found.differences:
+            self._line(describe_sameness(found), colour=self._ink.quiet)
+        for difference in found.differences:
             self._write_difference(content, difference)
 
     def _write_difference(self, content: Content, difference: Difference) -> None:

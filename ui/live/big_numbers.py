@@ -13,6 +13,7 @@ from PySide6.QtGui import QFontMetricsF, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QSizePolicy, QWidget
 from typing_extensions import override
 
+from app.domain.configuration import MemoryTarget
 from app.domain.text import tr
 from app.domain.units import format_duration
 from app.runs.run_data import RunData
@@ -76,8 +77,7 @@ def _checkpoint_words(data: RunData) -> str:
 
 
 def _flush_words(numbers: LiveNumbers, data: RunData) -> str:
-    target = data.values.get("target")
-    if numbers.iops is None and isinstance(target, dict) and target.get("kind") == "memory":
+    if numbers.iops is None and data.metadata.target.kind == MemoryTarget.kind:
         return tr("memory: no disk below")
     if numbers.flushes is None:
         return ""

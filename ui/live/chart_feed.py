@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.runs.campaign_follow import EarlierRun, Watched
 from app.runs.run_data import RunData
+from app.runs.typed_json import known
 from ui.charts.stack import ChartStack
 from ui.charts.traces import RunTrace
 
@@ -54,7 +55,7 @@ class ChartFeed:
         self._show_earlier(watched)
         data = run.data
         if self.live is None or self.live.path != data.path or data.last_ms < self.live.last_ms:
-            self.colour = colour_of(watched, str(data.values.get("configuration", "")))
+            self.colour = colour_of(watched, known(data.metadata.configuration, ""))
             self._stack.set_live(data, self.colour, data.name)
         elif _says_more(data, self.live):
             self._stack.update_live(data)

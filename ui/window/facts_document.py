@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 from app.domain.columns import Column
 from app.domain.text import tr
 from app.runs.comparison_table import format_tps
-from app.runs.differences import Difference, Variant, find_differences
+from app.runs.differences import Difference, Variant, describe_sameness, what_differs
 from app.runs.run_facts import RunFacts, command_line
 from app.runs.runfile import RunState
 from app.runs.summary import FIGURES
@@ -89,11 +89,10 @@ class FactsWriter(PlainWriter):
         if len(runs) < 2:
             return
         self._heading(tr("What differs"))
-        found = find_differences([run.facts for run in runs])
-        if not found:
-            sentence = tr("Nothing that was chosen and nothing known of the machine: these are repeats.")
-            self._line(sentence, colour=self._ink.quiet)
-        for difference in found:
+        found = what_differs([run.facts for run in runs])
+        if not found.differences:
+            self._line(describe_sameness(found), colour=self._ink.quiet)
+        for difference in found.differences:
             self._write_difference(runs, difference)
 
     def _write_difference(self, runs: Sequence[ShownRun], difference: Difference) -> None:

@@ -116,10 +116,10 @@ class MorePage(Page):
 
     def _show_rows(self) -> None:
         """Show what each configuration is called and differs in; the chosen row stays."""
-        chosen = self.draft.parts.chosen()
+        chosen, differences = self.draft.parts.chosen(), self.draft.differs_in()
         self.list.setRowCount(len(chosen))
-        for row, each in enumerate(chosen):
-            texts = (each.name, place_label(self.draft, each), difference(each) or tr("nothing else"))
+        for row, (each, difference) in enumerate(zip(chosen, differences, strict=True)):
+            texts = (each.name, place_label(self.draft, each), difference or tr("nothing else"))
             for column, text in enumerate(texts):
                 item = self.list.item(row, column)
                 if item is None:
@@ -229,14 +229,3 @@ class MorePage(Page):
     def _on_name(self, text: str) -> None:
         self.draft.parts.campaign.name = text
         self.tell()
-
-
-def difference(configuration: ConfigurationDraft) -> str:
-    """Return in what a configuration differs from the pages before, in one line."""
-    made = configuration.made
-    own = [f"{name} = {text}" for name, text in made.typed.items()] if made else []
-    if not configuration.wal_apart:
-        own.append(tr("WAL among the data"))
-    settings = [line.strip() for line in configuration.settings.splitlines() if line.strip()]
-    changes = [f"{change.key.split('.', 1)[1]} = {change.text}" for change in configuration.changes]
-    return ", ".join(own + settings + changes)

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from app.cli.configuration_rows import configuration_rows
+from app.runs.environment_facts import read_environment_facts
+from app.runs.run_metadata import read_metadata
 from app.runs.runfile import Json
+
+
+def rows(values: Mapping[str, Json]) -> dict[str, str]:
+    return dict(configuration_rows(read_metadata(values), read_environment_facts({})))
 
 
 def test_server_settings_that_a_filesystem_gave_are_shown_and_no_others() -> None:
@@ -15,7 +23,7 @@ def test_server_settings_that_a_filesystem_gave_are_shown_and_no_others() -> Non
             "not a setting",
         ]
     }
-    assert dict(configuration_rows(described))["by the filesystem"] == "full_page_writes=off, wal_recycle=off"
+    assert rows(described)["by the filesystem"] == "full_page_writes=off, wal_recycle=off"
 
 
 def test_a_run_without_such_settings_says_nothing_of_them() -> None:
@@ -24,4 +32,8 @@ def test_a_run_without_such_settings_says_nothing_of_them() -> None:
         {"settings": None},
         {"settings": [{"name": "a", "value": "b", "origin": "preset"}]},
     ):
-        assert dict(configuration_rows(described))["by the filesystem"] == ""
+        assert rows(described)["by the filesystem"] == ""
+
+
+def test_what_a_file_does_not_tell_has_no_words() -> None:
+    assert set(rows({}).values()) == {""}

@@ -14,7 +14,8 @@ from app.runs.comparison_export import comparison_as_json
 from app.runs.dimensions import find_dimensions, heat_map, number_of, sweep
 from app.runs.export import finite
 from app.runs.figure_comparison import COSTS, compare_figure, compare_figures, figure_values, format_mean
-from app.runs.run_facts import Property, RunFacts, read_run_facts
+from app.runs.run_facts import RunFacts, read_run_facts
+from app.runs.run_properties import Property
 from app.runs.runfile import Json
 from app.runs.statistics import compare_paired, run_interval
 from tests.fix_window import Trial, write_campaign, write_trial

@@ -40,7 +40,8 @@ from app.runs.plan import (
     _within_limits,
     chosen_server_options,
 )
-from app.runs.run_identity import describe_configuration, marks_before
+from app.runs.run_identity import describe_run, marks_before
+from app.runs.typed_json import NotKnown, values_of
 from app.storage.disk_target import storage_plan
 from tests.unit.storage.test_disk_target import machine
 
@@ -125,11 +126,12 @@ def test_a_run_on_loop_devices_is_marked() -> None:
 
 def test_the_run_file_holds_the_plan_as_it_was_and_the_level() -> None:
     one = resolved(DiskTarget(PAIR))
-    described = describe_configuration(PlannedRun(1, one.configuration, 0, 1), one)["target"]
-    assert isinstance(described, dict)
-    assert (described["kind"], described["raid"], described["filesystem"]) == ("disks", "mirror", "ext4")
-    assert described["path"] == "SERIAL1, SERIAL2"
-    assert parse_plan(described["plan"]) == one.target.plan
+    described = describe_run(PlannedRun(1, one.configuration, 0, 1), one).target
+    assert (described.kind, described.raid, described.filesystem) == ("disks", "mirror", "ext4")
+    assert described.path == "SERIAL1, SERIAL2"
+    assert described.plan == one.target.plan
+    written = values_of(described)["plan"]
+    assert parse_plan(written) == one.target.plan
 
 
 def with_settings(
@@ -167,18 +169,16 @@ def test_what_zfs_makes_safe_marks_no_run_and_what_it_does_not_still_does() -> N
 
 def test_a_run_says_of_each_option_for_the_server_whether_it_was_applied() -> None:
     one = with_settings(DiskTarget(ZFS, wal=replace(ONE, disks=("SERIAL2",))), ("full_page_writes", "on"))
-    target = describe_configuration(PlannedRun(1, one.configuration, 0, 1), one)["target"]
-    assert isinstance(target, dict)
-    told = target["server_options"]
-    assert isinstance(told, list)
-    assert [(each["setting"], each["value"], each["fate"]) for each in told if isinstance(each, dict)] == [
+    told = describe_run(PlannedRun(1, one.configuration, 0, 1), one).target.server_options
+    assert not isinstance(told, NotKnown)
+    assert [(each.setting, each.value, each.fate) for each in told] == [
         ("full_page_writes", "off", "overruled"),
         ("wal_init_zero", "off", "elsewhere"),
         ("wal_recycle", "off", "elsewhere"),
     ]
     plain = resolved(DiskTarget(ONE))
-    without = describe_configuration(PlannedRun(1, plain.configuration, 0, 1), plain)
-    assert "server_options" not in str(without)
+    without = describe_run(PlannedRun(1, plain.configuration, 0, 1), plain)
+    assert "server_options" not in str(values_of(without))
 
 
 def test_what_a_preset_advises_and_a_campaign_does_not_do_is_told_before_the_start(

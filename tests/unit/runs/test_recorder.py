@@ -15,6 +15,7 @@ from app.postgres.pgbench_argv import TransactionLog
 from app.postgres.pgbench_log import LogFormat
 from app.process import CommandOutcome, current_account
 from app.runs.recorder import Recorder
+from app.runs.run_metadata import RunMetadata
 from app.runs.runfile import Phase, RunFileWriter
 from app.runs.runfile_reader import RunFile
 
@@ -42,7 +43,7 @@ def site(tmp_path: Path) -> Site:
 @pytest.fixture
 def recorder(tmp_path: Path) -> Iterator[Recorder]:
     recorder = Recorder(RunFileWriter(tmp_path / "a.footing"))
-    recorder.set_run({"id": "ab", "state": "running"})
+    recorder.set_run(RunMetadata(id="ab", state="running"))
     recorder.begin_phase(Phase.MEASURE)
     yield recorder
     recorder.writer.close()
