@@ -207,7 +207,8 @@ def build_parser() -> argparse.ArgumentParser:
         help=tr("list the runs of the library"),
         epilog=tr(
             "Words are looked for in everything that is known of a run; fields are fs: raid: option: "
-            "workload: pg: machine: date: tag: target: state: mark: campaign: name:, as in `list fs:xfs pg:15 date:7d`. "
+            "workload: pg: machine: date: tag: target: state: mark: campaign: name:, as in "
+            "`list fs:xfs pg:15 date:7d`. "
             "After `--` a minus leaves runs out: `list -- fs:xfs -state:failed`."
         ),
     )
