@@ -114,6 +114,24 @@ def test_what_a_session_tells_its_journal_is_there_before_it_goes_on(
     assert [each.kept for each in written] == [{}]
 
 
+def test_a_mark_that_nobody_knows_is_set_aside(journal: Journal) -> None:
+    text = text_of(journal)
+    assert not is_set_aside(journal, changed(text, facts={mark_fact("x"): "made", "pool": "nonsense"}))
+    assert is_set_aside(journal, changed(text, facts={mark_fact("x"): "nonsense"}))
+
+
+def test_an_entry_of_an_older_helper_knows_no_boot_and_no_reason(journal: Journal) -> None:
+    old = {**json.loads(text_of(journal)), "schema": 1}
+    assert not is_set_aside(journal, json.dumps({**old, "boot": "x", "kept": {"disk": "x"}}).encode())
+    del old["boot"], old["kept"]
+    assert not is_set_aside(journal, json.dumps(old).encode())
+    for content in (old, {**old, "boot": "x", "kept": {"disk": "x"}}):
+        path_of(journal).write_text(json.dumps(content))
+        found = journal.entry(SESSION)
+        assert found is not None
+        assert (found.boot, found.kept) == ("", {})
+
+
 def test_where_nothing_was_ever_made_there_is_no_journal_and_none_is_made(tmp_path: Path) -> None:
     assert Journal(tmp_path / "journal").entries() == ([], [])
     assert list(tmp_path.iterdir()) == []

@@ -70,6 +70,7 @@ class SessionStandIn:
         self.taken, self.user, self.teller = taken, user, teller
         self.owner: object = None
         self.is_working = False
+        self.answer: Refusal | None = None
         self.done: list[object] = []
 
     def start(self) -> None:
@@ -92,7 +93,7 @@ class SessionStandIn:
 
     def limit(self, done: Callable[[object], None], memory_bytes: int) -> None:
         self.done.append(("limit", memory_bytes))
-        done(None)
+        done(self.answer)
 
     def drop_caches(self, done: Callable[[object], None]) -> None:
         self.done.append("drop")
@@ -249,6 +250,7 @@ def test_the_owner_is_served(world: World) -> None:
     session, handle = world.begin()
     for method, signature, values, done in (
         ("Make", "(su)", (1,), ("make", 1)),
+        ("Renew", "(s)", (), "check"),
         ("Unmake", "(s)", (), "unmake"),
         ("Limit", "(st)", (7,), ("limit", 7)),
         ("Release", "(s)", (), ("release", None)),
@@ -256,6 +258,14 @@ def test_the_owner_is_served(world: World) -> None:
         answers = world.ask(MINE, method, signature, handle, *values)
         world.bus.turn()
         assert (answers, session.done[-1]) == ([()], done)
+
+
+def test_what_cannot_be_done_is_the_answer(world: World) -> None:
+    session, handle = world.begin()
+    session.answer = Refusal("Unavailable", "no-controller")
+    answers = world.ask(MINE, "Limit", "(st)", handle, 7)
+    world.bus.turn()
+    assert answers == ["Unavailable no-controller"]
 
 
 def test_caches_are_dropped_again_only_after_a_while_whoever_asks(world: World) -> None:
