@@ -363,6 +363,23 @@ def test_what_cannot_be_unmade_is_the_reason_that_counts(world: World, ready: Se
     assert world.done[-1] == "drop", "the disks are given back to the kernel whatever happened"
 
 
+def test_what_was_put_aside_and_is_gone_in_the_end_hides_no_error_of_the_rest(
+    world: World, ready: Session
+) -> None:
+    world.fails["unmake /dev/a"] = FootingError("a is busy")
+    ready.unmake()
+    world.hear("unmade")
+    ready.make(1)
+    assert world.hear("ready") == ("/dev/b",)
+    del world.fails["unmake /dev/a"]
+    world.fails["unmake /dev/b"] = FootingError("b is busy")
+    world.left["/dev/b"] = (Kept("/dev/b"),)
+    ready.release()
+    error, left = world.hear("ended")
+    assert (error.message, left) == ("b is busy", (Kept("/dev/b"),))
+    assert world.done[-3:] == ["unmake /dev/b", "unmake /dev/a", "drop"]
+
+
 @pytest.mark.expects_log
 def test_a_mistake_is_told_also_where_what_came_after_it_went_well(world: World, ready: Session) -> None:
     answers: SimpleQueue[Any] = SimpleQueue()
