@@ -99,10 +99,10 @@ def leftovers() -> Leftovers:
 
 @pytest.fixture
 def tried(world: World, leftovers: Leftovers) -> Iterator[Session]:
-    """A session of two layouts, which has not begun."""
+    """A session of three layouts, of one disk, another, and both; it has not begun."""
     layouts = tuple(
-        SimpleNamespace(id=uuid.uuid4(), disks=lambda node=node: {node: None}, written_ends=tuple)
-        for node in ("/dev/a", "/dev/b")
+        SimpleNamespace(id=uuid.uuid4(), disks=lambda nodes=nodes: dict.fromkeys(nodes), written_ends=tuple)
+        for nodes in (("/dev/a",), ("/dev/b",), ("/dev/a", "/dev/b"))
     )
     described = SimpleNamespace(layouts=layouts, disks=dict)
     tried = Session(cast("Any", described), 1000, leftovers, cast("Any", world))
@@ -142,7 +142,7 @@ def refused(action: Callable[[], object]) -> str:
 
 
 def test_what_was_not_described_is_not_made(idle: Session) -> None:
-    assert refused(lambda: idle.make(2)) == "Unknown"
+    assert refused(lambda: idle.make(3)) == "Unknown"
     assert now(idle) is State.IDLE
 
 
@@ -254,7 +254,7 @@ def test_without_its_disks_a_session_is_over(
     world: World, tried: Session, leftovers: Leftovers, error: Exception, code: str
 ) -> None:
     world.fails["take"] = error
-    assert len(leftovers.live) == 2
+    assert len(leftovers.live) == 3
     tried.start()
     (refusal,) = world.hear("refused")
     assert refusal.code == code
@@ -363,6 +363,29 @@ def test_what_cannot_be_unmade_is_the_reason_that_counts(world: World, ready: Se
     assert world.done[-1] == "drop", "the disks are given back to the kernel whatever happened"
 
 
+def test_what_is_left_on_two_disks_keeps_both_until_each_is_given_back(world: World, ready: Session) -> None:
+    world.fails["unmake /dev/a"] = FootingError("a is busy")
+    world.fails["unmake /dev/b"] = FootingError("b is busy")
+    ready.unmake()
+    world.hear("unmade")
+    ready.make(1)
+    world.hear("ready")
+    ready.unmake()
+    world.hear("unmade")
+    ready.make(2)
+    error, _ = world.hear("unmade")
+    assert error.message == "a is busy"
+    del world.fails["unmake /dev/a"]
+    ready.make(2)
+    error, _ = world.hear("unmade")
+    assert error.message == "b is busy"
+    world.done.clear()
+    ready.release()
+    error, _ = world.hear("ended")
+    assert error.message == "b is busy"
+    assert world.done == ["unmake /dev/b", "drop"], "what was given back is not touched again"
+
+
 def test_what_was_put_aside_and_is_gone_in_the_end_hides_no_error_of_the_rest(
     world: World, ready: Session
 ) -> None:
@@ -378,6 +401,19 @@ def test_what_was_put_aside_and_is_gone_in_the_end_hides_no_error_of_the_rest(
     error, left = world.hear("ended")
     assert (error.message, left) == ("b is busy", (Kept("/dev/b"),))
     assert world.done[-3:] == ["unmake /dev/b", "unmake /dev/a", "drop"]
+
+
+def test_a_session_ends_well_where_what_was_put_aside_is_gone_in_the_end(
+    world: World, ready: Session
+) -> None:
+    world.fails["unmake /dev/a"] = FootingError("a is busy")
+    ready.unmake()
+    world.hear("unmade")
+    ready.make(1)
+    world.hear("ready")
+    del world.fails["unmake /dev/a"]
+    ready.release()
+    assert world.hear("ended") == (None, ())
 
 
 @pytest.mark.expects_log
