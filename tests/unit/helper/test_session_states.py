@@ -284,8 +284,11 @@ def test_what_is_asked_to_stop_while_it_is_made_does_not_become_ready(world: Wor
     world.await_begin("make /dev/a")
     idle.unmake()
     assert now(idle) is State.UNMAKING
+    unmade = world.hold("unmake /dev/a")
     go_on()
     world.hear("ready")
+    assert now(idle) is State.UNMAKING
+    unmade()
     assert world.hear("unmade") == (None, ())
     assert now(idle) is State.IDLE
     assert world.done[-2:] == ["unmake /dev/a", "keep"]
@@ -342,6 +345,17 @@ def test_a_session_that_ends_while_something_is_made_unmakes_it(world: World, id
 
 
 # --- how it ends
+
+
+def test_a_session_that_is_released_while_it_unmakes_goes_on_ending(world: World, ready: Session) -> None:
+    go_on = world.hold("unmake /dev/a")
+    ready.unmake()
+    world.await_begin("unmake /dev/a")
+    ready.release()
+    go_on()
+    assert world.hear("unmade") == (None, ())
+    assert world.hear("ended") == (None, ())
+    assert now(ready) is State.ENDING
 
 
 def test_a_session_ends_with_the_first_reason_that_it_was_given(world: World, ready: Session) -> None:

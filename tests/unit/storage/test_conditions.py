@@ -124,7 +124,9 @@ def test_a_table_is_ours_by_its_identifier(state: State) -> None:
 def test_a_partition_is_ours_by_place_type_and_identifier(state: State) -> None:
     ours = Partition(1, PARTITION_TYPE, UUID, "x", 1048576, 10**9)
     state.table = Table(OTHER, (ours,))
-    assert holds(OwnPartition(DISK, UUID))
+    assert seen(OwnPartition(DISK, UUID)) == Seen(
+        holds=True, evidence=f"{DISK} has 1 partition(s), the first {UUID}"
+    )
     for changed in (replace(ours, number=2), replace(ours, type=OTHER), replace(ours, uuid=OTHER)):
         state.table = Table(OTHER, (changed,))
         assert not holds(OwnPartition(DISK, UUID))
@@ -176,6 +178,8 @@ def test_nothing_is_signed_only_where_libblkid_finds_nothing(
     assert state.sizes
     assert holds(Unsigned(NODE), said) is is_blank
     assert seen(Unsigned(NODE), ended("PTTYPE=gpt\n")).evidence == f"{NODE} has gpt"
+    assert seen(Unsigned(NODE), ended("TYPE=xfs\nPTTYPE=dos\n")).evidence == f"{NODE} has xfs"
+    assert seen(Signed(NODE, "ext4"), ended("TYPE=xfs\nUUID=7\n")).evidence == f"{NODE} has TYPE=xfs UUID=7"
     state.sizes.clear()
     assert holds(Unsigned(NODE)), "what is gone has nothing"
 
