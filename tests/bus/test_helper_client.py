@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.dbus import helper_client
-from app.dbus.helper_client import HelperClient
+from app.dbus.helper_client import Event, HelperClient
 from app.dbus.helper_errors import (
     CannotError,
     ExpiredError,
@@ -119,7 +119,9 @@ def test_reading_every_byte_ends_with_what_root_says(helping: Helping) -> None:
     process = helping("works")
     seen: list[ReadProgress] = []
     with closing(HelperClient.open()) as client:
+        client._events.put(Event("Expiring", ("of another session",), 0.0))
         told = client.read(DISK, seen.append)
+    assert client.connection.is_closed()
     assert next_line(process) == "Version False"
     assert next_line(process) == "Read True", "a person may be asked"
     assert told.is_spare

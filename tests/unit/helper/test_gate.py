@@ -129,3 +129,48 @@ def test_the_gate_waits_for_room_only_where_it_has_something_to_send(
     tried._to_us += b"x"
     tried._turn()
     assert (asked[tried._bus], asked[tried._mine]) == (select.POLLIN, select.POLLIN | select.POLLOUT)
+
+
+def turn(tried: Gate, monkeypatch: pytest.MonkeyPatch, *ready: int) -> int | None:
+    """Let the gate find these descriptors readable; return how long it would have waited."""
+    limits: list[int | None] = []
+
+    def poll(limit_ms: int | None) -> list[tuple[int, int]]:
+        limits.append(limit_ms)
+        return [(descriptor, select.POLLIN) for descriptor in ready]
+
+    with monkeypatch.context() as patch:
+        poller = SimpleNamespace(register=lambda *_: None, poll=poll)
+        patch.setattr("app.dbus.gate.select.poll", lambda: poller)
+        assert tried._turn()
+    return limits[0]
+
+
+def test_the_next_calls_are_let_through_when_the_main_loop_has_read_and_dealt_with_the_last(
+    monkeypatch: pytest.MonkeyPatch, idle_gate: tuple[Gate, socket.socket]
+) -> None:
+    tried, _ = idle_gate
+    for number in range(3):
+        tried._queue.put(f":1.{number}", b"x" * 30_000)
+    assert turn(tried, monkeypatch) is None
+    assert len(tried._to_us) == 30_000, "no more at a time"
+    tried._to_us.clear()
+    assert turn(tried, monkeypatch) is None, "the main loop is asked"
+    tried._mine.send(b"x")  # what GDBus has not read
+    for _ in range(2):
+        turn(tried, monkeypatch)
+        assert not tried._to_us, "it has not answered"
+        assert tried._is_asked
+    tried._dealt_with()
+    turn(tried, monkeypatch, tried._told)
+    with pytest.raises(BlockingIOError):
+        os.read(tried._told, 1)
+    assert turn(tried, monkeypatch) == gate._LOOK_MS, "until it has been read"
+    assert tried._to_us == b""
+    tried.inner.recv(1)
+    turn(tried, monkeypatch)
+    assert len(tried._to_us) == 30_000
+    tried._to_us.clear()
+    assert turn(tried, monkeypatch) is None
+    turn(tried, monkeypatch)
+    assert tried._to_us == b"", "the main loop has read it, and not dealt with it yet"

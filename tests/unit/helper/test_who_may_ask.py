@@ -377,6 +377,19 @@ def test_a_dialog_that_nobody_answers_is_closed(bus: Bus) -> None:
     assert said == [Verdict.TIMED_OUT], "what comes after that is nobody's"
 
 
+def test_a_question_that_was_called_off_asks_nobody_any_more(bus: Bus) -> None:
+    said: list[Verdict] = []
+    question = Question(bus, said.append)
+    question.ask(":1.1", "erase", {}, interactive=True)
+    first = bus.calls[-1][3]
+    question.cancel()
+    assert (said, bus.calls[-1][0]) == ([Verdict.CANCELLED], "CancelCheckAuthorization")
+    assert first is not None
+    first(bus, ((False, True, {}),))
+    question.cancel()
+    assert (said, len(bus.calls)) == ([Verdict.CANCELLED], 2)
+
+
 PLACES = {"erase": Places(2, 3, Refusal("Busy", "dialogs")), "inspect": Places(1, 1, Refusal("TooMany"))}
 
 

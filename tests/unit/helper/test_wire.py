@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+import struct
 
 import pytest
 
 from app.dbus.gate import MOST_BYTES, Queue, Reader
 from app.dbus.introspection import load_gio
-from app.dbus.wire import Kind, WireError, beginning_of, error_reply, sender_and_member
+from app.dbus.wire import Beginning, Kind, WireError, beginning_of, error_reply, sender_and_member
 
 gi = pytest.importorskip("gi")
 SENDER = ":1.4711"
@@ -97,6 +98,52 @@ def test_what_is_no_message_is_told_and_what_is_damaged_is_read_to_its_end() -> 
         sender, member = sender_and_member(header, beginning)
         assert isinstance(sender, str)
         assert isinstance(member, str)
+
+
+@pytest.mark.parametrize(("at", "byte"), [(0, ord("X")), (3, 2), (3, 0)])
+def test_what_begins_like_no_message_is_none(at: int, byte: int) -> None:
+    wire = bytearray(message("a"))
+    wire[at] = byte
+    with pytest.raises(WireError):
+        beginning_of(wire)
+
+
+def test_only_a_call_that_asks_for_one_is_answered() -> None:
+    wire = bytearray(message("a"))
+    for kind, flags, wants in ((1, 0, True), (1, 4, True), (1, 1, False), (4, 0, False), (2, 0, False)):
+        wire[1], wire[2] = kind, flags
+        assert beginning_of(wire).wants_reply is wants
+
+
+def header(*fields: bytes) -> tuple[bytes, Beginning]:
+    """A header of these fields and the sender, the last of them without what fills it up."""
+    content = b"".join(each + b"\0" * (-len(each) % 8) for each in fields[:-1]) + fields[-1]
+    start = struct.pack("<cBBBIII", b"l", 1, 0, 1, 0, 7, len(content))
+    return start + content, beginning_of(start)
+
+
+BY = bytes((7, 1)) + b"s\0" + struct.pack("<I", len(SENDER)) + SENDER.encode() + b"\0"
+
+
+@pytest.mark.parametrize(
+    ("field", "is_known"),
+    [
+        (bytes((5, 1)) + b"u\0" + struct.pack("<I", 7), True),
+        (bytes((8, 1)) + b"g\0" + b"\1s\0", True),
+        (bytes((1, 1)) + b"o\0" + struct.pack("<I", 2) + b"/a\0", True),
+        (bytes((9, 1)) + b"y\0" + b"\1", False),
+        (bytes((9, 1)) + b"y\0" + struct.pack("<I", 7), False),
+    ],
+)
+def test_the_sender_is_found_behind_fields_that_headers_have(field: bytes, *, is_known: bool) -> None:
+    found, _ = sender_and_member(*header(field, BY))
+    assert found == (SENDER if is_known else "")
+
+
+def test_a_header_that_ends_in_the_middle_of_a_field_names_nobody() -> None:
+    whole, beginning = header(bytes((8, 1)) + b"g\0" + b"\1s\0", BY)
+    for end in range(16, len(whole) - len(SENDER)):
+        assert sender_and_member(whole[:end], beginning)[0] in {"", SENDER[: end - len(whole)]}
 
 
 def test_a_small_call_goes_before_the_many_and_the_large_ones_of_others_but_after_its_own_earlier_ones() -> (

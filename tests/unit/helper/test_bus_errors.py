@@ -1,0 +1,59 @@
+"""What goes wrong on the bus keeps its words, and what was answered is freed once."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typing_extensions import override
+
+from app.dbus.helper_errors import PREFIX, CannotError, HelperLostError, TooSoonError, error_of, lost
+from app.dbus.introspection import drop_forgotten_reference
+from app.dbus.login import InhibitorUnavailable
+
+
+def test_errors_keep_their_words() -> None:
+    assert str(InhibitorUnavailable("no bus")) == "no bus"
+    assert CannotError("It cannot.", reason="no-discard").message == "It cannot."
+    assert TooSoonError("Later.", wait_s=3).message == "Later."
+
+
+@pytest.mark.parametrize(
+    ("text", "wait_s"),
+    [("3", 3), ("60", 60), ("99999", 60), ("100000", 1), ("9" * 5000, 1), ("-3", 1), ("x", 1), ("", 1)],
+)
+def test_a_wait_is_as_long_as_was_said_and_never_long(text: str, wait_s: int) -> None:
+    error = error_of(f"{PREFIX}TooSoon", text, "anna")
+    assert isinstance(error, TooSoonError)
+    assert error.wait_s == wait_s
+
+
+def test_why_a_helper_was_lost_is_told_where_it_is_known() -> None:
+    assert lost().message.endswith("any more.")
+    assert lost("the connection is closed").message.endswith("any more. (the connection is closed)")
+    name = "org.freedesktop.DBus.Error.ServiceUnknown"
+    for error, has_reason in (
+        (error_of(name, "no such name", "anna", met=True), False),
+        (error_of("", "the connection is closed", "anna", met=True), True),
+    ):
+        assert isinstance(error, HelperLostError)
+        assert ("(" in error.message) is has_reason
+
+
+@pytest.mark.parametrize(("count", "freed"), [(1, []), (2, [4711]), (3, [])])
+def test_only_a_reference_that_nobody_gives_back_is_given_back(
+    monkeypatch: pytest.MonkeyPatch, count: int, freed: list[int]
+) -> None:
+    class Invocation:
+        __grefcount__ = count
+
+        @override
+        def __hash__(self) -> int:
+            return 4711
+
+    given: list[Any] = []
+    library = SimpleNamespace(g_object_unref=lambda pointer: given.append(pointer.value))
+    monkeypatch.setattr("ctypes.CDLL", lambda _name: library)
+    drop_forgotten_reference(Invocation())
+    assert given == freed
