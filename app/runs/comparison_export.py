@@ -1,7 +1,8 @@
 """A comparison as plain JSON values, for scripts; the keys are promised and documented here.
 
 ``effect`` smallest difference of interest, a share; ``cut_s`` seconds left out of the beginning of every
-run; ``warnings`` and ``notes`` sentences; ``differences`` what differs; ``runs`` each with ``left_out`` (a
+run; ``warnings`` and ``notes`` sentences; ``differences`` what differs; ``not_known`` what
+may differ, because a file does not tell it; ``runs`` each with ``left_out`` (a
 clause or null), ``tps`` (what was compared), ``within_run`` (interval of its own seconds) and ``facts``
 (sentences); ``configurations`` each with ``runs`` (places), ``mean``, ``low``, ``high`` and, but for the
 first, ``verdict`` (one of `app.runs.statistics.Verdict`), ``sentence``, ``ratio``, ``interval``, ``p_value``,

@@ -45,7 +45,7 @@ JSON_KEYS: Final = {
     "runs[].state": tr("done, stopped, failed, incomplete or running"),
     "runs[].started_epoch_s": tr("wall clock at t_ms = 0, seconds since 1970"),
     "runs[].path": tr("of the run file"),
-    "runs[].target": tr("kind, path and RAID level of where the data lay"),
+    "runs[].target": tr("where the data lay: kind, path, RAID level, presets, and the plan of what was made"),
     "runs[].workload": tr("scripts, clients, threads, lengths, limits"),
     "runs[].installation": tr("of PostgreSQL: version, folder, build"),
     "runs[].postgresql": tr("preset and checksums"),
