@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -75,6 +75,8 @@ def compare_properties(runs: Sequence[Iterable[Property]]) -> Comparability:
         having = [item for table in tables if (item := table.get(key)) is not None]
         if not any(item.is_shown for item in having) and all(item.is_known for item in having):
             continue
+        if _follows(having, tables):
+            continue
         values = [_value(table, key, having[0]) for table in tables]
         if len({value for value in values if value is not None}) > 1:
             variants: dict[str, list[int]] = {}
@@ -85,6 +87,16 @@ def compare_properties(runs: Sequence[Iterable[Property]]) -> Comparability:
         elif None in values and not any(item.part for item in having):
             not_known.append(having[0])
     return Comparability(tuple(differences), tuple(not_known))
+
+
+def _follows(having: Sequence[Property], tables: Sequence[Mapping[tuple[str, str], Property]]) -> bool:
+    """Whether a property differs only because some runs lack what it is part of: that is told already."""
+    item = having[0]
+    whole = (item.topic, item.within)
+    is_one_value = len({each.value for each in having}) == 1
+    return (
+        bool(item.within) and is_one_value and any(not {item.key, whole} & table.keys() for table in tables)
+    )
 
 
 def _value(table: dict[tuple[str, str], Property], key: tuple[str, str], other: Property) -> str | None:

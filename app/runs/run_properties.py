@@ -11,6 +11,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from app.domain.disk import DiskIdentity
@@ -95,6 +96,7 @@ class Property:
         is_shown: whether it is worth a line: not what an option is that nobody chose.
         is_known: whether the file tells it.
         part: name of the property that is not known of a file that tells nothing of this kind.
+        within: name of the property without which this one means nothing; empty for none.
     """
 
     topic: str
@@ -103,6 +105,7 @@ class Property:
     is_shown: bool = True
     is_known: bool = True
     part: str = ""
+    within: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -211,17 +214,20 @@ def _plan(plan: StoragePlan, target: TargetMetadata) -> Iterator[Property]:
     for each in fields(plan):
         part = getattr(plan, each.name)
         if isinstance(part, Group):
-            yield from _group(each.name, part, presets.get(each.name))
+            found = tuple(_group(each.name, part, presets.get(each.name)))
+            whole = "" if each.name == "data" else _of_group(each.name, _label("disks"))
+            yield from (replace(item, within=whole if item.name != whole else "") for item in found)
         elif part:
             yield from _given(TARGET, _label(each.name), _disks_words(part))
 
 
+def _of_group(role: str, name: str) -> str:
+    return name if role == "data" else f"{role.upper()}: {name}"
+
+
 def _group(role: str, group: Group, preset: object) -> Iterator[Property]:
     """Yield what one filesystem was made of; `role` is the field of the plan."""
-
-    def named(name: str) -> str:
-        return name if role == "data" else f"{role.upper()}: {name}"
-
+    named = partial(_of_group, role)
     spec = _spec(group.filesystem)
     if role != "data":
         yield Property(TARGET, named(tr("RAID")), group.level.value)

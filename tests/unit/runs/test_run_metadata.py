@@ -129,7 +129,7 @@ def test_everything_that_differs_is_told_in_the_terminal_in_the_report_and_in_js
     ]
     facts = [read_run_facts(path) for path in paths]
     wanted = {(each.topic, each.name) for each in what_differs(facts).differences}
-    assert len(wanted) > 30
+    assert len(wanted) > 25
     comparison = compare_runs(facts)
     console = Console(file=io.StringIO(), width=5000)
     _print_differences(comparison, console)
@@ -177,6 +177,15 @@ def test_of_an_imported_run_neither_plan_nor_kernel_are_known() -> None:
     found = compare_properties([tuple(properties_of(foreign, read_environment_facts({})))] * 2)
     names = {f"{each.topic}: {each.name}" for each in found.not_known}
     assert {"Target: how the storage was made", "Machine: kernel", "Workload: clients"} <= names
+
+
+def test_disks_for_the_wal_that_one_run_lacks_are_one_difference() -> None:
+    apart = tuple(properties_of(WHOLE, ENVIRONMENT))
+    target = replace(WHOLE.target, plan=replace(PLAN, wal=None), wal_preset=None)
+    among = tuple(properties_of(replace(WHOLE, target=target), ENVIRONMENT))
+    (found,) = compare_properties([apart, among]).differences
+    assert found.name == "WAL: disks"
+    assert [variant.value for variant in found.variants][1] == "none"
 
 
 def test_two_known_values_differ_whatever_a_third_file_does_not_tell() -> None:
