@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from app.domain.configuration import Configuration
 from app.domain.text import tr
 from app.runs.differences import compare_properties
 from app.runs.run_identity import describe_configuration
-from app.runs.run_properties import properties_of
+from app.runs.run_properties import KIND, LABELS, PATH, TARGET, Property, properties_of
+
+_PLACE: Final = {(TARGET, name) for name in (KIND, PATH, LABELS["size_bytes"])}
+"""What the place of a configuration says by itself, beside which the differences stand."""
 
 
 def configuration_differences(configurations: Mapping[int, Configuration]) -> Mapping[int, str]:
     """Return for each configuration its values of everything that is not the same in all of them.
 
-    Empty where it is as all the others.
+    Empty where it is as all the others, apart from its place.
     """
     numbers = list(configurations)
-    runs = [tuple(properties_of(describe_configuration(configurations[each]), None)) for each in numbers]
+    runs = [_beside_the_place(configurations[each]) for each in numbers]
     told: dict[int, list[str]] = {number: [] for number in numbers}
     for difference in compare_properties(runs).differences:
         for variant in difference.variants:
@@ -25,3 +29,8 @@ def configuration_differences(configurations: Mapping[int, Configuration]) -> Ma
             for index in variant.runs:
                 told[numbers[index]].append(words)
     return {number: ", ".join(words) for number, words in told.items()}
+
+
+def _beside_the_place(configuration: Configuration) -> tuple[Property, ...]:
+    found = properties_of(describe_configuration(configuration), None)
+    return tuple(each for each in found if each.key not in _PLACE)

@@ -43,6 +43,9 @@ PLAN: Final = tr("how the storage was made")
 
 SETTINGS: Final = tr("server settings")
 
+KIND: Final = tr("kind")
+PATH: Final = tr("path")
+
 LABELS: Final = {
     "label": tr("transactions"),
     "duration_s": tr("measured time"),
@@ -177,10 +180,10 @@ def _found(topic: str, name: str, value: str, *, is_key: bool = False) -> Iterat
 
 def _target(target: TargetMetadata, environment: EnvironmentFacts | None) -> Iterator[Property]:
     plan = target.plan
-    yield from _given(TARGET, tr("kind"), target.kind)
+    yield from _given(TARGET, KIND, target.kind)
     yield from _given(TARGET, tr("RAID"), target.raid)
     if environment is None or not environment.in_memory:
-        yield from _given(TARGET, tr("path"), target.path)
+        yield from _given(TARGET, PATH, target.path)
     if environment is not None and environment.filesystem:
         yield Property(TARGET, tr("filesystem"), environment.filesystem)
     elif isinstance(plan, StoragePlan):

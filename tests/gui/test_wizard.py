@@ -533,7 +533,7 @@ def test_a_copy_differs_only_in_what_is_changed_and_can_be_removed_again(
     QTest.keyClicks(edit, "16")
     page.editor.place.setCurrentIndex(page.editor.place.findData(Place.OTHER_FOLDER))
     QTest.keyClicks(page.editor.place_text, "/srv/other")
-    assert row_texts(page, 1) == ["folder 2", "/srv/other", "clients = 16"]
+    assert row_texts(page, 1) == ["folder 2", "/srv/other", "clients 16"]
     made = wizard.draft.built.configurations[1]
     assert made.target == FolderTarget("/srv/other")
     assert made.workload.clients == 16

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
+from app.dbus.helper_client import HelperClient, HelperVersion
 from app.dbus.helper_errors import PREFIX, CannotError, HelperLostError, TooSoonError, error_of, lost
 from app.dbus.introspection import drop_forgotten_reference
 from app.dbus.login import InhibitorUnavailable
@@ -39,6 +40,28 @@ def test_why_a_helper_was_lost_is_told_where_it_is_known() -> None:
     ):
         assert isinstance(error, HelperLostError)
         assert ("(" in error.message) is has_reason
+
+
+def test_only_signals_of_its_own_session_reach_a_client() -> None:
+    client = HelperClient(None, None, ":1.1", HelperVersion("0", 3, test_devices=False))  # type: ignore[arg-type]
+
+    def hear(handle: str) -> bool:
+        content = SimpleNamespace(unpack=lambda: (handle, "mkfs"))
+        client._on_signal(None, ":1.1", "", "", "Executed", content)
+        event = client.next_event(0)
+        assert event is None or (event.name, event.values) == ("Executed", ("mkfs",))
+        return event is not None
+
+    assert hear("before it knows its own")
+    client._session = "mine"
+    assert [hear(handle) for handle in ("mine", "another's", "")] == [True, False, False]
+
+
+def test_who_is_busy_is_told_by_what_keeps_it() -> None:
+    texts = ("", "asked", "overtaken")
+    told = [error_of(f"{PREFIX}Busy", text, "anna").message for text in texts]
+    assert ["Nothing was touched." in each for each in told] == [False, True, True]
+    assert len(set(told)) == 3
 
 
 @pytest.mark.parametrize(("count", "freed"), [(1, []), (2, [4711]), (3, [])])
