@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from app.domain.conflicts import Action, Circumstances
@@ -275,6 +275,7 @@ def test_whatever_comes_is_answered_and_never_let_through(
 
 @untimed
 @given(chosen())
+@example((filesystem("ext4"), {"block_size": 65536, "bigalloc": True}))
 def test_legal_options_are_refused_by_rules_only_and_every_finding_names_a_field(
     made: tuple[FilesystemSpec, dict[str, OptionValue]],
 ) -> None:
