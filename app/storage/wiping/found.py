@@ -15,7 +15,7 @@ from typing import Final
 
 from app.domain.errors import StorageError
 from app.domain.text import tr
-from app.domain.units import KIB, MIB
+from app.domain.units import GIB, KIB, MIB
 from app.storage.programs import Ended
 from app.storage.signatures import recognise
 from app.storage.steps import Signed
@@ -84,11 +84,13 @@ class _Format:
         superblock: what is zeroed to wipe it.
         explained: bytes in which other magics are the superblock's own contents.
         uuid_offset: of the UUID on the device.
+        copies: how far copies of the superblock lie behind it, which are always written with it.
     """
 
     superblock: Area
     explained: Area
     uuid_offset: int
+    copies: tuple[int, ...] = ()
 
 
 _EXT_FORMAT: Final = _Format(Area(1024, 1024), Area(1024, 1024), 1024 + 0x68)
@@ -97,7 +99,12 @@ _FORMATS: Final = {
     "ext4": _EXT_FORMAT,
     # Superblock, AGF, AGI and AGFL are a sector each, of at most 4 KiB.
     "xfs": _Format(Area(0, 512), Area(0, 16 * KIB), 32),
-    "btrfs": _Format(Area(64 * KIB, 4 * KIB), Area(64 * KIB, 4 * KIB), 64 * KIB + 32),
+    "btrfs": _Format(
+        Area(64 * KIB, 4 * KIB),
+        Area(64 * KIB, 4 * KIB),
+        64 * KIB + 32,
+        copies=(64 * MIB - 64 * KIB, 256 * GIB - 64 * KIB),
+    ),
     "f2fs": _Format(Area(1024, 7 * KIB), Area(1024, 7 * KIB), 1024 + 108),
     "linux_raid_member": _Format(Area(4 * KIB, 4 * KIB), Area(4 * KIB, 4 * KIB), 4 * KIB + 16),
 }
@@ -134,13 +141,20 @@ def _is_own_label(device: ExclusiveDevice, area: Area, signature: Signed) -> boo
 
 
 def is_whole(signature: Signed, device: ExclusiveDevice) -> bool:
-    """Return whether no part of a signature was overwritten: all four labels of a member of a pool.
+    """Return whether no part of a signature was overwritten.
+
+    All four labels of a member of a pool are its own; the copies of a superblock name the same filesystem.
+    Copies are left where they are: nobody looks for them between data.
 
     Raises:
         OSError: it cannot be read.
     """
-    wanted = 4 if signature.type == MEMBER_OF_POOL else 1
-    return len(areas(signature, device)) == wanted
+    if signature.type == MEMBER_OF_POOL:
+        return len(areas(signature, device)) == len(label_areas(device.size_bytes))
+    form = _FORMATS[signature.type]
+    end = form.superblock.offset + form.superblock.length
+    there = [form.uuid_offset + each for each in form.copies if end + each <= device.size_bytes]
+    return all(device.read(at, 16) == uuid.UUID(signature.uuid).bytes for at in there)
 
 
 def look(

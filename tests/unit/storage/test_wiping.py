@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typing_extensions import override
 
 from app.domain.errors import StorageError
 from app.domain.plan import PARTITION_TYPE
@@ -21,7 +23,16 @@ from app.storage.state import Partition, Table
 from app.storage.steps import Mark, SessionPartition, Signed
 from app.storage.wiping import saved
 from app.storage.wiping.decision import Verdict, judge_content, judge_table
-from app.storage.wiping.found import HEAD_BYTES, TAIL_BYTES, Found, is_ours, label_areas, parse_listing
+from app.storage.wiping.device import ExclusiveDevice
+from app.storage.wiping.found import (
+    HEAD_BYTES,
+    TAIL_BYTES,
+    Found,
+    is_ours,
+    is_whole,
+    label_areas,
+    parse_listing,
+)
 from app.storage.wiping.saved import SavedSignatures
 
 NODE = "/dev/sdb1"
@@ -175,6 +186,34 @@ def test_the_four_labels_of_a_pool_lie_at_both_ends(size_bytes: int) -> None:
     assert (first.offset, second.offset) == (0, 256 * KIB)
     assert fourth.offset == third.offset + 256 * KIB
     assert size_bytes - 256 * KIB < fourth.offset + fourth.length <= size_bytes
+
+
+@dataclass
+class Sparse(ExclusiveDevice):
+    """A device that holds a few pieces and zeros besides."""
+
+    size_bytes: int
+    pieces: dict[int, bytes]
+
+    @override
+    def read(self, offset: int, length: int) -> bytes:
+        return self.pieces.get(offset, bytes(length))[:length]
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "copies"),
+    [(64 * MIB, []), (64 * MIB + 4 * KIB, [64 * MIB]), (GIB, [64 * MIB]), (300 * GIB, [64 * MIB, 256 * GIB])],
+)
+def test_btrfs_of_which_a_copy_of_the_superblock_was_overwritten_is_not_whole(
+    size_bytes: int, copies: list[int]
+) -> None:
+    signature = Signed(NODE, "btrfs", OURS.uuid)
+    identifier = UUID(OURS.uuid).bytes
+    pieces = {at + 32: identifier for at in (64 * KIB, *copies)}
+    assert is_whole(signature, Sparse(size_bytes, pieces))
+    for at in copies:
+        assert not is_whole(signature, Sparse(size_bytes, pieces | {at + 32: b"raw data of else"}))
+    assert is_whole(Signed(NODE, "ext4", OURS.uuid), Sparse(size_bytes, {}))
 
 
 def test_copies_are_kept_a_month_and_not_more_than_there_is_room(
