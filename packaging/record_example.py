@@ -23,7 +23,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TOP))
 
-from app.runs.anonymous import Disguise  # noqa: E402 - found through the line before
+from app.export.anonymize import Anonymizer  # noqa: E402 - found through the line before
 
 EXAMPLE = TOP / "resources" / "examples" / "folder-against-memory"
 LIMIT_BYTES = 2_000_000
@@ -67,7 +67,7 @@ def measure(seconds: int, library: Path) -> list[Path]:
 
 def clean(path: Path) -> None:
     """Take what belongs to this machine alone out of a finished run file."""
-    disguise = Disguise.of_this_machine()
+    disguise = Anonymizer.of_this_machine()
     connection = sqlite3.connect(path)
     tables = {"run": "value", "fact": "value", "command": "argv", "event": "data"}
     for table, column in tables.items():

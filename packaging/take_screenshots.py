@@ -17,16 +17,16 @@ from PySide6.QtCore import QEventLoop, QSettings, QSize, QTimer
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 
-from app.runs.draft_parts import Step
-from app.runs.runfile import Phase
+from app.draft.fields.state import Step
+from app.runfile.writer import Phase
 from ui.background import finish_background
 from ui.live.page import LivePage
-from ui.program import make_application
+from ui.program.program import make_application
 from ui.style import apply_theme
 from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow
-from ui.window.window_settings import WindowSettings
-from ui.wizard.disturbances import Disturbances
+from ui.window.pages.window_settings import WindowSettings
+from ui.wizard.editors.disturbances import Disturbances
 from ui.wizard.wizard import Wizard
 
 SIZE = QSize(1280, 800)

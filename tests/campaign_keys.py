@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from app.domain.configuration import DEFAULT_SEEDS
+from app.domain.campaign.configuration import DEFAULT_SEEDS
 from app.domain.units import GIB, MIB
-from app.postgres.installation import Installation
+from app.postgres.installations.installation import Installation
 from app.postgres.presets import PRESETS
 from app.postgres.settings import parse_memory
-from app.runs.runfile import Phase
-from app.runs.runfile_reader import CommandRecord, RunFile
+from app.runfile.reader import CommandRecord, RunFile
+from app.runfile.writer import Phase
 from tests.fix_campaign import server_settings_of
 from tests.pairs import Row
 

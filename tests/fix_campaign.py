@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from app.hosts.own_folders import create_state_folder
-from app.hosts.targets import OWN_NAME
-from app.process import Account
-from app.runs.runfile_reader import RunFile
+from app.hosts.folders.own_folders import create_state_folder
+from app.hosts.folders.targets import OWN_NAME
+from app.process.starter import Account
+from app.runfile.reader import RunFile
 
 TOP = Path(__file__).resolve().parents[1]
 PATIENCE_S = 120.0

@@ -43,9 +43,9 @@ def open_window(qtbot: QtBot, own_state: Path, light: Theme, tmp_path: Path) -> 
     from PySide6.QtCore import QSettings
 
     from ui.background import finish_background
-    from ui.window.looking import find_live_folders
+    from ui.window.commands.deferred import find_live_folders
     from ui.window.main_window import MainWindow
-    from ui.window.window_settings import WindowSettings
+    from ui.window.pages.window_settings import WindowSettings
 
     def find_own() -> tuple[Path, ...]:
         return tuple(folder for folder in find_live_folders() if own(folder))

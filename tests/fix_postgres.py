@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.configuration import PostgresChoice, Workload
+from app.domain.campaign.configuration import PostgresChoice, Workload
 from app.domain.errors import InstallationError
-from app.postgres.installations import Installation, choose_installation, find_installations
+from app.postgres.installations.find import Installation, choose_installation, find_installations
 from app.postgres.machine import Machine
 from app.postgres.server import Server, StopMode
 from app.postgres.settings import Setting, server_settings
-from app.process import Account, CommandOutcome, current_account, named_account
+from app.process.starter import Account, CommandOutcome, current_account, named_account
 
 SMALL_MACHINE = Machine(
     ram_bytes=1024**3,

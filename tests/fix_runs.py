@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.domain.metrics import Sample
-from app.postgres.histogram import Histogram
-from app.runs.runfile import LatencySecond, Phase, RunFileWriter, RunState
-from app.runs.runfile_finish import finish_run_file
+from app.postgres.pgbench.histogram import Histogram
+from app.runfile.finalize import finish_run_file
+from app.runfile.writer import LatencySecond, Phase, RunFileWriter, RunState
 
 WARM_UP_S = 10
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.domain.metrics import Sample
-from app.runs.runfile import Json, Phase, RunFileWriter, RunState
-from app.runs.runfile_finish import finish_run_file
+from app.runfile.finalize import finish_run_file
+from app.runfile.writer import Json, Phase, RunFileWriter, RunState
 
 LONG_NAME = "ext4 on four NVMe disks, RAID 10, chunk 64 KiB, noatime, wal on its own pair of disks"
 assert len(LONG_NAME) >= 80

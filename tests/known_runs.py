@@ -9,30 +9,30 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from app.domain.configuration import DiskGroup, DiskTarget, Script, Workload
+from app.domain.campaign.configuration import DiskGroup, DiskTarget, Script, Workload
 from app.domain.disk import DiskIdentity
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.metrics import Sample
-from app.domain.option_kinds import Choice, OptionValue, Toggle
-from app.domain.options import OptionSpec
-from app.domain.plan import Bitmap, Group, InitialSync, StoragePlan
-from app.domain.raid import Level
+from app.domain.options.kinds import Choice, OptionValue, Toggle
+from app.domain.options.option import OptionSpec
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan
 from app.domain.units import GIB, KIB, MIB
-from app.runs.run_identity import describe_target, describe_workload
-from app.runs.run_metadata import (
+from app.execution.run_description import describe_target, describe_workload
+from app.runfile.finalize import finish_run_file
+from app.runfile.metadata.run_metadata import (
     InstallationMetadata,
     PostgresqlMetadata,
     RunMetadata,
     SettingMetadata,
 )
-from app.runs.runfile import Phase, RunFileWriter, RunState
-from app.runs.runfile_finish import finish_run_file
-from app.runs.typed_json import values_of
+from app.runfile.metadata.typed_json import values_of
+from app.runfile.writer import Phase, RunFileWriter, RunState
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    from app.runs.runfile import Json
+    from app.runfile.writer import Json
 
 DISKS: Final = tuple(
     DiskIdentity(f"SERIAL{number}", None, "MODEL", 8 * GIB, f"8:{number}") for number in range(9)

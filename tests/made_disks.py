@@ -1,13 +1,13 @@
-"""Disks as `app.storage.disks` tells of them, for tests of the wizard: spare ones and one of each kind."""
+"""Disks as `disks` tells of them, for tests of the wizard: spare ones and one of each kind."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from app.domain.disk import Answer, Disk, DiskIdentity, Refusal
+from app.domain.disk import Disk, DiskIdentity, DiskRefusal, SpareAnswer
 from app.domain.versions import Component
-from app.storage.availability import Support, needed_programs
-from app.storage.disks import Listing
+from app.storage.layout.availability import Support, needed_programs
+from app.storage.spare.disks import Listing
 
 SPARE_BYTES = 2_000_398_934_016
 
@@ -24,7 +24,7 @@ def spare_disk(number: int, *, size_bytes: int = SPARE_BYTES, model: str = "Sams
         read_only=False,
         logical_block_bytes=512,
         physical_block_bytes=4096,
-        answer=Answer.SPARE,
+        answer=SpareAnswer.SPARE,
     )
 
 
@@ -33,11 +33,11 @@ SYSTEM = replace(
     spare_disk(0, model="INTEL SSDSC2KB480G8"),
     name="sda",
     bus="sata",
-    answer=Answer.NOT_SPARE,
+    answer=SpareAnswer.NOT_SPARE,
     held_by=("mounted at /",),
     refusals=(
-        Refusal("D04", "A filesystem on it is mounted.", "8:2 mounted at /", "Unmount it."),
-        Refusal("D08", "It holds a filesystem.", "ext4 on sda2"),
+        DiskRefusal("D04", "A filesystem on it is mounted.", "8:2 mounted at /", "Unmount it."),
+        DiskRefusal("D08", "It holds a filesystem.", "ext4 on sda2"),
     ),
 )
 OPEN = replace(
@@ -46,8 +46,8 @@ OPEN = replace(
     bus="sata",
     rotational=True,
     rotation_rpm=7200,
-    answer=Answer.LOOKS_SPARE,
-    questions=(Refusal("D13", "Only root may read its middle.", "/dev/sdb: Permission denied"),),
+    answer=SpareAnswer.LOOKS_SPARE,
+    questions=(DiskRefusal("D13", "Only root may read its middle.", "/dev/sdb: Permission denied"),),
 )
 NAMELESS = replace(spare_disk(10), identity=replace(spare_disk(10).identity, serial="", wwn=None))
 USUAL = (SYSTEM, OPEN, *SPARE)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.runs.common_cut import common_cut
-from app.runs.run_shape import RunShape
-from app.runs.statistics import Samples
+from app.analysis.stability import RunStability
+from app.comparison.warmup_truncation import common_cut
+from app.statistics.verdict import Samples
 
 Array = NDArray[np.float64]
 LEVEL = 5000.0
@@ -90,7 +90,7 @@ class SimulatedCampaign:
 
     samples: Samples
     mean: float
-    shapes: tuple[RunShape, ...]
+    shapes: tuple[RunStability, ...]
 
 
 def campaigns(truth: Truth, count: int, seed: int, *, paired: bool) -> Iterator[SimulatedCampaign]:
@@ -108,7 +108,9 @@ def campaigns(truth: Truth, count: int, seed: int, *, paired: bool) -> Iterator[
         levels[truth.runs :] *= truth.ratio
         noise = autocorrelated(random, 2 * truth.runs, truth)
         seconds = np.maximum(0.0, levels[:, None] * truth.shape() * (1 + truth.within * noise))
-        shapes = tuple(RunShape(ends_s, row, float(truth.seconds), truth.checkpoints()) for row in seconds)
+        shapes = tuple(
+            RunStability(ends_s, row, float(truth.seconds), truth.checkpoints()) for row in seconds
+        )
         cut = common_cut(shapes).seconds
         means = [shape.mean_after(cut) or 0.0 for shape in shapes]
         yield SimulatedCampaign(

@@ -2,6 +2,6 @@
 
 import sys
 
-from ui.application import run_window
+from ui.program.application import run_window
 
 sys.exit(run_window(sys.argv[1:]))

@@ -1,1 +1,1 @@
-"""The command line: arguments, rendering, exit statuses. Everything it does, app.runs does."""
+"""The command line: arguments, rendering, exit statuses. What it does, the rooms below do."""

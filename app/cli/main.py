@@ -16,9 +16,9 @@ from typing import NoReturn
 from typing_extensions import override
 
 from app import COMMAND, VERSION
-from app.cli.border import run_guarded
-from app.cli.import_arguments import add_import_parser
-from app.cli.output_arguments import add_export_arguments, add_report_arguments
+from app.cli.commands.import_arguments import add_import_parser
+from app.cli.commands.output_arguments import add_export_arguments, add_report_arguments
+from app.cli.terminal.error_boundary import run_guarded
 from app.domain.errors import UsageError
 from app.domain.text import tr
 
@@ -37,61 +37,61 @@ Command = Callable[[argparse.Namespace], int]
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from app.cli.run import run_command
+    from app.cli.commands.run import run_command
 
     return run_command(arguments)
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from app.cli.show import list_command
+    from app.cli.commands.show import list_command
 
     return list_command(arguments)
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from app.cli.show import show_command
+    from app.cli.commands.show import show_command
 
     return show_command(arguments)
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from app.cli.compare import compare_command
+    from app.cli.commands.compare import compare_command
 
     return compare_command(arguments)
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from app.cli.export import export_command
+    from app.cli.commands.export import export_command
 
     return export_command(arguments)
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from app.cli.report import report_command
+    from app.cli.commands.report import report_command
 
     return report_command(arguments)
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    from app.cli.import_results import import_command
+    from app.cli.commands.import_results import import_command
 
     return import_command(arguments)
 
 
 def _disks(arguments: argparse.Namespace) -> int:
-    from app.cli.disks import disks_command
+    from app.cli.commands.disks import disks_command
 
     return disks_command(arguments)
 
 
 def _doctor(arguments: argparse.Namespace) -> int:
-    from app.cli.doctor import doctor_command
+    from app.cli.doctor.doctor import doctor_command
 
     return doctor_command(arguments)
 
 
 def _window(arguments: argparse.Namespace) -> int:
-    from app.cli.window import become_window
+    from app.cli.commands.window import become_window
 
     options = ["--library", str(arguments.library)] if arguments.library is not None else []
     if arguments.replay is not None:

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from typing import Any, Final
 
 from app.dbus.limits import ROOT
-from app.dbus.service import Answer, BusService, Call, Refusal
+from app.dbus.service import BusService, Call, MethodError, Reply
 
 MOST_WAITING: Final = 32
 """Calls of one connection before it is known who it is."""
@@ -39,7 +39,7 @@ class Caller:
 
 
 Then = Callable[[Caller], None]
-"""Answers a call or raises a `Refusal`; called in the main loop."""
+"""Answers a call or raises a `MethodError`; called in the main loop."""
 
 
 class Callers:
@@ -50,7 +50,7 @@ class Callers:
         self._bus = bus
         self._left = left
         self._known: dict[str, Caller] = {}
-        self._waiting: dict[str, list[tuple[Answer, Then]]] = {}
+        self._waiting: dict[str, list[tuple[Reply, Then]]] = {}
         self._lookups: SimpleQueue[Callable[[], None]] = SimpleQueue()
         threading.Thread(target=self._look_up_all, name="accounts", daemon=True).start()
 
@@ -67,11 +67,11 @@ class Callers:
         """Return the uid of a connection that was met and is still there."""
         return self._known[name].user if name in self._known else None
 
-    def meet(self, call: Call, answer: Answer, then: Then) -> None:
+    def meet(self, call: Call, answer: Reply, then: Then) -> None:
         """Go on with a call as soon as it is known whose it is.
 
         Raises:
-            Refusal: TooMany: too many calls of the connection wait for that; and what `then` raises.
+            MethodError: TooMany: too many calls of the connection wait for that; and what `then` raises.
         """
         name = call.sender
         if name in self._known:
@@ -83,7 +83,7 @@ class Callers:
         elif len(self._waiting[name]) < MOST_WAITING:
             self._waiting[name].append((answer, then))
         else:
-            raise Refusal("TooMany")
+            raise MethodError("TooMany")
 
     def _asked(self, name: str, credentials: Mapping[str, Any]) -> None:
         user = credentials.get("UnixUserID")
@@ -111,14 +111,14 @@ class Callers:
             self._known[name] = caller
         for answer, then in waiting:
             if caller is None:
-                answer.refuse(Refusal("NotAuthorized", NO_ACCOUNT))
+                answer.refuse(MethodError("NotAuthorized", NO_ACCOUNT))
             else:
                 answer.settle(partial(then, caller))
 
     def _vanished(self, name: str) -> None:
         self._known.pop(name, None)
         for answer, _ in self._waiting.pop(name, []):
-            answer.refuse(Refusal("Unknown"))
+            answer.refuse(MethodError("Unknown"))
         self._left(name)
 
 

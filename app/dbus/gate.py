@@ -26,8 +26,8 @@ from typing import Final
 
 from app.dbus.wire import (
     FIXED_BYTES,
-    Beginning,
-    Kind,
+    MessageHeader,
+    MessageType,
     WireError,
     beginning_of,
     error_reply,
@@ -115,14 +115,14 @@ class Reader:
         self._data = bytearray()
         self._skip = 0
 
-    def feed(self, data: bytes) -> list[tuple[Beginning, bytes]]:
+    def feed(self, data: bytes) -> list[tuple[MessageHeader, bytes]]:
         """Return the messages that are complete now; of one that is too large its header alone.
 
         Raises:
             WireError: that is no D-Bus.
         """
         self._data += data
-        found: list[tuple[Beginning, bytes]] = []
+        found: list[tuple[MessageHeader, bytes]] = []
         while True:
             dropped = min(self._skip, len(self._data))
             del self._data[:dropped]
@@ -239,17 +239,17 @@ class Gate:
             return bool(data)
         return True
 
-    def _sort(self, beginning: Beginning, message: bytes) -> None:
+    def _sort(self, beginning: MessageHeader, message: bytes) -> None:
         is_whole = len(message) == beginning.all_bytes
         sender, member = sender_and_member(message[: beginning.header_bytes], beginning)
         match beginning.kind:
-            case Kind.CALL if not is_whole or not self._queue.put(sender, message):
+            case MessageType.CALL if not is_whole or not self._queue.put(sender, message):
                 if beginning.wants_reply and sender:
                     self._to_bus += error_reply(beginning.serial, sender, self._too_many, "TooMany")
                 self._note_refused(sender, member)
-            case Kind.RETURN | Kind.ERROR if is_whole:
+            case MessageType.RETURN | MessageType.ERROR if is_whole:
                 self._to_us += message
-            case Kind.SIGNAL if is_whole and sender == _BUS:
+            case MessageType.SIGNAL if is_whole and sender == _BUS:
                 self._to_us += message
 
     def _note_refused(self, sender: str, member: str) -> None:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final, Self
 
-from app.account import current_account
 from app.dbus.bus_thread import BusThread
 from app.dbus.connection import open_system_bus
 from app.dbus.helper_errors import (
@@ -29,12 +28,13 @@ from app.dbus.helper_errors import (
     other_version,
 )
 from app.dbus.introspection import load_gio
-from app.domain.disk import DiskIdentity, Refusal, RootAnswer
+from app.domain.disk import DiskIdentity, DiskRefusal, RootAnswer
 from app.domain.errors import FootingError
-from app.domain.looked import ReadProgress, looked_from_wire
-from app.domain.plan import StoragePlan
-from app.domain.plan_wire import GROUP, IDENTITY, identity_to_wire, plan_to_wire
+from app.domain.inspection_report import ReadProgress, looked_from_wire
+from app.domain.storage_plan.plan import StoragePlan
+from app.domain.storage_plan.wire import GROUP, IDENTITY, identity_to_wire, plan_to_wire
 from app.domain.text import tr
+from app.process.account import current_account
 
 NAME: Final = "org.pgfooting.Helper1"
 PATH: Final = "/org/pgfooting/Helper1"
@@ -96,7 +96,7 @@ class Description:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class HelperSignal:
     """A signal of the helper.
 
     Attributes:
@@ -125,7 +125,7 @@ class HelperClient:
     connection: Any
     owner: str
     version: HelperVersion
-    _events: queue.SimpleQueue[Event] = field(default_factory=queue.SimpleQueue, init=False)
+    _events: queue.SimpleQueue[HelperSignal] = field(default_factory=queue.SimpleQueue, init=False)
     _session: str = field(default="", init=False)
 
     @classmethod
@@ -261,7 +261,7 @@ class HelperClient:
             self.thread.submit(leave).result(CONNECT_S)
         self.thread.stop()
 
-    def next_event(self, timeout_s: float) -> Event | None:
+    def next_event(self, timeout_s: float) -> HelperSignal | None:
         """Return the next signal; None where none came in time."""
         try:
             return self._events.get(timeout=timeout_s)
@@ -325,10 +325,10 @@ class HelperClient:
     def _on_signal(self, _c: Any, _sender: str, _p: str, _i: str, name: str, content: Any) -> None:  # noqa: ANN401
         handle, *values = content.unpack()
         if not self._session or handle == self._session:
-            self._events.put(Event(name, tuple(values), time.monotonic()))
+            self._events.put(HelperSignal(name, tuple(values), time.monotonic()))
 
     def _on_lost(self, *_values: object) -> None:
-        self._events.put(Event("Lost", (), time.monotonic()))
+        self._events.put(HelperSignal("Lost", (), time.monotonic()))
 
 
 def _error_of(err: Any, gio: ModuleType, *, met: bool) -> FootingError:  # noqa: ANN401 - GLib.Error has no types
@@ -340,7 +340,7 @@ def _error_of(err: Any, gio: ModuleType, *, met: bool) -> FootingError:  # noqa:
 
 def _root_answer(answer: str, reasons: Sequence[Sequence[str]], looked: Sequence[Any]) -> RootAnswer:
     return RootAnswer(
-        answer == "spare", tuple(Refusal(*map(str, each)) for each in reasons), looked_from_wire(looked)
+        answer == "spare", tuple(DiskRefusal(*map(str, each)) for each in reasons), looked_from_wire(looked)
     )
 
 

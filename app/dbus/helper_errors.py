@@ -34,7 +34,7 @@ class NotAuthorisedError(RefusedError):
     """The system's administration said no, or nobody could be asked; nothing was touched.
 
     Attributes:
-        verdict: of polkit, as `app.dbus.polkit.Verdict` names it.
+        verdict: of polkit, as `app.dbus.polkit.Authorization` names it.
     """
 
     code = "not-authorised"
@@ -122,7 +122,7 @@ def not_authorised(verdict: str, user: str) -> NotAuthorisedError:
     """Return the error for what polkit said.
 
     Args:
-        verdict: see `app.dbus.polkit.Verdict`.
+        verdict: see `app.dbus.polkit.Authorization`.
         user: who asked.
     """
     sentence, hint = _VERDICTS.get(verdict, (tr("The helper refused: {verdict}."), ""))

@@ -26,7 +26,7 @@ _ALLOW_USER_INTERACTION: Final = 1
 _CANCEL_TIMEOUT_MS: Final = 10_000
 
 
-class Verdict(StrEnum):
+class Authorization(StrEnum):
     """What polkit said; everything but AUTHORIZED means no.
 
     DENIED: not allowed, whoever authenticates. CHALLENGE: allowed after authentication, but nobody could be
@@ -45,16 +45,16 @@ class Verdict(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
-class Question:
+class AuthorizationRequest:
     """One question to polkit: first without a person; then, where one could help and may be asked, with one.
 
     Two steps, because a wrong password and a rule that says no look alike in the answer to the second alone.
     """
 
-    def __init__(self, connection: Any, done: Callable[[Verdict], None]) -> None:  # noqa: ANN401 - Gio
+    def __init__(self, connection: Any, done: Callable[[Authorization], None]) -> None:  # noqa: ANN401 - Gio
         self._gio, self._glib = load_gio()
         self._connection = connection
-        self._done: Callable[[Verdict], None] | None = done
+        self._done: Callable[[Authorization], None] | None = done
         self._cookie = secrets.token_hex(16)
 
     def ask(
@@ -76,14 +76,14 @@ class Question:
             timeout_s: for each step; the dialog is closed then.
         """
 
-        def first(verdict: Verdict) -> None:
-            if verdict is Verdict.CHALLENGE and interactive:
+        def first(verdict: Authorization) -> None:
+            if verdict is Authorization.CHALLENGE and interactive:
                 self._check(sender, action, details, timeout_s, second, flags=_ALLOW_USER_INTERACTION)
             else:
                 self._tell(verdict)
 
-        def second(verdict: Verdict) -> None:
-            self._tell(Verdict.FAILED if verdict is Verdict.DENIED else verdict)
+        def second(verdict: Authorization) -> None:
+            self._tell(Authorization.FAILED if verdict is Authorization.DENIED else verdict)
 
         self._check(sender, action, details, timeout_s, first, flags=0)
 
@@ -93,7 +93,7 @@ class Question:
         action: str,
         details: Mapping[str, str],
         timeout_s: float,
-        done: Callable[[Verdict], None],
+        done: Callable[[Authorization], None],
         *,
         flags: int,
     ) -> None:
@@ -114,25 +114,25 @@ class Question:
         """Close the dialog; ends in CANCELLED at once. Without effect when the answer is there."""
         if self._done is not None:
             self._close_dialog()
-            self._tell(Verdict.CANCELLED)
+            self._tell(Authorization.CANCELLED)
 
-    def _verdict(self, connection: Any, result: Any) -> Verdict:  # noqa: ANN401
+    def _verdict(self, connection: Any, result: Any) -> Authorization:  # noqa: ANN401
         try:
             ((authorized, challenge, details),) = connection.call_finish(result).unpack()
         except self._glib.Error as err:
             return self._verdict_of(err)
         return parse_answer(authorized, challenge, details)
 
-    def _verdict_of(self, err: Any) -> Verdict:  # noqa: ANN401
+    def _verdict_of(self, err: Any) -> Authorization:  # noqa: ANN401
         if err.matches(self._gio.io_error_quark(), self._gio.IOErrorEnum.TIMED_OUT):
             self._close_dialog()
-            return Verdict.TIMED_OUT
+            return Authorization.TIMED_OUT
         name = self._gio.DBusError.get_remote_error(err) or ""
         if name == "org.freedesktop.PolicyKit1.Error.Cancelled":
-            return Verdict.CANCELLED
+            return Authorization.CANCELLED
         if name == "org.freedesktop.PolicyKit1.Error.NotAuthorized":
-            return Verdict.DENIED
-        return Verdict.UNAVAILABLE
+            return Authorization.DENIED
+        return Authorization.UNAVAILABLE
 
     def _close_dialog(self) -> None:
         arguments = self._glib.Variant("(s)", (self._cookie,))
@@ -141,16 +141,16 @@ class Question:
             *_AUTHORITY, "CancelCheckAuthorization", arguments, None, flags, _CANCEL_TIMEOUT_MS, None, None
         )
 
-    def _tell(self, verdict: Verdict) -> None:
+    def _tell(self, verdict: Authorization) -> None:
         done, self._done = self._done, None
         if done is not None:
             done(verdict)
 
 
-def parse_answer(authorized: object, challenge: object, details: Mapping[str, str]) -> Verdict:
+def parse_answer(authorized: object, challenge: object, details: Mapping[str, str]) -> Authorization:
     """Return what one answer of CheckAuthorization means."""
     if authorized is True:
-        return Verdict.AUTHORIZED
+        return Authorization.AUTHORIZED
     if challenge is True:
-        return Verdict.CHALLENGE
-    return Verdict.DISMISSED if details.get("polkit.dismissed") else Verdict.DENIED
+        return Authorization.CHALLENGE
+    return Authorization.DISMISSED if details.get("polkit.dismissed") else Authorization.DENIED

@@ -9,15 +9,15 @@ from typing import Final
 
 from app.dbus.callers import Caller
 from app.dbus.limits import has_room
-from app.dbus.polkit import Question, Verdict
-from app.dbus.service import BusService, Refusal
+from app.dbus.polkit import Authorization, AuthorizationRequest
+from app.dbus.service import BusService, MethodError
 
-Decided = Callable[[Verdict | Refusal], None]
+Decided = Callable[[Authorization | MethodError], None]
 """Told once what polkit said, or why it is not asked any more; called in the main loop."""
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class QuestionLimit:
     """How many questions of one kind may be open.
 
     Attributes:
@@ -28,21 +28,21 @@ class Places:
 
     each: int
     together: int
-    refusal: Refusal
+    refusal: MethodError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Open:
     caller: Caller
     action: str
-    question: Question
+    question: AuthorizationRequest
     decided: Decided
 
 
-class Questions:
+class OpenQuestions:
     """See the module; everything is called in the main loop."""
 
-    def __init__(self, bus: BusService, places: Mapping[str, Places]) -> None:
+    def __init__(self, bus: BusService, places: Mapping[str, QuestionLimit]) -> None:
         """Nothing is asked yet; `places` has every action that will be."""
         self._bus = bus
         self._places: Final = places
@@ -56,34 +56,34 @@ class Questions:
     def ask(
         self, caller: Caller, action: str, details: Mapping[str, str], decided: Decided, *, interactive: bool
     ) -> None:
-        """Ask polkit whether a caller may do something: first nobody, then a person (`Question`).
+        """Ask polkit whether a caller may do something: first nobody, then a person (`AuthorizationRequest`).
 
         Raises:
-            Refusal: the places of this action are taken.
+            MethodError: the places of this action are taken.
         """
         places = self._places[action]
         users = [each.caller.user for each in self._open if each.action == action]
         if not has_room(users, caller.user, each=places.each, together=places.together):
-            raise Refusal(places.refusal.code, places.refusal.text)
+            raise MethodError(places.refusal.code, places.refusal.text)
 
-        def tell(found: Verdict) -> None:
+        def tell(found: Authorization) -> None:
             if asked in self._open:  # else it was called off
                 self._open.remove(asked)
                 decided(found)
 
-        asked = _Open(caller, action, Question(self._bus.connection, tell), decided)
+        asked = _Open(caller, action, AuthorizationRequest(self._bus.connection, tell), decided)
         self._open.append(asked)
         asked.question.ask(caller.name, action, details, interactive=interactive)
 
     def forget(self, name: str) -> None:
         """Close the dialogs of a connection that has left."""
-        self._close([each for each in self._open if each.caller.name == name], Verdict.CANCELLED)
+        self._close([each for each in self._open if each.caller.name == name], Authorization.CANCELLED)
 
-    def call_off(self, action: str, why: Refusal) -> None:
+    def call_off(self, action: str, why: MethodError) -> None:
         """Close all dialogs for an action, and tell those who asked why."""
         self._close([each for each in self._open if each.action == action], why)
 
-    def _close(self, closed: list[_Open], why: Verdict | Refusal) -> None:
+    def _close(self, closed: list[_Open], why: Authorization | MethodError) -> None:
         for each in closed:
             self._open.remove(each)
             each.question.cancel()

@@ -44,7 +44,7 @@ class BusError(Exception):
         self.reason = reason
 
 
-class Refusal(Exception):  # noqa: N818 - what a method answers, not a mistake
+class MethodError(Exception):
     """What a method answers instead of its result: an error of the interface's own.
 
     Attributes:
@@ -80,7 +80,7 @@ class Call:
         return tuple(self.content.unpack())
 
 
-class Answer:
+class Reply:
     """The one answer to a call; may be given later. A second one is a mistake that is logged and ignored."""
 
     def __init__(
@@ -88,7 +88,7 @@ class Answer:
         invocation: Any,  # noqa: ANN401 - Gio has no types
         glib: ModuleType,
         signature: str,
-        refused: Callable[[Refusal], None],
+        refused: Callable[[MethodError], None],
     ) -> None:
         self._invocation = invocation
         self._glib = glib
@@ -107,7 +107,7 @@ class Answer:
         if invocation is not None:
             invocation.return_value(self._glib.Variant(self._signature, sendable(values)))
 
-    def refuse(self, refusal: Refusal) -> None:
+    def refuse(self, refusal: MethodError) -> None:
         """Answer with an error."""
         invocation = self._take()
         if invocation is not None:
@@ -119,13 +119,13 @@ class Answer:
         """Do, in the main loop, what answers now or later; what it raises is the answer."""
         try:
             action()
-        except Refusal as refusal:
+        except MethodError as refusal:
             self.refuse(refusal)
         # SECURITY: the border of D-Bus: what went wrong is for the log, never for the caller.
         except Exception:  # noqa: BLE001
             _log.exception("%s failed", self._method)
             if self.is_open:
-                self.refuse(Refusal("Failed"))
+                self.refuse(MethodError("Failed"))
 
     def _take(self) -> Any:  # noqa: ANN401 - Gio has no types
         invocation, self._invocation = self._invocation, None
@@ -139,11 +139,11 @@ class Answer:
 class Handler(Protocol):
     """What answers the calls, in the thread of the main loop."""
 
-    def __call__(self, call: Call, answer: Answer) -> None:
+    def __call__(self, call: Call, answer: Reply) -> None:
         """Answer a call now or keep `answer` for later.
 
         Raises:
-            Refusal: answered as such. Everything else that is raised is logged and answered ``Failed``.
+            MethodError: answered as such. Everything else that is raised is logged and answered ``Failed``.
         """
 
 
@@ -162,7 +162,7 @@ class BusService:
         path: str,
         interface_xml: str,
         handler: Handler,
-        refused: Callable[[Call, Refusal], None] = lambda _call, _refusal: None,
+        refused: Callable[[Call, MethodError], None] = lambda _call, _refusal: None,
     ) -> None:
         """Nothing is on the bus yet; `refused` is told of every refusal, in the main loop."""
         self.name = name
@@ -296,7 +296,7 @@ class BusService:
         address = gio.dbus_address_get_for_bus_sync(gio.BusType.SYSTEM, None)
         self._gate = Gate(_authenticated(gio, address), self.soon, self._interface.name)
         self._gate.refused = lambda sender, method: self._refused(
-            Call(sender, method, None, interactive=False), Refusal("TooMany")
+            Call(sender, method, None, interactive=False), MethodError("TooMany")
         )
         stream = gio.Socket.new_from_fd(self._gate.inner.detach()).connection_factory_create_connection()
         flags = gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
@@ -342,9 +342,9 @@ class BusService:
         interactive = bool(invocation.get_message().get_flags() & wanted)
         call = Call(sender or "", method, arguments, interactive)
         signature = _signature(self._interface.lookup_method(method).out_args)
-        answer = Answer(invocation, self._glib, signature, partial(self._refused, call))
+        answer = Reply(invocation, self._glib, signature, partial(self._refused, call))
         if not sender or arguments.get_size() > MOST_BYTES:  # the gate lets none through
-            answer.refuse(Refusal("TooMany" if sender else "NotAuthorized"))
+            answer.refuse(MethodError("TooMany" if sender else "NotAuthorized"))
         else:
             answer.settle(lambda: self._handler(call, answer))
 

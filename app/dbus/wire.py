@@ -21,7 +21,7 @@ _SENDER: Final = 7
 _REPLY_SERIAL: Final = 5
 
 
-class Kind(IntEnum):
+class MessageType(IntEnum):
     """Type of a message."""
 
     CALL = 1
@@ -35,12 +35,12 @@ class WireError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class MessageHeader:
     """What the first 16 bytes of a message say.
 
     Attributes:
         order: of bytes, as `struct` writes it.
-        kind: see `Kind`; other ones are to be ignored.
+        kind: see `MessageType`; other ones are to be ignored.
         wants_reply: whether the caller waits for an answer.
         serial: by which the answer names it.
         fields_bytes: of the header's fields, from byte 16 on.
@@ -65,7 +65,7 @@ class Beginning:
         return self.header_bytes + self.body_bytes
 
 
-def beginning_of(data: bytes | bytearray) -> Beginning:
+def beginning_of(data: bytes | bytearray) -> MessageHeader:
     """Return what the first 16 bytes of a message say.
 
     Raises:
@@ -75,19 +75,19 @@ def beginning_of(data: bytes | bytearray) -> Beginning:
     if order is None or data[3] != 1:
         raise WireError("no message of D-Bus")
     kind, flags, body_bytes, serial, fields_bytes = struct.unpack_from(f"{order}xBBxIII", data)
-    return Beginning(
-        order, kind, kind == Kind.CALL and not flags & _NO_REPLY, serial, fields_bytes, body_bytes
+    return MessageHeader(
+        order, kind, kind == MessageType.CALL and not flags & _NO_REPLY, serial, fields_bytes, body_bytes
     )
 
 
-def sender_and_member(header: bytes, beginning: Beginning) -> tuple[str, str]:
+def sender_and_member(header: bytes, beginning: MessageHeader) -> tuple[str, str]:
     """Return the unique name that the bus wrote into a header, and the method's; empty for what lacks."""
     found = dict(_fields(header, beginning))
     sender, member = (found.get(code, b"").decode("ascii", "replace") for code in (_SENDER, _MEMBER))
     return sender, member
 
 
-def _fields(header: bytes, beginning: Beginning) -> Iterator[tuple[int, bytes]]:
+def _fields(header: bytes, beginning: MessageHeader) -> Iterator[tuple[int, bytes]]:
     """Yield the code and the value of the fields that are text, until one is of a type that headers lack."""
     at, end = FIXED_BYTES, min(FIXED_BYTES + beginning.fields_bytes, len(header) - _LEAST_FIELD_BYTES)
     while (at := _aligned(at, 8)) < end:
@@ -118,7 +118,9 @@ def error_reply(serial: int, receiver: str, name: str, text: str) -> bytes:
             _field(6, "s", _text(receiver)),
         )
     ) + bytes((8, 1)) + b"g\0" + b"\1s\0"  # fmt: skip
-    start = struct.pack("<cBBBIII", b"l", Kind.ERROR, _NO_REPLY, 1, len(body), 0xFFFF_FFFF, len(fields))
+    start = struct.pack(
+        "<cBBBIII", b"l", MessageType.ERROR, _NO_REPLY, 1, len(body), 0xFFFF_FFFF, len(fields)
+    )
     return _padded(start + fields, 8) + body
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from app.dbus.callers import Caller
 from app.dbus.limits import has_room
-from app.dbus.service import Answer, BusService, Refusal
+from app.dbus.service import BusService, MethodError, Reply
 
 MOST_OF_ONE_USER: Final = 4
 MOST: Final = 16
@@ -45,19 +45,19 @@ class Worker:
         """Begin nothing more for a caller that has left."""
         self._here.discard(sender)
 
-    def add(self, caller: Caller, answer: Answer, work: Work) -> None:
+    def add(self, caller: Caller, answer: Reply, work: Work) -> None:
         """Have a call answered when its turn comes.
 
         Raises:
-            Refusal: TooMany: a call of this connection waits already, or too many of this user or of all.
+            MethodError: TooMany: a call of this connection waits already, or too many of this user or of all.
         """
         if caller.name in self._here:
-            raise Refusal("TooMany")
+            raise MethodError("TooMany")
         # SECURITY: what waits to be worked on counts, also of connections that have left: they would be a way
         # around the limits otherwise.
         taken = [user for user, line in self._lines.items() for _ in line]
         if not has_room(taken, caller.user, each=MOST_OF_ONE_USER, together=MOST):
-            raise Refusal("TooMany")
+            raise MethodError("TooMany")
         self._here.add(caller.name)
         line = self._lines.setdefault(caller.user, deque())
         line.append(partial(self._answer, caller, answer, work))
@@ -67,8 +67,8 @@ class Worker:
     def _begin(self, job: Callable[[], None]) -> None:
         threading.Thread(target=job, name=self._name, daemon=True).start()
 
-    def _answer(self, caller: Caller, answer: Answer, work: Work) -> None:
-        then: Then = partial(_fail, Refusal("Unknown"))
+    def _answer(self, caller: Caller, answer: Reply, work: Work) -> None:
+        then: Then = partial(_fail, MethodError("Unknown"))
         if caller.name in self._here:
             try:
                 then = work()
@@ -84,7 +84,7 @@ class Worker:
                 del self._lines[caller.user]
             is_here = caller.name in self._here
             self.forget(caller.name)
-            answer.settle(then if is_here else partial(_fail, Refusal("Unknown")))
+            answer.settle(then if is_here else partial(_fail, MethodError("Unknown")))
 
         self._bus.soon(finish)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from app.domain.looked import Looked
+from app.domain.inspection_report import InspectionReport
 from app.domain.text import tr
 
 _UNNAMEABLE: Final = re.compile(r"[^A-Za-z0-9._:+-]+")
@@ -66,7 +66,7 @@ class DiskIdentity:
         )
 
 
-class Answer(StrEnum):
+class SpareAnswer(StrEnum):
     """Whether a disk may be used."""
 
     SPARE = "spare"
@@ -76,7 +76,7 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class DiskRefusal:
     """One reason why a disk is not spare, or one question that only root can answer.
 
     Attributes:
@@ -99,7 +99,7 @@ def _stopped(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class UnreleasedItem:
     """What could not be given back: a disk or a mount point that stays in the helper's journal.
 
     Attributes:
@@ -135,8 +135,8 @@ class RootAnswer:
     """
 
     is_spare: bool
-    refusals: tuple[Refusal, ...] = ()
-    looked: Looked | None = None
+    refusals: tuple[DiskRefusal, ...] = ()
+    looked: InspectionReport | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Disk:
         logical_block_bytes: smallest unit that can be addressed.
         physical_block_bytes: smallest unit that the disk writes without reading first.
         held_by: what uses it now, in words such as ``mounted at /srv`` or ``md0``; empty for nothing known.
-        answer: see `Answer`.
+        answer: see `SpareAnswer`.
         refusals: why it is not spare, by rule; empty otherwise.
         questions: what is still open and why; empty unless it looks spare.
         is_test_device: a loop device, accepted only in development mode: its figures measure a file.
@@ -173,14 +173,14 @@ class Disk:
     logical_block_bytes: int
     physical_block_bytes: int
     held_by: tuple[str, ...] = ()
-    answer: Answer = Answer.NOT_SPARE
-    refusals: tuple[Refusal, ...] = ()
-    questions: tuple[Refusal, ...] = ()
+    answer: SpareAnswer = SpareAnswer.NOT_SPARE
+    refusals: tuple[DiskRefusal, ...] = ()
+    questions: tuple[DiskRefusal, ...] = ()
     is_test_device: bool = False
     is_left_over: bool = False
     rotation_rpm: int | None = None
     firmware: str = ""
-    looked: Looked | None = None
+    looked: InspectionReport | None = None
 
     @property
     def path(self) -> str:
@@ -217,7 +217,7 @@ class Disk:
         }
 
 
-def _refusal_mapping(refusal: Refusal) -> dict[str, str]:
+def _refusal_mapping(refusal: DiskRefusal) -> dict[str, str]:
     return {
         "rule": refusal.rule,
         "message": refusal.message,
@@ -226,9 +226,9 @@ def _refusal_mapping(refusal: Refusal) -> dict[str, str]:
     }
 
 
-def grouped_reasons(refusals: Sequence[Refusal]) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+def grouped_reasons(refusals: Sequence[DiskRefusal]) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
     """Yield rule and message, each once, with its first evidence and the remedies not told before."""
-    groups: defaultdict[tuple[str, str], list[Refusal]] = defaultdict(list)
+    groups: defaultdict[tuple[str, str], list[DiskRefusal]] = defaultdict(list)
     for refusal in refusals:
         groups[refusal.rule, refusal.message].append(refusal)
     told: set[str] = set()

@@ -22,7 +22,7 @@
     ├── ForeignDataError          results of others that cannot be read: names file and line
     ├── ReferenceDataError        a file of published figures that is not as it should be
     ├── StorageError              making or unmaking storage failed
-    │   └── ReadBackError         what was made is not what was asked for (app.storage.readback)
+    │   └── ReadBackError         what was made is not what was asked for (app.storage.checks.readback)
     └── InternalError             a mistake of this program
 
 A message says what happened and what was not touched; the hint says what to do.

@@ -19,7 +19,7 @@ from typing import Final
 from app.domain.text import tr
 
 
-class Group(StrEnum):
+class MetricGroup(StrEnum):
     """Which chart a metric belongs to."""
 
     TPS = "tps"
@@ -34,7 +34,7 @@ class Group(StrEnum):
     SERVER = "server"
 
 
-class Better(StrEnum):
+class Direction(StrEnum):
     """Which direction is better."""
 
     HIGHER = "higher"
@@ -60,9 +60,9 @@ class Metric:
     id: str
     label: str
     unit: str
-    group: Group
+    group: MetricGroup
     source: str
-    better: Better = Better.NEITHER
+    better: Direction = Direction.NEITHER
     absent_is_zero: bool = False
 
 
@@ -91,85 +91,123 @@ _MEMINFO: Final = "/proc/meminfo"
 _IO_VIEW: Final = tr("pg_stat_io without WAL (PostgreSQL 16 and newer)")
 
 _PGBENCH: Final = (
-    Metric("pgbench.tps", tr("Transactions"), "1/s", Group.TPS, _PROGRESS, Better.HIGHER),
-    Metric("pgbench.latency_mean", tr("Mean latency"), "ms", Group.LATENCY, _PROGRESS, Better.LOWER),
+    Metric("pgbench.tps", tr("Transactions"), "1/s", MetricGroup.TPS, _PROGRESS, Direction.HIGHER),
+    Metric("pgbench.latency_mean", tr("Mean latency"), "ms", MetricGroup.LATENCY, _PROGRESS, Direction.LOWER),
     Metric(
         "pgbench.latency_stddev",
         tr("Standard deviation of latency"),
         "ms",
-        Group.LATENCY,
+        MetricGroup.LATENCY,
         _PROGRESS,
-        Better.LOWER,
+        Direction.LOWER,
     ),
-    Metric("pgbench.failed", tr("Failed transactions"), "transactions", Group.TPS, _PROGRESS, Better.LOWER),
-    Metric("pgbench.lag", tr("Schedule lag"), "ms", Group.LATENCY, _PROGRESS, Better.LOWER),
-    Metric("pgbench.skipped", tr("Skipped transactions"), "transactions", Group.TPS, _PROGRESS, Better.LOWER),
-    Metric("pgbench.retried", tr("Retried transactions"), "transactions", Group.TPS, _PROGRESS, Better.LOWER),
-    Metric("pgbench.transactions", tr("Transactions logged"), "transactions", Group.TPS, _LOG, Better.HIGHER),
-    Metric("latency.p50", tr("Latency, 50th percentile"), "ms", Group.LATENCY, _LOG, Better.LOWER),
-    Metric("latency.p95", tr("Latency, 95th percentile"), "ms", Group.LATENCY, _LOG, Better.LOWER),
-    Metric("latency.p99", tr("Latency, 99th percentile"), "ms", Group.LATENCY, _LOG, Better.LOWER),
+    Metric(
+        "pgbench.failed",
+        tr("Failed transactions"),
+        "transactions",
+        MetricGroup.TPS,
+        _PROGRESS,
+        Direction.LOWER,
+    ),
+    Metric("pgbench.lag", tr("Schedule lag"), "ms", MetricGroup.LATENCY, _PROGRESS, Direction.LOWER),
+    Metric(
+        "pgbench.skipped",
+        tr("Skipped transactions"),
+        "transactions",
+        MetricGroup.TPS,
+        _PROGRESS,
+        Direction.LOWER,
+    ),
+    Metric(
+        "pgbench.retried",
+        tr("Retried transactions"),
+        "transactions",
+        MetricGroup.TPS,
+        _PROGRESS,
+        Direction.LOWER,
+    ),
+    Metric(
+        "pgbench.transactions",
+        tr("Transactions logged"),
+        "transactions",
+        MetricGroup.TPS,
+        _LOG,
+        Direction.HIGHER,
+    ),
+    Metric("latency.p50", tr("Latency, 50th percentile"), "ms", MetricGroup.LATENCY, _LOG, Direction.LOWER),
+    Metric("latency.p95", tr("Latency, 95th percentile"), "ms", MetricGroup.LATENCY, _LOG, Direction.LOWER),
+    Metric("latency.p99", tr("Latency, 99th percentile"), "ms", MetricGroup.LATENCY, _LOG, Direction.LOWER),
 )
 
 _CPU: Final = (
-    Metric("cpu.user", tr("User CPU"), "cores", Group.CPU, _STAT),
-    Metric("cpu.system", tr("System CPU"), "cores", Group.CPU, _STAT),
-    Metric("cpu.interrupt", tr("Interrupt CPU"), "cores", Group.CPU, _STAT),
+    Metric("cpu.user", tr("User CPU"), "cores", MetricGroup.CPU, _STAT),
+    Metric("cpu.system", tr("System CPU"), "cores", MetricGroup.CPU, _STAT),
+    Metric("cpu.interrupt", tr("Interrupt CPU"), "cores", MetricGroup.CPU, _STAT),
     Metric(
         "cpu.iowait",
         tr("Idle with I/O outstanding"),
         "cores",
-        Group.CPU,
+        MetricGroup.CPU,
         tr("/proc/stat; a kind of idle time that the kernel itself calls unreliable, see pressure"),
     ),
-    Metric("cpu.steal", tr("CPU taken by the hypervisor"), "cores", Group.CPU, _STAT, Better.LOWER),
-    Metric("process.cpu_user", tr("User CPU of a program"), "cores", Group.CPU, _PID),
-    Metric("process.cpu_system", tr("System CPU of a program"), "cores", Group.CPU, _PID),
+    Metric("cpu.steal", tr("CPU taken by the hypervisor"), "cores", MetricGroup.CPU, _STAT, Direction.LOWER),
+    Metric("process.cpu_user", tr("User CPU of a program"), "cores", MetricGroup.CPU, _PID),
+    Metric("process.cpu_system", tr("System CPU of a program"), "cores", MetricGroup.CPU, _PID),
     Metric(
         "process.pgbench_share",
         tr("pgbench: share of its threads' CPU"),
         "%",
-        Group.CPU,
+        MetricGroup.CPU,
         tr("/proc/PID/stat; at 90 % pgbench itself is what limits the run"),
-        Better.LOWER,
+        Direction.LOWER,
     ),
-    Metric("process.server_processes", tr("Server processes"), "processes", Group.SERVER, "/proc/PID"),
+    Metric("process.server_processes", tr("Server processes"), "processes", MetricGroup.SERVER, "/proc/PID"),
     Metric(
         "kernel.cpu",
         tr("CPU of kernel threads"),
         "cores",
-        Group.CPU,
+        MetricGroup.CPU,
         "/proc/PID/schedstat",
-        Better.LOWER,
+        Direction.LOWER,
         absent_is_zero=True,
     ),
 )
 
 _STORAGE: Final = (
-    Metric("storage.reads", tr("Reads"), "1/s", Group.IOPS, _LEAVES),
-    Metric("storage.writes", tr("Writes"), "1/s", Group.IOPS, _LEAVES),
-    Metric("storage.flushes", tr("Flushes"), "1/s", Group.IOPS, _LEAVES),
-    Metric("storage.read_bytes", tr("Read"), "B/s", Group.THROUGHPUT, _LEAVES),
-    Metric("storage.write_bytes", tr("Written"), "B/s", Group.THROUGHPUT, _LEAVES),
-    Metric("storage.read_await", tr("Mean time of a read"), "ms", Group.DEVICE, _LEAVES, Better.LOWER),
-    Metric("storage.write_await", tr("Mean time of a write"), "ms", Group.DEVICE, _LEAVES, Better.LOWER),
-    Metric("storage.flush_await", tr("Mean time of a flush"), "ms", Group.DEVICE, _LEAVES, Better.LOWER),
-    Metric("storage.queue", tr("Requests in flight"), "requests", Group.DEVICE, _LEAVES),
-    Metric("device.reads", tr("Reads"), "1/s", Group.IOPS, _BLOCK),
-    Metric("device.writes", tr("Writes"), "1/s", Group.IOPS, _BLOCK),
-    Metric("device.flushes", tr("Flushes"), "1/s", Group.IOPS, _BLOCK),
-    Metric("device.discards", tr("Discards"), "1/s", Group.IOPS, _BLOCK, absent_is_zero=True),
-    Metric("device.read_bytes", tr("Read"), "B/s", Group.THROUGHPUT, _BLOCK),
-    Metric("device.write_bytes", tr("Written"), "B/s", Group.THROUGHPUT, _BLOCK),
-    Metric("device.read_await", tr("Mean time of a read"), "ms", Group.DEVICE, _BLOCK, Better.LOWER),
-    Metric("device.write_await", tr("Mean time of a write"), "ms", Group.DEVICE, _BLOCK, Better.LOWER),
-    Metric("device.flush_await", tr("Mean time of a flush"), "ms", Group.DEVICE, _BLOCK, Better.LOWER),
-    Metric("device.queue", tr("Requests in flight"), "requests", Group.DEVICE, _BLOCK),
+    Metric("storage.reads", tr("Reads"), "1/s", MetricGroup.IOPS, _LEAVES),
+    Metric("storage.writes", tr("Writes"), "1/s", MetricGroup.IOPS, _LEAVES),
+    Metric("storage.flushes", tr("Flushes"), "1/s", MetricGroup.IOPS, _LEAVES),
+    Metric("storage.read_bytes", tr("Read"), "B/s", MetricGroup.THROUGHPUT, _LEAVES),
+    Metric("storage.write_bytes", tr("Written"), "B/s", MetricGroup.THROUGHPUT, _LEAVES),
+    Metric(
+        "storage.read_await", tr("Mean time of a read"), "ms", MetricGroup.DEVICE, _LEAVES, Direction.LOWER
+    ),
+    Metric(
+        "storage.write_await", tr("Mean time of a write"), "ms", MetricGroup.DEVICE, _LEAVES, Direction.LOWER
+    ),
+    Metric(
+        "storage.flush_await", tr("Mean time of a flush"), "ms", MetricGroup.DEVICE, _LEAVES, Direction.LOWER
+    ),
+    Metric("storage.queue", tr("Requests in flight"), "requests", MetricGroup.DEVICE, _LEAVES),
+    Metric("device.reads", tr("Reads"), "1/s", MetricGroup.IOPS, _BLOCK),
+    Metric("device.writes", tr("Writes"), "1/s", MetricGroup.IOPS, _BLOCK),
+    Metric("device.flushes", tr("Flushes"), "1/s", MetricGroup.IOPS, _BLOCK),
+    Metric("device.discards", tr("Discards"), "1/s", MetricGroup.IOPS, _BLOCK, absent_is_zero=True),
+    Metric("device.read_bytes", tr("Read"), "B/s", MetricGroup.THROUGHPUT, _BLOCK),
+    Metric("device.write_bytes", tr("Written"), "B/s", MetricGroup.THROUGHPUT, _BLOCK),
+    Metric("device.read_await", tr("Mean time of a read"), "ms", MetricGroup.DEVICE, _BLOCK, Direction.LOWER),
+    Metric(
+        "device.write_await", tr("Mean time of a write"), "ms", MetricGroup.DEVICE, _BLOCK, Direction.LOWER
+    ),
+    Metric(
+        "device.flush_await", tr("Mean time of a flush"), "ms", MetricGroup.DEVICE, _BLOCK, Direction.LOWER
+    ),
+    Metric("device.queue", tr("Requests in flight"), "requests", MetricGroup.DEVICE, _BLOCK),
     Metric(
         "device.utilisation",
         tr("Time with requests in flight"),
         "%",
-        Group.DEVICE,
+        MetricGroup.DEVICE,
         tr("/sys/block/DEVICE/stat; says little about saturation where a device works in parallel"),
     ),
 )
@@ -185,67 +223,74 @@ _FILESYSTEMS: Final = (
         "array.missing_members",
         tr("Members missing from an array"),
         "disks",
-        Group.DEVICE,
+        MetricGroup.DEVICE,
         _MD,
-        Better.LOWER,
+        Direction.LOWER,
         absent_is_zero=True,
     ),
     Metric(
         "array.sync_remaining",
         tr("Still to be synchronised"),
         "B",
-        Group.DEVICE,
+        MetricGroup.DEVICE,
         _MD,
-        Better.LOWER,
+        Direction.LOWER,
         absent_is_zero=True,
     ),
     Metric(
         "array.sync_speed",
         tr("Speed of synchronisation"),
         "B/s",
-        Group.THROUGHPUT,
+        MetricGroup.THROUGHPUT,
         _MD,
         absent_is_zero=True,
     ),
-    Metric("zfs.arc_size", tr("Size of the ARC"), "B", Group.MEMORY, _ARC),
-    Metric("zfs.arc_target", tr("Size that the ARC aims at"), "B", Group.MEMORY, _ARC),
-    Metric("zfs.arc_hits", tr("Hits in the ARC"), "1/s", Group.IOPS, _ARC),
-    Metric("zfs.arc_misses", tr("Misses in the ARC"), "1/s", Group.IOPS, _ARC, Better.LOWER),
+    Metric("zfs.arc_size", tr("Size of the ARC"), "B", MetricGroup.MEMORY, _ARC),
+    Metric("zfs.arc_target", tr("Size that the ARC aims at"), "B", MetricGroup.MEMORY, _ARC),
+    Metric("zfs.arc_hits", tr("Hits in the ARC"), "1/s", MetricGroup.IOPS, _ARC),
+    Metric("zfs.arc_misses", tr("Misses in the ARC"), "1/s", MetricGroup.IOPS, _ARC, Direction.LOWER),
     Metric(
         "zfs.arc_demand_data_misses",
         tr("Misses of data that somebody waited for"),
         "1/s",
-        Group.IOPS,
+        MetricGroup.IOPS,
         _ARC,
-        Better.LOWER,
+        Direction.LOWER,
     ),
-    Metric("zfs.reads", tr("Reads of the dataset"), "1/s", Group.IOPS, _DATASET),
-    Metric("zfs.writes", tr("Writes of the dataset"), "1/s", Group.IOPS, _DATASET),
-    Metric("zfs.read_bytes", tr("Read from the dataset"), "B/s", Group.THROUGHPUT, _DATASET),
-    Metric("zfs.write_bytes", tr("Written to the dataset"), "B/s", Group.THROUGHPUT, _DATASET),
-    Metric("zfs.log_commits", tr("Commits of the intent log"), "1/s", Group.IOPS, _ZIL),
-    Metric("zfs.log_bytes", tr("Written to the intent log"), "B/s", Group.THROUGHPUT, _ZIL),
-    Metric("zfs.log_device_bytes", tr("Written to log devices"), "B/s", Group.THROUGHPUT, _ZIL),
-    Metric("btrfs.commits", tr("Commits of btrfs"), "1/s", Group.DEVICE, _BTRFS),
-    Metric("btrfs.commit_time", tr("Mean time of a btrfs commit"), "ms", Group.DEVICE, _BTRFS, Better.LOWER),
+    Metric("zfs.reads", tr("Reads of the dataset"), "1/s", MetricGroup.IOPS, _DATASET),
+    Metric("zfs.writes", tr("Writes of the dataset"), "1/s", MetricGroup.IOPS, _DATASET),
+    Metric("zfs.read_bytes", tr("Read from the dataset"), "B/s", MetricGroup.THROUGHPUT, _DATASET),
+    Metric("zfs.write_bytes", tr("Written to the dataset"), "B/s", MetricGroup.THROUGHPUT, _DATASET),
+    Metric("zfs.log_commits", tr("Commits of the intent log"), "1/s", MetricGroup.IOPS, _ZIL),
+    Metric("zfs.log_bytes", tr("Written to the intent log"), "B/s", MetricGroup.THROUGHPUT, _ZIL),
+    Metric("zfs.log_device_bytes", tr("Written to log devices"), "B/s", MetricGroup.THROUGHPUT, _ZIL),
+    Metric("btrfs.commits", tr("Commits of btrfs"), "1/s", MetricGroup.DEVICE, _BTRFS),
+    Metric(
+        "btrfs.commit_time",
+        tr("Mean time of a btrfs commit"),
+        "ms",
+        MetricGroup.DEVICE,
+        _BTRFS,
+        Direction.LOWER,
+    ),
     Metric(
         "btrfs.device_errors",
         tr("Errors of a btrfs device"),
         "errors",
-        Group.DEVICE,
+        MetricGroup.DEVICE,
         "/sys/fs/btrfs/UUID/devinfo/ID/error_stats",
-        Better.LOWER,
+        Direction.LOWER,
         absent_is_zero=True,
     ),
 )
 
 _MEMORY: Final = (
-    Metric("memory.available", tr("Available memory"), "B", Group.MEMORY, _MEMINFO),
-    Metric("memory.cached", tr("Page cache"), "B", Group.MEMORY, _MEMINFO),
-    Metric("memory.shared", tr("Shared memory and tmpfs"), "B", Group.MEMORY, _MEMINFO),
-    Metric("memory.dirty", tr("Dirty pages"), "B", Group.MEMORY, _MEMINFO),
-    Metric("memory.writeback", tr("Pages being written"), "B", Group.MEMORY, _MEMINFO),
-    Metric("memory.swap_used", tr("Swap in use"), "B", Group.MEMORY, _MEMINFO, Better.LOWER),
+    Metric("memory.available", tr("Available memory"), "B", MetricGroup.MEMORY, _MEMINFO),
+    Metric("memory.cached", tr("Page cache"), "B", MetricGroup.MEMORY, _MEMINFO),
+    Metric("memory.shared", tr("Shared memory and tmpfs"), "B", MetricGroup.MEMORY, _MEMINFO),
+    Metric("memory.dirty", tr("Dirty pages"), "B", MetricGroup.MEMORY, _MEMINFO),
+    Metric("memory.writeback", tr("Pages being written"), "B", MetricGroup.MEMORY, _MEMINFO),
+    Metric("memory.swap_used", tr("Swap in use"), "B", MetricGroup.MEMORY, _MEMINFO, Direction.LOWER),
 )
 
 _PRESSURE: Final = (
@@ -253,80 +298,86 @@ _PRESSURE: Final = (
         "pressure.cpu_some",
         tr("Some tasks waited for CPU"),
         "%",
-        Group.PRESSURE,
+        MetricGroup.PRESSURE,
         "/proc/pressure/cpu",
-        Better.LOWER,
+        Direction.LOWER,
     ),
     Metric(
         "pressure.io_some",
         tr("Some tasks waited for I/O"),
         "%",
-        Group.PRESSURE,
+        MetricGroup.PRESSURE,
         "/proc/pressure/io",
-        Better.LOWER,
+        Direction.LOWER,
     ),
     Metric(
         "pressure.io_full",
         tr("All tasks waited for I/O"),
         "%",
-        Group.PRESSURE,
+        MetricGroup.PRESSURE,
         "/proc/pressure/io",
-        Better.LOWER,
+        Direction.LOWER,
     ),
     Metric(
         "pressure.memory_some",
         tr("Some tasks waited for memory"),
         "%",
-        Group.PRESSURE,
+        MetricGroup.PRESSURE,
         "/proc/pressure/memory",
-        Better.LOWER,
+        Direction.LOWER,
     ),
     Metric(
         "pressure.memory_full",
         tr("All tasks waited for memory"),
         "%",
-        Group.PRESSURE,
+        MetricGroup.PRESSURE,
         "/proc/pressure/memory",
-        Better.LOWER,
+        Direction.LOWER,
     ),
 )
 
 _WAL: Final = (
-    Metric("wal.bytes", tr("WAL"), "B/s", Group.WAL, "pg_current_wal_insert_lsn()"),
-    Metric("wal.records", tr("WAL records"), "1/s", Group.WAL, "pg_stat_wal"),
-    Metric("wal.full_page_images", tr("Full-page images"), "1/s", Group.WAL, "pg_stat_wal"),
-    Metric("wal.buffers_full", tr("WAL buffers full"), "1/s", Group.WAL, "pg_stat_wal", Better.LOWER),
-    Metric("wal.writes", tr("WAL writes"), "1/s", Group.WAL, tr("pg_stat_wal; pg_stat_io from 18 on")),
-    Metric("wal.syncs", tr("WAL syncs"), "1/s", Group.WAL, tr("pg_stat_wal; pg_stat_io from 18 on")),
+    Metric("wal.bytes", tr("WAL"), "B/s", MetricGroup.WAL, "pg_current_wal_insert_lsn()"),
+    Metric("wal.records", tr("WAL records"), "1/s", MetricGroup.WAL, "pg_stat_wal"),
+    Metric("wal.full_page_images", tr("Full-page images"), "1/s", MetricGroup.WAL, "pg_stat_wal"),
+    Metric(
+        "wal.buffers_full", tr("WAL buffers full"), "1/s", MetricGroup.WAL, "pg_stat_wal", Direction.LOWER
+    ),
+    Metric("wal.writes", tr("WAL writes"), "1/s", MetricGroup.WAL, tr("pg_stat_wal; pg_stat_io from 18 on")),
+    Metric("wal.syncs", tr("WAL syncs"), "1/s", MetricGroup.WAL, tr("pg_stat_wal; pg_stat_io from 18 on")),
 )
 
 _SERVER: Final = (
     Metric(
-        "server.blocks_hit", tr("Blocks found in shared buffers"), "1/s", Group.SERVER, "pg_stat_database"
+        "server.blocks_hit",
+        tr("Blocks found in shared buffers"),
+        "1/s",
+        MetricGroup.SERVER,
+        "pg_stat_database",
     ),
-    Metric("server.blocks_read", tr("Blocks read"), "1/s", Group.SERVER, "pg_stat_database"),
+    Metric("server.blocks_read", tr("Blocks read"), "1/s", MetricGroup.SERVER, "pg_stat_database"),
     Metric(
         "server.commits",
         tr("Commits"),
         "1/s",
-        Group.SERVER,
+        MetricGroup.SERVER,
         tr("pg_stat_database; only of imported runs: backends report at most once a second"),
-        Better.HIGHER,
+        Direction.HIGHER,
     ),
     Metric(
         "server.temp_bytes",
         tr("Temporary files"),
         "B/s",
-        Group.SERVER,
+        MetricGroup.SERVER,
         "pg_stat_database",
-        Better.LOWER,
+        Direction.LOWER,
         absent_is_zero=True,
     ),
     Metric(
         "server.checkpoints_timed",
         tr("Checkpoints by time"),
         "checkpoints",
-        Group.SERVER,
+        MetricGroup.SERVER,
         tr("pg_stat_bgwriter; pg_stat_checkpointer from 17 on"),
         absent_is_zero=True,
     ),
@@ -334,7 +385,7 @@ _SERVER: Final = (
         "server.checkpoints_requested",
         tr("Checkpoints requested"),
         "checkpoints",
-        Group.SERVER,
+        MetricGroup.SERVER,
         tr("pg_stat_bgwriter; pg_stat_checkpointer from 17 on"),
         absent_is_zero=True,
     ),
@@ -342,39 +393,39 @@ _SERVER: Final = (
         "server.buffers_checkpoint",
         tr("Buffers written by checkpoints"),
         "1/s",
-        Group.SERVER,
+        MetricGroup.SERVER,
         tr("pg_stat_bgwriter; pg_stat_checkpointer from 17 on"),
     ),
     Metric(
         "server.buffers_clean",
         tr("Buffers written by the background writer"),
         "1/s",
-        Group.SERVER,
+        MetricGroup.SERVER,
         "pg_stat_bgwriter",
     ),
     Metric(
         "server.buffers_backend",
         tr("Buffers written by backends"),
         "1/s",
-        Group.SERVER,
+        MetricGroup.SERVER,
         tr("pg_stat_bgwriter; pg_stat_io (client backends) from 17 on"),
-        Better.LOWER,
+        Direction.LOWER,
     ),
     Metric(
         "server.backend_syncs",
         tr("Syncs by backends"),
         "1/s",
-        Group.SERVER,
+        MetricGroup.SERVER,
         tr("pg_stat_bgwriter; pg_stat_io (client backends) from 17 on"),
-        Better.LOWER,
+        Direction.LOWER,
         absent_is_zero=True,
     ),
-    Metric("server.io_reads", tr("Data file reads"), "1/s", Group.SERVER, _IO_VIEW),
-    Metric("server.io_writes", tr("Data file writes"), "1/s", Group.SERVER, _IO_VIEW),
-    Metric("server.io_extends", tr("Data file extensions"), "1/s", Group.SERVER, _IO_VIEW),
-    Metric("server.io_syncs", tr("Data file syncs"), "1/s", Group.SERVER, _IO_VIEW),
-    Metric("server.io_read_bytes", tr("Data files read"), "B/s", Group.SERVER, _IO_VIEW),
-    Metric("server.io_write_bytes", tr("Data files written"), "B/s", Group.SERVER, _IO_VIEW),
+    Metric("server.io_reads", tr("Data file reads"), "1/s", MetricGroup.SERVER, _IO_VIEW),
+    Metric("server.io_writes", tr("Data file writes"), "1/s", MetricGroup.SERVER, _IO_VIEW),
+    Metric("server.io_extends", tr("Data file extensions"), "1/s", MetricGroup.SERVER, _IO_VIEW),
+    Metric("server.io_syncs", tr("Data file syncs"), "1/s", MetricGroup.SERVER, _IO_VIEW),
+    Metric("server.io_read_bytes", tr("Data files read"), "B/s", MetricGroup.SERVER, _IO_VIEW),
+    Metric("server.io_write_bytes", tr("Data files written"), "B/s", MetricGroup.SERVER, _IO_VIEW),
 )
 
 METRICS: Final[Mapping[str, Metric]] = MappingProxyType(

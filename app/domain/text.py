@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gettext
-from pathlib import Path
 
-_TRANSLATIONS = Path(__file__).resolve().parents[2] / "resources" / "translations"
+from app import TOP
+
+_TRANSLATIONS = TOP / "resources" / "translations"
 
 _catalogue = gettext.translation("pgfooting", localedir=_TRANSLATIONS, fallback=True)
 

@@ -8,25 +8,25 @@ import sys
 from contextlib import ExitStack
 from typing import Final
 
-from app.dbus.memory import keep_small
+from app.dbus.memory_trim import keep_small
 from app.dbus.service import BusError
-from app.helper import audit
-from app.helper.configuration import read_policy
-from app.helper.journal import Journal
-from app.helper.leftovers import Leftovers
-from app.helper.places import RUN, make_private_folder
+from app.helper.base import audit
+from app.helper.base.configuration import read_policy
+from app.helper.base.folders import RUN, make_private_folder
 from app.helper.service import Helper
-from app.storage.full_read import parse_full_read
-from app.storage.places import Places
-from app.storage.records import set_aside_broken
-from app.storage.released import parse_release
-from app.storage.spare import SpareDisks
+from app.helper.storage.journal import Journal
+from app.helper.storage.leftovers import Leftovers
+from app.storage.inspect.full_read import parse_full_read
+from app.storage.inspect.records import set_aside_broken
+from app.storage.inspect.sources import SourceFolders
+from app.storage.spare.release_ledger import parse_release
+from app.storage.spare.spare import SpareDisks
 
 _SWITCH_S: Final = 0.0005
 """How long a thread that works may keep the main loop, which answers many calls, from its turn each time."""
 
 
-def main(arguments: list[str], places: Places | None = None) -> int:
+def main(arguments: list[str], places: SourceFolders | None = None) -> int:
     """Recover what is left, then serve; with ``--recover`` only the former, as at boot.
 
     Args:
@@ -41,7 +41,7 @@ def main(arguments: list[str], places: Places | None = None) -> int:
     sys.setswitchinterval(_SWITCH_S)
     keep_small()
     audit.start_logging()
-    disks, journal = SpareDisks(read_policy(), places or Places.of_this_machine()), Journal()
+    disks, journal = SpareDisks(read_policy(), places or SourceFolders.of_this_machine()), Journal()
     try:
         with ExitStack() as held:
             _be_the_only_one(held)
@@ -55,7 +55,7 @@ def main(arguments: list[str], places: Places | None = None) -> int:
     return 1 if arguments and left else 0
 
 
-def _set_aside_broken(places: Places) -> None:
+def _set_aside_broken(places: SourceFolders) -> None:
     """Keep records that cannot be understood under another name: they count for nothing either way."""
     for folder, parse in ((places.released, parse_release), (places.read_whole, parse_full_read)):
         try:

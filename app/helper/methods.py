@@ -31,7 +31,7 @@ class Method:
     Attributes:
         name: as in interface.xml.
         access: who may call it.
-        renews: whether it shows that the owner makes use of the session (`app.helper.lifetime`).
+        renews: whether it shows that the owner makes use of the session (`app.helper.session.lifetime`).
         every_s: how long after it was done it may be done again, by whichever session.
     """
 

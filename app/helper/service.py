@@ -14,26 +14,26 @@ from typing import Any, Final
 
 from app import VERSION
 from app.dbus.callers import Caller, Callers
-from app.dbus.memory import give_back_memory
-from app.dbus.polkit import Verdict
-from app.dbus.questions import Places, Questions
-from app.dbus.service import Answer, BusService, Call, Refusal
+from app.dbus.memory_trim import give_back_memory
+from app.dbus.polkit import Authorization
+from app.dbus.questions import OpenQuestions, QuestionLimit
+from app.dbus.service import BusService, Call, MethodError, Reply
 from app.dbus.worker import Then, Worker
-from app.domain.plan_wire import identity_from_wire
-from app.helper import audit
-from app.helper.describing import described
-from app.helper.handover import Process
-from app.helper.inspection import Tell, inspected, read_whole
-from app.helper.journal import Journal
-from app.helper.leftovers import Leftovers
-from app.helper.lifetime import Due, Lifetime, Pace, expired
+from app.domain.storage_plan.wire import identity_from_wire
+from app.helper.base import audit
+from app.helper.base.folders import INTERFACE
 from app.helper.methods import METHODS, Access, method
-from app.helper.places import INTERFACE
-from app.helper.plans import Described, PlanBook
-from app.helper.requests import REQUESTS
-from app.helper.session import Session
-from app.helper.teller import Teller
-from app.storage.spare import SpareDisks
+from app.helper.session.describe import described
+from app.helper.session.inspection import Tell, inspected, read_whole
+from app.helper.session.lifetime import Lifetime, LifetimeAction, RateLimit, expired
+from app.helper.session.requests import REQUESTS
+from app.helper.session.session import Session
+from app.helper.storage.journal import Journal
+from app.helper.storage.leftovers import Leftovers
+from app.helper.storage.ownership import Process
+from app.helper.storage.pending_plans import DescribedPlans, PendingPlans
+from app.helper.storage.signals import SignalSender
+from app.storage.spare.spare import SpareDisks
 
 NAME: Final = "org.pgfooting.Helper1"
 PATH: Final = "/org/pgfooting/Helper1"
@@ -46,14 +46,14 @@ _MESSAGE: Final = "Authentication is required to erase $(disks) and to run Postg
 
 OVERTAKEN: Final = "overtaken"
 """Somebody else's question was answered first."""
-_PLACES: Final[Mapping[str, Places]] = {
-    Access.INSPECT: Places(4, 32, Refusal("TooMany")),
-    Access.ERASE: Places(1, 8, Refusal("Busy", "asked")),
+_PLACES: Final[Mapping[str, QuestionLimit]] = {
+    Access.INSPECT: QuestionLimit(4, 32, MethodError("TooMany")),
+    Access.ERASE: QuestionLimit(1, 8, MethodError("Busy", "asked")),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class OwnedSession:
     """The session and whose it is.
 
     Attributes:
@@ -81,14 +81,14 @@ class Helper:
         self.bus = BusService(NAME, PATH, INTERFACE.read_text(encoding="utf-8"), self, self._refused)
         self._disks = disks
         self._leftovers = Leftovers(journal, disks)
-        self._plans = PlanBook()
-        self._owned: Owned | None = None
+        self._plans = PendingPlans()
+        self._owned: OwnedSession | None = None
         self._callers = Callers(self.bus, self._left)
-        self._questions = Questions(self.bus, _PLACES)
+        self._questions = OpenQuestions(self.bus, _PLACES)
         self._workers = {name: Worker(self.bus, name) for name in ("Describe", "Inspect", "Read")}
         self._reads: dict[str, tuple[str, threading.Event]] = {}
-        self._paces = {each.name: Pace(each.every_s) for each in METHODS if each.every_s > 0}
-        self._noted = audit.Sparing()
+        self._paces = {each.name: RateLimit(each.every_s) for each in METHODS if each.every_s > 0}
+        self._noted = audit.RateLimitedLog()
         self._used_s = time.monotonic()
 
     def run(self) -> None:
@@ -104,15 +104,15 @@ class Helper:
                 self._owned.session.release()
                 self._owned.session.join()
 
-    def __call__(self, call: Call, answer: Answer) -> None:
+    def __call__(self, call: Call, answer: Reply) -> None:
         """Find out who calls and whether that may be, then do it; every refusal is logged."""
         self._rest()
         known = method(call.method)
         if known is None:
-            raise Refusal("NotAuthorized", Verdict.DENIED)
+            raise MethodError("NotAuthorized", Authorization.DENIED)
         self._callers.meet(call, answer, partial(self._serve, call, answer, known.access))
 
-    def _serve(self, call: Call, answer: Answer, access: Access, caller: Caller) -> None:
+    def _serve(self, call: Call, answer: Reply, access: Access, caller: Caller) -> None:
         match access:
             case Access.ANYONE:
                 {"Version": self._version, "Describe": self._describe}[call.method](call, answer, caller)
@@ -123,26 +123,26 @@ class Helper:
                 self._execute(call, answer, caller)  # asks itself, with the disks of the plans
             case Access.OWNER:
                 if self._owned is None or not self._owned.is_meant(call):
-                    raise Refusal("Unknown")
+                    raise MethodError("Unknown")
                 self._request(self._owned, call, answer)
 
-    def _request(self, owned: Owned, call: Call, answer: Answer) -> None:
+    def _request(self, owned: OwnedSession, call: Call, answer: Reply) -> None:
         now_s = time.monotonic()
         asked, pace = method(call.method), self._paces.get(call.method)
         if pace is not None and (wait_s := pace.wait_s(now_s)) > 0:
-            raise Refusal("TooSoon", str(math.ceil(wait_s)))
+            raise MethodError("TooSoon", str(math.ceil(wait_s)))
         REQUESTS[call.method](owned.session, self._later(answer), *call.arguments[1:])
         if pace is not None:
             pace.done_s = now_s
         if asked is not None and asked.renews:
             owned.lifetime.renew(now_s)
 
-    def _later(self, answer: Answer) -> Callable[..., None]:
+    def _later(self, answer: Reply) -> Callable[..., None]:
         """Return what answers a call from any thread: with values, or a refusal."""
 
         def give(*values: Any) -> None:  # noqa: ANN401
             match values:
-                case (Refusal() as refusal,):
+                case (MethodError() as refusal,):
                     self.bus.soon(lambda: answer.refuse(refusal))
                 case _:
                     self.bus.soon(lambda: answer.give(*values))
@@ -154,14 +154,14 @@ class Helper:
     def _authorise(
         self,
         call: Call,
-        answer: Answer,
+        answer: Reply,
         caller: Caller,
         action: Access,
         details: Mapping[str, str],
         then: Then,
     ) -> None:
-        def decided(found: Verdict | Refusal) -> None:
-            answer.settle(then if found is Verdict.AUTHORIZED else partial(_deny, found))
+        def decided(found: Authorization | MethodError) -> None:
+            answer.settle(then if found is Authorization.AUTHORIZED else partial(_deny, found))
 
         self._questions.ask(caller, action, details, decided, interactive=call.interactive)
 
@@ -180,12 +180,12 @@ class Helper:
 
     # --- methods
 
-    def _version(self, _call: Call, answer: Answer, _caller: Caller) -> None:
+    def _version(self, _call: Call, answer: Reply, _caller: Caller) -> None:
         answer.give(VERSION, INTERFACE_NUMBER, self._disks.policy.accept_loop_devices)
 
-    def _inspect(self, call: Call, answer: Answer, caller: Caller) -> None:
+    def _inspect(self, call: Call, answer: Reply, caller: Caller) -> None:
         if call.content.get_child_value(0).n_children() > _MOST_INSPECTED:
-            raise Refusal("TooMany")
+            raise MethodError("TooMany")
 
         def work() -> Then:
             (wires,) = call.arguments
@@ -194,7 +194,7 @@ class Helper:
 
         self._workers["Inspect"].add(caller, answer, work)
 
-    def _read(self, call: Call, answer: Answer, caller: Caller) -> None:
+    def _read(self, call: Call, answer: Reply, caller: Caller) -> None:
         (wire,) = call.arguments
         stop = threading.Event()
 
@@ -220,22 +220,22 @@ class Helper:
                 stop.set()
                 del self._reads[name]
 
-    def _describe(self, call: Call, answer: Answer, caller: Caller) -> None:
+    def _describe(self, call: Call, answer: Reply, caller: Caller) -> None:
         def work() -> Then:
             found, texts = described(call, caller.user, self._disks)
             return lambda: keep(found, texts)
 
-        def keep(found: Described, texts: list[tuple[str, ...]]) -> None:
+        def keep(found: DescribedPlans, texts: list[tuple[str, ...]]) -> None:
             self._plans.keep(found)
             answer.give(found.id, [list(text) for text in texts], found.digest)
 
         self._plans.check(caller.name, caller.user)
         self._workers["Describe"].add(caller, answer, work)
 
-    def _execute(self, call: Call, answer: Answer, caller: Caller) -> None:
+    def _execute(self, call: Call, answer: Reply, caller: Caller) -> None:
         plan_id, digest, user = call.arguments
         if self._owned is not None:
-            raise Refusal("Busy")
+            raise MethodError("Busy")
         _check_user(caller.user, user)
         taken = self._plans.take(call.sender, plan_id, digest)
         details = {
@@ -246,13 +246,15 @@ class Helper:
         begin = partial(self._begin, call, answer, taken, user, Process.of(caller.process))
         self._authorise(call, answer, caller, Access.ERASE, details, begin)
 
-    def _begin(self, call: Call, answer: Answer, taken: Described, user: int, owner: Process | None) -> None:
+    def _begin(
+        self, call: Call, answer: Reply, taken: DescribedPlans, user: int, owner: Process | None
+    ) -> None:
         """Begin the session; the call is answered when its disks are locked."""
         if self._owned is not None:
-            raise Refusal("Busy", OVERTAKEN)
+            raise MethodError("Busy", OVERTAKEN)
         if not self._callers.has(call.sender):
-            raise Refusal("Unknown")
-        self._questions.call_off(Access.ERASE, Refusal("Busy", OVERTAKEN))
+            raise MethodError("Unknown")
+        self._questions.call_off(Access.ERASE, MethodError("Busy", OVERTAKEN))
         claimed = {disk.device_number for disk in taken.disks().values()}
         self._call_off_reads(lambda _name, number: number in claimed)
         handle, give = secrets.token_hex(16), self._later(answer)
@@ -260,15 +262,15 @@ class Helper:
         def emit(signal: str, *values: object) -> None:
             self.bus.soon(lambda: self.bus.emit(call.sender, signal, handle, *values))
 
-        def refused(refusal: Refusal) -> None:
+        def refused(refusal: MethodError) -> None:
             self.bus.soon(self._session_ended)
             give(refusal)
 
-        teller = Teller(emit, lambda: give(handle), refused, lambda: self.bus.soon(self._session_ended))
+        teller = SignalSender(emit, lambda: give(handle), refused, lambda: self.bus.soon(self._session_ended))
         session = Session(taken, user, self._leftovers, teller)
         session.owner = owner
         audit.note("session of %s, user %d: %s", call.sender, user, taken.disk_names())
-        self._owned = Owned(handle, call.sender, session, Lifetime(time.monotonic()))
+        self._owned = OwnedSession(handle, call.sender, session, Lifetime(time.monotonic()))
         session.start()
 
     def _session_ended(self) -> None:
@@ -301,18 +303,18 @@ class Helper:
         else:
             self.bus.later(LOOK_S, self._look)
 
-    def _look_at(self, owned: Owned, now_s: float) -> None:
+    def _look_at(self, owned: OwnedSession, now_s: float) -> None:
         if owned.session.is_working:
             owned.lifetime.renew(now_s)
         match owned.lifetime.due(now_s):
-            case Due.TELL:
+            case LifetimeAction.TELL:
                 left_s = owned.lifetime.left_s(now_s)
                 audit.note("the session of %s ends in %.0f s unless it is used", owned.owner, left_s)
                 self.bus.emit(owned.owner, "Expiring", owned.handle, int(left_s))
-            case Due.END:
+            case LifetimeAction.END:
                 audit.note("the session of %s was not used: releasing", owned.owner)
                 owned.session.release(expired())
-            case Due.NOTHING:
+            case LifetimeAction.NOTHING:
                 pass
 
     def _end_if_still_idle(self) -> None:
@@ -330,7 +332,7 @@ class Helper:
             self._rest()
         return time.monotonic() - self._used_s >= IDLE_S
 
-    def _refused(self, call: Call, refusal: Refusal) -> None:
+    def _refused(self, call: Call, refusal: MethodError) -> None:
         """A call was refused, before it got here or here: somebody wants something."""
         self._rest()
         user = self._callers.user_of(call.sender)
@@ -341,19 +343,19 @@ class Helper:
             )
 
 
-def _deny(why: Verdict | Refusal) -> None:
-    raise why if isinstance(why, Refusal) else Refusal("NotAuthorized", why)
+def _deny(why: Authorization | MethodError) -> None:
+    raise why if isinstance(why, MethodError) else MethodError("NotAuthorized", why)
 
 
 def _check_user(caller: int, user: int) -> None:
     """Storage goes to the caller; root, who must not run PostgreSQL, names somebody else.
 
     Raises:
-        Refusal: BadUser.
+        MethodError: BadUser.
     """
     if user == 0 or caller not in {0, user}:
-        raise Refusal("BadUser")
+        raise MethodError("BadUser")
     try:
         pwd.getpwuid(user)
     except KeyError:
-        raise Refusal("BadUser") from None
+        raise MethodError("BadUser") from None

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.dbus.helper_client import HelperClient
-from app.domain.disk import DiskIdentity, Kept, RootAnswer, grouped_reasons
+from app.domain.disk import DiskIdentity, RootAnswer, UnreleasedItem, grouped_reasons
 from app.domain.errors import FootingError, StorageError
 from app.domain.text import tr
-from app.storage.disks import list_disks
-from app.storage.snapshot import Policy
+from app.storage.inspect.snapshot import Policy
+from app.storage.spare.disks import list_disks
 
 _SETTLE_S: Final = 5.0
 """How long udev may take to look again at disks whose partitions were removed a moment ago."""
@@ -20,7 +20,7 @@ _LOOK_S: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Remains:
+class UnmakeOutcome:
     """How unmaking ended.
 
     Attributes:
@@ -29,7 +29,7 @@ class Remains:
     """
 
     error: FootingError | None
-    left: tuple[Kept, ...]
+    left: tuple[UnreleasedItem, ...]
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ class Remains:
         return (*(() if is_told or not error else (error,)), *(each.sentence() for each in self.left))
 
 
-def recover(disks: Sequence[DiskIdentity], *, interactive: bool = False) -> Remains:
+def recover(disks: Sequence[DiskIdentity], *, interactive: bool = False) -> UnmakeOutcome:
     """Start the helper, which first unmakes what another one left, and return what it could not release.
 
     Args:
@@ -54,12 +54,12 @@ def recover(disks: Sequence[DiskIdentity], *, interactive: bool = False) -> Rema
         hint = tr(
             "An administrator sees why: journalctl -u pgfooting-helper, and sudo packaging/helper status"
         )
-        still = tuple(Kept(each.name, each.serial) for each in _still_seen(disks))
-        return Remains(StorageError(message, hint=hint), still)
+        still = tuple(UnreleasedItem(each.name, each.serial) for each in _still_seen(disks))
+        return UnmakeOutcome(StorageError(message, hint=hint), still)
     try:
-        return Remains(None, _settled(client, disks, interactive=interactive))
+        return UnmakeOutcome(None, _settled(client, disks, interactive=interactive))
     except FootingError:
-        return Remains(None, tuple(_still_seen(disks)))
+        return UnmakeOutcome(None, tuple(_still_seen(disks)))
     finally:
         client.close()
 
@@ -81,7 +81,9 @@ def ask_root(disks: Sequence[DiskIdentity]) -> Mapping[str, RootAnswer]:
         client.close()
 
 
-def _settled(client: HelperClient, disks: Sequence[DiskIdentity], *, interactive: bool) -> tuple[Kept, ...]:
+def _settled(
+    client: HelperClient, disks: Sequence[DiskIdentity], *, interactive: bool
+) -> tuple[UnreleasedItem, ...]:
     """Return the disks that root does not call spare, once udev has seen what was unmade.
 
     Raises:
@@ -95,7 +97,9 @@ def _settled(client: HelperClient, disks: Sequence[DiskIdentity], *, interactive
     return left
 
 
-def _not_spare(client: HelperClient, disks: Sequence[DiskIdentity], *, interactive: bool) -> Iterator[Kept]:
+def _not_spare(
+    client: HelperClient, disks: Sequence[DiskIdentity], *, interactive: bool
+) -> Iterator[UnreleasedItem]:
     """Yield the disks that root does not call spare.
 
     Raises:
@@ -110,10 +114,10 @@ def _not_spare(client: HelperClient, disks: Sequence[DiskIdentity], *, interacti
         grouped = list(grouped_reasons(answer.refusals))
         reason = " ".join(f"{message} {evidence}".strip() for _, message, evidence, _ in grouped)
         remedy = " ".join(dict.fromkeys(each for *_, remedies in grouped for each in remedies))
-        yield Kept(names[disk.device_number], disk.serial, reason, remedy)
+        yield UnreleasedItem(names[disk.device_number], disk.serial, reason, remedy)
 
 
-def _still_seen(disks: Sequence[DiskIdentity]) -> Iterator[Kept]:
+def _still_seen(disks: Sequence[DiskIdentity]) -> Iterator[UnreleasedItem]:
     """Yield the disks on which everybody can see something of pgFooting's."""
     wanted = {disk.device_number for disk in disks}
     for disk in list_disks(Policy(accept_loop_devices=True)).disks:
@@ -123,7 +127,7 @@ def _still_seen(disks: Sequence[DiskIdentity]) -> Iterator[Kept]:
                 reason = tr("What was made on it is still there: {uses}.").format(
                     uses=", ".join(disk.held_by)
                 )
-            yield Kept(disk.path, disk.identity.serial, reason)
+            yield UnreleasedItem(disk.path, disk.identity.serial, reason)
 
 
 def _names(disks: Sequence[DiskIdentity]) -> dict[str, str]:

@@ -12,13 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from app.dbus.helper_client import Event, HelperClient, HelperSession
+from app.dbus.helper_client import HelperClient, HelperSession, HelperSignal
 from app.dbus.helper_errors import HelperBusyError, HelperLostError, expired, lost
-from app.domain.disk import DiskIdentity, Kept
+from app.domain.disk import DiskIdentity, UnreleasedItem
 from app.domain.errors import FootingError, RefusedError, StorageError
-from app.domain.plan import StoragePlan
+from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
-from app.hosts.disk_recovery import Remains, recover
+from app.hosts.disk_recovery import UnmakeOutcome, recover
 from app.hosts.host import Watch, look_at_nothing
 
 SILENCE_S: Final = 3600.0
@@ -28,7 +28,7 @@ _LOOK_S: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Executed:
+class ExecutedStep:
     """A step that root has executed.
 
     Attributes:
@@ -47,7 +47,7 @@ class Executed:
 
 
 @dataclass(frozen=True, slots=True)
-class Working:
+class StepProgress:
     """Where making or unmaking is.
 
     Attributes:
@@ -63,18 +63,18 @@ class Working:
     fraction: float | None
 
 
-class Told(Protocol):
+class StepListener(Protocol):
     """Hears what the helper does."""
 
-    def executed(self, step: Executed) -> None:
+    def executed(self, step: ExecutedStep) -> None:
         """A step has ended."""
 
-    def working(self, where: Working) -> None:
+    def working(self, where: StepProgress) -> None:
         """A step has begun or come further."""
 
 
 @dataclass(frozen=True, slots=True)
-class Folders:
+class MountedFolders:
     """Where storage is mounted.
 
     Attributes:
@@ -107,10 +107,10 @@ class DiskSession:
     texts: Mapping[StoragePlan, tuple[str, ...]]
     test_devices: bool
     is_lost: bool = field(default=False, init=False)
-    left: tuple[Kept, ...] = field(default=(), init=False)
+    left: tuple[UnreleasedItem, ...] = field(default=(), init=False)
     failed: dict[str, str] = field(default_factory=dict, init=False)
     _made: bool = field(default=False, init=False)
-    _ended: Remains | None = field(default=None, init=False)
+    _ended: UnmakeOutcome | None = field(default=None, init=False)
 
     @property
     def disks(self) -> tuple[DiskIdentity, ...]:
@@ -130,7 +130,7 @@ class DiskSession:
         failed = (self.failed.get(disk.device_number, "") for _, disk in plan.members())
         return next(filter(None, failed), "")
 
-    def make(self, plan: StoragePlan, told: Told, watch: Watch = look_at_nothing) -> Folders:
+    def make(self, plan: StoragePlan, told: StepListener, watch: Watch = look_at_nothing) -> MountedFolders:
         """Make a plan and return where it is.
 
         Raises:
@@ -150,7 +150,7 @@ class DiskSession:
             self.unmake(told)
             raise
         if ended.name == "Ready":
-            return Folders(*ended.values)
+            return MountedFolders(*ended.values)
         remains = self._remains(ended)
         self._made = bool(remains.left)
         if remains.left and before:
@@ -158,20 +158,20 @@ class DiskSession:
             raise StorageError(" ".join((message, *remains.sentences)))
         raise remains.error or lost()
 
-    def unmake(self, told: Told) -> Remains:
+    def unmake(self, told: StepListener) -> UnmakeOutcome:
         """Unmake what is made, if anything is; never raises for what the helper cannot do."""
         if not self._made:
-            return Remains(None, ())
+            return UnmakeOutcome(None, ())
         self._made = False
         try:
             self.session.unmake()
             ended = self._wait({"Unmade", "Ended"}, told, look_at_nothing)
         except FootingError as error:
             self.is_lost = self.is_lost or isinstance(error, HelperLostError)
-            return Remains(error, ())
+            return UnmakeOutcome(error, ())
         return self._remains(ended)
 
-    def release(self) -> Remains:
+    def release(self) -> UnmakeOutcome:
         """Give the disks back; never raises for what the helper cannot do; done again, it tells the same."""
         if self._ended is None:
             try:
@@ -179,19 +179,19 @@ class DiskSession:
                 self._ended = self._remains(self._wait({"Ended"}, _Deaf(), look_at_nothing))
             except FootingError as error:
                 self.is_lost = self.is_lost or isinstance(error, HelperLostError)
-                self._ended = Remains(error, self.left)
+                self._ended = UnmakeOutcome(error, self.left)
         return self._ended
 
-    def recover(self) -> Remains:
+    def recover(self) -> UnmakeOutcome:
         """Start the helper once more, which unmakes what the lost one left; return what it could not."""
         self._ended = recover(self.disks)
         self.left = self._ended.left
         return self._ended
 
-    def _remains(self, ended: Event) -> Remains:
+    def _remains(self, ended: HelperSignal) -> UnmakeOutcome:
         *values, left = ended.values
-        self.left = tuple(Kept(*each) for each in left)
-        return Remains(_error_of(values), self.left)
+        self.left = tuple(UnreleasedItem(*each) for each in left)
+        return UnmakeOutcome(_error_of(values), self.left)
 
     def check(self) -> None:
         """Do nothing while the storage is there.
@@ -210,7 +210,7 @@ class DiskSession:
                 raise lost()
             event = self._next_event(0)
 
-    def _next_event(self, timeout_s: float) -> Event | None:
+    def _next_event(self, timeout_s: float) -> HelperSignal | None:
         """Return the next signal; that the session is about to end is answered: somebody measures here."""
         event = self.client.next_event(timeout_s)
         if event is not None and event.name == "Expiring":
@@ -218,7 +218,7 @@ class DiskSession:
                 self.session.renew()
         return event
 
-    def _wait(self, names: set[str], told: Told, watch: Watch) -> Event:
+    def _wait(self, names: set[str], told: StepListener, watch: Watch) -> HelperSignal:
         silent_since_s = time.monotonic()
         while time.monotonic() < silent_since_s + SILENCE_S:
             event = self._next_event(_LOOK_S)
@@ -238,31 +238,31 @@ class DiskSession:
 class _Deaf:
     """Hears nothing."""
 
-    def executed(self, step: Executed) -> None:
+    def executed(self, step: ExecutedStep) -> None:
         """Ignore."""
 
-    def working(self, where: Working) -> None:
+    def working(self, where: StepProgress) -> None:
         """Ignore."""
 
 
-def _tell_executed(told: Told, event: Event) -> None:
+def _tell_executed(told: StepListener, event: HelperSignal) -> None:
     text, code, seconds, output = event.values
     started_s = event.received_s - seconds
-    told.executed(Executed(text, None if code == _NO_EXIT_CODE else code, started_s, seconds, output))
+    told.executed(ExecutedStep(text, None if code == _NO_EXIT_CODE else code, started_s, seconds, output))
 
 
-def _tell_working(told: Told, event: Event) -> None:
+def _tell_working(told: StepListener, event: HelperSignal) -> None:
     number, count, text, fraction = event.values
-    told.working(Working(number, count, text, fraction if fraction >= 0 else None))
+    told.working(StepProgress(number, count, text, fraction if fraction >= 0 else None))
 
 
-def _ignore(_told: Told, _event: Event) -> None:
+def _ignore(_told: StepListener, _event: HelperSignal) -> None:
     """Do nothing: a signal of a newer helper."""
 
 
 _NO_EXIT_CODE: Final = -1000
 _EXPIRED: Final = "expired"
-_TELL: Final[Mapping[str, Callable[[Told, Event], None]]] = {
+_TELL: Final[Mapping[str, Callable[[StepListener, HelperSignal], None]]] = {
     "Executed": _tell_executed,
     "Progress": _tell_working,
 }

@@ -18,11 +18,11 @@ from contextlib import ExitStack, suppress
 from typing import Final
 
 from app.dbus.udisks import UdisksFollower, UdisksUnavailable
-from app.storage.disks import DiskChange, Listing, changes, listing_of
-from app.storage.inspect import inspect_machine
-from app.storage.places import Places
-from app.storage.snapshot import Policy, Snapshot
-from app.storage.udisks_objects import Objects
+from app.storage.inspect.snapshot import Policy, Snapshot
+from app.storage.inspect.sources import SourceFolders
+from app.storage.inspect.udisks_objects import Objects
+from app.storage.spare.disks import DiskChange, Listing, changes, listing_of
+from app.storage.spare.inspect import inspect_machine
 
 NETLINK_KOBJECT_UEVENT: Final = 15
 _KERNEL_GROUP: Final = 1
@@ -44,11 +44,11 @@ class DiskWatch:
     """
 
     def __init__(
-        self, on_change: OnChange, policy: Policy | None = None, places: Places | None = None
+        self, on_change: OnChange, policy: Policy | None = None, places: SourceFolders | None = None
     ) -> None:
         self._on_change = on_change
         self._policy = policy or Policy()
-        self._places = places or Places.of_this_machine()
+        self._places = places or SourceFolders.of_this_machine()
         self._waking, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._stopping = False
         self._objects: Objects | None = None

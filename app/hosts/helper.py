@@ -16,19 +16,20 @@ from functools import partial
 from typing import IO, Final
 
 from app.dbus.helper_errors import CannotError
-from app.domain.configuration import DiskTarget, Target
+from app.domain.campaign.configuration import DiskTarget, Target
 from app.domain.errors import FootingError, TargetError, TargetLostError
-from app.domain.plan import StoragePlan
+from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.hosts import errands, site
-from app.hosts.disk_session import DiskSession, Executed, Folders, Working
-from app.hosts.folders import Identity, identity_of, strictly
-from app.hosts.host import ROOT_STEP, Part, Watch, look_at_nothing
+from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders, StepProgress
+from app.hosts.folders import as_owner as errands
+from app.hosts.folders import run_folders as site
+from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly
+from app.hosts.folders.run_folders import RunFolders
+from app.hosts.host import ROOT_STEP, ProcessRole, Watch, look_at_nothing
 from app.hosts.members import Members
-from app.hosts.site import Site
-from app.hosts.sweeping import Deed, SweepEvent
-from app.process import Account, CommandOutcome, Hold, Recorder
+from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
+from app.process.starter import Account, CommandOutcome, Hold, Recorder
 
 _DATA: Final = "data"
 _WAL: Final = "pg_wal"
@@ -52,12 +53,12 @@ class HelperHost:
     session: DiskSession
     plan: StoragePlan
     record: Recorder
-    progress: Callable[[Working], None]
+    progress: Callable[[StepProgress], None]
     event: Callable[[str, str], None]
     _drops_caches: bool = field(default=False, init=False)
     _members: Members = field(default_factory=lambda: Members(()), init=False)
 
-    def prepare(self, target: Target, need_bytes: int, watch: Watch = look_at_nothing) -> Site:
+    def prepare(self, target: Target, need_bytes: int, watch: Watch = look_at_nothing) -> RunFolders:
         """Let the helper make the storage, and make the data directory's folder in it.
 
         Raises:
@@ -75,7 +76,7 @@ class HelperHost:
                 self.event("left-over", event.text)
             raise
 
-    def release(self, released: Site) -> tuple[SweepEvent, ...]:
+    def release(self, released: RunFolders) -> tuple[SweepEvent, ...]:
         """Delete the data, so that what is dirty need not be written, then let the helper unmake all."""
         with suppress(FootingError, OSError):  # the helper ends whoever is still there
             self._end_servers(released)
@@ -94,11 +95,11 @@ class HelperHost:
                 self.event("note", tr("The helper that was started again has unmade what the lost one left."))
         names = [kept.name for kept in remains.left] or [place]
         return tuple(
-            SweepEvent(Deed.KEPT, names[min(number, len(names) - 1)], text)
+            SweepEvent(CleanupAction.KEPT, names[min(number, len(names) - 1)], text)
             for number, text in enumerate(remains.sentences)
         )
 
-    def check_alive(self, checked: Site, reserve_bytes: int) -> None:
+    def check_alive(self, checked: RunFolders, reserve_bytes: int) -> None:
         """Make sure that helper, storage, its disks and free space are there.
 
         Raises:
@@ -134,19 +135,19 @@ class HelperHost:
         except FootingError:
             return ()
 
-    def open_private(self, of: Site, name: str) -> IO[bytes]:
-        """Open a file of the private folder for reading; see `app.hosts.site.open_private`."""
+    def open_private(self, of: RunFolders, name: str) -> IO[bytes]:
+        """Open a file of the private folder for reading; see `app.hosts.folders.run_folders.open_private`."""
         return site.open_private(of, name)
 
-    def write_private(self, of: Site, name: str, text: str) -> str:
-        """Write a new file into the private folder; see `app.hosts.site.write_private`."""
+    def write_private(self, of: RunFolders, name: str, text: str) -> str:
+        """Write a new file into the private folder; see `app.hosts.folders.run_folders.write_private`."""
         return site.write_private(of, name, text, self.record)
 
-    def hold(self, part: Part) -> Hold | None:
+    def hold(self, part: ProcessRole) -> Hold | None:
         """Return what moves a process into the control group of its part."""
         return partial(self._adopt, part)
 
-    def loaded(self, of: Site, watch: Watch = look_at_nothing) -> None:  # noqa: ARG002 - as the protocol
+    def loaded(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:  # noqa: ARG002 - as the protocol
         """Forget the machine's page cache where memory is limited: what was loaded would be found in it."""
         if not self._drops_caches:
             return
@@ -163,7 +164,7 @@ class HelperHost:
         except FootingError:
             return None
 
-    def executed(self, step: Executed) -> None:
+    def executed(self, step: ExecutedStep) -> None:
         """Record a step of root's: as a command where one is told or failed, else as an event."""
         if step.exit_code is None or (step.exit_code == 0 and step.text.startswith("# ")):
             with suppress(FootingError):  # a run file that is full must not keep the disks; the run tells it
@@ -178,7 +179,7 @@ class HelperHost:
             CommandOutcome(words, "root", step.started_s, step.seconds, step.exit_code, step.output, "")
         )
 
-    def working(self, where: Working) -> None:
+    def working(self, where: StepProgress) -> None:
         """Tell where it is."""
         self.progress(where)
 
@@ -194,7 +195,7 @@ class HelperHost:
             size = format_size(limit_bytes)
             raise TargetError(message.format(size=size, reason=error.message), hint=hint) from error
 
-    def _make_site(self, folders: Folders, need_bytes: int) -> Site:
+    def _make_site(self, folders: MountedFolders, need_bytes: int) -> RunFolders:
         data_directory = f"{folders.storage}/{_DATA}"
         identity, free_bytes = _look_at(folders.storage)
         if free_bytes < need_bytes:
@@ -208,7 +209,7 @@ class HelperHost:
             message = tr("{account} cannot create the folder {path}: {reason}.")
             words = message.format(account=self.account.name, path=data_directory, reason=err.strerror)
             raise TargetError(words) from err
-        return Site(
+        return RunFolders(
             root=folders.storage,
             data_directory=data_directory,
             socket_directory=folders.private,
@@ -221,14 +222,14 @@ class HelperHost:
             wal_identity=_look_at(folders.wal)[0] if folders.wal else None,
         )
 
-    def _adopt(self, part: Part, pid: int) -> None:
+    def _adopt(self, part: ProcessRole, pid: int) -> None:
         try:
             self.session.session.adopt(part.value, pid)
         except CannotError as error:
             note = tr("PostgreSQL and pgbench are not in control groups of their own. {reason}")
             self.event("note", note.format(reason=error.message))
 
-    def _end_servers(self, released: Site) -> None:
+    def _end_servers(self, released: RunFolders) -> None:
         with strictly(released.data_directory) as folder:
             identity = identity_of(folder)
         errands.end_servers(released.data_directory, identity, account=self.account, record=self.record)
@@ -241,7 +242,7 @@ class HelperHost:
         )
 
 
-def _look_at(path: str) -> tuple[Identity, int]:
+def _look_at(path: str) -> tuple[FileIdentity, int]:
     """Return which folder it is and the bytes that are free there for an ordinary user."""
     with strictly(path) as folder:
         volume = os.fstatvfs(folder)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import IO, Final, Protocol
 
-from app.domain.configuration import Target
-from app.hosts.site import Site
-from app.hosts.sweeping import SweepEvent
-from app.process import Account, Hold
+from app.domain.campaign.configuration import Target
+from app.hosts.folders.run_folders import RunFolders
+from app.hosts.recovery.cleanup import SweepEvent
+from app.process.starter import Account, Hold
 
 ROOT_STEP: Final = "storage"
 """Kind of the events that tell a step of root's for which no program ran, such as wiping a signature."""
@@ -22,7 +22,7 @@ def look_at_nothing() -> None:
     """Watch nothing."""
 
 
-class Part(StrEnum):
+class ProcessRole(StrEnum):
     """Whose process it is: their CPU, memory and I/O are counted apart."""
 
     SERVER = "server"
@@ -34,7 +34,7 @@ class Host(Protocol):
 
     account: Account
 
-    def prepare(self, target: Target, need_bytes: int, watch: Watch = look_at_nothing) -> Site:
+    def prepare(self, target: Target, need_bytes: int, watch: Watch = look_at_nothing) -> RunFolders:
         """Make storage and the folders of one run.
 
         Args:
@@ -47,26 +47,26 @@ class Host(Protocol):
             FootingError: the host cannot make it.
         """
 
-    def release(self, released: Site) -> tuple[SweepEvent, ...]:
+    def release(self, released: RunFolders) -> tuple[SweepEvent, ...]:
         """Remove and unmake everything of a run; what cannot be is told as an event."""
 
-    def check_alive(self, checked: Site, reserve_bytes: int) -> None:
+    def check_alive(self, checked: RunFolders, reserve_bytes: int) -> None:
         """Make sure that a run can go on; once a second.
 
         Raises:
             TargetLostError: the target vanished, was replaced, is read-only, nearly full, or over its limit.
         """
 
-    def open_private(self, of: Site, name: str) -> IO[bytes]:
-        """Open a file of the private folder for reading; see `app.hosts.site.open_private`."""
+    def open_private(self, of: RunFolders, name: str) -> IO[bytes]:
+        """Open a file of the private folder for reading; see `app.hosts.folders.run_folders.open_private`."""
 
-    def write_private(self, of: Site, name: str, text: str) -> str:
-        """Write a new file into the private folder; see `app.hosts.site.write_private`."""
+    def write_private(self, of: RunFolders, name: str, text: str) -> str:
+        """Write a new file into the private folder; see `app.hosts.folders.run_folders.write_private`."""
 
-    def hold(self, part: Part) -> Hold | None:
+    def hold(self, part: ProcessRole) -> Hold | None:
         """Return what has to happen with a process before its program is executed; None for nothing."""
 
-    def loaded(self, of: Site, watch: Watch = look_at_nothing) -> None:
+    def loaded(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
         """Do what belongs between loading and measuring; `watch` is called often where it takes long."""
 
     def health(self) -> Mapping[str, Mapping[str, str]] | None:

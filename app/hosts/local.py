@@ -12,21 +12,21 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO
 
-from app.domain.configuration import DiskTarget, Target
+from app.domain.campaign.configuration import DiskTarget, Target
 from app.domain.errors import FootingError, TargetError
 from app.domain.text import tr
-from app.hosts import site
-from app.hosts.folders import Identity
-from app.hosts.host import Part, Watch, look_at_nothing
-from app.hosts.leaving_record import Kind
-from app.hosts.leavings import Leavings
-from app.hosts.places import is_in_memory, own_name, private_places, socket_places
-from app.hosts.site import Site
-from app.hosts.sweeping import SweepEvent, clear
-from app.hosts.targets import CheckedTarget, check_target
-from app.process import Account, Hold, Recorder
+from app.hosts.folders import run_folders as site
+from app.hosts.folders.descriptors import FileIdentity
+from app.hosts.folders.run_folders import RunFolders
+from app.hosts.folders.socket_folders import is_in_memory, own_name, private_places, socket_places
+from app.hosts.folders.targets import CheckedTarget, check_target
+from app.hosts.host import ProcessRole, Watch, look_at_nothing
+from app.hosts.recovery.cleanup import SweepEvent, clear
+from app.hosts.recovery.resource_journal import ResourceJournal
+from app.hosts.recovery.resource_record import ResourceKind
+from app.process.starter import Account, Hold, Recorder
 
-__all__ = ["LocalHost", "Site"]
+__all__ = ["LocalHost", "RunFolders"]
 
 
 class LocalHost:
@@ -36,12 +36,12 @@ class LocalHost:
         account: whom server and pgbench run as.
     """
 
-    def __init__(self, account: Account, leavings: Leavings, record: Recorder) -> None:
+    def __init__(self, account: Account, leavings: ResourceJournal, record: Recorder) -> None:
         self.account = account
         self._leavings = leavings
         self._record = record
 
-    def prepare(self, target: Target, need_bytes: int, watch: Watch = look_at_nothing) -> Site:  # noqa: ARG002
+    def prepare(self, target: Target, need_bytes: int, watch: Watch = look_at_nothing) -> RunFolders:  # noqa: ARG002
         """Check a target and make the folders of one run.
 
         Args:
@@ -70,7 +70,7 @@ class LocalHost:
             self._undo(before)
             raise
 
-    def release(self, released: Site) -> tuple[SweepEvent, ...]:
+    def release(self, released: RunFolders) -> tuple[SweepEvent, ...]:
         """Remove a run's folders, the data directory first: what is deleted need not be written.
 
         A server that still works in it is ended. What cannot be removed stays in the record for the next
@@ -84,16 +84,16 @@ class LocalHost:
         )
         return tuple(event for path in places for event in clear(self._leavings, (path,), self._record))
 
-    def check_alive(self, checked: Site, reserve_bytes: int) -> None:
-        """Make sure that a run can go on; see `app.hosts.site.check_alive`.
+    def check_alive(self, checked: RunFolders, reserve_bytes: int) -> None:
+        """Make sure that a run can go on; see `app.hosts.folders.run_folders.check_alive`.
 
         Raises:
             TargetLostError: the target vanished, was replaced, is read-only, nearly full, or over its limit.
         """
         site.check_alive(checked, reserve_bytes)
 
-    def open_private(self, of: Site, name: str) -> IO[bytes]:
-        """Open a file of the private folder for reading; see `app.hosts.site.open_private`.
+    def open_private(self, of: RunFolders, name: str) -> IO[bytes]:
+        """Open a file of the private folder for reading; see `app.hosts.folders.run_folders.open_private`.
 
         Raises:
             FileNotFoundError: there is no such file (yet).
@@ -101,7 +101,7 @@ class LocalHost:
         """
         return site.open_private(of, name)
 
-    def write_private(self, of: Site, name: str, text: str) -> str:
+    def write_private(self, of: RunFolders, name: str, text: str) -> str:
         """Write a new file, such as a user's script, into the private folder as its owner; return its path.
 
         Raises:
@@ -109,28 +109,28 @@ class LocalHost:
         """
         return site.write_private(of, name, text, self._record)
 
-    def hold(self, part: Part) -> Hold | None:  # noqa: ARG002 - as the protocol has it
+    def hold(self, part: ProcessRole) -> Hold | None:  # noqa: ARG002 - as the protocol has it
         """Return nothing to be done: processes of this user stay in the control group that they are in."""
         return None
 
-    def loaded(self, of: Site, watch: Watch = look_at_nothing) -> None:
+    def loaded(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
         """Do nothing between loading and measuring: forgetting the machine's cache needs root."""
 
     def health(self) -> None:
         """Return nothing: what disks tell of themselves is root's to ask."""
         return
 
-    def _make_site(self, checked: CheckedTarget) -> Site:
+    def _make_site(self, checked: CheckedTarget) -> RunFolders:
         root, identity = self._make_first((checked.path,))
         data_directory = f"{root}/data"
-        self._leavings.make_folder(data_directory, Kind.DATA_DIRECTORY, self._record)
+        self._leavings.make_folder(data_directory, ResourceKind.DATA_DIRECTORY, self._record)
         socket_directory, _ = self._make_first(socket_places(self.account))
         private_directory, private_identity = self._make_first(private_places(self.account))
         notes: tuple[str, ...] = ()
         if not is_in_memory(private_directory):
             note = tr("No memory filesystem for logs: {path} costs its device some writes.")
             notes = (note.format(path=private_directory),)
-        return Site(
+        return RunFolders(
             root=root,
             data_directory=data_directory,
             socket_directory=socket_directory,
@@ -142,7 +142,7 @@ class LocalHost:
             notes=notes,
         )
 
-    def _make_first(self, places: Sequence[str]) -> tuple[str, Identity]:
+    def _make_first(self, places: Sequence[str]) -> tuple[str, FileIdentity]:
         """Make a folder in the first place where that works.
 
         Raises:
@@ -152,7 +152,7 @@ class LocalHost:
         for place in places:
             path = os.path.join(os.path.realpath(place), own_name())  # noqa: PTH118 - paths are strings here
             try:
-                return path, self._leavings.make_folder(path, Kind.FOLDER, self._record)
+                return path, self._leavings.make_folder(path, ResourceKind.FOLDER, self._record)
             except OSError as err:
                 failure = err
         raise failure

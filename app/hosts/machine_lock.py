@@ -21,7 +21,7 @@ from typing import Final, Self
 
 from app.domain.errors import BusyError, FootingError
 from app.domain.text import tr
-from app.hosts.own_folders import check_private, create_state_folder
+from app.hosts.folders.own_folders import check_private, create_state_folder
 
 SHARED_LOCK: Final = Path("/run/lock/pgfooting.lock")
 _FACTS_BYTES: Final = 65536

@@ -16,7 +16,7 @@ from typing import Final
 from app.domain.disk import DiskIdentity
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.storage.kernel_log import naming_pattern
+from app.storage.system.kernel_log import naming_pattern
 
 _SECTOR_BYTES: Final = 512
 _GONE_STATES: Final = frozenset(
@@ -34,7 +34,7 @@ _NO_HARM: Final = re.compile(r"operation not supported|\(DISCARD\)|\(WRITE_ZEROE
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class MemberFault:
     """A disk that is not as it was.
 
     Attributes:
@@ -54,21 +54,21 @@ class Members:
         self._sys = sys
         self._nodes = {disk.device_number: self._node(disk) for disk in disks}
 
-    def troubles(self) -> Iterator[Trouble]:
+    def troubles(self) -> Iterator[MemberFault]:
         """Yield each disk that is gone, changed or was given up by its array, once a look."""
         for disk in self._disks:
             found = self._trouble(disk)
             if found:
-                yield Trouble(disk, f"{self._name(disk)}: {found}")
+                yield MemberFault(disk, f"{self._name(disk)}: {found}")
 
-    def told_by_kernel(self, lines: Sequence[str]) -> Iterator[Trouble]:
+    def told_by_kernel(self, lines: Sequence[str]) -> Iterator[MemberFault]:
         """Yield each disk of which a line of the kernel tells that it fails, with the first such line."""
         for disk in self._disks:
             node = self._nodes[disk.device_number]
             line = next((line for line in lines if _names(node, line) and _is_bad(line)), "")
             if line:
                 words = tr("{disk}: the kernel reports: {line}.")
-                yield Trouble(disk, words.format(disk=self._name(disk), line=line.rstrip(".")))
+                yield MemberFault(disk, words.format(disk=self._name(disk), line=line.rstrip(".")))
 
     def _folder(self, disk: DiskIdentity) -> Path:
         return self._sys / "dev" / "block" / disk.device_number

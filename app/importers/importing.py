@@ -11,31 +11,31 @@ from typing import Final
 
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import tr
-from app.importers.bad_lines import BadLines
-from app.importers.building import build_run
-from app.importers.candidates import CandidateFinder
-from app.importers.discovery import Left, Tree, look_at, members_of
-from app.importers.environment import read_machines
-from app.importers.foreign_run import ForeignRun
-from app.importers.kinds import Kind
-from app.importers.log_series import TPS
-from app.importers.members import Member
-from app.importers.shown import shown, shown_json, shown_run
-from app.importers.table_runs import table_run
-from app.importers.writing import write_run
-from app.runs.library import run_paths
-from app.runs.names import slug
-from app.runs.runfile import SUFFIX, Json
-from app.runs.runfile_reader import RunFile
-from app.runs.typed_json import known
+from app.importers.files.members import ForeignFile
+from app.importers.files.parse_errors import BadLines
+from app.importers.formats.file_types import FileType
+from app.importers.runs.assemble import build_run
+from app.importers.runs.discovery import ScanResult, SkippedFile, look_at, members_of
+from app.importers.runs.environment import read_machines
+from app.importers.runs.escaping import shown, shown_json, shown_run
+from app.importers.runs.foreign_run import ForeignRun
+from app.importers.runs.log_series import TPS
+from app.importers.runs.run_grouping import CandidateFinder
+from app.importers.runs.table_runs import table_run
+from app.importers.runs.writing import write_run
+from app.library.entries import run_paths
+from app.runfile.filenames import slug
+from app.runfile.metadata.typed_json import known
+from app.runfile.reader import RunFile
+from app.runfile.writer import SUFFIX, Json
 
 _NAME_LENGTH: Final = 70
 _REASONS: Final = {
-    Kind.RUN_FILE: tr("is a run file: open it, or copy it into the library"),
-    Kind.UNREAD_ARCHIVE: tr("an archive of a kind that is not read (or inside another): unpack it"),
-    Kind.BINARY: tr("is neither text nor an archive"),
-    Kind.EMPTY: tr("is empty"),
-    Kind.OTHER: tr("is nothing that pgbench or a known benchmark writes"),
+    FileType.RUN_FILE: tr("is a run file: open it, or copy it into the library"),
+    FileType.UNREAD_ARCHIVE: tr("an archive of a kind that is not read (or inside another): unpack it"),
+    FileType.BINARY: tr("is neither text nor an archive"),
+    FileType.EMPTY: tr("is empty"),
+    FileType.OTHER: tr("is nothing that pgbench or a known benchmark writes"),
 }
 
 Progress = Callable[[int, int, str], None]
@@ -43,7 +43,7 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedRun:
     """A run that was written.
 
     Attributes:
@@ -79,12 +79,12 @@ class ImportReport:
         left: files that were not used, with the reason.
     """
 
-    imported: list[Imported] = field(default_factory=list)
+    imported: list[ImportedRun] = field(default_factory=list)
     present: list[tuple[str, Path]] = field(default_factory=list)
-    left: list[Left] = field(default_factory=list)
+    left: list[SkippedFile] = field(default_factory=list)
 
     @property
-    def problems(self) -> list[Left]:
+    def problems(self) -> list[SkippedFile]:
         """What looks like a result and could not be read."""
         return [each for each in self.left if each.is_problem]
 
@@ -130,14 +130,16 @@ class _Importer:
         self._report = report
         self._known = known
 
-    def take(self, tree: Tree, progress: Progress) -> None:
+    def take(self, tree: ScanResult, progress: Progress) -> None:
         """Import one tree."""
         left = self._report.left
         left += tree.left
         notes: list[str] = []
         machines = read_machines(tree, notes)
         finder = CandidateFinder(tree, frozenset(machines), left)
-        tables = [member for files in tree.folders.values() for member in members_of(files, Kind.TIME_TABLE)]
+        tables = [
+            member for files in tree.folders.values() for member in members_of(files, FileType.TIME_TABLE)
+        ]
         total = finder.count + len(tables)
         done = 0
         for candidate in finder:
@@ -151,7 +153,9 @@ class _Importer:
         progress(total, total, "")
         for files in tree.folders.values():
             left += [
-                Left(each.member.told, _REASONS[each.kind], is_problem=each.kind is Kind.UNREAD_ARCHIVE)
+                SkippedFile(
+                    each.member.told, _REASONS[each.kind], is_problem=each.kind is FileType.UNREAD_ARCHIVE
+                )
                 for each in files
                 if each.kind in _REASONS
             ]
@@ -164,10 +168,10 @@ class _Importer:
                 self._write(run, bad)
         except OSError as error:
             reason = tr("cannot be read: {reason}").format(reason=error.strerror)
-            self._report.left.append(Left(source, reason, is_problem=True))
+            self._report.left.append(SkippedFile(source, reason, is_problem=True))
         except FootingError as error:
             reason = f"{error.message} {error.hint}".strip()
-            self._report.left.append(Left(source, reason, is_problem=True))
+            self._report.left.append(SkippedFile(source, reason, is_problem=True))
 
     def _write(self, run: ForeignRun, bad: BadLines) -> None:
         id_ = run.digest[:16]
@@ -185,7 +189,7 @@ class _Importer:
         self._known[id_] = write_run(run, path)
         sources = [series.source for series in run.series if series.metric == TPS]
         self._report.imported.append(
-            Imported(
+            ImportedRun(
                 id=id_,
                 path=path,
                 name=run.name,
@@ -199,7 +203,7 @@ class _Importer:
         )
 
 
-def _build_table(member: Member, tree: Tree, _bad: BadLines, _stack: ExitStack) -> ForeignRun:
+def _build_table(member: ForeignFile, tree: ScanResult, _bad: BadLines, _stack: ExitStack) -> ForeignRun:
     return table_run(member, tree)
 
 

@@ -1,7 +1,7 @@
 """Writes pgFooting's files into a data directory; runs as a program of its own, as the server's account.
 
-Standard library only: `app.process.run_module` loads this file before the account changes. Every file is
-written beside its place and renamed, so that a server never reads half of one.
+Standard library only: `app.process.starter.run_module` loads this file before the account changes. Every file
+is written beside its place and renamed, so that a server never reads half of one.
 """
 
 from __future__ import annotations

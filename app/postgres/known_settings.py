@@ -13,10 +13,10 @@ from typing import Final
 
 from app.domain.errors import SettingError, did_you_mean
 from app.domain.text import tr
-from app.postgres.installation import Installation
-from app.postgres.refusal import parse_refusal, setting_error
+from app.postgres.installations.installation import Installation
 from app.postgres.settings import Setting
-from app.process import Account, Recorder, run_command
+from app.postgres.startup_failure import parse_refusal, setting_error
+from app.process.starter import Account, Recorder, run_command
 
 CHECK_TIMEOUT_S: Final = 20.0
 

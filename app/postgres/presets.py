@@ -74,7 +74,7 @@ class SettingRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Preset:
+class ServerPreset:
     """A named list of settings.
 
     Attributes:
@@ -118,7 +118,7 @@ def _machine_wal(sizing: Sizing) -> int:
     return sizing.wal_bytes(16 * GIB)
 
 
-DEFAULTS: Final = Preset(
+DEFAULTS: Final = ServerPreset(
     id="defaults",
     label=tr("PostgreSQL's defaults"),
     description=tr(
@@ -129,7 +129,7 @@ DEFAULTS: Final = Preset(
     rules=(),
 )
 
-MACHINE: Final = Preset(
+MACHINE: Final = ServerPreset(
     id="machine",
     label=tr("Sized for this machine"),
     description=tr(
@@ -236,7 +236,7 @@ _VONDRA_RULES: Final = (
     SettingRule("log_autovacuum_min_duration", _fixed("100ms"), tr("as on the i5"), "Vondra, settings.log"),
 )
 
-SEEDS: Final = Preset(
+SEEDS: Final = ServerPreset(
     id="seeds",
     label=tr("As the published benchmarks"),
     description=tr(
@@ -247,7 +247,7 @@ SEEDS: Final = Preset(
     rules=_VONDRA_RULES,
 )
 
-SEEDS_ZFS: Final = Preset(
+SEEDS_ZFS: Final = ServerPreset(
     id="seeds-zfs",
     label=tr("As the published benchmarks, on ZFS"),
     description=tr(

@@ -41,7 +41,7 @@ from app.postgres.connection import (
     forget_libpq_environment,
     socket_path,
 )
-from app.postgres.installation import Installation
+from app.postgres.installations.installation import Installation
 from app.postgres.postmaster import (
     POLL_S,
     kill_family,
@@ -51,9 +51,9 @@ from app.postgres.postmaster import (
     size_of,
 )
 from app.postgres.read_back import check_in_effect
-from app.postgres.refusal import parse_refusal, setting_error
 from app.postgres.settings import Setting
-from app.process import (
+from app.postgres.startup_failure import parse_refusal, setting_error
+from app.process.starter import (
     Account,
     CommandOutcome,
     Hold,

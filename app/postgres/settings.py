@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from app.domain.configuration import PostgresChoice, Workload
+from app.domain.campaign.configuration import PostgresChoice, Workload
+from app.domain.campaign.server_options import Fate, ServerOption
 from app.domain.errors import CampaignError, did_you_mean
-from app.domain.option_kinds import parse_switch
-from app.domain.server_options import Fate, ServerOption
+from app.domain.options.kinds import parse_switch
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB, TIB
 from app.postgres.machine import Machine

@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from app.analysis.facts import command_line
+from app.analysis.labels import one_line
 from app.domain.columns import CellKind, Column, without
 from app.domain.text import tr
-from app.report.blocks import Block, Facts, Role, Size, Table, Text, plain_table
+from app.report.blocks import Block, Facts, ReportTable, TableSize, Text, TextRole, plain_table
 from app.report.findings import Findings
 from app.report.method import method
-from app.report.reported import ReportedConfiguration, ReportedRun
+from app.report.report_data import ReportedConfiguration, ReportedRun
 from app.report.run_tables import SharedValue, shared_value_table
 from app.report.words import moment, state_cell
-from app.runs.run_facts import command_line
-from app.runs.words import one_line
 
 _NUMBERS: Final = re.compile(r"[0-9a-f]{8,}|\d+")
 _UNKNOWN: Final = tr("not known: {reason}").partition("{")[0]
@@ -26,16 +26,16 @@ _MOST_VARIANTS: Final = 6
 
 def appendix(found: Findings) -> Iterator[Block]:
     """Yield runs, method, environment and exact commands."""
-    yield Text(Role.HEADING, tr("Runs"), bookmark=tr("Runs"), new_page=True)
+    yield Text(TextRole.HEADING, tr("Runs"), bookmark=tr("Runs"), new_page=True)
     yield _runs_table(found.runs)
-    yield Text(Role.HEADING, tr("Method"), bookmark=tr("Method"))
+    yield Text(TextRole.HEADING, tr("Method"), bookmark=tr("Method"))
     yield from method(found)
-    yield Text(Role.HEADING, tr("Environment"), bookmark=tr("Environment"), new_page=True)
+    yield Text(TextRole.HEADING, tr("Environment"), bookmark=tr("Environment"), new_page=True)
     yield from _environment(found.runs)
     known = any(run.facts.commands for run in found.runs)
-    yield Text(Role.HEADING, tr("Exact commands"), bookmark=tr("Exact commands"), new_page=known)
+    yield Text(TextRole.HEADING, tr("Exact commands"), bookmark=tr("Exact commands"), new_page=known)
     if not known:
-        yield Text(Role.BODY, tr("None is known: the run files hold none, as where others measured."))
+        yield Text(TextRole.BODY, tr("None is known: the run files hold none, as where others measured."))
         return
     for configuration in found.configurations:
         yield from _commands(configuration)
@@ -53,11 +53,11 @@ _RUN_COLUMNS: Final[tuple[Column[ReportedRun], ...]] = (
 )
 
 
-def _runs_table(runs: Sequence[ReportedRun]) -> Table:
+def _runs_table(runs: Sequence[ReportedRun]) -> ReportTable:
     columns: tuple[Column[ReportedRun], ...] = _RUN_COLUMNS
     if len({run.facts.campaign for run in runs}) < 2:
         columns = without(columns, [_CAMPAIGN])
-    return plain_table(columns, runs, size=Size.SMALL)
+    return plain_table(columns, runs, size=TableSize.SMALL)
 
 
 def _environment(runs: Sequence[ReportedRun]) -> Iterator[Block]:
@@ -65,16 +65,16 @@ def _environment(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     tables = [dict(_joined(run.facts.environment)) for run in runs]
     keys = dict.fromkeys(key for table in tables for key in table)
     if not keys:
-        yield Text(Role.BODY, tr("Nothing is known of it: the run files hold no facts."))
+        yield Text(TextRole.BODY, tr("Nothing is known of it: the run files hold no facts."))
         return
     same = [key for key in keys if len({table.get(key) for table in tables}) == 1]
     if len(runs) > 1 and same:
-        yield Text(Role.SUBHEADING, tr("The same for all runs"))
+        yield Text(TextRole.SUBHEADING, tr("The same for all runs"))
     known = [key for key in same if not tables[0][key].startswith(_UNKNOWN)]
     yield Facts(tuple((key, tables[0][key]) for key in known))
     others = [key for key in keys if key not in set(same)]
     if others:
-        yield Text(Role.SUBHEADING, tr("Not the same for all runs"))
+        yield Text(TextRole.SUBHEADING, tr("Not the same for all runs"))
         rows = (row for key in others for row in _variants(key, runs, tables))
         yield shared_value_table(tr("Fact"), rows)
     yield from _unknown([key for key in same if key not in set(known)], runs)
@@ -85,15 +85,15 @@ def _unknown(keys: Sequence[str], runs: Sequence[ReportedRun]) -> Iterator[Block
     missing = dict.fromkeys(pair for run in runs for pair in run.facts.unavailable)
     if not keys and not missing:
         return
-    yield Text(Role.SUBHEADING, tr("Not known and not measured"))
+    yield Text(TextRole.SUBHEADING, tr("Not known and not measured"))
     if keys:
         sentence = tr("Not shown by this kernel, or not to this user: {names}.")
-        yield Text(Role.NOTE, sentence.format(names=", ".join(keys)))
+        yield Text(TextRole.NOTE, sentence.format(names=", ".join(keys)))
     reasons: dict[str, list[str]] = {}
     for source, reason in missing:
         reasons.setdefault(one_line(reason), []).append(one_line(source))
     for reason, names in reasons.items():
-        yield Text(Role.NOTE, f"{', '.join(names)}: {reason}.")
+        yield Text(TextRole.NOTE, f"{', '.join(names)}: {reason}.")
 
 
 def _joined(environment: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -139,15 +139,15 @@ def _commands(configuration: ReportedConfiguration) -> Iterator[Block]:
             + (tr("  -> status {status}").format(status=command.exit_code) if command.exit_code else "")
             for command in run.facts.commands
         ]
-        yield Text(Role.SUBHEADING, f"{run.tag}  {one_line(run.facts.name)}")
+        yield Text(TextRole.SUBHEADING, f"{run.tag}  {one_line(run.facts.name)}")
         if not lines:
-            yield Text(Role.NOTE, tr("Its file holds no commands."))
+            yield Text(TextRole.NOTE, tr("Its file holds no commands."))
             continue
         pattern = tuple(_NUMBERS.sub("#", line) for line in lines)
         if pattern in told:
             sentence = tr("The commands of {tag}, with other numbers (seeds, folders); its file holds them.")
-            yield Text(Role.NOTE, sentence.format(tag=told[pattern]))
+            yield Text(TextRole.NOTE, sentence.format(tag=told[pattern]))
             continue
         told[pattern] = run.tag
         for line in lines:
-            yield Text(Role.CODE, line)
+            yield Text(TextRole.CODE, line)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.domain.columns import AnyColumn, Column, RowT, texts
-from app.runs.run_data import RunData
+from app.runfile.series import RunData
 
 
-class Role(StrEnum):
+class TextRole(StrEnum):
     """What a text is in the report."""
 
     TITLE = "title"
@@ -28,7 +28,7 @@ class Role(StrEnum):
     CODE = "code"
 
 
-class Size(StrEnum):
+class TableSize(StrEnum):
     """How large a table is set."""
 
     NORMAL = "normal"
@@ -53,7 +53,7 @@ class Text:
         new_page: whether it begins one.
     """
 
-    role: Role
+    role: TextRole
     text: str
     bookmark: str = ""
     level: int = 0
@@ -61,7 +61,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """A row of a table.
 
     Attributes:
@@ -76,7 +76,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """Rows under headings; columns without any text are left out.
 
     Attributes:
@@ -87,14 +87,14 @@ class Table:
     """
 
     columns: tuple[AnyColumn, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     lines: int | None = None
-    size: Size = Size.NORMAL
+    size: TableSize = TableSize.NORMAL
 
 
-def plain_table(columns: Sequence[Column[RowT]], rows: Iterable[RowT], *, size: Size) -> Table:
+def plain_table(columns: Sequence[Column[RowT]], rows: Iterable[RowT], *, size: TableSize) -> ReportTable:
     """Return a table whose rows are neither tagged nor warned of."""
-    return Table(tuple(columns), tuple(Row(texts(columns, row)) for row in rows), size=size)
+    return ReportTable(tuple(columns), tuple(TableRow(texts(columns, row)) for row in rows), size=size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class Key:
     entries: tuple[tuple[int, str], ...]
 
 
-Block = Text | Table | Facts | BarFigure | TimeFigure | Grid | Key
+Block = Text | ReportTable | Facts | BarFigure | TimeFigure | Grid | Key
 
 
 @dataclass(frozen=True, slots=True)

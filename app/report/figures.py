@@ -7,8 +7,8 @@ from typing import Final
 
 from app.domain.text import tr
 from app.report.blocks import Block, Grid, Key, TimeFigure, Trace
-from app.report.reported import ReportedConfiguration, ReportedRun
-from app.runs.run_data import RunData
+from app.report.report_data import ReportedConfiguration, ReportedRun
+from app.runfile.series import RunData
 
 SERIES_OF: Final = {
     "tps": "pgbench.tps",

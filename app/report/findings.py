@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from app.analysis.facts import RunFacts
+from app.analysis.labels import one_line
+from app.comparison.comparison import RunComparison, compare_runs
+from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.domain.text import tr
 from app.report.blocks import letters
-from app.report.reported import ReportedConfiguration, ReportedRun
-from app.runs.compare import RunComparison, compare_runs
-from app.runs.comparison_warnings import comparison_notes, comparison_warnings
-from app.runs.run_data import RunData
-from app.runs.run_facts import RunFacts
-from app.runs.words import one_line
+from app.report.report_data import ReportedConfiguration, ReportedRun
+from app.runfile.series import RunData
 
 MOST_LETTERS: Final = 40
 """Of a name in a sentence."""

@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from app.analysis.labels import format_tps, mark_words, one_line
+from app.analysis.sentences import describe_shape
+from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow
 from app.domain.columns import column_of, texts, with_cells
 from app.domain.text import tr
-from app.report.blocks import Bar, BarFigure, Block, Role, Row, Size, Table, Text, TimeFigure, Trace
+from app.report.blocks import (
+    Bar,
+    BarFigure,
+    Block,
+    ReportTable,
+    TableRow,
+    TableSize,
+    Text,
+    TextRole,
+    TimeFigure,
+    Trace,
+)
 from app.report.figures import charts_of, sources
 from app.report.findings import Findings, short
-from app.report.reported import ReportedConfiguration
+from app.report.report_data import ReportedConfiguration
 from app.report.run_tables import speed_table, table_size
 from app.report.words import common, days
-from app.runs.comparison_table import COMPARISON_COLUMNS, ComparisonColumn, format_tps
-from app.runs.comparison_table import Row as ComparisonRow
-from app.runs.run_sentences import describe_shape
-from app.runs.words import mark_words, one_line
 
 MOST_VERDICTS: Final = 5
 MOST_WARNINGS: Final = 3
@@ -28,8 +38,8 @@ _MOST_LETTERS: Final = 600
 
 def first_page(found: Findings) -> Iterator[Block]:
     """Yield the blocks of the first page."""
-    yield Text(Role.TITLE, found.title, bookmark=tr("Summary"))
-    yield Text(Role.SUBTITLE, _about(found))
+    yield Text(TextRole.TITLE, found.title, bookmark=tr("Summary"))
+    yield Text(TextRole.SUBTITLE, _about(found))
     yield from _answer(found)
     yield from _unsafe(found.configurations)
     if len(found.configurations) > 1:
@@ -67,11 +77,11 @@ def _answer(found: Findings) -> Iterator[Block]:
         return
     most = told_first(found)
     for verdict in found.verdicts[:most]:
-        yield Text(Role.ANSWER, verdict)
+        yield Text(TextRole.ANSWER, verdict)
     more = len(found.verdicts) - most
     if more > 0:
         sentence = tr("{count} more comparisons stand in the table, and in words under “Verdicts”.")
-        yield Text(Role.NOTE, sentence.format(count=more))
+        yield Text(TextRole.NOTE, sentence.format(count=more))
 
 
 def told_first(found: Findings) -> int:
@@ -88,19 +98,19 @@ def told_first(found: Findings) -> int:
 def _single_answer(configuration: ReportedConfiguration) -> Iterator[Block]:
     mean = configuration.row.mean
     if mean.mean is None:
-        yield Text(Role.ANSWER, tr("No complete run: there is no result."))
+        yield Text(TextRole.ANSWER, tr("No complete run: there is no result."))
     elif mean.low is not None and mean.high is not None:
         sentence = tr("{tps} transactions per second (95 % interval {low} to {high}, {runs} runs).")
         told = sentence.format(
             tps=format_tps(mean.mean), low=format_tps(mean.low), high=format_tps(mean.high), runs=mean.runs
         )
-        yield Text(Role.ANSWER, told)
+        yield Text(TextRole.ANSWER, told)
     else:
         sentence = tr("{tps} transactions per second: indicative only, a mean with an interval takes 3 runs.")
-        yield Text(Role.ANSWER, sentence.format(tps=format_tps(mean.mean)))
+        yield Text(TextRole.ANSWER, sentence.format(tps=format_tps(mean.mean)))
     if len(configuration.runs) == 1:
         facts = configuration.runs[0].facts
-        yield Text(Role.BODY, " ".join(describe_shape(facts.shape, facts.summary.get("tps"))))
+        yield Text(TextRole.BODY, " ".join(describe_shape(facts.shape, facts.summary.get("tps"))))
 
 
 def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
@@ -114,15 +124,15 @@ def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
             reasons.setdefault(configuration.unsafe, []).append(tagged.strip())
     for number, (why, names) in enumerate(reasons.items()):
         if number == MOST_WARNINGS:
-            yield Text(Role.WARNING, tr("UNSAFE are also others: see the table and their pages."))
+            yield Text(TextRole.WARNING, tr("UNSAFE are also others: see the table and their pages."))
             return
         told = ", ".join(names if len(names) < 3 else [name.partition(" ")[0] for name in names])
         sentence = tr("UNSAFE: {names}. Safety was traded for speed: {reasons}.")
         text = sentence.format(names=told, reasons="; ".join(map(one_line, why)))
-        yield Text(Role.WARNING, text)
+        yield Text(TextRole.WARNING, text)
 
 
-def _table(configurations: Sequence[ReportedConfiguration]) -> Table:
+def _table(configurations: Sequence[ReportedConfiguration]) -> ReportTable:
     columns = with_cells(
         tuple(column.of(_row_of) for column in COMPARISON_COLUMNS),
         {
@@ -133,11 +143,11 @@ def _table(configurations: Sequence[ReportedConfiguration]) -> Table:
     )
     unsafe = frozenset({ComparisonColumn.MARKS})
     rows = tuple(
-        Row(texts(columns, each), each.look, unsafe if each.unsafe else frozenset())
+        TableRow(texts(columns, each), each.look, unsafe if each.unsafe else frozenset())
         for each in configurations
     )
     size = table_size(len(rows))
-    return Table(columns, rows, lines=2 if size is Size.NORMAL else 1, size=size)
+    return ReportTable(columns, rows, lines=2 if size is TableSize.NORMAL else 1, size=size)
 
 
 def _row_of(configuration: ReportedConfiguration) -> ComparisonRow:
@@ -195,7 +205,7 @@ def _seconds(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]
     ):
         if found_of:
             worst = [told for _, told in sorted(found_of)[:MOST_WARNINGS]]
-            yield Text(Role.NOTE, sentence.format(runs="; ".join(worst)))
+            yield Text(TextRole.NOTE, sentence.format(runs="; ".join(worst)))
 
 
 def _own(configuration: ReportedConfiguration) -> tuple[float, float] | None:
@@ -244,13 +254,13 @@ def _only_configuration(configuration: ReportedConfiguration) -> Iterator[Block]
 def _limits(found: Findings) -> Iterator[Block]:
     """Say how the comparison was made, and what weakens it."""
     for note in found.notes:
-        yield Text(Role.NOTE, note)
+        yield Text(TextRole.NOTE, note)
     told = warned_first(found)
     for warning in found.warnings[:told]:
-        yield Text(Role.NOTE, warning)
+        yield Text(TextRole.NOTE, warning)
     if len(found.warnings) > told:
         sentence = tr("{count} more reservations stand under “Verdicts”.")
-        yield Text(Role.NOTE, sentence.format(count=len(found.warnings) - told))
+        yield Text(TextRole.NOTE, sentence.format(count=len(found.warnings) - told))
 
 
 def warned_first(found: Findings) -> int:

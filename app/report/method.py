@@ -6,25 +6,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from app.comparison.comparison import RunComparison
 from app.domain.columns import CellKind, Column
 from app.domain.text import tr
 from app.domain.units import format_duration
-from app.report.blocks import Block, Role, Size, Text, plain_table
+from app.report.blocks import Block, TableSize, Text, TextRole, plain_table
 from app.report.findings import Findings
-from app.runs.compare import RunComparison
-from app.runs.run_counts import RUNS_FOR_A_VERDICT
+from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 
 
 def method(found: Findings) -> Iterator[Block]:
     """Yield the sections of the method."""
-    yield Text(Role.SUBHEADING, tr("Measuring"))
+    yield Text(TextRole.SUBHEADING, tr("Measuring"))
     for sentence in _measuring(found.comparison):
-        yield Text(Role.BODY, sentence)
-    yield Text(Role.SUBHEADING, tr("Comparing"))
+        yield Text(TextRole.BODY, sentence)
+    yield Text(TextRole.SUBHEADING, tr("Comparing"))
     for sentence in (*_comparing(found.comparison), *found.notes):
-        yield Text(Role.BODY, sentence)
-    yield Text(Role.SUBHEADING, tr("Words"))
-    yield plain_table(_WORD_COLUMNS, _WORDS, size=Size.SMALL)
+        yield Text(TextRole.BODY, sentence)
+    yield Text(TextRole.SUBHEADING, tr("Words"))
+    yield plain_table(_WORD_COLUMNS, _WORDS, size=TableSize.SMALL)
 
 
 def _measuring(comparison: RunComparison) -> Iterator[str]:

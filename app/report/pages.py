@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from app.analysis.labels import one_line
+from app.analysis.sentences import describe_shape
+from app.comparison.differences import describe_sameness, what_differs
 from app.domain.text import tr
-from app.report.blocks import Block, Facts, Role, Text
+from app.report.blocks import Block, Facts, Text, TextRole
 from app.report.figures import MOST_LINES, charts_of, details, has_chart, key_of, overlay, sources
 from app.report.findings import Findings
 from app.report.first_page import told_first, warned_first
-from app.report.reported import ReportedConfiguration, ReportedRun
+from app.report.report_data import ReportedConfiguration, ReportedRun
 from app.report.run_tables import SharedValue, cost_table, shared_value_table, speed_table
-from app.runs.differences import describe_sameness, what_differs
-from app.runs.run_sentences import describe_shape
-from app.runs.words import one_line
 
 _OVERLAYS: Final = ("tps", "latency", "iops", "cpu")
 MOST_ON_FIRST_PAGE: Final = 12
@@ -25,13 +25,13 @@ def verdict_pages(found: Findings) -> Iterator[Block]:
     """Yield the verdicts and reservations where the first page had no room for them all."""
     if len(found.verdicts) <= told_first(found) and len(found.warnings) <= warned_first(found):
         return
-    yield Text(Role.HEADING, tr("Verdicts"), bookmark=tr("Verdicts"), new_page=True)
+    yield Text(TextRole.HEADING, tr("Verdicts"), bookmark=tr("Verdicts"), new_page=True)
     for verdict in found.verdicts:
-        yield Text(Role.BODY, verdict)
+        yield Text(TextRole.BODY, verdict)
     if found.warnings:
-        yield Text(Role.SUBHEADING, tr("Reservations"))
+        yield Text(TextRole.SUBHEADING, tr("Reservations"))
     for warning in found.warnings:
-        yield Text(Role.BODY, warning)
+        yield Text(TextRole.BODY, warning)
 
 
 def overlay_pages(found: Findings) -> Iterator[Block]:
@@ -40,7 +40,7 @@ def overlay_pages(found: Findings) -> Iterator[Block]:
     charts = charts_of(runs, _OVERLAYS)
     if len(configurations) < 2 or not charts:
         return
-    yield Text(Role.HEADING, tr("All runs over time"), bookmark=tr("All runs over time"), new_page=True)
+    yield Text(TextRole.HEADING, tr("All runs over time"), bookmark=tr("All runs over time"), new_page=True)
     if len(configurations) <= MOST_LINES:
         yield key_of(configurations)
     height = 48.0 if len(charts) > 3 else 66.0
@@ -50,7 +50,7 @@ def overlay_pages(found: Findings) -> Iterator[Block]:
         "Lines are means over 15 s around each second, for the eye only: no figure is made from them."
     )
     drawn = [run for run in runs if any(has_chart(run.data, chart) for chart in charts)]
-    yield Text(Role.NOTE, f"{sentence} {sources(drawn)}")
+    yield Text(TextRole.NOTE, f"{sentence} {sources(drawn)}")
 
 
 def difference_pages(found: Findings) -> Iterator[Block]:
@@ -62,10 +62,10 @@ def difference_pages(found: Findings) -> Iterator[Block]:
     values = sum(len(difference.variants) for difference in differences)
     brief = values <= MOST_ON_FIRST_PAGE and len(found.configurations) <= MOST_ON_FIRST_PAGE // 2
     brief = brief or not differences
-    role = Role.SUBHEADING if brief else Role.HEADING
+    role = TextRole.SUBHEADING if brief else TextRole.HEADING
     yield Text(role, tr("What differs"), bookmark=tr("What differs"), new_page=not brief)
     if not differences:
-        yield Text(Role.BODY, describe_sameness(comparability))
+        yield Text(TextRole.BODY, describe_sameness(comparability))
         return
     rows = (
         SharedValue(
@@ -92,9 +92,9 @@ def _whose(configurations: Sequence[ReportedConfiguration], runs: Sequence[Repor
 def configuration_pages(found: Findings, configuration: ReportedConfiguration) -> Iterator[Block]:
     """Yield the page of one configuration."""
     title = f"{configuration.tag}  {configuration.full_name}"
-    yield Text(Role.HEADING, title, bookmark=title, level=1, new_page=True)
+    yield Text(TextRole.HEADING, title, bookmark=title, level=1, new_page=True)
     for reason in configuration.unsafe:
-        yield Text(Role.WARNING, tr("UNSAFE: {reason}").format(reason=one_line(reason)))
+        yield Text(TextRole.WARNING, tr("UNSAFE: {reason}").format(reason=one_line(reason)))
     yield speed_table(configuration.runs, compared=bool(found.comparison.cut.seconds))
     yield from cost_table(configuration.runs)
     yield from _sentences(configuration)
@@ -105,7 +105,7 @@ def configuration_pages(found: Findings, configuration: ReportedConfiguration) -
             "Thin: every second; thick: mean over 15 s, for the eye only. Shaded: stalled seconds; dotted: a "
             "checkpoint began."
         )
-        yield Text(Role.NOTE, f"{sentence} {sources([configuration.shown])}")
+        yield Text(TextRole.NOTE, f"{sentence} {sources([configuration.shown])}")
     yield Facts(
         tuple(
             (f"{item.topic}: {one_line(item.name)}", one_line(item.value))
@@ -129,4 +129,4 @@ def _sentences(configuration: ReportedConfiguration) -> Iterator[Block]:
             if kind != "unsafe" and reason
         ]
         if told:
-            yield Text(Role.NOTE, f"{run.tag}: {' '.join(told)}")
+            yield Text(TextRole.NOTE, f"{run.tag}: {' '.join(told)}")

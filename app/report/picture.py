@@ -8,12 +8,12 @@ from typing import Final
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.report.blocks import Block, Report, Role, Text
+from app.export.anonymize import Anonymizer
+from app.report.blocks import Block, Report, Text, TextRole
 from app.report.figures import MOST_LINES, charts_of, key_of, overlay, sources
 from app.report.findings import Findings, find
 from app.report.report import newest_end
-from app.report.reported import read_runs
-from app.runs.anonymous import Disguise
+from app.report.report_data import read_runs
 
 _CHARTS: Final = ("tps", "latency", "iops")
 _HEIGHT_MM: Final = 55.0
@@ -30,7 +30,7 @@ def read_picture(paths: Iterable[Path], *, anonymous: bool = False) -> Report:
         RunFileError: a file cannot be read.
         FootingError: there is nothing to draw.
     """
-    facts, data = read_runs(paths, Disguise.of_this_machine() if anonymous else Disguise.none())
+    facts, data = read_runs(paths, Anonymizer.of_this_machine() if anonymous else Anonymizer.none())
     found = find(facts, data)
     blocks = tuple(_blocks(found))
     if not blocks:
@@ -43,14 +43,14 @@ def _blocks(found: Findings) -> Iterable[Block]:
     charts = charts_of(found.runs, _CHARTS)
     if not charts:
         return
-    yield Text(Role.HEADING, found.title)
+    yield Text(TextRole.HEADING, found.title)
     for configuration in found.configurations:
         for reason in configuration.unsafe:
             sentence = tr("UNSAFE: {tag} {name}: {reason}")
             told = sentence.format(tag=configuration.tag, name=configuration.name, reason=reason)
-            yield Text(Role.WARNING, told)
+            yield Text(TextRole.WARNING, told)
     if len(found.configurations) <= MOST_LINES:
         yield key_of(found.configurations)
     for chart in charts:
         yield from overlay(found.configurations, chart, _HEIGHT_MM)
-    yield Text(Role.NOTE, sources(found.runs))
+    yield Text(TextRole.NOTE, sources(found.runs))

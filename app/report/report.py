@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from app.analysis.facts import RunFacts
+from app.export.anonymize import Anonymizer
 from app.report.appendix import appendix
 from app.report.blocks import Block, Report
 from app.report.findings import Findings, find
@@ -16,10 +18,8 @@ from app.report.pages import (
     overlay_pages,
     verdict_pages,
 )
-from app.report.reported import read_runs
+from app.report.report_data import read_runs
 from app.report.run_tables import figure_pages
-from app.runs.anonymous import Disguise
-from app.runs.run_facts import RunFacts
 
 _LATEST_EPOCH_S: Final = 253402300799.0
 """The end of the year 9999, after which there are no dates; a foreign file may say anything."""
@@ -35,7 +35,7 @@ def read_report(paths: Iterable[Path], *, anonymous: bool = False) -> Report:
     Raises:
         RunFileError: a file cannot be read.
     """
-    facts, data = read_runs(paths, Disguise.of_this_machine() if anonymous else Disguise.none())
+    facts, data = read_runs(paths, Anonymizer.of_this_machine() if anonymous else Anonymizer.none())
     found = find(facts, data)
     runs = tuple(run.data for run in found.runs)
     return Report(found.title, tuple(_blocks(found)), runs, newest_end(facts))

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from app.analysis.labels import format_figure, format_tps
+from app.comparison.figures import FigureComparison, compare_figures, figure, format_mean
 from app.domain.columns import CellKind, Column, texts
 from app.domain.text import tr
-from app.report.blocks import Block, Role, Row, Size, Table, Text, plain_table
+from app.report.blocks import Block, ReportTable, TableRow, TableSize, Text, TextRole, plain_table
 from app.report.findings import Findings
-from app.report.reported import ReportedConfiguration, ReportedRun
+from app.report.report_data import ReportedConfiguration, ReportedRun
 from app.report.words import state_cell
-from app.runs.comparison_table import format_tps
-from app.runs.figure_comparison import FigureComparison, compare_figures, figure, format_mean
-from app.runs.words import format_figure
 
 _SPEED: Final = (
     "tps",
@@ -39,14 +38,14 @@ _SMALL_FROM: Final = 7
 _DENSE_FROM: Final = 14
 
 
-def table_size(rows: int) -> Size:
+def table_size(rows: int) -> TableSize:
     """Return how large a table of configurations is set, so that 24 fit the first page with their chart."""
     if rows >= _DENSE_FROM:
-        return Size.DENSE
-    return Size.SMALL if rows >= _SMALL_FROM else Size.NORMAL
+        return TableSize.DENSE
+    return TableSize.SMALL if rows >= _SMALL_FROM else TableSize.NORMAL
 
 
-def speed_table(runs: Sequence[ReportedRun], *, compared: bool) -> Table:
+def speed_table(runs: Sequence[ReportedRun], *, compared: bool) -> ReportTable:
     """Return what each run did.
 
     Args:
@@ -54,14 +53,14 @@ def speed_table(runs: Sequence[ReportedRun], *, compared: bool) -> Table:
         compared: whether the TPS that are compared are others than those of the whole measured phase.
     """
     columns = (_RUN, *map(_figure_column, _SPEED), *((_TPS_COMPARED,) if compared else ()), _STATE)
-    return plain_table(columns, runs, size=Size.SMALL)
+    return plain_table(columns, runs, size=TableSize.SMALL)
 
 
 def cost_table(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     """Yield what a transaction of each run cost; nothing where nothing is known."""
     costs = tuple(map(_figure_column, _COSTS))
     if any(column.cell(run) for column in costs for run in runs):
-        yield plain_table((_RUN, *costs), runs, size=Size.SMALL)
+        yield plain_table((_RUN, *costs), runs, size=TableSize.SMALL)
 
 
 def _figure_column(name: str) -> Column[ReportedRun]:
@@ -98,25 +97,27 @@ def figure_pages(found: Findings) -> Iterator[Block]:
     if not any(tables):
         return
     title = tr("Latency and cost of a transaction")
-    yield Text(Role.HEADING, title, bookmark=title, new_page=len(found.configurations) > _MOST_WITH_CHARTS)
+    yield Text(
+        TextRole.HEADING, title, bookmark=title, new_page=len(found.configurations) > _MOST_WITH_CHARTS
+    )
     for table in tables:
         yield from table
     sentence = tr(
         "Means over runs. {sign} differs from the baseline by more than chance (95 %, Holm); without it "
         "nothing is said about a difference. Source: the runs listed under “Runs”."
     )
-    yield Text(Role.NOTE, sentence.format(sign=_DIFFERS))
+    yield Text(TextRole.NOTE, sentence.format(sign=_DIFFERS))
 
 
 def _compared(
     configurations: Sequence[ReportedConfiguration], figures: Sequence[FigureComparison]
-) -> Iterator[Table]:
+) -> Iterator[ReportTable]:
     means = tuple(map(_mean_column, figures))
     known = [each for each in configurations if any(column.cell(each) for column in means)]
     if known:
         columns = (_CONFIGURATION, *means)
-        rows = tuple(Row(texts(columns, each), each.look) for each in known)
-        yield Table(columns, rows, lines=2, size=table_size(len(rows)))
+        rows = tuple(TableRow(texts(columns, each), each.look) for each in known)
+        yield ReportTable(columns, rows, lines=2, size=table_size(len(rows)))
 
 
 _CONFIGURATION: Final[Column[ReportedConfiguration]] = Column(
@@ -147,7 +148,7 @@ class SharedValue:
     runs: str
 
 
-def shared_value_table(heading: str, rows: Iterable[SharedValue]) -> Table:
+def shared_value_table(heading: str, rows: Iterable[SharedValue]) -> ReportTable:
     """Return properties whose values differ, with the runs that have each.
 
     Args:
@@ -159,4 +160,4 @@ def shared_value_table(heading: str, rows: Iterable[SharedValue]) -> Table:
         Column("value", tr("Value"), lambda row: row.value, CellKind.WORDS),
         Column("runs", tr("Runs"), lambda row: row.runs, CellKind.WORDS),
     )
-    return plain_table(columns, rows, size=Size.SMALL)
+    return plain_table(columns, rows, size=TableSize.SMALL)

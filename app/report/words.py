@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from app.analysis.facts import RunFacts
+from app.analysis.labels import mark_words, one_line, state_words
 from app.domain.text import tr
-from app.report.reported import ReportedRun
-from app.runs.run_facts import RunFacts
-from app.runs.runfile import RunState
-from app.runs.words import mark_words, one_line, state_words
+from app.report.report_data import ReportedRun
+from app.runfile.writer import RunState
 
 
 def moment(epoch_s: float | None) -> str:

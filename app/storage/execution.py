@@ -18,18 +18,15 @@ from typing import Final
 from app.domain.disk import DiskIdentity
 from app.domain.errors import CancelledError, FootingError, RefusedError, StorageError
 from app.domain.text import tr
-from app.storage import state, waiting
-from app.storage.conditions import Seen, check, pool_guid, probe
-from app.storage.disk_checks import LOOKING_S, check_spare, locked
-from app.storage.execution_hooks import Done, Hooks, Progress, Report
-from app.storage.kernel_log import kernel_log
-from app.storage.programs import Ended, InterruptedProgramError, run_program
-from app.storage.readback import read_back
-from app.storage.steps import (
+from app.storage.checks.conditions import ConditionResult, check, pool_guid, probe
+from app.storage.checks.disk_checks import LOOKING_S, check_spare, locked
+from app.storage.checks.hooks import ExecutionReport, Hooks, Progress, StepResult
+from app.storage.checks.readback import read_back
+from app.storage.layout.steps import (
     QUICK_S,
     AwaitNode,
     AwaitSync,
-    Claim,
+    ClaimDisks,
     Command,
     Condition,
     MakeFolder,
@@ -48,9 +45,12 @@ from app.storage.steps import (
     pool_fact,
     undo_of,
 )
+from app.storage.system import state, waiting
+from app.storage.system.kernel_log import kernel_log
+from app.storage.system.programs import CompletedProgram, InterruptedProgramError, run_program
 from app.storage.wiping.wipe import KeptError, Wiper
 
-__all__ = ["Done", "Execution", "Hooks", "Progress", "Report"]
+__all__ = ["Execution", "ExecutionReport", "Hooks", "Progress", "StepResult"]
 
 AFTER_S: Final = 60.0
 """How long the kernel may take to let go after a program that unmakes something has ended."""
@@ -76,14 +76,14 @@ class Execution:
     facts: dict[str, str] = field(default_factory=dict)
     patience_s: float = 0.0
     kept: dict[str, KeptError] = field(default_factory=dict)
-    _done: list[Done] = field(default_factory=list)
+    _done: list[StepResult] = field(default_factory=list)
     _begun: list[Step] = field(default_factory=list)
     _undoing: bool = False
-    _ended: Ended | None = None
+    _ended: CompletedProgram | None = None
     _program_s: float = 0.0
     _where: tuple[int, int] = (0, 0)
 
-    def make(self, steps: Sequence[Step]) -> Report:
+    def make(self, steps: Sequence[Step]) -> ExecutionReport:
         """Execute steps; where one fails, undo it and all before it.
 
         Raises:
@@ -99,9 +99,9 @@ class Execution:
             except BaseException as err:
                 self._take_back(err, tuple(self._begun))
                 raise
-        return Report(tuple(self._done), time.monotonic() - started_s, dict(self.facts))
+        return ExecutionReport(tuple(self._done), time.monotonic() - started_s, dict(self.facts))
 
-    def unmake(self, undo: Sequence[Step]) -> Report:
+    def unmake(self, undo: Sequence[Step]) -> ExecutionReport:
         """Execute what `undo_of` returns; may be repeated, and also goes on where a step fails.
 
         Raises:
@@ -114,7 +114,7 @@ class Execution:
             is_foreign = all(type(err) is KeptError for _, err in failures)
             if is_over or is_foreign or not self.hooks.patience.pause(_LATER_S):
                 raise _unmaking_failed(failures)
-        return Report(tuple(self._done), time.monotonic() - started_s, dict(self.facts))
+        return ExecutionReport(tuple(self._done), time.monotonic() - started_s, dict(self.facts))
 
     def _take_back(self, err: BaseException, steps: Sequence[Step]) -> None:
         failures = self._unmake(undo_of(steps))
@@ -168,7 +168,7 @@ class Execution:
     def _tell_done(self, text: str, seconds: float, program_s: float, skipped: str) -> None:
         ended = self._ended
         code, said = (ended.exit_code, f"{ended.stdout}{ended.stderr}") if ended else (None, "")
-        self._done.append(Done(text, code, seconds, program_s, said, skipped))
+        self._done.append(StepResult(text, code, seconds, program_s, said, skipped))
         self.hooks.done(self._done[-1])
 
     def _execute(self, step: Step) -> str:  # noqa: C901, PLR0912 - one case each
@@ -180,7 +180,7 @@ class Execution:
                 return self._wiper().wipe(step)
             case WipeTable():
                 return self._wiper().wipe_table(step)
-            case Claim(disks):
+            case ClaimDisks(disks):
                 check_spare(disks, self.disks, self.hooks)
             case MakeFolder(path):
                 self._make_folder(step, path)
@@ -285,7 +285,7 @@ class Execution:
         self.hooks.journal(step, step.undo)
         self._begun.append(step)
 
-    def _run_until_not_busy(self, argv: Sequence[str], command: Command) -> Ended:
+    def _run_until_not_busy(self, argv: Sequence[str], command: Command) -> CompletedProgram:
         deadline_s = time.monotonic() + LOOKING_S
         while True:
             ended = self._run(argv, command.timeout_s, command.input)
@@ -296,16 +296,16 @@ class Execution:
                 if not self.hooks.patience.pause(_AGAIN_S):
                     return ended
 
-    def _run(self, argv: Sequence[str], timeout_s: float, input_text: str = "") -> Ended:
+    def _run(self, argv: Sequence[str], timeout_s: float, input_text: str = "") -> CompletedProgram:
         with self._counted():
             return run_program(
                 argv, timeout_s=timeout_s, input_text=input_text, is_cancelled=self._is_cancelled
             )
 
-    def _check(self, condition: Condition) -> Seen:
+    def _check(self, condition: Condition) -> ConditionResult:
         return check(condition, self.facts, self._probe)
 
-    def _probe(self, argv: Sequence[str]) -> Ended:
+    def _probe(self, argv: Sequence[str]) -> CompletedProgram:
         return self._run(argv, QUICK_S)
 
     def _require(self, conditions: Sequence[Condition], command: Command) -> None:

@@ -21,9 +21,8 @@ from pathlib import Path
 from rich.console import Console
 from typing_extensions import override
 
-from app.allocator import keep_freed_memory
-from app.cli.progress import TerminalProgress
-from app.domain.configuration import (
+from app.cli.terminal.progress import TerminalProgress
+from app.domain.campaign.configuration import (
     BuiltinScript,
     Campaign,
     Configuration,
@@ -35,21 +34,22 @@ from app.domain.configuration import (
     Workload,
     interleaved_order,
 )
-from app.hosts.account import server_account
-from app.hosts.leavings import Leavings
+from app.execution.phases import Runner
+from app.execution.resolve import ResolvedConfiguration, resolve_campaign
+from app.execution.stop import Cancellable
+from app.hosts.folders.account import server_account
+from app.hosts.folders.run_folders import RunFolders
 from app.hosts.local import LocalHost
-from app.hosts.site import Site
-from app.postgres.pgbench_argv import BenchmarkRequest, Connection, TransactionLog, benchmark_argv
-from app.postgres.pgbench_summary import PgbenchSummary, parse_summary
+from app.hosts.recovery.resource_journal import ResourceJournal
+from app.postgres.pgbench.argv import BenchmarkRequest, Connection, TransactionLog, benchmark_argv
+from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
 from app.postgres.server import Server, StopMode
-from app.probes.processes import ServerTree
-from app.process import Account
-from app.runs.plan import ResolvedConfiguration, resolve_campaign
-from app.runs.progress import Listener, Second, Silence
-from app.runs.recorder import Recorder
-from app.runs.runfile import SUFFIX, Phase, RunFileWriter
-from app.runs.runner import Runner
-from app.runs.stop import StopSwitch
+from app.probes.sources.processes import ServerTree
+from app.process.allocator import keep_freed_memory
+from app.process.starter import Account
+from app.recording.events import CampaignListener, NullListener, ProgressReport
+from app.recording.recorder import Recorder
+from app.runfile.writer import SUFFIX, Phase, RunFileWriter
 from tests.bench._figures import TICKS_PER_S
 
 SETTINGS = (
@@ -92,10 +92,10 @@ class Cost:
         return self.summary.transactions
 
 
-class Stopwatch(Silence):
+class Stopwatch(NullListener):
     """Passes on what a listener is told and notes CPU time and transactions at every second."""
 
-    def __init__(self, inner: Listener) -> None:
+    def __init__(self, inner: CampaignListener) -> None:
         self._inner = inner
         self.moments: list[tuple[float, float, float]] = []
         self.transactions = 0.0
@@ -105,7 +105,7 @@ class Stopwatch(Silence):
         self._inner.phase_started(phase, planned_s)
 
     @override
-    def second(self, second: Second) -> None:
+    def second(self, second: ProgressReport) -> None:
         self._inner.second(second)
         self.transactions += second.tps
         self.moments.append((time.monotonic(), own_cpu_s(), self.transactions))
@@ -159,13 +159,13 @@ class Rig:
     planned: PlannedRun
     resolved: ResolvedConfiguration
     host: LocalHost
-    site: Site
+    site: RunFolders
     library: Path
     terminal: Console
     server: Server = field(init=False)
     _files: int = 0
 
-    def runner(self, workload: Workload, listener: Listener, one_in: int | None = None) -> Runner:
+    def runner(self, workload: Workload, listener: CampaignListener, one_in: int | None = None) -> Runner:
         """Return a runner with a new run file, its server and site being this rig's."""
         self._files += 1
         configuration = replace(self.planned.configuration, workload=workload)
@@ -176,7 +176,7 @@ class Rig:
             host=self.host,
             recorder=recorder,
             listener=listener,
-            switch=StopSwitch(),
+            switch=Cancellable(),
             log_one_in=one_in,
         )
         runner._site = self.site
@@ -184,7 +184,7 @@ class Rig:
 
     def prepare(self) -> None:
         """Make the cluster, start the server and load the data, as the phases of a run do."""
-        runner = self.runner(self.planned.configuration.workload, Silence())
+        runner = self.runner(self.planned.configuration.workload, NullListener())
         self.server = runner._make_server(self.site)
         runner._start(self.site, self.server)
         self.server.make_bench()
@@ -272,7 +272,7 @@ class Rig:
             threads=workload.threads or self.resolved.threads,
             log=log,
         )
-        runner = self.runner(workload, Silence())
+        runner = self.runner(workload, NullListener())
         connection = Connection(self.site.socket_directory)
         argv = benchmark_argv(runner._pgbench._program(), connection, workload, request)
         argv = tuple(word for word in argv if not word.startswith("--progress"))
@@ -351,7 +351,7 @@ def rig(workload: Workload, cpu: int | None, target: Target = MEMORY) -> Iterato
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pgf-bench-", dir="/var/tmp")))
         account = server_account(lambda _outcome: None)
         resolved = resolve_campaign(campaign, account, lambda _outcome: None).configurations["bench"]
-        leavings = stack.enter_context(Leavings.create(str(folder), "bench", account))
+        leavings = stack.enter_context(ResourceJournal.create(str(folder), "bench", account))
         console = stack.enter_context(terminal((before - {cpu}) or before))
         host = LocalHost(account, leavings, lambda _outcome: None)
         site = host.prepare(configuration.target, resolved.need_bytes)

@@ -36,14 +36,14 @@ import pyqtgraph as pg  # noqa: E402
 from PySide6.QtWidgets import QApplication  # noqa: E402
 from typing_extensions import override  # noqa: E402
 
-from app.runs.latency_series import LatencySeries  # noqa: E402
-from app.runs.run_data import RunData, load_run_data  # noqa: E402
-from app.runs.series_sources import Array, GrownSource, SeriesKey  # noqa: E402
+from app.runfile.latency_series import LatencySeries  # noqa: E402
+from app.runfile.series import RunData, load_run_data  # noqa: E402
+from app.runfile.series_sources import Array, GrownSource, SeriesKey  # noqa: E402
 from tests.fix_runs import Shape, write_run  # noqa: E402
-from ui.charts.lines import curve_samples  # noqa: E402
-from ui.charts.registry import CHARTS, DEFAULT_CHARTS, PERCENTILE  # noqa: E402
-from ui.charts.stack import ChartStack, prefetch  # noqa: E402
-from ui.charts.traces import RunTrace  # noqa: E402
+from ui.charts.data.lines import curve_samples  # noqa: E402
+from ui.charts.data.plotted_run import RunTrace  # noqa: E402
+from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, PERCENTILE  # noqa: E402
+from ui.charts.stack.stack import ChartStack, prefetch  # noqa: E402
 from ui.theme import Scheme, Theme  # noqa: E402
 
 SIZE = (1600, 1000)

@@ -25,12 +25,12 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from PySide6.QtCore import QEventLoop, QTimer  # noqa: E402
 from PySide6.QtWidgets import QApplication  # noqa: E402
 
-from app.runs.library import read_entry  # noqa: E402
-from app.runs.library_scan import ListedRun  # noqa: E402
+from app.library.entries import read_entry  # noqa: E402
+from app.library.scan import ListedRun  # noqa: E402
 from tests.bench._figures import describe_machine  # noqa: E402
 from tests.fix_runs import Shape, write_run  # noqa: E402
 from ui.background import finish_background  # noqa: E402
-from ui.charts.lines import Around  # noqa: E402
+from ui.charts.data.lines import BandKind  # noqa: E402
 from ui.compare.over_time import OverTimeView  # noqa: E402
 from ui.compare.page import ComparePage  # noqa: E402
 from ui.theme import Scheme, Theme  # noqa: E402
@@ -132,7 +132,7 @@ def main() -> None:
             rest(200)
             toggles += ticks(page, 24)
             if isinstance(page.view, OverTimeView):
-                page.view.stack.set_around(Around.ENVELOPE)
+                page.view.stack.set_around(BandKind.ENVELOPE)
                 rest(200)
                 bands += ticks(page, 12)
             page.stop()

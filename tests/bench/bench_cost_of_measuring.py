@@ -28,18 +28,18 @@ from pathlib import Path
 
 import numpy as np
 
-from app.domain.configuration import BuiltinScript, Workload
+from app.domain.campaign.configuration import BuiltinScript, Workload
 from app.domain.errors import FootingError
-from app.postgres.histogram import Histogram
-from app.postgres.pgbench_log_tail import TransactionLogTail
-from app.postgres.sampling import sampling_rate
-from app.postgres.second_histograms import SecondHistograms
-from app.probes.clock import ClockWatch
-from app.probes.log_tail import ServerLogTail
-from app.runs.benchmark_streams import BenchmarkStreams
-from app.runs.recorder import Recorder
-from app.runs.runfile import Phase, RunFileWriter
-from app.runs.runner import Runner
+from app.execution.phases import Runner
+from app.postgres.pgbench.histogram import Histogram
+from app.postgres.pgbench.log_sampling import sampling_rate
+from app.postgres.pgbench.log_tail import TransactionLogTail
+from app.postgres.pgbench.second_histograms import SecondHistograms
+from app.probes.sources.clock import ClockWatch
+from app.probes.sources.log_tail import ServerLogTail
+from app.recording.pgbench_streams import BenchmarkStreams
+from app.recording.recorder import Recorder
+from app.runfile.writer import Phase, RunFileWriter
 from tests.bench._figures import Spread, cpu_times, describe_machine, spread_of
 from tests.bench._meter import Meter
 from tests.bench._rig import Cost, Rig, Stopwatch, builtin_workload, rig

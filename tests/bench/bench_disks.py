@@ -19,12 +19,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from rich.console import Console
 
-from app.cli.disks import show_disks
-from app.domain.disk import Answer
+from app.cli.commands.disks import show_disks
+from app.domain.disk import SpareAnswer
 from app.domain.units import MIB
-from app.storage.disks import list_disks
-from app.storage.places import Places
-from app.storage.snapshot import Policy
+from app.storage.inspect.snapshot import Policy
+from app.storage.inspect.sources import SourceFolders
+from app.storage.spare.disks import list_disks
 from tests.bench._figures import describe_machine
 from tests.disks.workshop import attach, images, readable_proc
 
@@ -33,13 +33,13 @@ TURNS = 7
 LIMIT_S = 0.5
 
 
-def inspect_and_show(places: Places) -> tuple[float, float]:
+def inspect_and_show(places: SourceFolders) -> tuple[float, float]:
     """Return seconds on the clock and of CPU for one list of all disks."""
     started, cpu = time.perf_counter(), time.process_time()
     listing = list_disks(Policy(accept_loop_devices=True), places)
     show_disks(listing, Console(file=io.StringIO(), width=80, force_terminal=True))
     taken = time.perf_counter() - started, time.process_time() - cpu
-    spare = sum(disk.answer is Answer.SPARE for disk in listing.disks)
+    spare = sum(disk.answer is SpareAnswer.SPARE for disk in listing.disks)
     if spare < DISKS:
         raise SystemExit(f"only {spare} of {DISKS} disks are spare: {listing.disks}")
     return taken
@@ -64,7 +64,7 @@ def main() -> int:
         for _ in range(DISKS):
             attach(stack, next(files))
         with readable_proc(folder) as proc:
-            places = Places(proc=proc, as_root=True)
+            places = SourceFolders(proc=proc, as_root=True)
             turns = [inspect_and_show(places) for _ in range(TURNS)]
     wall = statistics.median(taken for taken, _ in turns)
     cpu = statistics.median(used for _, used in turns)

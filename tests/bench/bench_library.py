@@ -32,12 +32,12 @@ import json, sys, time
 from pathlib import Path
 from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtGui import QPixmap
-from ui.program import make_application
+from ui.program.program import make_application
 from ui.style import apply_theme
 from ui.theme import Scheme, Theme
-from ui.window.library_model import LibraryModel
-from ui.window.library_panel import LibraryPanel
-from ui.window.library_reader import LibraryReader
+from ui.window.library.model import LibraryModel
+from ui.window.library.panel import LibraryPanel
+from ui.window.library.reader import LibraryReader
 
 app = make_application()
 theme = Theme(Scheme.LIGHT)

@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from app.postgres.histogram import Histogram
-from app.postgres.pgbench_log import LogFormat, parse_transactions
-from app.postgres.pgbench_log_tail import TransactionLogTail
-from app.postgres.second_histograms import SecondHistograms
+from app.postgres.pgbench.histogram import Histogram
+from app.postgres.pgbench.log_tail import TransactionLogTail
+from app.postgres.pgbench.second_histograms import SecondHistograms
+from app.postgres.pgbench.transaction_log import LogFormat, parse_transactions
 
 ROUNDS = 7
 LINES = 300_000

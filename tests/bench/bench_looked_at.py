@@ -21,11 +21,11 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from app.domain.looked import Looked
+from app.domain.inspection_report import InspectionReport
 from app.domain.units import GIB, KIB, MIB, format_size
-from app.storage.inspect_content import content_of
-from app.storage.sampling import EDGE_BYTES, SAMPLE_BYTES, certain_bytes, strata_of
-from app.storage.snapshot import Medium
+from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, certain_bytes, strata_of
+from app.storage.inspect.snapshot import Geometry
+from app.storage.spare.content import content_of
 from tests.bench._figures import describe_machine
 
 PLACEMENTS: Final = int(os.environ.get("PLACEMENTS", "1000"))
@@ -91,7 +91,7 @@ def looked_at(size: int, seed: int, disk: Simulated) -> bool:
     true_preadv = os.preadv
     os.preadv = disk.preadv  # type: ignore[assignment]
     try:
-        medium = Medium(size, False, False, "none", 512, 512, rotational=False)  # noqa: FBT003
+        medium = Geometry(size, False, False, "none", 512, 512, rotational=False)  # noqa: FBT003
         content = content_of(0, medium, random.Random(seed))  # noqa: S311 - the same each time
     finally:
         os.preadv = true_preadv
@@ -138,7 +138,7 @@ def main() -> int:
         began_s = time.monotonic()
         found = shares(size)
         certain = certain_bytes(strata_of(size))
-        told = Looked(EDGE_BYTES, 1, SAMPLE_BYTES, certain).sentence().partition("of others of ")[2]
+        told = InspectionReport(EDGE_BYTES, 1, SAMPLE_BYTES, certain).sentence().partition("of others of ")[2]
         print(f"\n{size / 10**9:,.0f} GB; told: {told.partition(' or more')[0]}", end="")
         print(f" (in truth {format_size(certain)}); {time.monotonic() - began_s:.0f} s")
         print("   data      " + "".join(f"{density:>10.0%}" for density in DENSITIES))

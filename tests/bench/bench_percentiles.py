@@ -15,13 +15,19 @@ from pathlib import Path
 
 import numpy as np
 
-from app.domain.configuration import BuiltinScript, Workload
+from app.domain.campaign.configuration import BuiltinScript, Workload
 from app.domain.errors import FootingError
-from app.postgres.histogram import Histogram
-from app.postgres.pgbench_log import Integers, LogFormat, TransactionBatch, concatenate, parse_transactions
-from app.postgres.pgbench_summary import PgbenchSummary
-from app.postgres.sampling import sampling_rate
-from app.postgres.second_histograms import SecondHistograms
+from app.postgres.pgbench.histogram import Histogram
+from app.postgres.pgbench.log_sampling import sampling_rate
+from app.postgres.pgbench.second_histograms import SecondHistograms
+from app.postgres.pgbench.summary import PgbenchSummary
+from app.postgres.pgbench.transaction_log import (
+    Integers,
+    LogFormat,
+    TransactionBatch,
+    concatenate,
+    parse_transactions,
+)
 from tests.bench._figures import describe_machine
 from tests.bench._rig import Rig, builtin_workload, rig
 

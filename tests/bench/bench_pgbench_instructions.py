@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from app.domain.configuration import BuiltinScript, Workload
+from app.domain.campaign.configuration import BuiltinScript, Workload
 from app.domain.errors import FootingError
-from app.postgres.pgbench_argv import BenchmarkRequest, Connection, TransactionLog, benchmark_argv
-from app.postgres.sampling import sampling_rate
-from app.runs.progress import Silence
+from app.postgres.pgbench.argv import BenchmarkRequest, Connection, TransactionLog, benchmark_argv
+from app.postgres.pgbench.log_sampling import sampling_rate
+from app.recording.events import NullListener
 from tests.bench._figures import describe_machine
 from tests.bench._rig import Cost, Rig, builtin_workload, rig
 
@@ -66,7 +66,7 @@ def executed(bench: Rig, valgrind: str, workload: Workload, one_in: int | None) 
         threads=workload.threads or bench.resolved.threads,
         log=None if one_in is None else TransactionLog(prefix, one_in),
     )
-    runner = bench.runner(workload, Silence())
+    runner = bench.runner(workload, NullListener())
     connection = Connection(bench.site.socket_directory)
     argv = benchmark_argv(runner._pgbench._program(), connection, workload, request)
     argv = tuple(word for word in argv if not word.startswith("--progress"))

@@ -26,25 +26,25 @@ from pathlib import Path
 
 import numpy as np
 
-import app.cli.run  # the recording process imports what the runner imports
+import app.cli.commands.run  # the recording process imports what the runner imports
 import app.dbus.login  # noqa: F401
-from app.allocator import keep_freed_memory
-from app.domain.configuration import BuiltinScript, FolderTarget
+from app.domain.campaign.configuration import BuiltinScript, FolderTarget
 from app.domain.errors import FootingError
 from app.domain.metrics import Sample
-from app.hosts.account import server_account
-from app.hosts.leavings import Leavings
+from app.hosts.folders.account import server_account
+from app.hosts.folders.run_folders import RunFolders
 from app.hosts.local import LocalHost
-from app.hosts.site import Site
-from app.postgres.pgbench_argv import TransactionLog
-from app.postgres.pgbench_log import LogFormat
-from app.probes.base import rounded
-from app.probes.sampler import Reading, Tick
-from app.runs.recorder import Recorder
-from app.runs.runfile import Phase, RunFileWriter, RunState
-from app.runs.runfile_finish import finish_run_file
-from app.runs.runfile_reader import RunFile
-from app.runs.summary import summarise
+from app.hosts.recovery.resource_journal import ResourceJournal
+from app.postgres.pgbench.argv import TransactionLog
+from app.postgres.pgbench.transaction_log import LogFormat
+from app.probes.base.probe import rounded
+from app.probes.sampling.sampler import ProbeReading, Tick
+from app.process.allocator import keep_freed_memory
+from app.recording.recorder import Recorder
+from app.runfile.finalize import finish_run_file
+from app.runfile.reader import RunFile
+from app.runfile.summary import summarise
+from app.runfile.writer import Phase, RunFileWriter, RunState
 from tests.bench._figures import describe_machine, resident_bytes
 from tests.bench._rig import builtin_workload, rig
 
@@ -153,7 +153,7 @@ def write_blocks(template: Template, tps: int, folder: Path) -> None:
 class Hour:
     """Feeds a recorder with seconds as a run does."""
 
-    def __init__(self, recorder: Recorder, site: Site, template: Template, blocks: Path) -> None:
+    def __init__(self, recorder: Recorder, site: RunFolders, template: Template, blocks: Path) -> None:
         self._recorder = recorder
         self._template = template
         self._blocks = blocks
@@ -222,7 +222,7 @@ class Hour:
             value = self._random.choice(values) * self._random.gauss(1, 0.05)
             sample = Sample(metric, rounded(value), instance)
             (statistics_ if metric.startswith(_STATISTICS) else plain).append(sample)
-        reading = Reading("postgres-statistics", number, now - 0.999, tuple(statistics_))
+        reading = ProbeReading("postgres-statistics", number, now - 0.999, tuple(statistics_))
         return Tick(number, now, 0.0002, 1.0, tuple(plain), delayed=(reading,))
 
 
@@ -236,7 +236,7 @@ def record_hour(seconds: int, template: Template, blocks: Path, path: Path) -> R
     found = Recorded()
     keep_freed_memory()
     account = server_account(lambda _outcome: None)
-    with Leavings.create(str(path.parent), "bench", account) as leavings:
+    with ResourceJournal.create(str(path.parent), "bench", account) as leavings:
         host = LocalHost(account, leavings, lambda _outcome: None)
         site = host.prepare(FolderTarget(str(path.parent / "target")), 1)
         try:

@@ -17,17 +17,17 @@ from pathlib import Path
 
 import psycopg
 
-from app.domain.configuration import PostgresChoice, Workload
+from app.domain.campaign.configuration import PostgresChoice, Workload
 from app.domain.errors import FootingError
-from app.hosts.account import server_account
-from app.postgres.installations import choose_installation, find_installations
+from app.hosts.folders.account import server_account
+from app.postgres.installations.find import choose_installation, find_installations
 from app.postgres.machine import read_machine
 from app.postgres.server import Server
 from app.postgres.settings import server_settings
-from app.probes.base import Probe, ProbeContext, ProbeUnavailable
-from app.probes.postgres_statistics import statement_of
-from app.probes.registry import PROBES, make_probes
-from app.probes.sampler import Sampler, Tick
+from app.probes.base.probe import Probe, ProbeContext, ProbeUnavailable
+from app.probes.sampling.registry import PROBES, make_probes
+from app.probes.sampling.sampler import Sampler, Tick
+from app.probes.sources.postgres_statistics import statement_of
 
 ROUNDS = 9
 READS = 50

@@ -17,7 +17,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP))
 
-from app.runs.statistics import Verdict, compare, run_interval  # noqa: E402
+from app.statistics.verdict import Verdict, compare, run_interval  # noqa: E402
 from tests.bench._figures import describe_machine  # noqa: E402
 from tests.simulated_runs import SimulatedCampaign, Truth, campaigns  # noqa: E402
 

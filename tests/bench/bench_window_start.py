@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app.domain.errors import UsageError
 from tests.fix_runs import Shape, write_run
-from ui.platform_plugin import check_plugin
+from ui.program.platform_plugin import check_plugin
 
 TOP = Path(__file__).resolve().parents[2]
 STARTS = 7
@@ -40,11 +40,11 @@ def memory_mib():
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS"))
 
-from ui.application import check_display, read_arguments
+from ui.program.application import check_display, read_arguments
 request = read_arguments(["--library", library])
 os.environ.update(check_display(os.environ))
 from PySide6.QtCore import QTimer
-import ui.program
+import ui.program.program
 from ui.window.main_window import MainWindow
 
 class Watched(MainWindow):
@@ -91,8 +91,8 @@ class Watched(MainWindow):
         tell(settled_memory_mib=memory_mib())
         self.close_without_question()
 
-ui.program.MainWindow = Watched
-sys.exit(ui.program.show_window(request, __import__("ui.application").application.ICON))
+ui.program.program.MainWindow = Watched
+sys.exit(ui.program.program.show_window(request, __import__("ui.program.application").application.ICON))
 """
 
 

@@ -14,7 +14,7 @@ import os
 import sys
 from pathlib import Path
 
-from app.dbus.service import Answer, BusService, Call, Refusal
+from app.dbus.service import BusService, Call, MethodError, Reply
 from tests.bus.service_stand_in import say
 
 XML = (Path(__file__).parents[2] / "app/helper/interface.xml").read_text(encoding="utf-8")
@@ -31,31 +31,31 @@ class StandIn:
         self.text = text
         self.service = BusService(NAME, PATH, XML, self)
 
-    def __call__(self, call: Call, answer: Answer) -> None:
+    def __call__(self, call: Call, answer: Reply) -> None:
         say(f"{call.method} {call.interactive}")
         getattr(self, f"_{call.method}")(call, answer)
 
-    def _Version(self, _call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Version(self, _call: Call, answer: Reply) -> None:  # noqa: N802
         answer.give("0.0", 7 if self.behaviour == "other-version" else 3, True)  # noqa: FBT003
 
-    def _Describe(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Describe(self, call: Call, answer: Reply) -> None:  # noqa: N802
         ((*plans,),) = call.arguments
         answer.give("plan", [[f"mkfs {number}"] for number in range(len(plans))], "digest")
 
-    def _Read(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Read(self, call: Call, answer: Reply) -> None:  # noqa: N802
         (wire,) = call.arguments
         for done in (0, 500, 1000):
             self.service.emit(call.sender, "Looking", wire[4], done, 1000)
         if self.behaviour != "waits":
             answer.give((wire[4], "spare", [], (16 << 20, 1280, 65536, 2 << 30, 1.8e9, 0.0)))
 
-    def _Execute(self, _call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Execute(self, _call: Call, answer: Reply) -> None:  # noqa: N802
         if self.behaviour == "refuses":
-            raise Refusal(*self.text.split(":", 1))
+            raise MethodError(*self.text.split(":", 1))
         if self.behaviour != "waits":
             answer.give(HANDLE)
 
-    def _Make(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Make(self, call: Call, answer: Reply) -> None:  # noqa: N802
         if self.behaviour == "dies":
             os._exit(1)
         answer.give()
@@ -73,35 +73,35 @@ class StandIn:
         if self.behaviour == "ends":
             self._emit(call, "Ended", "expired", "too old", "", [])
 
-    def _Limit(self, _call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Limit(self, _call: Call, answer: Reply) -> None:  # noqa: N802
         answer.give()
 
-    def _Renew(self, _call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Renew(self, _call: Call, answer: Reply) -> None:  # noqa: N802
         answer.give()
 
-    def _DropCaches(self, _call: Call, answer: Answer) -> None:  # noqa: N802
+    def _DropCaches(self, _call: Call, answer: Reply) -> None:  # noqa: N802
         if self.behaviour == "hurries":
             self.behaviour = "works"
-            raise Refusal("TooSoon", self.text)
+            raise MethodError("TooSoon", self.text)
         answer.give()
 
-    def _Unmake(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Unmake(self, call: Call, answer: Reply) -> None:  # noqa: N802
         answer.give()
         self._emit(call, "Unmade", "", "", "", [("/dev/sdb", "S1", "xfs is there", "look at it")])
 
-    def _Release(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Release(self, call: Call, answer: Reply) -> None:  # noqa: N802
         answer.give()
         self._emit(call, "Ended", "", "", "", [])
 
-    def _Inspect(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Inspect(self, call: Call, answer: Reply) -> None:  # noqa: N802
         ((*disks,),) = call.arguments
         reasons = [("D18", "It was not given back.", "xfs is there", "Look at it.")]
         looked = (16 << 20, 1280, 65536, 2 << 30, 0.0, 0.0)
         told = ("not spare", reasons, looked) if self.behaviour == "keeps" else ("spare", [], looked)
         answer.give([(disk[4], *told) for disk in disks])
 
-    def _Adopt(self, _call: Call, _answer: Answer) -> None:  # noqa: N802
-        raise Refusal("Unavailable", "no-cgroup2")
+    def _Adopt(self, _call: Call, _answer: Reply) -> None:  # noqa: N802
+        raise MethodError("Unavailable", "no-cgroup2")
 
     def _emit(self, call: Call, signal: str, *values: object) -> None:
         self.service.emit(call.sender, signal, HANDLE, *values)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from app.dbus.polkit import Question, Verdict
-from app.dbus.service import Answer, BusError, BusService, Call, Refusal
+from app.dbus.polkit import Authorization, AuthorizationRequest
+from app.dbus.service import BusError, BusService, Call, MethodError, Reply
 
 NAME: Final = "org.pgfooting.StandIn1"
 PATH: Final = "/org/pgfooting/StandIn1"
@@ -39,72 +39,72 @@ class StandIn:
 
     def __init__(self) -> None:
         self.service = BusService(NAME, PATH, XML, self)
-        self.question: Question | None = None
+        self.question: AuthorizationRequest | None = None
 
-    def __call__(self, call: Call, answer: Answer) -> None:
+    def __call__(self, call: Call, answer: Reply) -> None:
         getattr(self, f"_{call.method}")(call, answer)
 
-    def _Echo(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Echo(self, call: Call, answer: Reply) -> None:  # noqa: N802
         answer.give(call.arguments[0], len(call.arguments[0]))
 
-    def _Later(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Later(self, call: Call, answer: Reply) -> None:  # noqa: N802
         self.service.later(call.arguments[0], answer.give)
 
-    def _Break(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Break(self, call: Call, answer: Reply) -> None:  # noqa: N802
         raise ValueError("/root/secret")
 
-    def _BreakLater(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _BreakLater(self, call: Call, answer: Reply) -> None:  # noqa: N802
         def fail() -> None:
             answer.give()
             raise ValueError("/root/secret")
 
         self.service.soon(fail)
 
-    def _Refuse(self, call: Call, answer: Answer) -> None:  # noqa: N802
-        raise Refusal("DiskRefused", "D05")
+    def _Refuse(self, call: Call, answer: Reply) -> None:  # noqa: N802
+        raise MethodError("DiskRefused", "D05")
 
-    def _Twice(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Twice(self, call: Call, answer: Reply) -> None:  # noqa: N802
         answer.give()
         answer.give()
 
-    def _WhoAmI(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _WhoAmI(self, call: Call, answer: Reply) -> None:  # noqa: N802
         self.service.ask_credentials(
             call.sender, lambda found: answer.give(call.sender, found.get("UnixUserID", -1))
         )
 
-    def _WatchMe(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _WatchMe(self, call: Call, answer: Reply) -> None:  # noqa: N802
         self.service.watch(call.sender, lambda: say(f"gone {call.sender}"))
         answer.give()
 
-    def _Tell(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Tell(self, call: Call, answer: Reply) -> None:  # noqa: N802
         self.service.emit(call.sender, "Told", "only you")
         answer.give()
 
-    def _Ask(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Ask(self, call: Call, answer: Reply) -> None:  # noqa: N802
         action, timeout_s = call.arguments
 
-        def done(verdict: Verdict) -> None:
+        def done(verdict: Authorization) -> None:
             answer.give(verdict.value)
 
-        self.question = Question(self.service.connection, done)
+        self.question = AuthorizationRequest(self.service.connection, done)
         self.question.ask(
             call.sender, action, {"disks": "A B"}, interactive=call.interactive, timeout_s=timeout_s
         )
 
-    def _CancelQuestion(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _CancelQuestion(self, call: Call, answer: Reply) -> None:  # noqa: N802
         assert self.question is not None
         self.question.cancel()
         answer.give()
 
-    def _Large(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Large(self, call: Call, answer: Reply) -> None:  # noqa: N802
         answer.give("x" * call.arguments[0])
 
-    def _BreakGate(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _BreakGate(self, call: Call, answer: Reply) -> None:  # noqa: N802
         assert self.service._gate is not None
         self.service._gate._sort = None  # type: ignore[assignment,method-assign]
         answer.give()
 
-    def _Stop(self, call: Call, answer: Answer) -> None:  # noqa: N802
+    def _Stop(self, call: Call, answer: Reply) -> None:  # noqa: N802
         answer.give()
         self.service.later(0.05, self.service.stop)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.dbus import helper_client
-from app.dbus.helper_client import Event, HelperClient
+from app.dbus.helper_client import HelperClient, HelperSignal
 from app.dbus.helper_errors import (
     CannotError,
     ExpiredError,
@@ -20,13 +20,13 @@ from app.dbus.helper_errors import (
     NoHelperError,
     NotAuthorisedError,
 )
-from app.domain.disk import Kept, Refusal
+from app.domain.disk import DiskRefusal, UnreleasedItem
 from app.domain.errors import CancelledError, ExitStatus, FootingError, StorageError
 from app.domain.filesystems import filesystem
-from app.domain.looked import Looked, ReadProgress
-from app.domain.raid import Level
+from app.domain.inspection_report import InspectionReport, ReadProgress
+from app.domain.options.raid import Level
 from app.hosts import disk_recovery
-from app.hosts.disk_session import DiskSession, Executed, Folders, Working
+from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders, StepProgress
 from tests.fix_bus import Serving, next_line, private_bus
 from tests.unit.storage.plans import plan_of
 
@@ -53,13 +53,13 @@ class Heard:
     """What a session tells."""
 
     def __init__(self) -> None:
-        self.steps: list[Executed] = []
-        self.places: list[Working] = []
+        self.steps: list[ExecutedStep] = []
+        self.places: list[StepProgress] = []
 
-    def executed(self, step: Executed) -> None:
+    def executed(self, step: ExecutedStep) -> None:
         self.steps.append(step)
 
-    def working(self, where: Working) -> None:
+    def working(self, where: StepProgress) -> None:
         self.places.append(where)
 
 
@@ -86,7 +86,7 @@ def test_storage_is_made_with_its_steps_told_and_unmade_and_released(
     helping("works")
     disks, heard = opened(), Heard()
     assert list(disks.texts.values()) == [("mkfs 0",), ("mkfs 1",)]
-    assert disks.make(PLANS[1], heard) == Folders("/s", "/w", "/p")
+    assert disks.make(PLANS[1], heard) == MountedFolders("/s", "/w", "/p")
     first, second = heard.steps
     assert (first.text, first.exit_code, first.seconds, first.output) == (
         "mkfs.ext4 '/dev/a b'",
@@ -96,9 +96,12 @@ def test_storage_is_made_with_its_steps_told_and_unmade_and_released(
     )
     assert second.exit_code is None
     assert first.started_s < time.monotonic() - 1
-    assert heard.places == [Working(1, 2, "mkfs", None)]
+    assert heard.places == [StepProgress(1, 2, "mkfs", None)]
     remains = disks.unmake(heard)
-    assert (remains.error, remains.left) == (None, (Kept("/dev/sdb", "S1", "xfs is there", "look at it"),))
+    assert (remains.error, remains.left) == (
+        None,
+        (UnreleasedItem("/dev/sdb", "S1", "xfs is there", "look at it"),),
+    )
     assert disks.unmake(heard).left == (), "there is nothing any more"
     assert disks.release().error is None
 
@@ -111,15 +114,15 @@ def test_what_root_says_of_a_disk_comes_with_what_was_looked_at(helping: Helping
     with closing(HelperClient.open()) as client:
         told = client.inspect([DISK])[DISK.device_number]
     assert told.is_spare is False
-    assert told.refusals == (Refusal("D18", "It was not given back.", "xfs is there", "Look at it."),)
-    assert told.looked == Looked(16 << 20, 1280, 65536, 2 << 30)
+    assert told.refusals == (DiskRefusal("D18", "It was not given back.", "xfs is there", "Look at it."),)
+    assert told.looked == InspectionReport(16 << 20, 1280, 65536, 2 << 30)
 
 
 def test_reading_every_byte_ends_with_what_root_says(helping: Helping) -> None:
     process = helping("works")
     seen: list[ReadProgress] = []
     with closing(HelperClient.open()) as client:
-        client._events.put(Event("Expiring", ("of another session",), 0.0))
+        client._events.put(HelperSignal("Expiring", ("of another session",), 0.0))
         told = client.read(DISK, seen.append)
     assert client.connection.is_closed()
     assert next_line(process) == "Version False"

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("gi")
 
-from app.dbus.polkit import Question, Verdict
+from app.dbus.polkit import Authorization, AuthorizationRequest
 
 
 class Authority:
@@ -37,11 +37,11 @@ class Answer:
 
 
 def test_polkit_is_asked_about_the_name_that_the_bus_gave_and_first_without_a_dialog() -> None:
-    bus, told = Authority(), list[Verdict]()
-    Question(bus, told.append).ask(":1.7", "an.action", {"disks": "S1"}, interactive=True)
+    bus, told = Authority(), list[Authorization]()
+    AuthorizationRequest(bus, told.append).ask(":1.7", "an.action", {"disks": "S1"}, interactive=True)
     bus.finish[0](bus, Answer(authorized=False, challenge=True))
     bus.finish[1](bus, Answer(authorized=True, challenge=False))
-    assert told == [Verdict.AUTHORIZED]
+    assert told == [Authorization.AUTHORIZED]
     assert [method for method, _ in bus.asked] == ["CheckAuthorization"] * 2
     subjects = [arguments[0] for _, arguments in bus.asked]
     assert subjects == [("system-bus-name", {"name": ":1.7"})] * 2
@@ -49,7 +49,7 @@ def test_polkit_is_asked_about_the_name_that_the_bus_gave_and_first_without_a_di
 
 
 def test_no_dialog_is_asked_for_a_caller_that_forbids_it() -> None:
-    bus, told = Authority(), list[Verdict]()
-    Question(bus, told.append).ask(":1.7", "an.action", {}, interactive=False)
+    bus, told = Authority(), list[Authorization]()
+    AuthorizationRequest(bus, told.append).ask(":1.7", "an.action", {}, interactive=False)
     bus.finish[0](bus, Answer(authorized=False, challenge=True))
-    assert (told, len(bus.asked)) == ([Verdict.CHALLENGE], 1)
+    assert (told, len(bus.asked)) == ([Authorization.CHALLENGE], 1)

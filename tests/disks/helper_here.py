@@ -12,9 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from app.helper import lifetime, service
+from app.helper import service
 from app.helper.__main__ import main
-from app.storage import inspect_processes
+from app.helper.session import lifetime
+from app.storage.inspect import processes as inspect_processes
 
 
 def view_of_proc(folder: Path) -> Path:

@@ -7,13 +7,13 @@ from typing import Any
 
 from app.dbus.introspection import load_gio
 from app.domain.disk import DiskIdentity
-from app.domain.option_kinds import OptionValue
-from app.domain.plan import Group, StoragePlan
-from app.domain.plan_wire import PLANS, plan_to_wire
-from app.domain.raid import Level
+from app.domain.options.kinds import OptionValue
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Group, StoragePlan
+from app.domain.storage_plan.wire import PLANS, plan_to_wire
 from app.domain.units import MIB
-from app.storage.snapshot import Policy
-from app.storage.spare import SpareDisks
+from app.storage.inspect.snapshot import Policy
+from app.storage.spare.spare import SpareDisks
 from tests.bus.client import Client
 
 NAME = "org.pgfooting.Helper1"

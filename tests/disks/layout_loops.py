@@ -10,10 +10,10 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from app.domain.disk import DiskIdentity, Refusal
-from app.storage.places import Places
-from app.storage.snapshot import Policy
-from app.storage.spare import ALL_WRITTEN, SpareDisks
+from app.domain.disk import DiskIdentity, DiskRefusal
+from app.storage.inspect.snapshot import Policy
+from app.storage.inspect.sources import SourceFolders
+from app.storage.spare.spare import ALL_WRITTEN, SpareDisks
 from tests.disks.workshop import readable_proc
 
 SIZE_BYTES = 600 * 1024**2
@@ -56,7 +56,7 @@ class SpareLoops(SpareDisks):
     folder: Path = Path()
 
     @override
-    def refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[Refusal]]:
+    def refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[DiskRefusal]]:
         with readable_proc(self.folder) as proc:
             return SpareDisks(self.policy, replace(self.places, proc=proc)).refusals(chosen)
 
@@ -71,4 +71,4 @@ class SpareLoops(SpareDisks):
 def spare_loops(folder: Path) -> SpareLoops:
     """Return the rules for loop devices, which keep their record in a folder."""
     policy = Policy(accept_loop_devices=True)
-    return SpareLoops(policy, Places(released=folder / "released", as_root=True), folder)
+    return SpareLoops(policy, SourceFolders(released=folder / "released", as_root=True), folder)

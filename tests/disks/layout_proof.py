@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.domain.disk import DiskIdentity, Refusal
-from app.domain.plan import StoragePlan
-from app.storage.commands import MOUNT_NAMES, build_steps
-from app.storage.execution import Execution, Hooks, Report
-from app.storage.names import Device, Names
-from app.storage.spare import SpareDisks
-from app.storage.state import sysfs_folder
-from app.storage.steps import Step, undo_of
+from app.domain.disk import DiskIdentity, DiskRefusal
+from app.domain.storage_plan.plan import StoragePlan
+from app.storage.execution import Execution, ExecutionReport, Hooks
+from app.storage.layout.commands import MOUNT_NAMES, build_steps
+from app.storage.layout.names import Names, PlannedDevice
+from app.storage.layout.steps import Step, undo_of
+from app.storage.spare.spare import SpareDisks
+from app.storage.system.state import sysfs_folder
 
 WRITTEN = os.urandom(1 << 20)
 
@@ -41,7 +41,7 @@ class Journal:
             users=self.spare.users,
         )
 
-    def _refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[Refusal]]:
+    def _refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[DiskRefusal]]:
         self.asked += chosen
         return self.spare.refusals(chosen)
 
@@ -110,13 +110,13 @@ def use(folder: Path) -> None:
 class Trial:
     """One making and unmaking: reports of both."""
 
-    made: Report
-    unmade: Report
+    made: ExecutionReport
+    unmade: ExecutionReport
 
 
-def plan_devices(plan: StoragePlan, nodes: Sequence[str]) -> dict[str, Device]:
+def plan_devices(plan: StoragePlan, nodes: Sequence[str]) -> dict[str, PlannedDevice]:
     """Return the devices of a plan whose disks are these nodes, in order."""
-    return {disk.key(): Device(node) for (_, disk), node in zip(plan.members(), nodes, strict=True)}
+    return {disk.key(): PlannedDevice(node) for (_, disk), node in zip(plan.members(), nodes, strict=True)}
 
 
 def make_and_unmake(plan: StoragePlan, nodes: Sequence[str], folder: Path, spare: SpareDisks) -> Trial:

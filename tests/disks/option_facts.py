@@ -10,21 +10,21 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.domain.filesystem import FilesystemSpec
-from app.domain.option_checks import unavailable, validate_options
-from app.domain.option_kinds import Choice, Integer, OptionValue, Toggle
-from app.domain.options import OptionSpec, Stage
+from app.domain.options.checks import unavailable, validate_options
+from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
+from app.domain.options.option import OptionSpec, Stage
 from app.domain.versions import Versions
-from app.storage.programs import Ended, run_program
-from app.storage.readback import (
+from app.storage.checks.readback import (
     parse_dump_f2fs,
     parse_dump_super,
     parse_dumpe2fs,
     parse_properties,
     parse_xfs_info,
 )
-from app.storage.state import mounts_on
-from app.storage.written import joined
+from app.storage.layout.option_arguments import joined
+from app.storage.system.programs import CompletedProgram, run_program
+from app.storage.system.state import mounts_on
 
 TIMEOUT_S = 120.0
 
@@ -63,7 +63,7 @@ def tried_values(option: OptionSpec) -> tuple[OptionValue, ...]:
     return tuple(number for number in dict.fromkeys(numbers) if kind.accepts(number) and number is not None)
 
 
-def run(*argv: str) -> Ended:
+def run(*argv: str) -> CompletedProgram:
     """Run a program of the system to its end."""
     return run_program(argv, timeout_s=TIMEOUT_S)
 
@@ -76,7 +76,9 @@ def must(*argv: str) -> str:
 
 
 @contextmanager
-def mounted(spec: FilesystemSpec, source: str, folder: Path, items: Iterable[str]) -> Iterator[Ended]:
+def mounted(
+    spec: FilesystemSpec, source: str, folder: Path, items: Iterable[str]
+) -> Iterator[CompletedProgram]:
     """Mount for a while; gives how mount(8) ended."""
     options = ",".join(items) or "rw"
     ended = run("mount", "--types", spec.id, "--options", options, source, str(folder))
@@ -174,7 +176,7 @@ def _mkfs_difference(
 
 
 def superblock_tokens(spec: FilesystemSpec, node: str) -> frozenset[str]:
-    """Return the tokens of a superblock as `app.domain.filesystem` describes them."""
+    """Return the tokens of a superblock as `app.domain.options.filesystem_spec` describes them."""
     if spec.id in {"ext3", "ext4"}:
         return frozenset(parse_dumpe2fs(must("dumpe2fs", "-h", node)))
     if spec.id == "xfs":

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from app.domain.filesystems import filesystem
 from app.domain.filesystems.btrfs import profiles
-from app.domain.option_kinds import OptionValue
-from app.domain.raid import Layout
+from app.domain.options.kinds import OptionValue
+from app.domain.options.raid import ArrayLayout
 from app.domain.units import MIB
 from tests.disks.option_facts import mounted, must, run
 
@@ -17,7 +17,7 @@ LEAST_SHARE = 0.85
 """What is left of a small filesystem after its own metadata, at least."""
 
 
-def btrfs_bytes(made: Layout, nodes: list[str], folder: Path, options: dict[str, OptionValue]) -> int:
+def btrfs_bytes(made: ArrayLayout, nodes: list[str], folder: Path, options: dict[str, OptionValue]) -> int:
     """Return what can be allocated on a btrfs over the nodes: statfs only guesses (a third off)."""
     data, metadata = profiles(made, options)
     must("mkfs.btrfs", "--quiet", "-d", data, "-m", metadata, *nodes)
@@ -43,7 +43,7 @@ def _allocated_bytes(path: Path) -> int:
     return length
 
 
-def md_bytes(made: Layout, nodes: list[str]) -> int:
+def md_bytes(made: ArrayLayout, nodes: list[str]) -> int:
     """Return the size of an md array over the nodes."""
     node = "/dev/md123"  # a name below /dev/md appears late on a slow machine
     shape = (f"--layout={made.md_layout}",) if made.md_layout else ()
@@ -59,7 +59,7 @@ def md_bytes(made: Layout, nodes: list[str]) -> int:
             must("mdadm", "--zero-superblock", each)
 
 
-def assert_holds(made: Layout, sizes: list[int], found: int, copies: int | None = None) -> None:
+def assert_holds(made: ArrayLayout, sizes: list[int], found: int, copies: int | None = None) -> None:
     """Fail where the declared size is not near what is really there."""
     declared = made.usable_bytes(sizes, copies)
     least = LEAST_SHARE * declared

@@ -18,7 +18,7 @@ from typing import Any
 
 from app.dbus.introspection import load_gio
 from app.domain.disk import DiskIdentity
-from app.domain.plan_wire import PLANS, identity_to_wire
+from app.domain.storage_plan.wire import PLANS, identity_to_wire
 from tests.bus.client import Client, RemoteError
 from tests.disks.helper_owner import Owner, client, plan_over, wired
 

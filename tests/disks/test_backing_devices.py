@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from app.probes.backing_devices import Backing, Resolver, resolve_backing
-from app.probes.base import ProbeContext, ProbeUnavailable
-from app.probes.block_devices import BlockDevicesProbe
-from app.probes.storage_facts import storage_facts
+from app.probes.base.backing_devices import Backing, Resolver, resolve_backing
+from app.probes.base.probe import ProbeContext, ProbeUnavailable
+from app.probes.facts.storage import storage_facts
+from app.probes.sources.block_devices import BlockDevicesProbe
 from tests.unit.probes.fakes import HandClock, values
 
 pytestmark = [

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from app.domain.units import MIB
-from app.probes.base import ProbeContext
-from app.probes.btrfs import BtrfsProbe
-from app.storage.snapshot import Policy
+from app.probes.base.probe import ProbeContext
+from app.probes.sources.btrfs import BtrfsProbe
+from app.storage.inspect.snapshot import Policy
 from tests.disks.workshop import Workshop, attach, images
 from tests.unit.probes.fakes import HandClock, values
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from app.analysis.facts import command_line, read_run_facts
 from app.domain.units import GIB, MIB
-from app.runs.launch import LaunchError, start_campaign
-from app.runs.run_facts import command_line, read_run_facts
-from app.runs.runfile import Phase
-from app.runs.runfile_reader import RunFile
+from app.execution.launch import LaunchError, start_campaign
+from app.runfile.reader import RunFile
+from app.runfile.writer import Phase
 from tests.disks.helper_owner import SPARE
 from tests.disks.layout_proof import leftovers
 from tests.fix_campaign import PATIENCE_S, SETTINGS, CampaignBench, kill, server_settings_of

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from app.domain.units import GIB, MIB
-from app.runs.disk_ending import DiskEnding, read_disk_ending
-from app.runs.runfile_reader import RunFile
-from app.storage.kernel_log import naming_pattern
+from app.execution.disk_release import DiskEnding, read_disk_ending
+from app.runfile.reader import RunFile
+from app.storage.system.kernel_log import naming_pattern
 from tests.disks.test_campaign import campaign, disks_table, erase, nothing_left, serial_of
 from tests.fix_campaign import CampaignBench
 from tests.fix_campaign import Running as RunningCampaign

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.plan_wire import identity_to_wire
-from app.domain.raid import Level
+from app.domain.options.raid import Level
+from app.domain.storage_plan.wire import identity_to_wire
 from app.domain.units import GIB, MIB
-from app.helper.places import RUN
-from app.storage.state import sysfs_folder
+from app.helper.base.folders import RUN
+from app.storage.system.state import sysfs_folder
 from tests.disks.helper_owner import SPARE, Owner, client, plan_of
 from tests.disks.layout_proof import output
 from tests.disks.matrix.disks import Disk, Range

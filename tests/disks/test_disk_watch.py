@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.disk import Answer, Disk
+from app.domain.disk import Disk, SpareAnswer
 from app.domain.units import MIB
 from app.hosts.disk_watch import DiskWatch
-from app.storage.disks import DiskChange, Listing
-from app.storage.places import Places
-from app.storage.snapshot import Policy
+from app.storage.inspect.snapshot import Policy
+from app.storage.inspect.sources import SourceFolders
+from app.storage.spare.disks import DiskChange, Listing
 from tests.disks.workshop import readable_proc
 
 pytestmark = [
@@ -57,7 +57,7 @@ class Told:
 def told(tmp_path: Path, record_property: Callable[[str, object], None]) -> Iterator[Told]:
     told = Told(record_property)
     with readable_proc(tmp_path) as proc:
-        watch = DiskWatch(told, Policy(accept_loop_devices=True), Places(proc=proc, as_root=True))
+        watch = DiskWatch(told, Policy(accept_loop_devices=True), SourceFolders(proc=proc, as_root=True))
         watch.start()
         yield told
         watch.stop()
@@ -67,7 +67,7 @@ def disk_of(listing: Listing, path: str) -> Disk | None:
     return next((disk for disk in listing.disks if disk.path == path), None)
 
 
-def answer_of(listing: Listing, path: str) -> Answer | None:
+def answer_of(listing: Listing, path: str) -> SpareAnswer | None:
     disk = disk_of(listing, path)
     return None if disk is None else disk.answer
 
@@ -98,7 +98,7 @@ def live(told: Told, image: Path, mount_point: Path) -> None:
     start = time.monotonic()
     run("mount", device, str(mount_point))
     mounted = told.until("mounted", lambda listing: "mounted at" in str(disk_of(listing, device)), start)
-    assert answer_of(mounted, device) is Answer.NOT_SPARE
+    assert answer_of(mounted, device) is SpareAnswer.NOT_SPARE
     start = time.monotonic()
     run("umount", str(mount_point))
     told.until("unmounted", lambda listing: "mounted" not in str(disk_of(listing, device)), start)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.helper.handover import hand_over
+from app.helper.storage.ownership import hand_over
 from tests.disks.helper_owner import NOBODY
 
 pytestmark = [

@@ -18,13 +18,13 @@ from pathlib import Path
 import pytest
 
 from app.dbus.helper_errors import rule_of
-from app.dbus.service import Refusal
-from app.domain.plan_wire import PLANS, identity_to_wire
-from app.domain.raid import Level
+from app.dbus.service import MethodError
+from app.domain.options.raid import Level
+from app.domain.storage_plan.wire import PLANS, identity_to_wire
 from app.domain.units import GIB, MIB
-from app.helper.devices import find_device
-from app.helper.handover import Process, end_users
-from app.storage.spare import SpareDisks
+from app.helper.storage.devices import find_device
+from app.helper.storage.ownership import Process, end_users
+from app.storage.spare.spare import SpareDisks
 from tests.disks.helper_owner import NOBODY, SPARE, Owner, client, plan_of, wired
 from tests.disks.layout_proof import digest, leftovers
 from tests.fix_helper import (
@@ -445,8 +445,8 @@ DESCRIBING = """
 import sys
 from app.dbus.service import Call
 from app.dbus.introspection import load_gio
-from app.domain.plan_wire import PLANS
-from app.helper.describing import described
+from app.domain.storage_plan.wire import PLANS
+from app.helper.session.describe import described
 from tests.disks.helper_owner import SPARE, plan_of, wired
 
 content = load_gio()[1].Variant(f"({PLANS})", ([wired(plan_of(sys.argv[1]))],))
@@ -470,7 +470,7 @@ def test_a_description_opens_no_disk(system_daemons: None, make_loop: Callable[.
 
 def test_a_loop_device_that_nobody_allowed_is_not_even_identified(make_loop: Callable[..., str]) -> None:
     identity = SPARE.identify(make_loop(2 * GIB, partscan=True))
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(MethodError) as refused:
         find_device(SpareDisks(), replace(identity, serial=""))
     assert (refused.value.code, refused.value.text) == (
         "DiskRefused",
@@ -480,7 +480,7 @@ def test_a_loop_device_that_nobody_allowed_is_not_even_identified(make_loop: Cal
 
 USER_CALLS = """
 import sys
-from app.domain.plan_wire import PLANS
+from app.domain.storage_plan.wire import PLANS
 from tests.bus.client import Client, RemoteError
 with Client("org.pgfooting.Helper1", "/org/pgfooting/Helper1", "org.pgfooting.Helper1") as caller:
     print(*caller.call("Version"))

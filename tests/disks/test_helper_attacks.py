@@ -247,7 +247,7 @@ import json, sys
 from contextlib import ExitStack
 from app.dbus.introspection import load_gio
 from app.domain.disk import DiskIdentity
-from app.domain.plan_wire import PLANS
+from app.domain.storage_plan.wire import PLANS
 from tests.bus.client import RemoteError
 from tests.disks.helper_owner import client, plan_over, wired
 

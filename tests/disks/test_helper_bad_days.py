@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.plan import StoragePlan
-from app.domain.plan_wire import identity_to_wire
-from app.domain.raid import Level
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import StoragePlan
+from app.domain.storage_plan.wire import identity_to_wire
 from app.domain.units import GIB, MIB
 from tests.bus.client import RemoteError
 from tests.disks.helper_owner import SPARE, Owner, client, plan_of

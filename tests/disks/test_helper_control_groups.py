@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from app.dbus.service import Refusal
+from app.dbus.service import MethodError
 from app.domain.units import GIB, MIB
-from app.helper import control_groups
-from app.helper.control_groups import ControlGroup, hierarchy
+from app.helper.storage import control_groups
+from app.helper.storage.control_groups import ControlGroup, hierarchy
 from tests.disks.helper_owner import NOBODY, Owner, client, plan_of
 from tests.fix_helper import Running, error_of, journaled, wait_until
 
@@ -226,7 +226,7 @@ def test_a_process_that_dies_while_it_is_adopted_leaves_nobody_else_in_the_group
     answers = iter([True, False])
     monkeypatch.setattr(control_groups, "_lives", lambda _process: next(answers))
     monkeypatch.setattr(control_groups, "_check_process", lambda _pid, _user: None)
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(MethodError) as refused:
         made.adopt("server", victim.pid)  # as if its number had been the dead one's
     assert refused.value.code == "Unknown"
     assert made.name not in Path(f"/proc/{victim.pid}/cgroup").read_text()

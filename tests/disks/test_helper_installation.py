@@ -106,7 +106,7 @@ def test_the_bus_starts_the_copy_and_not_the_checkout(layers: None) -> None:
     assert helper("uninstall").returncode == 0
 
 
-@pytest.mark.parametrize("path", ["/usr/libexec/pgfooting-helper", f"{COPY}/app/domain/plan.py"])
+@pytest.mark.parametrize("path", ["/usr/libexec/pgfooting-helper", f"{COPY}/app/domain/storage_plan/plan.py"])
 def test_a_file_of_somebody_else_is_neither_replaced_nor_removed(layers: None, path: str) -> None:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text("mine")

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from app.domain.disk import DiskIdentity
-from app.domain.looked import looked_from_wire
-from app.domain.plan_wire import IDENTITY, identity_to_wire
+from app.domain.inspection_report import looked_from_wire
+from app.domain.storage_plan.wire import IDENTITY, identity_to_wire
 from app.domain.units import GIB, KIB, MIB
-from app.storage.sampling import telling_places
+from app.storage.inspect.sampling import telling_places
 from tests.disks.helper_owner import SPARE, Owner, client, plan_of
 from tests.disks.layout_proof import leftovers
 from tests.fix_helper import Running, error_of, wait_until

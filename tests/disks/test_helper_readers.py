@@ -11,12 +11,12 @@ from typing import NoReturn
 
 import pytest
 
-from app.domain.plan import PARTITION_TYPE
+from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.domain.units import GIB, MIB
-from app.storage import state
 from app.storage.execution import Hooks
-from app.storage.patience import Patience
-from app.storage.steps import SessionPartition
+from app.storage.layout.steps import SessionPartition
+from app.storage.system import state
+from app.storage.system.time_limits import Patience
 from app.storage.wiping.device import exclusive
 from app.storage.wiping.wipe import InUseError, Wiper
 from tests.disks.helper_owner import SPARE, Owner, client, plan_of

@@ -11,21 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from app.dbus.service import Refusal as Refused
-from app.domain.disk import DiskIdentity, Kept, Refusal
+from app.dbus.service import MethodError as Refused
+from app.domain.disk import DiskIdentity, DiskRefusal, UnreleasedItem
 from app.domain.errors import FootingError
-from app.domain.plan import Group, StoragePlan
-from app.domain.raid import Level
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.units import GIB, MIB
-from app.helper.journal import Journal
-from app.helper.leftovers import Leftovers
-from app.helper.plans import describe_plans
-from app.helper.session import Session, State
-from app.storage.execution import Done, Progress
-from app.storage.names import Device
-from app.storage.places import Places
-from app.storage.snapshot import Policy
-from app.storage.spare import SpareDisks
+from app.helper.session.session import Session, SessionState
+from app.helper.storage.journal import Journal
+from app.helper.storage.leftovers import Leftovers
+from app.helper.storage.pending_plans import describe_plans
+from app.storage.execution import Progress, StepResult
+from app.storage.inspect.snapshot import Policy
+from app.storage.inspect.sources import SourceFolders
+from app.storage.layout.names import PlannedDevice
+from app.storage.spare.spare import SpareDisks
 from tests.disks.helper_here import view_of_proc
 from tests.disks.layout_proof import digest
 from tests.fix_helper import wait_until
@@ -44,7 +44,7 @@ class Spoiling(SpareDisks):
 
     victim: str = ""
 
-    def refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[Refusal]]:  # type: ignore[explicit-override]
+    def refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[DiskRefusal]]:  # type: ignore[explicit-override]
         if list(chosen) == [self.victim]:
             with Path(self.victim).open("r+b") as disk:
                 disk.write(FOREIGN)
@@ -56,13 +56,13 @@ class Heard:
     """What a session told."""
 
     errors: list[FootingError | None] = field(default_factory=list)
-    left: list[tuple[Kept, ...]] = field(default_factory=list)
+    left: list[tuple[UnreleasedItem, ...]] = field(default_factory=list)
     storage: list[str] = field(default_factory=list)
 
     def progressed(self, progress: Progress) -> None:
         assert progress.text
 
-    def executed(self, done: Done) -> None:
+    def executed(self, done: StepResult) -> None:
         assert done.text
 
     def ready(self, storage: str, wal: str, private: str) -> None:
@@ -76,37 +76,37 @@ class Heard:
     def refused(self, refusal: Refused) -> None:
         raise AssertionError(refusal)
 
-    def unmade(self, error: FootingError | None, left: Sequence[Kept]) -> None:
+    def unmade(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
         self.errors.append(error)
         self.left.append(tuple(left))
 
-    def ended(self, error: FootingError | None, left: Sequence[Kept]) -> None:
+    def ended(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
         assert (error, list(left)) == (None, [])
 
 
 @pytest.fixture
-def places() -> Iterator[Places]:
+def places() -> Iterator[SourceFolders]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        yield Places(proc=view_of_proc(folder), released=folder / "released", as_root=True)
+        yield SourceFolders(proc=view_of_proc(folder), released=folder / "released", as_root=True)
 
 
 def test_a_disk_that_gets_foreign_data_between_claim_and_use_is_refused_and_not_recorded(
-    system_daemons: None, make_loop: Callable[..., str], places: Places, tmp_path: Path
+    system_daemons: None, make_loop: Callable[..., str], places: SourceFolders, tmp_path: Path
 ) -> None:
     first, second = (make_loop(2 * GIB, partscan=True) for _ in range(2))
     disks = Spoiling(Policy(accept_loop_devices=True), places, victim=second)
     identities = tuple(disks.identify(node) for node in (first, second))
     plan = StoragePlan(Group(identities, Level.STRIPE, "btrfs", partition_bytes=512 * MIB))
-    devices = {one.key(): Device(node) for one, node in zip(identities, (first, second), strict=True)}
+    devices = {one.key(): PlannedDevice(node) for one, node in zip(identities, (first, second), strict=True)}
     journal, heard = Journal(tmp_path / "journal"), Heard()
     described, _ = describe_plans(":1.1", 0, [(plan, devices)])
     session = Session(described, pwd.getpwnam("nobody").pw_uid, Leftovers(journal, disks), heard)
     session.start()
-    wait_until(lambda: session.state is not State.CLAIMING)
+    wait_until(lambda: session.state is not SessionState.CLAIMING)
     session.make(0)
-    wait_until(lambda: session.state is not State.MAKING)
-    assert session.state is State.IDLE
+    wait_until(lambda: session.state is not SessionState.MAKING)
+    assert session.state is SessionState.IDLE
     session.release()
     session.join()
     (error,) = heard.errors

@@ -34,7 +34,7 @@ RULE = """polkit.addRule(function(action, subject) {
 VICTIM = """
 import json, sys, time
 from app.domain.disk import DiskIdentity
-from app.domain.plan_wire import identity_to_wire
+from app.domain.storage_plan.wire import identity_to_wire
 from tests.bus.client import Client
 from tests.disks.helper_owner import Owner, client, plan_over
 

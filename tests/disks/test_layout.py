@@ -13,15 +13,15 @@ import pytest
 
 from app.domain.disk import DiskIdentity
 from app.domain.errors import StorageError
-from app.domain.filesystem import FilesystemSpec, Preset
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.option_checks import preset_problems
-from app.domain.plan import Group, StoragePlan
-from app.domain.raid import Assembler, Level, layout
+from app.domain.options.checks import preset_problems
+from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
+from app.domain.options.raid import Assembler, Level, layout
+from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.units import MIB
 from app.domain.versions import Component, parse_version
-from app.storage.readback import ReadBackError
-from app.storage.spare import SpareDisks
+from app.storage.checks.readback import ReadBackError
+from app.storage.spare.spare import SpareDisks
 from tests.disks.layout_loops import SENTINEL_BYTES, MakeLoop, loops, spare_loops
 from tests.disks.layout_proof import digest, fill, leftovers, make_and_unmake
 
@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-def cases() -> Iterator[tuple[FilesystemSpec, Level, Preset]]:
+def cases() -> Iterator[tuple[FilesystemSpec, Level, FilesystemPreset]]:
     """Yield every preset on one disk and every level with defaults, where neither md nor ZFS is needed."""
     for spec in FILESYSTEMS:
         for level in spec.levels:
@@ -78,7 +78,12 @@ def need(spec: FilesystemSpec) -> None:
     [pytest.param(*case, id=f"{case[0].id}-{case[1].value}-{case[2].id}") for case in cases()],
 )
 def test_a_layout_is_made_and_unmade_twice(
-    make_loop: MakeLoop, folder: Path, spare: SpareDisks, spec: FilesystemSpec, level: Level, preset: Preset
+    make_loop: MakeLoop,
+    folder: Path,
+    spare: SpareDisks,
+    spec: FilesystemSpec,
+    level: Level,
+    preset: FilesystemPreset,
 ) -> None:
     need(spec)
     count = layout(level, spec.assembler(level)).minimum_disks

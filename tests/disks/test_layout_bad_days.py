@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from app.domain.disk import DiskIdentity, Refusal
+from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.errors import CancelledError, RefusedError, StorageError
-from app.domain.plan import Group, StoragePlan
-from app.domain.raid import Level
-from app.storage.commands import build_steps
-from app.storage.conditions import probe, probe_with_program
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Group, StoragePlan
+from app.storage.checks.conditions import probe, probe_with_program
 from app.storage.execution import Execution, Hooks
-from app.storage.names import Names
-from app.storage.spare import SpareDisks
-from app.storage.steps import Claim, Command, Mark, Step, undo_of
+from app.storage.layout.commands import build_steps
+from app.storage.layout.names import Names
+from app.storage.layout.steps import ClaimDisks, Command, Mark, Step, undo_of
+from app.storage.spare.spare import SpareDisks
 from tests.disks.layout_loops import SENTINEL_BYTES, MakeLoop, loops, spare_loops
 from tests.disks.layout_proof import Journal, digest, fill, leftovers, make_and_unmake, plan_devices
 
@@ -190,7 +190,7 @@ def test_what_somebody_else_put_on_the_partition_meanwhile_is_not_overwritten_by
 
 
 def claims_only(steps: Sequence[Step]) -> tuple[Step, ...]:
-    return tuple(step for step in steps if isinstance(step, Claim))
+    return tuple(step for step in steps if isinstance(step, ClaimDisks))
 
 
 @contextmanager
@@ -334,7 +334,7 @@ def test_the_rules_are_asked_for_every_disk_before_and_again_when_it_is_partitio
     journal = Journal(scene.spare)
     asked: list[Mapping[str, DiskIdentity]] = []
 
-    def refusals(chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[Refusal]]:
+    def refusals(chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[DiskRefusal]]:
         asked.append(dict(chosen))
         return {}
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.disk import Answer
+from app.domain.disk import SpareAnswer
 from app.domain.units import GIB, MIB
-from app.storage.inspect import inspect_machine
-from app.storage.places import Places
-from app.storage.rules import Decision, decide
-from app.storage.snapshot import Content, Policy, Since
-from app.storage.spare import SpareDisks
+from app.storage.inspect.snapshot import ChangesSinceRelease, Content, Policy
+from app.storage.inspect.sources import SourceFolders
+from app.storage.spare.inspect import inspect_machine
+from app.storage.spare.rules import SpareDecision, decide
+from app.storage.spare.spare import SpareDisks
 from tests.disks.workshop import Workshop, attach, images, readable_proc
 
 pytestmark = [
@@ -54,11 +54,11 @@ def records(shop: Workshop) -> Path:
     return shop.folder / "records/disks"
 
 
-def looked(shop: Workshop) -> tuple[Decision, Content]:
+def looked(shop: Workshop) -> tuple[SpareDecision, Content]:
     """Return what the rules say of the disk, and what was seen on it."""
     shop.settle()
     with readable_proc(shop.folder) as proc:
-        places = Places(proc=proc, released=records(shop), as_root=True)
+        places = SourceFolders(proc=proc, released=records(shop), as_root=True)
         snapshot = inspect_machine(POLICY, places, only=frozenset({shop.name}))
     content = snapshot.disk(shop.name).content.known(Content())
     return decide(snapshot, shop.name, POLICY), content
@@ -75,7 +75,7 @@ def release(shop: Workshop, written_end: int) -> None:
     for start in range(20 * MIB, written_end, 16 * MIB):
         shop.write(start, random.randbytes(8 * MIB))  # noqa: S311 - old data
     with readable_proc(shop.folder) as proc:
-        disks = SpareDisks(POLICY, Places(proc=proc, released=records(shop), as_root=True))
+        disks = SpareDisks(POLICY, SourceFolders(proc=proc, released=records(shop), as_root=True))
         disks.release({shop.path: disks.identify(shop.path)}, {shop.path: written_end})
 
 
@@ -115,7 +115,7 @@ def test_an_ext4_behind_a_reserved_partition_whose_table_was_zapped_is_always_fo
 
 def test_nothing_but_zeros_is_spare_and_says_what_was_looked_at(large: Workshop) -> None:
     decision, content = looked(large)
-    assert decision.answer is Answer.SPARE
+    assert decision.answer is SpareAnswer.SPARE
     assert decision.looked is not None
     assert "places of 64 KiB were looked at; all are zeros" in decision.looked.sentence()
     assert 450 < content.sampled == decision.looked.places
@@ -128,9 +128,11 @@ def test_a_disk_that_is_as_it_was_left_is_spare(shop: Workshop, *, other_boot: b
     if other_boot:
         start_anew(shop)
     decision, content = looked(shop)
-    assert (decision.answer, decision.refusals) == (Answer.SPARE, ())
+    assert (decision.answer, decision.refusals) == (SpareAnswer.SPARE, ())
     assert content.comparison is not None
-    assert content.comparison.since is (Since.ALIKE if other_boot else Since.NOTHING)
+    assert content.comparison.since is (
+        ChangesSinceRelease.ALIKE if other_boot else ChangesSinceRelease.NOTHING
+    )
 
 
 @pytest.mark.parametrize("other_boot", [False, True], ids=["same boot", "another boot"])
@@ -169,7 +171,7 @@ def test_a_released_disk_that_was_blanked_as_advised_is_spare(shop: Workshop) ->
     fill(shop, 100 * MIB, 16 * MIB)
     assert data_found(shop)
     shop.make_blank()
-    assert looked(shop)[0].answer is Answer.SPARE
+    assert looked(shop)[0].answer is SpareAnswer.SPARE
 
 
 def test_a_disk_whose_writes_are_not_counted_is_known_by_its_places(shop: Workshop) -> None:
@@ -178,9 +180,9 @@ def test_a_disk_whose_writes_are_not_counted_is_known_by_its_places(shop: Worksh
     counting.write_text("0")
     release(shop, PART_BYTES)
     decision, content = looked(shop)
-    assert decision.answer is Answer.SPARE
+    assert decision.answer is SpareAnswer.SPARE
     assert content.comparison is not None
-    assert content.comparison.since is Since.ALIKE
+    assert content.comparison.since is ChangesSinceRelease.ALIKE
     fill(shop, GIB, 64 * MIB)
     assert "secret places" in data_found(shop)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.filesystem import FilesystemSpec
 from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.units import GIB
 from app.domain.versions import Component
-from app.storage.availability import filesystem_availability, read_support
-from app.storage.state import mounts_on
+from app.storage.layout.availability import filesystem_availability, read_support
+from app.storage.system.state import mounts_on
 from tests.disks.layout_loops import MakeLoop, loops
 from tests.disks.option_facts import (
     REFUSED_HERE,

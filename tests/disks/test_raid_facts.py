@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from app.domain.filesystems import filesystem
-from app.domain.option_kinds import OptionValue
-from app.domain.raid import LAYOUTS, Assembler, Layout, Level, layout
+from app.domain.options.kinds import OptionValue
+from app.domain.options.raid import LAYOUTS, ArrayLayout, Assembler, Level, layout
 from app.domain.units import GIB
-from app.storage.availability import filesystem_availability, read_support
+from app.storage.layout.availability import filesystem_availability, read_support
 from tests.disks.layout_loops import loops
 from tests.disks.raid_facts import assert_holds, btrfs_bytes
 
@@ -24,7 +24,7 @@ pytestmark = [
     ),
 ]
 
-CASES: list[tuple[Layout, tuple[int, ...], dict[str, OptionValue]]] = [
+CASES: list[tuple[ArrayLayout, tuple[int, ...], dict[str, OptionValue]]] = [
     *((item, (8,) * item.minimum_disks, {}) for item in LAYOUTS if item.assembler is Assembler.BTRFS),
     (layout(Level.MIRROR, Assembler.BTRFS), (8,) * 5, {}),
     (layout(Level.MIRROR, Assembler.BTRFS), (16, 8, 4), {}),
@@ -39,7 +39,7 @@ CASES: list[tuple[Layout, tuple[int, ...], dict[str, OptionValue]]] = [
     ids=[f"{made.level}-{len(sizes)}-{number}" for number, (made, sizes, _) in enumerate(CASES)],
 )
 def test_btrfs_offers_about_what_is_declared(
-    made: Layout, sizes_gib: tuple[int, ...], options: dict[str, OptionValue], tmp_path: Path
+    made: ArrayLayout, sizes_gib: tuple[int, ...], options: dict[str, OptionValue], tmp_path: Path
 ) -> None:
     folder = tmp_path / "mounted"
     folder.mkdir()

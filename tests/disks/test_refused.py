@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.disk import Answer, DiskIdentity
+from app.domain.disk import DiskIdentity, SpareAnswer
 from app.domain.units import MIB
-from app.storage.inspect import inspect_machine
-from app.storage.places import Places
-from app.storage.rules import Decision
-from app.storage.snapshot import Policy
+from app.storage.inspect.snapshot import Policy
+from app.storage.inspect.sources import SourceFolders
+from app.storage.spare.inspect import inspect_machine
+from app.storage.spare.rules import SpareDecision
 from tests.disks.refused_kinds import KINDS, Kind
 from tests.disks.workshop import LIMIT_S, Workshop, attach, images, own_loop_device, readable_proc
 
@@ -56,13 +56,13 @@ def note(record_property: Callable[[str, object], None]) -> Note:
 
 def identity_of(shop: Workshop) -> DiskIdentity:
     with readable_proc(shop.folder) as proc:
-        snapshot = inspect_machine(shop.policy, Places(proc=proc, as_root=True), only=frozenset())
+        snapshot = inspect_machine(shop.policy, SourceFolders(proc=proc, as_root=True), only=frozenset())
     identity = snapshot.disk(shop.name).identity.value
     assert identity is not None
     return identity
 
 
-def refused_by(decision: Decision, rule: str, evidence: str) -> str:
+def refused_by(decision: SpareDecision, rule: str, evidence: str) -> str:
     """Return the evidence by which that rule refuses."""
     found = [refusal.evidence for refusal in decision.refusals if refusal.rule == rule]
     assert any(evidence in text for text in found), decision.refusals
@@ -71,26 +71,26 @@ def refused_by(decision: Decision, rule: str, evidence: str) -> str:
 
 def test_a_blank_loop_device_is_spare(shop: Workshop) -> None:
     decision = shop.decide()
-    assert (decision.answer, decision.refusals) == (Answer.SPARE, ())
+    assert (decision.answer, decision.refusals) == (SpareAnswer.SPARE, ())
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.title)
 def test_it_is_refused_until_it_is_made_blank(shop: Workshop, kind: Kind, note: Note) -> None:
     kind.make(shop)
     decision = shop.decide()
-    assert decision.answer is Answer.NOT_SPARE
+    assert decision.answer is SpareAnswer.NOT_SPARE
     note(kind.title, kind.rule, refused_by(decision, kind.rule, kind.evidence.format(path=shop.path)))
     shop.stack.close()
     shop.make_blank()
     accepted = shop.decide()
-    assert (accepted.answer, accepted.refusals) == (Answer.SPARE, ())
+    assert (accepted.answer, accepted.refusals) == (SpareAnswer.SPARE, ())
 
 
 def test_a_read_only_disk_is_refused(shop: Workshop, note: Note) -> None:
     shop.run("blockdev", "--setro", shop.path)
     note("read-only", "D02", refused_by(shop.decide(), "D02", "ro is 1"))
     shop.run("blockdev", "--setrw", shop.path)
-    assert shop.decide().answer is Answer.SPARE
+    assert shop.decide().answer is SpareAnswer.SPARE
 
 
 def test_a_disk_that_is_too_small_is_refused(shop: Workshop, tmp_path: Path, note: Note) -> None:
@@ -106,7 +106,7 @@ def test_a_disk_without_an_identity_is_refused(shop: Workshop, tmp_path: Path, n
     with gone.open("wb") as file:
         file.truncate(SIZE_BYTES)
     shop.path = attach(shop.stack, gone)
-    assert shop.decide().answer is Answer.SPARE
+    assert shop.decide().answer is SpareAnswer.SPARE
     gone.unlink()
     note("no identity", "D15", refused_by(shop.decide(), "D15", "no WWN"))
 
@@ -117,7 +117,7 @@ def test_two_disks_of_one_identity_are_refused(shop: Workshop, tmp_path: Path, n
     note("two devices of one disk", "D10", refused_by(shop.decide(), "D10", Path(first).name))
     shop.stack.close()
     shop.path = first
-    assert shop.decide().answer is Answer.SPARE
+    assert shop.decide().answer is SpareAnswer.SPARE
 
 
 @pytest.fixture
@@ -160,13 +160,13 @@ def test_the_chosen_disk_after_it_was_away_is_refused(swapped: Workshop, tmp_pat
     assert "serial" not in evidence
     note("pulled and plugged in again after the choice", "D15", evidence)
     swapped.chosen = identity_of(swapped)
-    assert swapped.decide().answer is Answer.SPARE
+    assert swapped.decide().answer is SpareAnswer.SPARE
 
 
 def test_a_loop_device_is_refused_outside_of_development_mode(shop: Workshop, note: Note) -> None:
     shop.policy = Policy()
     with readable_proc(shop.folder) as proc:
-        snapshot = inspect_machine(shop.policy, Places(proc=proc, as_root=True), only=frozenset())
+        snapshot = inspect_machine(shop.policy, SourceFolders(proc=proc, as_root=True), only=frozenset())
     assert shop.name in snapshot.others
     assert shop.name not in {facts.name for facts in snapshot.disks}
     note("a loop device without development mode", "D01", "not among the disks")

@@ -14,30 +14,30 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.domain.configuration import Campaign, DiskGroup, DiskTarget
-from app.domain.disk import Answer
-from app.domain.raid import Level
+from app.domain.campaign.configuration import Campaign, DiskGroup, DiskTarget
+from app.domain.disk import SpareAnswer
+from app.domain.options.raid import Level
 from app.domain.units import GIB
+from app.draft.disks.table import DiskRow
+from app.draft.draft import CampaignDraft
+from app.draft.fields.environment import look_for_helper
+from app.draft.fields.state import Place, Step
+from app.draft.root_answers import describe_plans, inspect_disks
 from app.hosts.disk_watch import DiskWatch, OnChange
-from app.runs.draft import CampaignDraft
-from app.runs.draft_disks import DiskRow
-from app.runs.draft_environment import look_for_helper
-from app.runs.draft_helper import describe_plans, inspect_disks
-from app.runs.draft_parts import Place, Step
-from app.runs.runfile_reader import RunFile
-from app.storage.disk_target import storage_plan
-from app.storage.disks import list_disks
-from app.storage.places import Places
-from app.storage.snapshot import Policy
+from app.runfile.reader import RunFile
+from app.storage.inspect.snapshot import Policy
+from app.storage.inspect.sources import SourceFolders
+from app.storage.layout.disk_target import storage_plan
+from app.storage.spare.disks import list_disks
 from tests.disks.workshop import readable_proc
 from tests.fix_campaign import PATIENCE_S, CampaignBench
 from tests.fix_helper import Running, journaled
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
-from ui.window.looking import launch
-from ui.wizard.disks_page import DisksPage
-from ui.wizard.filesystem_page import FilesystemPage
-from ui.wizard.review_page import ReviewPage
+from ui.window.commands.deferred import launch
+from ui.wizard.pages.disks_page import DisksPage
+from ui.wizard.pages.filesystem_page import FilesystemPage
+from ui.wizard.pages.review_page import ReviewPage
 from ui.wizard.wizard import Wizard
 
 pytestmark = [
@@ -55,7 +55,7 @@ OpenWizard = Callable[[], Wizard]
 def open_wizard(qtbot: QtBot, tmp_path: Path) -> Iterator[OpenWizard]:
     made: list[Wizard] = []
     with readable_proc(tmp_path) as proc:
-        places = Places(proc=proc, as_root=True)
+        places = SourceFolders(proc=proc, as_root=True)
 
         def follow(on_change: OnChange) -> DiskWatch:
             return DiskWatch(on_change, Policy(accept_loop_devices=True), places)
@@ -91,7 +91,7 @@ def row_of(wizard: Wizard, device: str) -> DiskRow | None:
     return next((row for row in rows if row.disk is not None and row.disk.path == device), None)
 
 
-def is_answer(wizard: Wizard, device: str, answer: Answer) -> bool:
+def is_answer(wizard: Wizard, device: str, answer: SpareAnswer) -> bool:
     row = row_of(wizard, device)
     return row is not None and row.disk is not None and row.disk.answer is answer
 
@@ -134,13 +134,13 @@ def test_a_disk_is_shown_as_it_comes_is_formatted_and_goes_within_a_second(
     seconds(
         "plugged in",
         lambda: made.append(make_loop(2 * GIB)),
-        lambda: bool(made) and is_answer(wizard, made[0], Answer.SPARE),
+        lambda: bool(made) and is_answer(wizard, made[0], SpareAnswer.SPARE),
     )
     (device,) = made
     seconds(
         "formatted",
         lambda: subprocess.run(["mkfs.ext4", "-q", device], check=True),
-        lambda: is_answer(wizard, device, Answer.NOT_SPARE),
+        lambda: is_answer(wizard, device, SpareAnswer.NOT_SPARE),
     )
     page = wizard.pages[Step.DISKS]
     assert isinstance(page, DisksPage)
@@ -161,11 +161,11 @@ def test_the_helper_answers_in_its_own_words(
     blank, taken = make_loop(3 * GIB, partscan=True), make_loop(3 * GIB, partscan=True)
     subprocess.run(["mkfs.ext4", "-q", taken], check=True)
     with readable_proc(tmp_path) as proc:
-        listed = list_disks(Policy(accept_loop_devices=True), Places(proc=proc, as_root=True)).disks
+        listed = list_disks(Policy(accept_loop_devices=True), SourceFolders(proc=proc, as_root=True)).disks
     here = {disk.path: disk for disk in listed}
     told = inspect_disks([here[blank], here[taken]])
-    assert told[here[blank].name].answer is Answer.SPARE
-    assert told[here[taken].name].answer is Answer.NOT_SPARE
+    assert told[here[blank].name].answer is SpareAnswer.SPARE
+    assert told[here[taken].name].answer is SpareAnswer.NOT_SPARE
     assert any(refusal.rule == "D08" for refusal in told[here[taken].name].refusals)
     target = DiskTarget(
         DiskGroup((here[blank].identity.key(),), Level.SINGLE, "xfs", partition_bytes=2 * GIB)
@@ -187,7 +187,7 @@ def test_the_wizard_leads_to_a_run_on_spare_disks_that_are_free_again(
     disks = wizard.pages[Step.DISKS]
     assert isinstance(disks, DisksPage)
     for device, use in ((data, "data"), (wal, "WAL, on disks of its own")):
-        qtbot.waitUntil(lambda device=device: is_answer(wizard, device, Answer.SPARE), timeout=PATIENCE_MS)  # type: ignore[misc]
+        qtbot.waitUntil(partial(is_answer, wizard, device, SpareAnswer.SPARE), timeout=PATIENCE_MS)
         row = row_of(wizard, device)
         assert row is not None
         disks.table.selectRow(disks.table.disks.rows.index(row))

@@ -19,23 +19,24 @@ from PySide6.QtCore import QPoint, QSettings, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QCheckBox, QComboBox, QLineEdit, QScrollArea, QWidget
 
-from app.runs.draft_disks import DiskRow
-from app.runs.draft_parts import SizeChoice, Step
-from app.runs.launch import LaunchedCampaign
-from app.storage import inspect_processes
+from app.draft.disks.table import DiskRow
+from app.draft.fields.state import SizeChoice, Step
+from app.execution.launch import LaunchedCampaign
+from app.storage.inspect import processes as inspect_processes
 from ui.background import finish_background
 from ui.live.page import LivePage
-from ui.program import make_application
+from ui.program.program import make_application
 from ui.style import apply_theme
 from ui.theme import Scheme, Theme
-from ui.window import campaign_starter, looking
+from ui.window.campaigns import campaign_starter
+from ui.window.commands import deferred as looking
 from ui.window.main_window import MainWindow
-from ui.window.window_settings import WindowSettings
-from ui.wizard.disk_model import Column
-from ui.wizard.disks_page import DisksPage
-from ui.wizard.filesystem_page import FilesystemPage
-from ui.wizard.review_page import ReviewPage
-from ui.wizard.where_page import WherePage
+from ui.window.pages.window_settings import WindowSettings
+from ui.wizard.editors.disk_model import DiskColumn
+from ui.wizard.pages.disks_page import DisksPage
+from ui.wizard.pages.filesystem_page import FilesystemPage
+from ui.wizard.pages.review_page import ReviewPage
+from ui.wizard.pages.target_page import WherePage
 from ui.wizard.wizard import Wizard
 
 LIMIT_S = 60
@@ -156,15 +157,15 @@ class Hand:
         """Press the tick of a disk."""
         table = self._disks().table
         wait(lambda: self._row(device) >= 0 and not table.disks.rows[self._row(device)].obstacle, device)
-        table.scrollTo(table.disks.index(self._row(device), Column.USE))
-        rect = table.visualRect(table.disks.index(self._row(device), Column.USE))
+        table.scrollTo(table.disks.index(self._row(device), DiskColumn.USE))
+        rect = table.visualRect(table.disks.index(self._row(device), DiskColumn.USE))
         self._press(table.viewport(), QPoint(rect.left() + 10, rect.center().y()))
 
     def look_at(self, device: str) -> dict[str, object]:
         """Press on a disk's name and return what is said of it."""
         table = self._disks().table
         wait(lambda: self._row(device) >= 0, device)
-        index = table.disks.index(self._row(device), Column.DISK)
+        index = table.disks.index(self._row(device), DiskColumn.DISK)
         table.scrollTo(index)
         self._press(table.viewport(), table.visualRect(index).center())
         return self.disk(device)
@@ -199,7 +200,7 @@ class Hand:
         if page is self._disks():
             table = self._disks().table
             for number, row in enumerate(table.disks.rows):
-                rect = table.visualRect(table.disks.index(number, Column.USE))
+                rect = table.visualRect(table.disks.index(number, DiskColumn.USE))
                 at = table.viewport().mapTo(wizard, QPoint(rect.left() + 10, rect.center().y()))
                 found[self._node(row)] = (at.x(), at.y(), rect.width(), rect.height())
         return found

@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 
 from app.domain.disk import DiskIdentity
-from app.storage.inspect import inspect_machine
-from app.storage.places import Places
-from app.storage.rules import Decision, decide
-from app.storage.snapshot import Policy
+from app.storage.inspect.snapshot import Policy
+from app.storage.inspect.sources import SourceFolders
+from app.storage.spare.inspect import inspect_machine
+from app.storage.spare.rules import SpareDecision, decide
 
 LIMIT_S = 240
 _LOOP_CTL_ADD = 0x4C80
@@ -114,7 +114,7 @@ class Workshop:
         assert process.stdout.readline(), argv
         return process
 
-    def decide(self) -> Decision:
+    def decide(self) -> SpareDecision:
         """Return what the rules say of the disk now, as root.
 
         UDisks2 and what it and udevd start look at a disk after it changed, and nothing tells when
@@ -128,10 +128,10 @@ class Workshop:
                 return decision
             time.sleep(0.05)
 
-    def _decide(self) -> Decision:
+    def _decide(self) -> SpareDecision:
         self.settle()
         with readable_proc(self.folder) as proc:
-            places = Places(proc=proc, etc=self.etc or Path("/etc"), as_root=True)
+            places = SourceFolders(proc=proc, etc=self.etc or Path("/etc"), as_root=True)
             snapshot = inspect_machine(self.policy, places, only=frozenset({self.name}))
         return decide(snapshot, self.name, self.policy, chosen=self.chosen)
 

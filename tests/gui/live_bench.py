@@ -6,11 +6,11 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.runs.library import CAMPAIGN_NAME, CampaignLock
-from app.runs.runfile import Json, Phase, RunFileWriter, RunState
-from app.runs.runfile_finish import finish_run_file
-from app.runs.runfile_reader import RunFile
-from app.runs.summary import summarise
+from app.library.entries import CAMPAIGN_NAME, CampaignLock
+from app.runfile.finalize import finish_run_file
+from app.runfile.reader import RunFile
+from app.runfile.summary import summarise
+from app.runfile.writer import Json, Phase, RunFileWriter, RunState
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run
 
 CAMPAIGN = """

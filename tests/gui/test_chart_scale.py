@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.charts.pyramid import Pyramid
-from ui.charts.scale import (
+from ui.charts.data.min_max_pyramid import Pyramid
+from ui.charts.data.scale import (
     Frame,
     format_moment,
     format_time,

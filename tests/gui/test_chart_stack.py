@@ -16,19 +16,19 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu, QMessageBox, QTreeWidgetItem
 from pytestqt.qtbot import QtBot
 
-from app.runs.growing_run import GrowingRun
-from app.runs.run_data import RunData, load_run_data
-from app.runs.runfile import RunState
-from app.runs.runfile_finish import finish_run_file
+from app.live.tail import GrowingRun
+from app.runfile.finalize import finish_run_file
+from app.runfile.series import RunData, load_run_data
+from app.runfile.writer import RunState
 from tests.fix_runs import Shape, add_seconds, begin_run, write_run
 from tests.fix_window import Trial, begin_trial, write_trial
-from ui.charts.chooser import ChartChooser
-from ui.charts.menu import ChartMenu, save_chart
-from ui.charts.registry import CHARTS, DEFAULT_CHARTS
-from ui.charts.saving import chart_image, csv_text
-from ui.charts.series_list import SeriesList
-from ui.charts.stack import ChartStack, prefetch
-from ui.charts.traces import RunTrace
+from ui.charts.data.plotted_run import RunTrace
+from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS
+from ui.charts.stack.chooser import ChartChooser
+from ui.charts.stack.menu import ChartMenu, save_chart
+from ui.charts.stack.saving import chart_image, csv_text
+from ui.charts.stack.series_list import SeriesList
+from ui.charts.stack.stack import ChartStack, prefetch
 from ui.live.banner import array_words
 from ui.theme import Scheme, Theme
 

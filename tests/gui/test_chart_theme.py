@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.domain.metrics import METRICS
-from ui.charts.registry import CHARTS, PERCENTILE
+from ui.charts.data.registry import CHARTS, PERCENTILE
 from ui.style import EdgedFusion, qt_palette
 from ui.theme import PALETTES, SERIES, Scheme, Theme, mix
 

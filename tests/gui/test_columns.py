@@ -14,26 +14,26 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 from rich.console import Console
 
-from app.cli.compare import compare_command
-from app.cli.run import show_table
+from app.analysis.facts import read_run_facts
+from app.cli.commands.compare import compare_command
+from app.cli.commands.run import show_table
+from app.comparison.table import COMPARISON_COLUMNS, ComparisonRow
+from app.domain.campaign.configuration import Campaign, Configuration, FolderTarget, PlannedRun
 from app.domain.columns import Column
-from app.domain.configuration import Campaign, Configuration, FolderTarget, PlannedRun
-from app.report.blocks import Report, Table, letters
+from app.execution.campaign import CampaignResult
+from app.library.entries import read_entry
+from app.library.scan import ListedRun
+from app.recording.events import RunResult
+from app.report.blocks import Report, ReportTable, letters
 from app.report.report import read_report
-from app.runs.campaign import CampaignResult
-from app.runs.comparison_table import COMPARISON_COLUMNS, Row
-from app.runs.library import read_entry
-from app.runs.library_scan import ListedRun
-from app.runs.progress import RunResult
-from app.runs.run_facts import read_run_facts
-from app.runs.runfile import RunState
+from app.runfile.writer import RunState
 from tests.fix_columns import Shown, printed_table, put_in
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
 from ui.background import finish_background
 from ui.compare.page import ComparePage
 from ui.compare.table_view import TableView
-from ui.report.canvas import Canvas, Type
+from ui.report.canvas import Canvas, TextStyle
 from ui.report.document import report_pdf
 from ui.report.flow import FOOT_MM, PAPERS
 from ui.theme import Scheme, Theme
@@ -46,7 +46,7 @@ CONFIGURATIONS = (("ext4", 5000.0), ("xfs", 6000.0), ("btrfs", 3000.0))
 WORDS = {"Configuration", "Marks", "Verdict"}
 
 
-def new_cell(row: Row) -> str:
+def new_cell(row: ComparisonRow) -> str:
     return f"new {row.name}"
 
 
@@ -241,12 +241,12 @@ def test_in_the_window_and_its_csv_it_moves_no_other_column(
 
 def painted(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> Painted:
     """Paint the table of the first page and read it back from where its texts are in line."""
-    table = next(block for block in read_report(paths).blocks if isinstance(block, Table))
+    table = next(block for block in read_report(paths).blocks if isinstance(block, ReportTable))
     paper = replace(PAPERS["a4"], width=400.0)  # no word is broken there
-    written: list[tuple[float, bool, str, Type]] = []
+    written: list[tuple[float, bool, str, TextStyle]] = []
     write = Canvas.text
 
-    def keep(self: Canvas, x: float, y: float, text: str, kind: Type, *, right: bool = False) -> None:
+    def keep(self: Canvas, x: float, y: float, text: str, kind: TextStyle, *, right: bool = False) -> None:
         if y < paper.height - paper.bottom - FOOT_MM:
             written.append((round(x, 3), right, text, kind))
         write(self, x, y, text, kind, right=right)

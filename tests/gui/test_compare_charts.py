@@ -12,17 +12,17 @@ from PySide6.QtCore import QPointF, QSizeF
 from PySide6.QtGui import QColor, QImage, QPainter
 from pytestqt.qtbot import QtBot
 
-from app.postgres.histogram import Histogram
-from app.runs.distribution import Distribution
-from ui.charts.bars import Bar, BarFigure, BarGroup
-from ui.charts.heat import Cell, HeatFigure
-from ui.charts.lines import envelope
-from ui.charts.registry import CHARTS, charts_along
-from ui.charts.saving import csv_text
-from ui.charts.scatter import ScatterFigure, ScatterPoint
-from ui.charts.stack import ChartStack
-from ui.charts.traces import RunTrace
-from ui.charts.x_axis import LATENCY, NINES, Along, percent_of, swept_axis
+from app.analysis.latency_distribution import Distribution
+from app.postgres.pgbench.histogram import Histogram
+from ui.charts.data.lines import envelope
+from ui.charts.data.plotted_run import RunTrace
+from ui.charts.data.registry import CHARTS, charts_along
+from ui.charts.data.x_axis import LATENCY, NINES, XQuantity, percent_of, swept_axis
+from ui.charts.figures.bars import Bar, BarFigure, BarGroup
+from ui.charts.figures.heat import Cell, HeatFigure
+from ui.charts.figures.scatter import ScatterFigure, ScatterPoint
+from ui.charts.stack.saving import csv_text
+from ui.charts.stack.stack import ChartStack
 from ui.compare.distribution_data import DistributionCurves
 from ui.theme import Scheme, Theme
 
@@ -61,9 +61,9 @@ def test_a_swept_axis_has_its_ticks_where_something_was_measured() -> None:
 
 
 def test_charts_of_other_axes_are_never_offered_over_time() -> None:
-    assert all(chart.along is Along.TIME for chart in CHARTS.values())
-    assert set(charts_along(Along.NINES)) == {"nines"}
-    assert not set(charts_along(Along.SWEPT)) & set(CHARTS)
+    assert all(chart.along is XQuantity.TIME for chart in CHARTS.values())
+    assert set(charts_along(XQuantity.NINES)) == {"nines"}
+    assert not set(charts_along(XQuantity.SWEPT)) & set(CHARTS)
 
 
 @settings(deadline=None, max_examples=40)

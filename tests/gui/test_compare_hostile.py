@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from app.analysis.checkpoint_cycles import since_checkpoint
+from app.analysis.latency_distribution import read_distribution
+from app.comparison.warnings import comparison_warnings
 from app.domain.errors import FootingError
-from app.runs.comparison_export import comparison_as_json
-from app.runs.comparison_warnings import comparison_warnings
-from app.runs.distribution import read_distribution
-from app.runs.export import finite
-from app.runs.folded import since_checkpoint
-from app.runs.library import read_entry
-from app.runs.library_scan import ListedRun
+from app.export.comparison import comparison_as_json
+from app.export.runs import finite
+from app.library.entries import read_entry
+from app.library.scan import ListedRun
 from tests.fix_runs import Shape, write_run
 from tests.fix_window import Trial, write_trial
 from ui.compare.content import Choices, Content, compare_content

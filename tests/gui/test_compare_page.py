@@ -15,16 +15,16 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.domain.metrics import Sample
-from app.runs.library import read_entry
-from app.runs.library_scan import ListedRun
-from app.runs.runfile import Json, Phase, RunState
-from app.runs.runfile_finish import finish_run_file
+from app.library.entries import read_entry
+from app.library.scan import ListedRun
+from app.runfile.finalize import finish_run_file
+from app.runfile.writer import Json, Phase, RunState
 from tests.fix_main_window import until_read
 from tests.fix_runs import Shape, begin_run, tps_of, write_run
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial
 from ui.background import finish_background
-from ui.charts.figure import FigureView, save_figure
-from ui.charts.lines import Around
+from ui.charts.data.lines import BandKind
+from ui.charts.figures.figure import FigureView, save_figure
 from ui.compare.bars_view import BarsView
 from ui.compare.distribution import DistributionView
 from ui.compare.multiples import MultiplesView
@@ -195,7 +195,7 @@ def test_an_envelope_holds_every_second_of_its_run(
     show(qtbot, page, two_long)
     view = page.view
     assert isinstance(view, OverTimeView)
-    view.around.choose(Around.ENVELOPE.value)
+    view.around.choose(BandKind.ENVELOPE.value)
     for line in view.stack.charts[0].lines:
         assert line.data.band is not None
         low, high = line.data.band
@@ -204,7 +204,7 @@ def test_an_envelope_holds_every_second_of_its_run(
         assert (values <= high.values).all()
         assert line.seconds_colour is None
     assert "band" in view.stack.charts[0].heading._note
-    view.around.choose(Around.NOTHING.value)
+    view.around.choose(BandKind.NOTHING.value)
     assert all(line.data.band is None for line in view.stack.charts[0].lines)
 
 

@@ -31,19 +31,19 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.domain.plan import Role
-from app.hosts.targets import CheckedTarget
-from app.postgres.installation import Installation
+from app.domain.storage_plan.plan import Role
+from app.draft.disks.table import assign
+from app.draft.draft import CampaignDraft
+from app.draft.fields.environment import DraftEnvironment, PlaceState
+from app.draft.fields.state import Place
+from app.draft.machine_answers import MachineAnswer, SupportQuestion
+from app.hosts.folders.targets import CheckedTarget
+from app.library.entries import read_entry
+from app.library.scan import ListedRun
+from app.postgres.installations.installation import Installation
 from app.postgres.machine import Machine
-from app.process import current_account
-from app.runs.draft import CampaignDraft
-from app.runs.draft_disks import assign
-from app.runs.draft_environment import DraftEnvironment, PlaceState
-from app.runs.draft_parts import Place
-from app.runs.draft_questions import Answer, SupportQuestion
-from app.runs.library import read_entry
-from app.runs.library_scan import ListedRun
-from app.storage.disks import Listing
+from app.process.starter import current_account
+from app.storage.spare.disks import Listing
 from tests.fix_main_window import until_read
 from tests.fix_window import Trial, write_trial
 from tests.gui.live_bench import LiveBench
@@ -51,10 +51,10 @@ from tests.made_disks import SPARE, everything_works
 from ui.background import finish_background
 from ui.compare.page import ComparePage
 from ui.live.page import LivePage
-from ui.report.dialog import Asked, ReportDialog
+from ui.report.dialog import ReportDialog, ReportRequest
 from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow
-from ui.wizard import asking
+from ui.wizard.background import validation as asking
 from ui.wizard.wizard import Wizard
 
 pytestmark = [
@@ -253,7 +253,7 @@ def evil_draft() -> CampaignDraft:
     draft.configuration_of(Place.DISKS).chosen = True
     for disk in disks[:2]:
         assign(draft.parts.disks, disk.identity.key(), Role.DATA)
-    draft.take(Answer(SupportQuestion(), everything_works()))
+    draft.take(MachineAnswer(SupportQuestion(), everything_works()))
     for each in draft.parts.configurations:
         each.name = f"{each.name} {EVIL}"
     draft.parts.where.path = f"/{EVIL}"
@@ -277,7 +277,7 @@ class Still:
 def test_every_page_of_the_wizard(
     qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nothing_left: None
 ) -> None:
-    monkeypatch.setattr(asking, "answer", lambda question, _environment: Answer(question))
+    monkeypatch.setattr(asking, "answer", lambda question, _environment: MachineAnswer(question))
     settings = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
     wizard = Wizard(Theme(Scheme.LIGHT), evil_draft(), settings=settings, make_watch=Still)
     qtbot.addWidget(wizard)
@@ -296,7 +296,7 @@ def test_every_page_of_the_wizard(
 
 def test_the_report_dialog(qtbot: QtBot, tmp_path: Path) -> None:
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    dialog = ReportDialog(Asked((tmp_path / f"{MARK}.footing",), EVIL), settings)
+    dialog = ReportDialog(ReportRequest((tmp_path / f"{MARK}.footing",), EVIL), settings)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
     qtbot.addWidget(dialog)
     dialog.show()
@@ -337,7 +337,7 @@ def is_own_or_escaped(value: ast.expr) -> bool:
         return is_own_or_escaped(value.body) and is_own_or_escaped(value.orelse)
     if isinstance(value, ast.JoinedStr):
         parts = [ast.unparse(part.value) for part in value.values if isinstance(part, ast.FormattedValue)]
-        return set(parts) <= {"command.help", "native"}  # ui.window.commands: constants
+        return set(parts) <= {"command.help", "native"}  # ui.window.commands.commands: constants
     match value:
         case ast.Constant() | ast.Call(func=ast.Name(id="tooltip")):
             return True

@@ -16,7 +16,7 @@ from tests.fix_runs import Shape
 from tests.fix_window import Trial, write_trial
 from tests.hostile_files import REFUSED
 from ui.background import finish_background
-from ui.report.dialog import Asked, ReportDialog, title_of
+from ui.report.dialog import ReportDialog, ReportRequest, title_of
 from ui.window.main_window import MainWindow
 
 pytestmark = pytest.mark.gui
@@ -32,7 +32,7 @@ def settings(tmp_path: Path) -> QSettings:
 @pytest.fixture
 def dialog(qtbot: QtBot, settings: QSettings, tmp_path: Path) -> ReportDialog:
     paths = write_cases(tmp_path / "runs", [Case(name, 0, Shape(12, 5000)) for name in ("ext4", "xfs")])
-    made = ReportDialog(Asked(tuple(paths), "Trial"), settings)
+    made = ReportDialog(ReportRequest(tuple(paths), "Trial"), settings)
     made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
     qtbot.addWidget(made)
     made.show()
@@ -105,7 +105,7 @@ def test_the_last_choice_is_remembered(
     dialog.paper.setCurrentIndex(dialog.paper.findData("letter"))
     with qtbot.waitSignal(dialog.written, timeout=60_000):
         dialog.save_to(tmp_path / "out.png")
-    again = ReportDialog(Asked((tmp_path / "a.footing",), "Trial"), settings)
+    again = ReportDialog(ReportRequest((tmp_path / "a.footing",), "Trial"), settings)
     qtbot.addWidget(again)
     assert (again.kind.currentData(), again.paper.currentData()) == ("png", "letter")
 

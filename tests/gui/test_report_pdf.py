@@ -18,17 +18,17 @@ from PySide6.QtGui import QFontDatabase, QPdfWriter
 from pytestqt.qtbot import QtBot
 
 from app.domain.errors import CancelledError, RefusedError, RunFileError, UsageError
-from app.report.blocks import BarFigure, Report, Role, Text
+from app.report.blocks import BarFigure, Report, Text, TextRole
 from app.report.report import read_report
-from app.runs.runfile import RunState
+from app.runfile.writer import RunState
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
 from tests.fix_window import LONG_NAME
-from ui.report.canvas import Canvas, NoFontError, Type
+from ui.report.canvas import Canvas, NoFontError, TextStyle
 from ui.report.document import report_pdf
 from ui.report.flow import FOOT_MM, PAPERS, Paper, put_on_pages
+from ui.report.layout import PageLayout
 from ui.report.save import SaveRequest, save
-from ui.report.setting import Setter
 
 pytestmark = pytest.mark.gui
 TOP = Path(__file__).resolve().parents[2]
@@ -65,7 +65,7 @@ def plain(text: str) -> str:
 
 def sentences(report: Report) -> Iterator[str]:
     for block in report.blocks:
-        if isinstance(block, Text) and block.role is not Role.CODE:
+        if isinstance(block, Text) and block.role is not TextRole.CODE:
             yield plain(block.text)
         elif isinstance(block, BarFigure):
             yield plain(block.caption)
@@ -107,7 +107,7 @@ def test_nothing_leaves_the_paper_and_the_first_page_holds_the_answer_with_its_c
     outside: list[str] = []
     write = Canvas.text
 
-    def check(self: Canvas, x: float, y: float, text: str, kind: Type, *, right: bool = False) -> None:
+    def check(self: Canvas, x: float, y: float, text: str, kind: TextStyle, *, right: bool = False) -> None:
         left = x - self.width(text, kind) if right else x
         bottom = paper.height - paper.bottom + 1
         if left < 8 or left + self.width(text, kind) > paper.width - 8 or not 8 < y < bottom:
@@ -251,7 +251,7 @@ def test_a_heading_is_never_the_last_line_of_a_page(qtbot: QtBot, tmp_path: Path
     report = read_report(write_cases(tmp_path, cases_of("three")))
     paper = PAPERS["a4"]
     canvas = Canvas(QPdfWriter(str(tmp_path / "unused.pdf")))
-    pages = put_on_pages(Setter(canvas, paper, report).pieces(report.blocks), paper)
+    pages = put_on_pages(PageLayout(canvas, paper, report).pieces(report.blocks), paper)
     for placed in pages.placed:
         piece, y = placed[-1]
         assert not piece.with_next

@@ -17,17 +17,17 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QMessageBox
 from pytestqt.qtbot import QtBot
 
-from app.postgres.installation import Installation
-from app.runs.control import Request
-from app.runs.draft_parts import Step
-from app.runs.runfile import Phase, RunState
-from app.runs.runfile_reader import RunFile
+from app.draft.fields.state import Step
+from app.execution.control import Request
+from app.postgres.installations.installation import Installation
+from app.runfile.reader import RunFile
+from app.runfile.writer import Phase, RunState
 from tests.fix_campaign import CampaignBench
 from ui.live.page import LivePage
 from ui.window.main_window import MainWindow
-from ui.wizard.where_page import WherePage
+from ui.wizard.pages.target_page import WherePage
+from ui.wizard.pages.workload_page import WorkloadPage
 from ui.wizard.wizard import Wizard
-from ui.wizard.workload_page import WorkloadPage
 
 pytestmark = [
     pytest.mark.gui,

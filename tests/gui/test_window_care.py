@@ -12,13 +12,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.runs.adopting import copy_into_library
-from app.runs.library import CampaignLock, read_entry
-from app.runs.runfile import RunState
+from app.library.entries import CampaignLock, read_entry
+from app.library.import_files import copy_into_library
+from app.runfile.writer import RunState
 from tests.fix_main_window import until_read
 from tests.fix_window import Trial, begin_trial, write_bad_files, write_trial
+from ui.window.files.run_details import RunDetails
 from ui.window.main_window import MainWindow
-from ui.window.run_details import RunDetails
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 

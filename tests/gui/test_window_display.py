@@ -12,8 +12,8 @@ import pytest
 
 from app.domain.errors import UsageError
 from tests.fix_window import write_campaign
-from ui.application import check_display, read_arguments, run_window
-from ui.platform_plugin import debian_package, missing_library, plugin_path
+from ui.program.application import check_display, read_arguments, run_window
+from ui.program.platform_plugin import debian_package, missing_library, plugin_path
 
 pytestmark = pytest.mark.gui
 
@@ -49,7 +49,7 @@ def test_a_forwarded_display_that_is_gone_is_found_out() -> None:
 def test_a_compositor_that_answers_is_left_to_qt(
     tmp_path: Path, server: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ui.application.check_plugin", lambda _platform: None)
+    monkeypatch.setattr("ui.program.application.check_plugin", lambda _platform: None)
     with server:
         assert check_display({"WAYLAND_DISPLAY": "wayland-7", "XDG_RUNTIME_DIR": str(tmp_path)}) == {}
 
@@ -57,8 +57,8 @@ def test_a_compositor_that_answers_is_left_to_qt(
 def test_where_wayland_is_absent_but_named_x11_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ui.application._x11_answers", lambda display: display == ":3")
-    monkeypatch.setattr("ui.application.check_plugin", lambda _platform: None)
+    monkeypatch.setattr("ui.program.application._x11_answers", lambda display: display == ":3")
+    monkeypatch.setattr("ui.program.application.check_plugin", lambda _platform: None)
     environment = {"WAYLAND_DISPLAY": "wayland-9", "XDG_RUNTIME_DIR": str(tmp_path), "DISPLAY": ":3"}
     assert check_display(environment) == {"QT_QPA_PLATFORM": "xcb"}
     assert check_display({"DISPLAY": ":3"}) == {}
@@ -111,8 +111,8 @@ def test_a_library_that_qt_would_abort_for_is_a_sentence_with_its_package(
     if ctypes.util.find_library("xcb-cursor"):  # the linker would find the system's
         renamed = needy.read_bytes().replace(b"libxcb-cursor.so.0", b"libxcb-cursos.so.0")
         needy.write_bytes(renamed)
-    monkeypatch.setattr("ui.platform_plugin.plugin_path", lambda _platform: needy)
-    monkeypatch.setattr("ui.application._x11_answers", lambda _display: True)
+    monkeypatch.setattr("ui.program.platform_plugin.plugin_path", lambda _platform: needy)
+    monkeypatch.setattr("ui.program.application._x11_answers", lambda _display: True)
     with pytest.raises(UsageError, match=r"needs the library libxcb-curso[rs]\.so\.0") as caught:
         check_display({"DISPLAY": ":3"})
     assert "apt-get install libxcb-curso" in caught.value.hint
@@ -165,7 +165,7 @@ def test_no_opengl_is_loaded_or_needed(own_state: Path, tmp_path: Path) -> None:
     script = """
 import sys
 from PySide6.QtCore import QTimer
-import ui.program
+import ui.program.program
 from ui.window.main_window import MainWindow
 class Watched(MainWindow):
     def begin(self):
@@ -182,9 +182,9 @@ class Watched(MainWindow):
             maps = file.read()
         print([name for name in ("_dri.so", "libgallium", "libGLX_", "libEGL_") if name in maps])
         self.close_without_question()
-ui.program.MainWindow = Watched
-from ui.application import ICON, read_arguments
-sys.exit(ui.program.show_window(read_arguments(["--library", sys.argv[1]]), ICON))
+ui.program.program.MainWindow = Watched
+from ui.program.application import ICON, read_arguments
+sys.exit(ui.program.program.show_window(read_arguments(["--library", sys.argv[1]]), ICON))
 """
     write_campaign(tmp_path / "library", repeats=1)
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "LIBGL_DRIVERS_PATH": "/nowhere"}

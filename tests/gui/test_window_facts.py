@@ -8,22 +8,22 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QTextDocument
 from pytestqt.qtbot import QtBot
 
+from app.analysis.facts import read_run_facts
+from app.comparison.comparison import compare_runs
+from app.comparison.differences import find_differences
 from app.hosts.host import ROOT_STEP
-from app.process import CommandOutcome
-from app.runs.annotations import Annotations, annotate
-from app.runs.compare import compare_runs
-from app.runs.differences import find_differences
-from app.runs.run_facts import read_run_facts
-from app.runs.runfile import RunState
-from app.runs.runfile_finish import finish_run_file
-from app.runs.summary import FIGURES, Figure
+from app.library.annotations import Annotations, annotate
+from app.process.starter import CommandOutcome
+from app.runfile.finalize import finish_run_file
+from app.runfile.summary import FIGURES, Figure
+from app.runfile.writer import RunState
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_campaign, write_trial
 from tests.known_runs import WHOLE, all_changes, write_known
 from ui.compare.content import Content, LoadedRun
 from ui.compare.document import ComparisonWriter
 from ui.theme import Scheme, Theme
-from ui.window.facts_panel import FactsPanel
-from ui.window.words import format_figure, format_number, moment
+from ui.widgets.formatting import format_figure, format_number, moment
+from ui.window.facts.panel import FactsPanel
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 

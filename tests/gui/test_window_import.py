@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.fix_main_window import until_read
 from tests.fix_window import Trial, write_trial
-from ui.window.import_window import ImportWindow
+from ui.window.files.import_window import ImportWindow
 from ui.window.main_window import MainWindow
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]

@@ -9,18 +9,18 @@ from PySide6.QtGui import QPixmap
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 from pytestqt.qtbot import QtBot
 
-from app.runs.library_scan import LibraryScan, ListedRun
-from app.runs.runfile import RunState
+from app.library.scan import LibraryScan, ListedRun
+from app.runfile.writer import RunState
 from tests.fix_window import LONG_NAME, Trial, write_bad_files, write_campaign, write_trial
 from ui.background import finish_background
 from ui.theme import Theme
-from ui.window import library_reader
-from ui.window.library_delegate import check_width
-from ui.window.library_model import COLOUR_ROLE, MIME_TYPE, ROW_ROLE, LibraryModel
-from ui.window.library_panel import LibraryPanel
-from ui.window.library_reader import LibraryReader
-from ui.window.library_rows import Heading, RunRow
-from ui.window.words import one_line, tooltip
+from ui.widgets.formatting import one_line, tooltip
+from ui.window.library import reader as library_reader
+from ui.window.library.delegate import check_width
+from ui.window.library.model import COLOUR_ROLE, MIME_TYPE, ROW_ROLE, LibraryModel
+from ui.window.library.panel import LibraryPanel
+from ui.window.library.reader import LibraryReader
+from ui.window.library.rows import Heading, RunRow
 
 pytestmark = [
     pytest.mark.gui,

@@ -26,21 +26,21 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.runs import examples
-from app.runs.campaign_status import CampaignStatus, RunStatus
-from app.runs.runfile import RunState
+from app.library import examples
+from app.live.campaign_status import CampaignStatus, RunStatus
+from app.runfile.writer import RunState
 from tests.fix_main_window import until_read
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial
-from ui.charts.chart_window import ChartWindow
+from ui.charts.stack.chart_window import ChartWindow
 from ui.theme import Scheme, Theme
-from ui.window.campaign_line import CampaignLine, describe_status
-from ui.window.closing import ask_whether_it_goes_on
-from ui.window.commands import COMMANDS, KEYS
-from ui.window.help_window import HelpWindow, key_lines
-from ui.window.live_campaigns import LiveCampaigns
+from ui.window.campaigns.campaign_line import CampaignLine, describe_status
+from ui.window.campaigns.close_dialog import ask_whether_it_goes_on
+from ui.window.campaigns.live_campaigns import LiveCampaigns
+from ui.window.commands.commands import COMMANDS, KEYS
+from ui.window.commands.help_window import HelpWindow, key_lines
+from ui.window.commands.tools import shown_commands
 from ui.window.main_window import MainWindow
-from ui.window.tools import shown_commands
-from ui.window.window_settings import WindowSettings
+from ui.window.pages.window_settings import WindowSettings
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 
@@ -87,10 +87,10 @@ import sys
 from pathlib import Path
 from typing import Final
 from ui.background import finish_background
-from ui.program import make_application
+from ui.program.program import make_application
 from ui.theme import Theme
 from ui.window.main_window import MainWindow
-from ui.window.window_settings import WindowSettings, open_settings
+from ui.window.pages.window_settings import WindowSettings, open_settings
 
 application = make_application()
 window = MainWindow(Path(sys.argv[1]), Theme(), WindowSettings(open_settings()))
@@ -141,7 +141,7 @@ def test_the_start_page_stays_once_somebody_went_there(
 def test_what_is_missing_on_the_machine_is_looked_for_at_the_start(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.runs.draft_environment.find_installations", lambda *_: ())
+    monkeypatch.setattr("app.draft.fields.environment.find_installations", lambda *_: ())
     window = open_window(tmp_path / "none")
     qtbot.waitUntil(window.start_page.findings.isVisible, timeout=PATIENCE_MS)
     assert "No PostgreSQL" in window.start_page.findings.message.text()

@@ -11,12 +11,12 @@ from PySide6.QtTest import QAbstractItemModelTester, QTest
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
-from app.runs.annotations import Annotations, annotate
-from app.runs.library_scan import LibraryScan
+from app.library.annotations import Annotations, annotate
+from app.library.scan import LibraryScan
 from tests.fix_window import Trial, write_trial
 from ui.theme import Theme
-from ui.window.library_model import LibraryModel
-from ui.window.library_panel import LibraryPanel
+from ui.window.library.model import LibraryModel
+from ui.window.library.panel import LibraryPanel
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 

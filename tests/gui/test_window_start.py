@@ -10,14 +10,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
-from app.hosts.targets import CheckedTarget
-from app.postgres.installation import Installation
-from app.process import current_account
-from app.runs.draft_environment import DraftEnvironment, PlaceState
+from app.draft.fields.environment import DraftEnvironment, PlaceState
+from app.hosts.folders.targets import CheckedTarget
+from app.postgres.installations.installation import Installation
+from app.process.starter import current_account
 from tests.fix_postgres import SMALL_MACHINE
 from ui.theme import Theme
-from ui.window.choice_button import ChoiceButton
-from ui.window.start_page import StartPage
+from ui.widgets.choice_button import ChoiceButton
+from ui.window.pages.start_page import StartPage
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 

@@ -11,9 +11,9 @@ from pytestqt.qtbot import QtBot
 
 from tests.fix_main_window import until_read
 from tests.fix_window import Trial, write_trial
-from ui.window import tools
+from ui.window.commands import tools
+from ui.window.commands.tools import Tool, ToolContext
 from ui.window.main_window import MainWindow
-from ui.window.tools import Tool, ToolContext
 
 pytestmark = pytest.mark.gui
 

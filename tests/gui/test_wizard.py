@@ -22,44 +22,45 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.domain.configuration import Campaign, FolderTarget, MemoryTarget
+from app.campaign_file.reader import load_campaign, read_campaign_file
+from app.campaign_file.recipes import list_recipes, load_recipe
+from app.campaign_file.trust import check_trust, refuse_concerns
+from app.campaign_file.writer import format_campaign
+from app.domain.campaign.configuration import Campaign, FolderTarget, MemoryTarget
 from app.domain.errors import RefusedError
-from app.domain.plan import Role
-from app.hosts.disk_watch import OnChange
-from app.hosts.targets import CheckedTarget
-from app.postgres.installation import Installation
-from app.postgres.machine import Machine
-from app.process import current_account
-from app.runs.campaign_file import load_campaign, read_campaign_file
-from app.runs.campaign_format import format_campaign
-from app.runs.campaign_trust import check_trust, refuse_concerns
-from app.runs.disturbances import Finding, Severity
-from app.runs.draft import CampaignDraft
-from app.runs.draft_disks import assign
-from app.runs.draft_environment import DraftEnvironment, PlaceState
-from app.runs.draft_parts import OWN_SCRIPTS, Place, SizeChoice, Step
-from app.runs.draft_questions import (
-    Answer,
-    Question,
+from app.domain.storage_plan.plan import Role
+from app.draft.disks.table import assign
+from app.draft.draft import CampaignDraft
+from app.draft.fields.environment import DraftEnvironment, PlaceState
+from app.draft.fields.state import OWN_SCRIPTS, Place, SizeChoice, Step
+from app.draft.machine_answers import (
+    MachineAnswer,
+    MachineQuestion,
     ScriptsQuestion,
     SupportQuestion,
     TrustQuestion,
     answer,
 )
-from app.runs.plan import ResolvedCampaign
-from app.runs.recipes import list_recipes, load_recipe
-from app.runs.trusted_campaigns import is_trusted
+from app.execution.preflight import PreflightFinding, Severity
+from app.execution.resolve import ResolvedCampaign
+from app.hosts.disk_watch import OnChange
+from app.hosts.folders.targets import CheckedTarget
+from app.library.trusted_campaigns import is_trusted
+from app.postgres.installations.installation import Installation
+from app.postgres.machine import Machine
+from app.process.starter import current_account
 from tests.made_disks import SPARE, everything_works, listing
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
-from ui.wizard import asking, disturbances
-from ui.wizard.disturbances import Disturbances
-from ui.wizard.more_page import MorePage
-from ui.wizard.postgres_page import PostgresPage
-from ui.wizard.review_page import ReviewPage
-from ui.wizard.where_page import WherePage
+from ui.wizard.background import validation as asking
+from ui.wizard.editors import disturbances
+from ui.wizard.editors.disturbances import Disturbances
+from ui.wizard.pages.configurations_page import MorePage
+from ui.wizard.pages.postgres_page import PostgresPage
+from ui.wizard.pages.review_page import ReviewPage
+from ui.wizard.pages.target_page import WherePage
+from ui.wizard.pages.workload_page import WorkloadPage
 from ui.wizard.wizard import Wizard
-from ui.wizard.workload_page import WorkloadPage
 
 pytestmark = [
     pytest.mark.gui,
@@ -136,13 +137,13 @@ def known_draft() -> CampaignDraft:
 @pytest.fixture
 def always_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Questions that come up later are answered with yes too: the known draft's machine is not this one."""
-    monkeypatch.setattr(asking, "answer", lambda question, _environment: Answer(question))
+    monkeypatch.setattr(asking, "answer", lambda question, _environment: MachineAnswer(question))
 
 
 def agree(draft: CampaignDraft) -> CampaignDraft:
     while questions := draft.questions_for(Step.REVIEW):
         for question in questions:
-            draft.take(Answer(question))
+            draft.take(MachineAnswer(question))
     return draft
 
 
@@ -165,7 +166,7 @@ def choose_disks(draft: CampaignDraft, count: int = 4, *, wal: int = 1) -> Campa
     draft.configuration_of(Place.DISKS).chosen = True
     for number, disk in enumerate(SPARE[: count + wal]):
         assign(draft.parts.disks, disk.identity.key(), Role.DATA if number < count else Role.WAL)
-    draft.take(Answer(SupportQuestion(), everything_works()))
+    draft.take(MachineAnswer(SupportQuestion(), everything_works()))
     return draft
 
 
@@ -346,11 +347,13 @@ def test_the_review_shows_commands_time_and_what_is_removed(qtbot: QtBot, make_w
 def test_what_would_disturb_the_measurement_stands_on_the_review(
     qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    battery = Finding("battery", Severity.WARNING, "The machine runs on battery.", "Plug it in.")
-    note = Finding("library-on-target", Severity.NOTE, "The library lies on a disk under test (sda).")
+    battery = PreflightFinding("battery", Severity.WARNING, "The machine runs on battery.", "Plug it in.")
+    note = PreflightFinding(
+        "library-on-target", Severity.NOTE, "The library lies on a disk under test (sda)."
+    )
     asked: list[str | None] = []
 
-    def find(_resolved: ResolvedCampaign, library: str | None) -> tuple[Finding, ...]:
+    def find(_resolved: ResolvedCampaign, library: str | None) -> tuple[PreflightFinding, ...]:
         asked.append(library)
         return (battery, note)
 
@@ -744,6 +747,6 @@ def test_a_start_whose_tick_cannot_be_kept_is_told_and_does_not_happen(
     assert "cannot be kept" in wizard.reason.text()
 
 
-def _trust_asked_in_earnest(question: Question, environment: DraftEnvironment) -> Answer:
+def _trust_asked_in_earnest(question: MachineQuestion, environment: DraftEnvironment) -> MachineAnswer:
     real = isinstance(question, ScriptsQuestion | TrustQuestion)
-    return answer(question, environment) if real else Answer(question)
+    return answer(question, environment) if real else MachineAnswer(question)

@@ -27,36 +27,38 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.domain.configuration import DiskTarget
-from app.domain.disk import Answer as DiskAnswer
-from app.domain.disk import Disk, Refusal
-from app.domain.looked import Looked
-from app.domain.plan import Role
-from app.domain.raid import Level
+from app.domain.campaign.configuration import DiskTarget
+from app.domain.disk import Disk, DiskRefusal
+from app.domain.disk import SpareAnswer as DiskAnswer
+from app.domain.inspection_report import InspectionReport
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Role
+from app.draft.disks.filesystems import say_lines
+from app.draft.disks.table import InspectionResult, assign
+from app.draft.draft import CampaignDraft
+from app.draft.fields.environment import DisksState, DraftEnvironment, PlaceState
+from app.draft.fields.state import Place, Step
+from app.draft.machine_answers import MachineAnswer, SupportQuestion
 from app.hosts.disk_watch import OnChange
-from app.hosts.targets import CheckedTarget
-from app.postgres.installation import Installation
+from app.hosts.folders.targets import CheckedTarget
+from app.postgres.installations.installation import Installation
 from app.postgres.machine import Machine
-from app.process import current_account
-from app.runs.draft import CampaignDraft
-from app.runs.draft_disks import Inspected, assign
-from app.runs.draft_environment import DisksState, DraftEnvironment, PlaceState
-from app.runs.draft_filesystem import say_lines
-from app.runs.draft_parts import Place, Step
-from app.runs.draft_questions import Answer, SupportQuestion
-from app.storage.disks import Listing
+from app.process.starter import current_account
+from app.storage.spare.disks import Listing
 from tests.made_disks import OPEN, SPARE, SYSTEM, everything_works, listing
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
-from ui.window.campaign_pages import CampaignPages
-from ui.wizard import asking, root_answers, whole_read
-from ui.wizard.disk_model import Column
-from ui.wizard.disks_page import DisksPage
-from ui.wizard.filesystem_page import FilesystemPage
-from ui.wizard.more_page import MorePage
-from ui.wizard.review_page import ReviewPage
-from ui.wizard.texts import Text
-from ui.wizard.where_page import WherePage
+from ui.widgets.texts import Text
+from ui.window.campaigns.campaign_pages import CampaignPages
+from ui.wizard.background import root_inspection as root_answers
+from ui.wizard.background import validation as asking
+from ui.wizard.background import whole_read
+from ui.wizard.editors.disk_model import DiskColumn
+from ui.wizard.pages.configurations_page import MorePage
+from ui.wizard.pages.disks_page import DisksPage
+from ui.wizard.pages.filesystem_page import FilesystemPage
+from ui.wizard.pages.review_page import ReviewPage
+from ui.wizard.pages.target_page import WherePage
 from ui.wizard.wizard import Wizard
 
 pytestmark = [
@@ -132,7 +134,7 @@ def open_wizard(qtbot: QtBot, tmp_path: Path, machinery: Machinery) -> Iterator[
 
 def draft_on_disks(count: int = 0, *, wal: int = 0) -> CampaignDraft:
     draft = CampaignDraft(environment=ENVIRONMENT)
-    draft.take(Answer(SupportQuestion(), everything_works()))
+    draft.take(MachineAnswer(SupportQuestion(), everything_works()))
     for place in (Place.FOLDER, Place.MEMORY):
         draft.configuration_of(place).chosen = False
     draft.configuration_of(Place.DISKS).chosen = True
@@ -160,7 +162,7 @@ def press(
     QTest.keyClick(wizard.windowHandle(), key, modifier)
 
 
-def words_of(page: DisksPage, column: Column) -> list[str]:
+def words_of(page: DisksPage, column: DiskColumn) -> list[str]:
     model = page.table.disks
     return [str(model.data(model.index(row, column))) for row in range(model.rowCount())]
 
@@ -230,7 +232,7 @@ def test_disks_are_chosen_and_ordered_with_the_keyboard_alone(open_wizard: OpenW
         press(wizard, Qt.Key.Key_Down)
         press(wizard, Qt.Key.Key_Space)
     assert wizard.draft.parts.disks.data.disks == [disk.identity.key() for disk in SPARE[:4]]
-    assert words_of(page, Column.USE)[:6] == ["", "data 1", "data 2", "data 3", "data 4", ""]
+    assert words_of(page, DiskColumn.USE)[:6] == ["", "data 1", "data 2", "data 3", "data 4", ""]
     assert "Striped mirrors (RAID 10)" in page.level.currentText()
     page.earlier.setFocus()
     press(wizard, Qt.Key.Key_Space)
@@ -249,10 +251,10 @@ def test_a_disk_that_may_not_be_used_is_greyed_says_why_and_cannot_be_chosen(ope
     page = disks_page(wizard)
     press(wizard, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
     assert page.table.key == SYSTEM.identity.key()
-    model, index = page.table.disks, page.table.disks.index(len(SPARE) + 1, Column.USE)
+    model, index = page.table.disks, page.table.disks.index(len(SPARE) + 1, DiskColumn.USE)
     assert not model.flags(index) & Qt.ItemFlag.ItemIsUserCheckable
     assert model.data(index, Qt.ItemDataRole.CheckStateRole) is None
-    assert "mounted at /" in words_of(page, Column.ANSWER)[-1]
+    assert "mounted at /" in words_of(page, DiskColumn.ANSWER)[-1]
     press(wizard, Qt.Key.Key_Space)
     assert wizard.draft.parts.disks.chosen == ()
     assert not page.use.isEnabled()
@@ -264,7 +266,7 @@ def test_a_disk_that_may_not_be_used_is_greyed_says_why_and_cannot_be_chosen(ope
 
 def test_a_tick_by_mouse_chooses_a_disk(open_wizard: OpenWizard) -> None:
     page = disks_page(open_wizard(Step.DISKS))
-    index = page.table.disks.index(2, Column.USE)
+    index = page.table.disks.index(2, DiskColumn.USE)
     page.table.disks.setData(index, Qt.CheckState.Checked.value, Qt.ItemDataRole.CheckStateRole)
     assert page.draft.parts.disks.data.disks == [SPARE[1].identity.key()]
     page.table.disks.setData(index, Qt.CheckState.Unchecked.value, Qt.ItemDataRole.CheckStateRole)
@@ -279,16 +281,16 @@ def test_a_disk_that_is_plugged_in_or_pulled_is_seen_at_once_and_the_cursor_stay
     press(wizard, Qt.Key.Key_Down)
     here = page.table.key
     machinery.show(SYSTEM, *SPARE[:2])
-    qtbot.waitUntil(lambda: sum("gone" not in words for words in words_of(page, Column.ANSWER)) == 3)
+    qtbot.waitUntil(lambda: sum("gone" not in words for words in words_of(page, DiskColumn.ANSWER)) == 3)
     assert page.table.key == here
     assert wizard.next.isEnabled()
     machinery.show(SYSTEM, SPARE[0])
     qtbot.waitUntil(lambda: not wizard.next.isEnabled())
     assert "not there any more" in wizard.reason.text()
     keys = [row.key for row in page.table.disks.rows]
-    assert words_of(page, Column.USE)[keys.index(SPARE[1].identity.key())] == "data 2"
+    assert words_of(page, DiskColumn.USE)[keys.index(SPARE[1].identity.key())] == "data 2"
     machinery.show()
-    qtbot.waitUntil(lambda: all("gone" in words for words in words_of(page, Column.ANSWER)))
+    qtbot.waitUntil(lambda: all("gone" in words for words in words_of(page, DiskColumn.ANSWER)))
     machinery.show(SYSTEM, *SPARE)
     qtbot.waitUntil(wizard.next.isEnabled)
 
@@ -307,7 +309,7 @@ def test_a_machine_without_disks_says_what_to_do(
 def test_a_long_answer_shows_its_begin_and_a_long_serial_number_both_ends(open_wizard: OpenWizard) -> None:
     table = disks_page(open_wizard(Step.DISKS)).table
     modes = {}
-    for column in (Column.ANSWER, Column.DISK):
+    for column in (DiskColumn.ANSWER, DiskColumn.DISK):
         painted = QStyleOptionViewItem()
         table.initViewItemOption(painted)
         index = table.disks.index(0, column)
@@ -316,8 +318,8 @@ def test_a_long_answer_shows_its_begin_and_a_long_serial_number_both_ends(open_w
         delegate.initStyleOption(painted, index)
         modes[column] = painted.textElideMode
     assert modes == {
-        Column.ANSWER: Qt.TextElideMode.ElideRight,
-        Column.DISK: Qt.TextElideMode.ElideMiddle,
+        DiskColumn.ANSWER: Qt.TextElideMode.ElideRight,
+        DiskColumn.DISK: Qt.TextElideMode.ElideMiddle,
     }
 
 
@@ -328,9 +330,9 @@ def test_what_a_disk_says_of_itself_is_text_and_never_markup(
     machinery.disks = (odd,)
     page = disks_page(open_wizard(Step.DISKS, draft_on_disks(1)))
     qtbot.waitUntil(lambda: bool(page.table.disks.rows))
-    assert words_of(page, Column.DISK)[0].splitlines()[0] == r"<b>Evil</b>\n\x1b[31mdisk"
+    assert words_of(page, DiskColumn.DISK)[0].splitlines()[0] == r"<b>Evil</b>\n\x1b[31mdisk"
     model = page.table.disks
-    tip = model.data(model.index(0, Column.DISK), Qt.ItemDataRole.ToolTipRole)
+    tip = model.data(model.index(0, DiskColumn.DISK), Qt.ItemDataRole.ToolTipRole)
     assert "&lt;b&gt;Evil" in tip
     assert "&lt;b&gt;Evil" in page.drawing.toolTip()
     assert page.why.textFormat() is Qt.TextFormat.PlainText
@@ -352,10 +354,10 @@ def test_root_is_asked_only_on_request_and_its_answer_stands_in_the_row(
     asked: list[list[str]] = []
     may_answer = threading.Event()
 
-    def inspect(disks: list[Disk]) -> dict[str, Inspected]:
+    def inspect(disks: list[Disk]) -> dict[str, InspectionResult]:
         asked.append([disk.name for disk in disks])
         assert may_answer.wait(30)
-        return {disk.name: Inspected(disk, DiskAnswer.SPARE) for disk in disks}
+        return {disk.name: InspectionResult(disk, DiskAnswer.SPARE) for disk in disks}
 
     monkeypatch.setattr(root_answers, "inspect_disks", inspect)
     page = disks_page(open_wizard(Step.DISKS))
@@ -363,7 +365,7 @@ def test_root_is_asked_only_on_request_and_its_answer_stands_in_the_row(
     page.ask.click()
     assert (page.ask.text(), page.ask.isEnabled()) == ("Asking root …", False)
     may_answer.set()
-    qtbot.waitUntil(lambda: "✔ spare" in words_of(page, Column.ANSWER)[0])
+    qtbot.waitUntil(lambda: "✔ spare" in words_of(page, DiskColumn.ANSWER)[0])
     assert asked == [["sdb"]]
     assert not page.ask.isVisible()
     assert (page.ask.text(), page.ask.isEnabled()) == ("As&k root", True)
@@ -390,12 +392,12 @@ def test_every_byte_of_a_disk_is_read_on_request_with_progress_and_root_is_asked
     qtbot: QtBot, open_wizard: OpenWizard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     noted, go = reading_program(tmp_path, monkeypatch, status=0)
-    read = Looked(16 << 20, 4000, 65536, 2 << 30, read_s=1.8e9)
+    read = InspectionReport(16 << 20, 4000, 65536, 2 << 30, read_s=1.8e9)
     asked: list[str] = []
 
-    def inspect(disks: list[Disk]) -> dict[str, Inspected]:
+    def inspect(disks: list[Disk]) -> dict[str, InspectionResult]:
         asked.extend(disk.name for disk in disks)
-        return {disk.name: Inspected(disk, DiskAnswer.SPARE, (), read) for disk in disks}
+        return {disk.name: InspectionResult(disk, DiskAnswer.SPARE, (), read) for disk in disks}
 
     monkeypatch.setattr(root_answers, "inspect_disks", inspect)
     page = disks_page(open_wizard(Step.DISKS))
@@ -451,13 +453,13 @@ def test_a_disk_that_pgfooting_left_something_on_can_be_released_by_root(
         is_left_over=True,
         answer=DiskAnswer.NOT_SPARE,
         held_by=("mounted at /run/pgfooting/1/storage",),
-        refusals=(Refusal("D04", "A filesystem on it is mounted.", "8:17 mounted", "Unmount it."),),
+        refusals=(DiskRefusal("D04", "A filesystem on it is mounted.", "8:17 mounted", "Unmount it."),),
     )
-    reason = Refusal("D18", "pgFooting's journal names it.", "xfs, label PRECIOUS", "Look at it.")
-    answers = [Inspected(left, DiskAnswer.NOT_SPARE, (reason,))]
+    reason = DiskRefusal("D18", "pgFooting's journal names it.", "xfs, label PRECIOUS", "Look at it.")
+    answers = [InspectionResult(left, DiskAnswer.NOT_SPARE, (reason,))]
     asked: list[str] = []
 
-    def inspect(disks: list[Disk]) -> dict[str, Inspected]:
+    def inspect(disks: list[Disk]) -> dict[str, InspectionResult]:
         asked.extend(disk.name for disk in disks)
         return {disk.name: answers[-1] for disk in disks}
 
@@ -465,30 +467,30 @@ def test_a_disk_that_pgfooting_left_something_on_can_be_released_by_root(
     machinery.disks = (left, SYSTEM)
     wizard = open_wizard(Step.DISKS)
     page = disks_page(wizard)
-    assert "left by it" in words_of(page, Column.ANSWER)[0]
+    assert "left by it" in words_of(page, DiskColumn.ANSWER)[0]
     assert not page.ask.isVisible()
     page.table.selectRow(1)
     assert not page.release.isVisible(), "nothing of ours is on the other disk"
     page.table.selectRow(0)
     QTest.mouseClick(page.release, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: "label PRECIOUS" in words_of(page, Column.ANSWER)[0])
+    qtbot.waitUntil(lambda: "label PRECIOUS" in words_of(page, DiskColumn.ANSWER)[0])
     assert "D18: pgFooting's journal names it. xfs, label PRECIOUS" in page.why.text()
     assert "→ Look at it." in page.why.text()
     # root's look makes udev look again: what root said counts as long as the disk carries what was left on it
     elsewhere = replace(left, answer=DiskAnswer.LOOKS_SPARE, refusals=(), held_by=())
     machinery.show(elsewhere, SYSTEM)
     qtbot.waitUntil(lambda: page.draft.storage.listing == Listing((elsewhere, SYSTEM), (), as_root=False))
-    assert "label PRECIOUS" in words_of(page, Column.ANSWER)[0]
+    assert "label PRECIOUS" in words_of(page, DiskColumn.ANSWER)[0]
     machinery.show(replace(elsewhere, is_left_over=False), SYSTEM)
-    qtbot.waitUntil(lambda: "looks spare" in words_of(page, Column.ANSWER)[0])
+    qtbot.waitUntil(lambda: "looks spare" in words_of(page, DiskColumn.ANSWER)[0])
     machinery.show(left, SYSTEM)
-    qtbot.waitUntil(lambda: "label PRECIOUS" in words_of(page, Column.ANSWER)[0])
+    qtbot.waitUntil(lambda: "label PRECIOUS" in words_of(page, DiskColumn.ANSWER)[0])
     assert page.release.isVisible(), "it can be tried again"
-    answers.append(Inspected(left, DiskAnswer.SPARE))
+    answers.append(InspectionResult(left, DiskAnswer.SPARE))
     page.release.setFocus()
     press(wizard, Qt.Key.Key_Space)
     assert wizard.focusWidget() is page.table, "keys that follow change no level"
-    qtbot.waitUntil(lambda: "✔ spare" in words_of(page, Column.ANSWER)[0])
+    qtbot.waitUntil(lambda: "✔ spare" in words_of(page, DiskColumn.ANSWER)[0])
     assert asked == [SPARE[0].name] * 2
     assert not page.release.isVisible()
 
@@ -500,7 +502,7 @@ def test_a_disk_that_pgfooting_left_something_on_is_offered_to_nobody_before_roo
     machinery.disks = (replace(SPARE[0], is_left_over=True, answer=DiskAnswer.LOOKS_SPARE), SYSTEM)
     wizard = open_wizard(Step.DISKS)
     page = disks_page(wizard)
-    assert words_of(page, Column.ANSWER)[0].startswith("✘ not spare\nused by pgFooting, or left by it")
+    assert words_of(page, DiskColumn.ANSWER)[0].startswith("✘ not spare\nused by pgFooting, or left by it")
     page.table.selectRow(0)
     press(wizard, Qt.Key.Key_Space)
     assert wizard.draft.parts.disks.chosen == ()
@@ -670,7 +672,7 @@ def places(wizard: Wizard) -> dict[str, QRect]:
         table = page.table
         origin = table.viewport().mapTo(wizard, QPoint(0, 0))
         for number, row in enumerate(table.disks.rows):
-            for column in Column:
+            for column in DiskColumn:
                 rect = table.visualRect(table.disks.index(number, column))
                 found[f"{row.key} {column.name}"] = rect.translated(origin)
     return found
@@ -696,7 +698,7 @@ def click_at(wizard: Wizard, place: QPoint) -> None:
 def box_of(wizard: Wizard, row: int) -> QPoint:
     """Return where the tick of a row is in the window."""
     table = disks_page(wizard).table
-    rect = table.visualRect(table.disks.index(row, Column.USE))
+    rect = table.visualRect(table.disks.index(row, DiskColumn.USE))
     return table.viewport().mapTo(wizard, QPoint(rect.left() + 10, rect.center().y()))
 
 
@@ -748,14 +750,14 @@ def test_nothing_on_the_page_of_disks_moves_whatever_is_ticked_or_asked(
     page.show_asking(asking=False)
     # an answer of root's, a disk that is used meanwhile, pulled or plugged in, keep their rows
     machinery.show(replace(OPEN, answer=DiskAnswer.NOT_SPARE), *SPARE[:5], left, SYSTEM)
-    qtbot.waitUntil(lambda: "not spare" in words_of(page, Column.ANSWER)[0])
+    qtbot.waitUntil(lambda: "not spare" in words_of(page, DiskColumn.ANSWER)[0])
     rows = {name: rect for name, rect in before.items() if not name.startswith("Q")}
     assert moved(rows, wizard) == []
     machinery.show(*SPARE[2:5], left, SYSTEM)
-    qtbot.waitUntil(lambda: "gone" in words_of(page, Column.ANSWER)[0])
+    qtbot.waitUntil(lambda: "gone" in words_of(page, DiskColumn.ANSWER)[0])
     assert moved(rows, wizard) == []
     machinery.show(*SPARE[:5], left, SYSTEM, *SPARE[6:])
-    qtbot.waitUntil(lambda: "gone" not in words_of(page, Column.ANSWER)[1])
+    qtbot.waitUntil(lambda: "gone" not in words_of(page, DiskColumn.ANSWER)[1])
     assert moved(rows, wizard) == []
 
 
@@ -771,10 +773,13 @@ def test_a_disk_that_comes_or_goes_moves_nothing_on_the_page_of_disks(
     qtbot.waitUntil(lambda: len(page.table.disks.rows) == 4)
     assert moved(before, wizard) == []
     machinery.show(SPARE[1])
-    qtbot.waitUntil(lambda: "gone" in words_of(page, Column.ANSWER)[0])
+    qtbot.waitUntil(lambda: "gone" in words_of(page, DiskColumn.ANSWER)[0])
     assert moved(before, wizard) == []
     assert page.table.disks.rows[0].key == SPARE[0].identity.key()
-    assert not page.table.disks.flags(page.table.disks.index(0, Column.USE)) & Qt.ItemFlag.ItemIsUserCheckable
+    assert (
+        not page.table.disks.flags(page.table.disks.index(0, DiskColumn.USE))
+        & Qt.ItemFlag.ItemIsUserCheckable
+    )
     press(wizard, Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
     assert "was here and is not there any more" in page.why.text()
     page.load()  # as when it is opened again
@@ -908,7 +913,7 @@ def test_start_waits_until_every_disk_is_confirmed(open_wizard: OpenWizard) -> N
     draft = draft_on_disks(2)
     while questions := draft.questions_for(Step.REVIEW):
         for question in questions:
-            draft.take(Answer(question))
+            draft.take(MachineAnswer(question))
     wizard = open_wizard(Step.REVIEW, draft)
     page = wizard.pages[Step.REVIEW]
     assert isinstance(page, ReviewPage)

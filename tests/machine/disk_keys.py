@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
+from app.campaign_file.reader import parse_campaign
 from app.domain.errors import CampaignError
 from app.domain.filesystems import filesystem
-from app.domain.raid import Level, layout
+from app.domain.options.raid import Level, layout
 from app.domain.units import MIB
-from app.runs.campaign_file import parse_campaign
-from app.runs.runfile_reader import RunFile
+from app.runfile.reader import RunFile
 from tests.fix_campaign import ORDINARY_EVENTS, server_settings_of
 from tests.pairs import Pair, Row, pairwise
 

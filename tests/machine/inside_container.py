@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from app.dbus.service import Refusal
+from app.dbus.service import MethodError
 from app.domain.units import GIB
-from app.helper.control_groups import PARTS, ControlGroup, hierarchy
+from app.helper.storage.control_groups import PARTS, ControlGroup, hierarchy
 from tests.fix_machine import IN_GUEST
 
 pytestmark = [pytest.mark.machine, pytest.mark.skipif(not IN_GUEST, reason="for a container only")]
@@ -93,7 +93,7 @@ def test_nobody_elses_process_is_adopted(start: Start) -> None:
     group = ControlGroup("00000000000000bb", TESTER)
     other = start(pwd.getpwnam("nobody").pw_uid)
     for pid in (other.pid, 1, 0, 2):
-        with pytest.raises(Refusal):
+        with pytest.raises(MethodError):
             group.adopt("server", pid)
     assert group.end()
     assert other.poll() is None
@@ -110,7 +110,7 @@ def test_memory_is_limited_or_it_is_said_why_not(start: Start) -> None:
         group.limit(0)
         assert Path(folder, "memory.max").read_text() == "max\n"
     else:
-        with pytest.raises(Refusal) as refused:
+        with pytest.raises(MethodError) as refused:
             group.limit(GIB)
         assert refused.value.args[0] == "Unavailable"
     assert group.end()

@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.runs.runfile import Phase
-from app.runs.runfile_reader import RunFile
+from app.runfile.reader import RunFile
+from app.runfile.writer import Phase
 from tests.machine.rig_campaigns import USER, as_user, campaign, install, nothing_left_on, start_service
 
 __all__ = ["install", "start_outside", "tell_outside"]

@@ -19,8 +19,8 @@ from typing import Self
 import pytest
 
 from app.dbus.helper_errors import RULE_FILE, rule_of
-from app.runs.runfile_reader import RunFile
-from app.storage.spare import SpareDisks
+from app.runfile.reader import RunFile
+from app.storage.spare.spare import SpareDisks
 from tests.disks.layout_proof import leftovers, output
 from tests.fix_campaign import Running
 from tests.machine.conftest import RigBlockDevice

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.runs.runfile import Phase
+from app.runfile.writer import Phase
 from tests.disks.layout_proof import digest, fill, output
 from tests.machine.conftest import RigBlockDevice
 from tests.machine.rig_campaigns import (

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from app.dbus.udisks import fetch_objects
-from app.storage.disks import list_disks
-from app.storage.snapshot import Policy
+from app.storage.inspect.snapshot import Policy
+from app.storage.spare.disks import list_disks
 from tests.machine.test_refused import RIG
 
 pytestmark = [pytest.mark.machine, pytest.mark.inside(*RIG)]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.raid import Level
+from app.domain.options.raid import Level
 from app.domain.units import MIB
-from app.helper.control_groups import ControlGroup
+from app.helper.storage.control_groups import ControlGroup
 from tests.disks.helper_owner import NAME, NOBODY, Owner, client, plan_of
 from tests.disks.layout_proof import leftovers, output
 from tests.machine.conftest import RigBlockDevice

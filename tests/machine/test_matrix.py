@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import StorageError
-from app.domain.filesystem import FilesystemSpec, Preset
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.filesystems.common import MD_LEVELS
-from app.domain.plan import Group, StoragePlan
-from app.domain.raid import Assembler, Level, layout
+from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
+from app.domain.options.raid import Assembler, Level, layout
+from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.units import MIB
 from app.domain.versions import Component, parse_version
-from app.storage.spare import SpareDisks
+from app.storage.spare.spare import SpareDisks
 from tests.disks.layout_proof import digest, fill, leftovers, make_and_unmake, output
 from tests.fix_machine import SHORT
 from tests.machine.conftest import RigBlockDevice
@@ -55,7 +55,7 @@ class Case:
 
     spec: FilesystemSpec
     level: Level
-    preset: Preset
+    preset: FilesystemPreset
     count: int
     rounds: int = ROUNDS
 
@@ -84,7 +84,7 @@ def cases() -> Iterator[Case]:
             yield from (Case(spec, Level.SINGLE, preset, 1) for preset in spec.presets[1:])
 
 
-def is_refused_here(spec: FilesystemSpec, preset: Preset) -> bool:
+def is_refused_here(spec: FilesystemSpec, preset: FilesystemPreset) -> bool:
     """Return whether the running kernel has an option of the preset no more: XFS without barriers."""
     running = {Component.KERNEL: parse_version(os.uname().release) or ()}
     removed = [item for choice in preset.choices for item in spec.option(choice.option).removed]

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from app.probes.arrays import ArraysProbe
-from app.probes.backing_devices import Resolver
-from app.probes.base import Probe, ProbeContext
-from app.probes.block_devices import BlockDevicesProbe
-from app.probes.btrfs import BtrfsProbe
-from app.probes.programs import ask_program
-from app.probes.zfs import ZfsProbe
-from app.storage.snapshot import Policy
+from app.probes.base.backing_devices import Resolver
+from app.probes.base.probe import Probe, ProbeContext
+from app.probes.base.programs import ask_program
+from app.probes.sources.arrays import ArraysProbe
+from app.probes.sources.block_devices import BlockDevicesProbe
+from app.probes.sources.btrfs import BtrfsProbe
+from app.probes.sources.zfs import ZfsProbe
+from app.storage.inspect.snapshot import Policy
 from tests.disks.workshop import LIMIT_S, Workshop
 from tests.machine.test_refused import BLANK, RIG, named
 from tests.unit.probes.fakes import values

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.domain.raid import LAYOUTS, Assembler, Layout, Level, layout
+from app.domain.options.raid import LAYOUTS, ArrayLayout, Assembler, Level, layout
 from tests.disks.option_facts import must
 from tests.disks.raid_facts import assert_holds, md_bytes
 from tests.machine.conftest import RigBlockDevice
@@ -30,7 +30,7 @@ def disks(rig_disks: list[RigBlockDevice]) -> Iterator[list[RigBlockDevice]]:
 @pytest.mark.covers("facts md sizes")
 @pytest.mark.parametrize("made", MD, ids=lambda item: item.level.value)
 def test_an_array_of_the_fewest_disks_holds_about_what_is_declared(
-    made: Layout, disks: list[RigBlockDevice]
+    made: ArrayLayout, disks: list[RigBlockDevice]
 ) -> None:
     chosen = disks[: made.minimum_disks]
     assert_holds(made, [disk.size_bytes for disk in chosen], md_bytes(made, [disk.path for disk in chosen]))

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.disk import Answer
-from app.storage.rules import Decision
-from app.storage.snapshot import Policy
+from app.domain.disk import SpareAnswer
+from app.storage.inspect.snapshot import Policy
+from app.storage.spare.rules import SpareDecision
 from tests.disks.refused_kinds import KINDS, Kind
 from tests.disks.workshop import Workshop
 from tests.machine.rig import SHARE, Guest
@@ -93,7 +93,7 @@ def note(record_property: Callable[[str, object], None]) -> Note:
     return row
 
 
-def refused_by(decision: Decision, rule: str, evidence: str) -> str:
+def refused_by(decision: SpareDecision, rule: str, evidence: str) -> str:
     found = [refusal.evidence for refusal in decision.refusals if refusal.rule == rule]
     assert any(evidence in text for text in found), decision.refusals
     return next(text for text in found if evidence in text)
@@ -305,14 +305,14 @@ KINDS_HERE: tuple[Kind, ...] = (
 def test_it_is_refused_until_it_is_made_blank(shop: Workshop, kind: Kind, note: Note) -> None:
     kind.make(shop)
     decision = shop.decide()
-    assert decision.answer is Answer.NOT_SPARE
+    assert decision.answer is SpareAnswer.NOT_SPARE
     evidence = kind.evidence.format(path=shop.path, name=shop.name)
     note(kind.title, kind.rule, refused_by(decision, kind.rule, evidence))
     shop.stack.close()
     shop.settle()
     shop.make_blank()
     accepted = shop.decide()
-    assert (accepted.answer, accepted.refusals) == (Answer.SPARE, ())
+    assert (accepted.answer, accepted.refusals) == (SpareAnswer.SPARE, ())
 
 
 @inside
@@ -320,7 +320,7 @@ def test_it_is_refused_until_it_is_made_blank(shop: Workshop, kind: Kind, note: 
 def test_a_blank_disk_of_every_bus_is_spare(shop: Workshop, serial: str) -> None:
     (shop.path,) = named(serial)
     decision = shop.decide()
-    assert (decision.answer, decision.refusals, decision.questions) == (Answer.SPARE, (), ())
+    assert (decision.answer, decision.refusals, decision.questions) == (SpareAnswer.SPARE, (), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,8 +385,8 @@ def test_a_scsi_device_that_is_no_disk_of_ours_is_refused(
 
 ASK = """
 import sys
-from app.storage.disks import list_disks
-from app.storage.snapshot import Policy
+from app.storage.spare.disks import list_disks
+from app.storage.inspect.snapshot import Policy
 for disk in list_disks(Policy()).disks:
     for refusal in disk.refusals:
         print(disk.identity.serial, refusal.rule, refusal.evidence, sep="|")

@@ -10,14 +10,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from app.domain.configuration import FolderTarget, MemoryTarget, Target
+from app.domain.campaign.configuration import FolderTarget, MemoryTarget, Target
 from app.domain.units import MIB
-from app.hosts.leavings import Leavings
-from app.hosts.local import LocalHost, Site
-from app.hosts.sweeping import Deed, sweep
-from app.postgres.installation import Installation
+from app.hosts.local import LocalHost, RunFolders
+from app.hosts.recovery.cleanup import CleanupAction, sweep
+from app.hosts.recovery.resource_journal import ResourceJournal
+from app.postgres.installations.installation import Installation
 from app.postgres.server import Server, StopMode
-from app.process import Account
+from app.process.starter import Account
 from tests.fix_postgres import Workbench, give, small_settings
 
 pytestmark = pytest.mark.postgres
@@ -30,7 +30,7 @@ def target(request: pytest.FixtureRequest, open_folder: Path, database_account: 
     return FolderTarget(str(give(open_folder / "with space", database_account)))
 
 
-def served(site: Site, installation: Installation) -> Server:
+def served(site: RunFolders, installation: Installation) -> Server:
     server = Server(
         installation=installation,
         account=site.account,
@@ -55,14 +55,16 @@ def test_an_abandoned_server_is_ended_and_removed_and_another_runs_on(
 ) -> None:
     production = workbench.server()
     production.start()
-    with Leavings.create(str(tmp_path), "abandoned", database_account, state_folder=tmp_path) as leavings:
+    with ResourceJournal.create(
+        str(tmp_path), "abandoned", database_account, state_folder=tmp_path
+    ) as leavings:
         site = LocalHost(database_account, leavings, lambda _outcome: None).prepare(target, 200 * MIB)
         server = served(site, installation)
     try:
         with psycopg.connect(server.conninfo, autocommit=True) as connection:
             backend = os.pidfd_open(connection.info.backend_pid)
             events = sweep(state_folder=tmp_path)
-        assert [event.deed for event in events] == [Deed.ENDED, *[Deed.REMOVED] * 4], events
+        assert [event.deed for event in events] == [CleanupAction.ENDED, *[CleanupAction.REMOVED] * 4], events
         assert not server.is_running()
         poller = select.poll()
         poller.register(backend, select.POLLIN)
@@ -96,7 +98,7 @@ def test_a_killed_server_leaves_nothing_in_shared_memory_and_another_keeps_its_o
     production = workbench.server()
     production.start()
     before = shared_memory_of_account(database_account)
-    with Leavings.create(str(tmp_path), "killed", database_account, state_folder=tmp_path) as leavings:
+    with ResourceJournal.create(str(tmp_path), "killed", database_account, state_folder=tmp_path) as leavings:
         site = LocalHost(database_account, leavings, lambda _outcome: None).prepare(target, 200 * MIB)
         server = served(site, installation)
         assert server.pid is not None

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from app.runs.runfile import Phase
-from app.runs.runfile_reader import RunFile
+from app.runfile.reader import RunFile
+from app.runfile.writer import Phase
 from tests.fix_campaign import PATIENCE_S, TOP, CampaignBench, Running, campaign_text, kill
 from tests.postgres.test_killed_runner import processes_of
 

@@ -13,19 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.configuration import BuiltinScript, Protocol, Script, Workload
+from app.domain.campaign.configuration import BuiltinScript, Protocol, Script, Workload
 from app.postgres.connection import connect
-from app.postgres.installations import Installation
-from app.postgres.pgbench_argv import (
+from app.postgres.installations.find import Installation
+from app.postgres.pgbench.argv import (
     BenchmarkRequest,
     Connection,
     PgbenchProgram,
     benchmark_argv,
     initialise_argv,
 )
-from app.postgres.script_wishes import find_superuser
+from app.postgres.pgbench.script_wishes import find_superuser
 from app.postgres.server import Server
-from app.process import CommandOutcome, run_command
+from app.process.starter import CommandOutcome, run_command
 from tests.fix_postgres import Workbench
 
 pytestmark = pytest.mark.postgres

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.runs.control import Request, send_request
-from app.runs.runfile import Phase
-from app.runs.runfile_reader import RunFile
+from app.execution.control import Request, send_request
+from app.runfile.reader import RunFile
+from app.runfile.writer import Phase
 from tests.fix_campaign import CampaignBench, campaign_text, kill
 
 pytestmark = pytest.mark.postgres

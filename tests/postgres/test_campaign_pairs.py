@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.postgres.installations import Installation
-from app.runs.runfile_reader import RunFile
+from app.postgres.installations.find import Installation
+from app.runfile.reader import RunFile
 from tests.campaign_keys import OWN_SCRIPT, Back, Places, Values, campaign_of, cost_of, declared
 from tests.fix_campaign import ORDINARY_EVENTS, CampaignBench
 from tests.pairs import Row, every_pair, pairs_of, pairwise

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.domain.configuration import FolderTarget
-from app.runs.campaign_format import format_campaign
-from app.runs.draft import CampaignDraft
-from app.runs.draft_commands import Action
-from app.runs.draft_environment import DraftEnvironment, read_environment
-from app.runs.draft_parts import ChangeDraft, Place, SizeChoice, Step
-from app.runs.draft_questions import PostgresQuestion, answer
-from app.runs.draft_review import make_review
+from app.campaign_file.writer import format_campaign
+from app.domain.campaign.configuration import FolderTarget
+from app.draft.commands import LineAction
+from app.draft.draft import CampaignDraft
+from app.draft.fields.environment import DraftEnvironment, read_environment
+from app.draft.fields.state import ChangeDraft, Place, SizeChoice, Step
+from app.draft.machine_answers import PostgresQuestion, answer
+from app.draft.review import make_review
 from tests.fix_campaign import CampaignBench
 
 pytestmark = pytest.mark.postgres
@@ -74,7 +74,7 @@ def test_the_commands_of_the_review_are_those_that_are_executed(
     assert resolved is not None
     assert environment.account is not None
     (row,) = make_review(resolved, environment.account).rows
-    told = [RANDOM.sub("*", line.text) for line in row.commands if line.action is Action.PROGRAM]
+    told = [RANDOM.sub("*", line.text) for line in row.commands if line.action is LineAction.PROGRAM]
 
     done = campaign_bench.run(format_campaign(draft.to_campaign()))
     assert done.returncode == 0, done.stderr

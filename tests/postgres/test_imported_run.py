@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from app.importers.importing import import_paths
-from app.postgres.pgbench_argv import Connection, PgbenchProgram, initialise_argv
-from app.postgres.pgbench_summary import parse_summary
-from app.process import Account, run_command
-from app.runs.runfile_reader import RunFile
+from app.postgres.pgbench.argv import Connection, PgbenchProgram, initialise_argv
+from app.postgres.pgbench.summary import parse_summary
+from app.process.starter import Account, run_command
+from app.runfile.reader import RunFile
 from tests.fix_postgres import Workbench, give
 
 pytestmark = pytest.mark.postgres

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from app.domain.configuration import PostgresChoice, Workload
+from app.domain.campaign.configuration import PostgresChoice, Workload
 from app.domain.errors import SettingError
-from app.postgres.installations import Installation, fingerprint
+from app.postgres.installations.find import Installation, fingerprint
 from app.postgres.known_settings import check_settings, known_settings
 from app.postgres.presets import PRESETS
 from app.postgres.settings import server_settings
-from app.process import Account, CommandOutcome
+from app.process.starter import Account, CommandOutcome
 from tests.fix_postgres import SMALL_MACHINE, small_settings
 
 pytestmark = pytest.mark.postgres

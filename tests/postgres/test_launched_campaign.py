@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from app.campaign_file.reader import parse_campaign
 from app.domain.errors import ExitStatus
-from app.runs.campaign_file import parse_campaign
-from app.runs.campaign_follow import CampaignFollower, Watched
-from app.runs.control import Request, send_request
-from app.runs.draft_trust import agreement_of, keep_agreement
-from app.runs.launch import LaunchError, live_campaigns, start_campaign
-from app.runs.library import is_live
-from app.runs.runfile import Phase, RunState
-from app.runs.runfile_reader import RunFile
+from app.draft.trust import agreement_of, keep_agreement
+from app.execution.control import Request, send_request
+from app.execution.launch import LaunchError, live_campaigns, start_campaign
+from app.library.entries import is_live
+from app.live.campaign_follower import CampaignFollower, LiveState
+from app.runfile.reader import RunFile
+from app.runfile.writer import Phase, RunState
 from tests.fix_campaign import PATIENCE_S, TOP, CampaignBench, campaign_text
 
 pytestmark = pytest.mark.postgres
@@ -36,7 +36,7 @@ def bench(campaign_bench: CampaignBench, monkeypatch: pytest.MonkeyPatch) -> Cam
     return campaign_bench
 
 
-def looks(folder: Path, pid: int) -> Iterator[Watched]:
+def looks(folder: Path, pid: int) -> Iterator[LiveState]:
     """Look at a campaign five times a second until its runner has ended, and once more."""
     follower = CampaignFollower(folder, ["pgbench.tps"])
     descriptor = os.pidfd_open(pid)
@@ -102,7 +102,7 @@ def test_what_may_run_programs_is_launched_only_where_a_person_agreed_to_just_th
 WINDOW = """
 import signal, sys
 from pathlib import Path
-from app.runs.launch import start_campaign
+from app.execution.launch import start_campaign
 launched = start_campaign(Path(sys.argv[1]).read_text(), Path(sys.argv[2]))
 print(launched.pid, flush=True)
 print(launched.wait_for_folder(120), flush=True)
@@ -142,7 +142,7 @@ def test_a_campaign_is_stopped_from_where_it_is_watched(
     launched = start_campaign(campaign_text(folder=bench.target, workload=LONG), bench.library)
     folder = launched.wait_for_folder(PATIENCE_S)
     asked = False
-    last = Watched()
+    last = LiveState()
     for watched in looks(folder, launched.pid):
         last = watched
         run = watched.run

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.domain.configuration import BuiltinScript, Protocol, Script, Workload
+from app.domain.campaign.configuration import BuiltinScript, Protocol, Script, Workload
 from app.domain.errors import PgbenchError
-from app.postgres.installations import Installation
-from app.postgres.pgbench_argv import (
+from app.postgres.installations.find import Installation
+from app.postgres.pgbench.argv import (
     BenchmarkRequest,
     Connection,
     PgbenchProgram,
@@ -24,13 +24,13 @@ from app.postgres.pgbench_argv import (
     benchmark_argv,
     initialise_argv,
 )
-from app.postgres.pgbench_log import LogFormat, Outcome, TransactionBatch, concatenate
-from app.postgres.pgbench_log_tail import TransactionLogTail
-from app.postgres.pgbench_progress import parse_loading_progress, parse_loading_summary, parse_progress
-from app.postgres.pgbench_summary import PgbenchSummary, client_abort, parse_summary
-from app.postgres.second_histograms import SecondHistograms
+from app.postgres.pgbench.log_tail import TransactionLogTail
+from app.postgres.pgbench.progress import parse_loading_progress, parse_loading_summary, parse_progress
+from app.postgres.pgbench.second_histograms import SecondHistograms
+from app.postgres.pgbench.summary import PgbenchSummary, client_abort, parse_summary
+from app.postgres.pgbench.transaction_log import LogFormat, Outcome, TransactionBatch, concatenate
 from app.postgres.server import Server
-from app.process import Account, run_command, spawn
+from app.process.starter import Account, run_command, spawn
 from tests.fix_postgres import Workbench, give
 from tests.unit.postgres.exact import exact_percentile
 

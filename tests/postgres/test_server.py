@@ -13,9 +13,9 @@ import pytest
 from app.domain.errors import FootingError, ServerError, SettingError
 from app.postgres.connection import connect, connection_string
 from app.postgres.facts import read_server_facts, settings_in_effect
-from app.postgres.installations import Installation
+from app.postgres.installations.find import Installation
 from app.postgres.server import Server, StopMode
-from app.process import Account, run_command
+from app.process.starter import Account, run_command
 from tests.fix_postgres import Workbench
 
 pytestmark = pytest.mark.postgres

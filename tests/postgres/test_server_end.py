@@ -25,9 +25,9 @@ ROOT = Path(__file__).parents[2]
 
 STARTER = """
 import json, sys, time
-from app.postgres.installation import Installation
+from app.postgres.installations.installation import Installation
 from app.postgres.server import Server
-from app.process import Account
+from app.process.starter import Account
 order = json.loads(sys.argv[1])
 server = Server(Installation(**order["installation"]), Account(**order["account"]), order["data"],
                 order["socket"], order["log"], (), lambda outcome: None, secret=order["secret"])

@@ -10,18 +10,18 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from app.domain.configuration import DiskGroup, DiskTarget, PostgresChoice, Workload
+from app.domain.campaign.configuration import DiskGroup, DiskTarget, PostgresChoice, Workload
+from app.domain.campaign.server_options import ServerOption, server_options
 from app.domain.errors import SettingError
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.options import Stage
-from app.domain.raid import Level
-from app.domain.server_options import ServerOption, server_options
-from app.postgres.installations import Installation
+from app.domain.options.option import Stage
+from app.domain.options.raid import Level
+from app.postgres.installations.find import Installation
 from app.postgres.presets import PRESETS as SERVER_PRESETS
 from app.postgres.server import Server
 from app.postgres.settings import Setting, server_settings
-from app.runs.runfile import Phase
-from app.runs.runfile_reader import RunFile
+from app.runfile.reader import RunFile
+from app.runfile.writer import Phase
 from tests.fix_campaign import CampaignBench, campaign_text
 from tests.fix_postgres import SMALL_MACHINE, Workbench
 

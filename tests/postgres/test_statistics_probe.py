@@ -11,20 +11,20 @@ import psycopg
 import pytest
 
 from app.domain.metrics import METRICS
-from app.postgres.installations import Installation
+from app.postgres.installations.find import Installation
 from app.postgres.server import Server
-from app.probes.base import ProbeContext, ProbeUnavailable, ReadMissed
-from app.probes.log_tail import ServerLogTail
-from app.probes.postgres_statistics import (
+from app.probes.base.probe import ProbeContext, ProbeUnavailable, ReadMissed
+from app.probes.sampling.sampler import Sampler, Tick
+from app.probes.sources.log_tail import ServerLogTail
+from app.probes.sources.postgres_statistics import (
     COLUMNS,
     PostgresStatisticsProbe,
     columns_of,
     omissions_of,
     statement_of,
 )
-from app.probes.processes import ProcessesProbe
-from app.probes.sampler import Sampler, Tick
-from app.probes.server_log import ServerEvent, ServerEventKind
+from app.probes.sources.processes import ProcessesProbe
+from app.probes.sources.server_log import ServerEvent, ServerEventKind
 from tests.fix_postgres import Workbench
 from tests.unit.probes.fakes import HandClock, values
 

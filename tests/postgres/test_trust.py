@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from app.campaign_file.reader import read_campaign_file
+from app.campaign_file.trust import campaign_digest
 from app.domain.errors import ExitStatus
-from app.postgres.installations import Installation
-from app.postgres.pgbench_argv import BenchmarkRequest, Connection, PgbenchProgram, benchmark_argv
-from app.postgres.script_wishes import find_programs
-from app.process import run_command
-from app.runs.campaign_file import read_campaign_file
-from app.runs.campaign_trust import campaign_digest
-from app.runs.trusted_campaigns import trust
+from app.library.trusted_campaigns import trust
+from app.postgres.installations.find import Installation
+from app.postgres.pgbench.argv import BenchmarkRequest, Connection, PgbenchProgram, benchmark_argv
+from app.postgres.pgbench.script_wishes import find_programs
+from app.process.starter import run_command
 from tests.fix_campaign import PATIENCE_S, TOP, CampaignBench, campaign_text
 from tests.fix_postgres import Workbench
 from tests.postgres.test_bench_role import one_transaction

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app import become
-from app.capture import BoundedOutput
 from app.domain.errors import ProgramError
-from app.process import (
+from app.process import exec_as as become
+from app.process.output import BoundedOutput
+from app.process.starter import (
     NOT_STARTED,
     TIMED_OUT,
     Account,
@@ -132,7 +132,7 @@ def test_a_program_is_held_as_its_account_before_it_is_executed(whom: Callable[[
         assert int(seen["Pid"]) == child.pid
         assert seen["Uid"].split() == [str(account.uid)] * 4
         assert seen["NoNewPrivs"].strip() == "1"
-        assert "become.py" in seen["program"]
+        assert "exec_as.py" in seen["program"]
         assert Path(f"/proc/{child.pid}/cmdline").read_text() == "sleep\0" + "1000\0"
     finally:
         child.kill()
@@ -460,7 +460,7 @@ def test_an_output_file_is_opened_as_the_account_and_not_as_root(tmp_path: Path)
 
 DRIVER = """
 import signal, sys
-from app.process import Account, current_account, named_account, spawn
+from app.process.starter import Account, current_account, named_account, spawn
 account = current_account() if sys.argv[1] == "self" else named_account(sys.argv[1])
 children = [spawn(("sleep", "1000"), account=account, death_signal=signal.SIGKILL),
             spawn(("sleep", "1000"), account=account, death_signal=signal.SIGQUIT)]

@@ -6,9 +6,9 @@ from PySide6.QtWidgets import QCheckBox
 from typing_extensions import override
 
 from app.domain.errors import FootingError
-from app.domain.reference import PublishedFigure
 from app.domain.text import tr
-from ui.charts.figure import FigureView
+from app.published.figures import PublishedFigure
+from ui.charts.figures.figure import FigureView
 from ui.compare.content import NOT_YET, Content
 from ui.compare.figures import TPS, known_figures, make_bars
 from ui.compare.parts import (
@@ -25,7 +25,7 @@ from ui.theme import Theme
 
 def read_published() -> tuple[PublishedFigure, ...]:
     """Return the published figures; none where their files cannot be read."""
-    from app.domain.reference_files import published_figures  # noqa: PLC0415 - read when first asked for
+    from app.published.files import published_figures  # noqa: PLC0415 - read when first asked for
 
     try:
         return published_figures()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from app.analysis.facts import RunFacts
+from app.comparison.comparison import ComparedGroup, RunComparison, compare_runs
+from app.comparison.factors import Dimension, find_dimensions
+from app.comparison.label_shortening import short_names
 from app.domain.text import tr
-from app.runs.compare import ComparedGroup, RunComparison, compare_runs
-from app.runs.dimensions import Dimension, find_dimensions
-from app.runs.run_data import RunData
-from app.runs.run_facts import RunFacts
-from app.runs.short_names import short_names
-from ui.charts.traces import RunTrace
+from app.runfile.series import RunData
+from ui.charts.data.plotted_run import RunTrace
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,20 +9,20 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSizePolicy, QSplitter
 from typing_extensions import override
 
+from app.analysis.labels import one_line
+from app.analysis.latency_distribution import Distribution, merge_distributions, read_distribution
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.runs.distribution import Distribution, merge_distributions, read_distribution
-from app.runs.words import one_line
 from ui.background import BackgroundOp
-from ui.charts.series_list import SeriesList
-from ui.charts.stack import ChartStack
-from ui.charts.traces import RunTrace
-from ui.charts.x_axis import LATENCY, NINES
+from ui.charts.data.plotted_run import RunTrace
+from ui.charts.data.x_axis import LATENCY, NINES
+from ui.charts.stack.series_list import SeriesList
+from ui.charts.stack.stack import ChartStack
 from ui.compare.content import NOT_YET, Content
 from ui.compare.distribution_data import DistributionCurves
 from ui.compare.parts import Choice, View, control_row, labelled
-from ui.labels import plain_label
 from ui.theme import Theme
+from ui.widgets.plain_label import plain_label
 
 _RUNS: Final = "runs"
 _GROUPS: Final = "configurations"

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from app.runs.dimensions import SweepLine
-from app.runs.distribution import Distribution
-from app.runs.runfile_reader import Event
+from app.analysis.latency_distribution import Distribution
+from app.comparison.factors import SweepLine
+from app.runfile.reader import RunEvent
 
 Array = NDArray[np.float64]
 _NOTHING = (np.empty(0), np.empty(0))
@@ -33,7 +33,7 @@ class _Curves:
         """Return nothing."""
         return []
 
-    def checkpoints(self) -> list[tuple[float, float, Event]]:
+    def checkpoints(self) -> list[tuple[float, float, RunEvent]]:
         """Return nothing."""
         return []
 

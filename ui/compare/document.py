@@ -7,17 +7,17 @@ from typing import Final
 
 from PySide6.QtGui import QColor, QTextDocument
 
+from app.analysis.labels import format_tps, mark_words, one_line
+from app.analysis.sentences import WITHIN_RUN_NOTE, describe_shape
+from app.comparison.differences import PropertyDifference, describe_sameness, what_differs
+from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow
+from app.comparison.warnings import comparison_notes, comparison_warnings
+from app.comparison.wording import format_difference
 from app.domain.columns import column_of
 from app.domain.text import tr
-from app.runs.comparison_table import COMPARISON_COLUMNS, ComparisonColumn, Row, format_tps
-from app.runs.comparison_text import format_difference
-from app.runs.comparison_warnings import comparison_notes, comparison_warnings
-from app.runs.differences import Difference, describe_sameness, what_differs
-from app.runs.run_sentences import WITHIN_RUN_NOTE, describe_shape
-from app.runs.words import mark_words, one_line
 from ui.compare.content import NOT_YET, Content
 from ui.theme import Theme
-from ui.window.plain_writer import Ink, PlainWriter
+from ui.widgets.plain_writer import DocumentColours, PlainWriter
 
 SWATCH: Final = "■"
 _LONGEST: Final = 300
@@ -30,7 +30,9 @@ class ComparisonWriter(PlainWriter):
 
     def __init__(self, document: QTextDocument, theme: Theme) -> None:
         colour = theme.colour
-        super().__init__(document, Ink(colour("text"), colour("muted"), colour("accent"), colour("warning")))
+        super().__init__(
+            document, DocumentColours(colour("text"), colour("muted"), colour("accent"), colour("warning"))
+        )
         self._theme = theme
 
     def write(self, content: Content, problems: Sequence[str]) -> None:
@@ -63,7 +65,7 @@ class ComparisonWriter(PlainWriter):
         for difference in found.differences:
             self._write_difference(content, difference)
 
-    def _write_difference(self, content: Content, difference: Difference) -> None:
+    def _write_difference(self, content: Content, difference: PropertyDifference) -> None:
         name = tr("{topic}: {name}").format(topic=difference.topic, name=one_line(difference.name))
         self._line(name, colour=self._ink.quiet)
         for variant in difference.variants:
@@ -134,7 +136,7 @@ def _whose(content: Content, places: Sequence[int]) -> str:
     return tr("{names} and {count} more").format(names=told, count=len(names) - _MOST_NAMES + 1)
 
 
-def _row_words(row: Row) -> str:
+def _row_words(row: ComparisonRow) -> str:
     """Return what the table says of a configuration, in a line."""
     interval = column_of(COMPARISON_COLUMNS, ComparisonColumn.INTERVAL).cell(row)
     runs = column_of(COMPARISON_COLUMNS, ComparisonColumn.RUNS).cell(row)

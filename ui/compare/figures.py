@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.domain.metrics import Better
-from app.domain.reference import PublishedFigure
+from app.analysis.sentences import WITHIN_RUN_NOTE, own_interval_words
+from app.comparison.comparison import ComparedGroup, RunComparison
+from app.comparison.factors import Dimension, heat_map
+from app.comparison.figures import COSTS, LATENCIES, figure, figure_values
+from app.domain.metrics import Direction
 from app.domain.text import tr
-from app.runs.compare import ComparedGroup, RunComparison
-from app.runs.dimensions import Dimension, heat_map
-from app.runs.figure_comparison import COSTS, LATENCIES, figure, figure_values
-from app.runs.run_sentences import WITHIN_RUN_NOTE, own_interval_words
-from app.runs.statistics import RunInterval, run_interval
-from app.runs.summary import Figure
-from ui.charts.bars import Bar, BarFigure, BarGroup
-from ui.charts.heat import Cell, HeatFigure, runs_note
-from ui.charts.scatter import ScatterFigure, ScatterPoint
+from app.published.figures import PublishedFigure
+from app.runfile.summary import Figure
+from app.statistics.verdict import RunInterval, run_interval
+from ui.charts.figures.bars import Bar, BarFigure, BarGroup
+from ui.charts.figures.heat import Cell, HeatFigure, runs_note
+from ui.charts.figures.scatter import ScatterFigure, ScatterPoint
 from ui.compare.content import Content
 from ui.compare.published_marks import marks_for
 
@@ -39,7 +39,7 @@ def _unit(chosen: Figure) -> str:
 
 def better_words(name: str) -> str:
     """Return which end is the better one."""
-    words = {Better.HIGHER: tr("higher is better"), Better.LOWER: tr("lower is better")}
+    words = {Direction.HIGHER: tr("higher is better"), Direction.LOWER: tr("lower is better")}
     return words.get(figure(name).better, "")
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from app.analysis.facts import read_run_facts
+from app.analysis.labels import one_line
 from app.domain.errors import FootingError
-from app.runs.library_scan import ListedRun
-from app.runs.run_data import load_run_data
-from app.runs.run_facts import read_run_facts
-from app.runs.words import one_line
-from ui.charts.stack import prefetch
+from app.library.scan import ListedRun
+from app.runfile.series import load_run_data
+from ui.charts.stack.stack import prefetch
 from ui.compare.content import LoadedRun
 
 

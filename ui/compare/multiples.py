@@ -5,18 +5,18 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from typing_extensions import override
 
+from app.analysis.labels import one_line
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.runs.words import one_line
 from ui.background import BackgroundOp
-from ui.charts.figure import FigureView
-from ui.charts.registry import CHARTS
-from ui.charts.small_multiples import SmallMultiples
-from ui.charts.stack import prefetch
+from ui.charts.data.registry import CHARTS
+from ui.charts.figures.figure import FigureView
+from ui.charts.figures.small_multiples import SmallMultiples
+from ui.charts.stack.stack import prefetch
 from ui.compare.content import NOT_YET, Content
 from ui.compare.parts import Choice, View, control_row, labelled
-from ui.labels import plain_label
 from ui.theme import Theme
+from ui.widgets.plain_label import plain_label
 
 
 class MultiplesView(View):

@@ -9,17 +9,17 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QSplitter
 from typing_extensions import override
 
+from app.analysis.checkpoint_cycles import since_checkpoint
+from app.analysis.labels import one_line
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.runs.folded import since_checkpoint
-from app.runs.run_data import RunData
-from app.runs.words import one_line
+from app.runfile.series import RunData
 from ui.background import BackgroundOp
-from ui.charts.chart_window import ChartWindow
-from ui.charts.lines import Around
-from ui.charts.series_list import SeriesList
-from ui.charts.stack import ChartStack, prefetch
-from ui.charts.traces import RunTrace
+from ui.charts.data.lines import BandKind
+from ui.charts.data.plotted_run import RunTrace
+from ui.charts.stack.chart_window import ChartWindow
+from ui.charts.stack.series_list import SeriesList
+from ui.charts.stack.stack import ChartStack, prefetch
 from ui.compare.content import NOT_YET, Content
 from ui.compare.parts import Choice, View, control_row, labelled, sentence_label
 from ui.theme import SMALL, Theme
@@ -29,10 +29,10 @@ ELAPSED: Final = "elapsed"
 CHECKPOINT: Final = "checkpoint"
 
 _AROUND: Final = (
-    (Around.AUTOMATIC, tr("seconds up to six runs")),
-    (Around.NOTHING, tr("means only")),
-    (Around.ENVELOPE, tr("means and envelope")),
-    (Around.SECONDS, tr("means and seconds")),
+    (BandKind.AUTOMATIC, tr("seconds up to six runs")),
+    (BandKind.NOTHING, tr("means only")),
+    (BandKind.ENVELOPE, tr("means and envelope")),
+    (BandKind.SECONDS, tr("means and seconds")),
 )
 
 
@@ -68,7 +68,7 @@ class OverTimeView(View):
         row.addWidget(charts)
         row.addStretch(1)
         self.axis.chosen.connect(self.refresh)
-        self.around.chosen.connect(lambda: self.stack.set_around(Around(self.around.choice)))
+        self.around.chosen.connect(lambda: self.stack.set_around(BandKind(self.around.choice)))
         self.message = sentence_label()
         self.message.setMargin(SMALL)
         self.message.hide()

@@ -19,10 +19,10 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from app.analysis.labels import one_line
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.runs.library_scan import ListedRun
-from app.runs.words import one_line
+from app.library.scan import ListedRun
 from ui.background import BackgroundOp
 from ui.compare.content import Choices, Content, LoadedRun, compare_content
 from ui.compare.distribution import DistributionView

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing_extensions import override
 
 from app.domain.text import tr
-from ui.charts.figure import FigureView
+from ui.charts.figures.figure import FigureView
 from ui.compare.content import NOT_YET, Content
 from ui.compare.figures import TPS, known_figures, make_heat, make_scatter
 from ui.compare.parts import (

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from app.runs.dimensions import Dimension
+from app.comparison.factors import Dimension
 from ui.compare.content import Content
 from ui.compare.figures import figure_label
-from ui.labels import mnemonic_label, plain_label
 from ui.theme import LARGE, SMALL, Theme
-from ui.window.words import tooltip
+from ui.widgets.formatting import tooltip
+from ui.widgets.plain_label import mnemonic_label, plain_label
 
 
 class View(QWidget):

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from app.domain.reference import PublishedFigure
+from app.comparison.comparison import ComparedGroup, RunComparison
+from app.comparison.factors import number_of
 from app.domain.text import tr
-from app.runs.compare import ComparedGroup, RunComparison
-from app.runs.dimensions import number_of
-from ui.charts.bars import Bar
+from app.published.figures import PublishedFigure
+from ui.charts.figures.bars import Bar
 
 _MOST = 8
 _ALIKE = math.log(1.5)

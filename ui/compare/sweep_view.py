@@ -9,12 +9,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter
 from typing_extensions import override
 
+from app.comparison.factors import Dimension, SweepLine, sweep
 from app.domain.text import tr
-from app.runs.dimensions import Dimension, SweepLine, sweep
-from ui.charts.series_list import SeriesList
-from ui.charts.stack import ChartStack
-from ui.charts.traces import RunTrace
-from ui.charts.x_axis import swept_axis
+from ui.charts.data.plotted_run import RunTrace
+from ui.charts.data.x_axis import swept_axis
+from ui.charts.stack.series_list import SeriesList
+from ui.charts.stack.stack import ChartStack
 from ui.compare.content import NOT_YET, Content
 from ui.compare.distribution_data import SweepCurves
 from ui.compare.parts import Choice, View, control_row, dimension_entries, find_dimension, labelled

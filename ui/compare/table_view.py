@@ -11,12 +11,8 @@ from PySide6.QtGui import QColor, QGuiApplication, QIcon, QKeyEvent, QKeySequenc
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem
 from typing_extensions import override
 
-from app.domain.columns import Alignment, CellKind, Column, without
-from app.domain.text import tr
-from app.runs.compare import RunComparison
-from app.runs.comparison_table import COMPARISON_COLUMNS, ComparisonColumn, Row
-from app.runs.comparison_text import format_difference, format_interval
-from app.runs.figure_comparison import (
+from app.comparison.comparison import RunComparison
+from app.comparison.figures import (
     COSTS,
     EVENNESS,
     LATENCIES,
@@ -24,7 +20,11 @@ from app.runs.figure_comparison import (
     compare_figures,
     format_mean,
 )
-from ui.charts.saving import table_text
+from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow
+from app.comparison.wording import format_difference, format_interval
+from app.domain.columns import Alignment, CellKind, Column, without
+from app.domain.text import tr
+from ui.charts.stack.saving import table_text
 from ui.compare.content import NOT_YET, Content
 from ui.compare.figures import figure_label
 from ui.compare.parts import View
@@ -109,7 +109,9 @@ class TableView(View):
         self.table.resizeRowsToContents()
 
 
-_VERDICT: Final[Column[Row]] = Column("verdict", tr("Verdict"), lambda row: row.verdict, CellKind.WORDS)
+_VERDICT: Final[Column[ComparisonRow]] = Column(
+    "verdict", tr("Verdict"), lambda row: row.verdict, CellKind.WORDS
+)
 _AMONG_FIGURES: Final = (ComparisonColumn.P99, ComparisonColumn.JITTER)
 """Columns that stand among the figures, with their intervals."""
 

@@ -10,13 +10,13 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.runs.campaign_follow import Watched
-from app.runs.run_data import RunData
-from app.runs.runfile import RunState
-from app.runs.snapshot import RunSnapshot
-from ui.labels import plain_label
+from app.live.campaign_follower import LiveState
+from app.live.snapshot import RunSnapshot
+from app.runfile.series import RunData
+from app.runfile.writer import RunState
 from ui.live.words import quiet_words
 from ui.theme import MEDIUM, SMALL, Theme
+from ui.widgets.plain_label import plain_label
 
 _RECENT_S: Final = 3.0
 """What was sampled before is over: such series are only stored where something happens."""
@@ -53,7 +53,7 @@ def array_words(data: RunData) -> list[str]:
     return told
 
 
-def banner_text(watched: Watched) -> str:
+def banner_text(watched: LiveState) -> str:
     """Return everything that is wrong with what is watched."""
     told = [] if watched.run is None else [run_problem(watched.run), *array_words(watched.run.data)]
     if watched.problem:

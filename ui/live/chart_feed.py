@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from app.runs.campaign_follow import EarlierRun, Watched
-from app.runs.run_data import RunData
-from app.runs.typed_json import known
-from ui.charts.stack import ChartStack
-from ui.charts.traces import RunTrace
+from app.live.campaign_follower import EarlierRun, LiveState
+from app.runfile.metadata.typed_json import known
+from app.runfile.series import RunData
+from ui.charts.data.plotted_run import RunTrace
+from ui.charts.stack.stack import ChartStack
 
 
-def colour_of(watched: Watched, configuration: str) -> int:
+def colour_of(watched: LiveState, configuration: str) -> int:
     """Return the number of a configuration's colour: its place among those of the campaign."""
     if watched.status is None:
         return 0
@@ -17,7 +17,7 @@ def colour_of(watched: Watched, configuration: str) -> int:
     return names.index(configuration) if configuration in names else 0
 
 
-def trace_of(watched: Watched, earlier: EarlierRun) -> RunTrace:
+def trace_of(watched: LiveState, earlier: EarlierRun) -> RunTrace:
     """Return the line of an earlier run, pale behind the live one."""
     status, data = earlier.status, earlier.data
     colour = colour_of(watched, status.configuration)
@@ -47,7 +47,7 @@ class ChartFeed:
         self._stack.set_live(None)
         self._stack.set_runs(())
 
-    def show(self, watched: Watched) -> None:
+    def show(self, watched: LiveState) -> None:
         """Show what is watched."""
         run = watched.run
         if run is None:
@@ -63,7 +63,7 @@ class ChartFeed:
             return
         self.live = data
 
-    def _show_earlier(self, watched: Watched) -> None:
+    def _show_earlier(self, watched: LiveState) -> None:
         earlier = watched.earlier[-self.most_earlier :] if self.most_earlier else ()
         if [id(each.data) for each in earlier] != [id(trace.data) for trace in self.behind]:
             self.behind = tuple(trace_of(watched, each) for each in earlier)

@@ -7,7 +7,7 @@ from typing import Final
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.domain.errors import FootingError
-from app.runs.campaign_follow import Feed, Watched
+from app.live.campaign_follower import LiveSource, LiveState
 from ui.background import BackgroundOp
 
 LIVE_MS: Final = 1_000
@@ -20,7 +20,7 @@ class FeedPoller(QObject):
     """Polls one feed until it is stopped.
 
     Signals:
-        watched: a `Watched`.
+        watched: a `LiveState`.
         failed: a `FootingError`: nothing could be read; it goes on trying.
     """
 
@@ -29,8 +29,8 @@ class FeedPoller(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._feed: Feed | None = None
-        self._op: BackgroundOp[Watched] | None = None
+        self._feed: LiveSource | None = None
+        self._op: BackgroundOp[LiveState] | None = None
         self._again = False
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.look)
@@ -40,7 +40,7 @@ class FeedPoller(QObject):
         """Whether there will be another look."""
         return self._op is not None or self._timer.isActive()
 
-    def start(self, feed: Feed, interval_ms: int) -> None:
+    def start(self, feed: LiveSource, interval_ms: int) -> None:
         """Look at this feed from now on, the first time at once."""
         self.stop()
         self._feed = feed
@@ -70,7 +70,7 @@ class FeedPoller(QObject):
         """Wait for the next call of `look`: nothing changes by itself."""
         self._timer.stop()
 
-    def _take(self, watched: Watched) -> None:
+    def _take(self, watched: LiveState) -> None:
         self._ended_a_look()
         self.watched.emit(watched)
 

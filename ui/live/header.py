@@ -5,16 +5,16 @@ from __future__ import annotations
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from app.analysis.labels import DISK_MARKS, mark_words
 from app.domain.text import tr
-from app.runs.campaign_follow import Watched
-from app.runs.control import Request
-from app.runs.run_data import RunData
-from app.runs.words import DISK_MARKS, mark_words
-from ui.labels import plain_label
-from ui.live.elided import ElidedLabel
+from app.execution.control import Request
+from app.live.campaign_follower import LiveState
+from app.runfile.series import RunData
 from ui.live.words import campaign_words
 from ui.theme import MEDIUM, SMALL, Theme
-from ui.window.words import tooltip
+from ui.widgets.elided import ElidedLabel
+from ui.widgets.formatting import tooltip
+from ui.widgets.plain_label import plain_label
 
 
 def mark_text(data: RunData) -> tuple[str, str]:
@@ -94,7 +94,7 @@ class Header(QWidget):
         self.talk.hide()
         self.runs.hide()
 
-    def show_watched(self, watched: Watched, request: Request | None, *, replay: bool) -> None:
+    def show_watched(self, watched: LiveState, request: Request | None, *, replay: bool) -> None:
         """Show what is watched."""
         status, run = watched.status, watched.run
         if run is not None:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QWidget
 from typing_extensions import override
 
 from app.domain.text import tr
-from app.runs.snapshot import LogLine
+from app.live.snapshot import LogLine
 from ui.live.words import signed_clock
 from ui.theme import Theme
 

@@ -11,26 +11,26 @@ from typing_extensions import override
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.runs.campaign_follow import CampaignFollower, SingleRun, Watched
-from app.runs.control import Request, send_request
-from app.runs.replay import ReplaySource
-from app.runs.snapshot import RunSource
+from app.execution.control import Request, send_request
+from app.live.campaign_follower import CampaignFollower, LiveState, SingleRun
+from app.live.replay import ReplaySource
+from app.live.snapshot import RunSource
 from ui.background import BackgroundOp
-from ui.charts.chart_window import open_chart_window
-from ui.charts.registry import CHARTS, DEFAULT_CHARTS, PERCENTILE
-from ui.charts.stack import ChartStack
+from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, PERCENTILE
+from ui.charts.stack.chart_window import open_chart_window
+from ui.charts.stack.stack import ChartStack
 from ui.live.banner import Banner, banner_text, join_problems
-from ui.live.big_numbers import BigNumbers
 from ui.live.chart_feed import ChartFeed
-from ui.live.elided import ElidedLabel
 from ui.live.feed_poller import LIVE_MS, REPLAY_MS, FeedPoller
 from ui.live.header import Header
 from ui.live.log_drawer import LogDrawer
+from ui.live.number_tiles import BigNumbers
 from ui.live.phase_bar import PhaseBar, usual_lengths
+from ui.live.presentation_window import TalkWindow
 from ui.live.replay_bar import ReplayBar
 from ui.live.stop_dialog import StopDialog, ask_how_to_stop
-from ui.live.talk import TalkWindow
 from ui.theme import MEDIUM, SMALL, Theme
+from ui.widgets.elided import ElidedLabel
 
 METRICS = frozenset(
     metric
@@ -82,7 +82,7 @@ class LivePage(QWidget):
         self._settings = settings
         self._folder: Path | None = None
         self._request: Request | None = None
-        self._watched = Watched()
+        self._watched = LiveState()
         self._told_end = False
         self._problem = ""
         self._dialog: StopDialog | None = None
@@ -172,13 +172,13 @@ class LivePage(QWidget):
         return self._folder
 
     @property
-    def watched(self) -> Watched:
+    def watched(self) -> LiveState:
         """What was seen last."""
         return self._watched
 
     def _begin(self, folder: Path | None) -> None:
         self.poller.stop()
-        self._folder, self._request, self._watched, self._told_end = folder, None, Watched(), False
+        self._folder, self._request, self._watched, self._told_end = folder, None, LiveState(), False
         self._problem = ""
         self.chart_feed.clear()
         self.numbers.clear()
@@ -187,7 +187,7 @@ class LivePage(QWidget):
         self.command.show_line("")
         self.log.show_lines(())
 
-    def _on_watched(self, watched: Watched) -> None:
+    def _on_watched(self, watched: LiveState) -> None:
         self._watched = watched
         if watched.ended:
             self.poller.rest()
@@ -223,7 +223,7 @@ class LivePage(QWidget):
         if self._talk is not None:
             self._talk.show_watched(watched)
 
-    def _banner_text(self, watched: Watched) -> str:
+    def _banner_text(self, watched: LiveState) -> str:
         if watched.ended and self._request is Request.DISCARD:
             return tr("The run that was being measured was discarded, as you asked.")
         return join_problems(banner_text(watched), self._problem)

@@ -13,12 +13,12 @@ from typing_extensions import override
 
 from app.domain.text import tr
 from app.domain.units import format_duration
-from app.runs.run_data import RunData
-from app.runs.runfile import Phase, RunState
-from app.runs.snapshot import RunSnapshot, planned_seconds_of
+from app.live.snapshot import RunSnapshot, planned_seconds_of
+from app.runfile.series import RunData
+from app.runfile.writer import Phase, RunState
 from ui.live.words import PHASE_NAMES, clock_words
 from ui.theme import SMALL, TINY, Theme
-from ui.window.words import tooltip
+from ui.widgets.formatting import tooltip
 
 STEPS: Final = (
     (Phase.PREPARE, Phase.INITDB),

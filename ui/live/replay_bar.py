@@ -9,10 +9,10 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QSlider, QWidget
 
 from app.domain.text import tr
-from app.runs.replay import SPEEDS, ReplaySource
-from ui.labels import plain_label
+from app.live.replay import SPEEDS, ReplaySource
 from ui.live.words import signed_clock
 from ui.theme import SMALL, Theme
+from ui.widgets.plain_label import plain_label
 
 _STEPS_A_SECOND: Final = 10
 _STEP_S: Final = 10.0

@@ -18,10 +18,10 @@ from PySide6.QtWidgets import (
 )
 
 from app.domain.text import tr
-from app.runs.control import Request
-from ui.labels import plain_label
-from ui.live.elided import ElidedLabel
+from app.execution.control import Request
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
+from ui.widgets.elided import ElidedLabel
+from ui.widgets.plain_label import plain_label
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from typing import Final
 
 from app.domain.text import tr
 from app.domain.units import format_duration
-from app.runs.campaign_follow import Watched
-from app.runs.campaign_status import CampaignStatus
-from app.runs.control import Request
-from app.runs.runfile import Phase, RunState
+from app.execution.control import Request
+from app.live.campaign_follower import LiveState
+from app.live.campaign_status import CampaignStatus
+from app.runfile.writer import Phase, RunState
 
 NOTHING: Final = "–"  # noqa: RUF001 - an en dash stands for no value
 """Shown where there is no value."""
@@ -77,7 +77,7 @@ def signed_clock(t_s: float) -> str:
     return ("−" if t_s <= -0.5 else "") + format_duration(abs(t_s))  # noqa: RUF001 - a minus sign
 
 
-def campaign_words(watched: Watched, request: Request | None) -> str:
+def campaign_words(watched: LiveState, request: Request | None) -> str:
     """Return how far a campaign is, in one line."""
     status = watched.status
     if status is None:

@@ -7,17 +7,17 @@ from typing import Final
 
 from app.domain.text import tr
 from app.report.blocks import Bar, BarFigure, letters
-from ui.charts.scale import format_value, nice_top, tick_step, value_ticks
-from ui.report.canvas import Canvas, Type, colour, series_colour
+from ui.charts.data.scale import format_value, nice_top, tick_step, value_ticks
+from ui.report.canvas import Canvas, TextStyle, colour, series_colour
 from ui.report.time_chart import TITLE, TITLE_MM, UNIT
 from ui.theme import mix
 
-_NAME: Final = Type(8.5)
-_SMALL_NAME: Final = Type(6.5)
-_TOLD: Final = Type(8, bold=True)
-_SMALL_TOLD: Final = Type(6.5, bold=True)
-_WARNED: Final = Type(6.5, bold=True, colour="warning")
-_TICK: Final = Type(7, colour="muted")
+_NAME: Final = TextStyle(8.5)
+_SMALL_NAME: Final = TextStyle(6.5)
+_TOLD: Final = TextStyle(8, bold=True)
+_SMALL_TOLD: Final = TextStyle(6.5, bold=True)
+_WARNED: Final = TextStyle(6.5, bold=True, colour="warning")
+_TICK: Final = TextStyle(7, colour="muted")
 _AXIS_MM: Final = 5.0
 _NAMES_SHARE: Final = 0.34
 _TOLD_MM: Final = 34.0
@@ -76,7 +76,12 @@ def _paint_axis(canvas: Canvas, across: tuple[float, float], down: tuple[float, 
 
 
 def _paint_name(
-    canvas: Canvas, bar: Bar, kind: Type, across: tuple[float, float, float], middle: float, height: float
+    canvas: Canvas,
+    bar: Bar,
+    kind: TextStyle,
+    across: tuple[float, float, float],
+    middle: float,
+    height: float,
 ) -> None:
     x, tag_mm, names_mm = across
     bold = replace(kind, bold=True)

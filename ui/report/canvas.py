@@ -64,7 +64,7 @@ class NoFontError(FootingError):
 
 
 @dataclass(frozen=True, slots=True)
-class Type:
+class TextStyle:
     """How a text is set.
 
     Attributes:
@@ -124,12 +124,12 @@ class Canvas:
         self.painter = painter
         self.dots = device.logicalDpiX() / MM_PER_INCH
         self._sans, self._mono = font_families()
-        self._fonts: dict[Type, tuple[QFont, QFontMetricsF]] = {}
-        self._widths: dict[tuple[Type, str], float] = {}
+        self._fonts: dict[TextStyle, tuple[QFont, QFontMetricsF]] = {}
+        self._widths: dict[tuple[TextStyle, str], float] = {}
 
     # Text
 
-    def _font(self, kind: Type) -> tuple[QFont, QFontMetricsF]:
+    def _font(self, kind: TextStyle) -> tuple[QFont, QFontMetricsF]:
         if kind not in self._fonts:
             font = QFont(self._mono if kind.mono else self._sans)
             font.setPointSizeF(kind.points)
@@ -140,20 +140,20 @@ class Canvas:
             self._fonts[kind] = font, QFontMetricsF(font, self._device)
         return self._fonts[kind]
 
-    def width(self, text: str, kind: Type) -> float:
+    def width(self, text: str, kind: TextStyle) -> float:
         """Return the width of a text in mm."""
         key = (kind, text)
         if key not in self._widths:
             self._widths[key] = self._font(kind)[1].horizontalAdvance(text) / self.dots
         return self._widths[key]
 
-    def elide(self, text: str, kind: Type, width: float) -> str:
+    def elide(self, text: str, kind: TextStyle, width: float) -> str:
         """Return a text that fits, its middle left out: beginnings and ends tell names apart."""
         if self.width(text, kind) <= width + _ROUNDING_MM:
             return text
         return self._font(kind)[1].elidedText(text, Qt.TextElideMode.ElideMiddle, width * self.dots)
 
-    def wrap(self, text: str, kind: Type, width: float, lines: int | None = None) -> list[str]:
+    def wrap(self, text: str, kind: TextStyle, width: float, lines: int | None = None) -> list[str]:
         """Return a text in lines that fit; words are broken only where one alone is too wide.
 
         Args:
@@ -185,7 +185,7 @@ class Canvas:
             found.append(line.rstrip())
         return found
 
-    def _head(self, word: str, kind: Type, width: float) -> int:
+    def _head(self, word: str, kind: TextStyle, width: float) -> int:
         """Return how many letters of a word fit, at least one; a piece ends with a separator if it can."""
         low, high = 1, len(word)
         while low < high:
@@ -197,7 +197,7 @@ class Canvas:
         breaks = [place for place, letter in enumerate(word[:low], 1) if letter in "/,;:=_-."]
         return breaks[-1] if breaks and breaks[-1] > low * 2 / 3 else low
 
-    def text(self, x: float, y: float, text: str, kind: Type, *, right: bool = False) -> None:
+    def text(self, x: float, y: float, text: str, kind: TextStyle, *, right: bool = False) -> None:
         """Write one line; y is its upper edge, x its left edge, or its right one."""
         if not text:
             return

@@ -23,11 +23,11 @@ from typing_extensions import override
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.runs.names import slug
+from app.runfile.filenames import slug
 from ui.background import BackgroundOp
-from ui.labels import plain_label
 from ui.report.flow import PAPERS
 from ui.report.save import SaveRequest, save
+from ui.widgets.plain_label import plain_label
 
 _GROUP: Final = "report"
 _KINDS: Final = {
@@ -38,7 +38,7 @@ _KINDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReportRequest:
     """The runs of which a report is wanted.
 
     Attributes:
@@ -69,7 +69,7 @@ class ReportDialog(QDialog):
 
     written = Signal(Path)
 
-    def __init__(self, asked: Asked, settings: QSettings, parent: QWidget | None = None) -> None:
+    def __init__(self, asked: ReportRequest, settings: QSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._asked, self._settings = asked, settings
         self._op: BackgroundOp[Path] | None = None

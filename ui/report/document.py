@@ -21,12 +21,12 @@ from app import VERSION
 from app.domain.errors import CancelledError
 from app.domain.text import tr
 from app.report.blocks import Report
-from ui.report.canvas import MM_PER_POINT, Canvas, Type
+from ui.report.canvas import MM_PER_POINT, Canvas, TextStyle
 from ui.report.flow import FOOT_MM, Bookmark, Pages, Paper, put_on_pages
-from ui.report.setting import Setter
+from ui.report.layout import PageLayout
 
 DOTS_PER_INCH: Final = 1200
-_FOOT: Final = Type(7.5, colour="muted")
+_FOOT: Final = TextStyle(7.5, colour="muted")
 
 Progress = Callable[[int, int], bool]
 """Called with pages painted and pages in all; returns whether to go on."""
@@ -58,7 +58,7 @@ def report_pdf(report: Report, paper: Paper, progress: Progress | None = None) -
         )
     )
     canvas = Canvas(device)
-    pages = put_on_pages(Setter(canvas, paper, report).pieces(report.blocks), paper)
+    pages = put_on_pages(PageLayout(canvas, paper, report).pieces(report.blocks), paper)
     painter = QPainter(device)
     canvas.painter = painter
     try:

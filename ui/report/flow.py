@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ui.report.canvas import Canvas, Type
+from ui.report.canvas import Canvas, TextStyle
 
 Draw = Callable[[Canvas, float, float], None]
 """Paints at (x, y) in mm."""
@@ -48,7 +48,7 @@ PAPERS: Final = {"a4": Paper("A4", 210.0, 297.0), "letter": Paper("Letter", 215.
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Flowable:
     """What is never divided between two pages.
 
     Attributes:
@@ -63,7 +63,7 @@ class Piece:
     height: float
     draw: Draw
     with_next: bool = False
-    head: Piece | None = None
+    head: Flowable | None = None
     new_page: bool = False
     bookmark: tuple[str, int] | None = None
 
@@ -87,20 +87,20 @@ class Pages:
         bookmarks: in reading order.
     """
 
-    placed: list[list[tuple[Piece, float]]] = field(default_factory=lambda: [[]])
+    placed: list[list[tuple[Flowable, float]]] = field(default_factory=lambda: [[]])
     bookmarks: list[Bookmark] = field(default_factory=list)
 
 
-def gap(height: float) -> Piece:
+def gap(height: float) -> Flowable:
     """Return white space; it vanishes at the top of a page."""
-    return Piece(height, _nothing)
+    return Flowable(height, _nothing)
 
 
 def _nothing(_canvas: Canvas, _x: float, _y: float) -> None:
     """White space."""
 
 
-def put_on_pages(pieces: Sequence[Piece], paper: Paper) -> Pages:
+def put_on_pages(pieces: Sequence[Flowable], paper: Paper) -> Pages:
     """Return the pieces on pages, in their order."""
     pages = Pages()
     y, bottom = paper.top, paper.top + paper.text_height
@@ -124,7 +124,7 @@ def put_on_pages(pieces: Sequence[Piece], paper: Paper) -> Pages:
     return pages
 
 
-def _together(pieces: Iterable[Piece]) -> float:
+def _together(pieces: Iterable[Flowable]) -> float:
     """Return the height of the first piece with those that may not be parted from it."""
     height = 0.0
     for piece in pieces:
@@ -134,11 +134,11 @@ def _together(pieces: Iterable[Piece]) -> float:
     return height
 
 
-def paragraph(canvas: Canvas, text: str, kind: Type, width: float, *, after: float) -> list[Piece]:
+def paragraph(canvas: Canvas, text: str, kind: TextStyle, width: float, *, after: float) -> list[Flowable]:
     """Return the lines of a paragraph; the first two stay together."""
     lines = canvas.wrap(text, kind, width)
     return [
-        Piece(
+        Flowable(
             kind.line_mm + (after if number == len(lines) - 1 else 0.0),
             _line(line, kind),
             with_next=number == 0 and len(lines) > 1,
@@ -147,5 +147,5 @@ def paragraph(canvas: Canvas, text: str, kind: Type, width: float, *, after: flo
     ]
 
 
-def _line(text: str, kind: Type) -> Draw:
+def _line(text: str, kind: TextStyle) -> Draw:
     return lambda canvas, x, y: canvas.text(x, y, text, kind)

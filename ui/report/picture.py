@@ -11,8 +11,8 @@ from PySide6.QtSvg import QSvgGenerator
 
 from app.report.blocks import Report
 from ui.report.canvas import MM_PER_INCH, Canvas, colour
-from ui.report.flow import FOOT_MM, Paper, Piece, put_on_pages
-from ui.report.setting import Setter
+from ui.report.flow import FOOT_MM, Flowable, Paper, put_on_pages
+from ui.report.layout import PageLayout
 
 SHEET: Final = Paper("picture", 190.0, 1e6, left=8.0, right=6.0, top=7.0, bottom=5.0)
 """As wide as a page; as high as what is on it."""
@@ -21,11 +21,11 @@ _PNG_DOTS_PER_INCH: Final = 200
 _SVG_DOTS_PER_INCH: Final = 1200
 
 
-def _height(pieces: list[Piece]) -> float:
+def _height(pieces: list[Flowable]) -> float:
     return SHEET.top + sum(piece.height for piece in pieces) + SHEET.bottom
 
 
-def _paint(canvas: Canvas, painter: QPainter, pieces: list[Piece], height: float) -> None:
+def _paint(canvas: Canvas, painter: QPainter, pieces: list[Flowable], height: float) -> None:
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setRenderHint(QPainter.RenderHint.TextAntialiasing)
     canvas.painter = painter
@@ -42,11 +42,11 @@ def report_png(report: Report) -> bytes:
         NoFontError: this machine has no font.
     """
     trial = _image(10.0)
-    height = _height(Setter(Canvas(trial), SHEET, report).pieces(report.blocks))
+    height = _height(PageLayout(Canvas(trial), SHEET, report).pieces(report.blocks))
     image = _image(height)
     canvas = Canvas(image)
     painter = QPainter(image)
-    _paint(canvas, painter, Setter(canvas, SHEET, report).pieces(report.blocks), height)
+    _paint(canvas, painter, PageLayout(canvas, SHEET, report).pieces(report.blocks), height)
     painter.end()
     content = QByteArray()
     buffer = QBuffer(content)
@@ -77,7 +77,7 @@ def report_svg(report: Report) -> bytes:
     generator.setResolution(_SVG_DOTS_PER_INCH)
     generator.setTitle(report.title)
     canvas = Canvas(generator)
-    pieces = Setter(canvas, SHEET, report).pieces(report.blocks)
+    pieces = PageLayout(canvas, SHEET, report).pieces(report.blocks)
     height = _height(pieces)
     generator.setSize(QSize(round(SHEET.width * canvas.dots), round(height * canvas.dots)))
     generator.setViewBox(QRectF(0, 0, SHEET.width * canvas.dots, height * canvas.dots))

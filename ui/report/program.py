@@ -10,8 +10,8 @@ from pathlib import Path
 from PySide6.QtGui import QGuiApplication
 
 from app import COMMAND
-from app.cli.border import run_guarded
-from app.cli.show import tell_left_out
+from app.cli.commands.show import tell_left_out
+from app.cli.terminal.error_boundary import run_guarded
 from app.domain.errors import ExitStatus
 from ui.report.save import SaveRequest, save
 
@@ -20,7 +20,7 @@ def main(argv: Sequence[str]) -> int:
     """Write one file and return the exit status.
 
     Args:
-        argv: as `app.cli.report` puts it together, after it has checked everything.
+        argv: as `app.cli.commands.report` puts it together, after it has checked everything.
     """
     return run_guarded(lambda: _save(argv))
 

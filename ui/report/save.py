@@ -9,10 +9,10 @@ from typing import Final
 
 from app.domain.errors import UsageError, did_you_mean
 from app.domain.text import tr
+from app.export.unreadable_files import with_readable
 from app.report.picture import read_picture
 from app.report.report import read_report
-from app.runs.output_file import check_output, write_output
-from app.runs.sifting import with_readable
+from app.runfile.output_file import check_output, write_output
 from ui.report.document import Progress, report_pdf
 from ui.report.flow import PAPERS
 from ui.report.picture import report_png, report_svg

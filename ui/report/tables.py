@@ -8,9 +8,9 @@ from enum import Enum, auto
 from typing import Final
 
 from app.domain.columns import Alignment, AnyColumn
-from app.report.blocks import Facts, Row, Size, Table, letters
-from ui.report.canvas import Canvas, Type, series_colour
-from ui.report.flow import Piece, gap
+from app.report.blocks import Facts, ReportTable, TableRow, TableSize, letters
+from ui.report.canvas import Canvas, TextStyle, series_colour
+from ui.report.flow import Flowable, gap
 
 _GAP_MM: Final = 3.0
 _LEAST_MM: Final = 16.0
@@ -26,16 +26,16 @@ _LOST_LINES: Final = 0.3
 _MOST_SPARE_MM: Final = 6.0
 
 _POINTS: Final = {
-    Size.NORMAL: (9.0, 8.0, 7.0, 6.2),
-    Size.SMALL: (7.5, 6.8, 6.2),
-    Size.DENSE: (6.5, 6.2, 6.0),
+    TableSize.NORMAL: (9.0, 8.0, 7.0, 6.2),
+    TableSize.SMALL: (7.5, 6.8, 6.2),
+    TableSize.DENSE: (6.5, 6.2, 6.0),
 }
 """Sizes of type, the first that fits is taken."""
 
-_ROW_MM: Final = {Size.NORMAL: 1.3, Size.SMALL: 0.6, Size.DENSE: 0.45}
+_ROW_MM: Final = {TableSize.NORMAL: 1.3, TableSize.SMALL: 0.6, TableSize.DENSE: 0.45}
 _SAMPLE_MM: Final = 6.0
-_FACT: Final = Type(7.2)
-_FACT_NAME: Final = Type(7.2, colour="muted")
+_FACT: Final = TextStyle(7.2)
+_FACT_NAME: Final = TextStyle(7.2, colour="muted")
 _LONG_FACT: Final = 150
 _LEAST_VALUE: Final = 0.4
 """Share of its column that the value of a fact gets beside a long name."""
@@ -68,18 +68,18 @@ class _Setting:
     """How a table is set."""
 
     columns: tuple[_Column, ...]
-    body: Type
-    head: Type
+    body: TextStyle
+    head: TextStyle
     tag_mm: float
     row_mm: float
     lines: int | None
 
-    def warned(self) -> Type:
+    def warned(self) -> TextStyle:
         """Return the type of what must be seen."""
         return replace(self.body, bold=True, colour="warning")
 
 
-def table_pieces(canvas: Canvas, table: Table, width: float) -> list[Piece]:
+def table_pieces(canvas: Canvas, table: ReportTable, width: float) -> list[Flowable]:
     """Return a table row by row; its headings are repeated on every page."""
     setting = _set(canvas, table, width)
     head = _head_piece(canvas, setting, width)
@@ -89,14 +89,14 @@ def table_pieces(canvas: Canvas, table: Table, width: float) -> list[Piece]:
     return [head, *rows, gap(2.5)]
 
 
-def _set(canvas: Canvas, table: Table, width: float) -> _Setting:
+def _set(canvas: Canvas, table: ReportTable, width: float) -> _Setting:
     """Return the largest type in which all fits; else the largest in which numbers fit beside words."""
     used = [column for column in table.columns if any(row.cells[column.id] for row in table.rows)]
     words = [column.id for column in used if column.breaks]
     sizes = _POINTS[table.size]
     tries = [*_unbroken(sizes), *((points, _Break.WORDS) for points in sizes)]
     for points, broken in tries:
-        body = Type(points)
+        body = TextStyle(points)
         head = replace(body, bold=True)
         tagged = any(row.look is not None for row in table.rows)
         tag_mm = _tag_mm(canvas, table.rows, head) if tagged else 0.0
@@ -113,7 +113,7 @@ def _set(canvas: Canvas, table: Table, width: float) -> _Setting:
     raise AssertionError
 
 
-def _shortens(natural: dict[str, float], widths: dict[str, float], table: Table) -> bool:
+def _shortens(natural: dict[str, float], widths: dict[str, float], table: ReportTable) -> bool:
     """Return whether a cell would probably be shortened; numbers never are."""
     lines = table.lines or _MANY_LINES
     return any(
@@ -123,7 +123,7 @@ def _shortens(natural: dict[str, float], widths: dict[str, float], table: Table)
     )
 
 
-def _tag_mm(canvas: Canvas, rows: Sequence[Row], kind: Type) -> float:
+def _tag_mm(canvas: Canvas, rows: Sequence[TableRow], kind: TextStyle) -> float:
     widest = max(canvas.width(letters(row.look), kind) for row in rows if row.look is not None)
     return _SAMPLE_MM + widest + 3.2
 
@@ -132,7 +132,7 @@ def _unbroken(sizes: Sequence[float]) -> list[tuple[float, _Break]]:
     return [(points, broken) for points in sizes[:2] for broken in (_Break.NOTHING, _Break.HEADINGS)]
 
 
-def _natural(canvas: Canvas, table: Table, column: AnyColumn, body: Type, broken: _Break) -> float:
+def _natural(canvas: Canvas, table: ReportTable, column: AnyColumn, body: TextStyle, broken: _Break) -> float:
     """Return the width that a column would like."""
     bold, heading = replace(body, bold=True), column.heading
     words = [heading] if broken is _Break.NOTHING else heading.split() or [""]
@@ -178,7 +178,7 @@ def _columns(widths: dict[str, float], used: Sequence[AnyColumn], tag_mm: float)
     return tuple(columns)
 
 
-def _head_piece(canvas: Canvas, setting: _Setting, width: float) -> Piece:
+def _head_piece(canvas: Canvas, setting: _Setting, width: float) -> Flowable:
     cells = [
         (column, canvas.wrap(column.of.heading, setting.head, column.width)) for column in setting.columns
     ]
@@ -191,10 +191,10 @@ def _head_piece(canvas: Canvas, setting: _Setting, width: float) -> Piece:
                 _put(on, column, x, y + number * setting.head.line_mm, text, setting.head)
         on.rule(x, y + height - 0.4, x + width, y + height - 0.4, "frame", 0.3)
 
-    return Piece(height + 0.4, draw, with_next=True)
+    return Flowable(height + 0.4, draw, with_next=True)
 
 
-def _row_piece(canvas: Canvas, row: Row, setting: _Setting, width: float, head: Piece) -> Piece:
+def _row_piece(canvas: Canvas, row: TableRow, setting: _Setting, width: float, head: Flowable) -> Flowable:
     cells = []
     for column in setting.columns:
         kind = setting.warned() if column.of.id in row.warned else setting.body
@@ -213,10 +213,10 @@ def _row_piece(canvas: Canvas, row: Row, setting: _Setting, width: float, head: 
                 _put(on, column, x, y + setting.row_mm / 2 + number * kind.line_mm, text, kind)
         on.rule(x, y + height, x + width, y + height)
 
-    return Piece(height, draw, head=head)
+    return Flowable(height, draw, head=head)
 
 
-def _put(canvas: Canvas, column: _Column, x: float, y: float, text: str, kind: Type) -> None:
+def _put(canvas: Canvas, column: _Column, x: float, y: float, text: str, kind: TextStyle) -> None:
     if column.left:
         canvas.text(x + column.x, y, text, kind)
     else:
@@ -234,10 +234,10 @@ def paint_sample(canvas: Canvas, look: int, x: float, y: float, width: float) ->
     canvas.stroke(x, y, x + width, y, canvas.pen(series_colour(look), 0.55, look))
 
 
-def facts_pieces(canvas: Canvas, facts: Facts, width: float) -> list[Piece]:
+def facts_pieces(canvas: Canvas, facts: Facts, width: float) -> list[Flowable]:
     """Return names and values, two in a row; a long value has a row of its own."""
     half = (width - _GAP_MM) / 2
-    pieces: list[Piece] = []
+    pieces: list[Flowable] = []
     waiting: list[tuple[str, str]] = []
     for name, value in facts.pairs:
         if len(name) + len(value) > _LONG_FACT:
@@ -255,7 +255,7 @@ def facts_pieces(canvas: Canvas, facts: Facts, width: float) -> list[Piece]:
     return [*pieces, gap(2.0)]
 
 
-def _facts_row(canvas: Canvas, pairs: Sequence[tuple[str, str]], half: float) -> Piece:
+def _facts_row(canvas: Canvas, pairs: Sequence[tuple[str, str]], half: float) -> Flowable:
     found = []
     for name, value in pairs:
         room = half - 2.0 - min(canvas.width(value, _FACT), half * _LEAST_VALUE)
@@ -272,16 +272,16 @@ def _facts_row(canvas: Canvas, pairs: Sequence[tuple[str, str]], half: float) ->
             for number, text in enumerate(values):
                 on.text(left + indent, y + number * _FACT.line_mm, text, _FACT)
 
-    return Piece(height, draw)
+    return Flowable(height, draw)
 
 
-def _long_fact(canvas: Canvas, name: str, value: str, width: float) -> list[Piece]:
+def _long_fact(canvas: Canvas, name: str, value: str, width: float) -> list[Flowable]:
     lines = canvas.wrap(value, _FACT, width - 6)
 
     def name_draw(on: Canvas, x: float, y: float) -> None:
         on.text(x, y, name, _FACT_NAME)
 
-    def value_draw(text: str) -> Piece:
-        return Piece(_FACT.line_mm, lambda on, x, y: on.text(x + 6, y, text, _FACT))
+    def value_draw(text: str) -> Flowable:
+        return Flowable(_FACT.line_mm, lambda on, x, y: on.text(x + 6, y, text, _FACT))
 
-    return [Piece(_FACT.line_mm, name_draw, with_next=True), *map(value_draw, lines), gap(0.6)]
+    return [Flowable(_FACT.line_mm, name_draw, with_next=True), *map(value_draw, lines), gap(0.6)]

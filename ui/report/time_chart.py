@@ -11,11 +11,11 @@ from PySide6.QtGui import QColor, QPen
 
 from app.domain.text import tr
 from app.report.blocks import TimeFigure, Trace
-from app.runs.run_data import RunData, running_mean
-from ui.charts.lines import curve_samples
-from ui.charts.pyramid import Pyramid
-from ui.charts.registry import CHARTS, ChartSpec, CurveSpec
-from ui.charts.scale import (
+from app.runfile.series import RunData, running_mean
+from ui.charts.data.lines import curve_samples
+from ui.charts.data.min_max_pyramid import Pyramid
+from ui.charts.data.registry import CHARTS, ChartSpec, CurveSpec
+from ui.charts.data.scale import (
     GAP_S,
     Frame,
     Range,
@@ -29,7 +29,7 @@ from ui.charts.scale import (
     value_range,
     value_ticks,
 )
-from ui.report.canvas import Array, Canvas, Type, colour, series_colour
+from ui.report.canvas import Array, Canvas, TextStyle, colour, series_colour
 from ui.theme import mix
 
 SECONDS_BINS: Final = 6
@@ -37,11 +37,11 @@ MEAN_BINS: Final = 3
 """Columns in a millimetre; each holds the minimum and the maximum of its seconds."""
 
 SHORTEST_S: Final = 5.0
-TITLE: Final = Type(9, bold=True)
-UNIT: Final = Type(7.5, colour="muted")
-_TICK: Final = Type(7, colour="muted")
-_TAG: Final = Type(7.5, bold=True)
-_CURVE: Final = Type(6.5)
+TITLE: Final = TextStyle(9, bold=True)
+UNIT: Final = TextStyle(7.5, colour="muted")
+_TICK: Final = TextStyle(7, colour="muted")
+_TAG: Final = TextStyle(7.5, bold=True)
+_CURVE: Final = TextStyle(6.5)
 TITLE_MM: Final = 5.0
 _TIMES_MM: Final = 4.2
 _PALE: Final = 0.42
@@ -52,7 +52,7 @@ _SECONDS_MM: Final = 0.14
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PlottedLine:
     """A line of a chart.
 
     Attributes:
@@ -108,7 +108,7 @@ class TimeCharts:
 
     # What is drawn
 
-    def _lines(self, figure: TimeFigure, spec: ChartSpec) -> list[Drawn]:
+    def _lines(self, figure: TimeFigure, spec: ChartSpec) -> list[PlottedLine]:
         alone = len(figure.traces) == 1
         return [
             line
@@ -117,10 +117,12 @@ class TimeCharts:
             if len((line := self._line(spec, trace, curve, place, alone=alone)).main.t_s)
         ]
 
-    def _line(self, spec: ChartSpec, trace: Trace, curve: CurveSpec, place: int, *, alone: bool) -> Drawn:
+    def _line(
+        self, spec: ChartSpec, trace: Trace, curve: CurveSpec, place: int, *, alone: bool
+    ) -> PlottedLine:
         seconds, mean = self._data(trace.run, spec, curve)
         several = alone and len(trace.curves) > 1
-        return Drawn(
+        return PlottedLine(
             seconds=seconds if trace.seconds and curve.smooth else None,
             main=mean if curve.smooth else seconds,
             ink=series_colour(trace.look + place),
@@ -138,7 +140,7 @@ class TimeCharts:
         return self._known[key]
 
     def _frame(
-        self, figure: TimeFigure, spec: ChartSpec, lines: Sequence[Drawn], times: Range, width: float
+        self, figure: TimeFigure, spec: ChartSpec, lines: Sequence[PlottedLine], times: Range, width: float
     ) -> tuple[Frame, tuple[float, float]]:
         """Return the frame in dots, and the mm at its left and right."""
         found = [extremes for line in lines if (extremes := _extremes(line)) is not None]
@@ -180,7 +182,7 @@ def _curves(spec: ChartSpec, trace: Trace) -> list[CurveSpec]:
     return [curve for curve in spec.curves if curve.main]
 
 
-def _extremes(line: Drawn) -> Range | None:
+def _extremes(line: PlottedLine) -> Range | None:
     return (line.main if line.seconds is None else line.seconds).extremes
 
 
@@ -262,7 +264,7 @@ class _Plot:
         for begin, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(t_s)], strict=True):
             self._canvas.curve(xs[begin:end], ys[begin:end], pen)
 
-    def paint_tags(self, lines: Sequence[Drawn], kind: Type) -> None:
+    def paint_tags(self, lines: Sequence[PlottedLine], kind: TextStyle) -> None:
         """Write each line's tag beside its end, apart from each other."""
         tagged = [(float(self._y(line.main.values[-1])), line) for line in lines if line.tag]
         tagged.sort(key=lambda pair: pair[0])

@@ -13,33 +13,33 @@ from typing_extensions import override
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.runs.control import Request
-from app.runs.library_scan import ListedRun
+from app.execution.control import Request
+from app.library.scan import ListedRun
 from ui.background import BackgroundOp
 from ui.theme import Theme
-from ui.window import tools
-from ui.window.actions import make_actions
-from ui.window.campaign_line import CampaignLine
-from ui.window.campaign_pages import CampaignPages
-from ui.window.closing import ask_runner, ask_whether_it_goes_on
-from ui.window.library_model import MIME_TYPE
-from ui.window.library_reader import LibraryReader
-from ui.window.live_campaigns import LiveCampaigns
-from ui.window.looking import find_live_folders, import_pages, look_at_machine, sweep
-from ui.window.notice import Notice
-from ui.window.opening import RunOpener, holds_runs, open_folder_of
-from ui.window.run_care import RunCare
-from ui.window.runs_page import RunsPage
-from ui.window.start_page import StartPage
-from ui.window.tool_bar import ToolBar
-from ui.window.tools import ToolContext, ToolUser
-from ui.window.window_settings import WindowSettings
-from ui.window.words import tooltip
+from ui.widgets.formatting import tooltip
+from ui.widgets.message_bar import Notice
+from ui.window.campaigns.campaign_line import CampaignLine
+from ui.window.campaigns.campaign_pages import CampaignPages
+from ui.window.campaigns.close_dialog import ask_runner, ask_whether_it_goes_on
+from ui.window.campaigns.live_campaigns import LiveCampaigns
+from ui.window.commands import tools
+from ui.window.commands.actions import make_actions
+from ui.window.commands.deferred import find_live_folders, import_pages, look_at_machine, sweep
+from ui.window.commands.tool_bar import ToolBar
+from ui.window.commands.tools import ToolContext, ToolUser
+from ui.window.files.opening import RunOpener, holds_runs, open_folder_of
+from ui.window.files.run_actions import RunCare
+from ui.window.library.model import MIME_TYPE
+from ui.window.library.reader import LibraryReader
+from ui.window.pages.runs_page import RunsPage
+from ui.window.pages.start_page import StartPage
+from ui.window.pages.window_settings import WindowSettings
 
 if TYPE_CHECKING:
-    from app.runs.campaign_status import CampaignStatus
-    from app.runs.draft_environment import DraftEnvironment
-    from ui.window.help_window import HelpWindow
+    from app.draft.fields.environment import DraftEnvironment
+    from app.live.campaign_status import CampaignStatus
+    from ui.window.commands.help_window import HelpWindow
 
 _DEFAULT_SIZE = QSize(1280, 800)
 _FRAME = QSize(16, 40)
@@ -344,7 +344,7 @@ class MainWindow(QMainWindow):
 
     def show_help(self) -> None:
         """Show the help window, or bring it to the front."""
-        from ui.window.help_window import HelpWindow  # noqa: PLC0415 - not needed to show the window
+        from ui.window.commands.help_window import HelpWindow  # noqa: PLC0415 - not needed to show the window
 
         if self._help is None:
             self._help = HelpWindow(self._theme, self)

@@ -8,17 +8,17 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QMenu, QPushButton, QWidget
 
-from app.domain.configuration import Campaign
+from app.campaign_file.reader import read_campaign_file
+from app.campaign_file.recipes import Recipe
+from app.campaign_file.writer import format_campaign
+from app.domain.campaign.configuration import Campaign
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import tr
-from app.runs.campaign_file import read_campaign_file
-from app.runs.campaign_format import format_campaign
-from app.runs.draft import CampaignDraft
-from app.runs.draft_trust import keep_agreement, refuse_programs
-from app.runs.names import slug
-from app.runs.recipes import Recipe
+from app.draft.draft import CampaignDraft
+from app.draft.trust import keep_agreement, refuse_programs
+from app.runfile.filenames import slug
 from ui.background import BackgroundOp
-from ui.wizard.fields import push_button
+from ui.widgets.fields import push_button
 
 _PATTERN = "*.toml"
 

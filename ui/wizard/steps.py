@@ -10,10 +10,10 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
 
 from app.domain.text import tr
-from app.runs.draft_flow import DraftFlow
-from app.runs.draft_parts import Step
+from app.draft.fields.state import Step
+from app.draft.flow import DraftFlow
 from ui.theme import MEDIUM, SMALL, Theme
-from ui.wizard.fields import plain
+from ui.widgets.fields import plain
 
 _LABELS: Final = {
     Step.WHERE: tr("Where"),

@@ -1,6 +1,6 @@
 """The wizard's shell: steps at the left, the page, the quiet panel, and the buttons with their reason.
 
-Everything that decides is in `app.runs.draft_flow`; the shell shows it. Nothing here waits: what the machine
+Everything that decides is in `app.draft.flow`; the shell shows it. Nothing here waits: what the machine
 has to say arrives later, and an Enter that came too early is remembered.
 """
 
@@ -24,33 +24,33 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.domain.configuration import Campaign
+from app.domain.campaign.configuration import Campaign
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.runs.draft import CampaignDraft
-from app.runs.draft_confirm import forget_confirmations
-from app.runs.draft_flow import DraftFlow
-from app.runs.draft_parts import Problem, Step
-from app.runs.draft_trust import keep_agreement
+from app.draft.disks.confirmation import forget_confirmations
+from app.draft.draft import CampaignDraft
+from app.draft.fields.state import Problem, Step
+from app.draft.flow import DraftFlow
+from app.draft.trust import keep_agreement
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
-from ui.window.words import tooltip
-from ui.wizard.asking import Asking
+from ui.widgets.fields import describe_button
+from ui.widgets.formatting import tooltip
+from ui.widgets.texts import Rule, Text
+from ui.wizard.background.disk_feed import DiskFeed, MakeWatch, follow_disks
+from ui.wizard.background.root_inspection import RootAnswers
+from ui.wizard.background.validation import BackgroundValidation
+from ui.wizard.background.whole_read import WholeRead
+from ui.wizard.base.help_panel import HelpPanel
+from ui.wizard.base.page import Page
 from ui.wizard.campaign_files import CampaignFiles
-from ui.wizard.disk_feed import DiskFeed, MakeWatch, follow_disks
-from ui.wizard.disks_page import DisksPage
-from ui.wizard.fields import describe_button
-from ui.wizard.filesystem_page import FilesystemPage
-from ui.wizard.help_panel import HelpPanel
-from ui.wizard.more_page import MorePage
-from ui.wizard.page import Page
-from ui.wizard.postgres_page import PostgresPage
-from ui.wizard.review_page import ReviewPage
-from ui.wizard.root_answers import RootAnswers
+from ui.wizard.pages.configurations_page import MorePage
+from ui.wizard.pages.disks_page import DisksPage
+from ui.wizard.pages.filesystem_page import FilesystemPage
+from ui.wizard.pages.postgres_page import PostgresPage
+from ui.wizard.pages.review_page import ReviewPage
+from ui.wizard.pages.target_page import WherePage
+from ui.wizard.pages.workload_page import WorkloadPage
 from ui.wizard.steps import StepList
-from ui.wizard.texts import Rule, Text
-from ui.wizard.where_page import WherePage
-from ui.wizard.whole_read import WholeRead
-from ui.wizard.workload_page import WorkloadPage
 
 _GEOMETRY: Final = "wizard/geometry"
 _STEPS_EMS: Final = 115
@@ -99,7 +99,7 @@ class Wizard(QDialog):
         self.theme = theme
         self.draft = draft or CampaignDraft()
         self.flow = DraftFlow(self.draft)
-        self.asking = Asking(self.draft, self)
+        self.asking = BackgroundValidation(self.draft, self)
         self.feed = DiskFeed(self.draft, make_watch, self)
         self.roots = RootAnswers(self.draft, self)
         self.whole_read = WholeRead(self)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from app.domain.filesystem import Choosing, FilesystemSpec, Preset, Program
 from app.domain.filesystems.common import (
     ATIME,
     BARRIER,
@@ -22,10 +21,11 @@ from app.domain.filesystems.common import (
     mkfs_discard,
 )
 from app.domain.filesystems.server import FULL_PAGE_WRITES, WAL_INIT_ZERO, WAL_RECYCLE
-from app.domain.option_kinds import Alternative, Choice, Integer, OptionValue, Toggle
-from app.domain.option_words import ShownBy, Words, words
-from app.domain.options import OptionSpec, Safety, Stage
-from app.domain.raid import Assembler, Layout, Level
+from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec, PresetValue, Program
+from app.domain.options.kinds import Choice, ChoiceValue, Integer, OptionValue, Toggle
+from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.raid import ArrayLayout, Assembler, Level
+from app.domain.options.tokens import ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import KIB, MIB
 from app.domain.versions import Component, Requirement
@@ -61,17 +61,17 @@ DATASUM: Final = OptionSpec(
 )
 
 _COMPRESSIONS: Final = (
-    Alternative("off", tr("nothing is compressed")),
-    Alternative("lzo", tr("fast, little saved")),
+    ChoiceValue("off", tr("nothing is compressed")),
+    ChoiceValue("lzo", tr("fast, little saved")),
     *(
-        Alternative(
+        ChoiceValue(
             f"zstd:{level}",
             tr("zstd, level {level}: a higher one saves more, takes more CPU").format(level=level),
         )
         for level in range(1, 16)
     ),
     *(
-        Alternative(
+        ChoiceValue(
             f"zstd:-{level}",
             tr("zstd, level -{level}: faster than level 1, saves less").format(level=level),
             since=_FAST_ZSTD,
@@ -79,7 +79,7 @@ _COMPRESSIONS: Final = (
         for level in range(1, 16)
     ),
     *(
-        Alternative(f"zlib:{level}", tr("zlib, level {level}: slower than zstd").format(level=level))
+        ChoiceValue(f"zlib:{level}", tr("zlib, level {level}: slower than zstd").format(level=level))
         for level in range(1, 10)
     ),
 )
@@ -92,8 +92,8 @@ COMPRESS: Final = OptionSpec(
     default="off",
     effect=tr("Fewer bytes to the disk for more CPU; a file whose first blocks do not shrink is left alone."),
     source="btrfs(5); Vondra 2016; tested",
-    spelling=Words("compress={value}", (("off", None),)),
-    shown=Words("compress={value}", (("off", None),)),
+    spelling=Spelling("compress={value}", (("off", None),)),
+    shown=Spelling("compress={value}", (("off", None),)),
 )
 
 COMPRESS_FORCE: Final = OptionSpec(
@@ -104,8 +104,8 @@ COMPRESS_FORCE: Final = OptionSpec(
     default="off",
     effect=tr("As compression, but tried again for every write, whatever earlier blocks of the file gave."),
     source="btrfs(5); tested",
-    spelling=Words("compress-force={value}", (("off", None),)),
-    shown=Words("compress-force={value}", (("off", None),)),
+    spelling=Spelling("compress-force={value}", (("off", None),)),
+    shown=Spelling("compress-force={value}", (("off", None),)),
 )
 
 SSD: Final = OptionSpec(
@@ -114,9 +114,9 @@ SSD: Final = OptionSpec(
     stage=Stage.MOUNT,
     kind=Choice(
         (
-            Alternative("ssd", tr("looks for larger free areas")),
-            Alternative("nossd", tr("as for disks that turn")),
-            Alternative("ssd_spread", tr("only wholly free areas")),
+            ChoiceValue("ssd", tr("looks for larger free areas")),
+            ChoiceValue("nossd", tr("as for disks that turn")),
+            ChoiceValue("ssd_spread", tr("only wholly free areas")),
         )
     ),
     default=None,
@@ -124,8 +124,8 @@ SSD: Final = OptionSpec(
         "How space is looked for; chosen from what the disk says of itself, little effect since Linux 4.14."
     ),
     source="btrfs(5); Vondra 2016; Vondra 2022; tested",
-    spelling=Words("{value}"),
-    shown=Words("{value}"),
+    spelling=Spelling("{value}"),
+    shown=Spelling("{value}"),
 )
 
 DISCARD: Final = OptionSpec(
@@ -134,16 +134,16 @@ DISCARD: Final = OptionSpec(
     stage=Stage.MOUNT,
     kind=Choice(
         (
-            Alternative("async", tr("collected and sent in the background")),
-            Alternative("sync", tr("at each commit of the filesystem, which waits for it")),
-            Alternative("off", tr("never: for runs that can be repeated")),
+            ChoiceValue("async", tr("collected and sent in the background")),
+            ChoiceValue("sync", tr("at each commit of the filesystem, which waits for it")),
+            ChoiceValue("off", tr("never: for runs that can be repeated")),
         )
     ),
     default=None,
     effect=tr("Copy on write frees blocks all the time: when the SSD is told of it changes its latency."),
     source="btrfs(5) (async where the disk can since Linux 6.2); Vondra 2016; tested",
-    spelling=Words("discard={value}", (("off", "nodiscard"),)),
-    shown=Words("discard={value}", (("off", None), ("sync", "discard"))),
+    spelling=Spelling("discard={value}", (("off", "nodiscard"),)),
+    shown=Spelling("discard={value}", (("off", None), ("sync", "discard"))),
     since=(Requirement(Component.KERNEL, (5, 6)),),
 )
 
@@ -157,8 +157,8 @@ COMMIT: Final = OptionSpec(
         "How long changes may wait before a full commit of the filesystem, which shows as a dip of TPS."
     ),
     source="btrfs(5); tested",
-    spelling=Words("commit={value}"),
-    shown=Words("commit={value}", ((30, None),)),
+    spelling=Spelling("commit={value}"),
+    shown=Spelling("commit={value}", ((30, None),)),
 )
 
 FLUSHONCOMMIT: Final = OptionSpec(
@@ -209,7 +209,7 @@ THREAD_POOL: Final = OptionSpec(
     default=None,
     effect=tr("How many kernel threads compress and compute checksums: min(CPUs + 2, 8) by itself."),
     source="btrfs(5); tested (not shown where it is the default)",
-    spelling=Words("thread_pool={value}"),
+    spelling=Spelling("thread_pool={value}"),
 )
 
 MAX_INLINE: Final = OptionSpec(
@@ -220,8 +220,8 @@ MAX_INLINE: Final = OptionSpec(
     default=2048,
     effect=tr("Files up to this size live in metadata; PostgreSQL has few so small, none that matters."),
     source="btrfs(5); tested",
-    spelling=Words("max_inline={value}"),
-    shown=Words("max_inline={value}", ((2048, None),)),
+    spelling=Spelling("max_inline={value}"),
+    shown=Spelling("max_inline={value}", ((2048, None),)),
 )
 
 MIRROR_COPIES: Final = OptionSpec(
@@ -230,15 +230,15 @@ MIRROR_COPIES: Final = OptionSpec(
     stage=Stage.MKFS,
     kind=Choice(
         (
-            Alternative("2", tr("two copies, whatever the number of disks")),
-            Alternative("3", tr("three copies: survives two disks"), since=_KERNEL_5_5),
-            Alternative("4", tr("four copies: survives three disks"), since=_KERNEL_5_5),
+            ChoiceValue("2", tr("two copies, whatever the number of disks")),
+            ChoiceValue("3", tr("three copies: survives two disks"), since=_KERNEL_5_5),
+            ChoiceValue("4", tr("four copies: survives three disks"), since=_KERNEL_5_5),
         )
     ),
     default="2",
     effect=tr("On how many disks each block is written: more copies write more and hold less."),
     source=f"{_MKFS}, PROFILES; tested",
-    spelling=Words(),  # said by `profiles`, and shown by `btrfs filesystem df`
+    spelling=Spelling(),  # said by `profiles`, and shown by `btrfs filesystem df`
 )
 
 METADATA_PROFILE: Final = OptionSpec(
@@ -247,19 +247,19 @@ METADATA_PROFILE: Final = OptionSpec(
     stage=Stage.MKFS,
     kind=Choice(
         (
-            Alternative("single", tr("one copy")),
-            Alternative("dup", tr("two copies on the same disk")),
-            Alternative("raid0", tr("one copy, spread")),
-            Alternative("raid1", tr("two copies on two disks")),
-            Alternative("raid1c3", tr("three copies on three disks"), since=_KERNEL_5_5),
-            Alternative("raid1c4", tr("four copies on four disks"), since=_KERNEL_5_5),
-            Alternative("raid10", tr("two copies, spread")),
+            ChoiceValue("single", tr("one copy")),
+            ChoiceValue("dup", tr("two copies on the same disk")),
+            ChoiceValue("raid0", tr("one copy, spread")),
+            ChoiceValue("raid1", tr("two copies on two disks")),
+            ChoiceValue("raid1c3", tr("three copies on three disks"), since=_KERNEL_5_5),
+            ChoiceValue("raid1c4", tr("four copies on four disks"), since=_KERNEL_5_5),
+            ChoiceValue("raid10", tr("two copies, spread")),
         )
     ),
     default=None,
     effect=tr("How often each change of metadata is written; every commit of PostgreSQL changes metadata."),
     source=f"{_MKFS}, PROFILES; tested",
-    spelling=Words(),  # said by `profiles`, and shown by `btrfs filesystem df`
+    spelling=Spelling(),  # said by `profiles`, and shown by `btrfs filesystem df`
     risks=(("single", (Safety.LESS_REDUNDANCY,)), ("raid0", (Safety.LESS_REDUNDANCY,))),
 )
 
@@ -269,18 +269,18 @@ CHECKSUM: Final = OptionSpec(
     stage=Stage.MKFS,
     kind=Choice(
         (
-            Alternative("crc32c", tr("computed by the CPU's own instruction")),
-            Alternative("xxhash", tr("fast without that instruction")),
-            Alternative("sha256", tr("cryptographic, slow without CPU support")),
-            Alternative("blake2", tr("cryptographic, faster than sha256 in software")),
+            ChoiceValue("crc32c", tr("computed by the CPU's own instruction")),
+            ChoiceValue("xxhash", tr("fast without that instruction")),
+            ChoiceValue("sha256", tr("cryptographic, slow without CPU support")),
+            ChoiceValue("blake2", tr("cryptographic, faster than sha256 in software")),
         )
     ),
     default="crc32c",
     effect=tr("CPU for each block read and written."),
     source=f"{_MKFS}; tested",
-    spelling=Words("{value}"),
+    spelling=Spelling("{value}"),
     flag="--csum",
-    shown=Words(
+    shown=Spelling(
         "csum_type={value}",
         (("xxhash", "csum_type=xxhash64"), ("blake2", "csum_type=blake2|csum_type=blake2b")),
     ),
@@ -296,9 +296,9 @@ NODESIZE: Final = OptionSpec(
     default=16 * KIB,
     effect=tr("Smaller ones lock and write less for each change, larger ones make shallower trees."),
     source=f"{_MKFS}; tested",
-    spelling=Words("{value}"),
+    spelling=Spelling("{value}"),
     flag="-n",
-    shown=Words("nodesize={value}"),
+    shown=Spelling("nodesize={value}"),
     shown_by=ShownBy.SUPERBLOCK,
 )
 
@@ -319,7 +319,7 @@ NOCOW_ATTRIBUTE: Final = OptionSpec(
 )
 
 
-def profiles(made: Layout, chosen: Mapping[str, OptionValue]) -> tuple[str, str]:
+def profiles(made: ArrayLayout, chosen: Mapping[str, OptionValue]) -> tuple[str, str]:
     """Return the profiles of data and metadata; mkfs.btrfs(8) recommends to say both always.
 
     Args:
@@ -332,9 +332,9 @@ def profiles(made: Layout, chosen: Mapping[str, OptionValue]) -> tuple[str, str]
     return data, str(chosen.get("metadata_profile", metadata))
 
 
-_NODATACOW: Final = Choosing("datacow", False, tr("as published"), "2011; Vondra 2016")
-_SSD: Final = Choosing("ssd", "ssd", tr("as published"), "Vondra 2016; Vondra 2022")
-_NO_BARRIER: Final = Choosing("barrier", False, tr("as published; only for disks with PLP"), SOURCE_2016)
+_NODATACOW: Final = PresetValue("datacow", False, tr("as published"), "2011; Vondra 2016")
+_SSD: Final = PresetValue("ssd", "ssd", tr("as published"), "Vondra 2016; Vondra 2022")
+_NO_BARRIER: Final = PresetValue("barrier", False, tr("as published; only for disks with PLP"), SOURCE_2016)
 
 BTRFS: Final = FilesystemSpec(
     id="btrfs",
@@ -378,49 +378,51 @@ BTRFS: Final = FilesystemSpec(
     always=(NODEV, NOSUID),
     presets=(
         defaults(f"{_MKFS}; btrfs(5); 2011; Vondra 2016"),
-        Preset(
+        FilesystemPreset(
             "recommended",
             tr("Recommended for PostgreSQL"),
             "btrfs(5); manual 19.5; Vondra 2022",
             (
-                Choosing(
+                PresetValue(
                     "atime",
                     "noatime",
                     tr("a new access time copies metadata: without it reading is much faster"),
                     "btrfs(5); 2011",
                 ),
-                Choosing("autodefrag", False, tr("not for large databases"), "btrfs(5)"),
-                Choosing(
+                PresetValue("autodefrag", False, tr("not for large databases"), "btrfs(5)"),
+                PresetValue(
                     "wal_init_zero",
                     False,
                     tr("zeroed blocks are not reused by copy on write"),
                     "manual 19.5.1",
                 ),
-                Choosing(
+                PresetValue(
                     "wal_recycle", False, tr("a new file costs no more than an old one"), "manual 19.5.1"
                 ),
             ),
         ),
-        Preset("2011-nodatacow", tr("2011: nodatacow"), SOURCE_2011, (_NODATACOW,)),
-        Preset(
+        FilesystemPreset("2011-nodatacow", tr("2011: nodatacow"), SOURCE_2011, (_NODATACOW,)),
+        FilesystemPreset(
             "2011-nodatacow-noatime",
             tr("2011: nodatacow, noatime"),
             SOURCE_2011,
             (_NODATACOW, NOATIME),
         ),
-        Preset("2016-ssd", tr("FOSDEM 2016: ssd"), SOURCE_2016, (_SSD,)),
-        Preset("2016-ssd-nobarrier", tr("FOSDEM 2016: ssd, nobarrier"), SOURCE_2016, (_SSD, _NO_BARRIER)),
-        Preset(
+        FilesystemPreset("2016-ssd", tr("FOSDEM 2016: ssd"), SOURCE_2016, (_SSD,)),
+        FilesystemPreset(
+            "2016-ssd-nobarrier", tr("FOSDEM 2016: ssd, nobarrier"), SOURCE_2016, (_SSD, _NO_BARRIER)
+        ),
+        FilesystemPreset(
             "2016-all",
             tr("FOSDEM 2016: ssd, nobarrier, discard, nodatacow"),
             SOURCE_2016,
-            (_SSD, _NO_BARRIER, Choosing("discard", "sync", tr("as published"), SOURCE_2016), _NODATACOW),
+            (_SSD, _NO_BARRIER, PresetValue("discard", "sync", tr("as published"), SOURCE_2016), _NODATACOW),
         ),
-        Preset(
+        FilesystemPreset(
             "2022",
             tr("EDB 2022: ssd, relatime"),
             SOURCE_2022,
-            (_SSD, Choosing("atime", "relatime", tr("as published"), SOURCE_2022)),
+            (_SSD, PresetValue("atime", "relatime", tr("as published"), SOURCE_2022)),
         ),
     ),
 )

@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.domain.filesystem import Always, Choosing, Preset
-from app.domain.option_kinds import Alternative, Choice, Integer, Toggle
-from app.domain.option_words import Seen, Words, words
-from app.domain.options import OptionSpec, Safety, Stage
-from app.domain.raid import Level
+from app.domain.options.filesystem_spec import FilesystemPreset, FixedArgument, PresetValue
+from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
+from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.raid import Level
+from app.domain.options.tokens import ReadbackToken, Spelling, words
 from app.domain.text import tr
 from app.domain.units import KIB
 
@@ -42,16 +42,16 @@ ATIME: Final = OptionSpec(
     stage=Stage.MOUNT,
     kind=Choice(
         (
-            Alternative("relatime", tr("at most one update of a file's access time a day")),
-            Alternative("noatime", tr("reading never writes")),
-            Alternative("strictatime", tr("every read makes the file's inode dirty")),
+            ChoiceValue("relatime", tr("at most one update of a file's access time a day")),
+            ChoiceValue("noatime", tr("reading never writes")),
+            ChoiceValue("strictatime", tr("every read makes the file's inode dirty")),
         )
     ),
     default="relatime",
     effect=tr("Whether reading a table also writes its access time, which PostgreSQL never looks at."),
     source="mount(8); 2011; tested",
-    spelling=Words("{value}"),
-    shown=Words("{value}", (("strictatime", None),)),
+    spelling=Spelling("{value}"),
+    shown=Spelling("{value}", (("strictatime", None),)),
 )
 
 LAZYTIME: Final = OptionSpec(
@@ -121,32 +121,32 @@ def mkfs_discard(flag: str, on: str | None, off: str | None, source: str) -> Opt
 
 BLOCK_SIZES: Final = Integer(KIB, 64 * KIB, power_of_two=True, unit="B")
 
-NODEV: Final = Always(
+NODEV: Final = FixedArgument(
     Stage.MOUNT,
     "",
     "nodev",
     tr("device nodes on the filesystem mean nothing"),
     "mount(8); CVE-2025-6019",
-    Seen(("nodev",)),
+    ReadbackToken(("nodev",)),
 )
-NOSUID: Final = Always(
+NOSUID: Final = FixedArgument(
     Stage.MOUNT,
     "",
     "nosuid",
     tr("no program on the filesystem gains rights"),
     "mount(8); CVE-2025-6019",
-    Seen(("nosuid",)),
+    ReadbackToken(("nosuid",)),
 )
 
-NOATIME: Final = Choosing("atime", "noatime", tr("reading never writes"), "mount(8); 2011; Vondra 2016")
-NO_BARRIER: Final = Choosing("barrier", False, tr("as published; only for disks with PLP"), SOURCE_2016)
-ONLINE_DISCARD: Final = Choosing("discard", True, tr("as published"), SOURCE_2016)
+NOATIME: Final = PresetValue("atime", "noatime", tr("reading never writes"), "mount(8); 2011; Vondra 2016")
+NO_BARRIER: Final = PresetValue("barrier", False, tr("as published; only for disks with PLP"), SOURCE_2016)
+ONLINE_DISCARD: Final = PresetValue("discard", True, tr("as published"), SOURCE_2016)
 
 
-def defaults(source: str) -> Preset:
+def defaults(source: str) -> FilesystemPreset:
     """Return the preset that chooses nothing.
 
     Args:
         source: where the defaults are written down.
     """
-    return Preset("defaults", tr("Defaults of tools and kernel"), source)
+    return FilesystemPreset("defaults", tr("Defaults of tools and kernel"), source)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.domain.filesystem import Choosing, FilesystemSpec, Lack, Preset, Program
 from app.domain.filesystems import ext4
 from app.domain.filesystems.common import (
     ATIME,
@@ -16,7 +15,14 @@ from app.domain.filesystems.common import (
     SOURCE_2016,
     defaults,
 )
-from app.domain.raid import Assembler
+from app.domain.options.filesystem_spec import (
+    FilesystemPreset,
+    FilesystemSpec,
+    PresetValue,
+    Program,
+    UnsupportedOption,
+)
+from app.domain.options.raid import Assembler
 from app.domain.text import tr
 from app.domain.units import MIB
 from app.domain.versions import Component
@@ -55,19 +61,21 @@ EXT3: Final = FilesystemSpec(
     always=ext4.ALWAYS,
     presets=(
         defaults("mke2fs.conf; ext4.rst; Vondra 2016"),
-        Preset(
+        FilesystemPreset(
             "recommended",
             tr("Recommended for PostgreSQL"),
             "manual 28.3; 2011; Vondra 2016",
             (
                 NOATIME,
-                Choosing("barrier", True, tr("stated: commits survive a power cut"), "manual 28.1; ext4.rst"),
+                PresetValue(
+                    "barrier", True, tr("stated: commits survive a power cut"), "manual 28.1; ext4.rst"
+                ),
             ),
         ),
-        Preset("2016", tr("FOSDEM 2016: defaults"), SOURCE_2016),
+        FilesystemPreset("2016", tr("FOSDEM 2016: defaults"), SOURCE_2016),
     ),
     lacks=tuple(
-        Lack(option, _NOT_EXT3, _SOURCE)
+        UnsupportedOption(option, _NOT_EXT3, _SOURCE)
         for option in (
             "journal",
             "bigalloc",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.domain.filesystem import Always, Choosing, FilesystemSpec, Preset, Program
 from app.domain.filesystems.common import (
     ATIME,
     BARRIER,
@@ -23,10 +22,17 @@ from app.domain.filesystems.common import (
     defaults,
     mkfs_discard,
 )
-from app.domain.option_kinds import Alternative, Choice, Integer, Toggle
-from app.domain.option_words import Seen, ShownBy, Words, words
-from app.domain.options import OptionSpec, Safety, Stage
-from app.domain.raid import Assembler
+from app.domain.options.filesystem_spec import (
+    FilesystemPreset,
+    FilesystemSpec,
+    FixedArgument,
+    PresetValue,
+    Program,
+)
+from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
+from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.raid import Assembler
+from app.domain.options.tokens import ReadbackToken, ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB
 from app.domain.versions import Component, Requirement
@@ -39,9 +45,9 @@ BLOCK_SIZE: Final = OptionSpec(
     default=4 * KIB,
     effect=tr("Unit of allocation; larger than the machine's memory page cannot be mounted."),
     source="mke2fs(8); tested",
-    spelling=Words("{value}"),
+    spelling=Spelling("{value}"),
     flag="-b",
-    shown=Words("Block size: {value}"),
+    shown=Spelling("Block size: {value}"),
     shown_by=ShownBy.SUPERBLOCK,
 )
 
@@ -55,9 +61,9 @@ STRIDE: Final = OptionSpec(
         "Chunk of a RAID controller in blocks, so that metadata spreads over disks; set by itself on md."
     ),
     source="mke2fs(8); Vondra 2022; tested",
-    spelling=Words("stride={value}"),
+    spelling=Spelling("stride={value}"),
     flag="-E",
-    shown=Words("RAID stride: {value}"),
+    shown=Spelling("RAID stride: {value}"),
     shown_by=ShownBy.SUPERBLOCK,
 )
 
@@ -71,9 +77,9 @@ STRIPE_WIDTH: Final = OptionSpec(
         "Full stripe of a RAID controller in blocks: allocations begin there, which spares parity reads."
     ),
     source="mke2fs(8); Vondra 2022; tested",
-    spelling=Words("stripe_width={value}"),
+    spelling=Spelling("stripe_width={value}"),
     flag="-E",
-    shown=Words("RAID stripe width: {value}"),
+    shown=Spelling("RAID stripe width: {value}"),
     shown_by=ShownBy.SUPERBLOCK,
 )
 
@@ -85,7 +91,7 @@ RESERVED_PERCENT: Final = OptionSpec(
     default=5,
     effect=tr("Room that PostgreSQL cannot use; less of it leaves more for data."),
     source="mke2fs(8)",
-    spelling=Words("{value}"),
+    spelling=Spelling("{value}"),
     flag="-m",  # dumpe2fs shows blocks, rounded, not per cent
 )
 
@@ -112,7 +118,7 @@ JOURNAL_BYTES: Final = OptionSpec(
     default=None,
     effect=tr("A larger journal is emptied less often under a load that changes much metadata."),
     source="mke2fs(8)",
-    spelling=Words("size={value}", divisor=MIB),
+    spelling=Spelling("size={value}", divisor=MIB),
     flag="-J",  # dumpe2fs adds the fast-commit area to the size that it shows
 )
 
@@ -155,9 +161,9 @@ CLUSTER_BYTES: Final = OptionSpec(
     default=64 * KIB,
     effect=tr("How much space is given out at once with clusters; small files fill a whole cluster."),
     source="mke2fs(8); tested",
-    spelling=Words("{value}"),
+    spelling=Spelling("{value}"),
     flag="-C",
-    shown=Words("Cluster size: {value}"),
+    shown=Spelling("Cluster size: {value}"),
     shown_by=ShownBy.SUPERBLOCK,
 )
 
@@ -167,18 +173,18 @@ DATA: Final = OptionSpec(
     stage=Stage.MOUNT,
     kind=Choice(
         (
-            Alternative("ordered", tr("data is written before the metadata that names it")),
-            Alternative(
+            ChoiceValue("ordered", tr("data is written before the metadata that names it")),
+            ChoiceValue(
                 "writeback", tr("no order: after a crash files can show what lay on the disk before")
             ),
-            Alternative("journal", tr("all data is written twice, and direct I/O is off")),
+            ChoiceValue("journal", tr("all data is written twice, and direct I/O is off")),
         )
     ),
     default="ordered",
     effect=tr("What passes through the filesystem's journal; PostgreSQL itself recovers from its own WAL."),
     source="ext4.rst; manual 28.3; 2011; tested",
-    spelling=Words("data={value}"),
-    shown=Words("data={value}", (("ordered", None),)),  # ordered is shown only where it was said
+    spelling=Spelling("data={value}"),
+    shown=Spelling("data={value}", (("ordered", None),)),  # ordered is shown only where it was said
     risks=(("writeback", (Safety.STALE_DATA,)),),
 )
 
@@ -192,8 +198,8 @@ COMMIT: Final = OptionSpec(
         "How long metadata may wait in memory; commits of PostgreSQL use fsync and do not wait for it."
     ),
     source="ext4.rst; 2011 (commit=999); tested",
-    spelling=Words("commit={value}"),
-    shown=Words("commit={value}", ((5, None),)),
+    spelling=Spelling("commit={value}"),
+    shown=Spelling("commit={value}", ((5, None),)),
 )
 
 DELALLOC: Final = OptionSpec(
@@ -243,8 +249,8 @@ MAX_BATCH_TIME: Final = OptionSpec(
     default=15000,
     effect=tr("How long an fsync may wait so that others join it: changes TPS and latency with few clients."),
     source="ext4.rst; tested",
-    spelling=Words("max_batch_time={value}"),
-    shown=Words("max_batch_time={value}", ((15000, None),)),
+    spelling=Spelling("max_batch_time={value}"),
+    shown=Spelling("max_batch_time={value}", ((15000, None),)),
 )
 
 MIN_BATCH_TIME: Final = OptionSpec(
@@ -255,8 +261,8 @@ MIN_BATCH_TIME: Final = OptionSpec(
     default=0,
     effect=tr("Makes every fsync wait at least so long: more commits share a flush, each takes longer."),
     source="ext4.rst; tested",
-    spelling=Words("min_batch_time={value}"),
-    shown=Words("min_batch_time={value}", ((0, None),)),
+    spelling=Spelling("min_batch_time={value}"),
+    shown=Spelling("min_batch_time={value}", ((0, None),)),
 )
 
 JOURNAL_IOPRIO: Final = OptionSpec(
@@ -269,7 +275,7 @@ JOURNAL_IOPRIO: Final = OptionSpec(
         "Lower is more urgent; works only with I/O schedulers that know priorities (BFQ, mq-deadline)."
     ),
     source="ext4.rst; tested (never shown)",
-    spelling=Words("journal_ioprio={value}"),
+    spelling=Spelling("journal_ioprio={value}"),
 )
 
 AUTO_DA_ALLOC: Final = OptionSpec(
@@ -315,14 +321,14 @@ DAX: Final = OptionSpec(
 )
 
 LAZY_INIT: Final = (
-    Always(
+    FixedArgument(
         Stage.MKFS,
         "-E",
         "lazy_itable_init=0",
         tr("else the kernel zeroes inode tables in the background while the benchmark runs"),
         "mke2fs(8)",
     ),
-    Always(
+    FixedArgument(
         Stage.MKFS,
         "-E",
         "lazy_journal_init=0",
@@ -330,13 +336,13 @@ LAZY_INIT: Final = (
         "mke2fs(8)",
     ),
 )
-REMOUNT_READ_ONLY: Final = Always(
+REMOUNT_READ_ONLY: Final = FixedArgument(
     Stage.MOUNT,
     "",
     "errors=remount-ro",
     tr("an I/O error ends the run and is not written over"),
     "ext4.rst",
-    Seen(("errors=remount-ro",)),
+    ReadbackToken(("errors=remount-ro",)),
 )
 ALWAYS: Final = (*LAZY_INIT, NODEV, NOSUID, REMOUNT_READ_ONLY)
 
@@ -344,18 +350,18 @@ DUMPE2FS: Final = Program("dumpe2fs", "e2fsprogs")
 
 MKFS_DISCARD: Final = mkfs_discard("-E", "discard", "nodiscard", "mke2fs(8)")
 
-_WRITEBACK: Final = Choosing("data", "writeback", tr("as published"), SOURCE_2011)
+_WRITEBACK: Final = PresetValue("data", "writeback", tr("as published"), SOURCE_2011)
 
 PRESETS: Final = (
     defaults("mke2fs.conf; ext4.rst; 2011 (data=ordered,relatime)"),
-    Preset(
+    FilesystemPreset(
         "recommended",
         tr("Recommended for PostgreSQL"),
         "2011; Vondra 2016; manual 28.3",
         (
             NOATIME,
-            Choosing("discard", False, tr("fstrim between runs costs no latency"), "xfs.rst; Vondra 2016"),
-            Choosing(
+            PresetValue("discard", False, tr("fstrim between runs costs no latency"), "xfs.rst; Vondra 2016"),
+            PresetValue(
                 "barrier",
                 True,
                 tr("stated: commits survive a power cut"),
@@ -363,35 +369,35 @@ PRESETS: Final = (
             ),
         ),
     ),
-    Preset(
+    FilesystemPreset(
         "2011-writeback",
         tr("2011: writeback, noatime"),
         SOURCE_2011,
         (_WRITEBACK, NOATIME),
     ),
-    Preset(
+    FilesystemPreset(
         "2011-commit",
         tr("2011: writeback, noatime, commit=999"),
         SOURCE_2011,
-        (_WRITEBACK, NOATIME, Choosing("commit", 999, tr("as published"), SOURCE_2011)),
+        (_WRITEBACK, NOATIME, PresetValue("commit", 999, tr("as published"), SOURCE_2011)),
     ),
-    Preset(
+    FilesystemPreset(
         "2011-nobarrier",
         tr("2011: writeback, noatime, barrier=0"),
         SOURCE_2011,
-        (_WRITEBACK, NOATIME, Choosing("barrier", False, tr("as published; only with PLP"), SOURCE_2011)),
+        (_WRITEBACK, NOATIME, PresetValue("barrier", False, tr("as published; only with PLP"), SOURCE_2011)),
     ),
-    Preset(
+    FilesystemPreset(
         "2016-nobarrier-discard",
         tr("FOSDEM 2016: nobarrier, discard"),
         SOURCE_2016,
         (NO_BARRIER, ONLINE_DISCARD),
     ),
-    Preset(
+    FilesystemPreset(
         "2022",
         tr("EDB 2022: relatime, aligned"),
         SOURCE_2022,
-        (Choosing("atime", "relatime", tr("as published"), SOURCE_2022),),
+        (PresetValue("atime", "relatime", tr("as published"), SOURCE_2022),),
     ),
 )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from app.domain.filesystem import Choosing, FilesystemSpec, Lack, Preset, Program
 from app.domain.filesystems.common import (
     ATIME,
     BARRIER,
@@ -20,10 +19,17 @@ from app.domain.filesystems.common import (
     defaults,
     mkfs_discard,
 )
-from app.domain.option_kinds import Alternative, Choice, Integer, Toggle
-from app.domain.option_words import ShownBy, Words, words
-from app.domain.options import OptionSpec, Safety, Stage
-from app.domain.raid import Assembler
+from app.domain.options.filesystem_spec import (
+    FilesystemPreset,
+    FilesystemSpec,
+    PresetValue,
+    Program,
+    UnsupportedOption,
+)
+from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
+from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.raid import Assembler
+from app.domain.options.tokens import ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import MIB
 from app.domain.versions import Component, Requirement
@@ -36,9 +42,9 @@ FSYNC_MODE: Final = OptionSpec(
     stage=Stage.MOUNT,
     kind=Choice(
         (
-            Alternative("posix", tr("what POSIX asks for: less than other filesystems do")),
-            Alternative("strict", tr("as ext4, XFS and btrfs: the fair comparison")),
-            Alternative("nobarrier", tr("as posix, and the disk's write cache is not flushed")),
+            ChoiceValue("posix", tr("what POSIX asks for: less than other filesystems do")),
+            ChoiceValue("strict", tr("as ext4, XFS and btrfs: the fair comparison")),
+            ChoiceValue("nobarrier", tr("as posix, and the disk's write cache is not flushed")),
         )
     ),
     default="posix",
@@ -46,8 +52,8 @@ FSYNC_MODE: Final = OptionSpec(
         "How much is on the disk when a commit of PostgreSQL returns; compare with others as strict only."
     ),
     source="f2fs.rst; tested",
-    spelling=Words("fsync_mode={value}"),
-    shown=Words("fsync_mode={value}"),
+    spelling=Spelling("fsync_mode={value}"),
+    shown=Spelling("fsync_mode={value}"),
     risks=(("nobarrier", (Safety.LOSES_COMMITS_WITHOUT_PLP,)),),
 )
 
@@ -57,15 +63,15 @@ MODE: Final = OptionSpec(
     stage=Stage.MOUNT,
     kind=Choice(
         (
-            Alternative("adaptive", tr("may overwrite in place where free segments are rare")),
-            Alternative("lfs", tr("always appends: no random writes, more cleaning")),
+            ChoiceValue("adaptive", tr("may overwrite in place where free segments are rare")),
+            ChoiceValue("lfs", tr("always appends: no random writes, more cleaning")),
         )
     ),
     default="adaptive",
     effect=tr("Whether PostgreSQL's random writes become random writes of the disk."),
     source="f2fs.rst; tested",
-    spelling=Words("mode={value}"),
-    shown=Words("mode={value}"),
+    spelling=Spelling("mode={value}"),
+    shown=Spelling("mode={value}"),
 )
 
 BACKGROUND_GC: Final = OptionSpec(
@@ -74,16 +80,16 @@ BACKGROUND_GC: Final = OptionSpec(
     stage=Stage.MOUNT,
     kind=Choice(
         (
-            Alternative("on", tr("while the disk is idle")),
-            Alternative("off", tr("only when room runs out: put off beyond the end of the benchmark")),
-            Alternative("sync", tr("while idle, and waits for it")),
+            ChoiceValue("on", tr("while the disk is idle")),
+            ChoiceValue("off", tr("only when room runs out: put off beyond the end of the benchmark")),
+            ChoiceValue("sync", tr("while idle, and waits for it")),
         )
     ),
     default="on",
     effect=tr("When segments with free blocks are cleaned, which competes with PostgreSQL for the disk."),
     source="f2fs.rst; tested",
-    spelling=Words("background_gc={value}"),
-    shown=Words("background_gc={value}"),
+    spelling=Spelling("background_gc={value}"),
+    shown=Spelling("background_gc={value}"),
     risks=(("off", (Safety.DISTORTS,)),),
 )
 
@@ -144,15 +150,15 @@ ALLOC_MODE: Final = OptionSpec(
     stage=Stage.MOUNT,
     kind=Choice(
         (
-            Alternative("default", tr("mostly new segments")),
-            Alternative("reuse", tr("segments that were used before, first")),
+            ChoiceValue("default", tr("mostly new segments")),
+            ChoiceValue("reuse", tr("segments that were used before, first")),
         )
     ),
     default=None,
     effect=tr("Where new versions of pages go; below about 16 GiB it is reuse, whatever is said."),
     source="f2fs.rst; tested (6.1 turns default into reuse on a small device without a word)",
-    spelling=Words("alloc_mode={value}"),
-    shown=Words("alloc_mode={value}"),
+    spelling=Spelling("alloc_mode={value}"),
+    shown=Spelling("alloc_mode={value}"),
 )
 
 ACTIVE_LOGS: Final = OptionSpec(
@@ -161,16 +167,16 @@ ACTIVE_LOGS: Final = OptionSpec(
     stage=Stage.MOUNT,
     kind=Choice(
         (
-            Alternative("2", tr("data and metadata")),
-            Alternative("4", tr("hot and cold of each")),
-            Alternative("6", tr("hot, warm and cold of each")),
+            ChoiceValue("2", tr("data and metadata")),
+            ChoiceValue("4", tr("hot and cold of each")),
+            ChoiceValue("6", tr("hot, warm and cold of each")),
         )
     ),
     default="6",
     effect=tr("Into how many streams writes are sorted by how soon they will be replaced."),
     source="f2fs.rst; tested",
-    spelling=Words("active_logs={value}"),
-    shown=Words("active_logs={value}"),
+    spelling=Spelling("active_logs={value}"),
+    shown=Spelling("active_logs={value}"),
 )
 
 DISCARD_UNIT: Final = OptionSpec(
@@ -179,16 +185,16 @@ DISCARD_UNIT: Final = OptionSpec(
     stage=Stage.MOUNT,
     kind=Choice(
         (
-            Alternative("block", tr("each block")),
-            Alternative("segment", tr("whole segments of 2 MiB only")),
-            Alternative("section", tr("whole sections only")),
+            ChoiceValue("block", tr("each block")),
+            ChoiceValue("segment", tr("whole segments of 2 MiB only")),
+            ChoiceValue("section", tr("whole sections only")),
         )
     ),
     default="block",
     effect=tr("Larger units tell the SSD less often, and later, what is free."),
     source="f2fs.rst; tested",
-    spelling=Words("discard_unit={value}"),
-    shown=Words("discard_unit={value}"),
+    spelling=Spelling("discard_unit={value}"),
+    shown=Spelling("discard_unit={value}"),
     since=(Requirement(Component.KERNEL, (5, 15)),),
 )
 
@@ -212,15 +218,15 @@ ERRORS: Final = OptionSpec(
     stage=Stage.MOUNT,
     kind=Choice(
         (
-            Alternative("remount-ro", tr("read-only: the run ends")),
-            Alternative("continue", tr("goes on with what it has")),
+            ChoiceValue("remount-ro", tr("read-only: the run ends")),
+            ChoiceValue("continue", tr("goes on with what it has")),
         )
     ),
     default="continue",
     effect=tr("What happens when the disk fails: a run should end and not go on over it."),
     source="f2fs.rst",
-    spelling=Words("errors={value}"),
-    shown=Words("errors={value}"),
+    spelling=Spelling("errors={value}"),
+    shown=Spelling("errors={value}"),
     risks=(("continue", (Safety.DISTORTS,)),),
     since=(Requirement(Component.KERNEL, (6, 5)),),
     untested=True,
@@ -248,7 +254,7 @@ OVERPROVISION: Final = OptionSpec(
     default=None,
     effect=tr("Room kept free for cleaning: more of it, fewer stalls on a full disk."),
     source=_MKFS,
-    spelling=Words("{value}"),
+    spelling=Spelling("{value}"),
     flag="-o",
 )
 
@@ -292,17 +298,17 @@ F2FS: Final = FilesystemSpec(
     always=(NODEV, NOSUID),
     presets=(
         defaults(f"{_MKFS}; f2fs.rst; Vondra 2016"),
-        Preset(
+        FilesystemPreset(
             "recommended",
             tr("Recommended for PostgreSQL"),
             "f2fs.rst; 2011; Vondra 2016",
             (
                 NOATIME,
-                Choosing("fsync_mode", "strict", tr("durable as on other filesystems"), "f2fs.rst"),
-                Choosing("checkpoint_merge", True, tr("shorter stalls at fsync"), "f2fs.rst"),
+                PresetValue("fsync_mode", "strict", tr("durable as on other filesystems"), "f2fs.rst"),
+                PresetValue("checkpoint_merge", True, tr("shorter stalls at fsync"), "f2fs.rst"),
             ),
         ),
-        Preset(
+        FilesystemPreset(
             "2016-nobarrier-discard",
             tr("FOSDEM 2016: nobarrier, discard"),
             SOURCE_2016,
@@ -310,16 +316,16 @@ F2FS: Final = FilesystemSpec(
         ),
     ),
     lacks=(
-        Lack(
+        UnsupportedOption(
             "compress",
             tr("f2fs compresses only what is written once: PostgreSQL's tables and WAL stay as they are."),
             "f2fs.rst, “Compression”",
         ),
-        Lack(
+        UnsupportedOption(
             "lazytime",
             tr("f2fs turns lazy timestamps on by itself; nolazytime is accepted and dropped."),
             "tested (Linux 6.1)",
         ),
-        Lack("checksum", tr("f2fs has no checksums of data."), "f2fs.rst"),
+        UnsupportedOption("checksum", tr("f2fs has no checksums of data."), "f2fs.rst"),
     ),
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.domain.option_kinds import Toggle
-from app.domain.option_words import words
-from app.domain.options import OptionSpec, Safety, Stage
+from app.domain.options.kinds import Toggle
+from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.tokens import words
 from app.domain.text import tr
 
 FULL_PAGE_WRITES: Final = OptionSpec(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.domain.filesystem import FilesystemSpec, Lack, Preset, Program
 from app.domain.filesystems.common import ATIME, NOATIME, NODEV, NOSUID, defaults
-from app.domain.option_kinds import Alternative, Choice, Integer, Toggle
-from app.domain.option_words import Words, words
-from app.domain.options import OptionSpec, Safety, Stage
-from app.domain.raid import Assembler
+from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec, Program, UnsupportedOption
+from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
+from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.raid import Assembler
+from app.domain.options.tokens import Spelling, words
 from app.domain.text import tr
 from app.domain.units import KIB, MIB, TIB
 from app.domain.versions import Component, Requirement
@@ -24,8 +24,8 @@ SIZE_BYTES: Final = OptionSpec(
         "How much memory data and WAL may take: half of the RAM by itself; too much hangs the machine."
     ),
     source="tmpfs.rst; tested",
-    spelling=Words("size={value}k", divisor=KIB),
-    shown=Words("size={value}k", divisor=KIB),
+    spelling=Spelling("size={value}k", divisor=KIB),
+    shown=Spelling("size={value}k", divisor=KIB),
 )
 
 HUGE: Final = OptionSpec(
@@ -34,17 +34,17 @@ HUGE: Final = OptionSpec(
     stage=Stage.MOUNT,
     kind=Choice(
         (
-            Alternative("never", tr("4 KiB pages")),
-            Alternative("always", tr("huge pages wherever there are any")),
-            Alternative("within_size", tr("huge pages inside the file's size")),
-            Alternative("advise", tr("only where a program asks for them")),
+            ChoiceValue("never", tr("4 KiB pages")),
+            ChoiceValue("always", tr("huge pages wherever there are any")),
+            ChoiceValue("within_size", tr("huge pages inside the file's size")),
+            ChoiceValue("advise", tr("only where a program asks for them")),
         )
     ),
     default="never",
     effect=tr("Fewer, larger pages behind the files: less work for the CPU, more memory used."),
     source="tmpfs.rst; tested",
-    spelling=Words("huge={value}"),
-    shown=Words("huge={value}", (("never", None),)),
+    spelling=Spelling("huge={value}"),
+    shown=Spelling("huge={value}", (("never", None),)),
 )
 
 NOSWAP: Final = OptionSpec(
@@ -74,11 +74,13 @@ TMPFS: Final = FilesystemSpec(
     always=(NODEV, NOSUID),
     presets=(
         defaults("tmpfs.rst"),
-        Preset("recommended", tr("Recommended for PostgreSQL"), "tmpfs.rst; mount(8)", (NOATIME,)),
+        FilesystemPreset("recommended", tr("Recommended for PostgreSQL"), "tmpfs.rst; mount(8)", (NOATIME,)),
     ),
     lacks=(
-        Lack("barrier", tr("Nothing is ever written to a disk: there is nothing to flush."), "tmpfs.rst"),
-        Lack("discard", tr("There is no disk below."), "tmpfs.rst"),
+        UnsupportedOption(
+            "barrier", tr("Nothing is ever written to a disk: there is nothing to flush."), "tmpfs.rst"
+        ),
+        UnsupportedOption("discard", tr("There is no disk below."), "tmpfs.rst"),
     ),
     risks=(Safety.LOSES_COMMITS,),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from app.domain.filesystem import Choosing, FilesystemSpec, Preset, Program
 from app.domain.filesystems.common import (
     ATIME,
     BARRIER,
@@ -22,10 +21,11 @@ from app.domain.filesystems.common import (
     defaults,
     mkfs_discard,
 )
-from app.domain.option_kinds import Alternative, Choice, Integer, Toggle
-from app.domain.option_words import ShownBy, Words, words
-from app.domain.options import OptionSpec, Stage
-from app.domain.raid import Assembler
+from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec, PresetValue, Program
+from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
+from app.domain.options.option import OptionSpec, Stage
+from app.domain.options.raid import Assembler
+from app.domain.options.tokens import ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB
 from app.domain.versions import Component, Requirement
@@ -48,8 +48,8 @@ LOGBUFS: Final = OptionSpec(
         "How many pieces of the metadata log can be on their way at once; fewer throttle parallel fsyncs."
     ),
     source="xfs.rst; tested",
-    spelling=Words("logbufs={value}"),
-    shown=Words("logbufs={value}"),
+    spelling=Spelling("logbufs={value}"),
+    shown=Spelling("logbufs={value}"),
 )
 
 LOGBSIZE: Final = OptionSpec(
@@ -60,8 +60,8 @@ LOGBSIZE: Final = OptionSpec(
     default=None,
     effect=tr("Larger buffers write the metadata log in fewer, larger pieces when many files change."),
     source="xfs.rst; tested (the kernel shows KiB, and refuses less than the log's stripe unit)",
-    spelling=Words("logbsize={value}k", divisor=KIB),
-    shown=Words("logbsize={value}k", divisor=KIB),
+    spelling=Spelling("logbsize={value}k", divisor=KIB),
+    shown=Spelling("logbsize={value}k", divisor=KIB),
 )
 
 ALLOCSIZE: Final = OptionSpec(
@@ -72,8 +72,8 @@ ALLOCSIZE: Final = OptionSpec(
     default=None,
     effect=tr("Room taken beyond the end of a file that grows; a fixed size turns the growing one off."),
     source="xfs.rst; tested (rounded down to a power of two without a word)",
-    spelling=Words("allocsize={value}k", divisor=KIB),
-    shown=Words("allocsize={value}k", divisor=KIB),
+    spelling=Spelling("allocsize={value}k", divisor=KIB),
+    shown=Spelling("allocsize={value}k", divisor=KIB),
 )
 
 LARGEIO: Final = OptionSpec(
@@ -120,8 +120,8 @@ QUOTA: Final = OptionSpec(
     stage=Stage.MOUNT,
     kind=Choice(
         (
-            Alternative("noquota", tr("nothing is counted")),
-            Alternative(
+            ChoiceValue("noquota", tr("nothing is counted")),
+            ChoiceValue(
                 "uquota", tr("space is counted for each user: a little metadata for each allocation")
             ),
         )
@@ -129,8 +129,8 @@ QUOTA: Final = OptionSpec(
     default="noquota",
     effect=tr("Counting the space of users, which PostgreSQL does not need."),
     source="xfs.rst; 2011 (noquota); tested",
-    spelling=Words("{value}"),
-    shown=Words("{value}", (("uquota", "usrquota"),)),
+    spelling=Spelling("{value}"),
+    shown=Spelling("{value}", (("uquota", "usrquota"),)),
 )
 
 BLOCK_SIZE: Final = OptionSpec(
@@ -141,9 +141,9 @@ BLOCK_SIZE: Final = OptionSpec(
     default=4 * KIB,
     effect=tr("Unit of allocation; larger than the machine's memory page only on newer kernels."),
     source=f"{_MKFS}; tested",
-    spelling=Words("size={value}"),
+    spelling=Spelling("size={value}"),
     flag="-b",
-    shown=Words("data.bsize={value}"),
+    shown=Spelling("data.bsize={value}"),
     shown_by=ShownBy.SUPERBLOCK,
 )
 
@@ -155,7 +155,7 @@ SU: Final = OptionSpec(
     default=None,
     effect=tr("Chunk of a RAID controller, so that allocations spread over its disks; set by itself on md."),
     source=f"{_MKFS}; Vondra 2022; tested",
-    spelling=Words("su={value}"),
+    spelling=Spelling("su={value}"),
     flag="-d",  # xfs_info shows it in blocks: the alignment check of the read back compares it
 )
 
@@ -167,7 +167,7 @@ SW: Final = OptionSpec(
     default=None,
     effect=tr("Over how many disks that hold data a full stripe of the RAID controller lies."),
     source=f"{_MKFS}; Vondra 2022; tested",
-    spelling=Words("sw={value}"),
+    spelling=Spelling("sw={value}"),
     flag="-d",
 )
 
@@ -179,9 +179,9 @@ AGCOUNT: Final = OptionSpec(
     default=None,
     effect=tr("In how many places at once space can be given out: matters when many tables grow together."),
     source=f"{_MKFS}; tested",
-    spelling=Words("agcount={value}"),
+    spelling=Spelling("agcount={value}"),
     flag="-d",
-    shown=Words("meta-data.agcount={value}"),
+    shown=Spelling("meta-data.agcount={value}"),
     shown_by=ShownBy.SUPERBLOCK,
 )
 
@@ -235,7 +235,7 @@ LOG_BYTES: Final = OptionSpec(
     default=None,
     effect=tr("A larger log is emptied less often under a load that changes much metadata."),
     source=_MKFS,
-    spelling=Words("size={value}"),
+    spelling=Spelling("size={value}"),
     flag="-l",  # xfs_info shows it in blocks
 )
 
@@ -247,7 +247,7 @@ LOG_SU: Final = OptionSpec(
     default=None,
     effect=tr("Log writes are padded to it, so that each fsync of metadata writes whole chunks."),
     source=f"{_MKFS}; xfs_mkfs.c (at most 256 KiB)",
-    spelling=Words("su={value}"),
+    spelling=Spelling("su={value}"),
     flag="-l",
 )
 
@@ -290,41 +290,41 @@ XFS: Final = FilesystemSpec(
     always=(NODEV, NOSUID),
     presets=(
         defaults(f"{_MKFS}; xfs.rst"),
-        Preset(
+        FilesystemPreset(
             "recommended",
             tr("Recommended for PostgreSQL"),
             "2011; Vondra 2016; xfs.rst",
             (
                 NOATIME,
-                Choosing(
+                PresetValue(
                     "discard", False, tr("fstrim between runs costs no latency"), "xfs.rst; Vondra 2016"
                 ),
             ),
         ),
-        Preset(
+        FilesystemPreset(
             "2011",
             tr("2011: noatime, noquota"),
             SOURCE_2011,
-            (NOATIME, Choosing("quota", "noquota", tr("as published"), SOURCE_2011)),
+            (NOATIME, PresetValue("quota", "noquota", tr("as published"), SOURCE_2011)),
         ),
-        Preset(
+        FilesystemPreset(
             "2011-nobarrier",
             tr("2011: noatime, noquota, nobarrier"),
             SOURCE_2011,
             (
                 NOATIME,
-                Choosing("quota", "noquota", tr("as published"), SOURCE_2011),
-                Choosing("barrier", False, tr("as published; Linux before 4.19 only"), SOURCE_2011),
+                PresetValue("quota", "noquota", tr("as published"), SOURCE_2011),
+                PresetValue("barrier", False, tr("as published; Linux before 4.19 only"), SOURCE_2011),
             ),
         ),
-        Preset(
+        FilesystemPreset(
             "2016-discard", tr("FOSDEM 2016: discard (nobarrier is gone)"), SOURCE_2016, (ONLINE_DISCARD,)
         ),
-        Preset(
+        FilesystemPreset(
             "2022",
             tr("EDB 2022: relatime, aligned"),
             SOURCE_2022,
-            (Choosing("atime", "relatime", tr("as published"), SOURCE_2022),),
+            (PresetValue("atime", "relatime", tr("as published"), SOURCE_2022),),
         ),
     ),
 )

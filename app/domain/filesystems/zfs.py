@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from app.domain.filesystem import Always, Choosing, FilesystemSpec, Lack, Preset, Program
 from app.domain.filesystems.common import (
     MD_LEVELS,
     NODEV,
@@ -15,10 +14,18 @@ from app.domain.filesystems.common import (
     defaults,
 )
 from app.domain.filesystems.server import FULL_PAGE_WRITES, WAL_INIT_ZERO, WAL_RECYCLE
-from app.domain.option_kinds import Alternative, Choice, Integer, OptionValue, Toggle
-from app.domain.option_words import Seen, ShownBy, Words, words
-from app.domain.options import OptionSpec, Safety, Stage
-from app.domain.raid import Assembler, Level
+from app.domain.options.filesystem_spec import (
+    FilesystemPreset,
+    FilesystemSpec,
+    FixedArgument,
+    PresetValue,
+    Program,
+    UnsupportedOption,
+)
+from app.domain.options.kinds import Choice, ChoiceValue, Integer, OptionValue, Toggle
+from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.raid import Assembler, Level
+from app.domain.options.tokens import ReadbackToken, ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import KIB, MIB
 from app.domain.versions import Component, Requirement
@@ -28,9 +35,9 @@ _ZFS_2_2: Final = (Requirement(Component.ZFS, (2, 2)),)
 _ZFS_2_3: Final = (Requirement(Component.ZFS, (2, 3)),)
 
 
-def _always(stage: Stage, item: str, why: str) -> Always:
+def _always(stage: Stage, item: str, why: str) -> FixedArgument:
     source = "zpoolprops(7)" if stage is Stage.POOL else "zfsprops(7)"
-    return Always(stage, "", item, why, source, Seen((item,)))
+    return FixedArgument(stage, "", item, why, source, ReadbackToken((item,)))
 
 
 ALWAYS: Final = (
@@ -45,7 +52,7 @@ ALWAYS: Final = (
 )
 
 
-def _onoff(name: str) -> Words:
+def _onoff(name: str) -> Spelling:
     return words(f"{name}=on", f"{name}=off")
 
 
@@ -57,8 +64,8 @@ ASHIFT: Final = OptionSpec(
     default=0,
     effect=tr("12 means 4 KiB sectors; smaller than the SSD's own pages makes it read before it writes."),
     source="zpoolprops(7); Vondra 2022; tested",
-    spelling=Words("ashift={value}"),
-    shown=Words("ashift={value}"),
+    spelling=Spelling("ashift={value}"),
+    shown=Spelling("ashift={value}"),
     shown_by=ShownBy.PROPERTIES,
 )
 
@@ -85,30 +92,30 @@ RECORDSIZE: Final = OptionSpec(
         "Each changed page rewrites a whole record: 8 KiB writes least, larger records compress better."
     ),
     source="zfsprops(7); zfs docs (32 KiB, earlier 8 KiB); Vondra 2016; Vondra 2022; tested",
-    spelling=Words("recordsize={value}"),
-    shown=Words("recordsize={value}"),
+    spelling=Spelling("recordsize={value}"),
+    shown=Spelling("recordsize={value}"),
     shown_by=ShownBy.PROPERTIES,
     risks=tuple((size, (Safety.TORN_PAGES,)) for size in (512, KIB, 2 * KIB, 4 * KIB)),
 )
 
 _COMPRESSIONS: Final = (
-    Alternative("off", tr("nothing is compressed")),
-    Alternative("lz4", tr("fast: nearly always worth it")),
-    Alternative("zle", tr("runs of zeroes only")),
-    Alternative("lzjb", tr("the old one, worse than lz4")),
+    ChoiceValue("off", tr("nothing is compressed")),
+    ChoiceValue("lz4", tr("fast: nearly always worth it")),
+    ChoiceValue("zle", tr("runs of zeroes only")),
+    ChoiceValue("lzjb", tr("the old one, worse than lz4")),
     *(
-        Alternative(
+        ChoiceValue(
             f"zstd-{level}",
             tr("zstd, level {level}: a higher one saves more, takes more CPU").format(level=level),
         )
         for level in range(1, 20)
     ),
     *(
-        Alternative(f"zstd-fast-{level}", tr("zstd, faster than level 1, saves less"))
+        ChoiceValue(f"zstd-fast-{level}", tr("zstd, faster than level 1, saves less"))
         for level in (*range(1, 11), *range(20, 101, 10), 500, 1000)
     ),
     *(
-        Alternative(f"gzip-{level}", tr("gzip, level {level}: slower than zstd").format(level=level))
+        ChoiceValue(f"gzip-{level}", tr("gzip, level {level}: slower than zstd").format(level=level))
         for level in range(1, 10)
     ),
 )
@@ -121,8 +128,8 @@ COMPRESSION: Final = OptionSpec(
     default=None,
     effect=tr("Fewer bytes to the disk for more CPU; pays only where a record shrinks by a whole sector."),
     source="zfsprops(7); release tags (off until 2.1, lz4 since 2.2); Vondra 2022; tested",
-    spelling=Words("compression={value}"),
-    shown=Words(
+    spelling=Spelling("compression={value}"),
+    shown=Spelling(
         "compression={value}",
         (("gzip-6", "compression=gzip"), ("zstd-fast-1", "compression=zstd-fast")),
     ),
@@ -135,18 +142,18 @@ ATIME: Final = OptionSpec(
     stage=Stage.DATASET,
     kind=Choice(
         (
-            Alternative("relatime", tr("at most one update of a file's access time a day")),
-            Alternative("noatime", tr("reading never writes")),
-            Alternative("strictatime", tr("every read writes metadata anew")),
+            ChoiceValue("relatime", tr("at most one update of a file's access time a day")),
+            ChoiceValue("noatime", tr("reading never writes")),
+            ChoiceValue("strictatime", tr("every read writes metadata anew")),
         )
     ),
     default=None,
     effect=tr("Whether reading a table also writes its access time, which PostgreSQL never looks at."),
     source="zfsprops(7); release tags (strict until 2.1, relatime since 2.2); Vondra 2022; tested",
-    spelling=Words(
+    spelling=Spelling(
         values=(("noatime", "atime=off"), ("relatime", "relatime=on"), ("strictatime", "relatime=off"))
     ),
-    shown=Words(
+    shown=Spelling(
         values=(("noatime", "atime=off"), ("relatime", "relatime=on"), ("strictatime", "relatime=off"))
     ),
     shown_by=ShownBy.PROPERTIES,
@@ -158,15 +165,15 @@ LOGBIAS: Final = OptionSpec(
     stage=Stage.DATASET,
     kind=Choice(
         (
-            Alternative("latency", tr("fsync is answered from the log, on log devices where there are any")),
-            Alternative("throughput", tr("data goes to its place at once, past log devices, and fragments")),
+            ChoiceValue("latency", tr("fsync is answered from the log, on log devices where there are any")),
+            ChoiceValue("throughput", tr("data goes to its place at once, past log devices, and fragments")),
         )
     ),
     default="latency",
     effect=tr("How an fsync of PostgreSQL is made durable."),
     source="zfsprops(7); zfs docs; Vondra 2016; Vondra 2022; tested",
-    spelling=Words("logbias={value}"),
-    shown=Words("logbias={value}"),
+    spelling=Spelling("logbias={value}"),
+    shown=Spelling("logbias={value}"),
     shown_by=ShownBy.PROPERTIES,
 )
 
@@ -176,16 +183,16 @@ SYNC: Final = OptionSpec(
     stage=Stage.DATASET,
     kind=Choice(
         (
-            Alternative("standard", tr("fsync waits for the disk")),
-            Alternative("always", tr("every write waits for the disk")),
-            Alternative("disabled", tr("fsync waits for nothing: up to 5 s of commits are lost in a crash")),
+            ChoiceValue("standard", tr("fsync waits for the disk")),
+            ChoiceValue("always", tr("every write waits for the disk")),
+            ChoiceValue("disabled", tr("fsync waits for nothing: up to 5 s of commits are lost in a crash")),
         )
     ),
     default="standard",
     effect=tr("Whether a commit of PostgreSQL is on the disk when it returns."),
     source="zfsprops(7) (“very dangerous … ignoring synchronous demands of databases”); zfs(4); tested",
-    spelling=Words("sync={value}"),
-    shown=Words("sync={value}"),
+    spelling=Spelling("sync={value}"),
+    shown=Spelling("sync={value}"),
     shown_by=ShownBy.PROPERTIES,
     risks=(("disabled", (Safety.LOSES_COMMITS,)),),
 )
@@ -196,17 +203,17 @@ REDUNDANT_METADATA: Final = OptionSpec(
     stage=Stage.DATASET,
     kind=Choice(
         (
-            Alternative("all", tr("one bad block loses one record")),
-            Alternative("most", tr("fewer writes; one bad block can lose about 1000 records of a table")),
-            Alternative("some", tr("only the most important metadata"), since=_ZFS_2_1_11),
-            Alternative("none", tr("one bad block can lose the dataset"), since=_ZFS_2_1_11),
+            ChoiceValue("all", tr("one bad block loses one record")),
+            ChoiceValue("most", tr("fewer writes; one bad block can lose about 1000 records of a table")),
+            ChoiceValue("some", tr("only the most important metadata"), since=_ZFS_2_1_11),
+            ChoiceValue("none", tr("one bad block can lose the dataset"), since=_ZFS_2_1_11),
         )
     ),
     default="all",
     effect=tr("How many blocks of metadata each small random write of PostgreSQL adds."),
     source="zfsprops(7); zfs docs; Vondra 2022; tested (some and none are older than 2.2)",
-    spelling=Words("redundant_metadata={value}"),
-    shown=Words("redundant_metadata={value}"),
+    spelling=Spelling("redundant_metadata={value}"),
+    shown=Spelling("redundant_metadata={value}"),
     shown_by=ShownBy.PROPERTIES,
     risks=tuple((value, (Safety.LESS_REDUNDANCY,)) for value in ("most", "some", "none")),
 )
@@ -217,16 +224,16 @@ PRIMARYCACHE: Final = OptionSpec(
     stage=Stage.DATASET,
     kind=Choice(
         (
-            Alternative("all", tr("data and metadata")),
-            Alternative("metadata", tr("metadata only: every read beyond shared_buffers goes to the disk")),
-            Alternative("none", tr("nothing: very slow")),
+            ChoiceValue("all", tr("data and metadata")),
+            ChoiceValue("metadata", tr("metadata only: every read beyond shared_buffers goes to the disk")),
+            ChoiceValue("none", tr("nothing: very slow")),
         )
     ),
     default="all",
     effect=tr("PostgreSQL counts on the system's cache behind its shared_buffers; on ZFS that is the ARC."),
     source="zfsprops(7); zfs docs; tested",
-    spelling=Words("primarycache={value}"),
-    shown=Words("primarycache={value}"),
+    spelling=Spelling("primarycache={value}"),
+    shown=Spelling("primarycache={value}"),
     shown_by=ShownBy.PROPERTIES,
 )
 
@@ -236,16 +243,16 @@ PREFETCH: Final = OptionSpec(
     stage=Stage.DATASET,
     kind=Choice(
         (
-            Alternative("all", tr("data and metadata")),
-            Alternative("metadata", tr("metadata only")),
-            Alternative("none", tr("nothing")),
+            ChoiceValue("all", tr("data and metadata")),
+            ChoiceValue("metadata", tr("metadata only")),
+            ChoiceValue("none", tr("nothing")),
         )
     ),
     default="all",
     effect=tr("Whether sequential scans are read ahead, which random reads do not need."),
     source="zfsprops(7)",
-    spelling=Words("prefetch={value}"),
-    shown=Words("prefetch={value}"),
+    spelling=Spelling("prefetch={value}"),
+    shown=Spelling("prefetch={value}"),
     shown_by=ShownBy.PROPERTIES,
     since=_ZFS_2_3,
     untested=True,
@@ -257,16 +264,16 @@ DIRECT: Final = OptionSpec(
     stage=Stage.DATASET,
     kind=Choice(
         (
-            Alternative("standard", tr("where a program asks for it and whole records are written")),
-            Alternative("always", tr("past the ARC wherever possible; pages smaller than a record are not")),
-            Alternative("disabled", tr("never: through the ARC, as before 2.3")),
+            ChoiceValue("standard", tr("where a program asks for it and whole records are written")),
+            ChoiceValue("always", tr("past the ARC wherever possible; pages smaller than a record are not")),
+            ChoiceValue("disabled", tr("never: through the ARC, as before 2.3")),
         )
     ),
     default="standard",
     effect=tr("Matters only for debug_io_direct: PostgreSQL writes 8 KiB, which has to be a whole record."),
     source="zfsprops(7); release tags",
-    spelling=Words("direct={value}"),
-    shown=Words("direct={value}"),
+    spelling=Spelling("direct={value}"),
+    shown=Spelling("direct={value}"),
     shown_by=ShownBy.PROPERTIES,
     since=_ZFS_2_3,
     untested=True,
@@ -278,20 +285,20 @@ CHECKSUM: Final = OptionSpec(
     stage=Stage.DATASET,
     kind=Choice(
         (
-            Alternative("on", tr("fletcher4")),
-            Alternative("fletcher4", tr("cheap")),
-            Alternative("sha256", tr("cryptographic")),
-            Alternative("sha512", tr("cryptographic, faster on 64-bit CPUs")),
-            Alternative("skein", tr("cryptographic")),
-            Alternative("edonr", tr("cryptographic, fast")),
-            Alternative("blake3", tr("cryptographic, fast"), since=_ZFS_2_2, untested=True),
+            ChoiceValue("on", tr("fletcher4")),
+            ChoiceValue("fletcher4", tr("cheap")),
+            ChoiceValue("sha256", tr("cryptographic")),
+            ChoiceValue("sha512", tr("cryptographic, faster on 64-bit CPUs")),
+            ChoiceValue("skein", tr("cryptographic")),
+            ChoiceValue("edonr", tr("cryptographic, fast")),
+            ChoiceValue("blake3", tr("cryptographic, fast"), since=_ZFS_2_2, untested=True),
         )
     ),
     default="on",
     effect=tr("CPU for each record read and written."),
     source="zfsprops(7); tested",
-    spelling=Words("checksum={value}"),
-    shown=Words("checksum={value}"),
+    spelling=Spelling("checksum={value}"),
+    shown=Spelling("checksum={value}"),
     shown_by=ShownBy.PROPERTIES,
 )
 
@@ -303,8 +310,8 @@ COPIES: Final = OptionSpec(
     default=1,
     effect=tr("Everything is written so many times; no replacement for a mirror."),
     source="zfsprops(7); tested",
-    spelling=Words("copies={value}"),
-    shown=Words("copies={value}"),
+    spelling=Spelling("copies={value}"),
+    shown=Spelling("copies={value}"),
     shown_by=ShownBy.PROPERTIES,
 )
 
@@ -314,21 +321,21 @@ XATTR: Final = OptionSpec(
     stage=Stage.DATASET,
     kind=Choice(
         (
-            Alternative("dir", tr("in hidden directories")),
-            Alternative("sa", tr("beside the inode: one I/O less where there are any (SELinux)")),
+            ChoiceValue("dir", tr("in hidden directories")),
+            ChoiceValue("sa", tr("beside the inode: one I/O less where there are any (SELinux)")),
         )
     ),
     default=None,
     effect=tr("Where labels of files lie; PostgreSQL sets none itself."),
     source="zfsprops(7); release tags (dir until 2.2, sa since 2.3); tested",
-    spelling=Words("xattr={value}"),
-    shown=Words("xattr={value}", (("dir", "xattr=on"),)),
+    spelling=Spelling("xattr={value}"),
+    shown=Spelling("xattr={value}", (("dir", "xattr=on"),)),
     shown_by=ShownBy.PROPERTIES,
 )
 
 
-def _choice(option: str, value: OptionValue, why: str, source: str) -> Choosing:
-    return Choosing(option, value, why, source)
+def _choice(option: str, value: OptionValue, why: str, source: str) -> PresetValue:
+    return PresetValue(option, value, why, source)
 
 
 _COPY_ON_WRITE: Final = (
@@ -355,7 +362,7 @@ _RECORD_2016: Final = _choice("recordsize", 8 * KIB, tr("as published: PostgreSQ
 
 PRESETS: Final = (
     defaults("zpoolprops(7); zfsprops(7); Vondra 2016"),
-    Preset(
+    FilesystemPreset(
         "recommended",
         tr("Recommended for PostgreSQL"),
         "zfs docs; zpoolprops(7); Vondra 2022",
@@ -370,7 +377,7 @@ PRESETS: Final = (
             *_COPY_ON_WRITE,
         ),
     ),
-    Preset(
+    FilesystemPreset(
         "2008-8k",
         tr("2008: 8 KiB records, no compression"),
         "“PostgreSQL on UFS versus ZFS”, 2008",
@@ -379,15 +386,15 @@ PRESETS: Final = (
             _choice("compression", "off", tr("as published"), "“PostgreSQL on UFS versus ZFS”, 2008"),
         ),
     ),
-    Preset("2016-recordsize", tr("FOSDEM 2016: recordsize=8k"), SOURCE_2016, (_RECORD_2016,)),
-    Preset(
+    FilesystemPreset("2016-recordsize", tr("FOSDEM 2016: recordsize=8k"), SOURCE_2016, (_RECORD_2016,)),
+    FilesystemPreset(
         "2016-recordsize-logbias",
         tr("FOSDEM 2016: recordsize=8k, logbias=throughput"),
         SOURCE_2016,
         (_RECORD_2016, _choice("logbias", "throughput", tr("as published"), SOURCE_2016)),
     ),
-    Preset("2022", tr("EDB 2022, server untuned"), SOURCE_2022, _POOL_2022),
-    Preset(
+    FilesystemPreset("2022", tr("EDB 2022, server untuned"), SOURCE_2022, _POOL_2022),
+    FilesystemPreset(
         "2022-tuned",
         tr("EDB 2022, tuned: no full page writes"),
         SOURCE_2022,
@@ -437,7 +444,7 @@ ZFS: Final = FilesystemSpec(
     always=ALWAYS,
     presets=PRESETS,
     lacks=(
-        Lack(
+        UnsupportedOption(
             "barrier",
             tr(
                 "ZFS always flushes the disk's write cache and has no switch for it. sync=disabled is a "
@@ -445,8 +452,10 @@ ZFS: Final = FilesystemSpec(
             ),
             "zfsprops(7); zfs(4)",
         ),
-        Lack("discard", tr("On ZFS it is an option of the pool: autotrim."), "zpoolprops(7)"),
-        Lack("block_size", tr("ZFS has records of variable size: recordsize."), "zfsprops(7)"),
-        Lack("data", tr("ZFS has no journal of this kind; see sync and logbias."), "zfsprops(7)"),
+        UnsupportedOption("discard", tr("On ZFS it is an option of the pool: autotrim."), "zpoolprops(7)"),
+        UnsupportedOption("block_size", tr("ZFS has records of variable size: recordsize."), "zfsprops(7)"),
+        UnsupportedOption(
+            "data", tr("ZFS has no journal of this kind; see sync and logbias."), "zfsprops(7)"
+        ),
     ),
 )

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from app.domain.text import tr
-from app.storage.state import Partition, Table
-from app.storage.steps import Mark, SessionPartition, Signed
-from app.storage.wiping.found import Found, is_ours
+from app.storage.layout.steps import Mark, SessionPartition, SignatureIs
+from app.storage.system.state import GptPartition, PartitionTable
+from app.storage.wiping.found import FoundSignature, is_ours
 
 
-class Verdict(Enum):
+class WipeVerdict(Enum):
     """What is to be done: wipe what is ours, nothing (there is nothing), or keep all of it."""
 
     WIPE = auto()
@@ -25,7 +25,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class WipeDecision:
     """What is to be done, and why.
 
     Attributes:
@@ -33,17 +33,17 @@ class Decision:
         reason: what was found, a clause that follows the name of the device; empty unless it is kept.
     """
 
-    verdict: Verdict
+    verdict: WipeVerdict
     reason: str = ""
 
 
-def _keep(reason: str) -> Decision:
-    return Decision(Verdict.KEEP, reason)
+def _keep(reason: str) -> WipeDecision:
+    return WipeDecision(WipeVerdict.KEEP, reason)
 
 
 def judge_content(
-    mark: Mark | None, ours: Signed | None, found: Sequence[Found], *, is_whole: bool
-) -> Decision:
+    mark: Mark | None, ours: SignatureIs | None, found: Sequence[FoundSignature], *, is_whole: bool
+) -> WipeDecision:
     """Decide about what lies in our partition or array.
 
     Args:
@@ -65,16 +65,16 @@ def judge_content(
         reason = tr("holds only a part of {what}: somebody changed it").format(what=what)
     elif mark in {Mark.WIPED, Mark.RELEASED} and own:
         reason = tr("holds {what} again, after it was wiped").format(what=what)
-    return _keep(reason) if reason else Decision(Verdict.WIPE if own else Verdict.NOTHING)
+    return _keep(reason) if reason else WipeDecision(WipeVerdict.WIPE if own else WipeVerdict.NOTHING)
 
 
-def _wanted(ours: Signed | None) -> str:
-    return Found(ours.type, 0, ours.uuid, ours.label).words() if ours else tr("signature of ours")
+def _wanted(ours: SignatureIs | None) -> str:
+    return FoundSignature(ours.type, 0, ours.uuid, ours.label).words() if ours else tr("signature of ours")
 
 
 def judge_table(
-    mark: Mark | None, ours: SessionPartition, table: Table | None, others: Sequence[Found]
-) -> Decision:
+    mark: Mark | None, ours: SessionPartition, table: PartitionTable | None, others: Sequence[FoundSignature]
+) -> WipeDecision:
     """Decide about the partition table of a disk.
 
     Args:
@@ -88,16 +88,16 @@ def judge_table(
         return _keep(tr("holds {what}, not made by this session").format(what=listed))
     if mark in {None, Mark.WIPED, Mark.RELEASED} or (table is None and mark in {Mark.BEGUN, Mark.WIPING}):
         if table is None:
-            return Decision(Verdict.NOTHING)
+            return WipeDecision(WipeVerdict.NOTHING)
         return _keep(tr("holds {table}, not made by this session").format(table=_words(table)))
     if table is None:
         return _keep(tr("holds no partition table of ours any more: somebody changed it"))
     if why := differs(table, ours, may_be_empty=mark is Mark.WIPING):
         return _keep(why)
-    return Decision(Verdict.WIPE)
+    return WipeDecision(WipeVerdict.WIPE)
 
 
-def differs(table: Table, ours: SessionPartition, *, may_be_empty: bool = False) -> str:
+def differs(table: PartitionTable, ours: SessionPartition, *, may_be_empty: bool = False) -> str:
     """Return how a table differs from ours, a clause; empty where it is exactly ours."""
     if table.uuid != ours.table_uuid:
         return tr("holds {table}, not made by this session").format(table=_words(table))
@@ -109,7 +109,7 @@ def differs(table: Table, ours: SessionPartition, *, may_be_empty: bool = False)
     return next(filter(None, reasons), "")
 
 
-def _of_partition(found: Partition, ours: SessionPartition) -> str:
+def _of_partition(found: GptPartition, ours: SessionPartition) -> str:
     if (found.number, found.uuid, found.type) != (1, ours.partition_uuid, ours.partition_type):
         return tr("holds partition {number} ({name}, UUID {uuid}), not made by this session").format(
             number=found.number, name=found.name or found.type, uuid=found.uuid
@@ -121,7 +121,7 @@ def _of_partition(found: Partition, ours: SessionPartition) -> str:
     return ""
 
 
-def _words(table: Table) -> str:
+def _words(table: PartitionTable) -> str:
     return tr("a partition table (GPT) {uuid} with {count} partitions").format(
         uuid=table.uuid, count=len(table.partitions)
     )

@@ -21,7 +21,7 @@ from typing import Final
 
 from app.domain.errors import RefusedError
 from app.domain.text import tr
-from app.storage import state
+from app.storage.system import state
 
 CLAIMED_S: Final = 5.0
 """How long others may claim a device that only look for a moment, as btrfs does with a new one."""

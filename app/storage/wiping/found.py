@@ -16,9 +16,9 @@ from typing import Final
 from app.domain.errors import StorageError
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB
-from app.storage.programs import Ended
-from app.storage.signatures import recognise
-from app.storage.steps import Signed
+from app.storage.inspect.signatures import recognise
+from app.storage.layout.steps import SignatureIs
+from app.storage.system.programs import CompletedProgram
 from app.storage.wiping.device import ExclusiveDevice
 
 HEAD_BYTES: Final = 4 * MIB
@@ -30,11 +30,11 @@ _WEAK: Final = frozenset({"nilfs2", "hfs", "hfsplus", "minix", "dos", "sun", "jm
 """Magics of two bytes, which data has by chance: libblkid checks more of these formats, and finds them."""
 _EXT: Final = frozenset({"ext2", "ext3", "ext4", "jbd"})
 
-Run = Callable[[Sequence[str]], Ended]
+Run = Callable[[Sequence[str]], CompletedProgram]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSignature:
     """One signature on a device.
 
     Attributes:
@@ -111,7 +111,7 @@ _FORMATS: Final = {
 """Formats with one superblock, as we make them; f2fs has two, at 1 and 5 KiB, md that of metadata 1.2."""
 
 
-def areas(signature: Signed, device: ExclusiveDevice) -> tuple[Area, ...]:
+def areas(signature: SignatureIs, device: ExclusiveDevice) -> tuple[Area, ...]:
     """Return what is to be zeroed where a signature of ours lies on a device.
 
     Of a pool only labels that are its own, whole: one that somebody overwrote is theirs.
@@ -132,7 +132,7 @@ def label_areas(size_bytes: int) -> tuple[Area, ...]:
     return tuple(Area(start, _LABEL_BYTES) for start in starts)
 
 
-def _is_own_label(device: ExclusiveDevice, area: Area, signature: Signed) -> bool:
+def _is_own_label(device: ExclusiveDevice, area: Area, signature: SignatureIs) -> bool:
     """Return whether a label names our pool and, where it is known, its GUID (XDR: big-endian)."""
     label = device.read(area.offset, 128 * KIB)
     guid = signature.uuid
@@ -140,7 +140,7 @@ def _is_own_label(device: ExclusiveDevice, area: Area, signature: Signed) -> boo
     return signature.label.encode() in label and has_guid
 
 
-def is_whole(signature: Signed, device: ExclusiveDevice) -> bool:
+def is_whole(signature: SignatureIs, device: ExclusiveDevice) -> bool:
     """Return whether no part of a signature was overwritten.
 
     All four labels of a member of a pool are its own; the copies of a superblock name the same filesystem.
@@ -158,8 +158,8 @@ def is_whole(signature: Signed, device: ExclusiveDevice) -> bool:
 
 
 def look(
-    device: ExclusiveDevice, ours: Signed | None, run: Run, *, may_be_partial: bool
-) -> tuple[Found, ...]:
+    device: ExclusiveDevice, ours: SignatureIs | None, run: Run, *, may_be_partial: bool
+) -> tuple[FoundSignature, ...]:
     """Return every signature on a device, those of this session too.
 
     Args:
@@ -183,13 +183,13 @@ def look(
     for each in recognise(head, tail, device.size_bytes):
         is_told = each.name in known or (each.name in _EXT and known & _EXT)
         if each.name not in _WEAK and not is_told and not any(area.holds(each.offset) for area in explained):
-            found = (*found, Found(each.name, each.offset))
+            found = (*found, FoundSignature(each.name, each.offset))
     if begun and not any(is_ours(each, ours) for each in found):
         found = (*found, *begun)
     return found
 
 
-def is_ours(found: Found, ours: Signed | None) -> bool:
+def is_ours(found: FoundSignature, ours: SignatureIs | None) -> bool:
     """Return whether a signature is the one that this session made."""
     if ours is None or found.type != ours.type:
         return False
@@ -198,26 +198,26 @@ def is_ours(found: Found, ours: Signed | None) -> bool:
     )
 
 
-def _explained(ours: Signed, device: ExclusiveDevice) -> tuple[Area, ...]:
+def _explained(ours: SignatureIs, device: ExclusiveDevice) -> tuple[Area, ...]:
     if ours.type == MEMBER_OF_POOL:
         return label_areas(device.size_bytes)
     return (_FORMATS[ours.type].explained,)
 
 
-def _begun(ours: Signed | None, device: ExclusiveDevice) -> tuple[Found, ...]:
+def _begun(ours: SignatureIs | None, device: ExclusiveDevice) -> tuple[FoundSignature, ...]:
     """Return what a program that was killed left of our signature, which libblkid does not take for whole."""
     if ours is None:
         return ()
     if ours.type == MEMBER_OF_POOL:
         own = areas(ours, device)
-        return (Found(ours.type, own[0].offset, ours.uuid, ours.label),) if own else ()
+        return (FoundSignature(ours.type, own[0].offset, ours.uuid, ours.label),) if own else ()
     at = _FORMATS[ours.type].uuid_offset
     if device.read(at, 16) == uuid.UUID(ours.uuid).bytes:
-        return (Found(ours.type, at, ours.uuid, ours.label),)
+        return (FoundSignature(ours.type, at, ours.uuid, ours.label),)
     return ()
 
 
-def _of_libblkid(node: str, run: Run) -> tuple[Found, ...]:
+def _of_libblkid(node: str, run: Run) -> tuple[FoundSignature, ...]:
     """Return what ``wipefs`` lists; without ``--all`` it only reads."""
     ended = run(("wipefs", "--json", "--output", "OFFSET,TYPE,UUID,LABEL", node))
     if ended.exit_code != 0:
@@ -228,16 +228,18 @@ def _of_libblkid(node: str, run: Run) -> tuple[Found, ...]:
     return parse_listing(ended.stdout)
 
 
-def parse_listing(text: str) -> tuple[Found, ...]:
+def parse_listing(text: str) -> tuple[FoundSignature, ...]:
     """Return the signatures of ``wipefs --json``; each type and UUID once, where it lies first.
 
     Raises:
         StorageError: it is not what wipefs writes.
     """
-    first: dict[tuple[str, str, str], Found] = {}
+    first: dict[tuple[str, str, str], FoundSignature] = {}
     try:
         for each in json.loads(text)["signatures"] if text.strip() else ():
-            found = Found(each["type"], int(each["offset"], 16), each["uuid"] or "", each["label"] or "")
+            found = FoundSignature(
+                each["type"], int(each["offset"], 16), each["uuid"] or "", each["label"] or ""
+            )
             first.setdefault((found.type, found.uuid, found.label), found)
     except (ValueError, KeyError, TypeError) as err:
         raise StorageError(tr("wipefs lists signatures in a form that nobody knows.")) from err

@@ -18,18 +18,15 @@ from app.domain.disk import DiskIdentity
 from app.domain.errors import RefusedError, StorageError
 from app.domain.text import tr
 from app.domain.units import KIB, MIB
-from app.storage import state
-from app.storage.conditions import Seen
-from app.storage.disk_checks import locked
-from app.storage.execution_hooks import Hooks, User
-from app.storage.programs import Ended
-from app.storage.rules_content import blanking
-from app.storage.steps import (
+from app.storage.checks.conditions import ConditionResult
+from app.storage.checks.disk_checks import locked
+from app.storage.checks.hooks import Hooks, User
+from app.storage.layout.steps import (
     POOL_GUID,
     Condition,
     Mark,
     SessionPartition,
-    Signed,
+    SignatureIs,
     Step,
     Wipe,
     WipeTable,
@@ -38,8 +35,11 @@ from app.storage.steps import (
     mark_of,
     pool_fact,
 )
+from app.storage.spare.rules_content import blanking
+from app.storage.system import state
+from app.storage.system.programs import CompletedProgram
 from app.storage.wiping import decision
-from app.storage.wiping.decision import Decision, Verdict
+from app.storage.wiping.decision import WipeDecision, WipeVerdict
 from app.storage.wiping.device import ExclusiveDevice, exclusive
 from app.storage.wiping.found import Area, areas, is_whole, look
 
@@ -89,8 +89,8 @@ class Wiper:
     facts: Mapping[str, str]
     know: Callable[[Mapping[str, str]], None]
     begin: Callable[[Step], None]
-    run: Callable[[Sequence[str]], Ended]
-    check: Callable[[Condition], Seen]
+    run: Callable[[Sequence[str]], CompletedProgram]
+    check: Callable[[Condition], ConditionResult]
 
     def wipe(self, step: Wipe) -> str:
         """Wipe our signature from a partition or an array; return why it was left out, else nothing.
@@ -184,9 +184,9 @@ class Wiper:
         whole = mark is not Mark.MADE or is_whole(ours, device)
         decided = decision.judge_content(mark, ours, found, is_whole=whole)
         disk = step.partitions[0].disk
-        if decided.verdict is Verdict.KEEP:
+        if decided.verdict is WipeVerdict.KEEP:
             self._keep(disk, device.node, decided.reason)
-        if decided.verdict is Verdict.NOTHING:
+        if decided.verdict is WipeVerdict.NOTHING:
             if mark is not Mark.WIPED:
                 self._mark(step.place, Mark.WIPED)
             return tr("nothing of ours is there")
@@ -221,9 +221,9 @@ class Wiper:
             with exclusive(disk, state.device_number(disk), self.hooks.patience.pause) as device:
                 self._check_content_is_wiped(partition)
                 decided = self._judge_table(partition, mark, device)
-                if decided.verdict is Verdict.KEEP:
+                if decided.verdict is WipeVerdict.KEEP:
                     self._keep(disk, disk, decided.reason)
-                if decided.verdict is Verdict.WIPE:
+                if decided.verdict is WipeVerdict.WIPE:
                     self._forget_partition(partition, device)
                     self._remove_table(step, device)
                 elif mark is Mark.BEGUN:
@@ -277,7 +277,7 @@ class Wiper:
 
     def _judge_table(
         self, partition: SessionPartition, mark: Mark | None, device: ExclusiveDevice
-    ) -> Decision:
+    ) -> WipeDecision:
         found = look(device, None, self.run, may_be_partial=False)
         others = [each for each in found if each.type not in _OF_A_GPT]
         block, size = device.block_bytes, device.size_bytes
@@ -285,11 +285,11 @@ class Wiper:
         second = state.parse_table(device.read, block, size - block)
         decided = [decision.judge_table(mark, partition, each, others) for each in (first, second)]
         for each in decided:
-            if each.verdict is Verdict.KEEP:
+            if each.verdict is WipeVerdict.KEEP:
                 return each
         if state.size_bytes(partition.node) and first is None and second is None:
             self._forget_partition(partition, device)
-        return next((each for each in decided if each.verdict is Verdict.WIPE), decided[0])
+        return next((each for each in decided if each.verdict is WipeVerdict.WIPE), decided[0])
 
     def _forget_partition(self, partition: SessionPartition, device: ExclusiveDevice) -> None:
         """Have the kernel forget our partition, which it refuses while somebody has it open.
@@ -372,7 +372,7 @@ class Wiper:
             remedy or tr("End that; pgFooting then releases the disk."),
         )
 
-    def _resolved(self, signature: Signed) -> Signed:
+    def _resolved(self, signature: SignatureIs) -> SignatureIs:
         """Return our signature with the GUID of its pool; without one where it never became known."""
         if signature.uuid != POOL_GUID:
             return signature

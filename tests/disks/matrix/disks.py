@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.units import MIB
-from app.storage import state
+from app.storage.system import state
 
 _BLKDISCARD: Final = 0x1277
 _BLKFLSBUF: Final = 0x1261
@@ -114,7 +114,7 @@ class Disk:
         """Whether the kernel has its first partition."""
         return state.size_bytes(self.partition) > 0
 
-    def table(self) -> state.Table | None:
+    def table(self) -> state.PartitionTable | None:
         """Return its GPT, as it is on the disk."""
         return state.read_table(self.node) if self.node else None
 

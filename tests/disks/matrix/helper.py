@@ -18,22 +18,25 @@ from typing import Final, Literal, NoReturn
 
 from typing_extensions import override
 
-from app.dbus.service import Refusal
-from app.domain.disk import Kept
+from app.dbus.service import MethodError
+from app.domain.disk import UnreleasedItem
 from app.domain.errors import FootingError
-from app.domain.plan import StoragePlan
-from app.helper import handover, leftovers
-from app.helper.journal import Entry, Journal
-from app.helper.leftovers import Leftovers
-from app.helper.places import JOURNAL
-from app.helper.plans import describe_plans
-from app.helper.session import Session
-from app.storage import disk_checks, execution, inspect_processes
-from app.storage.execution import Done, Progress
-from app.storage.names import Device
-from app.storage.snapshot import Policy
-from app.storage.spare import SpareDisks
-from app.storage.waiting import udevd_runs
+from app.domain.storage_plan.plan import StoragePlan
+from app.helper.base.folders import JOURNAL
+from app.helper.session.session import Session
+from app.helper.storage import leftovers
+from app.helper.storage import ownership as handover
+from app.helper.storage.journal import Journal, JournalEntry
+from app.helper.storage.leftovers import Leftovers
+from app.helper.storage.pending_plans import describe_plans
+from app.storage import execution
+from app.storage.checks import disk_checks
+from app.storage.execution import Progress, StepResult
+from app.storage.inspect import processes as inspect_processes
+from app.storage.inspect.snapshot import Policy
+from app.storage.layout.names import PlannedDevice
+from app.storage.spare.spare import SpareDisks
+from app.storage.system.waiting import udevd_runs
 from app.storage.wiping import device as claimed_device
 from app.storage.wiping import wipe
 from tests.disks.helper_owner import NOBODY
@@ -95,7 +98,7 @@ class DyingJournal(Journal):
         self._death, self._count, self._told = death, 0, told
 
     @override
-    def write(self, entry: Entry) -> None:
+    def write(self, entry: JournalEntry) -> None:
         self._count += 1
         self._told(self._count)
         if self._death:
@@ -205,7 +208,7 @@ class _Listener:
     def claimed(self) -> None:
         self._say(Said("claimed"))
 
-    def refused(self, refusal: Refusal) -> None:
+    def refused(self, refusal: MethodError) -> None:
         self._say(Said("refused", f"{refusal.code} {refusal.text}"))
 
     def progressed(self, progress: Progress) -> None:
@@ -214,26 +217,26 @@ class _Listener:
             if self._death:
                 self._death.strike(progress.number, "step")
 
-    def executed(self, done: Done) -> None:
+    def executed(self, done: StepResult) -> None:
         pass
 
     def ready(self, storage: str, wal: str, private: str) -> None:
         self._was_ready = True
         self._say(Said("ready", f"{storage} {wal} {private}"))
 
-    def unmade(self, error: FootingError | None, left: Sequence[Kept]) -> None:
+    def unmade(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
         self._say(_over("unmade", error, left))
 
-    def ended(self, error: FootingError | None, left: Sequence[Kept]) -> None:
+    def ended(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
         self._say(_over("ended", error, left))
 
 
-def _over(what: str, error: FootingError | None, left: Sequence[Kept]) -> Said:
+def _over(what: str, error: FootingError | None, left: Sequence[UnreleasedItem]) -> Said:
     words = "" if error is None else f"{error.message} {error.hint}".strip()
     return Said(what, words, tuple(f"{each.name} {each.serial} {each.reason} {each.remedy}" for each in left))
 
 
-def session(plan: StoragePlan, devices: Mapping[str, Device], death: Death | None = None) -> Helper:
+def session(plan: StoragePlan, devices: Mapping[str, PlannedDevice], death: Death | None = None) -> Helper:
     """Start a helper with a session over the disks of a plan; ask it to make, unmake and release."""
 
     def work(helper: Helper) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.units import MIB
-from app.storage import state
+from app.storage.system import state
 from tests.disks.matrix.disks import PARTITION_START, Range, run, write, zero
 from tests.disks.matrix.images import FORMATS
 from tests.disks.matrix.stage import Certainty, Foreign, Kind, Stage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from app.domain.plan import PARTITION_TYPE
+from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.domain.units import MIB
 from tests.disks.matrix.disks import (
     DISK_BYTES,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
-from app.domain.plan import PARTITION_NAME_PREFIX
-from app.storage import state
+from app.domain.storage_plan.plan import PARTITION_NAME_PREFIX
+from app.storage.system import state
 from tests.disks.matrix.disks import PARTITION_BYTES, PARTITION_START, Disk, Range, run, settle
 from tests.disks.matrix.images import Images
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.domain.plan import Group, StoragePlan
-from app.domain.raid import Level
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.units import MIB
-from app.helper.places import JOURNAL
-from app.storage.names import Device
-from app.storage.places import RELEASED_FOLDER
+from app.helper.base.folders import JOURNAL
+from app.storage.inspect.sources import RELEASED_FOLDER
+from app.storage.layout.names import PlannedDevice
 from tests.disks.matrix import helper as helpers
 from tests.disks.matrix.disks import PARTITION_BYTES, Disk, settle, write
 from tests.disks.matrix.helper import SPARE, Death, Helper, Said, journaled, refusals
@@ -112,7 +112,7 @@ class Trial:
 
     def session(self, death: Death | None = None) -> Helper:
         devices = {
-            disk.key(): Device(each.node)
+            disk.key(): PlannedDevice(each.node)
             for (_, disk), each in zip(self.plan.members(), self.stage.disks, strict=True)
         }
         helper = helpers.session(self.plan, devices, death)

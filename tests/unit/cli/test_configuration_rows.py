@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.cli.configuration_rows import configuration_rows
-from app.runs.environment_facts import read_environment_facts
-from app.runs.run_metadata import read_metadata
-from app.runs.runfile import Json
+from app.cli.terminal.configuration_rows import configuration_rows
+from app.runfile.metadata.environment import read_environment_facts
+from app.runfile.metadata.run_metadata import read_metadata
+from app.runfile.writer import Json
 
 
 def rows(values: Mapping[str, Json]) -> dict[str, str]:

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from app.cli import disks
-from app.cli.disks import show_disks
-from app.domain.disk import Answer, Disk, DiskIdentity, Refusal, RootAnswer
-from app.storage.disks import Listing
+from app.cli.commands import disks
+from app.cli.commands.disks import show_disks
+from app.domain.disk import Disk, DiskIdentity, DiskRefusal, RootAnswer, SpareAnswer
+from app.storage.spare.disks import Listing
 
 SPARE = Disk(
     identity=DiskIdentity("Z1D0ABCD", "naa.5000c500a1b2c3d4", "ST4000NM0033", 4_000_787_030_016, "8:16", 12),
@@ -28,17 +28,19 @@ SPARE = Disk(
     read_only=False,
     logical_block_bytes=512,
     physical_block_bytes=4096,
-    answer=Answer.SPARE,
+    answer=SpareAnswer.SPARE,
     rotation_rpm=7200,
 )
 WIPING = "To give up everything on it, for good: wipefs --all /dev/sdb && blkdiscard --zeroout /dev/sdb"
 REFUSED = dataclasses.replace(
     SPARE,
-    answer=Answer.NOT_SPARE,
+    answer=SpareAnswer.NOT_SPARE,
     refusals=(
-        Refusal("D08", "It carries a filesystem or a partition table.", "gpt, at byte 512", WIPING),
-        Refusal("D08", "It carries a filesystem or a partition table.", "partition sdb1, 3.6 TiB", WIPING),
-        Refusal(
+        DiskRefusal("D08", "It carries a filesystem or a partition table.", "gpt, at byte 512", WIPING),
+        DiskRefusal(
+            "D08", "It carries a filesystem or a partition table.", "partition sdb1, 3.6 TiB", WIPING
+        ),
+        DiskRefusal(
             "D11", "A configuration of this machine names it.", "/etc/fstab names /dev/sdb1", "Take it out."
         ),
     ),
@@ -93,7 +95,7 @@ def test_without_disks_it_says_so_and_names_what_is_no_disk() -> None:
 
 def test_a_user_is_told_how_to_get_the_answer() -> None:
     asked = dataclasses.replace(
-        SPARE, answer=Answer.LOOKS_SPARE, questions=(Refusal("D14", "It cannot be told.", "x"),)
+        SPARE, answer=SpareAnswer.LOOKS_SPARE, questions=(DiskRefusal("D14", "It cannot be told.", "x"),)
     )
     text = shown(Listing((asked,), (), as_root=False))
     assert text.startswith("? sdb  looks spare")
@@ -130,7 +132,7 @@ def test_what_root_says_of_a_disk_that_it_could_not_give_back_stands_in_red(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     left = dataclasses.replace(REFUSED, is_left_over=True)
-    kept = Refusal(
+    kept = DiskRefusal(
         "D18", "pgFooting used it and has not given it back.", "xfs, label PRECIOUS", "Ask again then."
     )
     asked: list[list[DiskIdentity]] = []

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from app.cli import option_table
-from app.cli.doctor_storage import storage_as_json, storage_checks, versions_as_json
+from app.cli.doctor import option_table
+from app.cli.doctor.option_table import ALL, filesystem_as_json, show_options
+from app.cli.doctor.storage import storage_as_json, storage_checks, versions_as_json
 from app.cli.main import main
-from app.cli.option_table import ALL, filesystem_as_json, show_options
 from app.domain.errors import UsageError
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.versions import Component
-from app.storage.availability import Support, needed_programs
+from app.storage.layout.availability import Support, needed_programs
 
 WHOLE = Support(
     "6.1.0-56-amd64",

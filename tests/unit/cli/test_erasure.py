@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from app.cli.erasure import ErasureQuestion
+from app.cli.terminal.erasure import ErasureQuestion
 from app.domain.errors import CancelledError, ExitStatus, RefusedError, UsageError
-from app.domain.looked import Looked
-from app.runs.disk_access import DiskConsent, Erasure, refuse_erasure
+from app.domain.inspection_report import InspectionReport
+from app.execution.disks import DiskConsent, ErasePrompt, refuse_erasure
 from tests.unit.storage.test_disk_target import machine
 
 DISKS = tuple(machine(10**12, 2 * 10**12))
-ERASURE = Erasure(DISKS, {"xfs, ext4": ("mkfs.xfs /dev/sdb1", "mount \x1b[2J")}, test_devices=False)
+ERASURE = ErasePrompt(DISKS, {"xfs, ext4": ("mkfs.xfs /dev/sdb1", "mount \x1b[2J")}, test_devices=False)
 
 
 class Person:
@@ -52,7 +52,7 @@ def test_each_disk_is_shown_and_confirmed_by_the_last_four_characters(
 def test_what_will_be_looked_at_and_what_can_escape_is_said_before_anything_is_typed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    read = Looked(16 << 20, 1280, 65536, 2 << 30, read_s=1.8e9)
+    read = InspectionReport(16 << 20, 1280, 65536, 2 << 30, read_s=1.8e9)
     known = replace(ERASURE, disks=(DISKS[0], replace(DISKS[1], looked=read)))
     question(Person("IAL1", "IAL2"))(known)
     first, second = (line for line in capsys.readouterr().err.splitlines() if line.startswith("    "))
@@ -106,7 +106,7 @@ def test_a_name_of_no_disk_of_the_campaign_is_a_mistake(name: str) -> None:
 def test_a_disk_that_has_no_name_cannot_be_confirmed() -> None:
     nameless = replace(DISKS[0], identity=replace(DISKS[0].identity, serial="", wwn=None))
     with pytest.raises(RefusedError):
-        question(Person("", "", ""))(Erasure((nameless,), {}, test_devices=False))
+        question(Person("", "", ""))(ErasePrompt((nameless,), {}, test_devices=False))
 
 
 def test_who_cannot_ask_agrees_to_nothing() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from app.cli.import_results import _ProgressLine
+from app.cli.commands.import_results import _ProgressLine
 from app.cli.main import main
 from tests.unit.importers.made_logs import write_log
 

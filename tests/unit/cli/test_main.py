@@ -14,8 +14,8 @@ import pytest
 from app import VERSION
 from app.cli import main as command
 from app.domain.errors import BusyError, CampaignError, FootingError, RefusedError
-from app.runs.library_query import FIELDS
-from tests.unit.runs.made_runs import finished_run, write_run
+from app.library.query import FIELDS
+from tests.made_runs import finished_run, write_run
 
 TOP = Path(__file__).resolve().parents[3]
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import painter
+from app.cli.commands import exec_painter as painter
 from app.domain.errors import UsageError
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape

@@ -8,28 +8,28 @@ import pytest
 from rich.console import Console
 from typing_extensions import override
 
-from app.cli.progress import (
+from app.cli.terminal.progress import (
+    BrokenPipeGuard,
     JsonProgress,
     PlainProgress,
-    Shielded,
     TerminalProgress,
     choose_listener,
     result_words,
 )
-from app.domain.configuration import Configuration, MemoryTarget, PlannedRun
+from app.domain.campaign.configuration import Configuration, MemoryTarget, PlannedRun
 from app.domain.errors import ServerError
-from app.runs.progress import Listener, RunResult, Second, Silence
-from app.runs.runfile import Phase, RunState
+from app.recording.events import CampaignListener, NullListener, ProgressReport, RunResult
+from app.runfile.writer import Phase, RunState
 
 PLANNED = PlannedRun(2, Configuration("zfs \x1b[2J[red]", MemoryTarget()), 1, 7)
-SECOND = Second(Phase.MEASURE, 12.4, 3546.2, 0.564, 3.321)
+SECOND = ProgressReport(Phase.MEASURE, 12.4, 3546.2, 0.564, 3.321)
 DONE = RunResult(
     PLANNED, RunState.DONE, "/x.footing", {"tps": 3546.2, "latency_p99_ms": 3.321}, (("unsafe", "y"),)
 )
 FAILED = RunResult(PLANNED, RunState.FAILED, "/x.footing", {}, error=ServerError("it died\x07"))
 
 
-def tell_everything(listener: Listener) -> None:
+def tell_everything(listener: CampaignListener) -> None:
     """A campaign as a runner tells it."""
     listener.campaign_started("/library/a", 6)
     listener.told("warning", "others work\x1b]0;x\x07")
@@ -67,7 +67,7 @@ def test_json_lines_are_one_object_each_and_valid_whatever_the_figures() -> None
     stream = io.StringIO()
     progress = JsonProgress(stream)
     tell_everything(progress)
-    progress.second(Second(Phase.MEASURE, 1.0, float("nan"), float("inf"), None))
+    progress.second(ProgressReport(Phase.MEASURE, 1.0, float("nan"), float("inf"), None))
     events = [json.loads(line, parse_constant=pytest.fail) for line in stream.getvalue().splitlines()]
     assert [event["event"] for event in events] == [
         "campaign", "told", "run", "phase", "phase", "second", "finished", "finished", "second",
@@ -117,7 +117,7 @@ def test_a_terminal_gets_results_and_is_given_back() -> None:
 
 
 def test_the_clock_of_a_long_phase_is_redrawn_without_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.cli.progress._REDRAW_S", 0.001)
+    monkeypatch.setattr("app.cli.terminal.progress._REDRAW_S", 0.001)
     progress = TerminalProgress(terminal(80))
     drawn = []
 
@@ -142,7 +142,7 @@ class Gone(io.StringIO):
 
 def test_a_reader_that_leaves_is_noted_and_the_campaign_goes_on() -> None:
     stream = Gone()
-    shielded = Shielded(PlainProgress(stream))
+    shielded = BrokenPipeGuard(PlainProgress(stream))
     tell_everything(shielded)
     assert isinstance(shielded.lost, BrokenPipeError)
     assert stream.getvalue().count("\n") == 1
@@ -151,14 +151,14 @@ def test_a_reader_that_leaves_is_noted_and_the_campaign_goes_on() -> None:
 
 def test_a_listener_that_listens_gets_everything() -> None:
     stream = io.StringIO()
-    tell_everything(Shielded(PlainProgress(stream)))
+    tell_everything(BrokenPipeGuard(PlainProgress(stream)))
     expected = io.StringIO()
     tell_everything(PlainProgress(expected))
     assert stream.getvalue() == expected.getvalue()
 
 
 def test_the_listener_follows_the_mode_and_the_stream() -> None:
-    assert type(choose_listener("none", io.StringIO())) is Silence
+    assert type(choose_listener("none", io.StringIO())) is NullListener
     assert isinstance(choose_listener("json", io.StringIO()), JsonProgress)
     assert isinstance(choose_listener("auto", io.StringIO()), PlainProgress)
 

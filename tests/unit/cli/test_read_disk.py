@@ -9,17 +9,17 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from app.cli import read_disk
-from app.cli.looking import Looking
+from app.cli.commands import read_disk
+from app.cli.commands.read_disk import read_whole
 from app.cli.main import build_parser
-from app.cli.read_disk import read_whole
-from app.domain.disk import Answer, Disk
+from app.cli.terminal.looking import InspectionProgress
+from app.domain.disk import Disk, SpareAnswer
 from app.domain.errors import UsageError
-from app.domain.looked import Looked, ReadProgress
-from app.runs.draft_disks import Inspected
+from app.domain.inspection_report import InspectionReport, ReadProgress
+from app.draft.disks.table import InspectionResult
 from tests.made_disks import SPARE
 
-READ = Looked(16 << 20, 1280, 65536, 2 << 30, read_s=1.8e9)
+READ = InspectionReport(16 << 20, 1280, 65536, 2 << 30, read_s=1.8e9)
 
 
 @pytest.fixture
@@ -27,11 +27,11 @@ def root(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Stands for root, who reads in three steps; what is returned are the disks that were read."""
     asked: list[str] = []
 
-    def read(disk: Disk, progress: Callable[[ReadProgress], None]) -> Inspected:
+    def read(disk: Disk, progress: Callable[[ReadProgress], None]) -> InspectionResult:
         asked.append(disk.name)
         for done in (0, 10, 25):
             progress(ReadProgress(done, 100, done / 2.5))
-        return Inspected(disk, Answer.SPARE, (), READ)
+        return InspectionResult(disk, SpareAnswer.SPARE, (), READ)
 
     monkeypatch.setattr(read_disk, "read_disk", read)
     return asked
@@ -44,7 +44,7 @@ def test_the_disk_is_named_by_its_serial_number_or_key(
     identity = SPARE[2].identity
     found = read_whole(SPARE, identity.serial if name == "serial" else identity.key())
     assert root == [SPARE[2].name]
-    assert (found.answer, found.looked) == (Answer.SPARE, READ)
+    assert (found.answer, found.looked) == (SpareAnswer.SPARE, READ)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "0.0 % read"
     assert lines[-1] == "25.0 % read, about 00:30 left"
@@ -66,7 +66,7 @@ def test_the_command_takes_one_serial_number() -> None:
 def test_a_terminal_shows_how_far_the_looking_is_and_nothing_of_it_stays() -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=80)
-    with Looking(console, moment_s=0) as tell:
+    with InspectionProgress(console, moment_s=0) as tell:
         tell("sdb", 128, 1280)
         tell("sdc", 640, 4100)
     shown = file.getvalue()
@@ -76,7 +76,7 @@ def test_a_terminal_shows_how_far_the_looking_is_and_nothing_of_it_stays() -> No
 
 def test_a_pipe_and_a_quick_look_show_nothing() -> None:
     for console in (Console(file=io.StringIO()), Console(file=io.StringIO(), force_terminal=True)):
-        with Looking(console, moment_s=3600) as tell:
+        with InspectionProgress(console, moment_s=3600) as tell:
             tell("sdb", 128, 1280)
         assert isinstance(console.file, io.StringIO)
         assert console.file.getvalue() == ""

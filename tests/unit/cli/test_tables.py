@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from app.cli.show import LIST_COLUMNS, list_command
-from app.cli.tables import print_grid, print_pairs, print_table
+from app.cli.commands.show import LIST_COLUMNS, list_command
+from app.cli.terminal.tables import print_grid, print_pairs, print_table
 from app.domain.columns import CellKind, Column
-from app.runs.library import LibraryEntry
+from app.library.entries import LibraryEntry
 from tests.fix_columns import Shown, printed_table, put_in
 from tests.fix_window import Trial, write_trial
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.cli.trust import TrustQuestion
+from app.campaign_file.trust import Concern
+from app.cli.terminal.trust import TrustPrompt
 from app.domain.errors import CancelledError, ExitStatus, RefusedError
-from app.runs.campaign_trust import Concern
 
 SCRIPT = "\\shell touch x\n\x1b[2JSELECT 1;"
 CONCERNS = (
@@ -16,7 +16,7 @@ CONCERNS = (
 )
 
 
-def _asked(*lines: str) -> TrustQuestion:
+def _asked(*lines: str) -> TrustPrompt:
     given = iter(lines)
 
     def ask(_prompt: str) -> str:
@@ -25,7 +25,7 @@ def _asked(*lines: str) -> TrustQuestion:
         except StopIteration:
             raise EOFError from None
 
-    return TrustQuestion(ask=ask, can_ask=lambda: True)
+    return TrustPrompt(ask=ask, can_ask=lambda: True)
 
 
 @pytest.mark.parametrize("typed", ["yes\n", " YES "])
@@ -55,19 +55,19 @@ def test_who_leaves_has_cancelled() -> None:
 
 def test_without_a_terminal_it_is_refused_and_the_option_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(RefusedError) as caught:
-        TrustQuestion(can_ask=lambda: False)(CONCERNS)
+        TrustPrompt(can_ask=lambda: False)(CONCERNS)
     assert "--trust" in caught.value.hint
     assert "touch x" in capsys.readouterr().err
 
 
 def test_the_option_agrees_and_shows_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    TrustQuestion(trusted=True, can_ask=lambda: False)(CONCERNS)
+    TrustPrompt(trusted=True, can_ask=lambda: False)(CONCERNS)
     assert "touch x" in capsys.readouterr().err
 
 
 def test_a_long_text_says_how_much_of_it_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
     text = "SELECT 1;" + " " * 3000 + "\\shell hidden\n" + "SELECT 1;\n" * 300 + "\\shell hidden\n"
-    TrustQuestion(trusted=True)((Concern("The script", text, ("one",)),))
+    TrustPrompt(trusted=True)((Concern("The script", text, ("one",)),))
     shown = capsys.readouterr().err
     assert "hidden" not in shown
     assert "102 more lines" in shown

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.cli import window
+from app.cli.commands import window
 from app.cli.main import build_parser, main
 from app.domain.errors import UsageError
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from app.cli.import_results import IMPORTED_COLUMNS
-from app.cli.option_table import OPTION_COLUMNS
-from app.cli.show import LIST_COLUMNS
+from app.cli.commands.import_results import IMPORTED_COLUMNS
+from app.cli.commands.show import LIST_COLUMNS
+from app.cli.doctor.option_table import OPTION_COLUMNS
+from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn
 from app.domain.columns import Alignment, CellKind, Column, choose, column_of, texts, with_cells, without
-from app.runs.comparison_table import COMPARISON_COLUMNS, ComparisonColumn
-from app.runs.export import CSV_COLUMNS
+from app.export.runs import CSV_COLUMNS
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.configuration import (
+from app.domain.campaign.configuration import (
     BuiltinScript,
     Campaign,
     Configuration,

@@ -7,19 +7,19 @@ from typing import TypedDict
 import pytest
 from typing_extensions import Unpack
 
-from app.domain.conflict_rules import ELSEWHERE, NOT_EXPRESSIBLE, RULES
-from app.domain.conflicts import Action, Circumstances, DiskFacts, Finding, Rule
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.option_checks import check, implied, preset_problems
-from app.domain.option_kinds import OptionValue
-from app.domain.raid import Level
+from app.domain.options.checks import check, implied, preset_problems
+from app.domain.options.conflict_rules import ELSEWHERE, NOT_EXPRESSIBLE, RULES
+from app.domain.options.conflicts import Action, Circumstances, ConflictFinding, ConflictRule, DiskSetFacts
+from app.domain.options.kinds import OptionValue
+from app.domain.options.raid import Level
 from app.domain.units import GIB, KIB
 from app.domain.versions import Component, Versions
 
 
 class Facts(TypedDict, total=False):
     level: Level
-    disks: tuple[DiskFacts, ...]
+    disks: tuple[DiskSetFacts, ...]
     versions: Versions
     page_bytes: int
     server: dict[str, str]
@@ -31,7 +31,7 @@ Options = dict[str, OptionValue]
 Side = tuple[Options, Facts]
 
 KERNEL_6_1 = {Component.KERNEL: (6, 1)}
-EVEN = (DiskFacts(GIB), DiskFacts(GIB))
+EVEN = (DiskSetFacts(GIB), DiskSetFacts(GIB))
 
 
 def circumstances(name: str, options: Options, **facts: Unpack[Facts]) -> Circumstances:
@@ -41,7 +41,7 @@ def circumstances(name: str, options: Options, **facts: Unpack[Facts]) -> Circum
     return Circumstances(filesystem(name), options, **facts)
 
 
-def found(rule: str, name: str, options: Options, **facts: Unpack[Facts]) -> list[Finding]:
+def found(rule: str, name: str, options: Options, **facts: Unpack[Facts]) -> list[ConflictFinding]:
     return [item for item in check(circumstances(name, options, **facts)) if item.rule == rule]
 
 
@@ -171,17 +171,17 @@ PAIRS: list[tuple[str, str, Side, Side]] = [
     ("C26", "ext4", ({}, {"preconditioned": True}), ({"mkfs_discard": False}, {"preconditioned": True})),
     ("C26", "btrfs", ({"mkfs_discard": True}, {"preconditioned": True}), ({"mkfs_discard": True}, {})),
     ("C27", "btrfs", ({}, {"level": Level.RAID5}), ({}, {"level": Level.RAID10})),
-    ("C30", "zfs", ({}, {"disks": (DiskFacts(GIB), DiskFacts(GIB, 4096))}), ({}, {"disks": EVEN})),
+    ("C30", "zfs", ({}, {"disks": (DiskSetFacts(GIB), DiskSetFacts(GIB, 4096))}), ({}, {"disks": EVEN})),
     (
         "C30-size",
         "ext4",
-        ({}, {"disks": (DiskFacts(1000), DiskFacts(1011))}),
-        ({}, {"disks": (DiskFacts(1000), DiskFacts(1010))}),
+        ({}, {"disks": (DiskSetFacts(1000), DiskSetFacts(1011))}),
+        ({}, {"disks": (DiskSetFacts(1000), DiskSetFacts(1010))}),
     ),
     (
         "C30-rotational",
         "ext4",
-        ({}, {"disks": (DiskFacts(1), DiskFacts(1, 512, rotational=True))}),
+        ({}, {"disks": (DiskSetFacts(1), DiskSetFacts(1, 512, rotational=True))}),
         ({}, {"disks": EVEN}),
     ),
     (
@@ -261,7 +261,7 @@ def test_all_rules_of_the_reference_are_here_or_have_a_reason_why_not() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_rule_says_what_why_and_where_from_and_names_what_exists(rule: Rule) -> None:
+def test_a_rule_says_what_why_and_where_from_and_names_what_exists(rule: ConflictRule) -> None:
     assert re.fullmatch(r"C\d\d(-[a-z]+)?", rule.id)
     assert rule.message.endswith((".", "”."))
     assert rule.source

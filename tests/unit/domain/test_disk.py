@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from app.domain.disk import Answer, Disk, DiskIdentity, Refusal
+from app.domain.disk import Disk, DiskIdentity, DiskRefusal, SpareAnswer
 
 NVME = DiskIdentity(
     serial="S5GXNX0T123456A",
@@ -67,8 +67,8 @@ def test_a_disk_as_json_keeps_reasons_and_remedies() -> None:
         read_only=False,
         logical_block_bytes=512,
         physical_block_bytes=512,
-        refusals=(Refusal("D05", "It is mounted.", "259:1 at /srv", "Unmount it."),),
-        answer=Answer.NOT_SPARE,
+        refusals=(DiskRefusal("D05", "It is mounted.", "259:1 at /srv", "Unmount it."),),
+        answer=SpareAnswer.NOT_SPARE,
     )
     shown = json.loads(json.dumps(disk.as_mapping()))
     assert shown["answer"] == "not spare"

@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from app.domain.filesystem import FilesystemSpec, Preset
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.filesystems.btrfs import profiles
-from app.domain.option_kinds import Choice, Integer, OptionValue, Toggle
-from app.domain.options import OptionSpec, Safety, Stage
-from app.domain.raid import Assembler, Level, layout
+from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
+from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
+from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.raid import Assembler, Level, layout
 
 FILESYSTEM = pytest.mark.parametrize("spec", FILESYSTEMS, ids=lambda spec: spec.id)
 OPTIONS = [(spec, option) for spec in FILESYSTEMS for option in spec.options]
@@ -199,7 +199,7 @@ def test_presets_begin_with_the_defaults_and_recommend_something(spec: Filesyste
 
 @PRESET
 def test_a_preset_chooses_known_options_legally_with_reason_and_source(
-    spec: FilesystemSpec, preset: Preset
+    spec: FilesystemSpec, preset: FilesystemPreset
 ) -> None:
     assert preset.label
     assert preset.source

@@ -4,13 +4,20 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from app.domain.conflicts import Action, Circumstances
-from app.domain.filesystem import FilesystemSpec
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.option_checks import check, echo, legal_options, unavailable, unsafe_options, validate_options
-from app.domain.option_kinds import Choice, Integer, OptionValue, Toggle
-from app.domain.options import OptionSpec
-from app.domain.raid import Level
+from app.domain.options.checks import (
+    check,
+    echo,
+    legal_options,
+    unavailable,
+    unsafe_options,
+    validate_options,
+)
+from app.domain.options.conflicts import Action, Circumstances
+from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
+from app.domain.options.option import OptionSpec
+from app.domain.options.raid import Level
 from app.domain.units import KIB
 from app.domain.versions import Component
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from app.domain.disk import DiskIdentity
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.options import Problem
-from app.domain.plan import Bitmap, Group, InitialSync, StoragePlan, plan_as_mapping
-from app.domain.plan_file import PlanError, parse_plan
-from app.domain.plan_problems import plan_problems
-from app.domain.raid import Assembler, Level, layout
+from app.domain.options.option import OptionProblem
+from app.domain.options.raid import Assembler, Level, layout
+from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan, plan_as_mapping
+from app.domain.storage_plan.problems import plan_problems
+from app.domain.storage_plan.reader import PlanError, parse_plan
 from app.domain.units import GIB, KIB, MIB
 from tests.unit.storage.plans import disk, disks, plan_of
 
@@ -143,7 +143,7 @@ junk = st.recursive(
 )
 
 
-def problems_of(values: object) -> tuple[Problem, ...]:
+def problems_of(values: object) -> tuple[OptionProblem, ...]:
     try:
         parse_plan(values)
     except PlanError as err:

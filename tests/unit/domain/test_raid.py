@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.domain.raid import LAYOUTS, Assembler, Layout, Level, layout
+from app.domain.options.raid import LAYOUTS, ArrayLayout, Assembler, Level, layout
 from app.domain.units import GIB
 
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -28,13 +28,13 @@ def test_a_level_that_an_assembler_does_not_make_is_an_error() -> None:
 
 
 @LAYOUT
-def test_every_layout_has_words_and_btrfs_names_both_profiles(item: Layout) -> None:
+def test_every_layout_has_words_and_btrfs_names_both_profiles(item: ArrayLayout) -> None:
     assert item.words.endswith(".")
     assert bool(item.metadata) is (item.assembler is Assembler.BTRFS)
 
 
 @LAYOUT
-def test_the_minimum_is_enough_and_one_disk_less_is_refused_with_the_numbers(item: Layout) -> None:
+def test_the_minimum_is_enough_and_one_disk_less_is_refused_with_the_numbers(item: ArrayLayout) -> None:
     assert item.problem(item.minimum_disks) == ""
     refused = item.problem(item.minimum_disks - 1)
     assert str(item.minimum_disks) in refused or "one disk" in refused
@@ -110,7 +110,9 @@ def test_a_full_stripe_lies_over_the_data_disks(
 
 @untimed
 @given(several, sizes)
-def test_nothing_holds_more_than_its_disks_or_survives_all_of_them(item: Layout, held: list[int]) -> None:
+def test_nothing_holds_more_than_its_disks_or_survives_all_of_them(
+    item: ArrayLayout, held: list[int]
+) -> None:
     if item.problem(len(held)):
         return
     usable = item.usable_bytes(held)
@@ -122,7 +124,7 @@ def test_nothing_holds_more_than_its_disks_or_survives_all_of_them(item: Layout,
 
 @untimed
 @given(several, st.integers(1, 40), st.integers(1, 10**13))
-def test_more_disks_never_hold_less(item: Layout, disks: int, size: int) -> None:
+def test_more_disks_never_hold_less(item: ArrayLayout, disks: int, size: int) -> None:
     more = disks + item.multiple_of
     if not item.problem(disks) and not item.problem(more):
         assert item.usable_bytes([size] * disks) <= item.usable_bytes([size] * more)

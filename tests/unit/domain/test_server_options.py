@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.configuration import DiskGroup, DiskTarget, PostgresChoice, Workload
-from app.domain.disk_target import target_problems
-from app.domain.filesystem import FilesystemSpec
+from app.domain.campaign.configuration import DiskGroup, DiskTarget, PostgresChoice, Workload
+from app.domain.campaign.disk_target import target_problems
+from app.domain.campaign.server_options import Fate, contradiction, refused_with, server_options, vouches
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.option_kinds import OptionValue, Toggle, parse_switch
-from app.domain.options import OptionSpec, Stage
-from app.domain.raid import Level
-from app.domain.server_options import Fate, contradiction, refused_with, server_options, vouches
+from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.kinds import OptionValue, Toggle, parse_switch
+from app.domain.options.option import OptionSpec, Stage
+from app.domain.options.raid import Level
 from app.postgres.facts import ALWAYS_REPORTED
 from app.postgres.settings import Origin, server_settings
 from tests.fix_postgres import SMALL_MACHINE

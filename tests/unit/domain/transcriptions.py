@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from app.domain.reference import PublishedFigure
+from app.published.figures import PublishedFigure
 
 Cell = tuple[str, str, str]
 

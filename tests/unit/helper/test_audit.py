@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from app.helper.audit import Sparing, escape
+from app.helper.base.audit import RateLimitedLog, escape
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def _fail(text: str) -> None:
 
 
 def test_a_flood_of_one_kind_is_written_in_part_and_counted() -> None:
-    sparing = Sparing(most=2, period_s=60.0)
+    sparing = RateLimitedLog(most=2, period_s=60.0)
     wrote = [sparing.lets((7, "Execute"), now_s) for now_s in (0.0, 1.0, 2.0, 3.0)]
     assert wrote == [True, True, False, False]
     assert sparing.lets((8, "Execute"), 3.0), "another user's are another kind"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from app.dbus.service import Refusal
-from app.helper import control_groups
-from app.helper.control_groups import ControlGroup
-from app.storage.programs import Ended
+from app.dbus.service import MethodError
+from app.helper.storage import control_groups
+from app.helper.storage.control_groups import ControlGroup
+from app.storage.system.programs import CompletedProgram
 
 FIXED = (
     "busctl", "--system", "--quiet", "--timeout=10", "call",
@@ -30,10 +30,10 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ..
     """What systemd is asked; it runs, and does nothing."""
     calls: list[tuple[str, ...]] = []
 
-    def run(argv: tuple[str, ...], *, timeout_s: float) -> Ended:
+    def run(argv: tuple[str, ...], *, timeout_s: float) -> CompletedProgram:
         assert argv[: len(FIXED)] == FIXED
         calls.append(argv[len(FIXED) :])
-        return Ended(argv, 0, "", "", timeout_s)
+        return CompletedProgram(argv, 0, "", "", timeout_s)
 
     monkeypatch.setattr(control_groups, "_SYSTEMD", tmp_path)
     monkeypatch.setattr(control_groups, "hierarchy", lambda: tmp_path)
@@ -70,7 +70,7 @@ def test_systemd_is_asked_five_fixed_calls_with_a_process_and_a_number(
 
 @pytest.mark.parametrize("part", ["", "Server", "server.scope", "../x", "pgbench -", "x" * 1000])
 def test_a_part_is_one_of_two_words(asked: list[tuple[str, ...]], part: str) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(MethodError) as refused:
         ControlGroup("0123456789abcdef", 1000).adopt(part, os.getpid())
     assert refused.value.code == "Unknown"
     assert asked == []

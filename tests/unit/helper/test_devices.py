@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.helper.devices import node_of
+from app.helper.storage.devices import node_of
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.helper import holders
-from app.helper.holders import Watched
+from app.helper.storage import holders
+from app.helper.storage.holders import WatchedFilesystems
 
 MOUNTS = (
     "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
@@ -51,8 +51,8 @@ class Machine:
         (process / "fdinfo/3").write_text(f"pos:\t0\nflags:\t02\nmnt_id:\t{open_on}\nino:\t1\n{more}")
         (process / "maps").write_text(f"7f1000-7f2000 r-xp 00000000 {mapped} 12 {path}\n")
 
-    def watched(self) -> Watched:
-        return Watched.over(["/run/pgfooting/1/storage", "/nothing"])
+    def watched(self) -> WatchedFilesystems:
+        return WatchedFilesystems.over(["/run/pgfooting/1/storage", "/nothing"])
 
     def used(self, *pids: int) -> list[int]:
         return [pid for pid in pids if self.watched().is_used_by(pid)]
@@ -161,7 +161,7 @@ def test_a_descriptor_that_was_closed_meanwhile_is_none(machine: Machine) -> Non
 
 def test_where_nothing_is_mounted_nobody_is_asked(machine: Machine) -> None:
     machine.add(2, open_on=40, more="scm_fds: 2\n")
-    nothing = Watched.over(["/nothing"])
+    nothing = WatchedFilesystems.over(["/nothing"])
     assert (nothing.is_used_by(2), nothing.may_hide(2)) == (False, False)
 
 

@@ -12,24 +12,24 @@ from typing import Any
 
 import pytest
 
-from app.dbus.service import Refusal
+from app.dbus.service import MethodError
 from app.domain.disk import DiskIdentity
-from app.domain.disk import Refusal as Reason
-from app.domain.looked import looked_from_wire
-from app.domain.plan_wire import identity_to_wire
+from app.domain.disk import DiskRefusal as Reason
+from app.domain.inspection_report import looked_from_wire
+from app.domain.storage_plan.wire import identity_to_wire
 from app.domain.units import MIB
-from app.helper import inspection
-from app.helper.inspection import inspected, read_whole
-from app.storage.full_read import read_whole as read_records
-from app.storage.inspect_content import Before, content_of
-from app.storage.places import Places
-from app.storage.released import record_of
-from app.storage.snapshot import Marks, Policy, Snapshot, Use, read
+from app.helper.session import inspection
+from app.helper.session.inspection import inspected, read_whole
+from app.storage.inspect.full_read import read_whole as read_records
+from app.storage.inspect.snapshot import DeviceUse, DuplicateMarks, Policy, Snapshot, read
+from app.storage.inspect.sources import SourceFolders
+from app.storage.spare.content import PreviousContent, content_of
+from app.storage.spare.release_ledger import record_of
 from tests.unit.storage.blank_disk import DISK, IDENTITY, MACHINE, MEDIUM
 
 SIZE = 640 * MIB
 HERE = dataclasses.replace(IDENTITY, size_bytes=SIZE)
-MARKS = Marks("boot 12", 100, 5 * MIB)
+MARKS = DuplicateMarks("boot 12", 100, 5 * MIB)
 
 
 class Disks:
@@ -38,7 +38,7 @@ class Disks:
     policy = Policy()
 
     def __init__(self, folder: Path) -> None:
-        self.places = Places(released=folder / "disks", as_root=True)
+        self.places = SourceFolders(released=folder / "disks", as_root=True)
         self.image = folder / "image"
         self.image.touch()
         os.truncate(self.image, SIZE)
@@ -48,7 +48,7 @@ class Disks:
             medium=read(dataclasses.replace(MEDIUM, size_bytes=SIZE)),
             marks=MARKS,
         )
-        self.mounts: tuple[Use, ...] = ()
+        self.mounts: tuple[DeviceUse, ...] = ()
         self.left: Reason | None = None
         self.samples: tuple[int, ...] = ()
 
@@ -66,7 +66,7 @@ class Disks:
         known = record_of(HERE, read_records(self.places).known(()))
         tell("sdb", 1, 2)
         with self.opened() as fd:
-            before = Before(self.facts.marks, full_read=known)
+            before = PreviousContent(self.facts.marks, full_read=known)
             medium = self.facts.medium.value
             assert medium is not None
             dice = random.Random(1)  # noqa: S311 - the same places each time
@@ -148,7 +148,7 @@ def test_what_something_else_speaks_against_is_not_read(
 ) -> None:
     match why:
         case "mounted":
-            disks.mounts = (Use(HERE.device_number, "/srv", "ext4"),)
+            disks.mounts = (DeviceUse(HERE.device_number, "/srv", "ext4"),)
         case "data in a sample":
             disks.samples = (200 * MIB,)
         case "left over":
@@ -175,7 +175,7 @@ def test_a_disk_on_which_data_was_found_once_is_read_again(disks: Disks) -> None
 
 def test_nobody_is_told_more_often_than_four_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 100.0
-    monkeypatch.setattr("app.helper.inspection.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("app.helper.session.inspection.time.monotonic", lambda: now_s)
     told: list[tuple[str, int, int]] = []
     pace = inspection._Pace("8:16", lambda *values: told.append(values))
     for done in range(11):
@@ -213,7 +213,7 @@ def test_it_is_called_off_in_the_middle_and_nothing_is_known(disks: Disks) -> No
         asked.append(True)
         return len(asked) == 100
 
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(MethodError) as refused:
         reading(disks, is_cancelled=is_cancelled)
     assert (refused.value.code, refused.value.text) == ("Busy", "called-off")
     assert len(asked) == 100
@@ -221,8 +221,8 @@ def test_it_is_called_off_in_the_middle_and_nothing_is_known(disks: Disks) -> No
 
 
 def test_where_the_kernel_does_not_count_nothing_is_read(disks: Disks) -> None:
-    disks.facts = dataclasses.replace(disks.facts, marks=Marks())
-    with pytest.raises(Refusal) as refused:
+    disks.facts = dataclasses.replace(disks.facts, marks=DuplicateMarks())
+    with pytest.raises(MethodError) as refused:
         reading(disks)
     assert (refused.value.code, refused.value.text) == ("Unavailable", "not-counted")
 

@@ -16,7 +16,8 @@ def imported_by(first: str) -> set[str]:
     seen: set[str] = set()
     waiting = [first]
     while waiting:
-        place = PROJECT / waiting.pop().replace(".", "/")
+        name = waiting.pop()
+        place = PROJECT / name.replace(".", "/")
         path = place.with_suffix(".py") if place.with_suffix(".py").exists() else place / "__init__.py"
         if not path.exists() or str(path.relative_to(PROJECT)) in seen:
             continue

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.plan_wire import GROUP, IDENTITY, PLAN, PLANS
+from app.domain.storage_plan.wire import GROUP, IDENTITY, PLAN, PLANS
+from app.helper.base.folders import INTERFACE
 from app.helper.methods import METHODS, Access, method
-from app.helper.places import INTERFACE
-from app.helper.requests import REQUESTS
 from app.helper.service import INTERFACE_NUMBER, NAME, Helper
+from app.helper.session.requests import REQUESTS
 
 PROJECT = Path(__file__).parents[3]
 SYSTEM = PROJECT / "packaging" / "system"

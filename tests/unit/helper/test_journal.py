@@ -14,12 +14,12 @@ import pytest
 
 from app.domain.disk import DiskIdentity
 from app.domain.filesystems import filesystem
-from app.domain.raid import Level
-from app.helper import journal as journal_module
-from app.helper.journal import Entry, Journal, Writer
-from app.helper.leftovers import Leftovers
-from app.storage.names import Names
-from app.storage.steps import Mark, mark_fact, table_place
+from app.domain.options.raid import Level
+from app.helper.storage import journal as journal_module
+from app.helper.storage.journal import Journal, JournalEntry, Writer
+from app.helper.storage.leftovers import Leftovers
+from app.storage.layout.names import Names
+from app.storage.layout.steps import Mark, mark_fact, table_place
 from tests.unit.storage.plans import devices, disks, plan_of
 
 pytestmark = pytest.mark.expects_log
@@ -30,9 +30,9 @@ MUTATIONS = 2000
 NESTED = 100_000
 
 
-def entry(session: uuid.UUID = SESSION) -> Entry:
+def entry(session: uuid.UUID = SESSION) -> JournalEntry:
     plan = plan_of(filesystem("xfs"), Level.MIRROR, {"agcount": 8})
-    return Entry(session, 1000, plan, devices(plan), 3, {"pool": "4711"})
+    return JournalEntry(session, 1000, plan, devices(plan), 3, {"pool": "4711"})
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_what_a_session_tells_its_journal_is_there_before_it_goes_on(
         entry(), begun=4, facts={"pool": "4712", "mark": "made"}, kept={"disk": "xfs is there"}
     )
     assert (journal.entry(SESSION), writer.entry) == (expected, expected)
-    written: list[Entry] = []
+    written: list[JournalEntry] = []
     monkeypatch.setattr(Journal, "write", lambda _self, told: written.append(told))
     writer.keep({"disk": "xfs is there"})
     assert written == [], "it says so already"
@@ -245,7 +245,7 @@ def test_a_file_that_is_too_large_is_set_aside_unread(journal: Journal) -> None:
     assert is_set_aside(journal, large.encode())
 
 
-def with_mark(mark: Mark | None, boot: str = "boot") -> tuple[Entry, DiskIdentity]:
+def with_mark(mark: Mark | None, boot: str = "boot") -> tuple[JournalEntry, DiskIdentity]:
     """Return an entry of two disks, the first with a mark of its table, and that disk."""
     plain = entry()
     first, _ = (disk for _, disk in plain.plan.members())
@@ -271,8 +271,8 @@ def test_only_a_disk_on_which_something_was_begun_and_not_given_back_is_held() -
 def test_an_entry_that_another_thread_has_recovered_meanwhile_is_not_recovered_again(
     journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unmade: list[Entry] = []
-    monkeypatch.setattr("app.helper.leftovers._unmake", lambda found, *_: unmade.append(found))
+    unmade: list[JournalEntry] = []
+    monkeypatch.setattr("app.helper.storage.leftovers._unmake", lambda found, *_: unmade.append(found))
     held, first = with_mark(Mark.MADE)
     journal.remove(OTHER)
     journal.write(held)

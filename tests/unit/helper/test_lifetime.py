@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from app.helper.lifetime import LIFETIME_S, TOLD_S, Due, Lifetime, Pace
+from app.helper.session.lifetime import LIFETIME_S, TOLD_S, Lifetime, LifetimeAction, RateLimit
 
 
 def test_the_owner_is_told_once_an_hour_before_the_end() -> None:
     lifetime = Lifetime(100.0)
     assert (LIFETIME_S, TOLD_S) == (12 * 3600, 3600)
-    assert lifetime.due(100.0) is Due.NOTHING
-    assert lifetime.due(100.0 + 11 * 3600 - 1) is Due.NOTHING
-    assert lifetime.due(100.0 + 11 * 3600) is Due.TELL
+    assert lifetime.due(100.0) is LifetimeAction.NOTHING
+    assert lifetime.due(100.0 + 11 * 3600 - 1) is LifetimeAction.NOTHING
+    assert lifetime.due(100.0 + 11 * 3600) is LifetimeAction.TELL
     assert lifetime.left_s(100.0 + 11 * 3600) == 3600
-    assert lifetime.due(100.0 + 11 * 3600 + 1) is Due.NOTHING
-    assert lifetime.due(100.0 + 12 * 3600) is Due.END
+    assert lifetime.due(100.0 + 11 * 3600 + 1) is LifetimeAction.NOTHING
+    assert lifetime.due(100.0 + 12 * 3600) is LifetimeAction.END
 
 
 def test_a_session_that_is_renewed_begins_anew_and_is_told_again() -> None:
     lifetime = Lifetime(0.0)
-    assert lifetime.due(11.5 * 3600) is Due.TELL
+    assert lifetime.due(11.5 * 3600) is LifetimeAction.TELL
     lifetime.renew(11.6 * 3600)
-    assert lifetime.due(12.5 * 3600) is Due.NOTHING
-    assert lifetime.due(22.6 * 3600) is Due.TELL
-    assert lifetime.due(23.6 * 3600) is Due.END
+    assert lifetime.due(12.5 * 3600) is LifetimeAction.NOTHING
+    assert lifetime.due(22.6 * 3600) is LifetimeAction.TELL
+    assert lifetime.due(23.6 * 3600) is LifetimeAction.END
 
 
 def test_what_has_a_pace_is_done_again_only_after_its_time() -> None:
-    pace = Pace(10.0)
+    pace = RateLimit(10.0)
     assert pace.wait_s(5.0) == 0
     pace.done_s = 5.0
     assert pace.wait_s(6.0) == 9

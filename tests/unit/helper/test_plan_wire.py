@@ -10,11 +10,11 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from app.domain.disk import DiskIdentity
-from app.domain.options import Problem
-from app.domain.plan import Group, StoragePlan
-from app.domain.plan_file import PlanError
-from app.domain.plan_wire import identity_from_wire, identity_to_wire, plan_from_wire, plan_to_wire
-from app.domain.raid import Level
+from app.domain.options.option import OptionProblem
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Group, StoragePlan
+from app.domain.storage_plan.reader import PlanError
+from app.domain.storage_plan.wire import identity_from_wire, identity_to_wire, plan_from_wire, plan_to_wire
 
 DISKS = tuple(
     DiskIdentity(
@@ -66,7 +66,7 @@ def test_whatever_fits_the_signature_is_a_plan_or_refused_with_fields(
     wal: Any,  # noqa: ANN401
     log: Any,  # noqa: ANN401
 ) -> None:
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[OptionProblem, ...] = ()
     try:
         plan = plan_from_wire(data, wal, log)
         assert plan_from_wire(*plan_to_wire(plan)) == plan

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import io
 import re
-import tokenize
 from pathlib import Path
 
 import pytest
+
+from tests.house import lines_of_code
 
 PROJECT = Path(__file__).parents[3]
 TEXT = (PROJECT / "packaging" / "SECURITY.md").read_text(encoding="utf-8")
@@ -27,22 +26,8 @@ def test_a_test_that_is_named_is_there(name: str) -> None:
     assert any(f"def {name}(" in file.read_text(encoding="utf-8") for file in files)
 
 
-def lines_of_code(source: str) -> int:
-    """Without blank lines, comments and docstrings."""
-    texts: set[int] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            texts |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    blank = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
-    found: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type not in {*blank, tokenize.ENDMARKER}:
-            found |= set(range(token.start[0], token.end[0] + 1))
-    return len(found - texts)
-
-
 def test_the_helper_is_as_small_as_it_says() -> None:
-    files = list((PROJECT / "app" / "helper").glob("*.py"))
+    files = list((PROJECT / "app" / "helper").rglob("*.py"))
     code = sum(lines_of_code(file.read_text(encoding="utf-8")) for file in files)
     said = re.search(r"`app/helper` ([\d,]+) \(([\d,]+)\)", TEXT)
     assert said is not None

@@ -11,16 +11,16 @@ from typing import Any, cast
 import pytest
 
 from app.dbus.introspection import load_gio
-from app.dbus.service import Answer, Call, Refusal
+from app.dbus.service import Call, MethodError, Reply
 from app.domain.errors import FootingError
 from app.domain.filesystems import filesystem
-from app.domain.plan_wire import IDENTITY, identity_to_wire
-from app.domain.raid import Level
+from app.domain.options.raid import Level
+from app.domain.storage_plan.wire import IDENTITY, identity_to_wire
 from app.helper import service as service_module
 from app.helper.methods import METHODS, Access
-from app.helper.plans import MOST_FOR_ONE, Described, describe_plans
 from app.helper.service import Helper
-from app.storage.snapshot import Policy
+from app.helper.storage.pending_plans import MOST_FOR_ONE, DescribedPlans, describe_plans
+from app.storage.inspect.snapshot import Policy
 from tests.unit.helper.test_who_may_ask import LIMIT_S, Bus
 from tests.unit.storage.plans import devices, disk, plan_of
 
@@ -66,11 +66,11 @@ class Clock:
 class SessionStandIn:
     """What a session is told."""
 
-    def __init__(self, taken: Described, user: int, _leftovers: object, teller: Any) -> None:  # noqa: ANN401
+    def __init__(self, taken: DescribedPlans, user: int, _leftovers: object, teller: Any) -> None:  # noqa: ANN401
         self.taken, self.user, self.teller = taken, user, teller
         self.owner: object = None
         self.is_working = False
-        self.answer: Refusal | None = None
+        self.answer: MethodError | None = None
         self.done: list[object] = []
 
     def start(self) -> None:
@@ -124,7 +124,9 @@ class World:
         self.sessions.append(SessionStandIn(*arguments))
         return self.sessions[-1]
 
-    def _described(self, call: Call, user: int, _disks: object) -> tuple[Described, list[tuple[str, ...]]]:
+    def _described(
+        self, call: Call, user: int, _disks: object
+    ) -> tuple[DescribedPlans, list[tuple[str, ...]]]:
         return describe_plans(call.sender, user, [(PLAN, devices(PLAN))])
 
     def _read(self, _wire: object, _left: object, _tell: object, is_cancelled: Callable[[], bool]) -> object:
@@ -146,7 +148,7 @@ class World:
         )
         glib = SimpleNamespace(Variant=lambda _signature, given: given, idle_add=lambda *_: None)
         call = Call(sender, method, load_gio()[1].Variant(signature, values), interactive)
-        answer = Answer(
+        answer = Reply(
             invocation, cast("Any", glib), "()", lambda refusal: self.helper._refused(call, refusal)
         )
         answer.settle(lambda: self.helper(call, answer))
@@ -262,7 +264,7 @@ def test_the_owner_is_served(world: World) -> None:
 
 def test_what_cannot_be_done_is_the_answer(world: World) -> None:
     session, handle = world.begin()
-    session.answer = Refusal("Unavailable", "no-controller")
+    session.answer = MethodError("Unavailable", "no-controller")
     answers = world.ask(MINE, "Limit", "(st)", handle, 7)
     world.bus.turn()
     assert answers == ["Unavailable no-controller"]
@@ -362,7 +364,7 @@ def test_a_yes_that_comes_when_another_session_has_begun_begins_nothing(world: W
     world.begin()
     call = Call(OTHERS, "Execute", None, interactive=True)
     taken = world.sessions[-1].taken
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(MethodError) as caught:
         world.helper._begin(call, cast("Any", None), taken, BERT, None)
     assert (caught.value.code, caught.value.text) == ("Busy", "overtaken")
     assert len(world.sessions) == 1
@@ -370,7 +372,7 @@ def test_a_yes_that_comes_when_another_session_has_begun_begins_nothing(world: W
 
 def test_a_yes_for_whoever_has_left_begins_nothing(world: World) -> None:
     taken, _ = describe_plans(MINE, ANNA, [(PLAN, devices(PLAN))])
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(MethodError) as caught:
         world.helper._begin(
             Call(MINE, "Execute", None, interactive=True), cast("Any", None), taken, ANNA, None
         )
@@ -380,7 +382,7 @@ def test_a_yes_for_whoever_has_left_begins_nothing(world: World) -> None:
 def test_disks_that_cannot_be_had_are_the_answer_and_the_next_may_try(world: World) -> None:
     answers = world.execute(MINE, ANNA)
     world.bus.answer(authorized=True)
-    world.sessions[-1].teller.refused(Refusal("DiskRefused", "8:16 D05"))
+    world.sessions[-1].teller.refused(MethodError("DiskRefused", "8:16 D05"))
     for _ in range(2):
         world.bus.turn()
     assert answers == ["DiskRefused 8:16 D05"]

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-from app.domain.disk import Kept
+from app.domain.disk import UnreleasedItem
 from app.domain.errors import FootingError
-from app.helper import session
-from app.helper.leftovers import Leftovers
-from app.helper.session import Session, State
+from app.helper.session import session
+from app.helper.session.session import Session, SessionState
+from app.helper.storage.leftovers import Leftovers
 
 
 class Claimed:
@@ -58,8 +58,8 @@ class Storage:
             if node in Storage.stuck:
                 raise FootingError(f"{node} is not itself")
 
-    def left(self) -> tuple[Kept, ...]:
-        return tuple(Kept(node) for node in self.layout.disks() if node in Storage.stuck)
+    def left(self) -> tuple[UnreleasedItem, ...]:
+        return tuple(UnreleasedItem(node) for node in self.layout.disks() if node in Storage.stuck)
 
 
 def test_a_disk_that_cannot_be_unmade_keeps_nobody_from_other_disks_and_is_never_written_over(
@@ -92,20 +92,22 @@ def test_a_disk_that_cannot_be_unmade_keeps_nobody_from_other_disks_and_is_never
     assert until("ready") == ("/dev/a",)
     tried.unmake()
     error, left = until("unmade")
-    assert (error.message, left) == ("/dev/a is not itself", (Kept("/dev/a"),))
+    assert (error.message, left) == ("/dev/a is not itself", (UnreleasedItem("/dev/a"),))
     tried.make(1)
     assert until("ready") == ("/dev/b",), "other disks go on"
     tried.unmake()
     assert until("unmade") == (None, ())
     tried.make(0)
     error, left = until("unmade")
-    assert (error.message, left) == ("/dev/a is not itself", (Kept("/dev/a"),)), "nothing is made over it"
+    assert (error.message, left) == ("/dev/a is not itself", (UnreleasedItem("/dev/a"),)), (
+        "nothing is made over it"
+    )
     tried.make(1)
     assert until("ready") == ("/dev/b",)
     tried.release()
     error, left = until("ended")
     tried.join()
-    assert (error.message, left) == ("/dev/a is not itself", (Kept("/dev/a"),))
+    assert (error.message, left) == ("/dev/a is not itself", (UnreleasedItem("/dev/a"),))
     assert Storage.tried.count("/dev/a") == 5, "it is tried again each time"
 
 
@@ -123,11 +125,11 @@ def test_a_mistake_ends_the_session_and_gives_the_disks_back(monkeypatch: pytest
     tried = Session(cast("Any", described), 1000, leftovers, cast("Any", told))
     tried.start()
     while ("claimed", ()) not in told.heard:
-        assert tried.state is not State.ENDING
+        assert tried.state is not SessionState.ENDING
     tried.make(0)
     tried.join()
     (name, (error, left)) = told.heard[-1]
     assert (name, left) == ("ended", ())
     assert isinstance(error, FootingError)
     assert cast("Claimed", tried._claim).done == ["take", "drop"]
-    assert tried.state is State.ENDING
+    assert tried.state is SessionState.ENDING

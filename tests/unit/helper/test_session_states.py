@@ -11,12 +11,12 @@ from typing import Any, cast
 
 import pytest
 
-from app.dbus.service import Refusal
-from app.domain.disk import Kept
+from app.dbus.service import MethodError
+from app.domain.disk import UnreleasedItem
 from app.domain.errors import CancelledError, FootingError
-from app.helper import session
-from app.helper.leftovers import Leftovers
-from app.helper.session import MOST_WAITING, Session, State
+from app.helper.session import session
+from app.helper.session.session import MOST_WAITING, Session, SessionState
+from app.helper.storage.leftovers import Leftovers
 
 LIMIT_S = 30.0
 
@@ -28,7 +28,7 @@ class World:
         self.done: list[str] = []
         self.told: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
         self.fails: dict[str, Exception] = {}
-        self.left: dict[str, tuple[Kept, ...]] = {}
+        self.left: dict[str, tuple[UnreleasedItem, ...]] = {}
         self.gates: dict[str, threading.Event] = {}
         self.begun: SimpleQueue[str] = SimpleQueue()
 
@@ -128,12 +128,12 @@ def ready(world: World, idle: Session) -> Session:
     return idle
 
 
-def now(session: Session) -> State:
+def now(session: Session) -> SessionState:
     return session.state
 
 
 def refused(action: Callable[[], object]) -> str:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(MethodError) as caught:
         action()
     return caught.value.code
 
@@ -143,20 +143,20 @@ def refused(action: Callable[[], object]) -> str:
 
 def test_what_was_not_described_is_not_made(idle: Session) -> None:
     assert refused(lambda: idle.make(3)) == "Unknown"
-    assert now(idle) is State.IDLE
+    assert now(idle) is SessionState.IDLE
 
 
 def test_nothing_is_made_before_the_disks_are_claimed(world: World, tried: Session) -> None:
     go_on = world.hold("take")
     tried.start()
     world.await_begin("take")
-    assert (now(tried), tried.is_working) == (State.CLAIMING, True)
+    assert (now(tried), tried.is_working) == (SessionState.CLAIMING, True)
     assert refused(lambda: tried.make(0)) == "Busy"
     assert refused(tried.unmake) == "Busy"
     assert refused(lambda: tried.limit(print, 1)) == "Busy"
     go_on()
     world.hear("claimed")
-    assert (now(tried), tried.is_working) == (State.IDLE, False)
+    assert (now(tried), tried.is_working) == (SessionState.IDLE, False)
     tried.check_goes_on()
 
 
@@ -168,12 +168,12 @@ def test_nothing_is_unmade_or_used_where_nothing_is_made(idle: Session) -> None:
 def test_one_thing_is_made_at_a_time_and_not_over_what_is_there(world: World, idle: Session) -> None:
     go_on = world.hold("make /dev/a")
     idle.make(0)
-    assert now(idle) is State.MAKING
+    assert now(idle) is SessionState.MAKING
     assert refused(lambda: idle.make(1)) == "Busy"
     assert refused(lambda: idle.limit(print, 1)) == "Busy"
     go_on()
     world.hear("ready")
-    assert now(idle) is State.READY
+    assert now(idle) is SessionState.READY
     assert refused(lambda: idle.make(1)) == "Busy"
     assert "make /dev/b" not in world.done
 
@@ -182,7 +182,7 @@ def test_a_session_that_ends_is_asked_for_nothing_more(world: World, ready: Sess
     go_on = world.hold("unmake /dev/a")
     ready.release()
     world.await_begin("unmake /dev/a")
-    assert (now(ready), ready.is_working) == (State.ENDING, True)
+    assert (now(ready), ready.is_working) == (SessionState.ENDING, True)
     for action in (
         lambda: ready.make(0),
         ready.unmake,
@@ -227,7 +227,7 @@ def test_what_was_asked_of_the_storage_is_not_done_when_that_is_about_to_go(
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (Refusal("Unavailable"), "Unavailable"),
+        (MethodError("Unavailable"), "Unavailable"),
         (CancelledError("x"), "Busy"),
         (ZeroDivisionError(), "Failed"),
     ],
@@ -248,7 +248,7 @@ def test_whatever_goes_wrong_is_answered_and_the_session_goes_on(
 
 @pytest.mark.expects_log
 @pytest.mark.parametrize(
-    ("error", "code"), [(Refusal("DiskRefused", "8:16 D05"), "DiskRefused"), (OSError(), "Failed")]
+    ("error", "code"), [(MethodError("DiskRefused", "8:16 D05"), "DiskRefused"), (OSError(), "Failed")]
 )
 def test_without_its_disks_a_session_is_over(
     world: World, tried: Session, leftovers: Leftovers, error: Exception, code: str
@@ -271,7 +271,7 @@ def test_a_session_that_is_released_while_it_claims_never_becomes_idle(world: Wo
     go_on()
     world.hear("claimed")
     assert world.hear("ended") == (None, ())
-    assert now(tried) is State.ENDING
+    assert now(tried) is SessionState.ENDING
     assert world.done == ["take", "drop"]
 
 
@@ -283,14 +283,14 @@ def test_what_is_asked_to_stop_while_it_is_made_does_not_become_ready(world: Wor
     idle.make(0)
     world.await_begin("make /dev/a")
     idle.unmake()
-    assert now(idle) is State.UNMAKING
+    assert now(idle) is SessionState.UNMAKING
     unmade = world.hold("unmake /dev/a")
     go_on()
     world.hear("ready")
-    assert now(idle) is State.UNMAKING
+    assert now(idle) is SessionState.UNMAKING
     unmade()
     assert world.hear("unmade") == (None, ())
-    assert now(idle) is State.IDLE
+    assert now(idle) is SessionState.IDLE
     assert world.done[-2:] == ["unmake /dev/a", "keep"]
 
 
@@ -314,22 +314,22 @@ def test_disks_that_cannot_be_lent_are_not_written(world: World, idle: Session) 
     error, left = world.hear("unmade")
     assert (error.message, left) == ("udev hangs", ())
     assert "make /dev/a" not in world.done
-    assert now(idle) is State.IDLE
+    assert now(idle) is SessionState.IDLE
     assert world.done[-1] == "keep"
 
 
 def test_what_could_not_be_made_and_not_be_undone_stays_until_it_is(world: World, idle: Session) -> None:
     world.fails["make /dev/a"] = FootingError("no space")
-    world.left["/dev/a"] = (Kept("/dev/a"),)
+    world.left["/dev/a"] = (UnreleasedItem("/dev/a"),)
     idle.make(0)
     error, left = world.hear("unmade")
-    assert (error.message, left) == ("no space", (Kept("/dev/a"),))
-    assert now(idle) is State.STUCK
+    assert (error.message, left) == ("no space", (UnreleasedItem("/dev/a"),))
+    assert now(idle) is SessionState.STUCK
     assert world.done[-1] == "make /dev/a", "what holds the disks is left to it"
     world.left.clear()
     idle.unmake()
     assert world.hear("unmade") == (None, ())
-    assert now(idle) is State.IDLE
+    assert now(idle) is SessionState.IDLE
 
 
 def test_a_session_that_ends_while_something_is_made_unmakes_it(world: World, idle: Session) -> None:
@@ -340,7 +340,7 @@ def test_a_session_that_ends_while_something_is_made_unmakes_it(world: World, id
     go_on()
     world.hear("ready")
     assert world.hear("ended") == (None, ())
-    assert now(idle) is State.ENDING
+    assert now(idle) is SessionState.ENDING
     assert world.done[-2:] == ["unmake /dev/a", "drop"]
 
 
@@ -355,7 +355,7 @@ def test_a_session_that_is_released_while_it_unmakes_goes_on_ending(world: World
     go_on()
     assert world.hear("unmade") == (None, ())
     assert world.hear("ended") == (None, ())
-    assert now(ready) is State.ENDING
+    assert now(ready) is SessionState.ENDING
 
 
 def test_a_session_ends_with_the_first_reason_that_it_was_given(world: World, ready: Session) -> None:
@@ -370,10 +370,10 @@ def test_a_session_ends_with_the_first_reason_that_it_was_given(world: World, re
 
 def test_what_cannot_be_unmade_is_the_reason_that_counts(world: World, ready: Session) -> None:
     world.fails["unmake /dev/a"] = FootingError("it is busy")
-    world.left["/dev/a"] = (Kept("/dev/a"),)
+    world.left["/dev/a"] = (UnreleasedItem("/dev/a"),)
     ready.release(FootingError("the owner has left"))
     error, left = world.hear("ended")
-    assert (error.message, left) == ("it is busy", (Kept("/dev/a"),))
+    assert (error.message, left) == ("it is busy", (UnreleasedItem("/dev/a"),))
     assert world.done[-1] == "drop", "the disks are given back to the kernel whatever happened"
 
 
@@ -410,10 +410,10 @@ def test_what_was_put_aside_and_is_gone_in_the_end_hides_no_error_of_the_rest(
     assert world.hear("ready") == ("/dev/b",)
     del world.fails["unmake /dev/a"]
     world.fails["unmake /dev/b"] = FootingError("b is busy")
-    world.left["/dev/b"] = (Kept("/dev/b"),)
+    world.left["/dev/b"] = (UnreleasedItem("/dev/b"),)
     ready.release()
     error, left = world.hear("ended")
-    assert (error.message, left) == ("b is busy", (Kept("/dev/b"),))
+    assert (error.message, left) == ("b is busy", (UnreleasedItem("/dev/b"),))
     assert world.done[-3:] == ["unmake /dev/b", "unmake /dev/a", "drop"]
 
 
@@ -442,4 +442,4 @@ def test_a_mistake_is_told_also_where_what_came_after_it_went_well(world: World,
     error, left = world.hear("ended")
     assert isinstance(error, FootingError)
     assert left == ()
-    assert now(ready) is State.ENDING
+    assert now(ready) is SessionState.ENDING

@@ -11,20 +11,20 @@ from typing import Any, cast
 
 import pytest
 
-from app.dbus.service import Refusal as BusRefusal
-from app.domain.disk import DiskIdentity, Refusal
+from app.dbus.service import MethodError as BusRefusal
+from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.errors import StorageError
 from app.domain.filesystems import filesystem
-from app.domain.plan import PARTITION_TYPE
-from app.domain.raid import Level
-from app.helper import devices, leftovers
-from app.helper.configuration import read_policy
-from app.helper.devices import find_again, find_device, node_of
-from app.helper.journal import Entry
-from app.helper.leftovers import Leftovers
-from app.storage.names import Device
-from app.storage.snapshot import Policy
-from app.storage.state import Partition, Table
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import PARTITION_TYPE
+from app.helper.base.configuration import read_policy
+from app.helper.storage import devices, leftovers
+from app.helper.storage.devices import find_again, find_device, node_of
+from app.helper.storage.journal import JournalEntry
+from app.helper.storage.leftovers import Leftovers
+from app.storage.inspect.snapshot import Policy
+from app.storage.layout.names import PlannedDevice
+from app.storage.system.state import GptPartition, PartitionTable
 from tests.unit.storage.plans import devices as devices_of
 from tests.unit.storage.plans import disk, plan_of
 
@@ -118,18 +118,18 @@ class Disks:
     def __init__(self, here: Mapping[str, DiskIdentity], *, loops: bool = False) -> None:
         self.here = here
         self.policy = Policy(accept_loop_devices=loops)
-        self.said: Mapping[str, tuple[Refusal, ...]] = {}
+        self.said: Mapping[str, tuple[DiskRefusal, ...]] = {}
 
     def identify(self, node: str) -> DiskIdentity:
         if node not in self.here:
             raise FileNotFoundError(2, "gone", node)
         return self.here[node]
 
-    def refusals(self, _chosen: object) -> Mapping[str, tuple[Refusal, ...]]:
+    def refusals(self, _chosen: object) -> Mapping[str, tuple[DiskRefusal, ...]]:
         return self.said
 
 
-def found(disks: Disks, chosen: DiskIdentity) -> Device | str:
+def found(disks: Disks, chosen: DiskIdentity) -> PlannedDevice | str:
     try:
         return find_device(cast("Any", disks), chosen)
     except BusRefusal as refusal:
@@ -147,18 +147,18 @@ def test_a_disk_is_the_one_that_was_chosen_or_refused(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(devices, "node_of", node_here)
     here = {"/dev/sda": disk(1), "/dev/loop7": disk(2)}
-    assert found(Disks(here), disk(1)) == Device("/dev/sda", 4096)
+    assert found(Disks(here), disk(1)) == PlannedDevice("/dev/sda", 4096)
     assert found(Disks(here), replace(disk(1), serial="other")) == "8:16 D15 serial"
     assert found(Disks({}), disk(1)) == "8:16 D15 not here"
     assert found(Disks(here), disk(3)) == "8:48 D15 not here"
     assert found(Disks(here), disk(2)) == "8:32 D01 loop device"
-    assert found(Disks(here, loops=True), disk(2)) == Device("/dev/loop7", 4096)
+    assert found(Disks(here, loops=True), disk(2)) == PlannedDevice("/dev/loop7", 4096)
     hostile = replace(disk(1), device_number="8:3 <b>\n" + "9" * 50)
     assert found(Disks(here), hostile) == "8:3??b??999999999999 D15 not here"
 
 
 PLAN = plan_of(filesystem("xfs"), Level.MIRROR, {})
-ENTRY = Entry(uuid.UUID(int=7), 1000, PLAN, devices_of(PLAN), 3, {}, boot="boot")
+ENTRY = JournalEntry(uuid.UUID(int=7), 1000, PLAN, devices_of(PLAN), 3, {}, boot="boot")
 
 
 def again(monkeypatch: pytest.MonkeyPatch, here: Mapping[str, DiskIdentity]) -> Mapping[str, DiskIdentity]:
@@ -197,13 +197,13 @@ def test_a_disk_that_has_grown_is_another_one_to_every_step(monkeypatch: pytest.
 class Journal:
     """Stands for the journal: these entries, and these files that nobody understands."""
 
-    def __init__(self, *entries: Entry, bad: tuple[Path, ...] = ()) -> None:
+    def __init__(self, *entries: JournalEntry, bad: tuple[Path, ...] = ()) -> None:
         self.found, self.bad = list(entries), list(bad)
 
-    def entries(self) -> tuple[list[Entry], list[Path]]:
+    def entries(self) -> tuple[list[JournalEntry], list[Path]]:
         return self.found, self.bad
 
-    def entry(self, session: uuid.UUID) -> Entry | None:
+    def entry(self, session: uuid.UUID) -> JournalEntry | None:
         return next((each for each in self.found if each.session == session), None)
 
 
@@ -236,12 +236,12 @@ def test_a_session_that_is_alive_keeps_its_disks_by_its_locks_and_not_as_left_ov
 def test_a_partition_of_ours_is_kept_where_a_file_of_the_journal_may_name_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tables: dict[str, Table | None] = {
-        "/dev/sda": Table("u", (Partition(1, PARTITION_TYPE, "p", "x", 1, 1),)),
-        "/dev/sdb": Table("u", (Partition(1, "other", "p", "x", 1, 1),)),
+    tables: dict[str, PartitionTable | None] = {
+        "/dev/sda": PartitionTable("u", (GptPartition(1, PARTITION_TYPE, "p", "x", 1, 1),)),
+        "/dev/sdb": PartitionTable("u", (GptPartition(1, "other", "p", "x", 1, 1),)),
         "/dev/sdc": None,
     }
-    monkeypatch.setattr("app.storage.state.read_table", tables.__getitem__)
+    monkeypatch.setattr("app.storage.system.state.read_table", tables.__getitem__)
     damaged = left(Journal(bad=(Path("/var/x.json"),)))
     refusals = {node: damaged.refusal(node, disk(1)) for node in tables}
     assert [node for node, each in refusals.items() if each] == ["/dev/sda"]
@@ -251,7 +251,7 @@ def test_a_partition_of_ours_is_kept_where_a_file_of_the_journal_may_name_it(
 
 def test_what_the_rules_say_comes_after_what_the_journal_says() -> None:
     disks = Disks({})
-    mounted = Refusal("D05", "It is mounted.", "/srv")
+    mounted = DiskRefusal("D05", "It is mounted.", "/srv")
     disks.said = {"/dev/sda": (mounted,), "/dev/sdc": (mounted,)}
     chosen = {"/dev/sda": disk(1), "/dev/sdb": disk(2), "/dev/sdc": disk(3), "/dev/sdd": disk(4)}
     refusals = left(Journal(HELD), disks).refusals(chosen)
@@ -266,7 +266,7 @@ def test_what_the_rules_say_comes_after_what_the_journal_says() -> None:
 def test_recovery_goes_on_with_the_next_entry_and_names_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     unmade: list[int] = []
 
-    def unmake(entry: Entry, *_: object) -> None:
+    def unmake(entry: JournalEntry, *_: object) -> None:
         unmade.append(entry.session.int)
         if entry.session.int == 7:
             raise StorageError("xfs is there")

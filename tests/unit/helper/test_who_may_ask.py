@@ -13,9 +13,9 @@ import pytest
 from app.dbus import callers as callers_module
 from app.dbus.callers import MOST_WAITING, Caller, Callers
 from app.dbus.introspection import load_gio
-from app.dbus.polkit import Question, Verdict, parse_answer
-from app.dbus.questions import Places, Questions
-from app.dbus.service import Answer, Call, Refusal
+from app.dbus.polkit import Authorization, AuthorizationRequest, parse_answer
+from app.dbus.questions import OpenQuestions, QuestionLimit
+from app.dbus.service import Call, MethodError, Reply
 from app.dbus.worker import MOST, MOST_OF_ONE_USER, Worker
 
 gi = pytest.importorskip("gi")
@@ -81,7 +81,7 @@ class Asked:
             return_dbus_error=lambda error, text: self.answers.append(f"{error.rpartition('.')[2]} {text}"),
         )
         glib = SimpleNamespace(Variant=lambda _signature, values: values[0], idle_add=lambda *_: None)
-        self.answer = Answer(invocation, cast("Any", glib), "(s)", lambda _refusal: None)
+        self.answer = Reply(invocation, cast("Any", glib), "(s)", lambda _refusal: None)
         self.call = Call(name, "Describe", None, interactive=False)
 
     def say(self, text: str) -> Callable[..., None]:
@@ -105,7 +105,7 @@ def callers(bus: Bus, left: list[str], monkeypatch: pytest.MonkeyPatch) -> Calle
 
 
 def refused(action: Callable[[], object]) -> str:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(MethodError) as caught:
         action()
     return caught.value.code
 
@@ -277,7 +277,8 @@ def test_nothing_is_begun_or_answered_for_whoever_has_left_and_the_place_stays_t
 
 @pytest.mark.expects_log
 @pytest.mark.parametrize(
-    ("error", "answer"), [(Refusal("DiskRefused", "8:16"), "DiskRefused 8:16"), (OSError(), "Failed Failed")]
+    ("error", "answer"),
+    [(MethodError("DiskRefused", "8:16"), "DiskRefused 8:16"), (OSError(), "Failed Failed")],
 )
 def test_what_goes_wrong_is_answered(bus: Bus, error: Exception, answer: str) -> None:
     worker = Worker(cast("Any", bus), "tried")
@@ -291,18 +292,20 @@ def test_what_goes_wrong_is_answered(bus: Bus, error: Exception, answer: str) ->
 
 
 def test_only_a_clear_yes_is_one() -> None:
-    assert parse_answer(True, False, {}) is Verdict.AUTHORIZED  # noqa: FBT003
+    assert parse_answer(True, False, {}) is Authorization.AUTHORIZED  # noqa: FBT003
     for authorized in (False, None, 1, "true", [True]):
-        assert parse_answer(authorized, False, {}) is Verdict.DENIED  # noqa: FBT003
-        assert parse_answer(authorized, 1, {}) is Verdict.DENIED
-    assert parse_answer(False, True, {}) is Verdict.CHALLENGE  # noqa: FBT003
-    assert parse_answer(False, True, {"polkit.dismissed": "true"}) is Verdict.CHALLENGE  # noqa: FBT003
-    assert parse_answer(False, False, {"polkit.dismissed": "true"}) is Verdict.DISMISSED  # noqa: FBT003
+        assert parse_answer(authorized, False, {}) is Authorization.DENIED  # noqa: FBT003
+        assert parse_answer(authorized, 1, {}) is Authorization.DENIED
+    assert parse_answer(False, True, {}) is Authorization.CHALLENGE  # noqa: FBT003
+    assert parse_answer(False, True, {"polkit.dismissed": "true"}) is Authorization.CHALLENGE  # noqa: FBT003
+    assert parse_answer(False, False, {"polkit.dismissed": "true"}) is Authorization.DISMISSED  # noqa: FBT003
 
 
-def ask(bus: Bus, *, interactive: bool) -> list[Verdict]:
-    said: list[Verdict] = []
-    Question(bus, said.append).ask(":1.1", "erase", {"disks": "A"}, interactive=interactive, timeout_s=2)
+def ask(bus: Bus, *, interactive: bool) -> list[Authorization]:
+    said: list[Authorization] = []
+    AuthorizationRequest(bus, said.append).ask(
+        ":1.1", "erase", {"disks": "A"}, interactive=interactive, timeout_s=2
+    )
     return said
 
 
@@ -320,24 +323,24 @@ def test_a_person_is_asked_only_where_one_could_help_and_may_be_asked(bus: Bus) 
     )
     assert len(content[4]) == 32, "by which the dialog can be closed"
     bus.answer(authorized=True)
-    assert said == [Verdict.AUTHORIZED]
+    assert said == [Authorization.AUTHORIZED]
     forbidden = ask(bus, interactive=False)
     bus.answer(challenge=True)
-    assert (forbidden, len(bus.calls)) == ([Verdict.CHALLENGE], 3)
+    assert (forbidden, len(bus.calls)) == ([Authorization.CHALLENGE], 3)
 
 
 @pytest.mark.parametrize(
     ("first", "second", "verdict"),
     [
-        ({"authorized": True}, None, Verdict.AUTHORIZED),
-        ({}, None, Verdict.DENIED),
-        ({"challenge": True}, {}, Verdict.FAILED),
-        ({"challenge": True}, {"dismissed": True}, Verdict.DISMISSED),
-        ({"challenge": True}, {"challenge": True}, Verdict.CHALLENGE),
+        ({"authorized": True}, None, Authorization.AUTHORIZED),
+        ({}, None, Authorization.DENIED),
+        ({"challenge": True}, {}, Authorization.FAILED),
+        ({"challenge": True}, {"dismissed": True}, Authorization.DISMISSED),
+        ({"challenge": True}, {"challenge": True}, Authorization.CHALLENGE),
     ],
 )
 def test_a_rule_that_says_no_and_a_wrong_password_are_told_apart(
-    bus: Bus, first: dict[str, bool], second: dict[str, bool] | None, verdict: Verdict
+    bus: Bus, first: dict[str, bool], second: dict[str, bool] | None, verdict: Authorization
 ) -> None:
     said = ask(bus, interactive=True)
     bus.answer(**first)
@@ -349,13 +352,13 @@ def test_a_rule_that_says_no_and_a_wrong_password_are_told_apart(
 @pytest.mark.parametrize(
     ("name", "verdict"),
     [
-        ("org.freedesktop.PolicyKit1.Error.Cancelled", Verdict.CANCELLED),
-        ("org.freedesktop.PolicyKit1.Error.NotAuthorized", Verdict.DENIED),
-        ("org.freedesktop.PolicyKit1.Error.Failed", Verdict.UNAVAILABLE),
-        ("org.freedesktop.DBus.Error.ServiceUnknown", Verdict.UNAVAILABLE),
+        ("org.freedesktop.PolicyKit1.Error.Cancelled", Authorization.CANCELLED),
+        ("org.freedesktop.PolicyKit1.Error.NotAuthorized", Authorization.DENIED),
+        ("org.freedesktop.PolicyKit1.Error.Failed", Authorization.UNAVAILABLE),
+        ("org.freedesktop.DBus.Error.ServiceUnknown", Authorization.UNAVAILABLE),
     ],
 )
-def test_an_error_is_never_a_yes(bus: Bus, name: str, verdict: Verdict) -> None:
+def test_an_error_is_never_a_yes(bus: Bus, name: str, verdict: Authorization) -> None:
     gio, _ = load_gio()
     said = ask(bus, interactive=True)
     bus.fail(gio.DBusError.new_for_dbus_error(name, "x"))
@@ -370,30 +373,33 @@ def test_a_dialog_that_nobody_answers_is_closed(bus: Bus) -> None:
     cookie = bus.calls[-1][1][4]
     late = bus.calls[-1][3]
     bus.fail(glib.Error.new_literal(gio.io_error_quark(), "late", gio.IOErrorEnum.TIMED_OUT))
-    assert said == [Verdict.TIMED_OUT]
+    assert said == [Authorization.TIMED_OUT]
     assert bus.calls[-1][:2] == ("CancelCheckAuthorization", (cookie,))
     assert late is not None
     late(bus, ((True, False, {}),))
-    assert said == [Verdict.TIMED_OUT], "what comes after that is nobody's"
+    assert said == [Authorization.TIMED_OUT], "what comes after that is nobody's"
 
 
 def test_a_question_that_was_called_off_asks_nobody_any_more(bus: Bus) -> None:
-    said: list[Verdict] = []
-    question = Question(bus, said.append)
+    said: list[Authorization] = []
+    question = AuthorizationRequest(bus, said.append)
     question.ask(":1.1", "erase", {}, interactive=True)
     first = bus.calls[-1][3]
     question.cancel()
-    assert (said, bus.calls[-1][0]) == ([Verdict.CANCELLED], "CancelCheckAuthorization")
+    assert (said, bus.calls[-1][0]) == ([Authorization.CANCELLED], "CancelCheckAuthorization")
     assert first is not None
     first(bus, ((False, True, {}),))
     question.cancel()
-    assert (said, len(bus.calls)) == ([Verdict.CANCELLED], 2)
+    assert (said, len(bus.calls)) == ([Authorization.CANCELLED], 2)
 
 
-PLACES = {"erase": Places(2, 3, Refusal("Busy", "dialogs")), "inspect": Places(1, 1, Refusal("TooMany"))}
+PLACES = {
+    "erase": QuestionLimit(2, 3, MethodError("Busy", "dialogs")),
+    "inspect": QuestionLimit(1, 1, MethodError("TooMany")),
+}
 
 
-def put(questions: Questions, user: int, number: int, action: str = "erase") -> list[Any]:
+def put(questions: OpenQuestions, user: int, number: int, action: str = "erase") -> list[Any]:
     said: list[Any] = []
     caller = Caller(f":{user}.{number}", user, 1)
     questions.ask(caller, action, {}, said.append, interactive=True)
@@ -401,7 +407,7 @@ def put(questions: Questions, user: int, number: int, action: str = "erase") -> 
 
 
 def test_so_many_questions_of_each_kind_are_open_of_each_user_and_of_all(bus: Bus) -> None:
-    questions = Questions(cast("Any", bus), PLACES)
+    questions = OpenQuestions(cast("Any", bus), PLACES)
     assert not questions.are_open
     first = put(questions, ANNA, 1)
     put(questions, ANNA, 2)
@@ -414,31 +420,31 @@ def test_so_many_questions_of_each_kind_are_open_of_each_user_and_of_all(bus: Bu
     done = bus.calls[0][3]
     assert done is not None
     done(bus, ((True, False, {}),))
-    assert first == [Verdict.AUTHORIZED]
+    assert first == [Authorization.AUTHORIZED]
     put(questions, 1002, 1)
     assert questions.are_open
 
 
 def test_the_dialogs_of_whoever_leaves_are_closed_and_told_once(bus: Bus) -> None:
-    questions = Questions(cast("Any", bus), PLACES)
+    questions = OpenQuestions(cast("Any", bus), PLACES)
     mine, others = put(questions, ANNA, 1), put(questions, BERT, 1)
     late = bus.calls[0][3]
     questions.forget(f":{ANNA}.1")
     assert bus.calls[-1][0] == "CancelCheckAuthorization"
     assert mine == []
     bus.turn()
-    assert (mine, others) == ([Verdict.CANCELLED], [])
+    assert (mine, others) == ([Authorization.CANCELLED], [])
     assert late is not None
     late(bus, ((True, False, {}),))
-    assert mine == [Verdict.CANCELLED]
+    assert mine == [Authorization.CANCELLED]
     assert bus.actions.empty()
     assert questions.are_open
 
 
 def test_what_is_called_off_is_told_why_and_other_actions_stay_open(bus: Bus) -> None:
-    questions = Questions(cast("Any", bus), PLACES)
+    questions = OpenQuestions(cast("Any", bus), PLACES)
     erase, inspect = put(questions, ANNA, 1), put(questions, BERT, 1, "inspect")
-    why = Refusal("Busy", "somebody was faster")
+    why = MethodError("Busy", "somebody was faster")
     questions.call_off("erase", why)
     bus.turn()
     assert (erase, inspect) == ([why], [])

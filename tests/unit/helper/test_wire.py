@@ -9,7 +9,7 @@ import pytest
 
 from app.dbus.gate import MOST_BYTES, Queue, Reader
 from app.dbus.introspection import load_gio
-from app.dbus.wire import Beginning, Kind, WireError, beginning_of, error_reply, sender_and_member
+from app.dbus.wire import MessageHeader, MessageType, WireError, beginning_of, error_reply, sender_and_member
 
 gi = pytest.importorskip("gi")
 SENDER = ":1.4711"
@@ -35,7 +35,7 @@ def message(
 def test_length_kind_sender_and_method_of_a_message_are_read(order: str, text: str) -> None:
     wire = message(text, order=order)
     beginning = beginning_of(wire)
-    assert (beginning.all_bytes, beginning.kind, beginning.serial) == (len(wire), Kind.CALL, 7)
+    assert (beginning.all_bytes, beginning.kind, beginning.serial) == (len(wire), MessageType.CALL, 7)
     assert beginning.wants_reply
     assert sender_and_member(wire[: beginning.header_bytes], beginning) == (SENDER, "Describe")
 
@@ -115,7 +115,7 @@ def test_only_a_call_that_asks_for_one_is_answered() -> None:
         assert beginning_of(wire).wants_reply is wants
 
 
-def header(*fields: bytes) -> tuple[bytes, Beginning]:
+def header(*fields: bytes) -> tuple[bytes, MessageHeader]:
     """A header of these fields and the sender, the last of them without what fills it up."""
     content = b"".join(each + b"\0" * (-len(each) % 8) for each in fields[:-1]) + fields[-1]
     start = struct.pack("<cBBBIII", b"l", 1, 0, 1, 0, 7, len(content))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.hosts.leavings import Leavings
-from app.process import Account, CommandOutcome, current_account, named_account
+from app.hosts.recovery.resource_journal import ResourceJournal
+from app.process.starter import Account, CommandOutcome, current_account, named_account
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
 
@@ -54,6 +54,8 @@ def state_folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def leavings(account: Account, state_folder: Path, tmp_path: Path) -> Iterator[Leavings]:
-    with Leavings.create(str(tmp_path / "runs"), "a campaign", account, state_folder=state_folder) as created:
+def leavings(account: Account, state_folder: Path, tmp_path: Path) -> Iterator[ResourceJournal]:
+    with ResourceJournal.create(
+        str(tmp_path / "runs"), "a campaign", account, state_folder=state_folder
+    ) as created:
         yield created

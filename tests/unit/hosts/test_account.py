@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import InstallationError
-from app.hosts import account as accounts
-from app.hosts.account import account_reason, server_account
-from app.process import Account, CommandOutcome, Recorder, current_account
+from app.hosts.folders import account as accounts
+from app.hosts.folders.account import account_reason, server_account
+from app.process.starter import Account, CommandOutcome, Recorder, current_account
 from tests.unit.hosts.mounts import in_own_mounts, needs_mounts
 
 OUTCOME = CommandOutcome(("useradd",), "root", 0.0, 0.1, 1, "", "useradd: cannot lock /etc/passwd")
@@ -99,8 +99,8 @@ def test_a_system_user_that_cannot_be_created_is_a_clear_error(monkeypatch: pyte
 FRESH = """
 import shutil, subprocess, sys
 from pathlib import Path
-from app.hosts.account import server_account
-from app.process import run_command
+from app.hosts.folders.account import server_account
+from app.process.starter import run_command
 copy = sys.argv[1]
 shutil.copytree("/etc", copy, symlinks=True)
 for line in (["mount", "--bind", copy, "/etc"], ["mount", "-t", "tmpfs", "none", "/var/log"]):

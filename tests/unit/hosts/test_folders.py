@@ -12,20 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.hosts.examining import FolderFacts, Obstacle, examine
-from app.hosts.folders import Identity, identity_of, make_folder, opened, strictly, write_file
-from app.hosts.removing import Removal, remove
+from app.hosts.folders.delete_tree import Removal, remove
+from app.hosts.folders.descriptors import FileIdentity, identity_of, make_folder, opened, strictly, write_file
+from app.hosts.folders.folder_access import FolderFacts, Obstacle, examine
 from tests.unit.hosts.mounts import in_own_mounts, needs_mounts
 
-identities = st.builds(Identity, st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
+identities = st.builds(FileIdentity, st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
 
 
-def identity_at(path: Path) -> Identity:
+def identity_at(path: Path) -> FileIdentity:
     with opened(str(path), os.O_RDONLY) as descriptor:
         return identity_of(descriptor)
 
 
-def taken(path: Path, identity: Identity | None) -> Removal:
+def taken(path: Path, identity: FileIdentity | None) -> Removal:
     return remove(str(path), identity, same_boot=True, volatile=False)
 
 
@@ -43,14 +43,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 @given(one=identities, other=identities)
-def test_within_one_boot_only_device_and_inode_count(one: Identity, other: Identity) -> None:
+def test_within_one_boot_only_device_and_inode_count(one: FileIdentity, other: FileIdentity) -> None:
     expected = (one.device, one.inode) == (other.device, other.inode)
     assert one.is_same(other, same_boot=True) is expected
 
 
 @given(one=identities, other=identities)
 def test_after_a_restart_the_filesystem_may_replace_the_device_but_never_the_inode(
-    one: Identity, other: Identity
+    one: FileIdentity, other: FileIdentity
 ) -> None:
     same = one.is_same(other, same_boot=False)
     if one.inode != other.inode:
@@ -239,8 +239,8 @@ def test_a_folder_nested_deeper_than_any_data_directory_is_an_error_and_not_a_cr
 
 MOUNTED = """
 import os, subprocess, sys
-from app.hosts.folders import identity_of, opened
-from app.hosts.removing import remove
+from app.hosts.folders.descriptors import identity_of, opened
+from app.hosts.folders.delete_tree import remove
 folder = sys.argv[1]
 subprocess.run(["mount", "-t", "tmpfs", "none", f"{folder}/base/1"], check=True)
 open(f"{folder}/base/1/mine", "w").close()

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from app.hosts.errands import end_servers
-from app.hosts.folders import Identity, identity_of, opened
-from app.process import Account, current_account, named_account, spawn
+from app.hosts.folders.as_owner import end_servers
+from app.hosts.folders.descriptors import FileIdentity, identity_of, opened
+from app.process.starter import Account, current_account, named_account, spawn
 from tests.unit.hosts.conftest import Records, needs_root
 
 PATIENCE_S = 60.0
@@ -56,12 +56,12 @@ def start(bench: Path, account: Account) -> Iterator[Start]:
         process.wait()
 
 
-def identity_at(path: Path) -> Identity:
+def identity_at(path: Path) -> FileIdentity:
     with opened(str(path), os.O_RDONLY) as descriptor:
         return identity_of(descriptor)
 
 
-def ended(data: Path, identity: Identity, account: Account) -> tuple[list[int], list[int]]:
+def ended(data: Path, identity: FileIdentity, account: Account) -> tuple[list[int], list[int]]:
     return end_servers(str(data), identity, account=account, record=Records(), patience_s=PATIENCE_S)
 
 

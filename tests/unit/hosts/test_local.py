@@ -11,27 +11,28 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.configuration import DiskGroup, DiskTarget, FolderTarget, MemoryTarget
+from app.domain.campaign.configuration import DiskGroup, DiskTarget, FolderTarget, MemoryTarget
 from app.domain.errors import TargetError, TargetLostError
-from app.domain.raid import Level
+from app.domain.options.raid import Level
 from app.domain.units import GIB, MIB
-from app.hosts import places, site
-from app.hosts.leavings import Leavings
-from app.hosts.local import LocalHost, Site
-from app.hosts.sweeping import Deed
-from app.hosts.targets import MEMORY_FOLDER
-from app.process import Account, current_account, spawn
+from app.hosts.folders import run_folders as site
+from app.hosts.folders import socket_folders as places
+from app.hosts.folders.targets import MEMORY_FOLDER
+from app.hosts.local import LocalHost, RunFolders
+from app.hosts.recovery.cleanup import CleanupAction
+from app.hosts.recovery.resource_journal import ResourceJournal
+from app.process.starter import Account, current_account, spawn
 from tests.unit.hosts.conftest import Records, needs_root
 from tests.unit.hosts.mounts import in_own_mounts, needs_mounts
 
 
 @pytest.fixture
-def host(account: Account, leavings: Leavings, records: Records) -> LocalHost:
+def host(account: Account, leavings: ResourceJournal, records: Records) -> LocalHost:
     return LocalHost(account, leavings, records)
 
 
 @pytest.fixture
-def ready(host: LocalHost, bench: Path) -> Iterator[Site]:
+def ready(host: LocalHost, bench: Path) -> Iterator[RunFolders]:
     made = host.prepare(FolderTarget(str(bench)), MIB)
     yield made
     host.release(made)
@@ -40,7 +41,7 @@ def ready(host: LocalHost, bench: Path) -> Iterator[Site]:
 # --- preparing
 
 
-def test_every_folder_is_private_and_the_accounts(ready: Site, account: Account, bench: Path) -> None:
+def test_every_folder_is_private_and_the_accounts(ready: RunFolders, account: Account, bench: Path) -> None:
     folders = (ready.root, ready.data_directory, ready.socket_directory, ready.private_directory)
     for path in map(Path, folders):
         assert path.stat().st_mode & 0o7777 == 0o700
@@ -50,7 +51,7 @@ def test_every_folder_is_private_and_the_accounts(ready: Site, account: Account,
     assert list(Path(ready.data_directory).iterdir()) == []
 
 
-def test_every_folder_is_recorded(ready: Site, leavings: Leavings) -> None:
+def test_every_folder_is_recorded(ready: RunFolders, leavings: ResourceJournal) -> None:
     recorded = {entry.path: entry.identity for entry in leavings.leaving.entries}
     assert set(recorded) == {
         ready.root,
@@ -61,7 +62,7 @@ def test_every_folder_is_recorded(ready: Site, leavings: Leavings) -> None:
     assert None not in recorded.values()
 
 
-def test_the_private_folder_is_in_memory_where_there_is_some(ready: Site) -> None:
+def test_the_private_folder_is_in_memory_where_there_is_some(ready: RunFolders) -> None:
     if not places.is_in_memory(MEMORY_FOLDER):
         pytest.skip("no tmpfs here")
     assert places.is_in_memory(ready.private_directory)
@@ -92,14 +93,14 @@ def test_a_memory_target_lies_in_memory(host: LocalHost) -> None:
     assert not Path(made.root).exists()
 
 
-def test_disks_are_never_mistaken_for_a_folder(host: LocalHost, leavings: Leavings) -> None:
+def test_disks_are_never_mistaken_for_a_folder(host: LocalHost, leavings: ResourceJournal) -> None:
     with pytest.raises(TargetError, match="nothing of them was touched"):
         host.prepare(DiskTarget(DiskGroup(("S1",), Level.SINGLE, "ext4")), MIB)
     assert list(leavings.leaving.entries) == []
 
 
 def test_where_a_folder_cannot_be_made_the_others_are_removed_again(
-    host: LocalHost, bench: Path, leavings: Leavings, monkeypatch: pytest.MonkeyPatch
+    host: LocalHost, bench: Path, leavings: ResourceJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.hosts.local.private_places", lambda _account: ("/proc",))
     with pytest.raises(TargetError, match="cannot create the folder /proc"):
@@ -181,7 +182,7 @@ def test_logs_go_to_a_place_that_has_room(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_script_is_written_as_the_account_and_read_back(
-    host: LocalHost, ready: Site, account: Account
+    host: LocalHost, ready: RunFolders, account: Account
 ) -> None:
     path = host.write_private(ready, "script1", "SELECT 'ä';\n")
     assert path == f"{ready.private_directory}/script1"
@@ -192,7 +193,7 @@ def test_a_script_is_written_as_the_account_and_read_back(
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "/etc/passwd", "a/b"])
-def test_names_that_lead_elsewhere_are_refused(host: LocalHost, ready: Site, name: str) -> None:
+def test_names_that_lead_elsewhere_are_refused(host: LocalHost, ready: RunFolders, name: str) -> None:
     with pytest.raises(ValueError, match=name or "^$"):
         host.write_private(ready, name, "")
     if name not in {".", ".."}:
@@ -200,13 +201,15 @@ def test_names_that_lead_elsewhere_are_refused(host: LocalHost, ready: Site, nam
             host.open_private(ready, name)
 
 
-def test_a_second_file_of_the_same_name_is_an_error(host: LocalHost, ready: Site) -> None:
+def test_a_second_file_of_the_same_name_is_an_error(host: LocalHost, ready: RunFolders) -> None:
     host.write_private(ready, "script1", "")
     with pytest.raises(TargetLostError, match="File exists"):
         host.write_private(ready, "script1", "")
 
 
-def test_reading_follows_no_link_and_waits_for_no_fifo(host: LocalHost, ready: Site, tmp_path: Path) -> None:
+def test_reading_follows_no_link_and_waits_for_no_fifo(
+    host: LocalHost, ready: RunFolders, tmp_path: Path
+) -> None:
     decoy = tmp_path / "secret"
     decoy.write_bytes(b"secret")
     Path(ready.private_directory, "link").symlink_to(decoy)
@@ -243,18 +246,18 @@ def test_nothing_is_read_from_a_folder_that_took_the_place_of_ours(
 # --- looking after it
 
 
-def test_a_target_with_room_is_alive(host: LocalHost, ready: Site) -> None:
+def test_a_target_with_room_is_alive(host: LocalHost, ready: RunFolders) -> None:
     host.check_alive(ready, MIB)
 
 
-def test_a_target_that_is_nearly_full_is_lost(host: LocalHost, ready: Site) -> None:
+def test_a_target_that_is_nearly_full_is_lost(host: LocalHost, ready: RunFolders) -> None:
     with pytest.raises(TargetLostError, match="nearly full") as caught:
         host.check_alive(ready, 10**18)
     assert "smaller data size" in caught.value.hint
 
 
 def test_a_private_folder_that_is_nearly_full_ends_the_run_too(
-    host: LocalHost, ready: Site, monkeypatch: pytest.MonkeyPatch
+    host: LocalHost, ready: RunFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(site, "_LOG_RESERVE_BYTES", 10**18)
     with pytest.raises(TargetLostError, match="holds the logs"):
@@ -262,14 +265,14 @@ def test_a_private_folder_that_is_nearly_full_ends_the_run_too(
 
 
 @pytest.mark.parametrize("what", ["root", "data_directory"])
-def test_a_target_that_vanished_is_lost(host: LocalHost, ready: Site, what: str) -> None:
+def test_a_target_that_vanished_is_lost(host: LocalHost, ready: RunFolders, what: str) -> None:
     shutil.rmtree(getattr(ready, what))
     with pytest.raises(TargetLostError, match="has vanished: No such file"):
         host.check_alive(ready, 0)
 
 
 def test_a_target_that_was_replaced_is_lost_and_not_touched(
-    host: LocalHost, ready: Site, bench: Path
+    host: LocalHost, ready: RunFolders, bench: Path
 ) -> None:
     Path(ready.root).rename(bench / "moved")
     Path(ready.root).mkdir()
@@ -295,11 +298,11 @@ def test_a_memory_target_over_its_limit_is_lost(host: LocalHost) -> None:
 READ_ONLY = """
 import subprocess, sys
 from pathlib import Path
-from app.domain.configuration import FolderTarget
+from app.domain.campaign.configuration import FolderTarget
 from app.domain.errors import TargetLostError
-from app.hosts.leavings import Leavings
+from app.hosts.recovery.resource_journal import Leavings
 from app.hosts.local import LocalHost
-from app.process import current_account
+from app.process.starter import current_account
 state, folder = sys.argv[1:]
 mount = ["mount", "-t", "tmpfs", "-o", "size=8m,mode=755", "none", folder]
 subprocess.run(mount, check=True)
@@ -339,17 +342,17 @@ def test_a_target_that_became_read_only_or_was_mounted_over_is_lost(
 
 
 def test_releasing_removes_everything_and_the_data_directory_first(
-    host: LocalHost, bench: Path, leavings: Leavings, records: Records
+    host: LocalHost, bench: Path, leavings: ResourceJournal, records: Records
 ) -> None:
     made = host.prepare(FolderTarget(str(bench)), MIB)
     (bench / "mine").write_bytes(b"")
     Path(made.data_directory, "PG_VERSION").write_bytes(b"15\n")
     events = host.release(made)
     assert [(event.deed, event.path) for event in events] == [
-        (Deed.REMOVED, made.data_directory),
-        (Deed.REMOVED, made.root),
-        (Deed.REMOVED, made.private_directory),
-        (Deed.REMOVED, made.socket_directory),
+        (CleanupAction.REMOVED, made.data_directory),
+        (CleanupAction.REMOVED, made.root),
+        (CleanupAction.REMOVED, made.private_directory),
+        (CleanupAction.REMOVED, made.socket_directory),
     ]
     assert [path.name for path in bench.iterdir()] == ["mine"]
     assert leavings.leaving.entries == ()
@@ -371,15 +374,15 @@ def test_releasing_ends_a_server_that_still_runs(host: LocalHost, bench: Path, a
         (str(program), "1000"), account=account, death_signal=signal.SIGKILL, cwd=made.data_directory
     )
     events = host.release(made)
-    assert events[0].deed is Deed.ENDED
+    assert events[0].deed is CleanupAction.ENDED
     assert not Path(made.root).exists()
     assert server.wait(60) == -signal.SIGQUIT
 
 
-def test_what_was_replaced_is_kept_and_told(host: LocalHost, bench: Path, leavings: Leavings) -> None:
+def test_what_was_replaced_is_kept_and_told(host: LocalHost, bench: Path, leavings: ResourceJournal) -> None:
     made = host.prepare(FolderTarget(str(bench)), MIB)
     Path(made.data_directory).rename(bench / "moved")
     Path(made.data_directory).mkdir()
     events = host.release(made)
-    assert [event.deed for event in events[:2]] == [Deed.KEPT, Deed.KEPT]
+    assert [event.deed for event in events[:2]] == [CleanupAction.KEPT, CleanupAction.KEPT]
     assert [entry.path for entry in leavings.leaving.entries] == [made.root, made.data_directory]

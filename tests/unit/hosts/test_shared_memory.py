@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.hosts.folders import Identity
-from app.hosts.shared_memory import parse_control, remove_shared_memory
+from app.hosts.folders.descriptors import FileIdentity
+from app.hosts.folders.shared_memory import parse_control, remove_shared_memory
 
 MAGIC = 0x9A503D32
 
@@ -62,6 +62,6 @@ def test_a_data_directory_without_a_segment_of_its_own_removes_nothing(
     (tmp_path / "PG_VERSION").write_text("15\n")
     (tmp_path / "postmaster.pid").write_text(lock_file)
     found = tmp_path.stat()
-    assert remove_shared_memory(str(tmp_path), Identity(found.st_dev, found.st_ino, 0)) == []
-    assert remove_shared_memory(str(tmp_path), Identity(found.st_dev, found.st_ino + 1, 0)) == []
-    assert remove_shared_memory(str(tmp_path / "missing"), Identity(1, 2, 3)) == []
+    assert remove_shared_memory(str(tmp_path), FileIdentity(found.st_dev, found.st_ino, 0)) == []
+    assert remove_shared_memory(str(tmp_path), FileIdentity(found.st_dev, found.st_ino + 1, 0)) == []
+    assert remove_shared_memory(str(tmp_path / "missing"), FileIdentity(1, 2, 3)) == []

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.configuration import FolderTarget, MemoryTarget
+from app.domain.campaign.configuration import FolderTarget, MemoryTarget
 from app.domain.errors import ExitStatus, TargetError
 from app.domain.units import GIB, MIB
-from app.hosts import account as accounts
-from app.hosts import targets
-from app.hosts.memory import Memory
-from app.hosts.targets import check_target, default_folder
-from app.process import Account, current_account, named_account
+from app.hosts.folders import account as accounts
+from app.hosts.folders import targets
+from app.hosts.folders.memory import Memory
+from app.hosts.folders.targets import check_target, default_folder
+from app.process.starter import Account, current_account, named_account
 from tests.unit.hosts.mounts import in_own_mounts, needs_mounts
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
@@ -164,10 +164,10 @@ def test_permissions_of_an_owner_without_a_name_show_its_number(monkeypatch: pyt
 
 MOUNTED = """
 import subprocess, sys
-from app.domain.configuration import FolderTarget
+from app.domain.campaign.configuration import FolderTarget
 from app.domain.errors import TargetError
-from app.hosts.targets import check_target
-from app.process import current_account
+from app.hosts.folders.targets import check_target
+from app.process.starter import current_account
 folder, options = sys.argv[1:]
 subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder], check=True)
 try:

@@ -15,9 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from app.domain.configuration import FolderTarget
-from app.hosts import errands, leavings, local
-from app.process import CommandOutcome, current_account, named_account, spawn
+from app.domain.campaign.configuration import FolderTarget
+from app.hosts import local
+from app.hosts.folders import as_owner as errands
+from app.hosts.recovery import resource_journal as leavings
+from app.process.starter import CommandOutcome, current_account, named_account, spawn
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,7 +46,7 @@ def main(state: str, bench: str, account_name: str, moment: int) -> None:
     for name in ("socket_places", "private_places"):
         setattr(local, name, lambda _account: (bench,))
     account = current_account() if account_name == "self" else named_account(account_name)
-    with leavings.Leavings.create("/runs/1", "killed", account, state_folder=Path(state)) as left:
+    with leavings.ResourceJournal.create("/runs/1", "killed", account, state_folder=Path(state)) as left:
         host = local.LocalHost(account, left, forget)
         site = host.prepare(FolderTarget(bench), 1)
         host.write_private(site, "script1", "SELECT 1;")

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from app.importers.importing import Imported, ImportReport, import_paths
-from app.runs.runfile_reader import RunFile
+from app.importers.importing import ImportedRun, ImportReport, import_paths
+from app.runfile.reader import RunFile
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 VONDRA = DATA / "import" / "vondra-2022"
@@ -18,7 +18,7 @@ def bring_in(library: Path, *paths: Path) -> ImportReport:
     return import_paths(paths, library, lambda _done, _total, _what: None)
 
 
-def only(report: ImportReport) -> Imported:
+def only(report: ImportReport) -> ImportedRun:
     assert [each.reason for each in report.problems] == []
     (imported,) = report.imported
     return imported
@@ -46,7 +46,7 @@ def recorded_folder(folder: Path, version: str, scenario: str) -> Path:
     return folder
 
 
-def by_name(report: ImportReport, name: str) -> Imported:
+def by_name(report: ImportReport, name: str) -> ImportedRun:
     """The only run of this name."""
     (found,) = (each for each in report.imported if each.name == name)
     return found

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import ForeignDataError
-from app.importers import archives
-from app.importers.archives import is_packed, list_members, read_members, unread_kind
+from app.importers.files import archives
+from app.importers.files.archives import is_packed, list_members, read_members, unread_kind
 from tests.unit.importers.made_logs import tar_of
 
 LINE = b"0 1 900 0 1700000000 250000\n"

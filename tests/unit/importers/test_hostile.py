@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.domain.errors import ForeignDataError
-from app.importers import outputs, results_tables
-from app.importers.bad_lines import BadLines
+from app.importers.files.parse_errors import BadLines
+from app.importers.formats import outputs, results_tables
+from app.importers.formats.outputs import split_output
+from app.importers.formats.results_tables import parse_results
 from app.importers.importing import import_paths
-from app.importers.outputs import split_output
-from app.importers.results_tables import parse_results
-from app.runs.library import UNREADABLE, read_entry
-from app.runs.runfile_reader import RunFile
+from app.library.entries import UNREADABLE, read_entry
+from app.runfile.reader import RunFile
 from tests.unit.importers.made_logs import summary_text, write_log
 
 VONDRA = Path(__file__).resolve().parents[2] / "data" / "import" / "vondra-2022" / "i5" / "20220907-mdraid"
@@ -109,7 +109,7 @@ def test_a_file_that_fails_while_it_is_read_is_told_and_the_others_go_on(
     def fail(*_arguments: object) -> None:
         raise OSError(5, "Input/output error")
 
-    real = "app.importers.timeline.read_transactions"
+    real = "app.importers.runs.timeline.read_transactions"
     monkeypatch.setattr(real, fail)
     report = import_paths([tmp_path / "runs"], tmp_path / "library", lambda _done, _total, _what: None)
     assert [each.reason for each in report.problems] == ["cannot be read: Input/output error"] * 2

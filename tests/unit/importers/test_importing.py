@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.postgres.pgbench_summary import parse_summary
-from app.runs.runfile_reader import RunFile
+from app.postgres.pgbench.summary import parse_summary
+from app.runfile.reader import RunFile
 from tests.unit.importers.imports import (
     RECORDED,
     bring_in,

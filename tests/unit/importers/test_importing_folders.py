@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from app.analysis.facts import read_run_facts
 from app.importers.importing import ImportReport, as_json
-from app.runs.library import read_entry
-from app.runs.run_facts import read_run_facts
-from app.runs.runfile_reader import RunFile
+from app.library.entries import read_entry
+from app.runfile.reader import RunFile
 from tests.unit.importers.imports import (
     VONDRA,
     bring_in,

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.importers.sampling_rates import Sampling, find_sampling
+from app.importers.formats.sampling_rates import LogSampling, find_sampling
 
 
 @pytest.mark.parametrize(("transactions", "lines"), [(27_539_822, 275_580), (12_628_005, 126_091)])
 def test_published_runs_were_sampled_one_in_a_hundred(transactions: int, lines: int) -> None:
-    assert find_sampling(lines, transactions) == Sampling(100.0, is_exact=True)
+    assert find_sampling(lines, transactions) == LogSampling(100.0, is_exact=True)
 
 
 @settings(deadline=None)
@@ -29,9 +29,11 @@ def test_every_usual_rate_is_found_from_a_sample_of_it(rate: float, transactions
 
 
 def test_a_full_log_is_one_in_one_and_says_how_many_lines_it_lacks() -> None:
-    assert find_sampling(1000, 1000) == Sampling(1.0, is_exact=True)
-    assert find_sampling(1000, 998) == Sampling(1.0, is_exact=True)  # counters that end before the log does
-    assert find_sampling(990, 1000) == Sampling(1.0, is_exact=True, missing=10)
+    assert find_sampling(1000, 1000) == LogSampling(1.0, is_exact=True)
+    assert find_sampling(1000, 998) == LogSampling(
+        1.0, is_exact=True
+    )  # counters that end before the log does
+    assert find_sampling(990, 1000) == LogSampling(1.0, is_exact=True, missing=10)
 
 
 def test_what_fits_no_rate_is_scaled_by_what_is_there() -> None:

@@ -7,13 +7,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from app.importers.bad_lines import BadLines
-from app.importers.machine_texts import machine_facts, parse_machines
-from app.importers.places import Place, read_place
-from app.importers.results_tables import is_results, parse_results
-from app.importers.server_log_times import is_server_log, server_events, server_version, zone_of
-from app.importers.settings_texts import is_pg_config, is_settings, parse_pg_config, parse_settings
-from app.importers.storage_texts import StorageTold, read_storage
+from app.importers.files.parse_errors import BadLines
+from app.importers.formats.folder_names import FolderNameFacts, read_place
+from app.importers.formats.machine_texts import machine_facts, parse_machines
+from app.importers.formats.results_tables import is_results, parse_results
+from app.importers.formats.server_log_times import is_server_log, server_events, server_version, zone_of
+from app.importers.formats.settings_texts import is_pg_config, is_settings, parse_pg_config, parse_settings
+from app.importers.formats.storage_texts import StorageInfo, read_storage
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 VONDRA = DATA / "import" / "vondra-2022"
@@ -71,26 +71,26 @@ def test_pg_config_is_read() -> None:
     [
         (
             "20220903-zfs/stripe/default/zpool.log",
-            StorageTold("zfs", level="stripe", assembler="zfs", devices=6),
+            StorageInfo("zfs", level="stripe", assembler="zfs", devices=6),
         ),
         (
             "20220903-zfs/stripe/default/1000/run-rw-1/zpool.status.log",  # before and after, in one file
-            StorageTold("zfs", level="stripe", assembler="zfs", devices=6),
+            StorageInfo("zfs", level="stripe", assembler="zfs", devices=6),
         ),
         (
             "20220906-btrfs/raid0/default/btrfs.create.log",
-            StorageTold(
+            StorageInfo(
                 "btrfs", level="stripe", assembler="btrfs", devices=6, detail="data raid0, metadata raid1"
             ),
         ),
         (
             "20220906-btrfs/raid0/default/1000/run-ro-1/btrfs.fs.df.log",
-            StorageTold("btrfs", level="stripe", assembler="btrfs", detail="data raid0, metadata raid1"),
+            StorageInfo("btrfs", level="stripe", assembler="btrfs", detail="data raid0, metadata raid1"),
         ),
         ("20220907-mdraid/0/xfs/initdb.log", None),
     ],
 )
-def test_recorded_texts_of_storage_tools_are_understood(path: str, expected: StorageTold | None) -> None:
+def test_recorded_texts_of_storage_tools_are_understood(path: str, expected: StorageInfo | None) -> None:
     assert read_storage((I5 / path).read_text()) == expected
 
 
@@ -147,13 +147,13 @@ def test_recorded_pools_of_another_machine_are_understood(name: str) -> None:
 
 def test_mounts_and_arrays_are_understood() -> None:
     mounted = read_storage("/dev/md0 on /mnt/data type xfs (rw,relatime,attr2,logbsize=32k)\n")
-    assert mounted == StorageTold("xfs", options=("rw", "relatime", "attr2", "logbsize=32k"))
+    assert mounted == StorageInfo("xfs", options=("rw", "relatime", "attr2", "logbsize=32k"))
     two = "/dev/a on / type ext4 (rw)\n/dev/b on /mnt type xfs (rw)\n"
     assert read_storage(two) is None  # which of them held the data is not said
     mdstat = "Personalities : [raid10]\nmd0 : active raid10 sda1[0] sdb1[1] sdc1[2] sdd1[3]\n      4 blocks\n"
-    assert read_storage(mdstat) == StorageTold(level="raid10", assembler="md", devices=4)
+    assert read_storage(mdstat) == StorageInfo(level="raid10", assembler="md", devices=4)
     mdadm = "/dev/md0:\n        Raid Level : raid5\n      Raid Devices : 6\n"
-    assert read_storage(mdadm) == StorageTold(level="raid5", assembler="md", devices=6)
+    assert read_storage(mdadm) == StorageInfo(level="raid5", assembler="md", devices=6)
 
 
 def test_machines_of_a_read_me_are_found_by_heading() -> None:
@@ -193,24 +193,28 @@ def test_tables_of_results_are_read_and_bad_rows_told() -> None:
         (
             ["data", "i5", "20220907-mdraid"],
             ["0", "xfs", "1000", "run-rw-2"],
-            Place("xfs", "stripe", "md", "i5", (), "rw", 1),
+            FolderNameFacts("xfs", "stripe", "md", "i5", (), "rw", 1),
         ),
         (
             ["20220906-btrfs"],
             ["raid10", "default", "1000", "run-ro-1"],
-            Place("btrfs", "raid10", configuration=("default",), mode="ro"),
+            FolderNameFacts("btrfs", "raid10", configuration=("default",), mode="ro"),
         ),
         (
             ["20220903-zfs"],
             ["raidz2", "no-fpw", "rw"],
-            Place("zfs", "raidz2", configuration=("no-fpw",), mode="rw"),
+            FolderNameFacts("zfs", "raidz2", configuration=("no-fpw",), mode="rw"),
         ),
-        (["results"], ["0", "fast"], Place(configuration=("0", "fast"))),  # a number is no level by itself
-        (["xfs-or-ext4"], ["run1"], Place()),  # two filesystems in one name tell nothing
+        (
+            ["results"],
+            ["0", "fast"],
+            FolderNameFacts(configuration=("0", "fast")),
+        ),  # a number is no level by itself
+        (["xfs-or-ext4"], ["run1"], FolderNameFacts()),  # two filesystems in one name tell nothing
     ],
 )
 def test_names_of_folders_tell_what_nobody_uses_them_otherwise_for(
-    campaign: list[str], inner: list[str], expected: Place
+    campaign: list[str], inner: list[str], expected: FolderNameFacts
 ) -> None:
     assert read_place(campaign, inner, machines={"i5", "xeon"}, scale=1000) == expected
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from app.domain.errors import ForeignDataError
+from app.importers.formats.time_tables import COLUMNS, KEYS, TimeTable, is_time_table, read_time_table
 from app.importers.importing import import_paths
-from app.importers.time_tables import COLUMNS, KEYS, TimeTable, is_time_table, read_time_table
-from app.runs.library import read_entry
-from app.runs.runfile_reader import RunFile
+from app.library.entries import read_entry
+from app.runfile.reader import RunFile
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "resources" / "import" / "example.csv"
 HEAD = "# name: x\nt_s,tps\n"

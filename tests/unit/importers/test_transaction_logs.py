@@ -11,12 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.errors import ForeignDataError
-from app.importers import lines as lines_module
-from app.importers.bad_lines import MOST_BAD_LINES, BadLines
-from app.importers.lines import read_lines, read_text
-from app.importers.members import Member, file_member
-from app.importers.transaction_logs import is_transaction_line, log_format, read_transactions, survey_log
-from app.postgres.pgbench_log import LogFormat, concatenate
+from app.importers.files import lines as lines_module
+from app.importers.files.lines import read_lines, read_text
+from app.importers.files.members import ForeignFile, file_member
+from app.importers.files.parse_errors import MOST_BAD_LINES, BadLines
+from app.importers.formats.transaction_logs import (
+    is_transaction_line,
+    log_format,
+    read_transactions,
+    survey_log,
+)
+from app.postgres.pgbench.transaction_log import LogFormat, concatenate
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "pgbench"
 GOOD = b"0 1 900 0 1700000000 250000\n"
@@ -116,7 +121,7 @@ def test_words_instead_of_latencies_are_kept_apart() -> None:
 
 
 def test_one_optional_field_is_lag_or_retries_as_the_summary_says() -> None:
-    member = Member(Path("x"), "", 1, GOOD.replace(b"\n", b" 12\n"), GOOD.replace(b"\n", b" 12\n"))
+    member = ForeignFile(Path("x"), "", 1, GOOD.replace(b"\n", b" 12\n"), GOOD.replace(b"\n", b" 12\n"))
     survey = survey_log([member])
     assert survey is not None
     assert log_format(survey, has_lag=True) == LogFormat(has_lag=True)
@@ -125,7 +130,7 @@ def test_one_optional_field_is_lag_or_retries_as_the_summary_says() -> None:
 
 
 def test_files_without_a_whole_line_tell_nothing() -> None:
-    assert survey_log([Member(Path("x"), "", 4, b"1 2 ", b"1 2 ")]) is None
+    assert survey_log([ForeignFile(Path("x"), "", 4, b"1 2 ", b"1 2 ")]) is None
 
 
 def _pieces(data: bytes, cuts: list[int]) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from app.domain.errors import CorruptRunFileError
-from app.postgres.histogram import (
+from app.postgres.pgbench.histogram import (
     BUCKETS,
     Histogram,
     bucket_high,

@@ -7,17 +7,19 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import InstallationError
-from app.postgres import distributions, examination, installations
-from app.postgres.distributions import Family, family_of, install_hint, package_of
-from app.postgres.installation import PROGRAMS, parse_version
-from app.postgres.installations import (
+from app.postgres.installations import distributions
+from app.postgres.installations import find as installations
+from app.postgres.installations import installation_probe as examination
+from app.postgres.installations.distributions import Family, family_of, install_hint, package_of
+from app.postgres.installations.find import (
     Installation,
     choose_installation,
     describe_installation,
     find_installations,
     fingerprint,
 )
-from app.process import Account, CommandOutcome, current_account, named_account
+from app.postgres.installations.installation import PROGRAMS, parse_version
+from app.process.starter import Account, CommandOutcome, current_account, named_account
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.errors import PgbenchError
-from app.postgres.pgbench_aggregate import AggregateInterval, parse_aggregate_line, parse_aggregates
-from app.postgres.pgbench_summary import parse_summary
+from app.postgres.pgbench.aggregate_log import AggregateInterval, parse_aggregate_line, parse_aggregates
+from app.postgres.pgbench.summary import parse_summary
 from tests.unit.postgres.recordings import Recording, recordings
 
 AGGREGATES = recordings("aggregate", "aggregate_rate", "aggregate_rate_limit", "aggregate_everything")

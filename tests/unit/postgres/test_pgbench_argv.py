@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.configuration import BuiltinScript, Protocol, Script, Workload
+from app.domain.campaign.configuration import BuiltinScript, Protocol, Script, Workload
 from app.domain.errors import PgbenchError
-from app.postgres.pgbench_argv import (
+from app.postgres.pgbench.argv import (
     BenchmarkRequest,
     Connection,
     PgbenchProgram,

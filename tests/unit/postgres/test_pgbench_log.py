@@ -11,14 +11,14 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from app.domain.errors import PgbenchError
-from app.postgres.pgbench_log import (
+from app.postgres.pgbench.summary import parse_summary
+from app.postgres.pgbench.transaction_log import (
     LogFormat,
     Outcome,
     TransactionBatch,
     concatenate,
     parse_transactions,
 )
-from app.postgres.pgbench_summary import parse_summary
 from tests.unit.postgres.recordings import Recording, recordings
 
 LOGGED = tuple(run for run in recordings() if "-l" in run.arguments and not run.name.startswith("aggregate"))

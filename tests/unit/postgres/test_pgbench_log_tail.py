@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.errors import PgbenchError
-from app.postgres import pgbench_log_tail
-from app.postgres.pgbench_log import LogFormat, TransactionBatch, concatenate
-from app.postgres.pgbench_log_tail import CHUNK_BYTES, TransactionLogTail
+from app.postgres.pgbench import log_tail as pgbench_log_tail
+from app.postgres.pgbench.log_tail import CHUNK_BYTES, TransactionLogTail
+from app.postgres.pgbench.transaction_log import LogFormat, TransactionBatch, concatenate
 
 PID = 4242
 MEMORY = Path("/dev/shm")  # where the logs of a run lie

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.postgres.pgbench_progress import (
+from app.postgres.pgbench.progress import (
     LoadingProgress,
     ProgressLine,
     parse_loading_progress,

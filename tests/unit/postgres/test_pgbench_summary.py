@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.errors import PgbenchError
-from app.postgres.pgbench_summary import (
+from app.postgres.pgbench.summary import (
     PgbenchSummary,
     StatementSummary,
     client_abort,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.domain.configuration import BuiltinScript, Script, Workload
-from app.postgres.sampling import sampling_rate
+from app.domain.campaign.configuration import BuiltinScript, Script, Workload
+from app.postgres.pgbench.log_sampling import sampling_rate
 
 READS = Workload(scripts=(Script(builtin=BuiltinScript.SELECT_ONLY),))
 

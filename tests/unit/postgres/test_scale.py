@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.configuration import DataSize, Workload
+from app.domain.campaign.configuration import DataSize, Workload
 from app.domain.errors import CampaignError
 from app.domain.units import GIB, MIB
-from app.postgres.scale import BYTES_PER_SCALE, MAX_SCALE, data_bytes_of, resolve_scale, scale_for
+from app.postgres.pgbench.scale import BYTES_PER_SCALE, MAX_SCALE, data_bytes_of, resolve_scale, scale_for
 
 
 def test_small_is_about_200_mb_on_every_machine() -> None:

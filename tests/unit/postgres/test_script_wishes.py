@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from app.domain.configuration import BuiltinScript, Script
-from app.postgres.script_wishes import (
-    Wish,
+from app.domain.campaign.configuration import BuiltinScript, Script
+from app.postgres.pgbench.script_wishes import (
+    ScriptDemand,
     find_programs,
     find_superuser,
     wants_superuser,
@@ -115,7 +115,10 @@ def test_what_everybody_may_do_wants_no_superuser(text: str) -> None:
 
 def test_places_are_told_with_their_line_and_its_text() -> None:
     text = "SELECT 1;\n  CHECKPOINT; SELECT pg_ls_dir('/');\n\nCOPY t\nTO '/x';\n"
-    assert find_superuser(text) == (Wish(2, "CHECKPOINT; SELECT pg_ls_dir('/');"), Wish(4, "COPY t"))
+    assert find_superuser(text) == (
+        ScriptDemand(2, "CHECKPOINT; SELECT pg_ls_dir('/');"),
+        ScriptDemand(4, "COPY t"),
+    )
 
 
 def test_built_in_scripts_want_nothing() -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.postgres.histogram import Histogram
-from app.postgres.pgbench_log import LogFormat, Outcome, TransactionBatch, parse_transactions
-from app.postgres.second_histograms import SecondHistograms, SecondLatencies
+from app.postgres.pgbench.histogram import Histogram
+from app.postgres.pgbench.second_histograms import SecondHistograms, SecondLatencies
+from app.postgres.pgbench.transaction_log import LogFormat, Outcome, TransactionBatch, parse_transactions
 from tests.unit.postgres.exact import exact_percentile
 
 ORIGIN_US = 1795171066_250_000

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.configuration import PostgresChoice, Workload
+from app.domain.campaign.configuration import PostgresChoice, Workload
 from app.domain.errors import CampaignError
 from app.domain.units import GIB, MIB
 from app.postgres.presets import PRESETS, Sizing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.domain.metrics import Sample
-from app.probes.base import ProbeContext
+from app.probes.base.probe import ProbeContext
 
 CONTEXT = ProbeContext(data_directory="/")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import ProgramError
-from app.probes.backing_devices import BackingDevice, Resolver, device_number, parse_zpool_status
-from app.probes.base import ProbeUnavailable
-from app.probes.mounts import Mount
+from app.probes.base.backing_devices import BackingDevice, Resolver, device_number, parse_zpool_status
+from app.probes.base.mounts import Mount
+from app.probes.base.probe import ProbeUnavailable
 from tests.unit.probes.fakes import write
 
 STATUS = Path(__file__).parents[2] / "data" / "zpool_status"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from app.probes.backing_devices import Backing, BackingDevice
-from app.probes.base import ProbeUnavailable
-from app.probes.block_devices import BlockDevicesProbe, parse_device_stat
-from app.probes.mounts import Mount
+from app.probes.base.backing_devices import Backing, BackingDevice
+from app.probes.base.mounts import Mount
+from app.probes.base.probe import ProbeUnavailable
+from app.probes.sources.block_devices import BlockDevicesProbe, parse_device_stat
 from tests.unit.probes.fakes import CONTEXT, HandClock, values, write
 
 # recorded on Linux 6.18, a virtio disk

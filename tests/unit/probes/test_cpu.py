@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.probes.base import ProbeUnavailable
-from app.probes.cpu import CpuProbe, parse_cpu_line
+from app.probes.base.probe import ProbeUnavailable
+from app.probes.sources.cpu import CpuProbe, parse_cpu_line
 from tests.unit.probes.fakes import CONTEXT, HandClock, values, write
 
 # recorded on Linux 6.18, two CPUs

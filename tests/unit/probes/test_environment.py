@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import ProgramError
-from app.probes.backing_devices import BackingDevice, Resolver
-from app.probes.environment import Places, facts_hash, read_changing_facts, read_facts
-from app.probes.facts import Fact, Facts, attempt, file_fact, parse_value, selected
-from app.probes.machine_facts import on_battery, processor_facts, thermal_facts
-from app.probes.mounts import Mount
-from app.probes.storage_facts import device_facts, storage_facts
+from app.probes.base.backing_devices import BackingDevice, Resolver
+from app.probes.base.fact_tree import Fact, Facts, attempt, file_fact, parse_value, selected
+from app.probes.base.mounts import Mount
+from app.probes.facts.environment import FactSources, facts_hash, read_changing_facts, read_facts
+from app.probes.facts.machine import on_battery, processor_facts, thermal_facts
+from app.probes.facts.storage import device_facts, storage_facts
 from tests.unit.probes.fakes import write
 
 
@@ -54,7 +54,7 @@ def test_whatever_cannot_be_read_has_a_reason(tmp_path: Path) -> None:
 
 def test_a_machine_that_shows_nothing_has_the_same_keys_with_reasons(tmp_path: Path) -> None:
     resolver = Resolver(str(tmp_path / "proc"), str(tmp_path / "sys"), no_program, find_mount=_no_mount)
-    facts = read_facts("/data", Places(tmp_path / "proc", tmp_path / "sys", resolver))
+    facts = read_facts("/data", FactSources(tmp_path / "proc", tmp_path / "sys", resolver))
     assert list(facts) == list(read_facts(str(tmp_path)))
     found = dict(reasons(facts))
     assert found["/kernel/command_line"] == "does not exist on this machine"

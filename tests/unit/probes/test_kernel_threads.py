@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from app.probes import kernel_threads
-from app.probes.base import ProbeUnavailable
-from app.probes.kernel_threads import KernelThreadsProbe, family_of
+from app.probes.base.probe import ProbeUnavailable
+from app.probes.sources import kernel_threads
+from app.probes.sources.kernel_threads import KernelThreadsProbe, family_of
 from tests.unit.probes.fakes import CONTEXT, HandClock, add_process, set_children, values, write
 
 

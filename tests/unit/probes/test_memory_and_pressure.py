@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from app.probes import pressure
-from app.probes.base import ProbeUnavailable
-from app.probes.memory import MemoryProbe, parse_meminfo
-from app.probes.pressure import PressureProbe, parse_pressure
+from app.probes.base.probe import ProbeUnavailable
+from app.probes.sources import pressure
+from app.probes.sources.memory import MemoryProbe, parse_meminfo
+from app.probes.sources.pressure import PressureProbe, parse_pressure
 from tests.unit.probes.fakes import CONTEXT, HandClock, values, write
 
 # recorded on Linux 6.18, shortened

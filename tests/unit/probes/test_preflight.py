@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 
 from app.domain.units import GIB
-from app.probes.backing_devices import Backing, BackingDevice
-from app.probes.cgroup import CgroupLimits
-from app.probes.load import Busy, Load
-from app.probes.mounts import Mount
-from app.probes.preflight import Questions, Severity, findings_of, run_preflight
-from app.probes.situation import Situation
+from app.probes.base.backing_devices import Backing, BackingDevice
+from app.probes.base.cgroup import CgroupLimits
+from app.probes.base.mounts import Mount
+from app.probes.preflight.context import PreflightContext
+from app.probes.preflight.load import BusyProcess, Load
+from app.probes.preflight.preflight import PreflightRequest, Severity, findings_of, run_preflight
 
 MOUNT = Mount(1, "8:1", "/", "/data", (), "ext4", "/dev/sda1", ())
 DISK = BackingDevice("sda", "disk", is_leaf=True)
 NO_LIMITS = CgroupLimits(None, None)
 QUIET = Load(0.7, 8, 0.05, 0.0, {"io_some": 0.01, "memory_some": 0.0})
 MEMORY = {"MemTotal": 16 * GIB, "MemAvailable": 12 * GIB, "SwapTotal": 0, "SwapFree": 0, "HugePages_Total": 0}
-GOOD = Situation(
+GOOD = PreflightContext(
     load=QUIET,
     processor={"governor": "performance", "online": 8, "allowed": 8},
     memory={"info": MEMORY, "transparent_huge_pages": {"enabled": "madvise"}},
@@ -40,7 +40,11 @@ def test_a_quiet_machine_has_no_findings() -> None:
 
 
 CASES: list[tuple[str, dict[str, object], str]] = [
-    ("foreign-load", {"load": replace(QUIET, foreign_cores=1.5, busiest=(Busy("rsync", 7, 1.4),))}, "rsync"),
+    (
+        "foreign-load",
+        {"load": replace(QUIET, foreign_cores=1.5, busiest=(BusyProcess("rsync", 7, 1.4),))},
+        "rsync",
+    ),
     ("io-pressure", {"load": replace(QUIET, pressure={"io_some": 0.3})}, "30%"),
     ("memory-pressure", {"load": replace(QUIET, pressure={"memory_some": 0.3})}, "memory"),
     ("steal", {"load": replace(QUIET, steal_share=0.04)}, "4.0%"),
@@ -110,6 +114,6 @@ def test_warnings_come_before_notes() -> None:
 
 
 def test_this_machine_can_be_looked_at(tmp_path: Path) -> None:
-    for finding in run_preflight(Questions(str(tmp_path), library=str(tmp_path))):
+    for finding in run_preflight(PreflightRequest(str(tmp_path), library=str(tmp_path))):
         assert finding.code
         assert finding.message

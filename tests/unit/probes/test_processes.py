@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.probes.base import ProbeContext, ProbeUnavailable
-from app.probes.children import Children
-from app.probes.processes import (
+from app.probes.base.probe import ProbeContext, ProbeUnavailable
+from app.probes.sources.children import Children
+from app.probes.sources.processes import (
     ProcessesProbe,
     ProcessTimes,
     ServerTree,

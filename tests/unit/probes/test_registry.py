@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.metrics import METRICS
-from app.probes.base import Probe, ProbeContext, ProbeUnavailable
-from app.probes.registry import PROBES, make_probes
+from app.probes.base.probe import Probe, ProbeContext, ProbeUnavailable
+from app.probes.sampling.registry import PROBES, make_probes
 
 
 def test_ids_are_unique_and_every_probe_says_what_it_costs() -> None:

@@ -8,9 +8,9 @@ import pytest
 from typing_extensions import override
 
 from app.domain.metrics import Sample
-from app.probes.base import Omission, Probe, ProbeContext, ProbeUnavailable, ReadMissed
-from app.probes.sampler import MissedReading, Sampler, Tick
-from app.probes.source import LONGEST_PAUSE, Source, SourceChange, SourceState
+from app.probes.base.probe import MissingMetric, Probe, ProbeContext, ProbeUnavailable, ReadMissed
+from app.probes.sampling.probe_slot import LONGEST_PAUSE, ProbeSlot, SourceChange, SourceState
+from app.probes.sampling.sampler import MissedReading, Sampler, Tick
 from tests.unit.probes.fakes import CONTEXT, HandClock
 
 LONG_S = 30.0
@@ -138,7 +138,7 @@ def test_a_source_that_does_not_exist_is_listed_with_its_reason() -> None:
 
 @pytest.mark.expects_log
 def test_a_defect_in_a_probe_is_a_reason_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    source = Source(Scripted(ZeroDivisionError("division by zero")), CONTEXT)
+    source = ProbeSlot(Scripted(ZeroDivisionError("division by zero")), CONTEXT)
     source.open()
     assert source.read() == []
     assert "does not understand" in source.reason
@@ -147,7 +147,7 @@ def test_a_defect_in_a_probe_is_a_reason_and_logged(caplog: pytest.LogCaptureFix
 
 def test_attempts_to_open_again_become_rare() -> None:
     probe = Missing()
-    source = Source(probe, CONTEXT)
+    source = ProbeSlot(probe, CONTEXT)
     source.open()
     attempts = []
     for read in range(200):
@@ -161,7 +161,7 @@ def test_attempts_to_open_again_become_rare() -> None:
 
 def test_what_a_working_source_cannot_give_is_told() -> None:
     probe = Steady()
-    probe.omissions = (Omission("cpu.steal", "no hypervisor"),)
+    probe.omissions = (MissingMetric("cpu.steal", "no hypervisor"),)
     drive = Drive(probe, ticks=2)
     first, second = drive.run()
     assert [change.omissions for change in first.changes] == [probe.omissions]
@@ -303,7 +303,7 @@ def test_stop_interrupts_a_blocking_probe() -> None:
 
 
 def test_stop_returns_although_a_probe_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.probes.sampler.STOP_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("app.probes.sampling.sampler.STOP_TIMEOUT_S", 0.05)
     probe = Hanging()
     sampler = Sampler([probe], CONTEXT, lambda _tick: None)
     sampler.start()

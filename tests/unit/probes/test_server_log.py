@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.probes import log_tail
-from app.probes.log_tail import ServerLogTail
-from app.probes.server_log import RecordReader, ServerEvent, ServerEventKind, checkpoint_values
+from app.probes.sources import log_tail
+from app.probes.sources.log_tail import ServerLogTail
+from app.probes.sources.server_log import RecordReader, ServerEvent, ServerEventKind, checkpoint_values
 
 LOGS = Path(__file__).parents[2] / "data" / "server_log"
 MAJORS = (13, 14, 15, 16, 17, 18)

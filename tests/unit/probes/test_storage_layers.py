@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.probes.arrays import ArraysProbe, parse_sync_remaining
-from app.probes.backing_devices import Backing, BackingDevice
-from app.probes.base import ProbeUnavailable
-from app.probes.btrfs import BtrfsProbe, parse_numbers
-from app.probes.mounts import Mount
-from app.probes.zfs import ZfsProbe, parse_kstat
+from app.probes.base.backing_devices import Backing, BackingDevice
+from app.probes.base.mounts import Mount
+from app.probes.base.probe import ProbeUnavailable
+from app.probes.sources.arrays import ArraysProbe, parse_sync_remaining
+from app.probes.sources.btrfs import BtrfsProbe, parse_numbers
+from app.probes.sources.zfs import ZfsProbe, parse_kstat
 from tests.unit.probes.fakes import CONTEXT, HandClock, values
 
 RECORDED = Path(__file__).parents[2] / "data/probes"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import FootingError
+from app.library.entries import CampaignLock
 from app.report.blocks import (
     BarFigure,
     Block,
@@ -16,17 +17,16 @@ from app.report.blocks import (
     Grid,
     Key,
     Report,
-    Role,
-    Table,
+    ReportTable,
     Text,
+    TextRole,
     TimeFigure,
     letters,
 )
 from app.report.findings import common_ending
 from app.report.picture import read_picture
 from app.report.report import read_report
-from app.runs.library import CampaignLock
-from app.runs.runfile import RunState
+from app.runfile.writer import RunState
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
 from tests.fix_window import LONG_NAME, Trial, begin_trial
@@ -44,7 +44,7 @@ def words_of(block: Block) -> Iterator[str]:
     match block:
         case Text(text=text, bookmark=bookmark):
             yield from (text, bookmark)
-        case Table(columns=columns, rows=rows):
+        case ReportTable(columns=columns, rows=rows):
             yield from (column.heading for column in columns)
             for row in rows:
                 yield from row.cells.values()
@@ -61,7 +61,7 @@ def words_of(block: Block) -> Iterator[str]:
             yield from (name for _, name in entries)
 
 
-def texts(report: Report, role: Role) -> list[str]:
+def texts(report: Report, role: TextRole) -> list[str]:
     return [block.text for block in report.blocks if isinstance(block, Text) and block.role is role]
 
 
@@ -82,16 +82,18 @@ def bars(report: Report) -> BarFigure:
 def test_the_fastest_stands_first_and_the_first_run_decides_what_is_compared_with(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
     assert [bar.name for bar in bars(report).bars] == ["xfs", "ext4", "btrfs"]
-    answers = texts(report, Role.ANSWER)
+    answers = texts(report, TextRole.ANSWER)
     assert answers[0].startswith("xfs is ")
     assert "faster than ext4 (" in answers[0]
     assert "slower than ext4 (" in answers[1]
-    table = next(block for block in report.blocks if isinstance(block, Table))
+    table = next(block for block in report.blocks if isinstance(block, ReportTable))
     assert [row.cells["difference"] for row in table.rows][1] == "baseline"
 
 
 def test_every_table_has_a_heading_for_each_cell_and_a_cell_for_each_heading(tmp_path: Path) -> None:
-    tables = [block for block in read_report(three_by_three(tmp_path)).blocks if isinstance(block, Table)]
+    tables = [
+        block for block in read_report(three_by_three(tmp_path)).blocks if isinstance(block, ReportTable)
+    ]
     assert len(tables) > 8
     for each in tables:
         ids = [column.id for column in each.columns]
@@ -104,29 +106,29 @@ def test_unsafe_options_are_named_on_the_first_page_in_the_table_the_chart_and_o
     tmp_path: Path,
 ) -> None:
     report = read_report(three_by_three(tmp_path))
-    warnings = texts(report, Role.WARNING)
+    warnings = texts(report, TextRole.WARNING)
     assert len(warnings) == 2
     assert all("UNSAFE" in warning and UNSAFE[1] in warning for warning in warnings)
     assert [bar.warned for bar in bars(report).bars] == [False, False, True]
-    table = next(block for block in report.blocks if isinstance(block, Table))
+    table = next(block for block in report.blocks if isinstance(block, ReportTable))
     assert [set(row.warned) for row in table.rows] == [set(), set(), {"marks"}]
-    assert any("UNSAFE options: btrfs" in answer for answer in texts(report, Role.ANSWER))
+    assert any("UNSAFE options: btrfs" in answer for answer in texts(report, TextRole.ANSWER))
 
 
 def test_a_single_run_is_told_as_indicative_with_the_facts_of_its_seconds(tmp_path: Path) -> None:
     report = read_report(write_cases(tmp_path, [Case(shape=Shape(60, 5000, stall=(20, 3)))]))
-    [answer] = texts(report, Role.ANSWER)
+    [answer] = texts(report, TextRole.ANSWER)
     assert "indicative only" in answer
-    assert any("Stalled in 3 of 60 s" in text for text in texts(report, Role.BODY))
+    assert any("Stalled in 3 of 60 s" in text for text in texts(report, TextRole.BODY))
     assert not [block for block in report.blocks if isinstance(block, BarFigure)]
 
 
 def test_repeats_of_one_configuration_give_an_interval_and_no_verdict(tmp_path: Path) -> None:
     cases = [Case(repeat=number, shape=Shape(30, 5000 + 50 * number)) for number in range(3)]
     report = read_report(write_cases(tmp_path, cases))
-    [answer] = texts(report, Role.ANSWER)
+    [answer] = texts(report, TextRole.ANSWER)
     assert "95 % interval" in answer
-    assert "Nothing known differs; not known: " in " ".join(texts(report, Role.BODY))
+    assert "Nothing known differs; not known: " in " ".join(texts(report, TextRole.BODY))
 
 
 def test_without_a_difference_the_report_says_so_and_names_no_winner(tmp_path: Path) -> None:
@@ -135,7 +137,7 @@ def test_without_a_difference_the_report_says_so_and_names_no_winner(tmp_path: P
         for repeat in range(3)
         for place, name in enumerate(("one", "two"))
     ]
-    told = " ".join(texts(read_report(write_cases(tmp_path, cases)), Role.ANSWER))
+    told = " ".join(texts(read_report(write_cases(tmp_path, cases)), TextRole.ANSWER))
     assert "cannot be told apart" in told
     assert "faster than" not in told
 
@@ -166,8 +168,8 @@ def test_runs_that_failed_or_were_stopped_stand_there_with_their_state_and_count
 def test_long_names_are_whole_on_their_pages_and_short_in_sentences(tmp_path: Path) -> None:
     cases = [Case(f"{number} {LONG_NAME}", 0, SHORT) for number in range(2)]
     report = read_report(write_cases(tmp_path, cases))
-    assert all(len(answer) < 160 for answer in texts(report, Role.ANSWER))
-    headings = texts(report, Role.HEADING)
+    assert all(len(answer) < 160 for answer in texts(report, TextRole.ANSWER))
+    headings = texts(report, TextRole.HEADING)
     assert all(any(f"{number} {LONG_NAME}" in heading for heading in headings) for number in range(2))
 
 
@@ -228,8 +230,10 @@ def test_what_all_names_end_with_is_said_once(tmp_path: Path) -> None:
     cases = [Case(f"{name} stripe scale 1000 simple-update", 0, SHORT) for name in ("ext4", "xfs")]
     report = read_report(write_cases(tmp_path, cases))
     assert {bar.name for bar in bars(report).bars} == {"ext4", "xfs"}
-    assert "all “stripe scale 1000 simple-update”" in texts(report, Role.SUBTITLE)[0]
-    assert any(text.endswith("ext4 stripe scale 1000 simple-update") for text in texts(report, Role.HEADING))
+    assert "all “stripe scale 1000 simple-update”" in texts(report, TextRole.SUBTITLE)[0]
+    assert any(
+        text.endswith("ext4 stripe scale 1000 simple-update") for text in texts(report, TextRole.HEADING)
+    )
 
 
 @pytest.mark.parametrize(
@@ -248,7 +252,7 @@ def test_an_ending_is_words_leaves_something_and_pays(names: tuple[str, ...], en
 
 def test_stalls_and_drift_are_told_on_the_first_page(tmp_path: Path) -> None:
     cases = [Case("ext4", 0, Shape(60, 5000, stall=(20, 4))), Case("xfs", 0, Shape(60, 5000))]
-    notes = " ".join(texts(read_report(write_cases(tmp_path, cases)), Role.NOTE))
+    notes = " ".join(texts(read_report(write_cases(tmp_path, cases)), TextRole.NOTE))
     assert "Stalled, below 10 % of the run's median: ext4 in 4 of 60 s, at most 4 in a row." in notes
 
 
@@ -276,7 +280,7 @@ def test_a_huge_file_is_printed_in_part_and_says_so(tmp_path: Path) -> None:
     everything = list(words(report))
     assert sum(map(len, everything)) < 200_000
     assert any("more letters in the run file" in text for text in everything)
-    assert any("more in the run file" in text for text in texts(report, Role.CODE))
+    assert any("more in the run file" in text for text in texts(report, TextRole.CODE))
 
 
 @pytest.mark.parametrize(
@@ -319,8 +323,8 @@ def test_a_picture_holds_the_charts_and_their_sources(tmp_path: Path) -> None:
         "latency",
         "iops",
     ]
-    assert "Source:" in texts(picture, Role.NOTE)[-1]
-    assert UNSAFE[1] in texts(picture, Role.WARNING)[0]
+    assert "Source:" in texts(picture, TextRole.NOTE)[-1]
+    assert UNSAFE[1] in texts(picture, TextRole.WARNING)[0]
 
 
 def test_a_picture_of_nothing_is_refused(tmp_path: Path) -> None:

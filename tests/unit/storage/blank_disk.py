@@ -5,39 +5,39 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from app.domain.disk import Answer, DiskIdentity
-from app.storage.rules import Decision, decide
-from app.storage.snapshot import (
+from app.domain.disk import DiskIdentity, SpareAnswer
+from app.storage.inspect.snapshot import (
     Content,
+    DeviceUse,
     DiskFacts,
+    Geometry,
     Hardware,
-    Known,
-    Machine,
-    Medium,
+    KnownDisk,
+    MachineSnapshot,
     Policy,
     Reading,
     Snapshot,
-    Use,
     absent,
     read,
 )
+from app.storage.spare.rules import SpareDecision, decide
 
 IDENTITY = DiskIdentity("Z1D0ABCD", "naa.5000c500a1b2c3d4", "ST4000NM0033", 4_000_787_030_016, "8:16", 12)
-MEDIUM = Medium(4_000_787_030_016, False, False, "none", 512, 4096, rotational=True)  # noqa: FBT003
+MEDIUM = Geometry(4_000_787_030_016, False, False, "none", 512, 4096, rotational=True)  # noqa: FBT003
 
-MACHINE = Machine(
-    mounts=read((Use("8:1", "/", "ext4, mnt:[4026531841]"),)),
-    swaps=read((Use("8:2", "/dev/sda2", "/proc/swaps"),)),
+MACHINE = MachineSnapshot(
+    mounts=read((DeviceUse("8:1", "/", "ext4, mnt:[4026531841]"),)),
+    swaps=read((DeviceUse("8:2", "/dev/sda2", "/proc/swaps"),)),
     btrfs=read(()),
     pools=read(()),
     arrays=read(()),
-    openers=read((Use("8:0", "smartd (process 7)", "/proc/7/fd/3"),)),
+    openers=read((DeviceUse("8:0", "smartd (process 7)", "/proc/7/fd/3"),)),
     sees_all=read(True),  # noqa: FBT003
     loops=read(()),
     targets=read(()),
     stacking=read({"8:1": ("8:0",), "8:2": ("8:0",), "8:0": (), "8:16": ()}),
     hibernation=read(""),
-    identities=read((Known("sda", "S1", "naa.1"), Known("sdb", IDENTITY.serial, IDENTITY.wwn))),
+    identities=read((KnownDisk("sda", "S1", "naa.1"), KnownDisk("sdb", IDENTITY.serial, IDENTITY.wwn))),
     released=read(()),
     fstab=read(()),
     crypttab=read(()),
@@ -73,8 +73,8 @@ def with_reading(source: str, reading: Reading[Any]) -> Snapshot:
 
 
 def replaced(
-    machine: Machine, disk: DiskFacts, source: str, reading: Reading[Any]
-) -> tuple[Machine, DiskFacts]:
+    machine: MachineSnapshot, disk: DiskFacts, source: str, reading: Reading[Any]
+) -> tuple[MachineSnapshot, DiskFacts]:
     """Return both with one source changed."""
     owner, field = source.split(".")
     changes: dict[str, Any] = {field: reading}
@@ -83,12 +83,12 @@ def replaced(
     return machine, dataclasses.replace(disk, **changes)
 
 
-def decided(source: str, value: object) -> Decision:
+def decided(source: str, value: object) -> SpareDecision:
     """Return what the rules say when one source was read as `value`."""
     return decide(with_reading(source, read(value)), "sdb", Policy())
 
 
-def rules_of(decision: Decision) -> set[str]:
+def rules_of(decision: SpareDecision) -> set[str]:
     """Return the rules that refuse; a decision without refusals is spare or looks so."""
-    assert bool(decision.refusals) == (decision.answer is Answer.NOT_SPARE)
+    assert bool(decision.refusals) == (decision.answer is SpareAnswer.NOT_SPARE)
     return {refusal.rule for refusal in decision.refusals}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from app.storage.places import Places
+from app.storage.inspect.sources import SourceFolders
 
 FSTAB = "# <file system> ...\nUUID=0a1b / ext4 errors=remount-ro 0 1\n/dev/sda2 none swap sw 0 0\n"
 MOUNTINFO = """\
@@ -87,9 +87,9 @@ def add_process(
     return folder
 
 
-def fake_machine(root: Path, *, as_root: bool = True) -> Places:
+def fake_machine(root: Path, *, as_root: bool = True) -> SourceFolders:
     """Make the folders and return where they are."""
-    places = Places(
+    places = SourceFolders(
         **{name: root / name for name in ("sys", "proc", "etc", "run", "dev", "lib")},
         released=root / "var/disks",
         as_root=as_root,
@@ -123,6 +123,6 @@ def fake_machine(root: Path, *, as_root: bool = True) -> Places:
     return places
 
 
-def as_user(places: Places) -> Places:
+def as_user(places: SourceFolders) -> SourceFolders:
     """Return the same places for somebody who is not root."""
     return dataclasses.replace(places, as_root=False)

@@ -10,13 +10,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.domain.filesystem import FilesystemSpec
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.plan import Bitmap, Group, InitialSync, StoragePlan
-from app.domain.raid import Level
+from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan
 from app.domain.units import GIB, KIB
-from app.storage.commands import build_steps, build_undo
-from app.storage.steps import Step, describe
+from app.storage.layout.commands import build_steps, build_undo
+from app.storage.layout.steps import Step, describe
 from tests.unit.storage.plans import FOLDER, NAMES, devices, disk, disks, plan_of
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import uuid
 
 from app.domain.disk import DiskIdentity
-from app.domain.filesystem import FilesystemSpec
-from app.domain.option_kinds import OptionValue
-from app.domain.plan import Group, StoragePlan
-from app.domain.raid import Level, layout
-from app.storage.names import Device, Names
-from app.storage.steps import Step
+from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.kinds import OptionValue
+from app.domain.options.raid import Level, layout
+from app.domain.storage_plan.plan import Group, StoragePlan
+from app.storage.layout.names import Names, PlannedDevice
+from app.storage.layout.steps import Step
 
 FOLDER = "/run/pgfooting/session"
 NAMES = Names(uuid.UUID("6f1d5a52-0a0c-4c1c-9d57-9d6a2f0e8c11"))
@@ -33,10 +33,10 @@ def disks(count: int) -> tuple[DiskIdentity, ...]:
     return tuple(disk(number) for number in range(1, count + 1))
 
 
-def devices(plan: StoragePlan) -> dict[str, Device]:
+def devices(plan: StoragePlan) -> dict[str, PlannedDevice]:
     """Return sda for disk 1 and so on."""
     letters = {disk(number).key(): "abcdefghijkl"[number - 1] for number in range(1, 13)}
-    return {each.key(): Device(f"/dev/sd{letters[each.key()]}") for _, each in plan.members()}
+    return {each.key(): PlannedDevice(f"/dev/sd{letters[each.key()]}") for _, each in plan.members()}
 
 
 def plan_of(

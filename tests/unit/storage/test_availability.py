@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.filesystem import Program
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.raid import Level
+from app.domain.options.filesystem_spec import Program
+from app.domain.options.raid import Level
 from app.domain.versions import Component, format_version, parse_version
-from app.storage.availability import (
+from app.storage.layout.availability import (
     Reason,
     Support,
     array_availability,

@@ -10,22 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.filesystem import FilesystemSpec
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.option_kinds import Choice, Integer, OptionValue, Toggle
-from app.domain.options import OptionSpec
-from app.domain.plan import PARTITION_TYPE, Bitmap, Group, InitialSync, StoragePlan
-from app.domain.raid import Level, layout
+from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
+from app.domain.options.option import OptionSpec
+from app.domain.options.raid import Level, layout
+from app.domain.storage_plan.plan import PARTITION_TYPE, Bitmap, Group, InitialSync, StoragePlan
 from app.domain.units import MIB
-from app.storage.commands import build_steps, build_undo
-from app.storage.names import Device, Names
-from app.storage.steps import (
-    Claim,
+from app.storage.layout.commands import build_steps, build_undo
+from app.storage.layout.names import Names, PlannedDevice
+from app.storage.layout.steps import (
+    ClaimDisks,
     Command,
+    NoSignature,
     ReadBack,
     Settle,
     Step,
-    Unsigned,
     Wipe,
     WipeTable,
     describe,
@@ -142,7 +142,7 @@ def test_every_command_that_writes_names_the_disks_to_look_at_first(plan: Storag
 def test_disks_are_claimed_before_anything_else_and_what_is_made_is_read_back(plan: StoragePlan) -> None:
     steps = steps_of(plan)
     claim = next(step for step in steps if not isinstance(step, Settle))
-    assert isinstance(claim, Claim)
+    assert isinstance(claim, ClaimDisks)
     assert set(claim.disks) == {device.node for device in devices(plan).values()}
     assert isinstance(steps[-1], ReadBack)
     assert len([step for step in steps if isinstance(step, ReadBack)]) == (2 if plan.wal else 1)
@@ -216,7 +216,7 @@ def test_nothing_is_made_on_a_partition_or_array_that_has_a_signature() -> None:
     for spec, level in CASES:
         for step in steps_of(plan_of(spec, level, {})):
             if isinstance(step, Command) and (step.argv[0].startswith("mkfs") or "create" in step.argv):
-                assert any(isinstance(each, Unsigned) for each in step.before), step.argv
+                assert any(isinstance(each, NoSignature) for each in step.before), step.argv
 
 
 def test_discards_of_mkfs_are_left_out_where_the_disks_are_preconditioned() -> None:
@@ -244,4 +244,4 @@ def test_every_mount_refuses_devices_and_set_uid_programs_and_reads_no_fstab() -
     [("/dev/sda", "/dev/sda1"), ("/dev/nvme0n1", "/dev/nvme0n1p1"), ("/dev/loop7", "/dev/loop7p1")],
 )
 def test_partitions_are_named_as_the_kernel_names_them(node: str, partition: str) -> None:
-    assert Device(node).partition == partition
+    assert PlannedDevice(node).partition == partition

@@ -8,44 +8,44 @@ from typing import Any, cast
 
 import pytest
 
-from app.domain.plan import PARTITION_TYPE
-from app.storage import conditions
-from app.storage.conditions import Seen, check, pool_guid, probe
-from app.storage.programs import Ended
-from app.storage.state import MountEntry, Partition, Table
-from app.storage.steps import (
+from app.domain.storage_plan.plan import PARTITION_TYPE
+from app.storage.checks import conditions
+from app.storage.checks.conditions import ConditionResult, check, pool_guid, probe
+from app.storage.layout.steps import (
     POOL_GUID,
     ArrayRuns,
     Condition,
+    DeviceFree,
+    DeviceGone,
     MemberOf,
-    Mounted,
+    MountIs,
     NoArray,
     NoBtrfs,
     NodeThere,
     NoMember,
-    NoNode,
     NoPool,
+    NoSignature,
     NotMounted,
     OwnPartition,
     OwnPool,
     OwnTable,
     PoolImported,
-    Signed,
-    Unheld,
-    Unsigned,
+    SignatureIs,
     pool_fact,
 )
+from app.storage.system.programs import CompletedProgram
+from app.storage.system.state import GptPartition, MountEntry, PartitionTable
 
 DISK, NODE, FOLDER, POOL = "/dev/sdb", "/dev/sdb1", "/run/x", "pgfooting-1"
 UUID, OTHER = "6f1d5a52-0a0c-4c1c-9b1e-000000000001", "6f1d5a52-0a0c-4c1c-9b1e-000000000002"
 
 
 class State:
-    """Stands for `app.storage.state`."""
+    """Stands for `app.storage.system.state`."""
 
     def __init__(self) -> None:
         self.sizes = {DISK: 10**9, NODE: 10**9}
-        self.table: Table | None = None
+        self.table: PartitionTable | None = None
         self.mounts: tuple[MountEntry, ...] = ()
         self.held_by: tuple[str, ...] = ()
         self.array: str | None = None
@@ -55,7 +55,7 @@ class State:
     def size_bytes(self, node: str) -> int:
         return self.sizes.get(node, 0)
 
-    def read_table(self, node: str) -> Table | None:
+    def read_table(self, node: str) -> PartitionTable | None:
         assert node in self.sizes, "there is nothing to be read"
         return self.table
 
@@ -92,19 +92,23 @@ def state(monkeypatch: pytest.MonkeyPatch) -> State:
     return state
 
 
-def ended(stdout: str = "", code: int = 0) -> Ended:
-    return Ended(("blkid",), code, stdout, "", 0.0)
+def ended(stdout: str = "", code: int = 0) -> CompletedProgram:
+    return CompletedProgram(("blkid",), code, stdout, "", 0.0)
 
 
-def seen(condition: Condition, said: Ended | None = None, facts: Mapping[str, str] | None = None) -> Seen:
-    def run(_argv: Sequence[str]) -> Ended:
+def seen(
+    condition: Condition, said: CompletedProgram | None = None, facts: Mapping[str, str] | None = None
+) -> ConditionResult:
+    def run(_argv: Sequence[str]) -> CompletedProgram:
         assert said is not None, "no program is needed"
         return said
 
     return check(condition, facts or {}, cast("Any", run))
 
 
-def holds(condition: Condition, said: Ended | None = None, facts: Mapping[str, str] | None = None) -> bool:
+def holds(
+    condition: Condition, said: CompletedProgram | None = None, facts: Mapping[str, str] | None = None
+) -> bool:
     return seen(condition, said, facts).holds
 
 
@@ -112,7 +116,7 @@ def holds(condition: Condition, said: Ended | None = None, facts: Mapping[str, s
 
 
 def test_a_table_is_ours_by_its_identifier(state: State) -> None:
-    state.table = Table(UUID, ())
+    state.table = PartitionTable(UUID, ())
     assert holds(OwnTable(DISK, UUID))
     assert not holds(OwnTable(DISK, OTHER))
     state.table = None
@@ -122,15 +126,15 @@ def test_a_table_is_ours_by_its_identifier(state: State) -> None:
 
 
 def test_a_partition_is_ours_by_place_type_and_identifier(state: State) -> None:
-    ours = Partition(1, PARTITION_TYPE, UUID, "x", 1048576, 10**9)
-    state.table = Table(OTHER, (ours,))
-    assert seen(OwnPartition(DISK, UUID)) == Seen(
+    ours = GptPartition(1, PARTITION_TYPE, UUID, "x", 1048576, 10**9)
+    state.table = PartitionTable(OTHER, (ours,))
+    assert seen(OwnPartition(DISK, UUID)) == ConditionResult(
         holds=True, evidence=f"{DISK} has 1 partition(s), the first {UUID}"
     )
     for changed in (replace(ours, number=2), replace(ours, type=OTHER), replace(ours, uuid=OTHER)):
-        state.table = Table(OTHER, (changed,))
+        state.table = PartitionTable(OTHER, (changed,))
         assert not holds(OwnPartition(DISK, UUID))
-    state.table = Table(OTHER, ())
+    state.table = PartitionTable(OTHER, ())
     assert not holds(OwnPartition(DISK, UUID))
 
 
@@ -139,21 +143,21 @@ def test_a_partition_is_ours_by_place_type_and_identifier(state: State) -> None:
 
 def test_a_signature_is_what_has_its_type_identifier_and_label(state: State) -> None:
     said = ended(f"DEVNAME={NODE}\nTYPE=xfs\nUUID={UUID.upper()}\nLABEL=data\n")
-    assert holds(Signed(NODE, "xfs"), said)
-    assert holds(Signed(NODE, "xfs", UUID, "data"), said)
+    assert holds(SignatureIs(NODE, "xfs"), said)
+    assert holds(SignatureIs(NODE, "xfs", UUID, "data"), said)
     for wanted in (
-        Signed(NODE, "ext4", UUID, "data"),
-        Signed(NODE, "xfs", OTHER, "data"),
-        Signed(NODE, "xfs", UUID, "other"),
+        SignatureIs(NODE, "ext4", UUID, "data"),
+        SignatureIs(NODE, "xfs", OTHER, "data"),
+        SignatureIs(NODE, "xfs", UUID, "other"),
     ):
         assert not holds(wanted, said)
-    assert not holds(Signed(NODE, "xfs"), ended(code=2))
+    assert not holds(SignatureIs(NODE, "xfs"), ended(code=2))
     state.sizes.clear()
-    assert not holds(Signed(NODE, "xfs"))
+    assert not holds(SignatureIs(NODE, "xfs"))
 
 
 def test_a_pool_is_the_one_whose_identifier_the_journal_holds(state: State) -> None:
-    member = Signed(NODE, "zfs_member", POOL_GUID, POOL)
+    member = SignatureIs(NODE, "zfs_member", POOL_GUID, POOL)
     said = ended(f"TYPE=zfs_member\nUUID=4711\nLABEL={POOL}\n")
     assert holds(member, said, {pool_fact(POOL): "4711"})
     assert not holds(member, said, {pool_fact(POOL): "4712"})
@@ -173,15 +177,17 @@ def test_a_pool_is_the_one_whose_identifier_the_journal_holds(state: State) -> N
     ],
 )
 def test_nothing_is_signed_only_where_libblkid_finds_nothing(
-    state: State, said: Ended, *, is_blank: bool
+    state: State, said: CompletedProgram, *, is_blank: bool
 ) -> None:
     assert state.sizes
-    assert holds(Unsigned(NODE), said) is is_blank
-    assert seen(Unsigned(NODE), ended("PTTYPE=gpt\n")).evidence == f"{NODE} has gpt"
-    assert seen(Unsigned(NODE), ended("TYPE=xfs\nPTTYPE=dos\n")).evidence == f"{NODE} has xfs"
-    assert seen(Signed(NODE, "ext4"), ended("TYPE=xfs\nUUID=7\n")).evidence == f"{NODE} has TYPE=xfs UUID=7"
+    assert holds(NoSignature(NODE), said) is is_blank
+    assert seen(NoSignature(NODE), ended("PTTYPE=gpt\n")).evidence == f"{NODE} has gpt"
+    assert seen(NoSignature(NODE), ended("TYPE=xfs\nPTTYPE=dos\n")).evidence == f"{NODE} has xfs"
+    assert (
+        seen(SignatureIs(NODE, "ext4"), ended("TYPE=xfs\nUUID=7\n")).evidence == f"{NODE} has TYPE=xfs UUID=7"
+    )
     state.sizes.clear()
-    assert holds(Unsigned(NODE)), "what is gone has nothing"
+    assert holds(NoSignature(NODE)), "what is gone has nothing"
 
 
 def test_what_libblkid_cannot_tell_is_something() -> None:
@@ -197,7 +203,7 @@ def mount(source: str, folder: str = FOLDER) -> MountEntry:
 
 
 def test_what_is_mounted_is_the_uppermost_there(state: State) -> None:
-    condition = Mounted(FOLDER, (NODE, "/dev/sdc1"))
+    condition = MountIs(FOLDER, (NODE, "/dev/sdc1"))
     assert not holds(condition)
     assert holds(NotMounted(FOLDER))
     state.mounts = (mount(NODE, "/elsewhere"),)
@@ -212,19 +218,19 @@ def test_what_is_mounted_is_the_uppermost_there(state: State) -> None:
 
 
 def test_a_node_is_there_or_not(state: State) -> None:
-    assert (holds(NodeThere(NODE)), holds(NoNode(NODE))) == (True, False)
+    assert (holds(NodeThere(NODE)), holds(DeviceGone(NODE))) == (True, False)
     state.sizes.clear()
-    assert (holds(NodeThere(NODE)), holds(NoNode(NODE))) == (False, True)
+    assert (holds(NodeThere(NODE)), holds(DeviceGone(NODE))) == (False, True)
 
 
 def test_a_node_is_free_that_nobody_holds_or_claims(state: State) -> None:
-    assert holds(Unheld(NODE))
+    assert holds(DeviceFree(NODE))
     state.claimed = True
-    assert not holds(Unheld(NODE))
+    assert not holds(DeviceFree(NODE))
     state.claimed, state.held_by = False, ("md127",)
-    assert not holds(Unheld(NODE))
+    assert not holds(DeviceFree(NODE))
     state.sizes.clear()
-    assert holds(Unheld(NODE)), "what is gone is held by nobody"
+    assert holds(DeviceFree(NODE)), "what is gone is held by nobody"
 
 
 # --- arrays, pools and btrfs
@@ -232,13 +238,13 @@ def test_a_node_is_free_that_nobody_holds_or_claims(state: State) -> None:
 
 def test_an_array_runs_that_has_our_identifier_on_one_of_its_members(state: State) -> None:
     ours = ArrayRuns("/dev/md/x", UUID, (NODE, "/dev/sdc1"))
-    assert seen(ours) == Seen(holds=False, evidence="/dev/md/x is not running")
+    assert seen(ours) == ConditionResult(holds=False, evidence="/dev/md/x is not running")
     state.uuids = {"/dev/sdc1": UUID}
     assert not holds(ours), "it does not run"
     state.array = "/dev/md127"
-    assert seen(ours) == Seen(holds=True, evidence="/dev/md/x is /dev/md127", renamed="/dev/md127")
+    assert seen(ours) == ConditionResult(holds=True, evidence="/dev/md/x is /dev/md127", renamed="/dev/md127")
     state.uuids = {NODE: OTHER}
-    assert seen(ours) == Seen(holds=False, evidence="/dev/md/x is /dev/md127")
+    assert seen(ours) == ConditionResult(holds=False, evidence="/dev/md/x is /dev/md127")
     assert not holds(NoArray((NODE,)))
     state.array = None
     assert holds(NoArray((NODE,)))

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.plan import PARTITION_TYPE
+from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.domain.units import KIB, MIB
-from app.storage.inspect_content import content_of
-from app.storage.sampling import EDGE_BYTES
-from app.storage.signatures import MAGICS, Magic, recognise
-from app.storage.snapshot import Content, Medium
+from app.storage.inspect.sampling import EDGE_BYTES
+from app.storage.inspect.signatures import MAGICS, Magic, recognise
+from app.storage.inspect.snapshot import Content, Geometry
+from app.storage.spare.content import content_of
 
 SIZE = 640 * MIB
 
@@ -31,7 +31,7 @@ def image(tmp_path: Path) -> Path:
 
 
 def read(image: Path, block: int = 512, seed: int = 1) -> Content:
-    medium = Medium(image.stat().st_size, False, False, "none", block, block, rotational=False)  # noqa: FBT003
+    medium = Geometry(image.stat().st_size, False, False, "none", block, block, rotational=False)  # noqa: FBT003
     fd = os.open(image, os.O_RDONLY)
     try:
         return content_of(fd, medium, random.Random(seed))  # noqa: S311 - the same samples each time
@@ -149,7 +149,7 @@ def test_the_same_bytes_at_another_place_have_another_digest(image: Path, other:
 
 
 def test_a_disk_that_ends_too_early_cannot_be_read(image: Path) -> None:
-    medium = Medium(SIZE + MIB, False, False, "none", 512, 512, rotational=False)  # noqa: FBT003
+    medium = Geometry(SIZE + MIB, False, False, "none", 512, 512, rotational=False)  # noqa: FBT003
     with image.open("rb") as file, pytest.raises(OSError, match="ends at byte"):
         content_of(file.fileno(), medium, random.Random(1))  # noqa: S311
 

@@ -7,18 +7,19 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from app.domain.disk import DiskIdentity, Refusal
+from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.errors import RefusedError
-from app.storage import disk_checks, state
-from app.storage.disk_checks import LOOKING_S, check_identity, check_spare, lasting_refusals
+from app.storage.checks import disk_checks
+from app.storage.checks.disk_checks import LOOKING_S, check_identity, check_spare, lasting_refusals
 from app.storage.execution import Hooks
+from app.storage.system import state
 from tests.unit.storage.plans import disk
 
 NODE = "/dev/no-such-disk"
 CHOSEN = {NODE: disk(1)}
-OPENED = Refusal("D13", "Something has it open.", "8:16: udev-worker")
-EXCLUSIVE = Refusal("D14", "The kernel does not give it exclusively.", "busy")
-MOUNTED = Refusal("D05", "It is mounted.", "8:16: /srv")
+OPENED = DiskRefusal("D13", "Something has it open.", "8:16: udev-worker")
+EXCLUSIVE = DiskRefusal("D14", "The kernel does not give it exclusively.", "busy")
+MOUNTED = DiskRefusal("D05", "It is mounted.", "8:16: /srv")
 
 
 class Clock:
@@ -44,11 +45,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def hooks(*answers: Sequence[Refusal]) -> Hooks:
+def hooks(*answers: Sequence[DiskRefusal]) -> Hooks:
     """Answer these refusals one after the other, the last for ever."""
     told = itertools.chain(answers, itertools.repeat(answers[-1]))
 
-    def refusals(chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[Refusal]]:
+    def refusals(chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[DiskRefusal]]:
         assert chosen == CHOSEN
         now = next(told)
         return {NODE: now} if now else {}
@@ -67,7 +68,9 @@ def test_a_spare_disk_is_not_waited_for(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("refusals", [(MOUNTED,), (OPENED, MOUNTED)])
-def test_nobody_is_waited_for_where_something_else_refuses(clock: Clock, refusals: tuple[Refusal]) -> None:
+def test_nobody_is_waited_for_where_something_else_refuses(
+    clock: Clock, refusals: tuple[DiskRefusal]
+) -> None:
     assert lasting_refusals(CHOSEN, hooks(refusals, ())) == {NODE: refusals}
     assert clock.waits == 0
 
@@ -78,7 +81,7 @@ def test_who_has_a_disk_open_for_long_is_told_after_a_while(clock: Clock) -> Non
 
 
 def test_a_step_without_disks_asks_for_none() -> None:
-    def never(*_: object) -> Mapping[str, Sequence[Refusal]]:
+    def never(*_: object) -> Mapping[str, Sequence[DiskRefusal]]:
         raise AssertionError("reading the whole machine takes long")
 
     check_spare((), CHOSEN, Hooks(identify=lambda _node: disk(1), refusals=never))

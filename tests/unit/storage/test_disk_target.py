@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.configuration import DiskGroup, DiskTarget
+from app.domain.campaign.configuration import DiskGroup, DiskTarget
 from app.domain.disk import Disk
-from app.domain.plan_file import PlanError
-from app.domain.plan_problems import plan_problems
-from app.domain.raid import Level
+from app.domain.options.raid import Level
+from app.domain.storage_plan.problems import plan_problems
+from app.domain.storage_plan.reader import PlanError
 from app.domain.units import GIB, MIB, TIB
 from app.domain.versions import Component
-from app.storage.availability import Support
-from app.storage.disk_target import check_support, find_disks, storage_plan
-from app.storage.sizes import whole_disk_bytes
+from app.storage.layout.availability import Support
+from app.storage.layout.disk_target import check_support, find_disks, storage_plan
+from app.storage.layout.partition_size import whole_disk_bytes
 from tests.unit.storage.plans import disk
 
 

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from app.domain.disk import Answer
-from app.storage.disks import DiskChange, changes, listing_of
-from app.storage.places import Places
-from app.storage.rules import decide
-from app.storage.snapshot import DiskFacts, Policy, Snapshot, Use, needs_root, read, unreadable
-from app.storage.udisks_objects import drive_of, properties, text_of_bytes, with_udisks
+from app.domain.disk import SpareAnswer
+from app.storage.inspect.snapshot import DeviceUse, DiskFacts, Policy, Snapshot, needs_root, read, unreadable
+from app.storage.inspect.sources import SourceFolders
+from app.storage.inspect.udisks_objects import drive_of, properties, text_of_bytes, with_udisks
+from app.storage.spare.disks import DiskChange, changes, listing_of
+from app.storage.spare.rules import decide
 from tests.unit.storage.blank_disk import DISK, IDENTITY, MACHINE
 
 RECORDED: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "data/udisks/objects.json").read_text(encoding="utf-8")
 )
 POLICY = Policy()
-PLACES = Places(sys=Path("/nowhere"), as_root=True)
+PLACES = SourceFolders(sys=Path("/nowhere"), as_root=True)
 SATA = "/org/freedesktop/UDisks2/block_devices/sdb"
 BLOCK = "org.freedesktop.UDisks2.Block"
 
@@ -109,9 +109,9 @@ def test_bytes_of_the_bus_become_text(value: Any, text: str) -> None:  # noqa: A
 
 
 def test_a_listing_has_the_answer_the_reasons_and_who_uses_it() -> None:
-    machine = dataclasses.replace(MACHINE, mounts=read((Use("8:16", "/srv", "xfs"),)))
+    machine = dataclasses.replace(MACHINE, mounts=read((DeviceUse("8:16", "/srv", "xfs"),)))
     (disk,) = listing_of(Snapshot(machine, (DISK,)), POLICY, PLACES).disks
-    assert (disk.answer, disk.held_by) == (Answer.NOT_SPARE, ("mounted at /srv",))
+    assert (disk.answer, disk.held_by) == (SpareAnswer.NOT_SPARE, ("mounted at /srv",))
     assert (disk.identity, disk.rotational) == (IDENTITY, True)
     assert [refusal.rule for refusal in disk.refusals] == ["D05"]
 
@@ -119,14 +119,18 @@ def test_a_listing_has_the_answer_the_reasons_and_who_uses_it() -> None:
 def test_a_disk_of_which_hardly_anything_can_be_read_is_listed_all_the_same() -> None:
     facts = dataclasses.replace(DISK, medium=unreadable("x"), identity=unreadable("y"))
     (disk,) = listing_of(snapshot_with(facts), POLICY, PLACES).disks
-    assert (disk.answer, disk.identity.serial, disk.identity.device_number) == (Answer.NOT_SPARE, "", "8:16")
+    assert (disk.answer, disk.identity.serial, disk.identity.device_number) == (
+        SpareAnswer.NOT_SPARE,
+        "",
+        "8:16",
+    )
 
 
 def test_a_user_sees_what_is_open() -> None:
     (disk,) = listing_of(
         snapshot_with(dataclasses.replace(DISK, exclusive=needs_root("x"))), POLICY, PLACES
     ).disks
-    assert disk.answer is Answer.LOOKS_SPARE
+    assert disk.answer is SpareAnswer.LOOKS_SPARE
     assert [question.rule for question in disk.questions] == ["D14"]
 
 

@@ -11,18 +11,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.domain.disk import DiskIdentity, Refusal
+from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.errors import CancelledError, RefusedError, StorageError
 from app.storage import execution as execution_module
-from app.storage import state
-from app.storage.conditions import Seen
-from app.storage.execution import Done, Execution, Hooks, Progress
-from app.storage.steps import (
-    Claim,
+from app.storage.checks.conditions import ConditionResult
+from app.storage.execution import Execution, Hooks, Progress, StepResult
+from app.storage.layout.steps import (
+    ClaimDisks,
     Command,
     MakeFolder,
     Mark,
-    Mounted,
+    MountIs,
     OwnPartition,
     RemoveFolder,
     SessionPartition,
@@ -32,6 +31,7 @@ from app.storage.steps import (
     partition_place,
     undo_of,
 )
+from app.storage.system import state
 from tests.unit.storage.plans import disk
 
 NODE = "/dev/no-such-disk"
@@ -42,10 +42,10 @@ class World:
 
     def __init__(self) -> None:
         self.disk = disk(1)
-        self.refused: Sequence[Refusal] = ()
+        self.refused: Sequence[DiskRefusal] = ()
         self.told: list[str] = []
         self.progress: list[Progress] = []
-        self.done: list[Done] = []
+        self.done: list[StepResult] = []
         self.cancel_after = 1 << 30
 
     def execution(self) -> Execution:
@@ -65,7 +65,7 @@ class World:
     def identify(self, _node: str) -> DiskIdentity:
         return self.disk
 
-    def refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[Refusal]]:
+    def refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[DiskRefusal]]:
         return dict.fromkeys(chosen, self.refused) if self.refused else {}
 
 
@@ -126,7 +126,7 @@ def test_a_program_that_had_not_the_right_effect_is_told_and_a_step_that_was_ref
 ) -> None:
     monkeypatch.setattr("app.storage.execution.AFTER_S", 0.0)
     world = World()
-    for wrong in ({"after": (Mounted(str(tmp_path), ()),)}, {"before": (Mounted(str(tmp_path), ()),)}):
+    for wrong in ({"after": (MountIs(str(tmp_path), ()),)}, {"before": (MountIs(str(tmp_path), ()),)}):
         with pytest.raises(StorageError if "after" in wrong else RefusedError):
             world.execution().make((touch(tmp_path / "a", **wrong),))
     assert [(each.text, each.exit_code) for each in world.done] == [
@@ -197,14 +197,14 @@ def test_a_cancelled_execution_is_undone_and_undoing_cannot_be_cancelled(tmp_pat
 
 
 def test_a_step_whose_condition_does_not_hold_is_left_out(tmp_path: Path) -> None:
-    command = touch(tmp_path / "a", when=(Mounted(str(tmp_path), ("/dev/null",)),))
+    command = touch(tmp_path / "a", when=(MountIs(str(tmp_path), ("/dev/null",)),))
     report = World().execution().make((command,))
     assert "nothing mounted" in report.steps[0].skipped
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_step_whose_precondition_does_not_hold_is_refused_and_not_run(tmp_path: Path) -> None:
-    command = touch(tmp_path / "a", before=(Mounted(str(tmp_path), ("/dev/null",)),))
+    command = touch(tmp_path / "a", before=(MountIs(str(tmp_path), ("/dev/null",)),))
     with pytest.raises(RefusedError, match="nothing mounted"):
         World().execution().make((replace(command, undo=()),))
     assert list(tmp_path.iterdir()) == []
@@ -212,7 +212,7 @@ def test_a_step_whose_precondition_does_not_hold_is_refused_and_not_run(tmp_path
 
 def test_a_step_that_had_no_effect_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.storage.execution.AFTER_S", 0.05)
-    command = Command(("true",), "nothing", after=(Mounted(str(tmp_path), ("/dev/null",)),))
+    command = Command(("true",), "nothing", after=(MountIs(str(tmp_path), ("/dev/null",)),))
     with pytest.raises(StorageError, match="had not the effect"):
         World().execution().make((command,))
 
@@ -271,7 +271,7 @@ def test_a_disk_that_is_gone_is_refused(tmp_path: Path) -> None:
     execution = world.execution()
     execution.hooks = replace(execution.hooks, identify=lambda node: disk(int(Path(node).read_text())))
     with pytest.raises(RefusedError, match="cannot be identified"):
-        execution.make((Claim((NODE,), "claim"),))
+        execution.make((ClaimDisks((NODE,), "claim"),))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -288,7 +288,7 @@ def locks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return nullcontext()
 
     monkeypatch.setattr(execution_module, "locked", locked)
-    monkeypatch.setattr(execution_module, "check", lambda *_: Seen(holds=True, evidence=""))
+    monkeypatch.setattr(execution_module, "check", lambda *_: ConditionResult(holds=True, evidence=""))
     return taken
 
 
@@ -335,9 +335,9 @@ def test_nothing_is_left_out_while_something_is_made_or_where_no_disk_is_there(
 
 def test_what_the_rules_refuse_is_not_touched_and_their_evidence_is_told(tmp_path: Path) -> None:
     world = World()
-    world.refused = (Refusal("D05", "It is mounted.", "8:17 at /srv", "umount /srv"),)
+    world.refused = (DiskRefusal("D05", "It is mounted.", "8:17 at /srv", "umount /srv"),)
     with pytest.raises(RefusedError, match="D05.*mounted.*8:17 at /srv") as caught:
-        world.execution().make((Claim((NODE,), "claim"), touch(tmp_path / "a")))
+        world.execution().make((ClaimDisks((NODE,), "claim"), touch(tmp_path / "a")))
     assert "umount /srv" in caught.value.hint
     assert list(tmp_path.iterdir()) == []
 

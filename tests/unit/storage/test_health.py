@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.storage.inspect_health import ata_status, read_health
-from app.storage.snapshot import State
+from app.storage.inspect.snapshot import SourceKnowledge
+from app.storage.spare.health import ata_status, read_health
 from tests.unit.storage.fake_machine import as_user, fake_machine
 
 
@@ -37,15 +37,15 @@ def test_a_disk_of_another_kind_gives_none_and_a_denied_one_needs_root(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = fake_machine(tmp_path)
-    assert read_health(places, "vda", "254:0").state is State.ABSENT
+    assert read_health(places, "vda", "254:0").state is SourceKnowledge.ABSENT
 
     def deny(*_: object) -> None:
         raise PermissionError(13, "Permission denied", "/dev/sdb")
 
-    monkeypatch.setattr("app.storage.inspect_health.opened_disk", deny)
-    assert read_health(places, "sdb", "8:16").state is State.UNREADABLE
-    assert read_health(as_user(places), "sdb", "8:16").state is State.NEEDS_ROOT
+    monkeypatch.setattr("app.storage.spare.health.opened_disk", deny)
+    assert read_health(places, "sdb", "8:16").state is SourceKnowledge.UNREADABLE
+    assert read_health(as_user(places), "sdb", "8:16").state is SourceKnowledge.NEEDS_ROOT
 
 
 def test_a_disk_that_cannot_be_opened_is_unreadable(tmp_path: Path) -> None:
-    assert read_health(fake_machine(tmp_path), "sdb", "8:16").state is State.UNREADABLE
+    assert read_health(fake_machine(tmp_path), "sdb", "8:16").state is SourceKnowledge.UNREADABLE

@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 
 from app.domain.disk import DiskIdentity
-from app.storage import inspect_processes, inspect_references, inspect_uses, released
-from app.storage.inspect import inspect_machine
-from app.storage.inspect_disk import bus_of, parse_udev, read_disk
-from app.storage.inspect_uses import parse_mdstat, parse_pools, unescape
-from app.storage.places import Places
-from app.storage.rules import decide
-from app.storage.snapshot import Policy, Reading, Reference, State, Use
+from app.storage.inspect import processes as inspect_processes
+from app.storage.inspect import references as inspect_references
+from app.storage.inspect import uses as inspect_uses
+from app.storage.inspect.disk import bus_of, parse_udev, read_disk
+from app.storage.inspect.snapshot import DeviceUse, Policy, Reading, Reference, SourceKnowledge
+from app.storage.inspect.sources import SourceFolders
+from app.storage.inspect.uses import parse_mdstat, parse_pools, unescape
+from app.storage.spare import release_ledger as released
+from app.storage.spare.inspect import inspect_machine
+from app.storage.spare.rules import decide
 from tests.unit.storage.fake_machine import (
     MOUNTINFO,
     add_partition,
@@ -33,22 +36,22 @@ POLICY = Policy()
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def places(tmp_path: Path) -> SourceFolders:
     return fake_machine(tmp_path)
 
 
-def test_the_identity_comes_from_sysfs_alone(places: Places) -> None:
+def test_the_identity_comes_from_sysfs_alone(places: SourceFolders) -> None:
     shutil.rmtree(places.run)
     facts = read_disk(places, "sdb")
     assert facts.identity.value == DiskIdentity(
         "QM00002", "naa.5000000000000002", "QEMU HARDDISK", 4 * 1024**3, "8:16", 16
     )
-    assert facts.udev.state is State.ABSENT
+    assert facts.udev.state is SourceKnowledge.ABSENT
 
 
 @pytest.mark.parametrize("answer", [errno.ENXIO, errno.EINVAL])
 def test_a_disk_without_a_world_wide_name_is_no_gap(
-    places: Places, monkeypatch: pytest.MonkeyPatch, answer: int
+    places: SourceFolders, monkeypatch: pytest.MonkeyPatch, answer: int
 ) -> None:
     """Seen on the rig: for `wwid` the kernel answers ENXIO of a USB stick, EINVAL of QEMU's SCSI disks."""
     real = Path.read_text
@@ -60,13 +63,13 @@ def test_a_disk_without_a_world_wide_name_is_no_gap(
 
     monkeypatch.setattr(Path, "read_text", read_text)
     identity = read_disk(places, "sdb").identity
-    assert identity.state is State.READ
+    assert identity.state is SourceKnowledge.READ
     assert identity.value is not None
     assert (identity.value.serial, identity.value.wwn) == ("QM00002", None)
 
 
 def test_who_may_not_look_at_the_file_of_a_loop_device_does_not_know_which_it_is(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_scsi_disk(places.sys, "loop3", "7:3", "", "")
     write(places.sys, {"block/loop3/loop/backing_file": "/private/file"})
@@ -78,20 +81,20 @@ def test_who_may_not_look_at_the_file_of_a_loop_device_does_not_know_which_it_is
         return real(path, **named)
 
     monkeypatch.setattr(os, "stat", stat)
-    assert read_disk(as_user(places), "loop3").identity.state is State.NEEDS_ROOT
-    assert read_disk(places, "loop3").identity.state is State.UNREADABLE
+    assert read_disk(as_user(places), "loop3").identity.state is SourceKnowledge.NEEDS_ROOT
+    assert read_disk(places, "loop3").identity.state is SourceKnowledge.UNREADABLE
 
 
-def test_partitions_and_holders_of_both_are_found(places: Places) -> None:
+def test_partitions_and_holders_of_both_are_found(places: SourceFolders) -> None:
     add_partition(places.sys, "sdb", "sdb1", "8:17")
     (places.sys / "block/sdb/sdb1/holders/md127").symlink_to("/nowhere")
     facts = read_disk(places, "sdb")
     assert facts.names == ("sdb", "sdb1")
     assert facts.numbers == {"8:16", "8:17"}
-    assert facts.holders.value == (Use("8:17", "md127", "sdb1"),)
+    assert facts.holders.value == (DeviceUse("8:17", "md127", "sdb1"),)
 
 
-def test_the_blank_disk_lacks_only_what_needs_a_real_device(places: Places) -> None:
+def test_the_blank_disk_lacks_only_what_needs_a_real_device(places: SourceFolders) -> None:
     """There are no device nodes here: everything else is read, and speaks for the second disk alone."""
     snapshot = inspect_machine(POLICY, places)
     assert [facts.name for facts in snapshot.disks] == ["sda", "sdb"]
@@ -102,20 +105,20 @@ def test_the_blank_disk_lacks_only_what_needs_a_real_device(places: Places) -> N
     assert refused["sda"] == {"D05", "D08", "D12", "D14"}
 
 
-def test_two_disks_with_one_wwn_are_doubles(places: Places) -> None:
+def test_two_disks_with_one_wwn_are_doubles(places: SourceFolders) -> None:
     add_scsi_disk(places.sys, "sdc", "8:32", "OTHER", "naa.5000000000000002")
     refusals = decide(inspect_machine(POLICY, places), "sdb", POLICY).refusals
     assert "D10" in {refusal.rule for refusal in refusals}
 
 
-def test_another_disk_whose_identity_cannot_be_read_could_be_the_double(places: Places) -> None:
+def test_another_disk_whose_identity_cannot_be_read_could_be_the_double(places: SourceFolders) -> None:
     (places.sys / "block/sda/size").write_text("not a number\n")
     reading = inspect_machine(POLICY, places).machine.identities
-    assert reading.state is State.UNREADABLE
+    assert reading.state is SourceKnowledge.UNREADABLE
     assert "sda" in reading.reason
 
 
-SOURCES: dict[str, tuple[Callable[[Places], Reading[Any]], Callable[[Places], Path]]] = {
+SOURCES: dict[str, tuple[Callable[[SourceFolders], Reading[Any]], Callable[[SourceFolders], Path]]] = {
     "swaps": (inspect_uses.read_swaps, lambda places: places.proc / "swaps"),
     "arrays": (inspect_uses.read_arrays, lambda places: places.proc / "mdstat"),
     "hibernation": (inspect_uses.read_hibernation, lambda places: places.sys / "power/resume"),
@@ -130,18 +133,20 @@ SOURCES: dict[str, tuple[Callable[[Places], Reading[Any]], Callable[[Places], Pa
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_source_that_is_there_is_read_and_one_that_is_not_is_absent(places: Places, source: str) -> None:
+def test_a_source_that_is_there_is_read_and_one_that_is_not_is_absent(
+    places: SourceFolders, source: str
+) -> None:
     reader, where = SOURCES[source]
-    assert reader(places).state is State.READ
+    assert reader(places).state is SourceKnowledge.READ
     path = where(places)
     if path.is_dir():
         shutil.rmtree(path)
     else:
         path.unlink()
-    assert reader(places).state is State.ABSENT
+    assert reader(places).state is SourceKnowledge.ABSENT
 
 
-FILES: dict[str, tuple[Callable[[Places], Reading[Any]], str]] = {
+FILES: dict[str, tuple[Callable[[SourceFolders], Reading[Any]], str]] = {
     "mounts": (inspect_processes.read_mounts, "proc/self/mountinfo"),
     "openers": (inspect_processes.read_openers, "proc/1/maps"),
     "swaps": (inspect_uses.read_swaps, "proc/swaps"),
@@ -162,20 +167,22 @@ FILES: dict[str, tuple[Callable[[Places], Reading[Any]], str]] = {
 
 
 @pytest.mark.parametrize("source", FILES)
-def test_a_source_that_cannot_be_read_is_never_absent(places: Places, tmp_path: Path, source: str) -> None:
+def test_a_source_that_cannot_be_read_is_never_absent(
+    places: SourceFolders, tmp_path: Path, source: str
+) -> None:
     """A folder in the place of a file gives EISDIR, also to root."""
     reader, name = FILES[source]
     file = tmp_path / name
     file.unlink()
     file.mkdir()
     reading = reader(places)
-    assert reading.state is State.UNREADABLE
+    assert reading.state is SourceKnowledge.UNREADABLE
     assert reading.reason
 
 
 @pytest.mark.parametrize("source", FILES)
 def test_a_source_that_is_denied_needs_root_and_refuses_root(
-    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+    places: SourceFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
 ) -> None:
     reader, name = FILES[source]
     denied = tmp_path / name
@@ -195,36 +202,40 @@ def test_a_source_that_is_denied_needs_root_and_refuses_root(
 
     monkeypatch.setattr(Path, "read_text", read_text)
     monkeypatch.setattr(Path, "read_bytes", read_bytes)
-    assert reader(places).state is State.UNREADABLE
-    assert reader(as_user(places)).state is State.NEEDS_ROOT
+    assert reader(places).state is SourceKnowledge.UNREADABLE
+    assert reader(as_user(places)).state is SourceKnowledge.NEEDS_ROOT
 
 
-def test_a_mount_of_another_namespace_is_found_and_a_process_that_ended_is_no_gap(places: Places) -> None:
+def test_a_mount_of_another_namespace_is_found_and_a_process_that_ended_is_no_gap(
+    places: SourceFolders,
+) -> None:
     other = MOUNTINFO + "99 28 8:16 / /data\\040two rw - xfs /dev/sdb rw\n"
     add_process(places.proc, "8", "mnt:[4026532999]", other)
     (add_process(places.proc, "9") / "ns/mnt").unlink()
     reading = inspect_processes.read_mounts(places)
-    assert reading.state is State.READ
-    assert Use("8:16", "/data two", "xfs, mnt:[4026532999]") in reading.known(())
+    assert reading.state is SourceKnowledge.READ
+    assert DeviceUse("8:16", "/data two", "xfs, mnt:[4026532999]") in reading.known(())
 
 
-def test_a_line_of_mountinfo_that_nobody_knows_is_a_gap(places: Places) -> None:
+def test_a_line_of_mountinfo_that_nobody_knows_is_a_gap(places: SourceFolders) -> None:
     (places.proc / "1/mountinfo").write_text("1 2 3\n")
     (places.proc / "1/ns/mnt").unlink()
     (places.proc / "1/ns/mnt").symlink_to("mnt:[1]")
-    assert inspect_processes.read_mounts(places).state is State.UNREADABLE
+    assert inspect_processes.read_mounts(places).state is SourceKnowledge.UNREADABLE
 
 
-def test_who_is_in_a_container_knows_that_there_are_more_processes(places: Places) -> None:
-    assert inspect_processes.read_sees_all(places) == Reading(State.READ, value=True)
+def test_who_is_in_a_container_knows_that_there_are_more_processes(places: SourceFolders) -> None:
+    assert inspect_processes.read_sees_all(places) == Reading(SourceKnowledge.READ, value=True)
     (places.proc / "self/ns/pid").unlink()
     (places.proc / "self/ns/pid").symlink_to("pid:[4026532101]")
-    assert inspect_processes.read_sees_all(places) == Reading(State.READ, value=False)
+    assert inspect_processes.read_sees_all(places) == Reading(SourceKnowledge.READ, value=False)
     (places.proc / "self/ns/pid").unlink()
-    assert inspect_processes.read_sees_all(places).state is State.UNREADABLE
+    assert inspect_processes.read_sees_all(places).state is SourceKnowledge.UNREADABLE
 
 
-def test_udevd_that_looks_at_a_disk_does_not_use_it(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_udevd_that_looks_at_a_disk_does_not_use_it(
+    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (places.proc / "7/fd/3").symlink_to("/dev/sdb")
     real = os.stat
 
@@ -235,10 +246,10 @@ def test_udevd_that_looks_at_a_disk_does_not_use_it(places: Places, monkeypatch:
 
     monkeypatch.setattr(os, "stat", stat)
     link = str(places.proc / "7/fd/3")
-    used = (Use("8:16", "program7 (process 7)", link),)
+    used = (DeviceUse("8:16", "program7 (process 7)", link),)
     (places.proc / "7/fdinfo").mkdir()
 
-    def openers(program: str, flags: str) -> tuple[Use, ...] | None:
+    def openers(program: str, flags: str) -> tuple[DeviceUse, ...] | None:
         (places.proc / "7/exe").unlink(missing_ok=True)
         (places.proc / "7/exe").symlink_to(program)
         (places.proc / "7/fdinfo/3").write_text(f"pos:\t0\n{flags}mnt_id:\t26\n")
@@ -252,16 +263,16 @@ def test_udevd_that_looks_at_a_disk_does_not_use_it(places: Places, monkeypatch:
     assert openers("/usr/bin/udevadm", "") == used
 
 
-def test_open_files_of_other_kinds_are_no_devices(places: Places, tmp_path: Path) -> None:
+def test_open_files_of_other_kinds_are_no_devices(places: SourceFolders, tmp_path: Path) -> None:
     folder = places.proc / "7/fd"
     (folder / "0").symlink_to("/dev/null")
     (folder / "1").symlink_to("socket:[1]")
     (folder / "2").symlink_to(tmp_path / "gone")
-    assert inspect_processes.read_openers(places) == Reading(State.READ, ())
+    assert inspect_processes.read_openers(places) == Reading(SourceKnowledge.READ, ())
 
 
 def test_a_file_on_a_network_filesystem_is_never_asked_for(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (places.proc / "7/fd/3").symlink_to("/srv/with space/file")
     asked: list[str] = []
@@ -298,33 +309,33 @@ def test_devices_are_found_in_every_kind_of_configuration(text: str, found: list
     assert list(inspect_references.devices_in(text)) == found
 
 
-def test_a_unit_that_is_masked_or_gone_names_nothing(places: Places) -> None:
+def test_a_unit_that_is_masked_or_gone_names_nothing(places: SourceFolders) -> None:
     folder = places.etc / "systemd/system"
     (folder / "masked.mount").symlink_to("/dev/null")
     (folder / "gone.swap").symlink_to("/nowhere")
     write(places.run, {"systemd/generator/x.swap": "[Swap]\nWhat=/dev/sdr"})
     reading = inspect_references.read_units(places)
-    assert reading.state is State.READ
+    assert reading.state is SourceKnowledge.READ
     assert {reference.text for reference in reading.known(())} == {"/dev/sdq1", "/dev/sdr"}
 
 
-def test_a_path_in_a_configuration_leads_to_a_device_where_it_can(places: Places) -> None:
+def test_a_path_in_a_configuration_leads_to_a_device_where_it_can(places: SourceFolders) -> None:
     (places.etc / "fstab").write_text("/dev/null /x ext4\n/dev/loop-control /y ext4\n")
     found = inspect_references.read_fstab(places).known(())
     file = str(places.etc / "fstab")
     assert found == (Reference(file, "/dev/null"), Reference(file, "/dev/loop-control"))
 
 
-def test_a_swap_partition_that_cannot_be_found_is_a_gap(places: Places) -> None:
+def test_a_swap_partition_that_cannot_be_found_is_a_gap(places: SourceFolders) -> None:
     (places.proc / "swaps").write_text("Filename Type\n/dev/nowhere partition 1 0 -2\n/swap file 1 0 -3\n")
-    assert inspect_uses.read_swaps(places).state is State.UNREADABLE
+    assert inspect_uses.read_swaps(places).state is SourceKnowledge.UNREADABLE
 
 
-def test_pools_are_absent_without_zfs_and_unreadable_where_its_tool_fails(places: Places) -> None:
+def test_pools_are_absent_without_zfs_and_unreadable_where_its_tool_fails(places: SourceFolders) -> None:
     """Here the tool is missing, or it says that there is no such module."""
-    assert inspect_uses.read_pools(places).state is State.ABSENT
+    assert inspect_uses.read_pools(places).state is SourceKnowledge.ABSENT
     (places.sys / "module/zfs").mkdir()
-    assert inspect_uses.read_pools(places).state is State.UNREADABLE
+    assert inspect_uses.read_pools(places).state is SourceKnowledge.UNREADABLE
 
 
 def test_mdstat_shows_members_also_of_arrays_that_do_not_run() -> None:
@@ -361,7 +372,7 @@ def test_the_bus_is_told_by_the_devices_place(tmp_path: Path, device: str, bus: 
     (tmp_path / "sys/devices" / device).mkdir(parents=True)
     (tmp_path / "sys/block/sdx").mkdir(parents=True)
     (tmp_path / "sys/block/sdx/device").symlink_to(tmp_path / "sys/devices" / device)
-    assert bus_of(Places(sys=tmp_path / "sys"), "sdx") == bus
+    assert bus_of(SourceFolders(sys=tmp_path / "sys"), "sdx") == bus
 
 
 def test_escapes_of_mountinfo_are_undone() -> None:

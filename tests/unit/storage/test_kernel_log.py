@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from app.storage.kernel_log import KernelLog, kernel_log
+from app.storage.system.kernel_log import KernelLog, kernel_log
 
 RECORDS = (
     b"6,1204,5127348821,-;xfs: Unknown parameter 'nobarrier'\n",

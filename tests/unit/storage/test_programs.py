@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import CancelledError, ProgramError
-from app.storage.programs import (
+from app.storage.system.programs import (
     ENVIRONMENT,
     OUTPUT_LIMIT_BYTES,
     TIMED_OUT,

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import StorageError
-from app.storage import state
-from app.storage.programs import Ended
-from app.storage.readback import (
+from app.storage.checks.readback import (
     ReadBackError,
     parse_btrfs_df,
     parse_dump_f2fs,
@@ -20,7 +18,9 @@ from app.storage.readback import (
     parse_xfs_info,
     read_back,
 )
-from app.storage.steps import Alignment, ReadBack
+from app.storage.layout.steps import ReadBack, StripeGeometry
+from app.storage.system import state
+from app.storage.system.programs import CompletedProgram
 
 RECORDED = Path(__file__).parents[2] / "data" / "readback"
 FOLDER = "/run/pgfooting/session/storage"
@@ -79,7 +79,7 @@ class Machine:
         monkeypatch.setattr(state, "PROC", tmp_path)
         self.asked: list[str] = []
 
-    def run(self, argv: Sequence[str]) -> Ended:
+    def run(self, argv: Sequence[str]) -> CompletedProgram:
         self.asked.append(argv[0])
         names = {
             "dumpe2fs": "dumpe2fs-1.47.0.txt",
@@ -90,7 +90,7 @@ class Machine:
             "lsattr": "lsattr-1.47.0.txt",
         }
         name = next(names[word] for word in (argv[0], *argv[1:]) if word in names)
-        return Ended(tuple(argv), 0, recorded(name), "", 0.0)
+        return CompletedProgram(tuple(argv), 0, recorded(name), "", 0.0)
 
 
 def mounted(filesystem: str, options: str) -> str:
@@ -121,7 +121,7 @@ def test_what_is_as_it_was_asked_is_silent(monkeypatch: pytest.MonkeyPatch, tmp_
         "fast_commit": True,
         "block_size": 4096,
     }
-    asked = step("ext4", chosen, alignment=Alignment(512 * 1024, 3), block_bytes=4096)
+    asked = step("ext4", chosen, alignment=StripeGeometry(512 * 1024, 3), block_bytes=4096)
     assert differences(machine, asked) == {}
     assert machine.asked == ["dumpe2fs"]
 
@@ -155,9 +155,9 @@ def test_a_lost_protection_is_a_difference(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_another_alignment_is_a_difference(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     machine = Machine(monkeypatch, tmp_path, mounted("xfs", "attr2"))
-    good = step("xfs", {"reflink": False}, alignment=Alignment(512 * 1024, 3), block_bytes=4096)
+    good = step("xfs", {"reflink": False}, alignment=StripeGeometry(512 * 1024, 3), block_bytes=4096)
     assert differences(machine, good) == {}
-    bad = step("xfs", {"reflink": True}, alignment=Alignment(64 * 1024, 3), block_bytes=4096)
+    bad = step("xfs", {"reflink": True}, alignment=StripeGeometry(64 * 1024, 3), block_bytes=4096)
     assert set(differences(machine, bad)) == {"alignment", "reflink"}
 
 
@@ -182,5 +182,6 @@ def test_a_tool_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     Machine(monkeypatch, tmp_path, EXT4)
     with pytest.raises(StorageError, match=r"dumpe2fs.*status 1.*bad magic"):
         read_back(
-            step("ext4", {"block_size": 4096}), lambda argv: Ended(tuple(argv), 1, "", "bad magic", 0.0)
+            step("ext4", {"block_size": 4096}),
+            lambda argv: CompletedProgram(tuple(argv), 1, "", "bad magic", 0.0),
         )

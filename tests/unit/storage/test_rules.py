@@ -10,36 +10,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.disk import Answer
-from app.domain.plan import PARTITION_TYPE
-from app.storage.rule import Rule, View, judge, reading_of
-from app.storage.rules import RULES, Decision, decide, is_in_use
-from app.storage.snapshot import (
+from app.domain.disk import SpareAnswer
+from app.domain.storage_plan.plan import PARTITION_TYPE
+from app.storage.inspect.snapshot import (
     NO_MARKS,
-    Comparison,
+    ChangesSinceRelease,
     Content,
+    DeviceUse,
     DiskFacts,
     FullRead,
+    Geometry,
     Hardware,
-    Known,
-    Machine,
-    Medium,
-    Partition,
+    KnownDisk,
+    MachineSnapshot,
+    PartitionFacts,
     Policy,
     Reading,
     Reference,
-    Released,
+    ReleaseComparison,
+    ReleaseRecord,
     Signature,
-    Since,
     Snapshot,
-    State,
-    Udev,
-    Use,
+    SourceKnowledge,
+    UdevProperties,
     absent,
     needs_root,
     read,
     unreadable,
 )
+from app.storage.spare.rule import SpareRule, View, judge, reading_of
+from app.storage.spare.rules import RULES, SpareDecision, decide, is_in_use
 from tests.unit.storage.blank_disk import (
     DISK,
     IDENTITY,
@@ -53,7 +53,7 @@ from tests.unit.storage.blank_disk import (
 
 SPARE = Snapshot(MACHINE, (DISK,))
 POLICY = Policy()
-READINGS = [f"machine.{field.name}" for field in dataclasses.fields(Machine)] + [
+READINGS = [f"machine.{field.name}" for field in dataclasses.fields(MachineSnapshot)] + [
     f"disk.{field.name}"
     for field in dataclasses.fields(DiskFacts)
     if field.name not in {"name", "number", "written", "marks"}
@@ -61,11 +61,11 @@ READINGS = [f"machine.{field.name}" for field in dataclasses.fields(Machine)] + 
 PAIRS = [(rule, source) for rule in RULES for source in rule.sources]
 
 
-def names(pair: tuple[Rule, str]) -> str:
+def names(pair: tuple[SpareRule, str]) -> str:
     return f"{pair[0].id}-{pair[1]}"
 
 
-def verdict_with(rule: Rule, source: str, reading: Reading[Any]) -> tuple[set[str], set[str]]:
+def verdict_with(rule: SpareRule, source: str, reading: Reading[Any]) -> tuple[set[str], set[str]]:
     snapshot = with_reading(source, reading)
     verdict = judge(rule, View(snapshot.machine, snapshot.disks[0], POLICY))
     return {each.evidence for each in verdict.refusals}, {each.evidence for each in verdict.questions}
@@ -73,11 +73,11 @@ def verdict_with(rule: Rule, source: str, reading: Reading[Any]) -> tuple[set[st
 
 def test_a_blank_disk_that_nobody_uses_is_spare() -> None:
     decision = decide(SPARE, "sdb", POLICY)
-    assert (decision.answer, decision.refusals, decision.questions) == (Answer.SPARE, (), ())
+    assert (decision.answer, decision.refusals, decision.questions) == (SpareAnswer.SPARE, (), ())
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=names)
-def test_a_source_that_cannot_be_read_refuses(pair: tuple[Rule, str]) -> None:
+def test_a_source_that_cannot_be_read_refuses(pair: tuple[SpareRule, str]) -> None:
     rule, source = pair
     refusals, _ = verdict_with(rule, source, unreadable("Input/output error"))
     assert refusals == {f"{source}: Input/output error"}
@@ -85,7 +85,7 @@ def test_a_source_that_cannot_be_read_refuses(pair: tuple[Rule, str]) -> None:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=names)
-def test_a_source_that_was_read_in_part_refuses(pair: tuple[Rule, str]) -> None:
+def test_a_source_that_was_read_in_part_refuses(pair: tuple[SpareRule, str]) -> None:
     rule, source = pair
     whole = reading_of(View(MACHINE, DISK, POLICY), source)
     refusals, _ = verdict_with(rule, source, unreadable("denied", whole.value))
@@ -93,15 +93,17 @@ def test_a_source_that_was_read_in_part_refuses(pair: tuple[Rule, str]) -> None:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=names)
-def test_a_source_that_only_root_may_read_leaves_a_question(pair: tuple[Rule, str]) -> None:
+def test_a_source_that_only_root_may_read_leaves_a_question(pair: tuple[SpareRule, str]) -> None:
     rule, source = pair
     refusals, questions = verdict_with(rule, source, needs_root("Permission denied"))
     assert (refusals, questions) == (set(), {f"{source}: Permission denied"})
-    assert decide(with_reading(source, needs_root("x")), "sdb", POLICY).answer is Answer.LOOKS_SPARE
+    assert decide(with_reading(source, needs_root("x")), "sdb", POLICY).answer is SpareAnswer.LOOKS_SPARE
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=names)
-def test_a_source_that_is_absent_refuses_unless_the_rule_says_that_it_may_be(pair: tuple[Rule, str]) -> None:
+def test_a_source_that_is_absent_refuses_unless_the_rule_says_that_it_may_be(
+    pair: tuple[SpareRule, str],
+) -> None:
     rule, source = pair
     refusals, questions = verdict_with(rule, source, absent("not here"))
     assert questions == set()
@@ -109,7 +111,7 @@ def test_a_source_that_is_absent_refuses_unless_the_rule_says_that_it_may_be(pai
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_rule_looks_at_nothing_that_it_does_not_name(rule: Rule) -> None:
+def test_a_rule_looks_at_nothing_that_it_does_not_name(rule: SpareRule) -> None:
     """Otherwise a gap in that source would go unnoticed."""
     machine, disk = MACHINE, DISK
     for source in set(READINGS) - set(rule.sources):
@@ -123,21 +125,21 @@ def test_every_source_of_the_snapshot_is_some_rules() -> None:
 
 @pytest.mark.parametrize("source", ["disk.hardware", "disk.medium", "disk.content", "disk.exclusive"])
 def test_a_source_that_was_passed_over_never_ends_in_spare(source: str) -> None:
-    decision = decide(with_reading(source, Reading(State.PASSED_OVER)), "sdb", POLICY)
-    assert decision.answer is Answer.NOT_SPARE
+    decision = decide(with_reading(source, Reading(SourceKnowledge.PASSED_OVER)), "sdb", POLICY)
+    assert decision.answer is SpareAnswer.NOT_SPARE
 
 
 @given(
     states=st.fixed_dictionaries(
-        {source: st.sampled_from(list(State)) for source in READINGS},
+        {source: st.sampled_from(list(SourceKnowledge)) for source in READINGS},
     )
 )
-def test_spare_means_that_everything_was_read_or_may_be_absent(states: dict[str, State]) -> None:
+def test_spare_means_that_everything_was_read_or_may_be_absent(states: dict[str, SourceKnowledge]) -> None:
     machine, disk = MACHINE, DISK
     for source, state in states.items():
         whole = reading_of(View(MACHINE, DISK, POLICY), source)
-        changed = Reading(state, whole.value if state is State.READ else None, "changed")
-        if state is State.READ and whole.state is not State.READ:
+        changed = Reading(state, whole.value if state is SourceKnowledge.READ else None, "changed")
+        if state is SourceKnowledge.READ and whole.state is not SourceKnowledge.READ:
             changed = read(())
         machine, disk = replaced(machine, disk, source, changed)
     answer = decide(Snapshot(machine, (disk,)), "sdb", POLICY).answer
@@ -145,11 +147,13 @@ def test_spare_means_that_everything_was_read_or_may_be_absent(states: dict[str,
         source
         for rule in RULES
         for source in rule.sources
-        if states[source] is not State.READ
-        and not (states[source] is State.ABSENT and source in rule.may_be_absent)
+        if states[source] is not SourceKnowledge.READ
+        and not (states[source] is SourceKnowledge.ABSENT and source in rule.may_be_absent)
     ]
-    assert (answer is Answer.SPARE) == (not lacking)
-    assert (answer is Answer.LOOKS_SPARE) <= all(states[source] is State.NEEDS_ROOT for source in lacking)
+    assert (answer is SpareAnswer.SPARE) == (not lacking)
+    assert (answer is SpareAnswer.LOOKS_SPARE) <= all(
+        states[source] is SourceKnowledge.NEEDS_ROOT for source in lacking
+    )
 
 
 BAD: list[tuple[str, str, object]] = [
@@ -162,28 +166,28 @@ BAD: list[tuple[str, str, object]] = [
     ("D02", "disk.medium", dataclasses.replace(MEDIUM, read_only=True)),
     ("D02", "disk.medium", dataclasses.replace(MEDIUM, removable=True)),
     ("D02", "disk.medium", dataclasses.replace(MEDIUM, zoned="host-managed")),
-    ("D03", "disk.holders", (Use("8:16", "md127", "sdb"),)),
-    ("D03", "disk.holders", (Use("8:16", "dm-3", "sdb"),)),
-    ("D03", "disk.holders", (Use("8:16", "bcache0", "sdb"),)),
-    ("D04", "machine.swaps", (Use("8:16", "/dev/sdb", "/proc/swaps"),)),
-    ("D05", "machine.mounts", (Use("8:16", "/srv", "xfs, mnt:[1]"),)),
-    ("D06", "machine.btrfs", (Use("8:16", "btrfs 0e1f", "/sys/fs/btrfs/0e1f/devices/sdb"),)),
-    ("D07", "machine.pools", (Use("8:16", "tank", "zpool status: /dev/sdb"),)),
+    ("D03", "disk.holders", (DeviceUse("8:16", "md127", "sdb"),)),
+    ("D03", "disk.holders", (DeviceUse("8:16", "dm-3", "sdb"),)),
+    ("D03", "disk.holders", (DeviceUse("8:16", "bcache0", "sdb"),)),
+    ("D04", "machine.swaps", (DeviceUse("8:16", "/dev/sdb", "/proc/swaps"),)),
+    ("D05", "machine.mounts", (DeviceUse("8:16", "/srv", "xfs, mnt:[1]"),)),
+    ("D06", "machine.btrfs", (DeviceUse("8:16", "btrfs 0e1f", "/sys/fs/btrfs/0e1f/devices/sdb"),)),
+    ("D07", "machine.pools", (DeviceUse("8:16", "tank", "zpool status: /dev/sdb"),)),
     ("D08", "disk.content", Content((Signature("ext4", "filesystem", 1080),), (1024,))),
     ("D08", "disk.content", Content((Signature("gpt", "table", 512),), (510,))),
-    ("D08", "disk.partitions", (Partition("sdb1", "8:17", 1048576, 10**9),)),
-    ("D08", "disk.udev", (Udev("8:16", {"ID_PART_TABLE_TYPE": "dos"}, ()),)),
-    ("D08", "disk.udev", (Udev("8:16", {"ID_FS_TYPE": "ntfs", "ID_FS_USAGE": "filesystem"}, ()),)),
+    ("D08", "disk.partitions", (PartitionFacts("sdb1", "8:17", 1048576, 10**9),)),
+    ("D08", "disk.udev", (UdevProperties("8:16", {"ID_PART_TABLE_TYPE": "dos"}, ()),)),
+    ("D08", "disk.udev", (UdevProperties("8:16", {"ID_FS_TYPE": "ntfs", "ID_FS_USAGE": "filesystem"}, ()),)),
     ("D08b", "disk.content", Content(edges=(4096,))),
     ("D08b", "disk.content", Content(samples=(10**9,), sampled=71)),
     ("D09", "disk.content", Content((Signature("LVM2_member", "volume", 512),), (512,))),
     ("D09", "disk.content", Content((Signature("linux_raid_member", "raid", 4096),), (4096,))),
     ("D09", "disk.content", Content((Signature("crypto_LUKS", "encryption", 0),), (0,))),
     ("D09", "disk.content", Content((Signature("swap", "swap", 4086),), (4086,))),
-    ("D09", "disk.udev", (Udev("8:16", {"ID_FS_TYPE": "zfs_member", "ID_FS_USAGE": "raid"}, ()),)),
-    ("D10", "machine.identities", (Known("sdb", "A", "naa.9"), Known("sdc", "B", "naa.9"))),
-    ("D10", "machine.identities", (Known("sdb", "A123", None), Known("sdc", "A123", "naa.9"))),
-    ("D10", "disk.udev", (Udev("8:16", {"DM_MULTIPATH_DEVICE_PATH": "1"}, ()),)),
+    ("D09", "disk.udev", (UdevProperties("8:16", {"ID_FS_TYPE": "zfs_member", "ID_FS_USAGE": "raid"}, ()),)),
+    ("D10", "machine.identities", (KnownDisk("sdb", "A", "naa.9"), KnownDisk("sdc", "B", "naa.9"))),
+    ("D10", "machine.identities", (KnownDisk("sdb", "A123", None), KnownDisk("sdc", "A123", "naa.9"))),
+    ("D10", "disk.udev", (UdevProperties("8:16", {"DM_MULTIPATH_DEVICE_PATH": "1"}, ()),)),
     ("D11", "machine.fstab", (Reference("/etc/fstab", "/dev/sdb", "8:16"),)),
     ("D11", "machine.crypttab", (Reference("/etc/crypttab", "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4"),)),
     ("D11", "machine.mdadm", (Reference("/etc/mdadm/mdadm.conf", "/dev/sdb"),)),
@@ -193,17 +197,17 @@ BAD: list[tuple[str, str, object]] = [
     ("D11", "machine.cmdline", (Reference("/proc/cmdline", "/dev/sdb"),)),
     ("D12", "machine.hibernation", "8:16"),
     ("D12", "machine.stacking", {"8:1": ("253:0",), "253:0": ("8:16",)}),
-    ("D13", "machine.openers", (Use("8:16", "qemu (process 9)", "/proc/9/fd/11"),)),
-    ("D13", "machine.loops", (Use("8:16", "/dev/loop3", "/sys/block/loop3/loop"),)),
-    ("D13", "machine.targets", (Use("8:16", "/dev/sdb", "/sys/kernel/config/nvmet"),)),
-    ("D13", "machine.arrays", (Use("8:16", "md127", "/proc/mdstat"),)),
+    ("D13", "machine.openers", (DeviceUse("8:16", "qemu (process 9)", "/proc/9/fd/11"),)),
+    ("D13", "machine.loops", (DeviceUse("8:16", "/dev/loop3", "/sys/block/loop3/loop"),)),
+    ("D13", "machine.targets", (DeviceUse("8:16", "/dev/sdb", "/sys/kernel/config/nvmet"),)),
+    ("D13", "machine.arrays", (DeviceUse("8:16", "md127", "/proc/mdstat"),)),
     ("D13", "machine.sees_all", False),
     ("D14", "disk.exclusive", "open(/dev/sdb, O_EXCL): Device or resource busy"),
     ("D15", "disk.identity", dataclasses.replace(IDENTITY, serial="", wwn=None)),
     ("D15", "disk.identity", dataclasses.replace(IDENTITY, serial="0000000000", wwn=None)),
     ("D16", "disk.health", ("SMART: a threshold is exceeded",)),
     ("D16", "disk.udisks", (("D16", "UDisks2: SmartFailing"),)),
-    ("D17", "disk.udev", (Udev("8:16", {"UDISKS_IGNORE": "1"}, ()),)),
+    ("D17", "disk.udev", (UdevProperties("8:16", {"UDISKS_IGNORE": "1"}, ()),)),
 ]
 
 
@@ -225,13 +229,13 @@ def test_every_rule_has_an_example_here() -> None:
 @pytest.mark.parametrize(
     ("source", "value"),
     [
-        ("machine.mounts", (Use("8:17", "/srv", "ext4"),)),
-        ("machine.swaps", (Use("8:17", "/dev/sdb1"),)),
-        ("machine.openers", (Use("8:17", "dd (process 3)"),)),
+        ("machine.mounts", (DeviceUse("8:17", "/srv", "ext4"),)),
+        ("machine.swaps", (DeviceUse("8:17", "/dev/sdb1"),)),
+        ("machine.openers", (DeviceUse("8:17", "dd (process 3)"),)),
     ],
 )
-def test_what_uses_a_partition_uses_the_disk(source: str, value: tuple[Use, ...]) -> None:
-    disk = dataclasses.replace(DISK, partitions=read((Partition("sdb1", "8:17", 1048576, 10**9),)))
+def test_what_uses_a_partition_uses_the_disk(source: str, value: tuple[DeviceUse, ...]) -> None:
+    disk = dataclasses.replace(DISK, partitions=read((PartitionFacts("sdb1", "8:17", 1048576, 10**9),)))
     machine, _ = replaced(MACHINE, disk, source, read(value))
     found = rules_of(decide(Snapshot(machine, (disk,)), "sdb", POLICY))
     assert found > {"D08"}
@@ -243,7 +247,7 @@ def test_a_loop_device_is_a_disk_only_in_development_mode() -> None:
     snapshot = Snapshot(dataclasses.replace(MACHINE, identities=read(())), (loop,))
     refused = decide(snapshot, "loop3", POLICY)
     assert rules_of(refused) == {"D01"}
-    assert decide(snapshot, "loop3", Policy(accept_loop_devices=True)).answer is Answer.SPARE
+    assert decide(snapshot, "loop3", Policy(accept_loop_devices=True)).answer is SpareAnswer.SPARE
 
 
 def test_in_a_container_only_the_loop_devices_of_tests_are_accepted() -> None:
@@ -252,26 +256,32 @@ def test_in_a_container_only_the_loop_devices_of_tests_are_accepted() -> None:
     snapshot = Snapshot(machine, (DISK, loop))
     development = Policy(accept_loop_devices=True)
     assert rules_of(decide(snapshot, "sdb", development)) == {"D13"}
-    assert decide(snapshot, "loop3", development).answer is Answer.SPARE
+    assert decide(snapshot, "loop3", development).answer is SpareAnswer.SPARE
 
 
-RECORD = Released(IDENTITY.serial, IDENTITY.wwn, IDENTITY.size_bytes, "d1", 1.8e9)
-AS_LEFT = Content(edges=(1_050_000,), digest="d1", comparison=Comparison(Since.ALIKE, 1.8e9, 4000))
+RECORD = ReleaseRecord(IDENTITY.serial, IDENTITY.wwn, IDENTITY.size_bytes, "d1", 1.8e9)
+AS_LEFT = Content(
+    edges=(1_050_000,), digest="d1", comparison=ReleaseComparison(ChangesSinceRelease.ALIKE, 1.8e9, 4000)
+)
 CHANGED = dataclasses.replace(
     AS_LEFT,
     samples=(10**9, 2 * 10**9),
     sampled=4321,
-    comparison=Comparison(Since.PLACES, 1.8e9, 4000, (7 * 10**9,)),
+    comparison=ReleaseComparison(ChangesSinceRelease.PLACES, 1.8e9, 4000, (7 * 10**9,)),
 )
 
 
-def decided_with(content: Content, *released: Released, partitions: tuple[Partition, ...] = ()) -> Decision:
+def decided_with(
+    content: Content, *released: ReleaseRecord, partitions: tuple[PartitionFacts, ...] = ()
+) -> SpareDecision:
     machine = dataclasses.replace(MACHINE, released=read(released))
     disk = dataclasses.replace(DISK, content=read(content), partitions=read(partitions))
     return decide(Snapshot(machine, (disk,)), "sdb", POLICY)
 
 
-def with_record(content: Content, *released: Released, partitions: tuple[Partition, ...] = ()) -> set[str]:
+def with_record(
+    content: Content, *released: ReleaseRecord, partitions: tuple[PartitionFacts, ...] = ()
+) -> set[str]:
     return rules_of(decided_with(content, *released, partitions=partitions))
 
 
@@ -291,14 +301,20 @@ def test_a_record_excuses_no_format_that_was_put_there() -> None:
 @pytest.mark.parametrize(
     ("comparison", "evidence"),
     [
-        (Comparison(Since.PLACES, 1.8e9, 4000, (7 * 10**9,)), "1 of 4000 secret places"),
-        (Comparison(Since.WRITTEN, 1.8e9, written_bytes=5 * 2**20), "5 MiB written since then"),
-        (Comparison(Since.ENDS, 1.8e9), "first and last 16 MiB are not as they were left"),
+        (ReleaseComparison(ChangesSinceRelease.PLACES, 1.8e9, 4000, (7 * 10**9,)), "1 of 4000 secret places"),
+        (
+            ReleaseComparison(ChangesSinceRelease.WRITTEN, 1.8e9, written_bytes=5 * 2**20),
+            "5 MiB written since then",
+        ),
+        (
+            ReleaseComparison(ChangesSinceRelease.ENDS, 1.8e9),
+            "first and last 16 MiB are not as they were left",
+        ),
     ],
-    ids=lambda value: value.since.name if isinstance(value, Comparison) else "",
+    ids=lambda value: value.since.name if isinstance(value, ReleaseComparison) else "",
 )
 def test_a_difference_is_told_as_changed_since_release_with_the_full_read_as_remedy(
-    comparison: Comparison, evidence: str
+    comparison: ReleaseComparison, evidence: str
 ) -> None:
     decision = decided_with(dataclasses.replace(CHANGED, comparison=comparison), RECORD)
     assert rules_of(decision) == {"D08b"}
@@ -310,7 +326,7 @@ def test_a_difference_is_told_as_changed_since_release_with_the_full_read_as_rem
 
 
 def test_a_record_that_does_not_hold_any_longer_says_so_and_excuses_nothing() -> None:
-    content = dataclasses.replace(CHANGED, comparison=Comparison(Since.UNKNOWN, 1.8e9))
+    content = dataclasses.replace(CHANGED, comparison=ReleaseComparison(ChangesSinceRelease.UNKNOWN, 1.8e9))
     decision = decided_with(content, RECORD)
     assert "held until the machine or the disk was started anew" in decision.refusals[0].evidence
     assert decision.refusals[0].message == "It holds data that pgFooting does not know."
@@ -320,7 +336,7 @@ LOOKS_BLANK = Content(sampled=4321, certain_bytes=2**31)
 
 
 def test_a_disk_that_somebody_wrote_since_its_release_is_not_blank_because_places_are_zeros() -> None:
-    written = Comparison(Since.WRITTEN, 1.8e9, written_bytes=3 * 2**20)
+    written = ReleaseComparison(ChangesSinceRelease.WRITTEN, 1.8e9, written_bytes=3 * 2**20)
     content = dataclasses.replace(LOOKS_BLANK, comparison=written)
     assert with_record(content, RECORD) == {"D08b"}
     everything = FullRead("", None, 1, NO_MARKS, None, 1.9e9)
@@ -337,35 +353,40 @@ def test_data_that_was_seen_when_every_byte_was_read_refuses_a_disk_whose_places
 
 
 def test_a_record_that_cannot_be_understood_is_named_where_it_could_have_mattered() -> None:
-    broken: Reading[tuple[Released, ...]] = Reading(State.READ, (), "These records are broken: x.json")
+    broken: Reading[tuple[ReleaseRecord, ...]] = Reading(
+        SourceKnowledge.READ, (), "These records are broken: x.json"
+    )
     content = dataclasses.replace(CHANGED, comparison=None)
     disk = dataclasses.replace(DISK, content=read(content))
     decision = decide(Snapshot(dataclasses.replace(MACHINE, released=broken), (disk,)), "sdb", POLICY)
     assert "x.json" in decision.refusals[0].evidence
     blank = Snapshot(dataclasses.replace(MACHINE, released=broken), (DISK,))
-    assert decide(blank, "sdb", POLICY).answer is Answer.SPARE
+    assert decide(blank, "sdb", POLICY).answer is SpareAnswer.SPARE
 
 
 def test_our_own_table_counts_as_blank_only_on_a_disk_that_root_recorded() -> None:
     own = Content(has_own_table=True)
-    part = (Partition("sdb1", "8:17", 1048576, 10**9),)
+    part = (PartitionFacts("sdb1", "8:17", 1048576, 10**9),)
     assert with_record(own, RECORD, partitions=part) == set()
     assert with_record(own, partitions=part) == {"D08"}
     assert with_record(dataclasses.replace(own, edges=(600_000,)), RECORD, partitions=part) == {"D08b"}
 
 
 def test_a_user_is_told_that_our_own_table_looks_spare() -> None:
-    udev = (Udev("8:16", {}, ()), Udev("8:17", {"ID_PART_ENTRY_TYPE": PARTITION_TYPE}, ()))
+    udev = (
+        UdevProperties("8:16", {}, ()),
+        UdevProperties("8:17", {"ID_PART_ENTRY_TYPE": PARTITION_TYPE}, ()),
+    )
     disk = dataclasses.replace(
         DISK,
         content=needs_root("x"),
-        partitions=read((Partition("sdb1", "8:17", 1048576, 10**9),)),
+        partitions=read((PartitionFacts("sdb1", "8:17", 1048576, 10**9),)),
         udev=read(udev),
     )
     machine = dataclasses.replace(MACHINE, released=needs_root("x"))
-    assert decide(Snapshot(machine, (disk,)), "sdb", POLICY).answer is Answer.LOOKS_SPARE
+    assert decide(Snapshot(machine, (disk,)), "sdb", POLICY).answer is SpareAnswer.LOOKS_SPARE
     foreign = dataclasses.replace(
-        disk, udev=read((udev[0], Udev("8:17", {"ID_PART_ENTRY_TYPE": "0x83"}, ())))
+        disk, udev=read((udev[0], UdevProperties("8:17", {"ID_PART_ENTRY_TYPE": "0x83"}, ())))
     )
     assert rules_of(decide(Snapshot(machine, (foreign,)), "sdb", POLICY)) == {"D08"}
 
@@ -385,7 +406,7 @@ def test_another_disk_in_the_place_of_the_chosen_one_is_refused(change: dict[str
     decision = decide(SPARE, "sdb", POLICY, chosen=dataclasses.replace(IDENTITY, **change))
     assert rules_of(decision) == {"D15"}
     assert next(iter(change)) in decision.refusals[0].evidence
-    assert decide(SPARE, "sdb", POLICY, chosen=IDENTITY).answer is Answer.SPARE
+    assert decide(SPARE, "sdb", POLICY, chosen=IDENTITY).answer is SpareAnswer.SPARE
 
 
 @pytest.mark.parametrize(
@@ -393,17 +414,21 @@ def test_another_disk_in_the_place_of_the_chosen_one_is_refused(change: dict[str
     [
         ("/dev/sdb2", (), False),
         ("/dev/sda", (), False),
-        ("/dev/disk/by-path/pci-1-ata-2", (Udev("8:16", {}, ("disk/by-path/pci-1-ata-2",)),), True),
-        ("/dev/disk/by-path/pci-1-ata-3", (Udev("8:16", {}, ("disk/by-path/pci-1-ata-2",)),), False),
-        ("UUID=1-2", (Udev("8:16", {"ID_FS_UUID": "1-2"}, ()),), True),
-        ("UUID=1-3", (Udev("8:16", {"ID_FS_UUID": "1-2"}, ()),), False),
-        ("PARTLABEL=x", (Udev("8:16", {"ID_PART_ENTRY_NAME": "x"}, ()),), True),
+        ("/dev/disk/by-path/pci-1-ata-2", (UdevProperties("8:16", {}, ("disk/by-path/pci-1-ata-2",)),), True),
+        (
+            "/dev/disk/by-path/pci-1-ata-3",
+            (UdevProperties("8:16", {}, ("disk/by-path/pci-1-ata-2",)),),
+            False,
+        ),
+        ("UUID=1-2", (UdevProperties("8:16", {"ID_FS_UUID": "1-2"}, ()),), True),
+        ("UUID=1-3", (UdevProperties("8:16", {"ID_FS_UUID": "1-2"}, ()),), False),
+        ("PARTLABEL=x", (UdevProperties("8:16", {"ID_PART_ENTRY_NAME": "x"}, ()),), True),
         ("/dev/disk/by-id/ata-ST4000NM0033_z1d0abcd-part1", (), True),
         ("/dev/mapper/Z1D0ABCD", (), False),
     ],
 )
 def test_a_reference_means_the_disk_by_name_link_serial_or_uuid(
-    text: str, udev: tuple[Udev, ...], *, means: bool
+    text: str, udev: tuple[UdevProperties, ...], *, means: bool
 ) -> None:
     machine = dataclasses.replace(MACHINE, fstab=read((Reference("/etc/fstab", text),)))
     disk = dataclasses.replace(DISK, udev=read(udev))
@@ -412,7 +437,7 @@ def test_a_reference_means_the_disk_by_name_link_serial_or_uuid(
 
 
 def test_two_namespaces_of_one_nvme_controller_are_two_disks() -> None:
-    known = (Known("sdb", "S5GX", "eui.01"), Known("nvme0n2", "S5GX", "eui.02"))
+    known = (KnownDisk("sdb", "S5GX", "eui.01"), KnownDisk("nvme0n2", "S5GX", "eui.02"))
     assert rules_of(decided("machine.identities", known)) == set()
 
 
@@ -426,11 +451,11 @@ def test_every_remedy_that_erases_says_so_and_forces_nothing() -> None:
 def test_nobody_is_told_how_to_unmount_or_erase_the_disk_of_the_system() -> None:
     disk = dataclasses.replace(
         DISK,
-        partitions=read((Partition("sdb1", "8:17", 1048576, 10**9),)),
-        udev=read((Udev("8:16", {"ID_PART_TABLE_TYPE": "gpt"}, ()),)),
+        partitions=read((PartitionFacts("sdb1", "8:17", 1048576, 10**9),)),
+        udev=read((UdevProperties("8:16", {"ID_PART_TABLE_TYPE": "gpt"}, ()),)),
     )
     machine = dataclasses.replace(
-        MACHINE, mounts=read((Use("8:17", "/", "ext4"),)), stacking=read({"8:17": ("8:16",)})
+        MACHINE, mounts=read((DeviceUse("8:17", "/", "ext4"),)), stacking=read({"8:17": ("8:16",)})
     )
     refusals = decide(Snapshot(machine, (disk,)), "sdb", POLICY).refusals
     assert {refusal.rule for refusal in refusals} == {"D05", "D08", "D12"}
@@ -438,8 +463,8 @@ def test_nobody_is_told_how_to_unmount_or_erase_the_disk_of_the_system() -> None
 
 
 def test_nobody_is_told_how_to_erase_a_disk_that_is_in_use() -> None:
-    disk = dataclasses.replace(DISK, partitions=read((Partition("sdb1", "8:17", 1048576, 10**9),)))
-    machine = dataclasses.replace(MACHINE, mounts=read((Use("8:17", "/srv", "ext4"),)))
+    disk = dataclasses.replace(DISK, partitions=read((PartitionFacts("sdb1", "8:17", 1048576, 10**9),)))
+    machine = dataclasses.replace(MACHINE, mounts=read((DeviceUse("8:17", "/srv", "ext4"),)))
     refusals = decide(Snapshot(machine, (disk,)), "sdb", POLICY).refusals
     assert {refusal.rule: refusal.remedy for refusal in refusals} == {
         "D05": "Unmount it: umount /srv",
@@ -448,20 +473,20 @@ def test_nobody_is_told_how_to_erase_a_disk_that_is_in_use() -> None:
 
 
 def test_who_uses_a_disk_is_told_in_words() -> None:
-    decision = decided("machine.mounts", (Use("8:16", "/srv", "xfs"),))
+    decision = decided("machine.mounts", (DeviceUse("8:16", "/srv", "xfs"),))
     assert decision.users == ("mounted at /srv",)
     assert decision.refusals[0].remedy == "Unmount it: umount /srv"
 
 
 def test_a_medium_of_the_smallest_size_is_enough() -> None:
-    medium: Medium = dataclasses.replace(MEDIUM, size_bytes=Policy().minimum_bytes)
-    assert decided("disk.medium", medium).answer is Answer.SPARE
+    medium: Geometry = dataclasses.replace(MEDIUM, size_bytes=Policy().minimum_bytes)
+    assert decided("disk.medium", medium).answer is SpareAnswer.SPARE
 
 
 def test_no_rule_reads_anything_itself() -> None:
     """The rules are pure: none of their modules can open, list or run something."""
     folder = Path(__file__).parents[3] / "app/storage"
-    for file in (folder / "rule.py", folder / "snapshot.py", *folder.glob("rules*.py")):
+    for file in (folder / "inspect/snapshot.py", *folder.glob("spare/rule*.py")):
         source = file.read_text()
         for word in ("import os", "pathlib", "subprocess", "run_program"):
             assert word not in source, (file.name, word)

@@ -6,46 +6,46 @@ import dataclasses
 
 import pytest
 
-from app.domain.plan import PARTITION_TYPE
-from app.storage.rule import View
-from app.storage.rules import Decision, decide, is_in_use
-from app.storage.rules_content import reading_whole
-from app.storage.snapshot import (
+from app.domain.storage_plan.plan import PARTITION_TYPE
+from app.storage.inspect.snapshot import (
     NO_MARKS,
-    Comparison,
+    ChangesSinceRelease,
     Content,
+    DeviceUse,
     DiskFacts,
     FullRead,
-    Known,
-    Machine,
-    Partition,
+    KnownDisk,
+    MachineSnapshot,
+    PartitionFacts,
     Policy,
     Reading,
     Reference,
-    Released,
+    ReleaseComparison,
+    ReleaseRecord,
     Signature,
-    Since,
     Snapshot,
-    Udev,
-    Use,
+    UdevProperties,
     needs_root,
     read,
     unreadable,
 )
+from app.storage.spare.rule import View
+from app.storage.spare.rules import SpareDecision, decide, is_in_use
+from app.storage.spare.rules_content import reading_whole
 from tests.unit.storage.blank_disk import DISK, IDENTITY, MACHINE, MEDIUM, decided, rules_of, with_reading
 
 POLICY = Policy()
-RECORD = Released(IDENTITY.serial, IDENTITY.wwn, IDENTITY.size_bytes, "d1", 1.8e9)
-PART = (Partition("sdb1", "8:17", 1048576, 10**9),)
-AS_LEFT = Comparison(Since.ALIKE, 1.8e9, 4000)
-WRITTEN = Comparison(Since.WRITTEN, 1.8e9, written_bytes=3 * 2**20)
+RECORD = ReleaseRecord(IDENTITY.serial, IDENTITY.wwn, IDENTITY.size_bytes, "d1", 1.8e9)
+PART = (PartitionFacts("sdb1", "8:17", 1048576, 10**9),)
+AS_LEFT = ReleaseComparison(ChangesSinceRelease.ALIKE, 1.8e9, 4000)
+WRITTEN = ReleaseComparison(ChangesSinceRelease.WRITTEN, 1.8e9, written_bytes=3 * 2**20)
 
 
-def decide_on(disk: DiskFacts, machine: Machine = MACHINE) -> Decision:
+def decide_on(disk: DiskFacts, machine: MachineSnapshot = MACHINE) -> SpareDecision:
     return decide(Snapshot(machine, (disk,)), disk.name, POLICY)
 
 
-def recorded(content: Content, *, partitions: tuple[Partition, ...] = ()) -> Decision:
+def recorded(content: Content, *, partitions: tuple[PartitionFacts, ...] = ()) -> SpareDecision:
     disk = dataclasses.replace(DISK, content=read(content), partitions=read(partitions))
     return decide_on(disk, dataclasses.replace(MACHINE, released=read((RECORD,))))
 
@@ -70,13 +70,15 @@ def test_no_medium_is_told_as_no_medium() -> None:
 @pytest.mark.parametrize(
     ("others", "doubled"),
     [
-        ((Known("sdb", "A123", "naa.9"), Known("sdc", "A123", None)), True),
-        ((Known("sdb", "", None), Known("sdc", "", None)), False),
-        ((Known("sdb", "", "naa.9"), Known("sdc", "", None)), False),
-        ((Known("sda", "A123", None), Known("sdc", "A123", None)), False),
+        ((KnownDisk("sdb", "A123", "naa.9"), KnownDisk("sdc", "A123", None)), True),
+        ((KnownDisk("sdb", "", None), KnownDisk("sdc", "", None)), False),
+        ((KnownDisk("sdb", "", "naa.9"), KnownDisk("sdc", "", None)), False),
+        ((KnownDisk("sda", "A123", None), KnownDisk("sdc", "A123", None)), False),
     ],
 )
-def test_disks_are_told_apart_by_a_name_that_both_have(others: tuple[Known, ...], *, doubled: bool) -> None:
+def test_disks_are_told_apart_by_a_name_that_both_have(
+    others: tuple[KnownDisk, ...], *, doubled: bool
+) -> None:
     assert rules_of(decided("machine.identities", others)) == ({"D10"} if doubled else set())
 
 
@@ -95,18 +97,18 @@ def test_a_serial_or_a_world_wide_name_is_identity_enough(
 
 
 def test_what_uses_a_disk_is_told_with_the_detail_that_is_known() -> None:
-    use = Use("8:16", "/srv", "xfs, mnt:[1]")
+    use = DeviceUse("8:16", "/srv", "xfs, mnt:[1]")
     assert decided("machine.mounts", (use,)).refusals[0].evidence == "8:16: /srv (xfs, mnt:[1])"
     use = dataclasses.replace(use, detail="")
     assert decided("machine.mounts", (use,)).refusals[0].evidence == "8:16: /srv"
 
 
 def test_where_the_system_lies_is_told_with_what_lies_between() -> None:
-    root = (Use("8:16", "/", "ext4"),)
+    root = (DeviceUse("8:16", "/", "ext4"),)
     evidence = [each.evidence for each in decided("machine.mounts", root).refusals if each.rule == "D12"]
     assert evidence == ["/ lies on 8:16"]
     machine = dataclasses.replace(
-        MACHINE, mounts=read((Use("253:0", "/", "ext4"),)), stacking=read({"253:0": ("8:16",)})
+        MACHINE, mounts=read((DeviceUse("253:0", "/", "ext4"),)), stacking=read({"253:0": ("8:16",)})
     )
     evidence = [each.evidence for each in decide_on(DISK, machine).refusals]
     assert evidence == ["/ lies on 8:16, through 253:0"]
@@ -139,8 +141,8 @@ def test_nobody_uses_a_disk_that_only_data_speaks_against() -> None:
 
 
 def test_udevs_word_for_our_own_table_counts_only_for_who_may_not_read_the_disk() -> None:
-    udev: Reading[tuple[Udev, ...]] = read(
-        (Udev("8:16", {}, ()), Udev("8:17", {"ID_PART_ENTRY_TYPE": PARTITION_TYPE}, ()))
+    udev: Reading[tuple[UdevProperties, ...]] = read(
+        (UdevProperties("8:16", {}, ()), UdevProperties("8:17", {"ID_PART_ENTRY_TYPE": PARTITION_TYPE}, ()))
     )
     disk = dataclasses.replace(
         DISK, content=unreadable("Input/output error"), partitions=read(PART), udev=udev
@@ -150,20 +152,20 @@ def test_udevs_word_for_our_own_table_counts_only_for_who_may_not_read_the_disk(
 
 
 def test_the_table_of_a_disk_is_what_udev_says_of_the_disk_itself() -> None:
-    disk = dataclasses.replace(DISK, udev=read((Udev("8:17", {"ID_PART_TABLE_TYPE": "dos"}, ()),)))
+    disk = dataclasses.replace(DISK, udev=read((UdevProperties("8:17", {"ID_PART_TABLE_TYPE": "dos"}, ()),)))
     assert rules_of(decide_on(disk)) == set()
 
 
 @pytest.mark.parametrize("type_", ["swap", "suspend"])
 def test_swap_is_a_member_also_where_udev_calls_its_use_another(type_: str) -> None:
     assert rules_of(
-        decided("disk.udev", (Udev("8:16", {"ID_FS_TYPE": type_, "ID_FS_USAGE": "other"}, ()),))
+        decided("disk.udev", (UdevProperties("8:16", {"ID_FS_TYPE": type_, "ID_FS_USAGE": "other"}, ()),))
     ) == {"D09"}
 
 
 def test_what_lies_in_our_own_partition_is_ours() -> None:
-    udev: Reading[tuple[Udev, ...]] = read(
-        (Udev("8:17", {"ID_FS_TYPE": "zfs_member", "ID_FS_USAGE": "raid"}, ()),)
+    udev: Reading[tuple[UdevProperties, ...]] = read(
+        (UdevProperties("8:17", {"ID_FS_TYPE": "zfs_member", "ID_FS_USAGE": "raid"}, ()),)
     )
     raid = Signature("linux_raid_member", "raid", 4096)
     disk = dataclasses.replace(
@@ -186,7 +188,7 @@ def test_what_lies_beside_our_own_partition_is_foreign_though_all_places_are_as_
 
 
 def test_a_record_that_does_not_hold_any_longer_makes_no_blank_disk_suspect() -> None:
-    unknown = Comparison(Since.UNKNOWN, 1.8e9, written_bytes=7)
+    unknown = ReleaseComparison(ChangesSinceRelease.UNKNOWN, 1.8e9, written_bytes=7)
     assert rules_of(recorded(Content(sampled=4321, comparison=unknown))) == set()
 
 

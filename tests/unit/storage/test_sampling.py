@@ -10,11 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.domain.units import GIB, KIB, MIB
-from app.storage.sampling import (
+from app.storage.inspect.sampling import (
     EDGE_BYTES,
     MOST_PIECES,
     SAMPLE_BYTES,
-    Sampling,
+    SamplingPlan,
     certain_bytes,
     sampling_of,
     strata_of,
@@ -26,11 +26,11 @@ SECTOR = 512
 SIZES = st.integers(512 * MIB // SECTOR, 60 * TB // SECTOR).map(lambda sectors: sectors * SECTOR)
 
 
-def sampled(size: int, seed: int, begin: int = EDGE_BYTES) -> Sampling:
+def sampled(size: int, seed: int, begin: int = EDGE_BYTES) -> SamplingPlan:
     return sampling_of(size, SECTOR, random.Random(seed), begin)  # noqa: S311 - the same each time
 
 
-def is_found(start: int, length: int, size: int, sampling: Sampling) -> bool:
+def is_found(start: int, length: int, size: int, sampling: SamplingPlan) -> bool:
     """Whether dense data is found: it reaches 64 KiB into an end, or a piece lies in it wholly."""
     end = start + length
     if start + SAMPLE_BYTES <= EDGE_BYTES or end - SAMPLE_BYTES >= size - EDGE_BYTES:
@@ -116,7 +116,7 @@ def test_superblocks_and_their_copies_are_looked_at_behind_every_usual_start(sta
 
 def test_a_disk_that_is_hardly_larger_than_its_ends_is_covered() -> None:
     assert strata_of(2 * EDGE_BYTES) == ()
-    assert sampled(2 * EDGE_BYTES, 1) == Sampling((), 0)
+    assert sampled(2 * EDGE_BYTES, 1) == SamplingPlan((), 0)
     (stratum,) = strata_of(2 * EDGE_BYTES + 4 * KIB)
     assert stratum.end - stratum.start == 4 * KIB
     assert sampled(2 * EDGE_BYTES + 4 * KIB, 1).offsets == (EDGE_BYTES,)

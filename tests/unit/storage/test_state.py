@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.errors import RefusedError
-from app.domain.plan import PARTITION_TYPE, Group, StoragePlan
-from app.domain.raid import Level
-from app.storage import state
-from app.storage.commands import build_steps
-from app.storage.state import Table, parse_mountinfo, parse_table, table_of
-from app.storage.steps import Command, OwnPartition, OwnTable, WipeTable, undo_of
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import PARTITION_TYPE, Group, StoragePlan
+from app.storage.layout.commands import build_steps
+from app.storage.layout.steps import Command, OwnPartition, OwnTable, WipeTable, undo_of
+from app.storage.system import state
+from app.storage.system.state import PartitionTable, parse_mountinfo, parse_table, table_of
 from app.storage.wiping.decision import differs
 from tests.unit.storage.plans import FOLDER, NAMES, devices, disk
 
 MIB = 1024**2
 
 
-def table_in(image: Path) -> Table | None:
+def table_in(image: Path) -> PartitionTable | None:
     fd = os.open(image, os.O_RDONLY)
     try:
         return table_of(fd, 512)

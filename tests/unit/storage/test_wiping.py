@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from typing_extensions import override
 
 from app.domain.errors import StorageError
-from app.domain.plan import PARTITION_TYPE
+from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.domain.units import GIB, KIB, MIB
-from app.storage.patience import Patience
-from app.storage.signatures import MAGICS
-from app.storage.state import Partition, Table
-from app.storage.steps import Mark, SessionPartition, Signed
+from app.storage.inspect.signatures import MAGICS
+from app.storage.layout.steps import Mark, SessionPartition, SignatureIs
+from app.storage.system.state import GptPartition, PartitionTable
+from app.storage.system.time_limits import Patience
 from app.storage.wiping import saved
-from app.storage.wiping.decision import Verdict, judge_content, judge_table
+from app.storage.wiping.decision import WipeVerdict, judge_content, judge_table
 from app.storage.wiping.device import ExclusiveDevice
 from app.storage.wiping.found import (
     HEAD_BYTES,
     TAIL_BYTES,
-    Found,
+    FoundSignature,
     is_ours,
     is_whole,
     label_areas,
@@ -36,64 +36,68 @@ from app.storage.wiping.found import (
 from app.storage.wiping.saved import SavedSignatures
 
 NODE = "/dev/sdb1"
-OURS = Signed(NODE, "ext4", "6f1d5a52-0a0c-4c1c-9b1e-000000000001")
-OWN = Found("ext4", 0x438, OURS.uuid)
+OURS = SignatureIs(NODE, "ext4", "6f1d5a52-0a0c-4c1c-9b1e-000000000001")
+OWN = FoundSignature("ext4", 0x438, OURS.uuid)
 OTHERS = (
-    Found("ext4", 0x438, "6f1d5a52-0a0c-4c1c-9b1e-000000000002"),
-    Found("xfs", 0, "6f1d5a52-0a0c-4c1c-9b1e-000000000003", "PRECIOUS"),
-    Found("crypto_LUKS", 0),
-    Found("xfs", 0, OURS.uuid),
+    FoundSignature("ext4", 0x438, "6f1d5a52-0a0c-4c1c-9b1e-000000000002"),
+    FoundSignature("xfs", 0, "6f1d5a52-0a0c-4c1c-9b1e-000000000003", "PRECIOUS"),
+    FoundSignature("crypto_LUKS", 0),
+    FoundSignature("xfs", 0, OURS.uuid),
 )
 MARKS = st.sampled_from([None, *Mark])
 TABLE = "6f1d5a52-0a0c-4c1c-9b1e-00000000000a"
 PARTITION = SessionPartition("/dev/sdb", NODE, TABLE, OURS.uuid, PARTITION_TYPE, MIB, GIB)
-OUR_ENTRY = Partition(1, PARTITION_TYPE, OURS.uuid, "pgfooting-data", MIB, GIB)
-OUR_TABLE = Table(TABLE, (OUR_ENTRY,))
+OUR_ENTRY = GptPartition(1, PARTITION_TYPE, OURS.uuid, "pgfooting-data", MIB, GIB)
+OUR_TABLE = PartitionTable(TABLE, (OUR_ENTRY,))
 
 
 @given(MARKS, st.lists(st.sampled_from([OWN, *OTHERS]), max_size=3), st.booleans())
-def test_only_what_the_journal_proves_is_wiped(mark: Mark | None, found: list[Found], is_whole: bool) -> None:  # noqa: FBT001
+def test_only_what_the_journal_proves_is_wiped(
+    mark: Mark | None,
+    found: list[FoundSignature],
+    is_whole: bool,  # noqa: FBT001
+) -> None:
     decided = judge_content(mark, OURS, found, is_whole=is_whole)
-    if decided.verdict is Verdict.WIPE:
+    if decided.verdict is WipeVerdict.WIPE:
         assert mark in {Mark.BEGUN, Mark.MADE, Mark.WIPING}
         assert set(found) == {OWN}
         assert is_whole or mark is not Mark.MADE
     if any(each in OTHERS for each in found):
-        assert decided.verdict is Verdict.KEEP
+        assert decided.verdict is WipeVerdict.KEEP
         assert "not made by this session" in decided.reason
-    if decided.verdict is Verdict.NOTHING:
+    if decided.verdict is WipeVerdict.NOTHING:
         assert found == []
         assert mark is not Mark.MADE
-    assert bool(decided.reason) is (decided.verdict is Verdict.KEEP)
+    assert bool(decided.reason) is (decided.verdict is WipeVerdict.KEEP)
 
 
 EXPECTED = {
     # mark: nothing there, ours whole, ours in part
-    None: (Verdict.NOTHING, Verdict.KEEP, Verdict.KEEP),
-    Mark.BEGUN: (Verdict.NOTHING, Verdict.WIPE, Verdict.WIPE),
-    Mark.MADE: (Verdict.KEEP, Verdict.WIPE, Verdict.KEEP),
-    Mark.WIPING: (Verdict.NOTHING, Verdict.WIPE, Verdict.WIPE),
-    Mark.WIPED: (Verdict.NOTHING, Verdict.KEEP, Verdict.KEEP),
-    Mark.RELEASED: (Verdict.NOTHING, Verdict.KEEP, Verdict.KEEP),
+    None: (WipeVerdict.NOTHING, WipeVerdict.KEEP, WipeVerdict.KEEP),
+    Mark.BEGUN: (WipeVerdict.NOTHING, WipeVerdict.WIPE, WipeVerdict.WIPE),
+    Mark.MADE: (WipeVerdict.KEEP, WipeVerdict.WIPE, WipeVerdict.KEEP),
+    Mark.WIPING: (WipeVerdict.NOTHING, WipeVerdict.WIPE, WipeVerdict.WIPE),
+    Mark.WIPED: (WipeVerdict.NOTHING, WipeVerdict.KEEP, WipeVerdict.KEEP),
+    Mark.RELEASED: (WipeVerdict.NOTHING, WipeVerdict.KEEP, WipeVerdict.KEEP),
 }
 
 
 @pytest.mark.parametrize(("mark", "expected"), EXPECTED.items())
-def test_each_mark_says_what_may_lie_there(mark: Mark | None, expected: tuple[Verdict, ...]) -> None:
+def test_each_mark_says_what_may_lie_there(mark: Mark | None, expected: tuple[WipeVerdict, ...]) -> None:
     cases = (((), True), ((OWN,), True), ((OWN,), False))
     decided = [judge_content(mark, OURS, found, is_whole=whole) for found, whole in cases]
     assert tuple(each.verdict for each in decided) == expected
     for found, whole in cases:
         with_other = judge_content(mark, OURS, (*found, OTHERS[1]), is_whole=whole)
-        assert with_other.verdict is Verdict.KEEP
+        assert with_other.verdict is WipeVerdict.KEEP
         assert OTHERS[1].uuid in with_other.reason
 
 
 def test_ours_is_what_has_our_type_identifier_and_label() -> None:
-    pool = Signed(NODE, "zfs_member", "17", "pgfooting-data-1")
-    own = Found("zfs_member", 0, "17", "pgfooting-data-1")
+    pool = SignatureIs(NODE, "zfs_member", "17", "pgfooting-data-1")
+    own = FoundSignature("zfs_member", 0, "17", "pgfooting-data-1")
     assert is_ours(own, pool)
-    assert is_ours(Found("ext4", 0, OURS.uuid.upper(), "any label"), OURS)
+    assert is_ours(FoundSignature("ext4", 0, OURS.uuid.upper(), "any label"), OURS)
     assert not is_ours(own, None)
     assert not is_ours(replace(own, type="ext4"), pool)
     assert not is_ours(replace(own, uuid="18"), pool)
@@ -104,9 +108,9 @@ def test_ours_is_what_has_our_type_identifier_and_label() -> None:
 
 
 def test_a_signature_is_told_without_what_it_has_not_and_without_control_characters() -> None:
-    assert Found("crypto_LUKS", 0).words() == "crypto_LUKS"
-    assert Found("xfs", 0, "u").words() == "xfs, UUID u"
-    assert Found("xfs", 0, "", "a\x1b[31m").words() == "xfs, label a?[31m"
+    assert FoundSignature("crypto_LUKS", 0).words() == "crypto_LUKS"
+    assert FoundSignature("xfs", 0, "u").words() == "xfs, UUID u"
+    assert FoundSignature("xfs", 0, "", "a\x1b[31m").words() == "xfs, label a?[31m"
 
 
 def test_what_was_made_and_is_not_there_was_changed_by_somebody() -> None:
@@ -134,25 +138,27 @@ CHANGED = (
 
 @pytest.mark.parametrize("table", CHANGED)
 @pytest.mark.parametrize("mark", Mark)
-def test_a_table_that_is_not_exactly_ours_is_kept_whatever_the_mark(mark: Mark, table: Table) -> None:
-    assert judge_table(mark, PARTITION, table, ()).verdict is Verdict.KEEP
+def test_a_table_that_is_not_exactly_ours_is_kept_whatever_the_mark(
+    mark: Mark, table: PartitionTable
+) -> None:
+    assert judge_table(mark, PARTITION, table, ()).verdict is WipeVerdict.KEEP
 
 
 def test_a_table_of_ours_is_removed_and_one_that_is_gone_was_removed_by_somebody() -> None:
     for mark in (Mark.BEGUN, Mark.MADE, Mark.WIPING):
-        assert judge_table(mark, PARTITION, OUR_TABLE, ()).verdict is Verdict.WIPE
-    assert judge_table(Mark.MADE, PARTITION, None, ()).verdict is Verdict.KEEP
-    assert judge_table(Mark.WIPING, PARTITION, None, ()).verdict is Verdict.NOTHING
-    assert judge_table(None, PARTITION, OUR_TABLE, ()).verdict is Verdict.KEEP
-    assert judge_table(Mark.MADE, PARTITION, OUR_TABLE, (OTHERS[2],)).verdict is Verdict.KEEP
+        assert judge_table(mark, PARTITION, OUR_TABLE, ()).verdict is WipeVerdict.WIPE
+    assert judge_table(Mark.MADE, PARTITION, None, ()).verdict is WipeVerdict.KEEP
+    assert judge_table(Mark.WIPING, PARTITION, None, ()).verdict is WipeVerdict.NOTHING
+    assert judge_table(None, PARTITION, OUR_TABLE, ()).verdict is WipeVerdict.KEEP
+    assert judge_table(Mark.MADE, PARTITION, OUR_TABLE, (OTHERS[2],)).verdict is WipeVerdict.KEEP
     beside = replace(OUR_TABLE, partitions=(OUR_ENTRY, replace(OUR_ENTRY, number=2, uuid=TABLE, name="")))
     told = judge_table(Mark.MADE, PARTITION, beside, ()).reason
     assert f"partition 2 ({PARTITION_TYPE}, UUID {TABLE})" in told
     named = replace(beside, partitions=(replace(beside.partitions[1], name="theirs"),))
     assert "(theirs, " in judge_table(Mark.MADE, PARTITION, named, ()).reason
     empty = replace(OUR_TABLE, partitions=())
-    assert judge_table(Mark.MADE, PARTITION, empty, ()).verdict is Verdict.KEEP
-    assert judge_table(Mark.WIPING, PARTITION, empty, ()).verdict is Verdict.WIPE
+    assert judge_table(Mark.MADE, PARTITION, empty, ()).verdict is WipeVerdict.KEEP
+    assert judge_table(Mark.WIPING, PARTITION, empty, ()).verdict is WipeVerdict.WIPE
 
 
 def test_what_wipefs_lists_is_understood() -> None:
@@ -163,7 +169,10 @@ def test_what_wipefs_lists_is_understood() -> None:
             {"offset": "0x63ffe00", "type": "gpt", "uuid": None, "label": None},
         ]
     }
-    assert parse_listing(json.dumps(listing)) == (Found("xfs", 0, "u", "PRECIOUS"), Found("gpt", 512))
+    assert parse_listing(json.dumps(listing)) == (
+        FoundSignature("xfs", 0, "u", "PRECIOUS"),
+        FoundSignature("gpt", 512),
+    )
     assert parse_listing('{\n   "signatures": [\n\n   ]\n}\n') == ()
     assert parse_listing("") == ()
 
@@ -207,13 +216,13 @@ class Sparse(ExclusiveDevice):
 def test_btrfs_of_which_a_copy_of_the_superblock_was_overwritten_is_not_whole(
     size_bytes: int, copies: list[int]
 ) -> None:
-    signature = Signed(NODE, "btrfs", OURS.uuid)
+    signature = SignatureIs(NODE, "btrfs", OURS.uuid)
     identifier = UUID(OURS.uuid).bytes
     pieces = {at + 32: identifier for at in (64 * KIB, *copies)}
     assert is_whole(signature, Sparse(size_bytes, pieces))
     for at in copies:
         assert not is_whole(signature, Sparse(size_bytes, pieces | {at + 32: b"raw data of else"}))
-    assert is_whole(Signed(NODE, "ext4", OURS.uuid), Sparse(size_bytes, {}))
+    assert is_whole(SignatureIs(NODE, "ext4", OURS.uuid), Sparse(size_bytes, {}))
 
 
 def test_copies_are_kept_a_month_and_not_more_than_there_is_room(

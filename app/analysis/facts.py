@@ -1,0 +1,156 @@
+"""What a run file says of its run in words: properties that may differ between runs, and everything else.
+
+A property is what somebody chose or what the machine was; figures and times are none. The facts panel and
+the report show them, `app.comparison.differences` compares them.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from app.analysis.properties import Property, properties_of, value_words
+from app.analysis.stability import RunStability, read_shape
+from app.domain.text import tr
+from app.hosts.host import ROOT_STEP
+from app.library.entries import effective_state
+from app.runfile.metadata.environment import MOST_CHARACTERS, read_environment_facts
+from app.runfile.metadata.stored_campaign import completed
+from app.runfile.metadata.typed_json import Known, NotKnown, known
+from app.runfile.reader import CommandRecord, RunFile
+from app.runfile.writer import Json
+
+_ROOT: Final = "root"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """One run in words.
+
+    Attributes:
+        path: of the run file.
+        id: hexadecimal identity; empty where the file has none.
+        name: of the run: configuration and repeat.
+        campaign: name of its campaign.
+        campaign_key: the same for runs of one campaign only.
+        configuration: name of its configuration.
+        repeat: 0-based.
+        state: how far it came, see `RunState`.
+        error: why it failed; empty where it did not.
+        started_epoch_s: seconds since the epoch; None where unknown.
+        marks: (kind, reason) labels.
+        properties: what was chosen and what the machine was.
+        others: options that nobody chose, and what the file does not tell: for `app.comparison.differences`.
+        summary: figures, see app/runfile/summary.py.
+        commands: every program that was executed, and what root did without one, in order; see
+            `command_line`.
+        environment: dotted name and value of every fact that was read before the run.
+        unavailable: (source, reason) of series that do not exist.
+        shape: how its measured phase went; None where there is nothing of it.
+        tags: that people gave it.
+        note: that people wrote.
+    """
+
+    path: str
+    id: str
+    name: str
+    campaign: str
+    campaign_key: str
+    configuration: str
+    repeat: int
+    state: str
+    error: str
+    started_epoch_s: float | None
+    marks: tuple[tuple[str, str], ...]
+    properties: tuple[Property, ...]
+    summary: dict[str, float | None]
+    commands: tuple[CommandRecord, ...]
+    environment: tuple[tuple[str, str], ...]
+    unavailable: tuple[tuple[str, str], ...]
+    shape: RunStability | None = field(default=None, repr=False, compare=False)
+    tags: tuple[str, ...] = ()
+    note: str = ""
+    others: tuple[Property, ...] = field(default=(), repr=False)
+
+
+def read_run_facts(path: Path) -> RunFacts:
+    """Read one run file.
+
+    Raises:
+        RunFileError: it cannot be read.
+    """
+    with RunFile(path) as run:
+        told, facts = completed(run.metadata), run.facts("before")
+        found = tuple(properties_of(told, read_environment_facts(facts)))
+        return RunFacts(
+            tags=known(told.tags, ()),
+            note=_text(told.note),
+            path=str(path),
+            id=_text(told.id),
+            name=_text(told.name) or path.stem,
+            campaign=_text(told.campaign),
+            campaign_key=_text(told.campaign_folder) or str(path.parent),
+            configuration=_text(told.configuration),
+            repeat=known(told.repeat, 0),
+            state=effective_state(path, run.state).value,
+            error="" if isinstance(told.error, NotKnown) else told.error.text[:MOST_CHARACTERS],
+            started_epoch_s=None if isinstance(told.started_epoch_s, NotKnown) else told.started_epoch_s,
+            marks=run.marks(),
+            properties=tuple(item for item in found if item.is_shown),
+            others=tuple(item for item in found if not item.is_shown),
+            summary=run.summary(),
+            commands=_executed(run),
+            environment=tuple(_flat(facts)),
+            unavailable=tuple((source, reason) for _, source, reason in run.unavailable()),
+            shape=read_shape(run),
+        )
+
+
+def _executed(run: RunFile) -> tuple[CommandRecord, ...]:
+    """Return the programs of a run and, among them, what root did itself, such as wiping what it signed."""
+    own = [
+        CommandRecord(event.t_ms, 0, _ROOT, (event.message,), None, "", "")
+        for event in run.events()
+        if event.kind == ROOT_STEP
+    ]
+    return tuple(sorted((*run.commands(), *own), key=lambda each: each.started_ms))
+
+
+def command_line(command: CommandRecord) -> str:
+    """Return a command as it could be typed, or as a comment what root did without a program."""
+    if command.exit_code is None:
+        return f"# {' '.join(command.argv)}"
+    return shlex.join(command.argv)
+
+
+def _text(value: Known[str]) -> str:
+    return known(value, "")[:MOST_CHARACTERS]
+
+
+def _value(value: Json, name: str = "") -> str:
+    """Return a JSON value as people read it; empty where there is nothing."""
+    if isinstance(value, Mapping | Sequence) and not isinstance(value, str):
+        return _nested(value)[:MOST_CHARACTERS]
+    return value_words(value, name if name.endswith("_bytes") else "")
+
+
+def _nested(value: Sequence[Json] | Mapping[str, Json]) -> str:
+    if not isinstance(value, Mapping):
+        return ", ".join(part for part in map(_value, value) if part)
+    unreadable = value.get("unreadable")
+    if isinstance(unreadable, str):
+        return tr("not known: {reason}").format(reason=unreadable)
+    return ", ".join(f"{key} {_value(item, key)}" for key, item in value.items())
+
+
+def _flat(facts: dict[str, Json], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield dotted names and values, branch by branch."""
+    for key, value in facts.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict) and value and "unreadable" not in value:
+            yield from _flat(value, f"{name}.")
+        elif text := _value(value, key):
+            yield name, text

@@ -1,0 +1,85 @@
+"""Words and numbers of runs as people read them: states, marks, figures. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.runfile.summary import Figure
+from app.runfile.writer import RunState
+
+UNREADABLE: Final = "unreadable"
+"""State of an entry whose file cannot be read, see `app.library.entries.LibraryEntry`."""
+
+STATE_WORDS: Final = {
+    RunState.RUNNING: tr("running"),
+    RunState.DONE: tr("done"),
+    RunState.STOPPED: tr("stopped early"),
+    RunState.FAILED: tr("failed"),
+    RunState.INCOMPLETE: tr("incomplete"),
+    UNREADABLE: tr("unreadable"),
+}
+
+MARK_WORDS: Final = {
+    "unsafe": tr("unsafe"),
+    "contended": tr("contended"),
+    "client-bound": tr("client-bound"),
+    "missed-seconds": tr("seconds missed"),
+    "not-steady": tr("not steady"),
+    "suspended": tr("suspended"),
+    "partial-latencies": tr("latencies partial"),
+    "memory-limited": tr("memory limited"),
+    "test-devices": tr("TEST DEVICES"),
+    "left-over": tr("disks not released"),
+    "disk-failed": tr("disk failed"),
+    "helper-lost": tr("helper lost"),
+}
+"""Marks that have a name of their own; others are shown as they are stored."""
+
+DISK_MARKS: Final = frozenset({"left-over", "disk-failed", "helper-lost"})
+"""Marks of runs whose disks need somebody: they are shown as warnings everywhere."""
+
+
+def state_words(state: str) -> str:
+    """Return a state of a run as people read it."""
+    return STATE_WORDS.get(state, state)
+
+
+def mark_words(kind: str) -> str:
+    """Return the kind of a mark as people read it."""
+    return MARK_WORDS.get(kind, one_line(kind).replace("-", " "))
+
+
+def one_line(text: str) -> str:
+    """Return a foreign text without line breaks and control characters."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def format_number(value: float) -> str:
+    """Return a number with about three digits, thousands separators and never an exponent."""
+    size = abs(value)
+    if size >= 99.95 or value == round(value):
+        return f"{value:,.0f}"
+    for decimals, least in ((1, 9.995), (2, 0.9995), (3, 0.09995), (4, 0.009995)):
+        if size >= least:
+            return f"{value:,.{decimals}f}"
+    return f"{value:,.6f}".rstrip("0")
+
+
+def format_figure(figure: Figure, value: float) -> str:
+    """Return a figure of the summary with its unit."""
+    if figure.name == "steady":
+        return tr("yes") if value else tr("no")
+    if figure.name in {"jitter_cv", "drift"}:
+        return tr("{percent} %").format(percent=format_number(round(100 * value, 2)))
+    if figure.unit == "B":
+        return format_size(value)
+    return format_number(value) if figure.unit in {"1/s", ""} else f"{format_number(value)} {figure.unit}"
+
+
+def format_tps(tps: float | None) -> str:
+    """Return TPS with thousands separators, with a decimal below 100; empty for None."""
+    if tps is None:
+        return ""
+    return f"{tps:,.0f}" if tps >= 99.95 else f"{tps:.1f}"

@@ -1,0 +1,90 @@
+"""How latencies are distributed: merged histograms of runs, as shares and as percentiles by their nines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.postgres.pgbench.histogram import Histogram, bucket_high
+from app.runfile.histogram_decoding import merge_encoded
+from app.runfile.reader import RunFile
+from app.runfile.writer import Phase
+
+Array = NDArray[np.float64]
+
+FEWEST_ABOVE: Final = 10
+"""A percentile with fewer transactions above it is decided by chance (HdrHistogram's and wrk2's practice)."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """The latencies of the measured phase of one or several runs.
+
+    Attributes:
+        histogram: of all logged transactions.
+        one_in: one in so many was logged; the largest where runs differ.
+        partial: seconds of which lines may be missing.
+    """
+
+    histogram: Histogram = field(repr=False, compare=False)
+    one_in: int
+    partial: int
+
+    @cached_property
+    def _edges_ms(self) -> Array:
+        return np.array([bucket_high(bucket) for bucket in self.histogram.buckets.tolist()]) / 1000
+
+    def shares(self) -> tuple[Array, Array]:
+        """Return (latency in ms, share of the transactions that took at most as long), ascending."""
+        ends = np.cumsum(self.histogram.counts)
+        return self._edges_ms, ends / max(1, self.histogram.total)
+
+    def nines(self) -> tuple[Array, Array]:
+        """Return (number of nines, latency in ms): 1 is the 90th percentile, 2 the 99th, 3 the 99.9th.
+
+        It ends where fewer than `FEWEST_ABOVE` transactions lie above.
+        """
+        total = self.histogram.total
+        ends = np.cumsum(self.histogram.counts)
+        kept = total - ends >= FEWEST_ABOVE
+        above: Array = (total - ends[kept]) / max(1, total)
+        return -np.log10(above), self._edges_ms[kept]
+
+
+def read_distribution(path: Path) -> Distribution:
+    """Return the latencies of a run's measured phase.
+
+    Raises:
+        RunFileError: the file cannot be read, or a histogram is damaged.
+    """
+    with RunFile(path) as run:
+        measured, one_in = run.phase(Phase.MEASURE), run.metadata.transaction_log_one_in
+        start_ms = float("inf") if measured is None else measured.started_ms
+        end_ms = float("inf") if measured is None or measured.ended_ms is None else measured.ended_ms
+        seconds = [second for second in run.latency_seconds() if start_ms <= second.t_ms <= end_ms]
+    return Distribution(
+        merge_encoded([second.buckets for second in seconds]),
+        one_in if isinstance(one_in, int) and one_in > 0 else 1,
+        sum(second.partial for second in seconds),
+    )
+
+
+def merge_distributions(distributions: Iterable[Distribution]) -> Distribution:
+    """Return the latencies of several runs as one; a sampled run counts as many times as it was sampled.
+
+    Percentiles of it are those of all transactions together, never means of percentiles.
+    """
+    found = list(distributions)
+    rates = {each.one_in for each in found}
+    parts = [each.histogram if len(rates) == 1 else _scaled(each.histogram, each.one_in) for each in found]
+    return Distribution(Histogram.merged(parts), max(rates, default=1), sum(each.partial for each in found))
+
+
+def _scaled(histogram: Histogram, times: int) -> Histogram:
+    return Histogram(histogram.buckets, histogram.counts * times)

@@ -1,0 +1,366 @@
+"""What was chosen for a run and what its machine was, property by property, in words. Pure.
+
+The properties follow the declarations: the fields of workload, storage plan, installation and target, the
+options of the filesystems, the server settings. A field or option that comes is a property without anybody
+remembering it: `LABELS` may call it more nicely than its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from app.domain.disk import DiskIdentity
+from app.domain.filesystems import filesystem
+from app.domain.options.kinds import OptionValue
+from app.domain.options.raid import Assembler, Level
+from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan
+from app.domain.text import tr
+from app.domain.units import format_duration, format_size
+from app.runfile.metadata.environment import MOST_CHARACTERS, EnvironmentFacts
+from app.runfile.metadata.run_metadata import RunMetadata, ScriptMetadata, TargetMetadata
+from app.runfile.metadata.typed_json import NotKnown
+from app.storage.layout.stripe_geometry import STRIPED, chunk_bytes
+
+if TYPE_CHECKING:
+    from app.domain.options.filesystem_spec import FilesystemSpec
+
+TARGET: Final = tr("Target")
+WORKLOAD: Final = tr("Workload")
+POSTGRESQL: Final = tr("PostgreSQL")
+SETTING: Final = tr("Setting")
+MACHINE: Final = tr("Machine")
+
+PGBENCH: Final = tr("pgbench")
+"""Name of the property that holds pgbench's version."""
+
+PLAN: Final = tr("how the storage was made")
+"""Name of what is not known of a target whose plan nobody tells."""
+
+SETTINGS: Final = tr("server settings")
+
+KIND: Final = tr("kind")
+PATH: Final = tr("path")
+
+LABELS: Final = {
+    "label": tr("transactions"),
+    "duration_s": tr("measured time"),
+    "warmup_s": tr("warm-up"),
+    "transactions": tr("transactions per client"),
+    "rate_tps": tr("rate limit per second"),
+    "latency_limit_ms": tr("latency limit, ms"),
+    "size": tr("size of the data"),
+    "folder": tr("installation"),
+    "sha256": tr("build"),
+    "origin": tr("found by"),
+    "configure": tr("configure options"),
+    "block_size": tr("block size"),
+    "disks": tr("disks"),
+    "partition_bytes": tr("partition size"),
+    "chunk_bytes": tr("chunk size"),
+    "initial_sync": tr("first synchronisation"),
+    "preset": tr("preset"),
+    "wal_preset": tr("preset"),
+    "size_bytes": tr("most memory"),
+    "memory_limit_bytes": tr("memory limit"),
+    "zfs_log": tr("ZFS log disks"),
+}
+"""What people call fields; the others are called as they are."""
+
+_ZFS_PROPERTIES: Final = (
+    "recordsize",
+    "compression",
+    "checksum",
+    "sync",
+    "logbias",
+    "redundant_metadata",
+    "primarycache",
+    "atime",
+    "relatime",
+    "xattr",
+)
+"""Properties of a dataset that somebody chooses; the others are sizes and names."""
+
+_DIGEST_LENGTH: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One thing that was chosen or found.
+
+    Attributes:
+        topic: heading under which it stands.
+        name: what people read; unique within its topic.
+        value: as text; empty where nobody knows it.
+        is_shown: whether it is worth a line: not what an option is that nobody chose.
+        is_known: whether the file tells it.
+        part: name of the property that is not known of a file that tells nothing of this kind.
+        within: name of the property without which this one means nothing; empty for none.
+    """
+
+    topic: str
+    name: str
+    value: str
+    is_shown: bool = True
+    is_known: bool = True
+    part: str = ""
+    within: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from every other one."""
+        return self.topic, self.name
+
+
+def _label(name: str) -> str:
+    return LABELS.get(name, name)
+
+
+def value_words(value: object, name: str = "") -> str:
+    """Return a value as people read it; empty for None.
+
+    Args:
+        value: of a field.
+        name: of the field; what ends in _bytes or _s has its unit.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return tr("yes") if value else tr("no")
+    if isinstance(value, int | float):
+        return _number_words(value, name)
+    return str(value)[:MOST_CHARACTERS]
+
+
+def _number_words(value: float, name: str) -> str:
+    if name.endswith("_bytes"):
+        return format_size(value)
+    if name.endswith("_s"):
+        return format_duration(value)
+    return f"{value:.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.6g}"
+
+
+def properties_of(run: RunMetadata, environment: EnvironmentFacts | None) -> Iterator[Property]:
+    """Yield every property of a run, each once.
+
+    Args:
+        run: what was chosen; what is not known of it is yielded so.
+        environment: what was found; None before a run, where that is nobody's question.
+    """
+    yield from _target(run.target, environment)
+    yield from _workload(run)
+    yield from _postgresql(run)
+    yield from _settings(run)
+    if environment is not None:
+        yield from _machine(environment)
+
+
+def _given(topic: str, name: str, value: object, field: str = "") -> Iterator[Property]:
+    """Yield a property where it has a value, or where that is not known."""
+    if isinstance(value, NotKnown):
+        yield Property(topic, name, "", is_shown=False, is_known=False)
+    elif text := value_words(value, field):
+        yield Property(topic, name, text)
+
+
+def _found(topic: str, name: str, value: str, *, is_key: bool = False) -> Iterator[Property]:
+    """Yield a fact; one that every machine has and nobody tells is not known."""
+    if value:
+        yield Property(topic, name, value)
+    elif is_key:
+        yield Property(topic, name, "", is_shown=False, is_known=False)
+
+
+# --- the target
+
+
+def _target(target: TargetMetadata, environment: EnvironmentFacts | None) -> Iterator[Property]:
+    plan = target.plan
+    yield from _given(TARGET, KIND, target.kind)
+    yield from _given(TARGET, tr("RAID"), target.raid)
+    if environment is None or not environment.in_memory:
+        yield from _given(TARGET, PATH, target.path)
+    if environment is not None and environment.filesystem:
+        yield Property(TARGET, tr("filesystem"), environment.filesystem)
+    elif isinstance(plan, StoragePlan):
+        yield Property(TARGET, tr("filesystem"), plan.data.filesystem)
+    elif environment is not None:
+        yield from _found(TARGET, tr("filesystem"), "", is_key=True)
+    if environment is not None:
+        yield from _found(TARGET, tr("mount options"), ",".join(environment.mount_options))
+        told = environment.dataset
+        pairs = (f"{name}={value_words(told[name])}" for name in _ZFS_PROPERTIES if name in told)
+        yield from _found(TARGET, tr("dataset"), ", ".join(pairs))
+    yield from _limits(target)
+    if isinstance(plan, NotKnown):
+        yield Property(TARGET, PLAN, "", is_shown=False, is_known=False)
+    elif plan is not None:
+        yield from (replace(each, part=PLAN) for each in _plan(plan, target))
+    for device in environment.devices if environment is not None else ():
+        yield from _found(TARGET, tr("device {name}").format(name=device.name), device.words)
+
+
+def _limits(target: TargetMetadata) -> Iterator[Property]:
+    for name in ("size_bytes", "memory_limit_bytes"):
+        value = getattr(target, name)
+        if name == "size_bytes" and isinstance(value, NotKnown):
+            continue  # of targets in memory only
+        yield from _given(TARGET, _label(name), value, name)
+
+
+def _plan(plan: StoragePlan, target: TargetMetadata) -> Iterator[Property]:
+    presets = {"data": target.preset, "wal": target.wal_preset}
+    for each in fields(plan):
+        part = getattr(plan, each.name)
+        if isinstance(part, Group):
+            found = tuple(_group(each.name, part, presets.get(each.name)))
+            whole = "" if each.name == "data" else _of_group(each.name, _label("disks"))
+            yield from (replace(item, within=whole if item.name != whole else "") for item in found)
+        elif part:
+            yield from _given(TARGET, _label(each.name), _disks_words(part))
+
+
+def _of_group(role: str, name: str) -> str:
+    return name if role == "data" else f"{role.upper()}: {name}"
+
+
+def _group(role: str, group: Group, preset: object) -> Iterator[Property]:
+    """Yield what one filesystem was made of; `role` is the field of the plan."""
+    named = partial(_of_group, role)
+    spec = _spec(group.filesystem)
+    if role != "data":
+        yield Property(TARGET, named(tr("RAID")), group.level.value)
+        yield Property(TARGET, named(tr("filesystem")), group.filesystem)
+    yield from _given(TARGET, named(tr("filesystem preset")), preset)
+    for each in fields(group):
+        if each.name in {"level", "filesystem", "options"}:
+            continue
+        yield from _given(TARGET, named(_label(each.name)), _part_words(group, spec, each.name))
+    yield from _options(group, spec, named)
+
+
+def _spec(name: str) -> FilesystemSpec | None:
+    try:
+        return filesystem(name)
+    except KeyError:  # of another version
+        return None
+
+
+def _part_words(group: Group, spec: FilesystemSpec | None, name: str) -> str | None:
+    """Return a field of a group as it was in effect; None where it means nothing for that level."""
+    value = getattr(group, name)
+    if name == "disks":
+        return _disks_words(value)
+    if name == "partition_bytes":
+        if value is None:
+            return tr("the whole disk")
+        return format_size(value) if value else tr("what the data needs")
+    is_md = spec is not None and group.level in spec.levels and spec.assembler(group.level) is Assembler.MD
+    if value is None and is_md and group.level is not Level.SINGLE:
+        if name == "chunk_bytes" and group.level in STRIPED:
+            value = chunk_bytes(group)
+        elif group.level is not Level.STRIPE:
+            value = {"bitmap": Bitmap.INTERNAL, "initial_sync": InitialSync.WAIT}.get(name)
+    return None if value is None else value_words(value, name)
+
+
+def _disks_words(disks: tuple[DiskIdentity, ...]) -> str:
+    return ", ".join(_disk_words(each) for each in disks)
+
+
+def _disk_words(disk: DiskIdentity) -> str:
+    name = disk.serial or disk.wwn or disk.device_number
+    told = ", ".join(
+        part for part in (disk.model.strip(), format_size(disk.size_bytes) if disk.size_bytes else "") if part
+    )
+    return f"{name} ({told})" if told else name
+
+
+def _options(group: Group, spec: FilesystemSpec | None, named: Callable[[str], str]) -> Iterator[Property]:
+    """Yield every option of a filesystem: those that nobody chose as the default, which is not shown."""
+    chosen = group.chosen
+    options = spec.options if spec is not None else ()
+    defaults = {each.id: each.default for each in options}
+    often = Counter(each.label for each in options)
+    labels = {
+        each.id: each.label if often[each.label] == 1 else f"{each.label} ({each.id})" for each in options
+    }
+    for option_id, label in ({name: name for name in chosen} | labels).items():
+        name = named(f"{spec.label if spec is not None else group.filesystem} {label}")
+        if option_id in chosen:
+            yield Property(TARGET, name, value_words(chosen[option_id]))
+        else:
+            yield Property(TARGET, name, _default_words(defaults.get(option_id)), is_shown=False)
+
+
+def _default_words(value: OptionValue | None) -> str:
+    return tr("not chosen") if value is None else tr("default ({value})").format(value=value_words(value))
+
+
+# --- workload, server, machine
+
+
+def _workload(run: RunMetadata) -> Iterator[Property]:
+    for each in fields(run.workload):
+        value = getattr(run.workload, each.name)
+        if each.name == "scripts":
+            yield from _scripts(value)
+            continue
+        yield from _given(WORKLOAD, _label(each.name), value, each.name)
+        if each.name == "threads":
+            yield from _given(WORKLOAD, tr("scale"), run.scale)
+            yield from _given(WORKLOAD, tr("data"), run.data_bytes, "data_bytes")
+
+
+def _scripts(scripts: tuple[ScriptMetadata, ...] | NotKnown) -> Iterator[Property]:
+    """Yield what labels do not tell: weights, own files and their texts."""
+    for number, each in enumerate(() if isinstance(scripts, NotKnown) else scripts, 1):
+        name = tr("script {number}").format(number=number)
+        words = [tr("weight {weight}").format(weight=each.weight)] if each.weight != 1 else []
+        words += [each.path] if each.path else []
+        if each.text:
+            digest = hashlib.sha256(each.text.encode("utf-8", "surrogatepass")).hexdigest()
+            words.append(tr("text {digest}").format(digest=digest[:_DIGEST_LENGTH]))
+        if words:
+            yield from _given(WORKLOAD, name, f"{each.label}: {', '.join(words)}")
+
+
+def _postgresql(run: RunMetadata) -> Iterator[Property]:
+    for each in fields(run.installation):
+        value = getattr(run.installation, each.name)
+        if each.name == "sha256" and isinstance(value, str):
+            value = value[:_DIGEST_LENGTH]
+        yield from _given(POSTGRESQL, _label(each.name), value, each.name)
+    yield from _given(POSTGRESQL, PGBENCH, run.pgbench_version)
+    for each in fields(run.postgresql):
+        yield from _given(POSTGRESQL, _label(each.name), getattr(run.postgresql, each.name), each.name)
+
+
+def _settings(run: RunMetadata) -> Iterator[Property]:
+    if isinstance(run.settings, NotKnown):
+        yield Property(SETTING, SETTINGS, "", is_shown=False, is_known=False)
+        return
+    for each in run.settings:
+        if each.origin != "pgfooting" and each.name:
+            words = each.value[:MOST_CHARACTERS] or tr("(empty)")
+            yield Property(SETTING, each.name, words, part=SETTINGS)
+
+
+def _machine(environment: EnvironmentFacts) -> Iterator[Property]:
+    memory = environment.memory_bytes
+    for name, value, is_key in (
+        (tr("name"), environment.name, False),
+        (tr("storage"), environment.storage, False),
+        (tr("processor"), environment.processor, True),
+        (tr("CPUs"), environment.cpus, True),
+        (tr("governor"), environment.governor, False),
+        (tr("memory"), "" if memory is None else format_size(memory), True),
+        (tr("kernel"), environment.kernel, True),
+        (tr("distribution"), environment.distribution, False),
+        (tr("virtual machine"), environment.virtual_machine, False),
+    ):
+        yield from _found(MACHINE, name, value, is_key=is_key)

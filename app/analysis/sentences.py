@@ -1,0 +1,99 @@
+"""Facts of one run as sentences: interval within it, stalls, drift, steadiness, dips. Never a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from app.analysis.labels import format_tps
+from app.analysis.stability import RunStability
+from app.domain.text import tr
+from app.statistics.series import SLOPE_LIMIT, SPREAD_LIMIT
+
+WITHIN_RUN_NOTE: Final = tr(
+    "Intervals within a run come from its own seconds, which are alike in time; they are blind to what"
+    " differs between runs, which is often two or three times as much."
+)
+"""To stand wherever such intervals do."""
+
+_DRIFT_TOLD: Final = 0.05
+_DIP_TOLD: Final = 0.02
+
+
+def describe_shape(shape: RunStability | None, tps: float | None = None) -> tuple[str, ...]:
+    """Return what one run's own seconds show, as sentences; empty where there are none.
+
+    Args:
+        shape: the run.
+        tps: mean of the whole measured phase as pgbench counted it; None: that of the seconds.
+    """
+    return () if shape is None else (*_interval(shape, tps), *_stalls(shape), *_change(shape), *_dip(shape))
+
+
+def own_interval_words(shape: RunStability | None, cut_s: float = 0.0) -> str:
+    """Return the interval within a run after a cut, labelled as such; empty where there is none."""
+    interval = None if shape is None else shape.own_interval(cut_s=cut_s)
+    if interval is None:
+        return ""
+    return tr("within this run {low} to {high}").format(
+        low=format_tps(interval.low), high=format_tps(interval.high)
+    )
+
+
+def _interval(shape: RunStability, tps: float | None) -> Iterator[str]:
+    interval, mean = shape.own_interval(), shape.within.mean if tps is None else tps
+    if interval is None or mean is None:
+        return
+    sentence = tr(
+        "{mean} TPS from beginning to end, within this run {low} to {high} ({percent:g} % interval)."
+    )
+    yield sentence.format(
+        mean=format_tps(mean),
+        low=format_tps(interval.low),
+        high=format_tps(interval.high),
+        percent=100 * interval.confidence,
+    )
+
+
+def _stalls(shape: RunStability) -> Iterator[str]:
+    found = shape.jitter
+    if not found.stall_seconds:
+        yield tr("No stalled second.")
+        return
+    sentence = tr(
+        "Stalled in {stalled} of {seconds} s (below 10 % of the median), at most {longest} s in a row."
+    )
+    yield sentence.format(stalled=found.stall_seconds, seconds=found.seconds, longest=found.longest_stall_s)
+
+
+def _change(shape: RunStability) -> Iterator[str]:
+    change = shape.drift.change
+    if change is not None and abs(change) >= _DRIFT_TOLD:
+        sentence = tr("Its last tenth was {percent:.0f} % above its first ({first} to {last} TPS).")
+        if change < 0:
+            sentence = tr("Its last tenth was {percent:.0f} % below its first ({first} to {last} TPS).")
+        yield sentence.format(
+            percent=abs(100 * change), first=format_tps(shape.drift.first), last=format_tps(shape.drift.last)
+        )
+    steady = shape.steady
+    if steady.steady is False and steady.spread is not None and steady.slope is not None:
+        sentence = tr(
+            "Not steady: its five rounds lie {spread:.0f} % apart with a trend of {slope:+.0f} % (limits"
+            " {most:.0f} and {trend:.0f} %)."
+        )
+        yield sentence.format(
+            spread=100 * steady.spread,
+            slope=100 * steady.slope,
+            most=100 * SPREAD_LIMIT,
+            trend=100 * SLOPE_LIMIT,
+        )
+
+
+def _dip(shape: RunStability) -> Iterator[str]:
+    dip = shape.checkpoint_dip
+    if dip is None or abs(dip) < _DIP_TOLD:
+        return
+    sentence = tr("While a checkpoint was written TPS were {percent:.0f} % lower than else.")
+    if dip > 0:
+        sentence = tr("While a checkpoint was written TPS were {percent:.0f} % higher than else.")
+    yield sentence.format(percent=abs(100 * dip))

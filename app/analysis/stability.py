@@ -1,0 +1,197 @@
+"""How one run went, second by second: its own seconds, read once, with every figure taken from them.
+
+All of it are facts of that run. Whether two configurations differ is said by `app.comparison.comparison`
+alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.domain.errors import CorruptRunFileError
+from app.domain.text import tr
+from app.runfile.reader import PhaseTimes, RunEvent, RunFile
+from app.runfile.summary import seconds_of
+from app.runfile.writer import Phase
+from app.statistics.series import (
+    STALL_SHARE,
+    Drift,
+    Jitter,
+    SteadyState,
+    Truncation,
+    WithinRun,
+    drift,
+    jitter,
+    mser5,
+    steady_state,
+    within_run_error,
+)
+from app.statistics.student_t import student_t_quantile
+
+Array = NDArray[np.float64]
+Span = tuple[float, float]
+
+FEWEST_FOR_A_CUT_S: Final = 120
+"""MSER-5 takes a quarter or more off one in four steady runs of 60 s (simulated, lag-1 correlation 0.6)."""
+
+_ROUNDS: Final = 5
+_MOST_TPS: Final = 1e12
+
+
+@dataclass(frozen=True, slots=True)
+class OwnInterval:
+    """The interval of a run's mean that its own seconds give; blind to what differs between runs.
+
+    Attributes:
+        low: TPS.
+        high: TPS.
+        confidence: above 0 and below 1.
+    """
+
+    low: float
+    high: float
+    confidence: float
+
+
+@dataclass(frozen=True)
+class RunStability:
+    """The measured phase of one run.
+
+    Attributes:
+        ends_s: end of each interval that pgbench reported, from the begin of the phase; ascending.
+        tps: mean TPS of each.
+        duration_s: length of the phase.
+        checkpoints: (start_s, end_s) of those that began in the phase; one without an end lasts to its end.
+    """
+
+    ends_s: Array = field(repr=False, compare=False)
+    tps: Array = field(repr=False, compare=False)
+    duration_s: float
+    checkpoints: tuple[Span, ...]
+
+    @cached_property
+    def seconds(self) -> Array:
+        """TPS by the second, NaN where missed."""
+        return seconds_of(1000 * self.ends_s, self.tps, 0.0)
+
+    @cached_property
+    def jitter(self) -> Jitter:
+        """How evenly it went."""
+        return jitter(self.seconds)
+
+    @cached_property
+    def drift(self) -> Drift:
+        """Its last tenth against its first."""
+        return drift(self.seconds)
+
+    @cached_property
+    def warm_up(self) -> Truncation:
+        """Where its warm-up ends; undecided below `FEWEST_FOR_A_CUT_S`.
+
+        MSER-5 cuts at an outlier as at the end of a warm-up: seconds that stalled once the run was under way
+        are left out of it, they are told as stalls.
+        """
+        seconds = self.seconds
+        if len(seconds) < FEWEST_FOR_A_CUT_S:
+            return Truncation(0, None)
+        median = float(np.nanmedian(seconds))
+        under_way = np.maximum.accumulate(np.nan_to_num(seconds) >= median)
+        return mser5(np.where(under_way & (seconds < STALL_SHARE * median), np.nan, seconds))
+
+    @cached_property
+    def steady(self) -> SteadyState:
+        """Whether it was steady: over its last five checkpoint cycles where it has as many, else over fifths.
+
+        The rounds of the steady state in SNIA's Performance Test Specification; a round that ends in the
+        middle of a checkpoint would be compared with one that does not.
+        """
+        starts = [round(start_s) for start_s, _ in self.checkpoints]
+        if len(starts) > _ROUNDS and starts[-1] - starts[-_ROUNDS - 1] >= 2 * _ROUNDS:
+            return steady_state(self.seconds[starts[-_ROUNDS - 1] : starts[-1]], _ROUNDS)
+        return steady_state(self.seconds, _ROUNDS)
+
+    @cached_property
+    def within(self) -> WithinRun:
+        """Its mean with the standard error of its own seconds."""
+        return within_run_error(self.seconds)
+
+    def own_interval(self, confidence: float = 0.95, cut_s: float = 0.0) -> OwnInterval | None:
+        """Return Student's interval with as many degrees as there are independent seconds, less one.
+
+        None where there are fewer than ten seconds, or fewer than three independent ones.
+
+        Args:
+            confidence: above 0 and below 1.
+            cut_s: seconds left out at the beginning.
+        """
+        within = within_run_error(self.seconds[round(cut_s) :]) if cut_s else self.within
+        if within.mean is None or within.standard_error is None or within.effective_seconds < 3:
+            return None
+        half = student_t_quantile((1 + confidence) / 2, within.effective_seconds - 1) * within.standard_error
+        return OwnInterval(max(0.0, within.mean - half), within.mean + half, confidence)
+
+    def mean_after(self, cut_s: float) -> float | None:
+        """Return the mean TPS without the first `cut_s` seconds; None where nothing is left."""
+        lengths = np.diff(self.ends_s, prepend=0.0)
+        kept = self.ends_s - lengths >= cut_s - 0.5
+        seconds = float(lengths[kept].sum())
+        return float(np.sum(self.tps[kept] * lengths[kept])) / seconds if seconds > 0 else None
+
+    @cached_property
+    def checkpoint_dip(self) -> float | None:
+        """Mean TPS while a checkpoint was written, by that of the other seconds, minus one.
+
+        None without seconds of both kinds, or where nothing was done outside.
+        """
+        inside = np.zeros(len(self.ends_s), dtype=bool)
+        for start_s, end_s in self.checkpoints:
+            inside |= (self.ends_s > start_s) & (self.ends_s <= end_s + 0.5)
+        if not inside.any() or inside.all():
+            return None
+        outside = float(self.tps[~inside].mean())
+        return float(self.tps[inside].mean()) / outside - 1 if outside > 0 else None
+
+
+def read_shape(run: RunFile) -> RunStability | None:
+    """Return how a run went; None where the measured phase or its TPS were never reached.
+
+    Raises:
+        RunFileError: the file cannot be read, or holds what is no TPS.
+    """
+    measured = run.phase(Phase.MEASURE)
+    if measured is None:
+        return None
+    t_ms, tps = run.samples("pgbench.tps")
+    end_ms = measured.ended_ms if measured.ended_ms is not None else math.inf
+    kept = (t_ms > measured.started_ms) & (t_ms <= end_ms + 500)
+    t_ms, tps = t_ms[kept], tps[kept]
+    if not len(tps):
+        return None
+    # NaN compares false: it is refused with the rest.
+    if not ((tps >= 0) & (tps <= _MOST_TPS)).all() or not np.isfinite(t_ms).all():
+        raise CorruptRunFileError(tr("The run file is damaged: its TPS are no numbers from 0 on."))
+    last_ms = float(t_ms[-1]) if measured.ended_ms is None else float(measured.ended_ms)
+    duration_s = (last_ms - measured.started_ms) / 1000
+    checkpoints = _checkpoints(run.events(), measured, duration_s)
+    return RunStability((t_ms - measured.started_ms) / 1000, tps, duration_s, checkpoints)
+
+
+def _checkpoints(events: tuple[RunEvent, ...], measured: PhaseTimes, duration_s: float) -> tuple[Span, ...]:
+    found: list[Span] = []
+    started: float | None = None
+    for event in events:
+        t_s = (event.t_ms - measured.started_ms) / 1000
+        if event.kind == "checkpoint-start":
+            started = t_s
+        elif event.kind == "checkpoint-complete" and started is not None:
+            found.append((started, min(t_s, duration_s)))
+            started = None
+    if started is not None:
+        found.append((started, duration_s))
+    return tuple(span for span in found if 0 <= span[0] < duration_s)

@@ -1,0 +1,259 @@
+"""The table ``[target.disks]`` of a campaign file: disks by serial or WWN, level, filesystem, options.
+
+Each key is checked for itself by its kind; what belongs together by `app.domain.campaign.disk_target`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from typing_extensions import override
+
+from app.campaign_file.field import CampaignField
+from app.campaign_file.kinds import EnumKind, Name, ValueKind, bare_key, quote
+from app.campaign_file.problems import Fault, InvalidValueError, printable, refusal, unfit
+from app.campaign_file.quantities import SizeKind
+from app.domain.campaign.configuration import DiskGroup, DiskTarget
+from app.domain.campaign.disk_target import target_problems
+from app.domain.errors import did_you_mean
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.options.kinds import OptionValue
+from app.domain.options.option import OptionProblem
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import LARGEST_CHUNK_BYTES, SMALLEST_CHUNK_BYTES, Bitmap, InitialSync
+from app.domain.storage_plan.problems import MOST_DISKS, MOST_OPTIONS
+from app.domain.text import tr
+from app.domain.units import MIB, TIB
+
+_LONGEST_NAME: Final = 200
+
+
+class WholeDisk(StrEnum):
+    """The word for partitions as large as their disks."""
+
+    WHOLE = "whole"
+
+
+@dataclass(frozen=True, slots=True)
+class DiskNames(ValueKind):
+    """Disks by full serial or WWN, never by a path: the kernel deals those out anew at every start."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        sentence = tr(
+            "a list of 1 to {most} serial numbers or WWNs as “pgfooting disks” shows them, "
+            'such as ["S4EWNX0N100001"]'
+        )
+        return sentence.format(most=MOST_DISKS)
+
+    @override
+    def read(self, value: object, folder: Path) -> tuple[str, ...]:
+        if not isinstance(value, list) or not 1 <= len(value) <= MOST_DISKS:
+            raise unfit(value, self.allowed)
+        faults = [
+            Fault(fault, f"[{number}]") for number, each in enumerate(value, 1) if (fault := _fault(each))
+        ]
+        if faults:
+            raise InvalidValueError(*faults)
+        return tuple(value)
+
+    @override
+    def write(self, value: tuple[str, ...]) -> str:
+        return f"[{', '.join(map(quote, value))}]"
+
+
+def _fault(name: object) -> str:
+    allowed = tr("a full serial number or WWN")
+    if isinstance(name, str) and name.startswith("/"):
+        return refusal(name, allowed) + " " + tr("Paths such as /dev/sdb are dealt out anew at every start.")
+    if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= _LONGEST_NAME:
+        return refusal(name, allowed)
+    return "" if name == name.strip() else refusal(name, allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSize(SizeKind):
+    """A size, cut to whole MiB because partitions are aligned, or ``whole``."""
+
+    @override
+    def read(self, value: object, folder: Path) -> int | StrEnum:
+        size = SizeKind.read(self, value, folder)
+        return size if isinstance(size, StrEnum) else size // MIB * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class OptionsTable(ValueKind):
+    """Options of a filesystem; which there are is known with the filesystem (`disk_faults`)."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr('a table of at most {most} options, such as {{ atime = "noatime" }}').format(
+            most=MOST_OPTIONS
+        )
+
+    @override
+    def read(self, value: object, folder: Path) -> tuple[tuple[str, OptionValue], ...]:
+        if not isinstance(value, dict) or len(value) > MOST_OPTIONS:
+            raise unfit(value, self.allowed)
+        allowed = tr("true, false, a whole number or a word")
+        faults = [
+            Fault(refusal(each, allowed), f".{printable(name)}")
+            for name, each in value.items()
+            if not isinstance(each, bool | int | str)
+        ]
+        if faults:
+            raise InvalidValueError(*faults)
+        return tuple(value.items())
+
+    @override
+    def write(self, value: tuple[tuple[str, OptionValue], ...]) -> str:
+        return f"{{ {', '.join(f'{bare_key(name)} = {_spell(each)}' for name, each in value)} }}"
+
+
+def _spell(value: OptionValue) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int) else quote(value)
+
+
+_DATA = tr("The disks, by full serial number or WWN (pgfooting disks shows them), in the order of members.")
+_LEVEL = tr("How they are combined.")
+_FILESYSTEM = tr("The filesystem that is made on them.")
+_PRESET = tr("A named set of options of that filesystem.")
+_OPTIONS = tr("Options over the preset.")
+_PARTITION = tr("Size of the one partition on each disk; left out: what the data set needs.")
+_CHUNK = tr("Chunk of an md array with stripes.")
+_BITMAP = tr("Write-intent bitmap of an md array with redundancy.")
+_SYNC = tr("First synchronisation of an md array with redundancy.")
+_WAL = tr("Disks of its own for the WAL: the same keys as above.")
+_ZFS_LOG = tr("Log devices of a ZFS pool; more than one are mirrored.")
+_LIMIT = tr("Memory of PostgreSQL and pgbench together, to make a small data set larger than memory.")
+
+_NAMES: Final = tuple(each.id for each in FILESYSTEMS if each.levels)
+
+GROUP_FIELDS: Final = (
+    CampaignField("data", DiskNames(), "disks", _DATA),
+    CampaignField("level", EnumKind(tuple(Level), Level), "level", _LEVEL),
+    CampaignField("filesystem", EnumKind(_NAMES), "filesystem", _FILESYSTEM),
+    CampaignField("preset", Name(), "preset", _PRESET),
+    CampaignField("options", OptionsTable(), "options", _OPTIONS),
+    CampaignField("partition_size", PartitionSize(64 * MIB, 1024 * TIB, WholeDisk), "partition", _PARTITION),
+    CampaignField("chunk_size", SizeKind(SMALLEST_CHUNK_BYTES, LARGEST_CHUNK_BYTES), "chunk_bytes", _CHUNK),
+    CampaignField("bitmap", EnumKind(tuple(Bitmap), Bitmap), "bitmap", _BITMAP),
+    CampaignField("initial_sync", EnumKind(tuple(InitialSync), InitialSync), "initial_sync", _SYNC),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WalTable(ValueKind):
+    """A second group of disks."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("a table with the keys {names}").format(names=", ".join(each.name for each in GROUP_FIELDS))
+
+    @override
+    def read(self, value: object, folder: Path) -> DiskGroup:
+        if not isinstance(value, dict):
+            raise unfit(value, self.allowed)
+        fields = {each.name: each for each in GROUP_FIELDS}
+        faults = [_unknown(key) for key in value if key not in fields]
+        values: dict[str, Any] = {}
+        for key in fields.keys() & value.keys():
+            try:
+                values[fields[key].attribute] = fields[key].kind.read(value[key], folder)
+            except InvalidValueError as error:
+                faults += [replace(fault, within=f".{key}{fault.within}") for fault in error.faults]
+        faults = faults or list(_missing(values))
+        if faults:
+            raise InvalidValueError(*faults)
+        return make_disk_group(values)
+
+    @override
+    def write(self, value: DiskGroup) -> str:
+        values = values_of_group(value)
+        given = ((each, values[each.attribute]) for each in GROUP_FIELDS)
+        written = (f"{each.name} = {each.kind.write(held)}" for each, held in given if held is not None)
+        return f"{{ {', '.join(written)} }}"
+
+
+def _unknown(key: str) -> Fault:
+    known = [each.name for each in GROUP_FIELDS]
+    sentence = tr("is not a known key; allowed are {known}.").format(known=", ".join(known))
+    return Fault(f"{sentence} {did_you_mean(key[:80], known)}".rstrip(), f".{printable(key)}")
+
+
+DISK_FIELDS: Final = (
+    *GROUP_FIELDS,
+    CampaignField("wal", WalTable(), "wal", _WAL),
+    CampaignField("zfs_log", DiskNames(), "zfs_log", _ZFS_LOG),
+    CampaignField("memory_limit", SizeKind(64 * MIB, 16 * TIB), "memory_limit_bytes", _LIMIT),
+)
+
+_REQUIRED: Final = {
+    "disks": ("data", tr("is missing: which disks?")),
+    "filesystem": ("filesystem", tr("is missing: allowed is {allowed}.")),
+}
+
+
+def disk_faults(values: Mapping[str, Any]) -> Sequence[Fault]:
+    """Return what is wrong with a target whose keys are right each for itself.
+
+    Args:
+        values: by attribute, as `DISK_FIELDS` reads them.
+    """
+    missing = tuple(_missing(values))
+    return missing or [_told(problem) for problem in target_problems(make_disk_target(**values))]
+
+
+def _told(problem: OptionProblem) -> Fault:
+    allowed = tr("Allowed: {allowed}.").format(allowed=problem.allowed) if problem.allowed else ""
+    return Fault(f"{problem.message} {allowed}".rstrip(), f".{problem.field}")
+
+
+def _missing(values: Mapping[str, Any]) -> Sequence[Fault]:
+    allowed = EnumKind(_NAMES).allowed
+    return [
+        Fault(sentence.format(allowed=allowed), f".{key}")
+        for attribute, (key, sentence) in _REQUIRED.items()
+        if attribute not in values
+    ]
+
+
+def make_disk_group(values: Mapping[str, Any]) -> DiskGroup:
+    """Return the group of values by attribute; what is left out is as `DiskGroup` has it."""
+    given = {"level": Level.SINGLE, **values}
+    partition = given.pop("partition", None)
+    whole = partition is WholeDisk.WHOLE
+    return DiskGroup(partition_bytes=None if whole else partition, whole_disk=whole, **given)
+
+
+def make_disk_target(**values: Any) -> DiskTarget:  # noqa: ANN401 - the fields have the types
+    """Return the target of values by attribute of `DISK_FIELDS`."""
+    names = {each.attribute for each in GROUP_FIELDS}
+    data = make_disk_group({name: value for name, value in values.items() if name in names})
+    return DiskTarget(data, **{name: value for name, value in values.items() if name not in names})
+
+
+def values_of_group(group: DiskGroup) -> dict[str, Any]:
+    """Return values by attribute of `GROUP_FIELDS`; None where nothing need be written."""
+    values = {name: getattr(group, name, None) for name in (each.attribute for each in GROUP_FIELDS)}
+    partition = WholeDisk.WHOLE if group.whole_disk else group.partition_bytes
+    return values | {"partition": partition, "options": group.options or None}
+
+
+def values_of_disks(target: DiskTarget) -> dict[str, Any]:
+    """Return values by attribute of `DISK_FIELDS`; None where nothing need be written."""
+    more = {
+        "wal": target.wal,
+        "zfs_log": target.zfs_log or None,
+        "memory_limit_bytes": target.memory_limit_bytes,
+    }
+    return values_of_group(target.data) | more

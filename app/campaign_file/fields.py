@@ -1,0 +1,129 @@
+"""Every key of a campaign file: one table that drives reading, writing, errors and documentation.
+
+The sentences stand word for word in resources/recipes/example.toml (a test holds the two together).
+What a key is when it is left out comes from the classes of `app.domain.campaign.configuration`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.campaign_file.disks import DISK_FIELDS, disk_faults, make_disk_target, values_of_disks
+from app.campaign_file.field import CampaignField
+from app.campaign_file.kinds import BoolKind, EnumKind, FloatKind, IntKind, Name, Seeds
+from app.campaign_file.paths import Folder, InstallationName, Scripts
+from app.campaign_file.problems import Fault
+from app.campaign_file.quantities import Milliseconds, SizeKind, WholeSeconds
+from app.campaign_file.settings import SettingsTable
+from app.domain.campaign.configuration import DataSize, FolderTarget, MemoryTarget, Protocol, Target
+from app.domain.text import tr
+from app.domain.units import MIB, TIB
+from app.postgres.presets import PRESETS
+
+MOST_CONFIGURATIONS: Final = 100
+MOST_RUNS: Final = 10_000
+
+
+def _nothing_wrong(values: Mapping[str, Any]) -> Sequence[Fault]:  # noqa: ARG001 - the keys alone decide
+    return ()
+
+
+def _attributes(target: Target) -> Mapping[str, Any]:
+    return {name: getattr(target, name) for name in target.__dataclass_fields__}
+
+
+@dataclass(frozen=True, slots=True)
+class TargetTable:
+    """One kind of target: a table below [target].
+
+    Attributes:
+        kind: the table's key.
+        make: returns the domain's object; takes values by attribute.
+        fields: its keys.
+        faults: what is wrong with values that are right each for itself; gets those that are given.
+        values: values by attribute, from the domain's object.
+    """
+
+    kind: str
+    make: Callable[..., Target]
+    fields: tuple[CampaignField, ...]
+    faults: Callable[[Mapping[str, Any]], Sequence[Fault]] = _nothing_wrong
+    values: Callable[[Any], Mapping[str, Any]] = _attributes
+
+
+_NAME = tr("What you call this campaign, or this configuration.")
+_REPEATS = tr("Runs of each configuration, interleaved; from three on there is a verdict.")
+_SEEDS = tr("Random seeds, one per repeat in turn, the same for every configuration.")
+_PATH = tr("A folder that exists; left out: a folder of pgFooting's own.")
+_MEMORY = tr("Most memory that may be used; left out: what the data set needs.")
+_INSTALLATION = tr("The newest one found, a major version, or the folder of the programs.")
+_PRESET = tr("Where the server settings come from before your own ones.")
+_CHECKSUMS = tr("Data checksums on or off.")
+_SETTINGS = tr("Server settings over the preset, as in postgresql.conf.")
+_SCRIPT = tr("A built-in script of pgbench, your own file, or a list of both with weights.")
+_SIZE = tr("Size of the data: small (about 200 MB), medium (half the RAM), large (twice the RAM), or a size.")
+_SCALE = tr("Instead of a size: pgbench's scale factor, about 15 MiB each.")
+_CLIENTS = tr("Concurrent connections.")
+_THREADS = tr("Worker threads of pgbench, at most as many as clients; left out: half the CPUs.")
+_DURATION = tr("Length of the measured phase.")
+_TRANSACTIONS = tr("Instead of a duration: transactions per client.")
+_WARMUP = tr("Length of the warm-up before the measured phase; it does not count.")
+_PROTOCOL = tr("Query protocol.")
+_RATE = tr("Transactions per second that arrive, kept up with or not; left out: as many as go.")
+_LIMIT = tr("With a rate: what would start later than this is skipped; without: late ones are counted.")
+
+CAMPAIGN_FIELDS: Final = (
+    CampaignField("name", Name(), "name", _NAME),
+    CampaignField("repeats", IntKind(1, 1000), "repeats", _REPEATS),
+    CampaignField("seeds", Seeds(), "seeds", _SEEDS),
+)
+
+TARGETS: Final = (
+    TargetTable("folder", FolderTarget, (CampaignField("path", Folder(), "path", _PATH),)),
+    TargetTable(
+        "memory", MemoryTarget, (CampaignField("size", SizeKind(64 * MIB, 16 * TIB), "size_bytes", _MEMORY),)
+    ),
+    TargetTable("disks", make_disk_target, DISK_FIELDS, disk_faults, values_of_disks),
+)
+
+LATER_TARGETS: Final = ("server",)
+"""Known words, not in this version."""
+
+POSTGRESQL_FIELDS: Final = (
+    CampaignField("installation", InstallationName(), "installation", _INSTALLATION),
+    CampaignField("preset", EnumKind(tuple(PRESETS)), "preset", _PRESET),
+    CampaignField("checksums", BoolKind(), "checksums", _CHECKSUMS),
+    CampaignField("settings", SettingsTable(), "settings", _SETTINGS),
+)
+
+WORKLOAD_FIELDS: Final = (
+    CampaignField("script", Scripts(), "scripts", _SCRIPT),
+    CampaignField("size", SizeKind(16 * MIB, 100 * TIB, DataSize), "size", _SIZE, "scale"),
+    CampaignField("scale", IntKind(1, 1_000_000), "scale", _SCALE, "size"),
+    CampaignField("clients", IntKind(1, 10_000), "clients", _CLIENTS),
+    CampaignField("threads", IntKind(1, 10_000), "threads", _THREADS),
+    CampaignField("duration", WholeSeconds(1, 7 * 86_400), "duration_s", _DURATION, "transactions"),
+    CampaignField("transactions", IntKind(1, 2**31 - 1), "transactions", _TRANSACTIONS, "duration_s"),
+    CampaignField("warmup", WholeSeconds(0, 86_400), "warmup_s", _WARMUP),
+    CampaignField("protocol", EnumKind(tuple(Protocol), Protocol), "protocol", _PROTOCOL),
+    CampaignField("rate", FloatKind(0.01, 10_000_000), "rate_tps", _RATE),
+    CampaignField("latency_limit", Milliseconds(0.001, 3_600_000), "latency_limit_ms", _LIMIT),
+)
+
+SECTIONS: Final = {"postgresql": POSTGRESQL_FIELDS, "workload": WORKLOAD_FIELDS}
+"""The tables that merge key by key."""
+
+
+def where_it_belongs(key: str) -> str:
+    """Return a sentence saying where a key belongs that stands elsewhere; empty for an unknown word."""
+    if any(field.name == key for field in CAMPAIGN_FIELDS):  # after a [table] every key is that table's
+        return tr("It belongs at the top of the file, before the first [table].")
+    tables = SECTIONS | {f"target.{target.kind}": target.fields for target in TARGETS}
+    having = [table for table, fields in tables.items() if any(field.name == key for field in fields)]
+    return (
+        tr("It belongs in {tables}.").format(tables=" or ".join(f"[{table}]" for table in having))
+        if having
+        else ""
+    )

@@ -1,0 +1,222 @@
+"""Kinds of values in a campaign file: what each accepts, how it is read, how it is written back.
+
+A kind knows nothing about the field that uses it; `app.campaign_file.fields` puts the two together.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import override
+
+from app.campaign_file.problems import Fault, InvalidValueError, unfit
+from app.domain.errors import did_you_mean
+from app.domain.text import tr
+
+
+class ValueKind(ABC):
+    """What one kind of value accepts."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def allowed(self) -> str:
+        """What is allowed, as the end of a sentence."""
+
+    @abstractmethod
+    def read(self, value: object, folder: Path) -> Any:  # noqa: ANN401 - the field's attribute has the type
+        """Return the value as the domain holds it.
+
+        Args:
+            value: as TOML gives it.
+            folder: where relative paths start.
+
+        Raises:
+            InvalidValueError: not allowed.
+        """
+
+    @abstractmethod
+    def write(self, value: Any) -> str:  # noqa: ANN401
+        """Return the TOML that reads back to `value`."""
+
+    def merge(self, below: Any, above: Any) -> Any:  # noqa: ANN401, ARG002
+        """Return what a configuration gets that gives `above` where the top of the file gives `below`."""
+        return above
+
+
+def quote(text: str) -> str:
+    """Return `text` as a TOML basic string (TOML 1.0: quotation mark, backslash, controls escaped)."""
+    marks = {'"': '\\"', "\\": "\\\\"}
+    escaped = (marks.get(c) or (f"\\u{ord(c):04X}" if c < " " or c == "\x7f" else c) for c in text)
+    return f'"{"".join(escaped)}"'
+
+
+def bare_key(key: str) -> str:
+    """Return a key without quotation marks where TOML needs none."""
+    plain = key.isascii() and key and all(c.isalnum() or c in "_-" for c in key)
+    return key if plain else quote(key)
+
+
+@dataclass(frozen=True, slots=True)
+class IntKind(ValueKind):
+    """A whole number from `low` to `high`."""
+
+    low: int
+    high: int
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("a whole number from {low} to {high}").format(low=self.low, high=self.high)
+
+    @override
+    def read(self, value: object, folder: Path) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not self.low <= value <= self.high:
+            raise unfit(value, self.allowed)
+        return value
+
+    @override
+    def write(self, value: int) -> str:
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class FloatKind(ValueKind):
+    """A finite number from `low` to `high`."""
+
+    low: float
+    high: float
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("a number from {low:g} to {high:.0f}").format(low=self.low, high=self.high)
+
+    @override
+    def read(self, value: object, folder: Path) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise unfit(value, self.allowed)
+        if not self.low <= value <= self.high:  # false for nan, too
+            raise unfit(value, self.allowed)
+        return float(value)
+
+    @override
+    def write(self, value: float) -> str:
+        return repr(float(value))
+
+
+@dataclass(frozen=True, slots=True)
+class BoolKind(ValueKind):
+    """True or false."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("true or false (without quotes)")
+
+    @override
+    def read(self, value: object, folder: Path) -> bool:
+        if not isinstance(value, bool):
+            raise unfit(value, self.allowed)
+        return value
+
+    @override
+    def write(self, value: bool) -> str:
+        return "true" if value else "false"
+
+
+@dataclass(frozen=True, slots=True)
+class Name(ValueKind):
+    """What people call something: printable text of 1 to 80 characters."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("1 to 80 printable characters, no blank at either end")
+
+    @override
+    def read(self, value: object, folder: Path) -> str:
+        if not isinstance(value, str) or not value.isprintable():
+            raise unfit(value, self.allowed)
+        if not 1 <= len(value) <= 80 or value != value.strip():
+            raise unfit(value, self.allowed)
+        return value
+
+    @override
+    def write(self, value: str) -> str:
+        return quote(value)
+
+
+@dataclass(frozen=True, slots=True)
+class EnumKind(ValueKind):
+    """One of a few words.
+
+    Attributes:
+        words: what is allowed.
+        make: turns the word into what the domain holds.
+    """
+
+    words: tuple[str, ...]
+    make: Callable[[str], str] = str
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("one of {words}").format(words=", ".join(map(quote, self.words)))
+
+    @override
+    def read(self, value: object, folder: Path) -> str:
+        if not isinstance(value, str):
+            raise unfit(value, self.allowed)
+        if value not in self.words:
+            raise unfit(value, self.allowed, remark=did_you_mean(value[:80], self.words))
+        return self.make(value)
+
+    @override
+    def write(self, value: str) -> str:
+        return quote(value)
+
+
+def read_each(values: list[object], kind: ValueKind, folder: Path) -> tuple[Any, ...]:
+    """Return every value of a list, each read as `kind`.
+
+    Raises:
+        InvalidValueError: with the faults of all values, each with its place (``[2]`` is the second).
+    """
+    read: list[object] = []
+    faults: list[Fault] = []
+    for number, value in enumerate(values, start=1):
+        try:
+            read.append(kind.read(value, folder))
+        except InvalidValueError as error:
+            faults += [replace(fault, within=f"[{number}]{fault.within}") for fault in error.faults]
+    if faults:
+        raise InvalidValueError(*faults)
+    return tuple(read)
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds(ValueKind):
+    """A list of random seeds (pgbench's ``--random-seed``; 32 bits are taken by every version)."""
+
+    most: int = 1000
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("a list of 1 to {most} whole numbers from 0 to 4294967295").format(most=self.most)
+
+    @override
+    def read(self, value: object, folder: Path) -> tuple[int, ...]:
+        if not isinstance(value, list) or not 1 <= len(value) <= self.most:
+            raise unfit(value, self.allowed)
+        return read_each(value, IntKind(0, 2**32 - 1), folder)
+
+    @override
+    def write(self, value: tuple[int, ...]) -> str:
+        return f"[{', '.join(str(seed) for seed in value)}]"

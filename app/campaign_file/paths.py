@@ -1,0 +1,195 @@
+"""Values of a campaign file that name files and folders: targets, installations, the workload's scripts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from typing_extensions import override
+
+from app.campaign_file.kinds import EnumKind, IntKind, ValueKind, quote, read_each
+from app.campaign_file.problems import Fault, InvalidValueError, printable, printable_path, unfit
+from app.campaign_file.text_files import UnreadableFileError, read_text_file
+from app.domain.campaign.configuration import BuiltinScript, Script
+from app.domain.errors import did_you_mean
+from app.domain.text import tr
+from app.domain.units import MIB, format_size
+
+SCRIPT_LIMIT_BYTES: Final = MIB
+"""Largest script file; pgbench itself has no limit."""
+
+SCRIPT_LIMIT: Final = 128
+"""Most scripts of one workload (MAX_SCRIPTS in pgbench.c, 13 to 18)."""
+
+OLDEST_MAJOR: Final = 13
+NEWEST_MAJOR: Final = 18
+
+
+def expand_home(text: str) -> str:
+    """Return `text` with a leading ``~`` or ``~user`` replaced, where such a user exists."""
+    if not text.startswith("~"):
+        return text
+    try:
+        return str(Path(text).expanduser())
+    except RuntimeError:  # no such user
+        return text
+
+
+def _is_path(text: str) -> bool:
+    """Return whether the system could have such a path (PATH_MAX is 4096 with the final NUL)."""
+    return text.isprintable() and 0 < len(text.encode()) < 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Folder(ValueKind):
+    """An absolute folder; whether it exists is checked where and by whom it will be used."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr('an absolute folder, such as "/srv/bench" or "~/bench"')
+
+    @override
+    def read(self, value: object, folder: Path) -> str:
+        if not isinstance(value, str) or not _is_path(value) or not expand_home(value).startswith("/"):
+            raise unfit(value, self.allowed)
+        return expand_home(value)
+
+    @override
+    def write(self, value: str) -> str:
+        return quote(value)
+
+
+@dataclass(frozen=True, slots=True)
+class InstallationName(ValueKind):
+    """Which PostgreSQL: the newest one found, a major version, or the folder of its programs."""
+
+    _words: ClassVar = ("newest", *map(str, range(OLDEST_MAJOR, NEWEST_MAJOR + 1)))
+
+    @property
+    @override
+    def allowed(self) -> str:
+        sentence = tr(
+            '"newest", a major version from {oldest} to {newest}, or the absolute folder of the programs '
+            'such as "/usr/lib/postgresql/{newest}/bin"'
+        )
+        return sentence.format(oldest=OLDEST_MAJOR, newest=NEWEST_MAJOR)
+
+    @override
+    def read(self, value: object, folder: Path) -> str:
+        text = str(value) if isinstance(value, int) and not isinstance(value, bool) and value < 100 else value
+        if isinstance(text, str):
+            if text in self._words:
+                return text
+            if _is_path(text) and expand_home(text).startswith("/"):
+                return expand_home(text)
+        raise unfit(value, self.allowed)
+
+    @override
+    def write(self, value: str) -> str:
+        return quote(value)
+
+
+@dataclass(frozen=True, slots=True)
+class OneScript(ValueKind):
+    """A script: the name of a built-in one, or a table with `file` or `builtin`, and a weight."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        names = ", ".join(quote(name.value) for name in BuiltinScript)
+        return tr('{names}, or {{file = "my.sql", weight = 2}}').format(names=names)
+
+    @override
+    def read(self, value: object, folder: Path) -> Script:
+        if isinstance(value, str) and value in tuple(BuiltinScript):
+            return Script(builtin=BuiltinScript(value))
+        if isinstance(value, str):
+            raise unfit(value, self.allowed, remark=did_you_mean(value[:80], tuple(BuiltinScript)))
+        if not isinstance(value, dict):
+            raise unfit(value, self.allowed)
+        return self._read_table(value, folder)
+
+    def _read_table(self, table: dict[str, object], folder: Path) -> Script:
+        faults = [_unknown_key(key) for key in table if key not in _SCRIPT_PARTS]
+        if ("file" in table) == ("builtin" in table):
+            faults.append(Fault(tr("needs exactly one of the keys “file” and “builtin”.")))
+        script = Script()
+        for key, change in _SCRIPT_PARTS.items():
+            try:
+                script = replace(script, **change(table[key], folder)) if key in table else script
+            except InvalidValueError as error:
+                faults += [replace(fault, within=f".{key}{fault.within}") for fault in error.faults]
+        if faults:
+            raise InvalidValueError(*faults)
+        return script
+
+    @override
+    def write(self, value: Script) -> str:
+        if value.builtin is not None and value.weight == 1:
+            return quote(value.builtin.value)
+        source = f"builtin = {quote(value.builtin)}" if value.builtin else f"file = {quote(value.path or '')}"
+        return f"{{{source}}}" if value.weight == 1 else f"{{{source}, weight = {value.weight}}}"
+
+
+def _unknown_key(key: str) -> Fault:
+    sentence = tr("is not a known key; allowed are {known}.").format(known=", ".join(_SCRIPT_PARTS))
+    return Fault(f"{sentence} {did_you_mean(key[:80], _SCRIPT_PARTS)}".rstrip(), f".{printable(key)}")
+
+
+def _read_file(value: object, folder: Path) -> dict[str, Any]:
+    """Return path and text of the user's script; relative paths start at the campaign file's folder."""
+    most = format_size(SCRIPT_LIMIT_BYTES)
+    allowed = tr("the name of a file with a pgbench script, at most {most}").format(most=most)
+    if not isinstance(value, str) or not _is_path(value):
+        raise unfit(value, allowed)
+    path = (folder / expand_home(value)).absolute()
+    try:
+        text = read_text_file(path, SCRIPT_LIMIT_BYTES)
+    except UnreadableFileError as err:
+        raise InvalidValueError(
+            Fault(tr("{path} {reason}.").format(path=printable_path(path), reason=err))
+        ) from err
+    if not text.strip():
+        raise InvalidValueError(
+            Fault(tr("{path} is empty; pgbench needs a command.").format(path=printable_path(path)))
+        )
+    return {"builtin": None, "path": str(path), "text": text}
+
+
+def _read_builtin(value: object, folder: Path) -> dict[str, Any]:
+    return {"builtin": EnumKind(tuple(BuiltinScript), BuiltinScript).read(value, folder)}
+
+
+def _read_weight(value: object, folder: Path) -> dict[str, Any]:
+    return {"weight": IntKind(1, 10_000).read(value, folder)}
+
+
+_SCRIPT_PARTS: Final = {"builtin": _read_builtin, "file": _read_file, "weight": _read_weight}
+"""The keys of a script's table; each gives attributes of `Script`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scripts(ValueKind):
+    """One script or a list of scripts, of which each transaction draws one by weight."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("{script}, or a list of 1 to {most} such").format(
+            script=OneScript().allowed, most=SCRIPT_LIMIT
+        )
+
+    @override
+    def read(self, value: object, folder: Path) -> tuple[Script, ...]:
+        if not isinstance(value, list):
+            return (OneScript().read(value, folder),)
+        if not 1 <= len(value) <= SCRIPT_LIMIT:
+            raise unfit(value, self.allowed)
+        return read_each(value, OneScript(), folder)
+
+    @override
+    def write(self, value: tuple[Script, ...]) -> str:
+        written = [OneScript().write(script) for script in value]
+        return written[0] if len(written) == 1 else f"[{', '.join(written)}]"

@@ -1,0 +1,184 @@
+"""Everything that is wrong with a campaign file, collected and told at once.
+
+Whoever wrote the file wants all mistakes in one answer; the readers therefore note problems and go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from typing_extensions import override
+
+from app.domain.errors import CampaignError, did_you_mean
+from app.domain.text import tr
+
+_TOLD: Final = 20
+"""Problems told in full; a file of garbage would otherwise fill the screen."""
+
+_LONGEST: Final = 60
+"""Characters of a found value that are repeated to the user."""
+
+
+def printable(text: str) -> str:
+    """Return `text` with control characters escaped and cut: a file must not write to the terminal."""
+    head = text[:_LONGEST]
+    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in head)
+    return safe + ("…" if len(text) > _LONGEST else "")
+
+
+def printable_path(path: Path) -> str:
+    """Return a path for a sentence, whole, with control characters and undecodable bytes escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(path))
+
+
+def found_text(value: object) -> str:
+    """Return what a value of a TOML file is, in words: 7, “7”, true, a list."""
+    match value:
+        case bool():
+            text = "true" if value else "false"
+        case int():
+            text = str(value) if abs(value) < 10**20 else tr("a very large number")
+        case float():
+            text = repr(value)
+        case str():
+            text = f"“{printable(value)}”" if value else tr("an empty text")
+        case list():
+            text = tr("a list of {count}").format(count=len(value)) if value else tr("an empty list")
+        case dict():
+            text = tr("a table") if value else tr("an empty table")
+        case _:
+            text = tr("a date or time")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with one value.
+
+    Attributes:
+        sentence: what was found and what is allowed.
+        within: what leads from the field to the faulty part, such as ``[2].weight``; mostly empty.
+    """
+
+    sentence: str
+    within: str = ""
+
+
+class InvalidValueError(Exception):
+    """A value that a field does not accept; never leaves the reader of campaign files."""
+
+    def __init__(self, *faults: Fault) -> None:
+        super().__init__(*(fault.sentence for fault in faults))
+        self.faults = faults
+
+
+def refusal(value: object, allowed: str) -> str:
+    """Return the sentence that refuses one `value`: what was found and what is `allowed`."""
+    return tr("found {found}; allowed is {allowed}.").format(found=found_text(value), allowed=allowed)
+
+
+def unfit(value: object, allowed: str, *, remark: str = "") -> InvalidValueError:
+    """Return the refusal of one `value` as an error."""
+    return InvalidValueError(Fault(f"{refusal(value, allowed)} {remark}".rstrip()))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPath:
+    """Where in the file something stands.
+
+    Attributes:
+        path: dotted, such as ``configuration[2].workload.clients``; empty for the whole file.
+        configuration: name of the configuration, where there is one.
+    """
+
+    path: str = ""
+    configuration: str = ""
+
+    def __truediv__(self, key: str) -> KeyPath:
+        """Return the place of `key` below this one."""
+        word = printable(key)
+        return KeyPath(f"{self.path}.{word}" if self.path else word, self.configuration)
+
+    def within(self, suffix: str) -> KeyPath:
+        """Return the place of a part of this value."""
+        return KeyPath(self.path + suffix, self.configuration)
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.path} (“{self.configuration}”)" if self.configuration else self.path
+
+
+@dataclass(slots=True)
+class Problems:
+    """The problems of one campaign file, in the order in which they were found.
+
+    Attributes:
+        source: the file's name as the user gave it.
+        found: place and sentence of each problem, the first twenty.
+        untold: how many more there are.
+    """
+
+    source: str
+    found: list[tuple[KeyPath, str]] = field(default_factory=list)
+    untold: int = 0
+
+    def add(self, place: KeyPath, sentence: str) -> None:
+        """Note a problem; the same one again (from what every configuration starts with) counts once."""
+        if (place, sentence) in self.found:
+            return
+        if len(self.found) < _TOLD:
+            self.found.append((place, sentence))
+        else:
+            self.untold += 1
+
+    def add_unfit(self, place: KeyPath, error: InvalidValueError) -> None:
+        """Note every fault of a refused value."""
+        for fault in error.faults:
+            self.add(place.within(fault.within), fault.sentence)
+
+    def add_unknown(self, place: KeyPath, key: str, known: Iterable[str], *, belongs: str = "") -> None:
+        """Note a key that does not exist, with the word that was probably meant.
+
+        Args:
+            place: the table in which the key stands.
+            key: the unknown key.
+            known: the keys that this table has.
+            belongs: a sentence saying where it belongs, where another table has it.
+        """
+        if (
+            len(self.found) >= _TOLD
+        ):  # searching for a similar word is dear, a hundred thousand keys are possible
+            self.untold += 1
+            return
+        known = tuple(known)
+        remark = belongs or did_you_mean(key[:_LONGEST], known)
+        sentence = tr("is not a known key; allowed are {known}.").format(known=", ".join(known))
+        self.add(place / key, f"{sentence} {remark}".rstrip())
+
+    def raise_if_any(self) -> None:
+        """Do nothing when all is well.
+
+        Raises:
+            CampaignError: all problems, one a line; `field` is the first one's.
+        """
+        if not self.found:
+            return
+        source = printable(self.source)
+        lines = [f"{place}: {sentence}" if place.path else sentence for place, sentence in self.found]
+        if self.untold:
+            lines.append(tr("… and {count} more.").format(count=self.untold))
+        if len(lines) == 1:
+            message = tr("{source}: {problem} Nothing was started.").format(source=source, problem=lines[0])
+        else:
+            count = len(self.found) + self.untold
+            head = tr("{source} has {count} problems; nothing was started.").format(
+                source=source, count=count
+            )
+            message = "\n".join([head, *(f"  {line}" for line in lines)])
+        hint = tr(
+            "Every key is shown and explained in the recipe “example” (resources/recipes/example.toml)."
+        )
+        raise CampaignError(message, field=self.found[0][0].path, hint=hint)

@@ -1,0 +1,351 @@
+"""Campaign files: TOML in, a validated `Campaign` or all problems at once out.
+
+::
+
+    text -> tables -> layers (top of the file, each configuration) -> merged -> rules -> Campaign
+
+A table at the top is what every configuration starts with; ``[[configuration]]`` entries change it key by key
+(a target as a whole). `app.campaign_file.writer` writes such files.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from app.campaign_file.field import CampaignField
+from app.campaign_file.fields import (
+    CAMPAIGN_FIELDS,
+    LATER_TARGETS,
+    MOST_CONFIGURATIONS,
+    MOST_RUNS,
+    SECTIONS,
+    TARGETS,
+    TargetTable,
+    where_it_belongs,
+)
+from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable_path, refusal
+from app.campaign_file.scopes import RULES, Scope, ScopedValue, Table
+from app.campaign_file.text_files import UnreadableFileError, read_text_file
+from app.campaign_file.writer import format_campaign
+from app.domain.campaign.configuration import Campaign, Configuration, PostgresChoice, Target, Workload
+from app.domain.errors import CampaignError
+from app.domain.text import tr
+from app.domain.units import MIB
+
+__all__ = [
+    "FILE_LIMIT_BYTES",
+    "CampaignFile",
+    "format_campaign",
+    "load_campaign",
+    "parse_campaign",
+    "read_campaign_file",
+]
+
+FILE_LIMIT_BYTES: Final = MIB
+
+_MOST_DOTS_SQUARED: Final = 10**7
+"""tomllib (3.11) keeps every prefix of a dotted key: a key of 400 000 parts took all memory of 23 GiB."""
+
+_NAME_FIELDS: Final = tuple(field for field in CAMPAIGN_FIELDS if field.name == "name")
+_SHARED_KEYS: Final = ("target", *SECTIONS)
+_TARGET_KINDS: Final = ", ".join(f"[target.{target.kind}]" for target in TARGETS)
+_TOML_PLACE: Final = re.compile(
+    r"(?P<reason>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)", re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignFile:
+    """A campaign file as it was read, once.
+
+    Attributes:
+        text: of the file.
+        campaign: what it describes, with the texts of its scripts.
+    """
+
+    text: str
+    campaign: Campaign
+
+
+def load_campaign(path: Path | str) -> Campaign:
+    """Return the campaign of a file; see `read_campaign_file`."""
+    return read_campaign_file(path).campaign
+
+
+def read_campaign_file(path: Path | str) -> CampaignFile:
+    """Read a campaign file; script files are read, targets and servers are not looked at.
+
+    Args:
+        path: the TOML file; relative names of scripts in it start at its folder.
+
+    Raises:
+        CampaignError: the file cannot be read, or something in it is wrong.
+    """
+    path = Path(path)
+    try:
+        text = read_text_file(path, FILE_LIMIT_BYTES)
+    except UnreadableFileError as err:
+        message = tr("The campaign file {path} {reason}. Nothing was started.")
+        raise CampaignError(message.format(path=printable_path(path), reason=err)) from err
+    campaign = parse_campaign(text, base_directory=path.parent, source_name=printable_path(path))
+    return CampaignFile(text, campaign)
+
+
+def parse_campaign(text: str, *, base_directory: Path | str, source_name: str) -> Campaign:
+    """Return the campaign that a text describes.
+
+    Args:
+        text: TOML.
+        base_directory: where relative names of script files start.
+        source_name: what error messages call the text.
+
+    Raises:
+        CampaignError: naming every problem with field, what was found and what is allowed.
+    """
+    return _parse(_read_toml(text, source_name), Path(base_directory), source_name)
+
+
+def parse_stored_campaign(text: str) -> Campaign:
+    """Return the campaign whose text stands in a run file.
+
+    Nothing is read beside the text: own scripts, whose texts stand in the run file, count as built-in ones.
+
+    Raises:
+        CampaignError: it is none that this version understands.
+    """
+    document = _read_toml(text, "")
+    configurations = document.get("configuration")
+    for table in (document, *(configurations if isinstance(configurations, list) else ())):
+        workload = table.get("workload") if isinstance(table, dict) else None
+        if isinstance(workload, dict):
+            workload.pop("script", None)
+    return _parse(document, Path("/nonexistent"), "")
+
+
+def _parse(document: dict[str, Any], base_directory: Path, source_name: str) -> Campaign:
+    problems = Problems(source_name)
+    draft = _Reader(base_directory, problems).read_campaign(document)
+    problems.raise_if_any()
+    return draft.build()
+
+
+def _read_toml(text: str, source: str) -> dict[str, Any]:
+    if not text.strip():
+        raise CampaignError(tr("{source} is empty; nothing was started.").format(source=source))
+    dots = [line.count(".") for line in text.split("\n")]
+    if sum(count**2 for count in dots) > _MOST_DOTS_SQUARED:
+        message = tr(
+            "{source}, line {line}: a key in as many parts is in no campaign file. Nothing was started."
+        )
+        raise CampaignError(message.format(source=source, line=dots.index(max(dots)) + 1))
+    try:
+        return tomllib.loads(text)
+    except RecursionError as err:
+        message = tr(
+            "{source} nests brackets deeper than any campaign file needs. Nothing was started."
+        ).format(source=source)
+        raise CampaignError(message) from err
+    except tomllib.TOMLDecodeError as err:
+        raise _not_toml(str(err), text, source) from err
+    except ValueError as err:  # Python's int() refuses thousands of digits
+        message = tr("{source} holds a number of thousands of digits. Nothing was started.")
+        raise CampaignError(message.format(source=source)) from err
+
+
+def _not_toml(error: str, text: str, source: str) -> CampaignError:
+    match = _TOML_PLACE.fullmatch(error)
+    reason = match["reason"] if match else error
+    line = match["line"] if match and match["line"] else text.count("\n") + 1
+    column = match["column"] if match and match["column"] else len(text.rpartition("\n")[2]) + 1
+    message = tr("{source}, line {line}, column {column}: this is not TOML: {reason}. Nothing was started.")
+    hint = tr("Texts stand in quotation marks, tables begin with [name], comments with #.")
+    return CampaignError(message.format(source=source, line=line, column=column, reason=reason), hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A campaign without problems, before its objects are made."""
+
+    top: Table
+    configurations: tuple[tuple[str, Scope], ...]
+
+    def build(self) -> Campaign:
+        """Return the campaign."""
+        made = tuple(_build_configuration(name, layer) for name, layer in self.configurations)
+        return Campaign(configurations=made, **_values(self.top))
+
+
+def _values(table: Table) -> dict[str, Any]:
+    return {attribute: given.value for attribute, given in table.items()}
+
+
+def _build_configuration(name: str, layer: Scope) -> Configuration:
+    assert layer.target is not None  # noqa: S101 - a missing target is a problem, and problems were raised
+    return Configuration(
+        name=name,
+        target=layer.target.value,
+        postgresql=PostgresChoice(**_values(layer.sections["postgresql"])),
+        workload=Workload(**_values(layer.sections["workload"])),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Walks the tables and notes problems; what was refused has the value None from then on.
+
+    Attributes:
+        folder: where relative names of script files start.
+        problems: all that is wrong.
+    """
+
+    folder: Path
+    problems: Problems
+
+    def read_campaign(self, document: dict[str, Any]) -> _Draft:
+        """Return everything that the file says, merged."""
+        top = self._read_keys(
+            document, CAMPAIGN_FIELDS, KeyPath(), elsewhere=(*_SHARED_KEYS, "configuration")
+        )
+        if "name" not in top:
+            self.problems.add(KeyPath("name"), tr("is missing: what do you call this campaign?"))
+        below = self._read_layer(document, KeyPath()).over(Scope())
+        configurations = self._read_configurations(document, below)
+        if configurations is None:
+            name = top["name"].value if "name" in top else ""
+            configurations = ((name, below),)
+        for _, layer in configurations:
+            self._check(layer)
+        repeats = top["repeats"].value if "repeats" in top else None
+        if repeats and repeats * len(configurations) > MOST_RUNS:
+            sentence = tr("{runs} runs are more than the {most} that are allowed.")
+            runs = repeats * len(configurations)
+            self.problems.add(KeyPath("repeats"), sentence.format(runs=runs, most=MOST_RUNS))
+        return _Draft(top, configurations)
+
+    def _read_configurations(
+        self, document: dict[str, Any], below: Scope
+    ) -> tuple[tuple[str, Scope], ...] | None:
+        """Return name and merged layer of each ``[[configuration]]``; None where there are none."""
+        if "configuration" not in document:
+            return None
+        entries = document["configuration"]
+        if not isinstance(entries, list) or not 1 <= len(entries) <= MOST_CONFIGURATIONS:
+            allowed = tr("1 to {most} tables, each beginning with [[configuration]]")
+            found = refusal(entries, allowed.format(most=MOST_CONFIGURATIONS))
+            self.problems.add(KeyPath("configuration"), found)
+            return ()
+        read: list[tuple[str, Scope]] = []
+        for number, entry in enumerate(entries, start=1):
+            name, layer = self._read_configuration(entry, KeyPath(f"configuration[{number}]"))
+            if name and name in (other for other, _ in read):
+                sentence = tr(
+                    "“{name}” is the name of more than one configuration; names tell their runs apart."
+                )
+                self.problems.add(KeyPath(f"configuration[{number}].name"), sentence.format(name=name))
+            read.append((name, layer.over(below)))
+        return tuple(read)
+
+    def _read_configuration(self, entry: object, place: KeyPath) -> tuple[str, Scope]:
+        if not isinstance(entry, dict):
+            self.problems.add(place, refusal(entry, tr("a table that begins with [[configuration]]")))
+            return "", Scope(place)
+        table = self._read_keys(entry, _NAME_FIELDS, place, elsewhere=_SHARED_KEYS)
+        if "name" not in table:
+            self.problems.add(place / "name", tr("is missing: each configuration needs a name of its own."))
+        name = (table["name"].value or "") if "name" in table else ""
+        return name, self._read_layer(entry, KeyPath(place.path, configuration=name))
+
+    def _read_layer(self, entry: dict[str, Any], place: KeyPath) -> Scope:
+        target = self._read_target(entry["target"], place / "target") if "target" in entry else None
+        sections = {
+            name: self._read_table(entry[name], fields, place / name)
+            for name, fields in SECTIONS.items()
+            if name in entry
+        }
+        return Scope(place, target, sections)
+
+    def _read_target(self, entry: object, place: KeyPath) -> ScopedValue:
+        kinds = {target.kind: target for target in TARGETS}
+        wanted = tr("exactly one of {kinds}").format(kinds=_TARGET_KINDS)
+        if not isinstance(entry, dict) or not entry:
+            self.problems.add(place, refusal(entry, wanted))
+            return ScopedValue(None, place)
+        for key in entry:
+            if key in LATER_TARGETS:
+                sentence = tr("is not available in this version; allowed is {wanted}.")
+                self.problems.add(place / key, sentence.format(wanted=wanted))
+            elif key not in kinds:
+                self.problems.add_unknown(place, key, kinds, belongs=where_it_belongs(key))
+        given = [kinds[kind] for kind in kinds if kind in entry]
+        tables = [self._read_table(entry[kind.kind], kind.fields, place / kind.kind) for kind in given]
+        if len(given) == 1:
+            return ScopedValue(self._make_target(given[0], tables[0], place / given[0].kind), place)
+        if given:
+            self.problems.add(
+                place, tr("has several kinds at once; allowed is {wanted}.").format(wanted=wanted)
+            )
+        return ScopedValue(None, place)
+
+    def _make_target(self, kind: TargetTable, table: Table, place: KeyPath) -> Target | None:
+        """Return the target; None where something is wrong with it."""
+        if any(given.value is None for given in table.values()):
+            return None
+        values = _values(table)
+        faults = kind.faults(values)
+        for fault in faults:
+            self.problems.add(place.within(fault.within), fault.sentence)
+        return None if faults else kind.make(**values)
+
+    def _read_table(self, entry: object, fields: tuple[CampaignField, ...], place: KeyPath) -> Table:
+        if isinstance(entry, dict):
+            return self._read_keys(entry, fields, place)
+        names = ", ".join(field.name for field in fields)
+        self.problems.add(place, refusal(entry, tr("a table with the keys {names}").format(names=names)))
+        return {}
+
+    def _read_keys(
+        self,
+        entry: dict[str, Any],
+        fields: tuple[CampaignField, ...],
+        place: KeyPath,
+        *,
+        elsewhere: tuple[str, ...] = (),
+    ) -> Table:
+        """Return the values of a table's keys; keys named in `elsewhere` are read by others."""
+        by_name = {field.name: field for field in fields}
+        known = (*by_name, *elsewhere)
+        table: Table = {}
+        for key, raw in entry.items():
+            if key in by_name:
+                field = by_name[key]
+                table[field.attribute] = ScopedValue(self._read_value(field, raw, place / key), place / key)
+            elif key not in elsewhere:
+                self.problems.add_unknown(place, key, known, belongs=where_it_belongs(key))
+        for field in fields:
+            if field.attribute in table and field.instead_of in table:
+                both = tr("“{one}” and “{other}” exclude each other; give one of them.")
+                other = next(each.name for each in fields if each.attribute == field.instead_of)
+                pair = sorted((field.name, other))
+                self.problems.add(place, both.format(one=pair[0], other=pair[1]))
+        return table
+
+    def _read_value(self, field: CampaignField, raw: object, place: KeyPath) -> Any:  # noqa: ANN401
+        try:
+            return field.kind.read(raw, self.folder)
+        except InvalidValueError as error:
+            self.problems.add_unfit(place, error)
+            return None
+
+    def _check(self, layer: Scope) -> None:
+        """Note what is wrong with a configuration as a whole."""
+        if layer.target is None:
+            sentence = tr("is missing: where does the data live? Allowed is one of {kinds}.")
+            self.problems.add(layer.place / "target", sentence.format(kinds=_TARGET_KINDS))
+        for rule in RULES:
+            breach = rule(layer)
+            if breach:
+                self.problems.add(*breach)

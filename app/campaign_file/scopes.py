@@ -1,0 +1,143 @@
+"""What the top of a campaign file gives, what a configuration changes, and the rules between keys.
+
+A layer is what one place of the file says; two layers merge key by key, and the rules look at the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from app.campaign_file.field import CampaignField
+from app.campaign_file.fields import SECTIONS
+from app.campaign_file.problems import KeyPath
+from app.campaign_file.settings import setting_value
+from app.domain.campaign.configuration import DiskTarget, Workload
+from app.domain.campaign.server_options import contradiction, refused_with
+from app.domain.text import tr
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedValue:
+    """A value and the place that gave it.
+
+    Attributes:
+        value: as the domain holds it; None where it was refused or where its alternative was given.
+        place: for sentences about it.
+    """
+
+    value: Any
+    place: KeyPath
+
+
+Table = dict[str, ScopedValue]
+"""What a table gives, by attribute of the domain's class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What one place of the file says about a configuration.
+
+    Attributes:
+        place: of the layer itself.
+        target: None where it says nothing about it.
+        sections: by name of the table.
+    """
+
+    place: KeyPath = field(default_factory=KeyPath)
+    target: ScopedValue | None = None
+    sections: dict[str, Table] = field(default_factory=dict)
+
+    def over(self, below: Scope) -> Scope:
+        """Return this layer with what it leaves out taken from the one below."""
+        sections = {
+            name: _merge(below.sections.get(name, {}), self.sections.get(name, {}), fields)
+            for name, fields in SECTIONS.items()
+        }
+        return Scope(self.place, self.target or below.target, sections)
+
+
+def _merge(below: Table, above: Table, fields: tuple[CampaignField, ...]) -> Table:
+    merged = dict(below)
+    for each in fields:
+        if each.attribute not in above:
+            continue
+        given = above[each.attribute]
+        under = below.get(each.attribute)
+        if under is not None and under.value is not None and given.value is not None:
+            given = ScopedValue(each.kind.merge(under.value, given.value), given.place)
+        merged[each.attribute] = given
+        if each.instead_of and each.instead_of not in above:
+            merged[each.instead_of] = ScopedValue(None, given.place)
+    return merged
+
+
+def _threads_within_clients(layer: Scope) -> tuple[KeyPath, str] | None:
+    """Fewer would be taken silently (`main` in pgbench.c: nthreads is cut to nclients)."""
+    workload = layer.sections["workload"]
+    threads, clients = workload.get("threads"), workload.get("clients")
+    most = clients.value if clients else Workload().clients
+    if threads is None or threads.value is None or most is None or threads.value <= most:
+        return None
+    sentence = tr("found {threads}; allowed is at most the number of clients, which is {clients}.")
+    return threads.place, sentence.format(threads=threads.value, clients=most)
+
+
+def _clients_within_connections(layer: Scope) -> tuple[KeyPath, str] | None:
+    """Every client needs a connection; what pgFooting itself needs is added in `app.postgres.settings`."""
+    settings, clients = (
+        layer.sections["postgresql"].get("settings"),
+        layer.sections["workload"].get("clients"),
+    )
+    text = setting_value(settings.value, "max_connections") if settings and settings.value else None
+    wanted = clients.value if clients else Workload().clients
+    if settings is None or text is None or not text.isdecimal() or wanted is None or int(text) >= wanted:
+        return None
+    place = settings.place / "max_connections"
+    sentence = tr("found {text}; allowed is at least the number of clients, which is {clients}.")
+    return place, sentence.format(text=text, clients=wanted)
+
+
+def _settings_agree_with_options(layer: Scope) -> tuple[KeyPath, str] | None:
+    """What somebody says of one setting in two places must be the same: nobody can know which is meant."""
+    settings = layer.sections["postgresql"].get("settings")
+    if layer.target is None or not isinstance(layer.target.value, DiskTarget):
+        return None
+    option = contradiction(layer.target.value, _own_settings(layer))
+    if option is None or settings is None:
+        return None
+    sentence = tr("found {found}, but {option} is {value}: say the same in both places, or only in one.")
+    key = f"target.{DiskTarget.kind}.{option.key}"
+    words = sentence.format(found=option.instead, option=key, value=option.text)
+    return settings.place / option.name, words
+
+
+def _settings_fit_the_disks(layer: Scope) -> tuple[KeyPath, str] | None:
+    """What the server shall do has to be safe on that filesystem; the same rules as on the wizard's page."""
+    if layer.target is None or not isinstance(layer.target.value, DiskTarget):
+        return None
+    own = _own_settings(layer)
+    for finding in refused_with(layer.target.value, own):
+        settings = layer.sections["postgresql"].get("settings")
+        if settings is not None and finding.field in own:
+            return settings.place / finding.field, finding.message
+        return layer.target.place / DiskTarget.kind / "options" / finding.field, finding.message
+    return None
+
+
+def _own_settings(layer: Scope) -> dict[str, str]:
+    settings = layer.sections["postgresql"].get("settings")
+    given = settings.value if settings is not None and settings.value else ()
+    return {name.lower(): value for name, value in given}
+
+
+Rule = Callable[[Scope], tuple[KeyPath, str] | None]
+
+RULES: Final[tuple[Rule, ...]] = (
+    _threads_within_clients,
+    _clients_within_connections,
+    _settings_agree_with_options,
+    _settings_fit_the_disks,
+)
+"""What holds between keys of a configuration: each returns the place and the sentence of a breach."""

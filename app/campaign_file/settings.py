@@ -1,0 +1,103 @@
+"""Server settings in a campaign file: any name with a value as postgresql.conf would hold it."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from typing_extensions import override
+
+from app.campaign_file.kinds import ValueKind, quote
+from app.campaign_file.problems import Fault, InvalidValueError, printable, refusal, unfit
+from app.domain.text import tr
+
+Settings = tuple[tuple[str, str], ...]
+
+SETTING_LIMIT: Final = 500
+_VALUE_LIMIT: Final = 1000
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
+"""Names as guc-file.l of PostgreSQL 13 to 18 reads them: an identifier, or two with a dot between."""
+
+
+def setting_value(settings: Settings, name: str) -> str | None:
+    """Return the value of the setting `name` (any case), or None where it is not given."""
+    return {key.lower(): value for key, value in settings}.get(name.lower())
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsTable(ValueKind):
+    """A table of settings; sorted by name, in lower case, because PostgreSQL does not mind the case."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        sentence = tr(
+            'a table of at most {most} server settings, such as {{ work_mem = "64MB", fsync = true }}'
+        )
+        return sentence.format(most=SETTING_LIMIT)
+
+    @override
+    def read(self, value: object, folder: Path) -> Settings:
+        if not isinstance(value, dict):
+            raise unfit(value, self.allowed)
+        flat = _flatten(value)
+        if len(flat) > SETTING_LIMIT:
+            raise unfit(value, self.allowed)
+        settings: dict[str, str] = {}
+        faults: list[Fault] = []
+        for name, given in flat:
+            fault = _fault(name, given, settings)
+            if fault:
+                faults.append(Fault(fault, f".{printable(name)}"))
+            else:
+                settings[name.lower()] = _spell(given)
+        if faults:
+            raise InvalidValueError(*faults)
+        return tuple(sorted(settings.items()))
+
+    @override
+    def write(self, value: Settings) -> str:
+        return f"{{ {', '.join(f'{quote(name)} = {quote(text)}' for name, text in value)} }}"
+
+    @override
+    def merge(self, below: Settings, above: Settings) -> Settings:
+        """Return both together; where both name a setting, `above` decides."""
+        return tuple(sorted({**dict(below), **dict(above)}.items()))
+
+
+def _flatten(table: dict[str, object]) -> list[tuple[str, object]]:
+    """Return (name, value) pairs; ``auto_explain.log_nested_statements`` unquoted is a table to TOML."""
+    pairs: list[tuple[str, object]] = []
+    for name, value in table.items():
+        if isinstance(value, dict) and value:
+            pairs += [(f"{name}.{inner}", given) for inner, given in value.items()]
+        else:
+            pairs.append((name, value))
+    return pairs
+
+
+def _fault(name: str, value: object, before: dict[str, str]) -> str:
+    """Return what is wrong with one setting, or an empty text."""
+    if not _NAME.fullmatch(name) or len(name) > 127:
+        return tr("is not a name that a server setting can have.")
+    if name.lower() in before:
+        return tr("is given twice; the case of letters does not count.")
+    allowed = tr('text without control characters, a number, or true or false, such as "64MB"')
+    if isinstance(value, float) and not math.isfinite(value):
+        return refusal(value, allowed)
+    if not isinstance(value, str | int | float):
+        return refusal(value, allowed)
+    text = _spell(value)
+    return "" if len(text) <= _VALUE_LIMIT and all(c.isprintable() for c in text) else refusal(value, allowed)
+
+
+def _spell(value: object) -> str:
+    """Return a value as postgresql.conf spells it: on and off instead of true and false."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int) and abs(value) >= 10**_VALUE_LIMIT:  # Python refuses to print such a number
+        return "0" * (_VALUE_LIMIT + 1)
+    return str(value)

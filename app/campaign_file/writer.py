@@ -1,0 +1,85 @@
+"""Writing campaign files: what all configurations share stands at the top, the rest with each of them.
+
+``parse_campaign(format_campaign(campaign))`` is the campaign again; the wizard and the run folder use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from app.campaign_file.field import CampaignField
+from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
+from app.campaign_file.kinds import Name, bare_key, quote
+from app.campaign_file.settings import Settings
+from app.domain.campaign.configuration import Campaign, Configuration
+
+_SETTINGS = "settings"
+
+
+def format_campaign(campaign: Campaign) -> str:
+    """Return TOML that parses back to an equal campaign.
+
+    Script files are named by their absolute path; their text is not in the campaign file.
+
+    Args:
+        campaign: a valid one, as `app.campaign_file.reader` makes them.
+    """
+    configurations = campaign.configurations
+    values = {field.attribute: getattr(campaign, field.attribute) for field in CAMPAIGN_FIELDS}
+    lines = _keys(values, CAMPAIGN_FIELDS)
+    lines += _tables("", _common(configurations))
+    if len(configurations) == 1 and configurations[0].name == campaign.name:
+        return "\n".join(lines) + "\n"
+    shared = _common(configurations)
+    for configuration in configurations:
+        own = {key: text for key, text in _written(configuration).items() if key not in shared}
+        lines += ["", "[[configuration]]", f"name = {Name().write(configuration.name)}"]
+        lines += _tables("configuration.", own)
+    return "\n".join(lines) + "\n"
+
+
+Written = dict[tuple[str, str], str]
+"""TOML of values by (table, key); a target is one entry, because it is replaced as a whole."""
+
+
+def _written(configuration: Configuration) -> Written:
+    """Return everything that a configuration says."""
+    target = next(target for target in TARGETS if target.kind == configuration.target.kind)
+    keys = _keys(target.values(configuration.target), target.fields)
+    written = {("target", target.kind): "\n".join(keys)}
+    for section, fields in SECTIONS.items():
+        part = getattr(configuration, section)
+        for field in fields:
+            value = getattr(part, field.attribute)
+            if field.name != _SETTINGS and value is not None:
+                written[section, field.name] = field.kind.write(value)
+    settings: Settings = configuration.postgresql.settings
+    return written | {(f"postgresql.{_SETTINGS}", name): quote(value) for name, value in settings}
+
+
+def _common(configurations: tuple[Configuration, ...]) -> Written:
+    """Return what every configuration says alike, in the order of the first."""
+    first, *others = [_written(configuration) for configuration in configurations]
+    return {key: text for key, text in first.items() if all(other.get(key) == text for other in others)}
+
+
+def _keys(values: Mapping[str, Any], fields: Iterable[CampaignField]) -> list[str]:
+    """Return ``key = value`` for each attribute that is given."""
+    given = ((field, values[field.attribute]) for field in fields)
+    return [f"{field.name} = {field.kind.write(value)}" for field, value in given if value is not None]
+
+
+def _tables(prefix: str, written: Written) -> list[str]:
+    """Return the lines of the tables, each after a blank line."""
+    lines: list[str] = []
+    table_before = ""
+    for (table, key), text in written.items():
+        if table == "target":
+            lines += ["", f"[{prefix}target.{key}]", *filter(None, [text])]
+        else:
+            if table != table_before:
+                lines += ["", f"[{prefix}{table}]"]
+            lines.append(f"{bare_key(key)} = {text}")
+        table_before = table
+    return lines

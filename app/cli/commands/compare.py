@@ -1,0 +1,196 @@
+"""`pgfooting compare`: what differs, the table of verdicts, costs per transaction, facts of each run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from app.analysis.facts import read_run_facts
+from app.analysis.labels import one_line
+from app.analysis.sentences import WITHIN_RUN_NOTE, describe_shape
+from app.cli.commands.show import library_of, print_json, tell_left_out, tell_left_over
+from app.cli.terminal.tables import print_sentence, print_table
+from app.comparison.comparison import RunComparison, compare_runs
+from app.comparison.differences import describe_sameness, what_differs
+from app.comparison.figures import COSTS, LATENCIES, FigureComparison, compare_figures, format_mean
+from app.comparison.table import COMPARISON_COLUMNS
+from app.comparison.warnings import comparison_notes, comparison_warnings
+from app.comparison.wording import format_difference
+from app.domain.columns import CellKind, Column
+from app.domain.errors import ExitStatus, RunFileError, UsageError, did_you_mean
+from app.domain.text import tr
+from app.execution.recovery import sweep_abandoned
+from app.export.comparison import comparison_as_json
+from app.export.unreadable_files import with_readable
+from app.library.entries import find_run, run_paths
+
+_MOST_RUNS_TOLD: Final = 12
+"""Facts of more runs than this are asked for with ``--runs``."""
+
+_LONGEST: Final = 60
+
+
+def compare_command(arguments: argparse.Namespace) -> int:
+    """Compare runs; one that cannot be read is told and left out.
+
+    Raises:
+        UsageError: fewer than two runs, or the baseline is none of them.
+        RunFileError: fewer than two can be read.
+    """
+    tell_left_over(sweep_abandoned())
+    library = library_of(arguments)
+    paths = list(dict.fromkeys(path for name in arguments.runs for path in runs_named(name, library)))
+    if len(paths) < 2:
+        message = tr("A comparison takes two runs or more; this is one.")
+        raise UsageError(message, hint=tr("A folder stands for all runs in it."))
+    left_out: list[str] = []
+    facts = with_readable(
+        paths, lambda readable: [read_run_facts(path) for path in readable], left_out.append
+    )
+    for sentence in left_out:
+        tell_left_out(sentence)
+    if len(facts) < 2:
+        raise RunFileError(tr("Only one of these runs can be read: there is nothing to compare it with."))
+    comparison = compare_runs(
+        facts,
+        effect=arguments.effect / 100,
+        cut_s=arguments.cut,
+        baseline=arguments.baseline,
+        shorten=True,
+    )
+    _check_baseline(comparison, arguments.baseline)
+    if arguments.json:
+        print_json(comparison_as_json(comparison))
+    else:
+        _print(comparison, Console(), all_runs=arguments.details)
+    return ExitStatus.FAILED if left_out else ExitStatus.DONE
+
+
+def runs_named(name: str, library: Path) -> list[Path]:
+    """Return the run files that a name stands for: those of a folder, or one."""
+    folder = Path(name)
+    if folder.is_dir():
+        found = sorted(run_paths(folder))
+        if not found:
+            raise UsageError(tr("There is no run in the folder {folder}.").format(folder=folder))
+        return found
+    return [find_run(name, library)]
+
+
+def _check_baseline(comparison: RunComparison, baseline: str) -> None:
+    names = [group.name for group in comparison.groups]
+    if baseline and baseline not in names:
+        message = tr("There is no configuration “{name}” among these runs.").format(name=baseline)
+        guess = did_you_mean(baseline, names)
+        hint = guess or tr("There are: {names}.").format(names=", ".join(names))
+        raise UsageError(message, hint=hint)
+
+
+def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> None:
+    for warning in comparison_warnings(comparison):
+        print_sentence(console, warning, style="yellow")
+    for note in comparison_notes(comparison):
+        print_sentence(console, note)
+    _print_differences(comparison, console)
+    _title(console, tr("Verdict"))
+    for verdict in comparison.verdicts:
+        print_sentence(console, verdict)
+    if not comparison.verdicts:
+        print_sentence(console, tr("One configuration only: there is nothing to compare it with."))
+    console.print()
+    print_table(console, COMPARISON_COLUMNS, comparison.rows)
+    _print_figures(console, tr("Latency"), comparison, compare_figures(comparison, LATENCIES))
+    _print_figures(console, tr("Costs per transaction"), comparison, compare_figures(comparison, COSTS))
+    _print_runs(comparison, console, all_runs=all_runs)
+
+
+def _title(console: Console, text: str) -> None:
+    console.print()
+    print_sentence(console, text, style="bold")
+
+
+def _print_differences(comparison: RunComparison, console: Console) -> None:
+    _title(console, tr("What differs"))
+    found = what_differs([run.facts for run in comparison.runs])
+    if not found.differences:
+        print_sentence(console, describe_sameness(found))
+    for difference in found.differences:
+        told = [
+            tr("{value} ({whose})").format(
+                value=_cut(variant.value), whose=", ".join(_whose(comparison, variant.runs))
+            )
+            for variant in difference.variants
+        ]
+        print_sentence(console, f"{difference.topic}, {one_line(difference.name)}: {'; '.join(told)}")
+
+
+def _cut(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _whose(comparison: RunComparison, places: Sequence[int]) -> Iterator[str]:
+    """Yield names of groups where all of a group has it, else of runs."""
+    having = set(places)
+    for group in comparison.groups:
+        members = set(group.members)
+        if members <= having:
+            yield group.name
+        else:
+            yield from (comparison.runs[place].name for place in sorted(members & having))
+
+
+def _print_figures(
+    console: Console, title: str, comparison: RunComparison, figures: Sequence[FigureComparison]
+) -> None:
+    if not figures:
+        return
+    _title(console, title)
+    print_table(console, (_FIGURE_COLUMN, *_group_columns(comparison)), figures)
+
+
+_FIGURE_COLUMN: Final[Column[FigureComparison]] = Column(
+    "figure", tr("figure"), lambda found: found.figure.label, CellKind.WORDS
+)
+_ALWAYS_SHOWN: Final = 2
+"""Configurations that the narrowest terminal shows."""
+
+
+def _group_columns(comparison: RunComparison) -> Iterator[Column[FigureComparison]]:
+    """Yield a column for each configuration; the last is left out first."""
+    count = len(comparison.groups)
+    for place, group in enumerate(comparison.groups):
+        yield Column(
+            f"group {place}",
+            group.name,
+            partial(_with_difference, place=place),
+            CellKind.NUMBERS,
+            optional=count - place if place >= _ALWAYS_SHOWN else None,
+        )
+
+
+def _with_difference(found: FigureComparison, place: int) -> str:
+    """Return a mean, with its difference where that is more than chance."""
+    mean = format_mean(found, place)
+    if found.better(place) is None:
+        return mean
+    return f"{mean} ({format_difference(found.comparisons[place - 1])})"
+
+
+def _print_runs(comparison: RunComparison, console: Console, *, all_runs: bool) -> None:
+    _title(console, tr("Each run for itself"))
+    print_sentence(console, WITHIN_RUN_NOTE, style="dim")
+    told = comparison.runs if all_runs else comparison.runs[:_MOST_RUNS_TOLD]
+    for run in told:
+        sentences = " ".join(describe_shape(run.facts.shape, run.facts.summary.get("tps"))) or tr(
+            "Nothing of its seconds is known."
+        )
+        print_sentence(console, f"{run.name}: {sentences}")
+    if len(told) < len(comparison.runs):
+        more = tr("{count} more; --details tells all.").format(count=len(comparison.runs) - len(told))
+        print_sentence(console, more, style="dim")

@@ -1,0 +1,188 @@
+"""`pgfooting disks`: every disk with its answer, its reasons, and what would make it spare."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from app import COMMAND
+from app.cli.commands.read_disk import read_whole
+from app.cli.terminal.looking import InspectionProgress
+from app.cli.terminal.plain_text import json_text, plain
+from app.dbus.udisks import UdisksUnavailable, fetch_objects
+from app.domain.disk import Disk, SpareAnswer, grouped_reasons
+from app.domain.errors import ExitStatus
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.draft.disks.table import JOURNALED
+from app.helper.base.configuration import read_policy
+from app.hosts.disk_recovery import UnmakeOutcome, ask_root, recover
+from app.storage.inspect.snapshot import Policy
+from app.storage.inspect.udisks_objects import Objects
+from app.storage.spare.disks import Listing, list_disks
+
+_UDISKS_S: Final = 0.25
+"""How long UDisks2 may take: it only adds to what sysfs tells."""
+_UNTRUE: Final = frozenset({"virtio", "xen", "loop"})
+"""Buses of disks whose rotation is a default of the kernel's and not the disk's own word."""
+_SIGNS: Final = {
+    SpareAnswer.SPARE: ("✔", "green"),
+    SpareAnswer.LOOKS_SPARE: ("?", "yellow"),
+    SpareAnswer.NOT_SPARE: ("✘", "red"),
+}
+
+
+def disks_command(arguments: argparse.Namespace) -> int:
+    """List the disks; it is no error when none is spare, only when one was to be released and was not."""
+    policy = read_policy()  # as root decides: test devices are listed where an administrator allows them
+    listing = find_disks(policy)
+    status = ExitStatus.DONE
+    if arguments.release:
+        remains = _release([disk for disk in listing.disks if disk.is_left_over])
+        status = ExitStatus.FAILED if remains.sentences else ExitStatus.DONE
+        for sentence in remains.sentences:
+            sys.stderr.write(f"{COMMAND}: {plain(sentence)}\n")
+        listing = find_disks(policy)
+    else:
+        listing = _with_roots_reasons(listing, policy)
+    if arguments.read:
+        read = read_whole(listing.disks, arguments.read)
+        listing = Listing((read,), (), as_root=True)
+        status = ExitStatus.DONE if read.answer is SpareAnswer.SPARE else ExitStatus.REFUSED
+    if arguments.json:
+        described = {
+            "as_root": listing.as_root,
+            "disks": [disk.as_mapping() for disk in listing.disks],
+            "others": listing.others,
+        }
+        sys.stdout.write(json_text(json.dumps(described, ensure_ascii=False, indent=1)) + "\n")
+    else:
+        show_disks(listing, Console())
+    return status
+
+
+def _release(disks: Sequence[Disk]) -> UnmakeOutcome:
+    """Let root give back what pgFooting left; return what it could not."""
+    left = [disk.identity for disk in disks if disk.answer is not SpareAnswer.SPARE]
+    return recover(left, interactive=True) if left else UnmakeOutcome(None, ())
+
+
+def _with_roots_reasons(listing: Listing, policy: Policy) -> Listing:
+    """Return the listing with root's own reasons for disks that pgFooting has something on.
+
+    What was left there and can be unmade is unmade when root is asked.
+    """
+    left = [disk.identity for disk in listing.disks if disk.is_left_over]
+    told = ask_root(left) if left else {}
+    if any(answer.is_spare for answer in told.values()):
+        listing = find_disks(policy)
+
+    def answered(disk: Disk) -> Disk:
+        answer = told.get(disk.identity.device_number)
+        if answer is None or answer.is_spare or not disk.is_left_over:
+            return disk
+        return replace(disk, answer=SpareAnswer.NOT_SPARE, refusals=answer.refusals, questions=())
+
+    return replace(listing, disks=tuple(map(answered, listing.disks)))
+
+
+def find_disks(policy: Policy) -> Listing:
+    """Return this machine's disks, with what UDisks2 adds where it runs and answers in time."""
+    with ThreadPoolExecutor(1) as pool:
+        asked: Future[Objects] = pool.submit(fetch_objects, _UDISKS_S)
+        objects: Objects | None = None
+        with suppress(UdisksUnavailable):
+            objects = asked.result()
+    with InspectionProgress() as tell:
+        return list_disks(policy, objects=objects, tell=tell)
+
+
+def show_disks(listing: Listing, console: Console) -> None:
+    """Print the disks, one paragraph each."""
+    if not listing.disks:
+        _note(tr("This machine shows no disk that pgFooting could format."), console)
+    for disk in listing.disks:
+        _show_disk(disk, console)
+    if listing.others:
+        names = tr("Not listed, because pgFooting does not format such devices: {names}.")
+        _note(names.format(names=", ".join(listing.others)), console)
+    if any(disk.answer is SpareAnswer.LOOKS_SPARE for disk in listing.disks):
+        _note(tr("“Looks spare”: nothing speaks against it, but only root can tell:"), console)
+        console.print(Text("sudo pgfooting disks", style="dim"), soft_wrap=True)
+
+
+def _note(text: str, console: Console) -> None:
+    for line in _folded(text, console, 0):
+        console.print(Text(line, style="dim"), soft_wrap=True)
+
+
+def _show_disk(disk: Disk, console: Console) -> None:
+    sign, style = _SIGNS[disk.answer]
+    name = f"{disk.name}  {_answer(disk.answer)}"
+    lines = _folded(f"{sign} {name}  {', '.join(_description(disk))}", console, 2)
+    head = Text(lines[0])
+    head.stylize(f"bold {style}", 0, len(sign) + 1 + len(name))
+    for line in (head, *map(Text, lines[1:])):
+        console.print(line, soft_wrap=True)
+    if disk.is_left_over and disk.answer is not SpareAnswer.SPARE:
+        sentence = tr("Used by pgFooting now, or left by it. Root gives back what was left: {command}")
+        text = sentence.format(command="pgfooting disks --release")
+        console.print(Text(plain(f"  {text}"), style="red"), soft_wrap=True)
+    if disk.answer is SpareAnswer.SPARE and disk.looked is not None:
+        for text in _folded(f"  {disk.looked.sentence()}", console, 2):
+            console.print(Text(text, style="dim"), soft_wrap=True)
+    for rule, message, evidence, remedies in grouped_reasons(disk.refusals):
+        for text in _folded(f"  {rule} {message} {evidence}", console, 6):
+            console.print(Text(text, style="red" if rule == JOURNALED else ""), soft_wrap=True)
+        for remedy in remedies:  # whole, so that a command can be copied
+            console.print(Text(plain(f"      → {remedy}"), style="dim"), soft_wrap=True)
+
+
+def _folded(text: str, console: Console, indent: int) -> list[str]:
+    """Return the lines of a paragraph: a terminal gets it broken between words, a pipe whole."""
+    if not console.is_terminal:
+        return [plain(text)]
+    return textwrap.wrap(
+        plain(text),
+        console.width,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+    ) or [""]
+
+
+def _answer(answer: SpareAnswer) -> str:
+    return {
+        SpareAnswer.SPARE: tr("spare"),
+        SpareAnswer.LOOKS_SPARE: tr("looks spare"),
+        SpareAnswer.NOT_SPARE: tr("not spare"),
+    }[answer]
+
+
+def _description(disk: Disk) -> Iterator[str]:
+    """Yield what the disk is, in words."""
+    yield disk.identity.model.strip() or tr("unknown model")
+    yield format_size(disk.identity.size_bytes)
+    if disk.bus:
+        yield disk.bus
+    if disk.rotation_rpm:
+        yield tr("{rpm} rpm").format(rpm=disk.rotation_rpm)
+    elif disk.rotational is not None and disk.bus not in _UNTRUE:
+        yield tr("rotates") if disk.rotational else tr("does not rotate")
+    if disk.identity.serial:
+        yield tr("serial {serial}").format(serial=disk.identity.serial)
+    if disk.identity.wwn:
+        yield disk.identity.wwn
+    if disk.is_test_device:
+        yield tr("TEST DEVICE")

@@ -1,0 +1,53 @@
+"""Goes on as the program that paints reports and pictures, which needs Qt but no display.
+
+Nothing of it is imported here: everything else works where no Qt is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NoReturn
+
+from app.cli.commands.window import window_environment
+from app.domain.errors import UsageError
+from app.domain.text import tr
+
+LIBRARIES: Final = ("PySide6", "pypdf")
+
+
+def painter_argv(runs: Sequence[Path], arguments: argparse.Namespace) -> list[str]:
+    """Return the argument list of the painter."""
+    options = ["--output", str(arguments.output), "--paper", getattr(arguments, "paper", "a4")]
+    options += ["--anonymous"] if arguments.anonymous else []
+    options += ["--force"] if arguments.force else []
+    return [sys.executable, "-P", "-m", "ui.report", *options, "--", *map(str, runs)]
+
+
+def become_painter(runs: Sequence[Path], arguments: argparse.Namespace) -> NoReturn:
+    """Go on as the painter, in this process.
+
+    Args:
+        runs: run files.
+        arguments: with output, anonymous, force and, of a report, paper.
+
+    Raises:
+        UsageError: its libraries are not installed, or Python cannot be started.
+    """
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    hint = tr("`packaging/run` installs what it needs; CSV and JSON need none of it.")
+    if missing:
+        message = tr("Reports and pictures need {names}, which is not installed.")
+        raise UsageError(message.format(names=", ".join(missing)), hint=hint)
+    sys.stdout.flush()
+    environment = {**window_environment(os.environ), "QT_QPA_PLATFORM": "offscreen"}
+    try:
+        # The interpreter that runs this, and arguments that argparse has read.
+        os.execve(sys.executable, painter_argv(runs, arguments), environment)  # noqa: S606
+    except OSError as error:
+        message = tr("The painter could not be started ({path}: {reason}).")
+        raise UsageError(message.format(path=sys.executable, reason=error.strerror), hint=hint) from error

@@ -1,0 +1,172 @@
+"""`pgfooting import`: results of others become runs of the library."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, TextIO
+
+from rich.console import Console
+
+from app.cli.commands.show import print_json
+from app.cli.terminal.plain_text import plain
+from app.cli.terminal.tables import print_line, print_table
+from app.domain.columns import CellKind, Column
+from app.domain.errors import ExitStatus
+from app.domain.text import tr
+from app.importers.importing import ImportedRun, ImportReport, as_json, import_paths
+from app.importers.runs.discovery import SkippedFile
+from app.importers.runs.escaping import shown
+from app.library.entries import default_library
+
+_MOST_NAMES: Final = 3
+_LINE_LENGTH: Final = 78
+_MOST_MEANS: Final = 20
+_MOST_PRESENT: Final = 10
+_MEAN_ONLY: Final = "mean-only"
+
+
+class _ProgressLine:
+    """One line on a terminal that changes; nothing anywhere else."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._shows = stream.isatty()
+        self._last = ""
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        head = tr("run {done} of {total}: ").format(done=done + 1, total=total) if total else tr("looking: ")
+        text = head + plain(what)
+        if not what:
+            text = ""
+        elif len(text) > _LINE_LENGTH:
+            text = f"{head}…{text[-(_LINE_LENGTH - len(head) - 1) :]}"
+        if self._shows and text != self._last:
+            self._stream.write(f"\r{text.ljust(len(self._last))}" if text else f"\r{' ' * len(self._last)}\r")
+            self._stream.flush()
+            self._last = text
+
+    def close(self) -> None:
+        """Leave an empty line."""
+        self(0, 0, "")
+
+
+def import_command(arguments: argparse.Namespace) -> int:
+    """Import results and say what became of each file."""
+    library: Path = arguments.output if arguments.output is not None else default_library()
+    progress = _ProgressLine(sys.stderr)
+    try:
+        report = import_paths(arguments.paths, library, progress)
+    finally:
+        progress.close()
+    if arguments.json:
+        print_json(as_json(report, library))
+    else:
+        _tell(report, library, Console())
+    found_any = bool(report.imported or report.present)
+    return ExitStatus.DONE if found_any and not report.problems else ExitStatus.FAILED
+
+
+def _tell(report: ImportReport, library: Path, console: Console) -> None:
+    if report.imported:
+        sentence = tr("Imported into {library}: {count}")
+        print_line(console, sentence.format(library=library, count=len(report.imported)), style="bold")
+        with_seconds = [each for each in report.imported if _MEAN_ONLY not in each.marks]
+        means = [each for each in report.imported if _MEAN_ONLY in each.marks]
+        shown = report.imported if len(means) <= _MOST_MEANS else with_seconds
+        if shown:
+            print_table(console, IMPORTED_COLUMNS, shown)
+        if len(shown) < len(report.imported):
+            sentence = tr("{count} more runs have only a mean; `pgfooting list` shows them.")
+            print_line(console, sentence.format(count=len(means)))
+        _tell_missing(report.imported, console)
+        _tell_notes(report.imported, console)
+    if report.present:
+        _section(console, tr("In the library already"))
+        for name, path in report.present[:_MOST_PRESENT]:
+            print_line(console, f"{name}  {path}")
+        more = len(report.present) - _MOST_PRESENT
+        if more > 0:
+            print_line(console, tr("and {count} more").format(count=more))
+        print_line(console, tr("They were left as they are; delete a run to import it anew."))
+    _tell_left(report.left, console)
+    if not report.imported and not report.present:
+        print_line(console, tr("Nothing was imported: no result of pgbench that can be read was found."))
+
+
+def _section(console: Console, title: str) -> None:
+    console.print()
+    print_line(console, title, style="bold")
+
+
+def _marks(run: ImportedRun) -> str:
+    return ", ".join(mark for mark in run.marks if mark != "imported")
+
+
+IMPORTED_COLUMNS: Final[tuple[Column[ImportedRun], ...]] = (
+    Column("id", tr("id"), lambda run: run.id[:8], CellKind.LABEL),
+    Column("run", tr("run"), lambda run: run.name, CellKind.WORDS),
+    Column("tps", tr("TPS"), lambda run: "" if run.tps is None else f"{run.tps:,.1f}"),
+    Column(
+        "tps_source",
+        tr("TPS by the second"),
+        lambda run: run.tps_source or tr("not known"),
+        CellKind.WORDS,
+    ),
+    Column("marks", tr("marks"), _marks, CellKind.WORDS, optional=1),
+)
+"""Of the runs that were imported."""
+
+
+def _tell_missing(runs: Sequence[ImportedRun], console: Console) -> None:
+    """Say what is not known, the same of several runs once."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for each in runs:
+        for gap in dict.fromkeys(each.missing):
+            found.setdefault(gap, []).append(each.name)
+    if found:
+        _section(console, tr("Not known"))
+    for (what, reason), names in found.items():
+        print_line(console, f"{what}: {reason} {_whose(names, len(runs))}".strip())
+
+
+def _whose(names: Sequence[str], total: int) -> str:
+    if len(names) == total:
+        return tr("(all)") if total > 1 else ""
+    shown = ", ".join(names[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
+    return f"({shown})" if more <= 0 else tr("({names} and {more} more)").format(names=shown, more=more)
+
+
+def _tell_notes(runs: Sequence[ImportedRun], console: Console) -> None:
+    notes = [(each.name, note) for each in runs for note in each.notes]
+    if notes:
+        _section(console, tr("While reading"))
+    for name, note in notes:
+        print_line(console, f"{name}: {note}")
+
+
+def _tell_left(found: Sequence[SkippedFile], console: Console) -> None:
+    left = [SkippedFile(shown(each.path), shown(each.reason), is_problem=each.is_problem) for each in found]
+    problems = [each for each in left if each.is_problem]
+    if problems:
+        _section(console, tr("Could not be read"))
+        for each in problems:
+            text = each.reason if each.reason.startswith(each.path) else f"{each.path}: {each.reason}"
+            print_line(console, text, style="yellow")
+    others = [each for each in left if not each.is_problem]
+    if others:
+        _section(console, tr("Not used"))
+        by_reason: dict[str, Counter[str]] = {}
+        for each in others:
+            by_reason.setdefault(each.reason, Counter())[each.path.rpartition("/")[2]] += 1
+        for reason, names in by_reason.items():
+            told = [
+                f"{name} ({count})" if count > 1 else name for name, count in names.most_common(_MOST_NAMES)
+            ]
+            more = len(names) - len(told)
+            told += [tr("{count} more").format(count=more)] if more > 0 else []
+            print_line(console, f"{', '.join(told)}: {reason}")

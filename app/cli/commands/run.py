@@ -1,0 +1,129 @@
+"""`pgfooting run`: a campaign with a progress display, a table at the end and the paths of the run files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from app import COMMAND
+from app.cli.commands.show import tell_left_over
+from app.cli.terminal.erasure import ErasureQuestion
+from app.cli.terminal.plain_text import plain
+from app.cli.terminal.progress import BrokenPipeGuard, choose_listener
+from app.cli.terminal.standard_streams import drop_output
+from app.cli.terminal.tables import print_line, print_sentence, print_table
+from app.cli.terminal.terminal_agent import terminal_agent
+from app.cli.terminal.trust import TrustPrompt
+from app.comparison.campaign_verdicts import judge_files
+from app.comparison.table import COMPARISON_COLUMNS, MeasuredConfiguration, MeasuredRun, build_rows
+from app.comparison.warnings import comparison_notes
+from app.domain.errors import ExitStatus
+from app.domain.text import tr
+from app.execution.campaign import CampaignRequest, CampaignResult, run_campaign
+from app.execution.disks import DiskConsent
+from app.execution.recovery import sweep_abandoned
+from app.execution.stop import Cancellable
+from app.library.entries import default_library
+from app.process.allocator import keep_freed_memory
+from app.recording.events import RunResult
+from app.runfile.writer import RunState
+
+
+def run_command(arguments: argparse.Namespace) -> int:
+    """Measure a campaign and show its table."""
+    tell_left_over(sweep_abandoned())
+    keep_freed_memory()
+    request = CampaignRequest(
+        source=arguments.campaign,
+        library=arguments.output if arguments.output is not None else default_library(),
+        resume=arguments.resume,
+        trust=TrustPrompt(trusted=arguments.trust),
+        consent=DiskConsent(ErasureQuestion(tuple(arguments.erase)), terminal_agent),
+    )
+    listener = BrokenPipeGuard(choose_listener(arguments.progress, sys.stdout))
+    switch = Cancellable()
+    try:
+        result = run_campaign(request, listener, switch)
+    finally:
+        listener.close()
+        switch.close()
+    if listener.lost:
+        drop_output()
+    elif arguments.progress == "auto":
+        console = Console()
+        show_table(result, console)
+        done = sum(run.state is RunState.DONE for run in result.results)
+        if result.stopped and done < result.campaign.repeats * len(result.campaign.configurations):
+            hint = tr("Stopped. The same command with --resume measures what is missing.")
+            print_line(console, hint, style="yellow")
+    else:
+        _tell_failures(result)
+    if result.stopped:
+        return ExitStatus.CANCELLED
+    return ExitStatus.FAILED if result.failed else ExitStatus.DONE
+
+
+def measured_configurations(result: CampaignResult) -> tuple[MeasuredConfiguration, ...]:
+    """Return the campaign's runs as the table wants them, in the campaign's order."""
+    return tuple(
+        _measured(item.name, [run for run in result.results if run.planned.configuration.name == item.name])
+        for item in result.campaign.configurations
+    )
+
+
+def _measured(name: str, results: Sequence[RunResult]) -> MeasuredConfiguration:
+    runs = tuple(
+        MeasuredRun(
+            repeat=result.planned.repeat,
+            # A run that was stopped early is kept, but it is another measurement than the others.
+            tps=result.summary.get("tps") if result.state is RunState.DONE else None,
+            figures=result.summary,
+        )
+        for result in results
+    )
+    marks = tuple(sorted({kind for result in results for kind, _ in result.marks}))
+    return MeasuredConfiguration(name, runs, marks)
+
+
+def show_table(result: CampaignResult, console: Console) -> None:
+    """Print what a campaign came to: the table, the verdicts, what weakens them, the run files."""
+    comparison = judge_files(
+        (run.path for run in result.results), baseline=result.campaign.configurations[0].name
+    )
+    rows = build_rows(measured_configurations(result)) if comparison is None else comparison.rows
+    console.print()
+    print_line(console, result.campaign.name, style="bold")
+    print_table(console, COMPARISON_COLUMNS, rows)
+    for row in rows:
+        if row.verdict:
+            print_sentence(console, row.verdict)
+    for note in () if comparison is None else comparison_notes(comparison):
+        print_sentence(console, note)
+    for reason in sorted({text for run in result.results for text in _mark_sentences(run)}):
+        print_line(console, reason, style="yellow")
+    console.print()
+    for run in result.results:
+        if run.error is not None:
+            print_line(console, _failure_words(run), style="red")
+        if run.path is not None:
+            print_line(console, run.path)
+
+
+def _tell_failures(result: CampaignResult) -> None:
+    """Say on standard error what failed, where standard output is not for people."""
+    for run in result.results:
+        if run.error is not None:
+            sys.stderr.write(f"{COMMAND}: {plain(_failure_words(run))}\n")
+
+
+def _failure_words(run: RunResult) -> str:
+    if run.error is None:
+        return ""
+    return f"{run.planned.configuration.name}: {run.error.message} {run.error.hint}".strip()
+
+
+def _mark_sentences(run: RunResult) -> list[str]:
+    return [f"{kind}: {reason}" for kind, reason in run.marks if reason]

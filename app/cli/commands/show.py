@@ -1,0 +1,233 @@
+"""`pgfooting list` and `show`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from app import COMMAND
+from app.analysis.labels import DISK_MARKS
+from app.cli.terminal.configuration_rows import configuration_rows
+from app.cli.terminal.plain_text import json_text, plain
+from app.cli.terminal.tables import print_grid, print_line, print_pairs, print_table
+from app.domain.columns import CellKind, Column
+from app.domain.errors import ExitStatus
+from app.domain.text import tr
+from app.domain.units import format_duration
+from app.execution.recovery import finish_incomplete, sweep_abandoned
+from app.export.runs import describe_run, finite
+from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
+from app.library.entries import LibraryEntry, default_library, effective_state, find_run, list_runs
+from app.library.query import haystack, matches, parse_query
+from app.runfile.metadata.environment import read_environment_facts
+from app.runfile.metadata.typed_json import NotKnown, known
+from app.runfile.reader import RunFile
+from app.runfile.summary import FIGURES, Figure, summarise
+from app.runfile.writer import Json, RunState
+
+
+def library_of(arguments: argparse.Namespace) -> Path:
+    """Return the library that the command line names, or the user's."""
+    chosen: Path | None = arguments.library
+    return chosen if chosen is not None else default_library()
+
+
+def print_json(value: Json) -> None:
+    """Print a JSON document."""
+    text = json.dumps(finite(value), ensure_ascii=False, indent=1, allow_nan=False)
+    sys.stdout.write(json_text(text) + "\n")
+
+
+def tell_left_over(events: Sequence[SweepEvent]) -> None:
+    """Say on standard error what dead campaigns left that could not be put in order."""
+    for event in events:
+        if event.deed in {CleanupAction.KEPT, CleanupAction.UNREADABLE}:
+            sys.stderr.write(f"{COMMAND}: {plain(event.text)}\n")
+
+
+def tell_left_out(sentence: str) -> None:
+    """Say on standard error that a run file is left out of what is done with several."""
+    sys.stderr.write(f"{COMMAND}: {plain(sentence)}\n")
+
+
+def _started(epoch_s: float | None) -> str:
+    if epoch_s is None:
+        return ""
+    try:
+        return datetime.fromtimestamp(epoch_s).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError, OSError):  # no date has such a year
+        return ""
+
+
+def _tps(entry: LibraryEntry) -> str:
+    return "" if entry.tps is None else f"{entry.tps:,.0f}"
+
+
+def _place(entry: LibraryEntry) -> str:
+    return " ".join(part for part in (entry.target, entry.filesystem) if part)
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+LIST_COLUMNS: Final[tuple[Column[LibraryEntry], ...]] = (
+    Column("id", tr("id"), lambda entry: (entry.id or "")[:8], CellKind.LABEL),
+    Column("run", tr("run"), lambda entry: entry.name or "", CellKind.WORDS),
+    Column("state", tr("state"), lambda entry: entry.state, CellKind.LABEL),
+    Column("target", tr("target"), _place, CellKind.WORDS),
+    Column("workload", tr("workload"), lambda entry: entry.workload or "", CellKind.WORDS, optional=3),
+    Column("clients", tr("clients"), lambda entry: _number(entry.clients), optional=2),
+    Column("scale", tr("scale"), lambda entry: _number(entry.scale), optional=1),
+    Column("tps", tr("TPS"), _tps),
+    Column("started", tr("started"), lambda entry: _started(entry.started), CellKind.LABEL, optional=4),
+    Column("marks", tr("marks"), lambda entry: ", ".join(entry.marks), CellKind.WORDS, optional=5),
+)
+"""Of the list of the library's runs."""
+
+
+def list_command(arguments: argparse.Namespace) -> int:
+    """List the library's runs, newest first."""
+    tell_left_over(sweep_abandoned())
+    library = library_of(arguments)
+    entries = list_runs(library)
+    if finish_incomplete(entries):
+        entries = list_runs(library)
+    terms = tuple(term for word in arguments.words for term in parse_query(_as_one(word)))
+    picked = [entry for entry in entries if matches(terms, entry, haystack(entry))]
+    if arguments.json:
+        print_json([{**asdict(entry), "marks": list(entry.marks)} for entry in picked])
+        return ExitStatus.DONE
+    console = Console()
+    if entries and not picked:
+        sentence = tr("None of {count} runs in {library} is found by: {words}")
+        words = plain(" ".join(arguments.words))
+        print_line(console, sentence.format(count=len(entries), library=library, words=words))
+        return ExitStatus.DONE
+    entries = picked
+    if not entries:
+        sentence = tr("No runs in {library} yet.")
+        if not os.path.isdir(library):  # noqa: PTH112 - see library.run_paths
+            sentence = tr("No runs yet: there is no folder {library}.")
+        print_line(console, sentence.format(library=library))
+        return ExitStatus.DONE
+    print_table(console, LIST_COLUMNS, entries)
+    for entry in entries:
+        if entry.problem:
+            print_line(console, entry.problem, style="yellow")
+    return ExitStatus.DONE
+
+
+def _as_one(word: str) -> str:
+    """Return an argument as a query in which its spaces part nothing: the shell has parted already."""
+    return f'"{word}"' if " " in word and '"' not in word else word
+
+
+def show_command(arguments: argparse.Namespace) -> int:
+    """Show one run."""
+    tell_left_over(sweep_abandoned())
+    path = find_run(arguments.run, library_of(arguments))
+    with RunFile(path) as run:
+        if arguments.json:
+            print_json(describe_run(run))
+            return ExitStatus.DONE
+        _show(run, Console())
+    return ExitStatus.DONE
+
+
+def _section(console: Console, title: str) -> None:
+    console.print()
+    print_line(console, title, style="bold")
+
+
+def _show(run: RunFile, console: Console) -> None:
+    told = run.metadata
+    state = effective_state(run.path, run.state).value
+    print_line(console, f"{known(told.name, run.path.stem)}  {state}", style="bold")
+    print_line(console, str(run.path))
+    if not isinstance(told.error, NotKnown):
+        for part in filter(None, (told.error.message, told.error.hint)):
+            print_line(console, part, style="red")
+    for kind, reason in run.marks():
+        print_line(console, f"{kind}: {reason}", style="red" if kind in DISK_MARKS else "yellow")
+    _show_configuration(run, console)
+    _show_figures(run, console)
+    _show_phases(run, console)
+    _section(console, tr("Commands"))
+    for command in run.commands():
+        line = f"{command.duration_ms / 1000:8.2f} s  {command.account}$ {shlex.join(command.argv)}"
+        print_line(console, line if command.exit_code == 0 else f"{line}  -> {command.exit_code}")
+    if run.events():
+        _section(console, tr("Events"))
+        for event in run.events():
+            print_line(console, f"{event.t_ms / 1000:8.1f} s  {event.kind}: {event.message}")
+    if run.unavailable():
+        _section(console, tr("Not measured here"))
+        for _, source, reason in run.unavailable():
+            print_line(console, f"{source}: {reason}", style="dim")
+
+
+def _show_configuration(run: RunFile, console: Console) -> None:
+    environment = read_environment_facts(run.facts("before"))
+    rows = [each for each in configuration_rows(run.metadata, environment) if each[1]]
+    if rows:
+        _section(console, tr("What was measured"))
+        print_pairs(console, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownFigure:
+    figure: Figure
+    value: float
+
+
+_FIGURE_COLUMNS: Final[tuple[Column[_KnownFigure], ...]] = (
+    Column("figure", tr("figure"), lambda known: known.figure.label, CellKind.LABEL),
+    Column("value", tr("value"), lambda known: figure_text(known.value)),
+    Column("unit", tr("unit"), lambda known: known.figure.unit, CellKind.LABEL),
+)
+
+
+def _show_figures(run: RunFile, console: Console) -> None:
+    summary = run.summary()
+    if not summary and effective_state(run.path, run.state) is not RunState.RUNNING:
+        summary = summarise(run)
+    known = [
+        _KnownFigure(figure, value) for figure in FIGURES if (value := summary.get(figure.name)) is not None
+    ]
+    if known:
+        _section(console, tr("Figures of the measured phase"))
+        print_grid(console, _FIGURE_COLUMNS, known)
+
+
+def figure_text(value: float) -> str:
+    """Return a figure with four digits that count, whole numbers in full."""
+    if not math.isfinite(value):
+        return str(value)
+    if value == round(value) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def _show_phases(run: RunFile, console: Console) -> None:
+    rows = [
+        (
+            times.phase.value,
+            "" if times.ended_ms is None else format_duration((times.ended_ms - times.started_ms) / 1000),
+        )
+        for times in run.phases()
+    ]
+    if rows:
+        _section(console, tr("Phases"))
+        print_pairs(console, rows)

@@ -1,0 +1,50 @@
+"""`pgfooting`, `open` and `replay`: becomes the window, which is a program of its own.
+
+Nothing of it is imported here: everything but the window works where no Qt is installed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Final, NoReturn
+
+from app import TOP
+from app.domain.errors import UsageError
+from app.domain.text import tr
+
+LIBRARIES: Final = ("PySide6", "pyqtgraph")
+
+
+def window_argv(arguments: Sequence[str]) -> list[str]:
+    """Return the argument list of the window."""
+    return [sys.executable, "-P", "-m", "ui", *arguments]
+
+
+def window_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of the window: ours, and where it is, because -P hides the folder."""
+    top = str(TOP)
+    others = [part for part in environment.get("PYTHONPATH", "").split(os.pathsep) if part and part != top]
+    return {**environment, "PYTHONPATH": os.pathsep.join([top, *others])}
+
+
+def become_window(arguments: Sequence[str]) -> NoReturn:
+    """Go on as the window, in this process.
+
+    Raises:
+        UsageError: its libraries are not installed, or Python cannot be started.
+    """
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    hint = tr("`packaging/run` installs what it needs; `pgfooting --help` lists the commands that need none.")
+    if missing:
+        message = tr("The window needs {names}, which is not installed.").format(names=", ".join(missing))
+        raise UsageError(message, hint=hint)
+    sys.stdout.flush()
+    try:
+        # The interpreter that runs this, and arguments that argparse has read.
+        os.execve(sys.executable, window_argv(arguments), window_environment(os.environ))  # noqa: S606
+    except OSError as error:
+        message = tr("The window could not be started ({path}: {reason}).")
+        raise UsageError(message.format(path=sys.executable, reason=error.strerror), hint=hint) from error

@@ -1,0 +1,1 @@
+"""What commands share: errors as exit statuses, tables, progress, questions to a person."""

@@ -1,0 +1,124 @@
+"""Asking whether disks may be erased: by the last four characters of each serial number, or ``--erase``.
+
+Everything goes to standard error, so that standard output stays what ``--progress`` says.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import Console
+
+from app.cli.terminal.plain_text import plain
+from app.cli.terminal.terminal_agent import is_terminal
+from app.domain.disk import Disk
+from app.domain.errors import CancelledError, RefusedError, UsageError
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.execution.disks import ErasePrompt
+from app.storage.inspect.sampling import looked_before
+from app.storage.layout.disk_target import find_disks
+
+_ATTEMPTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureQuestion:
+    """Asks on the terminal for what the command line has not confirmed.
+
+    Attributes:
+        confirmed: serial numbers or WWNs given with ``--erase``.
+        ask: shows a prompt and returns the line that was typed; None for the terminal.
+        can_ask: whether there is somebody to ask.
+    """
+
+    confirmed: tuple[str, ...] = ()
+    ask: Callable[[str], str] | None = None
+    can_ask: Callable[[], bool] = is_terminal
+
+    def __call__(self, erasure: ErasePrompt) -> None:
+        """Return where every disk was confirmed.
+
+        Raises:
+            UsageError: ``--erase`` names no disk of the campaign.
+            RefusedError: not confirmed, or wrongly; nothing was touched.
+            CancelledError: the person has left.
+        """
+        open_ones = self._not_confirmed(erasure.disks)
+        console = Console(stderr=True)
+        if open_ones and not self.can_ask():
+            raise _needs_erase(open_ones)
+        _show(erasure, console)
+        for disk in open_ones:
+            self._ask_for(disk)
+
+    def _not_confirmed(self, disks: Sequence[Disk]) -> list[Disk]:
+        confirmed: set[str] = set()
+        for name in self.confirmed:
+            found = find_disks(name, disks)
+            if len(found) != 1:
+                message = tr("--erase {name}: this is no disk of the campaign. Nothing was touched.")
+                raise UsageError(message.format(name=plain(name)), hint=_names(disks))
+            confirmed.add(found[0].identity.device_number)
+        return [disk for disk in disks if disk.identity.device_number not in confirmed]
+
+    def _ask_for(self, disk: Disk) -> None:
+        tail = disk.identity.tail()
+        prompt = tr("Type the last {count} characters of {serial} to erase it: ").format(
+            count=len(tail), serial=plain(_name(disk))
+        )
+        for _ in range(_ATTEMPTS):
+            try:
+                typed = (self.ask or _ask_terminal)(prompt)
+            except EOFError as err:
+                raise CancelledError(tr("Stopped. Nothing was touched.")) from err
+            if tail and typed.strip() == tail:
+                return
+            if not typed.strip():
+                break
+        message = tr("The disk {serial} was not confirmed. Nothing was touched.")
+        raise RefusedError(message.format(serial=plain(_name(disk))))
+
+
+def _ask_terminal(prompt: str) -> str:
+    sys.stderr.write(prompt)
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line
+
+
+def _name(disk: Disk) -> str:
+    return disk.identity.serial.strip() or disk.identity.key()
+
+
+def _names(disks: Sequence[Disk]) -> str:
+    return tr("Its disks are: {names}.").format(names=", ".join(plain(_name(disk)) for disk in disks))
+
+
+def _needs_erase(disks: Sequence[Disk]) -> RefusedError:
+    options = " ".join(f"--erase {plain(_name(disk))}" for disk in disks)
+    message = tr("This campaign erases disks, and there is no terminal to ask on. Nothing was touched.")
+    return RefusedError(message, hint=tr("If they may be erased, add: {options}").format(options=options))
+
+
+def _show(erasure: ErasePrompt, console: Console) -> None:
+    def line(text: str, style: str = "") -> None:
+        console.print(plain(text), style=style, soft_wrap=True, markup=False, highlight=False)
+
+    line(tr("These disks will be erased:"), "bold red")
+    for disk in erasure.disks:
+        model = disk.identity.model.strip() or tr("unknown model")
+        words = [model, _name(disk), format_size(disk.identity.size_bytes), disk.name]
+        words += [tr("TEST DEVICE")] if disk.is_test_device else []
+        line("  " + "  ".join(words))
+        looked = disk.looked
+        line(f"    {looked.sentence() if looked else looked_before(disk.identity.size_bytes).promise()}")
+    for names, text in erasure.texts.items():
+        line(tr("What root does for {names}:").format(names=names), "bold")
+        for each in text:
+            line(f"  {each}", "dim")

@@ -1,0 +1,68 @@
+"""The border of every command: errors become sentences on stderr and exit statuses, never a traceback."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+from app import COMMAND
+from app.cli.terminal.standard_streams import drop_output, open_standard_streams
+from app.domain.errors import CancelledError, ExitStatus, FootingError, InternalError
+from app.domain.text import tr
+
+
+def _tell(error: FootingError) -> None:
+    from app.cli.terminal.plain_text import plain_lines  # noqa: PLC0415 - only where something went wrong
+
+    lines = [f"{COMMAND}: {plain_lines(error.message)}"]
+    lines += [f"  {line}" for line in plain_lines(error.hint).splitlines()]
+    with suppress(OSError):  # nobody hears it; the exit status tells
+        sys.stderr.write("\n".join(lines) + "\n")
+        sys.stderr.flush()
+
+
+def _flush_output() -> int | None:
+    """Write out what is buffered; return the exit status where that fails."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        drop_output()
+        _tell(FootingError(tr("The output cannot be written: {reason}.").format(reason=error.strerror)))
+        return int(ExitStatus.FAILED)
+    return None
+
+
+def run_guarded(command: Callable[[], int]) -> int:
+    """Run a command and return its exit status; never lets a traceback out."""
+    open_standard_streams()
+    try:
+        try:
+            status = command()
+        except SystemExit as end:  # --help and --version
+            status = end.code if isinstance(end.code, int) else 0
+        failure = _flush_output()
+    except FootingError as error:
+        _tell(error)
+        return int(error.exit_status)
+    except KeyboardInterrupt:
+        _tell(CancelledError(tr("Stopped.")))
+        return int(ExitStatus.CANCELLED)
+    except BrokenPipeError:
+        # The reader of our output (head, less) is gone: end as a program without Python would.
+        drop_output()
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGPIPE)
+        return int(ExitStatus.FAILED)
+    except Exception as error:
+        logging.getLogger(__name__).debug("command failed", exc_info=error)
+        internal = InternalError.of(error)
+        _tell(internal)
+        return int(internal.exit_status)
+    else:
+        return status if failure is None else failure

@@ -1,0 +1,178 @@
+"""Tables on a terminal and in a pipe: a pipe has no width, so nothing is folded or cut there."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.cli.terminal.plain_text import plain
+from app.domain.columns import Alignment, AnyColumn, CellKind, Column, RowT, texts
+from app.domain.text import tr
+
+_NARROW: Final = 12
+"""Characters below which a column of words is not squeezed."""
+_GAP: Final = 2
+
+
+def print_table(console: Console, columns: Sequence[Column[RowT]], rows: Iterable[RowT]) -> None:
+    """Print rows of text under headings; columns without any text are left out.
+
+    On a terminal that is too narrow, columns of words take several lines, then optional columns are left
+    out and named below; numbers, identities and dates are never cut or broken.
+
+    Args:
+        console: where to.
+        columns: of the table.
+        rows: what their cells are made of.
+    """
+    found = [_plain_texts(columns, row) for row in rows]
+    shown = [column for column in columns if any(cells[column.id] for cells in found)]
+    if not console.is_terminal:
+        headings = {column.id: column.heading for column in shown}
+        for line in _aligned(shown, (headings, *found)):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+        return
+    least = {column.id: _least(column, found) for column in shown}
+    hidden: list[Column[RowT]] = []
+    for column in sorted(shown, key=_turn):
+        if column.optional is not None and _total(least[each.id] for each in shown) > console.width:
+            shown.remove(column)
+            hidden.append(column)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
+    for column in shown:
+        justify: Literal["left", "right"] = "left" if column.alignment is Alignment.LEFT else "right"
+        table.add_column(column.heading, justify=justify, no_wrap=not column.breaks, overflow="fold")
+    for cells in found:
+        table.add_row(*(Text(cells[column.id]) for column in shown))
+    console.print(table)
+    if hidden:
+        note = tr("Left out here: {columns}. A wider terminal shows them.")
+        names = ", ".join(column.heading for column in hidden)
+        print_line(console, note.format(columns=names), style="dim")
+
+
+def _plain_texts(columns: Iterable[Column[RowT]], row: RowT) -> dict[str, str]:
+    return {name: plain(text) for name, text in texts(columns, row).items()}
+
+
+def _turn(column: AnyColumn) -> float:
+    return math.inf if column.optional is None else column.optional
+
+
+def _width(column: AnyColumn, found: Sequence[Mapping[str, str]]) -> int:
+    return max(cell_len(column.heading), *(cell_len(cells[column.id]) for cells in found))
+
+
+def _least(column: AnyColumn, found: Sequence[Mapping[str, str]]) -> int:
+    """Return the width below which a column is not squeezed."""
+    width = _width(column, found)
+    return min(width, _NARROW) if column.breaks else width
+
+
+def _total(widths: Iterable[int]) -> int:
+    return sum(width + _GAP for width in widths) - _GAP
+
+
+def _aligned(columns: Sequence[AnyColumn], lines: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yield each line with its cells below those of the others."""
+    widths = {column.id: max(len(line[column.id]) for line in lines) for column in columns}
+    for line in lines:
+        cells = (
+            line[column.id].ljust(widths[column.id])
+            if column.alignment is Alignment.LEFT
+            else line[column.id].rjust(widths[column.id])
+            for column in columns
+        )
+        yield "  ".join(cells).rstrip()
+
+
+def print_line(console: Console, text: str, *, style: str = "") -> None:
+    """Print one line of text that may come from anywhere; a terminal gets it broken between words.
+
+    What is longer than a line, such as a path, is left whole, so that it can be copied.
+    """
+    line = Text(plain(text), style=style)
+    if console.is_terminal:
+        console.print(line, overflow="ignore", no_wrap=False, crop=False)
+    else:
+        console.print(line, soft_wrap=True)
+
+
+def print_sentence(console: Console, text: str, *, style: str = "") -> None:
+    """Print a sentence that may hold foreign words; a terminal gets it broken between words."""
+    line = plain(text)
+    lines = [line]
+    if console.is_terminal:
+        lines = textwrap.wrap(line, console.width, break_long_words=False, break_on_hyphens=False)
+    for each in lines:
+        print_line(console, each, style=style)
+
+
+def indented(console: Console, text: str, indent: int, *, first: str | None = None) -> list[str]:
+    """Return the lines of a sentence behind a margin, broken between words on a terminal, one line in a pipe.
+
+    Args:
+        console: where it will be printed.
+        text: may hold foreign words.
+        indent: width of the margin.
+        first: what stands in the margin of the first line; None for nothing.
+    """
+    margin = " " * indent
+    before = margin if first is None else first
+    if not console.is_terminal:
+        return [before + plain(text)]
+    return textwrap.wrap(
+        plain(text),
+        console.width,
+        initial_indent=before,
+        subsequent_indent=margin,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def print_indented(console: Console, text: str, indent: int, *, style: str = "") -> None:
+    """Print a sentence behind a margin, as `indented` breaks it."""
+    for line in indented(console, text, indent):
+        print_line(console, line, style=style)
+
+
+def print_grid(console: Console, columns: Sequence[Column[RowT]], rows: Iterable[RowT]) -> None:
+    """Print rows without headings, aligned; nothing is cut or folded.
+
+    Args:
+        console: where to.
+        columns: of the rows, all of which are shown.
+        rows: what their cells are made of.
+    """
+    found = [_plain_texts(columns, row) for row in rows]
+    for line in _aligned(columns, found) if found else ():
+        print_line(console, line)
+
+
+def print_pairs(console: Console, pairs: Iterable[tuple[str, str]]) -> None:
+    """Print labels with what belongs to each beside it, aligned; nothing is cut or folded."""
+    print_grid(console, _PAIR, pairs)
+
+
+def _label(pair: tuple[str, str]) -> str:
+    label, _ = pair
+    return label
+
+
+def _value(pair: tuple[str, str]) -> str:
+    _, value = pair
+    return value
+
+
+_PAIR: Final = (
+    Column("label", "", _label, CellKind.LABEL),
+    Column("value", "", _value, CellKind.LABEL),
+)

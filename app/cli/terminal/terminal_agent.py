@@ -1,0 +1,67 @@
+"""Asking for the password in the terminal where no desktop does: polkit's own program, for as long as needed.
+
+Source: pkttyagent(1). ``--fallback`` leaves an agent that answers already in its place, ``--notify-fd`` is
+closed when it is registered. It needs this terminal, and so stays in this process's session and group.
+
+polkit forgets a fallback agent where the user has no session of logind (seen with 122), as in a container
+or below su: there nobody else can answer, and it is registered as the agent.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from app.process.account import SEARCH_PATH
+
+PROGRAM: Final = "pkttyagent"
+SESSIONS: Final = Path("/run/systemd/users")
+"""A file for each user who has a session (sd_uid_get_state(3))."""
+_READY_S: Final = 15.0
+_END_S: Final = 2.0
+
+
+@contextmanager
+def terminal_agent() -> Iterator[None]:
+    """Let polkit ask on this terminal while the block lasts; without a terminal or the program, do nothing.
+
+    Root needs no password, and is not asked.
+    """
+    program = shutil.which(PROGRAM, path=SEARCH_PATH)
+    if os.geteuid() == 0 or program is None or not is_terminal():
+        yield
+        return
+    reading, told = os.pipe()
+    argv = [program, "--process", str(os.getpid()), "--notify-fd", str(told)]
+    argv += ["--fallback"] if (SESSIONS / str(os.getuid())).exists() else []
+    try:
+        agent = subprocess.Popen(argv, pass_fds=(told,))  # noqa: S603 - a fixed program and numbers
+    finally:
+        os.close(told)
+    try:
+        select.select(
+            [reading], [], [], _READY_S
+        )  # where it is not ready in time, polkit says that nobody is
+        os.close(reading)
+        yield
+    finally:
+        agent.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            agent.wait(_END_S)
+        if agent.poll() is None:
+            agent.kill()
+            agent.wait()
+
+
+def is_terminal() -> bool:
+    """Return whether a person can be asked here."""
+    with suppress(OSError, ValueError, AttributeError):
+        return sys.stdin.isatty() and sys.stderr.isatty()
+    return False

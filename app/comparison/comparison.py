@@ -1,0 +1,230 @@
+"""Several runs compared: configurations with their runs, one cut for all, verdicts, and what weakens them.
+
+The unit is the run (`app.statistics.verdict`). Runs of one configuration in one campaign are its repeats; the
+same configuration in another campaign is another group, because whatever changed on the machine between the
+two is part of their difference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from app.analysis.facts import RunFacts
+from app.analysis.labels import one_line, state_words
+from app.comparison.label_shortening import telling_names
+from app.comparison.table import ComparisonRow, MeasuredConfiguration, MeasuredRun, build_rows
+from app.comparison.warmup_truncation import CommonCut, CutReason, common_cut
+from app.domain.text import tr
+from app.runfile.writer import RunState
+from app.statistics.sample_size import DEFAULT_EFFECT
+
+UNSAFE = "unsafe"
+"""Kind of the mark of a run whose options trade safety for speed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """A run in a comparison.
+
+    Attributes:
+        facts: what its file says.
+        name: unique among the compared runs, in one line.
+        tps: mean TPS that is compared; None where the run takes no part.
+        left_out: why it takes no part, a clause; empty where it does.
+    """
+
+    facts: RunFacts
+    name: str
+    tps: float | None
+    left_out: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedGroup:
+    """A configuration of one campaign with its repeats.
+
+    Attributes:
+        name: unique among the groups, in one line.
+        campaign: the same for groups whose runs were interleaved.
+        members: places of its runs, in the order given.
+        unsafe: whether options of it trade safety for speed.
+    """
+
+    name: str
+    campaign: str
+    members: tuple[int, ...]
+    unsafe: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunComparison:
+    """What may be said about several runs.
+
+    Attributes:
+        runs: all of them, in the order given.
+        groups: configurations, in the order of their first runs; the first is the baseline.
+        rows: of the table, one a group; empty without runs.
+        cut: what is left out of the beginning of every run.
+        effect: smallest difference of interest, as a share.
+    """
+
+    runs: tuple[ComparedRun, ...]
+    groups: tuple[ComparedGroup, ...]
+    rows: tuple[ComparisonRow, ...]
+    cut: CommonCut
+    effect: float
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """The verdicts as sentences, each with a full stop."""
+        return tuple(f"{row.verdict}." for row in self.rows if row.verdict)
+
+    def runs_of(self, group: ComparedGroup) -> tuple[ComparedRun, ...]:
+        """Return the runs of a group."""
+        return tuple(self.runs[place] for place in group.members)
+
+
+def compare_runs(
+    runs: Sequence[RunFacts],
+    *,
+    effect: float = DEFAULT_EFFECT,
+    cut_s: float | None = None,
+    baseline: str = "",
+    shorten: bool = False,
+) -> RunComparison:
+    """Compare runs, each configuration with the first.
+
+    Args:
+        runs: in any order, of any campaigns; the same run twice counts once.
+        effect: smallest difference of interest, as a share.
+        cut_s: what is left out of the beginning of every run; None: what `common_cut` finds.
+        baseline: name of the group to compare with; the first where it is empty or no group.
+        shorten: leave words that all groups have out of their names.
+    """
+    left_out = _left_out(runs)
+    taking_part = [place for place, why in enumerate(left_out) if not why]
+    cut = _cut(runs, taking_part, cut_s)
+    names = unique_names([one_line(run.name) for run in runs], [one_line(run.campaign) for run in runs])
+    compared = tuple(
+        _compared(run, name, why, cut) for run, name, why in zip(runs, names, left_out, strict=True)
+    )
+    groups = _with_baseline_first(_groups(runs, shorten=shorten), baseline)
+    rows = build_rows([_measured(group, compared) for group in groups], effect=effect)
+    told = zip(groups, rows, strict=True)
+    rows = tuple(replace(row, verdict=_with_safety(row.verdict, groups[0], group)) for group, row in told)
+    return RunComparison(compared, groups, rows, cut, effect)
+
+
+def _left_out(runs: Sequence[RunFacts]) -> list[str]:
+    seen: dict[str, str] = {}
+    reasons = []
+    for run in runs:
+        tps = run.summary.get("tps")
+        if run.id and run.id in seen:
+            reason = tr("it is the same run as {name}").format(name=seen[run.id])
+        elif run.state != RunState.DONE:
+            reason = tr("it is {state}").format(state=state_words(run.state))
+        elif tps is None or not math.isfinite(tps) or tps < 0:
+            reason = tr("it has no TPS")
+        else:
+            reason = ""
+        if run.id:
+            seen.setdefault(run.id, one_line(run.name))
+        reasons.append(reason)
+    return reasons
+
+
+def _cut(runs: Sequence[RunFacts], taking_part: Sequence[int], chosen_s: float | None) -> CommonCut:
+    if chosen_s is not None:
+        reason = CutReason.CHOSEN if chosen_s > 0 else CutReason.NOTHING
+        return CommonCut(max(0.0, chosen_s), reason, None, ())
+    found = common_cut([runs[place].shape for place in taking_part])
+    return replace(
+        found,
+        run=None if found.run is None else taking_part[found.run],
+        never_settled=tuple(taking_part[place] for place in found.never_settled),
+    )
+
+
+def _compared(run: RunFacts, name: str, left_out: str, cut: CommonCut) -> ComparedRun:
+    if left_out:
+        return ComparedRun(run, name, None, left_out)
+    if not cut.seconds:
+        return ComparedRun(run, name, run.summary["tps"], "")
+    tps = run.shape.mean_after(cut.seconds) if run.shape is not None else None
+    why = "" if tps is not None else tr("nothing of it is left after the first {s:.0f} s")
+    return ComparedRun(run, name, tps, why.format(s=cut.seconds))
+
+
+def unique_names(names: Sequence[str], campaigns: Sequence[str]) -> list[str]:
+    """Return names that tell runs or groups apart: with their campaign where names repeat, else numbered."""
+    told = list(names)
+    for wider in (
+        [
+            f"{name} ({campaign})" if campaign else name
+            for name, campaign in zip(told, campaigns, strict=True)
+        ],
+        None,
+    ):
+        repeated = {name for name in told if told.count(name) > 1}
+        if not repeated:
+            break
+        if wider is not None:
+            told = [longer if name in repeated else name for name, longer in zip(told, wider, strict=True)]
+            continue
+        numbers: dict[str, int] = {}
+        for place, name in enumerate(told):
+            if name in repeated:
+                numbers[name] = numbers.get(name, 0) + 1
+                told[place] = f"{name} [{numbers[name]}]"
+    return told
+
+
+def _groups(runs: Sequence[RunFacts], *, shorten: bool) -> tuple[ComparedGroup, ...]:
+    members: dict[tuple[str, str], list[int]] = {}
+    for place, run in enumerate(runs):
+        members.setdefault((run.campaign_key, run.configuration or run.name), []).append(place)
+    names: Sequence[str] = unique_names(
+        [one_line(name) or tr("(no name)") for _, name in members],
+        [one_line(runs[places[0]].campaign) for places in members.values()],
+    )
+    if shorten:
+        names = telling_names(names)
+    return tuple(
+        ComparedGroup(
+            name, key[0], tuple(places), any(kind == UNSAFE for at in places for kind, _ in runs[at].marks)
+        )
+        for name, (key, places) in zip(names, members.items(), strict=True)
+    )
+
+
+def _with_baseline_first(groups: tuple[ComparedGroup, ...], baseline: str) -> tuple[ComparedGroup, ...]:
+    return tuple(sorted(groups, key=lambda group: group.name != baseline))
+
+
+def _measured(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConfiguration:
+    members = [runs[place] for place in group.members]
+    repeats = [run.facts.repeat for run in members]
+    # Somebody else's file may number its repeats as it likes: what stands twice is no pair.
+    numbers = repeats if len(set(repeats)) == len(repeats) else range(len(repeats))
+    return MeasuredConfiguration(
+        group.name,
+        tuple(
+            MeasuredRun(number, run.tps, run.facts.summary)
+            for run, number in zip(members, numbers, strict=True)
+        ),
+        tuple(sorted({kind for run in members for kind, _ in run.facts.marks})),
+        group.campaign if numbers is repeats else f"{group.campaign} {group.name}",
+    )
+
+
+def _with_safety(verdict: str, first: ComparedGroup, group: ComparedGroup) -> str:
+    """Say in the sentence itself which of the two trades safety for speed: it may be quoted alone."""
+    if not verdict:
+        return verdict
+    unsafe = [each.name for each in dict.fromkeys((group, first)) if each.unsafe]
+    if not unsafe:
+        return verdict
+    return tr("{verdict}; UNSAFE options: {names}").format(verdict=verdict, names=", ".join(unsafe))

@@ -1,0 +1,136 @@
+"""What differs between several runs: the first question of whoever lays them over each other. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from app.analysis.facts import RunFacts
+from app.analysis.properties import Property
+from app.domain.text import tr
+
+_MOST_NAMED: Final = 8
+"""Of what is not known, in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One of the values that a property has.
+
+    Attributes:
+        value: as text.
+        runs: indices of the runs that have it, ascending.
+    """
+
+    value: str
+    runs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyDifference:
+    """A property that is not the same in all runs.
+
+    Attributes:
+        topic: heading of the property.
+        name: of the property.
+        variants: its values in the order of the runs; at least two.
+    """
+
+    topic: str
+    name: str
+    variants: tuple[Variant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparability:
+    """What differs between runs, and what may.
+
+    Attributes:
+        differences: properties that are known to differ, in the order in which the runs name them.
+        not_known: properties that no two runs are known to differ in, and at least one does not tell.
+        configurations: how many names of configurations the runs have.
+    """
+
+    differences: tuple[PropertyDifference, ...]
+    not_known: tuple[Property, ...]
+    configurations: int = 1
+
+    @property
+    def are_repeats(self) -> bool:
+        """Whether everything that was chosen is known of all runs, and the same."""
+        return not self.differences and not self.not_known
+
+
+def compare_properties(runs: Sequence[Iterable[Property]]) -> Comparability:
+    """Return what differs between runs, each given by all its properties.
+
+    A property that one run does not have counts as a value of its own: memory has no device. One that it
+    does not tell may be the same: that is no difference by itself.
+    """
+    tables = [{item.key: item for item in run} for run in runs]
+    keys = dict.fromkeys(key for table in tables for key in table)
+    differences, not_known = [], []
+    for key in keys:
+        having = [item for table in tables if (item := table.get(key)) is not None]
+        if not any(item.is_shown for item in having) and all(item.is_known for item in having):
+            continue
+        if _follows(having, tables):
+            continue
+        values = [_value(table, key, having[0]) for table in tables]
+        if len({value for value in values if value is not None}) > 1:
+            variants: dict[str, list[int]] = {}
+            for index, value in enumerate(values):
+                variants.setdefault(tr("not known") if value is None else value, []).append(index)
+            told = tuple(Variant(value, tuple(indices)) for value, indices in variants.items())
+            differences.append(PropertyDifference(*key, told))
+        elif None in values and not any(item.part for item in having):
+            not_known.append(having[0])
+    return Comparability(tuple(differences), tuple(not_known))
+
+
+def _follows(having: Sequence[Property], tables: Sequence[Mapping[tuple[str, str], Property]]) -> bool:
+    """Whether a property differs only because some runs lack what it is part of: that is told already."""
+    item = having[0]
+    whole = (item.topic, item.within)
+    is_one_value = len({each.value for each in having}) == 1
+    return (
+        bool(item.within) and is_one_value and any(not {item.key, whole} & table.keys() for table in tables)
+    )
+
+
+def _value(table: dict[tuple[str, str], Property], key: tuple[str, str], other: Property) -> str | None:
+    """Return the value that a run has; None where it does not tell."""
+    item = table.get(key)
+    if item is None:
+        whole = table.get((other.topic, other.part)) if other.part else None
+        return tr("none") if whole is None else None
+    return item.value if item.is_known else None
+
+
+def what_differs(runs: Sequence[RunFacts]) -> Comparability:
+    """Return what differs between runs."""
+    found = compare_properties([(*run.properties, *run.others) for run in runs])
+    return replace(found, configurations=len({run.configuration for run in runs}))
+
+
+def find_differences(runs: Sequence[RunFacts]) -> tuple[PropertyDifference, ...]:
+    """Return the properties that are known to differ, in the order in which the runs name them."""
+    return what_differs(runs).differences
+
+
+def describe_sameness(found: Comparability) -> str:
+    """Return what it means that nothing is known to differ, as a sentence.
+
+    Args:
+        found: without differences.
+    """
+    if found.are_repeats:
+        if found.configurations > 1:
+            return tr("Nothing that was chosen and nothing known of the machine, only the names.")
+        return tr("Nothing that was chosen and nothing known of the machine: these are repeats.")
+    names = [f"{item.topic}: {item.name}" for item in found.not_known]
+    shown = ", ".join(names[:_MOST_NAMED])
+    if len(names) > _MOST_NAMED:
+        shown = tr("{names} and {count} more").format(names=shown, count=len(names) - _MOST_NAMED)
+    return tr("Nothing known differs; not known: {names}.").format(names=shown)

@@ -1,0 +1,180 @@
+"""In what configurations differ, as axes of charts: filesystem, RAID, scale, clients, settings ... Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.analysis.facts import RunFacts
+from app.analysis.labels import one_line
+from app.analysis.properties import Property
+from app.comparison.comparison import RunComparison
+from app.comparison.figures import figure_values
+from app.domain.text import tr
+from app.statistics.verdict import RunInterval, run_interval
+
+_NONE: Final = tr("none")
+_CONFIGURATION: Final = tr("configuration")
+
+_FIRST: Final = (
+    (tr("Target"), tr("filesystem")),
+    (tr("Target"), tr("RAID")),
+    (tr("Workload"), tr("scale")),
+    (tr("Workload"), tr("clients")),
+    (tr("Workload"), tr("rate limit per second")),
+    (tr("Target"), tr("kind")),
+)
+"""What people group by first, by topic and name of the property."""
+
+_SWEPT: Final = (_FIRST[3], _FIRST[4], _FIRST[2])
+"""What is swept: numbers that one turns up step by step."""
+
+_FOLLOWS: Final = frozenset(
+    {
+        *((tr("Workload"), name) for name in (tr("threads"), tr("data"), tr("measured time"), tr("warm-up"))),
+        (tr("Target"), tr("path")),
+        (tr("Target"), tr("mount options")),
+    }
+)
+"""What changes with something else and is no axis of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A property that tells groups apart.
+
+    Attributes:
+        name: what people read.
+        values: of each group, in one line.
+        is_swept: whether it is a number that is turned up step by step.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    is_swept: bool = False
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Its values without repeats: numbers ascending, words in the order of the groups."""
+        found = list(dict.fromkeys(self.values))
+        numbers = [number_of(value) for value in found]
+        if all(number is not None for number in numbers):
+            found.sort(key=lambda value: number_of(value) or 0.0)
+        return tuple(found)
+
+
+def number_of(value: str) -> float | None:
+    """Return the number that a value is, None for words."""
+    try:
+        number = float(value.replace(",", ""))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def find_dimensions(comparison: RunComparison) -> tuple[Dimension, ...]:
+    """Return the properties in which groups differ, the usual ones first, the name of the group last."""
+    tables = [
+        _common([comparison.runs[place].facts for place in group.members]) for group in comparison.groups
+    ]
+    keys = dict.fromkeys((*_FIRST, *(key for table in tables for key in table)))
+    found = []
+    for key in keys:
+        having = [item for table in tables if (item := table.get(key)) is not None]
+        values = tuple(one_line(table[key].value if key in table else _NONE) for table in tables)
+        if (
+            len(set(values)) > 1
+            and any(item.is_shown for item in having)
+            and key not in _FOLLOWS
+            and _is_axis(key)
+        ):
+            found.append(Dimension(key[1], values, key in _SWEPT and _are_numbers(values)))
+    names = tuple(group.name for group in comparison.groups)
+    return (*found, Dimension(_CONFIGURATION, names)) if len(set(names)) > 1 else tuple(found)
+
+
+def _is_axis(key: tuple[str, str]) -> bool:
+    return not key[1].startswith(tr("device {name}").format(name=""))  # longer than any axis
+
+
+def _are_numbers(values: Sequence[str]) -> bool:
+    return sum(number_of(value) is not None for value in set(values)) > 1
+
+
+def _common(runs: Sequence[RunFacts]) -> dict[tuple[str, str], Property]:
+    """Return the properties that are known and the same of all runs of a group."""
+    tables = [{item.key: item for item in (*run.properties, *run.others) if item.is_known} for run in runs]
+    first, *others = tables
+    return {key: item for key, item in first.items() if all(table.get(key) == item for table in others)}
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPoint:
+    """A configuration of a sweep: where it stands and what its runs gave."""
+
+    x: float
+    value: RunInterval
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
+class SweepLine:
+    """The configurations that differ in the swept number only; x ascending."""
+
+    name: str
+    points: tuple[SweepPoint, ...]
+
+
+def sweep(comparison: RunComparison, dimension: Dimension, figure: str) -> tuple[SweepLine, ...]:
+    """Return a figure over a swept number, a line for each combination of everything else.
+
+    Groups without a number, such as no rate limit, are left out.
+    """
+    others = [
+        other for other in find_dimensions(comparison) if other.name not in {dimension.name, _CONFIGURATION}
+    ]
+    lines: dict[tuple[str, ...], list[SweepPoint]] = {}
+    for place, group in enumerate(comparison.groups):
+        x = number_of(dimension.values[place])
+        value = run_interval(tuple(figure_values(comparison, group, figure).values()))
+        if x is None or value.mean is None:
+            continue
+        key = tuple(other.values[place] for other in others)
+        lines.setdefault(key, []).append(SweepPoint(x, value, place))
+    names = [", ".join(key) or tr("all") for key in lines]
+    return tuple(
+        SweepLine(name, tuple(sorted(points, key=lambda point: point.x)))
+        for name, points in zip(names, lines.values(), strict=True)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """A figure over two dimensions.
+
+    Attributes:
+        columns: levels of the first.
+        rows: levels of the second.
+        cells: mean of the runs at [row][column]; None where there is none.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    cells: tuple[tuple[RunInterval | None, ...], ...]
+
+
+def heat_map(comparison: RunComparison, across: Dimension, down: Dimension, figure: str) -> HeatMap:
+    """Return a figure over two dimensions; runs that share a cell count as runs of one configuration."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for place, group in enumerate(comparison.groups):
+        of_group = figure_values(comparison, group, figure).values()
+        found.setdefault((down.values[place], across.values[place]), []).extend(of_group)
+    cells = tuple(
+        tuple(
+            run_interval(values) if (values := found.get((row, column))) else None for column in across.levels
+        )
+        for row in down.levels
+    )
+    return HeatMap(across.levels, down.levels, cells)

@@ -1,0 +1,217 @@
+"""The table at the end of a campaign: configurations with runs, means and verdicts; no rendering here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from app.analysis.labels import format_tps
+from app.comparison.wording import describe, format_difference, format_interval
+from app.domain.columns import CellKind, Column
+from app.domain.text import tr
+from app.statistics.sample_size import DEFAULT_EFFECT, RUNS_FOR_A_VERDICT
+from app.statistics.verdict import Comparison, RunInterval, Samples, compare_family, run_interval
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """What the table needs of one run.
+
+    Attributes:
+        repeat: 0-based; runs of the same repeat were neighbours and are compared as a pair.
+        tps: mean of the measured phase; None for a run that failed or is incomplete.
+        figures: all it has, by their names in `app.runfile.summary.FIGURES`; None or no entry where unknown.
+    """
+
+    repeat: int
+    tps: float | None
+    figures: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredConfiguration:
+    """A configuration with its runs.
+
+    Attributes:
+        name: of the configuration.
+        runs: in any order.
+        marks: words such as "unsafe: fsync = off" or "client-bound", as the table shows them.
+        campaign: the same for what was interleaved; runs are paired only within one.
+    """
+
+    name: str
+    runs: tuple[MeasuredRun, ...]
+    marks: tuple[str, ...] = ()
+    campaign: str = ""
+
+    def tps_by_repeat(self) -> dict[int, float]:
+        """Return the mean TPS of each complete run."""
+        return {run.repeat: run.tps for run in self.runs if run.tps is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """One configuration in the table.
+
+    Attributes:
+        name: of the configuration.
+        runs: complete ones.
+        failed: runs without a result.
+        mean: TPS with its interval, None below three runs.
+        figures: of each complete run, see `MeasuredRun`.
+        comparison: against the first configuration; None for the first.
+        verdict: the comparison as a sentence; for the first one empty.
+        marks: words that go with the numbers.
+    """
+
+    name: str
+    runs: int
+    failed: int
+    mean: RunInterval
+    figures: tuple[Mapping[str, float | None], ...]
+    comparison: Comparison | None
+    verdict: str
+    marks: tuple[str, ...]
+
+    def values(self, figure: str) -> list[float]:
+        """Return a figure of the complete runs that have it."""
+        return [value for each in self.figures if (value := each.get(figure)) is not None]
+
+
+def _runs_cell(row: ComparisonRow) -> str:
+    if not row.failed:
+        return str(row.runs)
+    return tr("{runs} of {all}").format(runs=row.runs, all=row.runs + row.failed)
+
+
+def _latency_cell(values_ms: Sequence[float]) -> str:
+    """Return the geometric mean of latencies; empty where there are none."""
+    known = [value for value in values_ms if value > 0]
+    if not known:
+        return ""
+    mean_ms = math.exp(math.fsum(map(math.log, known)) / len(known))
+    decimals = 2 if mean_ms < 9.995 else 1 if mean_ms < 99.95 else 0
+    return f"{mean_ms:,.{decimals}f}"
+
+
+def _percent_cell(shares: Sequence[float]) -> str:
+    """Return the mean of shares in percent; empty where there are none."""
+    if not shares:
+        return ""
+    return tr("{percent:.1f} %").format(percent=100 * (math.fsum(shares) / len(shares)))
+
+
+def _interval_cell(mean: RunInterval) -> str:
+    if mean.low is not None and mean.high is not None:
+        return tr("{low} to {high}").format(low=format_tps(mean.low), high=format_tps(mean.high))
+    return tr("indicative only") if 0 < mean.runs < RUNS_FOR_A_VERDICT else ""
+
+
+class ComparisonColumn(StrEnum):
+    """Ids of `COMPARISON_COLUMNS`."""
+
+    CONFIGURATION = "configuration"
+    RUNS = "runs"
+    TPS = "tps"
+    INTERVAL = "interval"
+    P99 = "p99"
+    JITTER = "jitter"
+    DIFFERENCE = "difference"
+    DIFFERENCE_INTERVAL = "difference_interval"
+    MARKS = "marks"
+
+
+COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
+    Column(ComparisonColumn.CONFIGURATION, tr("Configuration"), lambda row: row.name, CellKind.WORDS),
+    Column(ComparisonColumn.RUNS, tr("Runs"), _runs_cell),
+    Column(ComparisonColumn.TPS, tr("TPS"), lambda row: format_tps(row.mean.mean)),
+    Column(ComparisonColumn.INTERVAL, tr("95 % interval"), lambda row: _interval_cell(row.mean)),
+    Column(
+        ComparisonColumn.P99,
+        tr("p99 ms"),
+        lambda row: _latency_cell(row.values("latency_p99_ms")),
+        optional=3,
+    ),
+    Column(
+        ComparisonColumn.JITTER, tr("Jitter"), lambda row: _percent_cell(row.values("jitter_cv")), optional=2
+    ),
+    Column(
+        ComparisonColumn.DIFFERENCE,
+        tr("Difference"),
+        lambda row: format_difference(row.comparison) if row.comparison else "",
+    ),
+    Column(
+        ComparisonColumn.DIFFERENCE_INTERVAL,
+        tr("Interval of it"),
+        lambda row: format_interval(row.comparison) if row.comparison else "",
+        optional=1,
+    ),
+    Column(ComparisonColumn.MARKS, tr("Marks"), lambda row: ", ".join(row.marks), CellKind.WORDS),
+)
+"""Of the table of a comparison, in the order in which they are shown."""
+
+
+def build_rows(
+    measured: Sequence[MeasuredConfiguration], *, effect: float = DEFAULT_EFFECT
+) -> tuple[ComparisonRow, ...]:
+    """Return the rows of the table, in the order given; each is compared with the first.
+
+    Comparisons are paired by repeat where at least three repeats are complete in both, else of independent
+    runs. Together they err at most as often as one at 95 % would (Holm).
+
+    Args:
+        measured: configurations with their runs.
+        effect: smallest difference of interest, as a share.
+
+    Raises:
+        ValueError: a mean that is negative, infinite or NaN.
+    """
+    if not measured:
+        return ()
+    first, *others = measured
+    comparisons = compare_family([_samples(first, other) for other in others], effect=effect)
+    judged = sum(comparison.p_value is not None for comparison in comparisons)
+    rows = [_row(first, None, "")]
+    for other, comparison in zip(others, comparisons, strict=True):
+        together = first.campaign == other.campaign
+        told = describe(comparison, first.name, other.name, comparisons=judged, interleaved=together)
+        rows.append(_row(other, comparison, told))
+    return tuple(rows)
+
+
+def _samples(first: MeasuredConfiguration, other: MeasuredConfiguration) -> Samples:
+    together = first.campaign == other.campaign
+    return pair_samples(first.tps_by_repeat(), other.tps_by_repeat(), interleaved=together)
+
+
+def pair_samples(a: Mapping[int, float], b: Mapping[int, float], *, interleaved: bool) -> Samples:
+    """Return the values of two configurations by repeat as pairs where that is sound, else as independent.
+
+    Args:
+        a: of the first, by repeat.
+        b: of the second.
+        interleaved: whether equal repeats were neighbours in time.
+    """
+    both = sorted(a.keys() & b.keys()) if interleaved else []
+    enough = min(len(a), len(b)) >= RUNS_FOR_A_VERDICT
+    if len(both) >= RUNS_FOR_A_VERDICT or (both and not enough):
+        return Samples(tuple(a[repeat] for repeat in both), tuple(b[repeat] for repeat in both), paired=True)
+    return Samples(tuple(a.values()), tuple(b.values()), paired=False)
+
+
+def _row(measured: MeasuredConfiguration, comparison: Comparison | None, verdict: str) -> ComparisonRow:
+    tps = tuple(measured.tps_by_repeat().values())
+    complete = [run for run in measured.runs if run.tps is not None]
+    return ComparisonRow(
+        name=measured.name,
+        runs=len(tps),
+        failed=len(measured.runs) - len(complete),
+        mean=run_interval(tps),
+        figures=tuple(run.figures for run in complete),
+        comparison=comparison,
+        verdict=verdict,
+        marks=measured.marks,
+    )

@@ -1,0 +1,88 @@
+"""How much of the beginning is left out of every run that is compared: one cut for all (MSER-5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.analysis.stability import FEWEST_FOR_A_CUT_S, RunStability
+from app.domain.text import tr
+
+
+class CutReason(StrEnum):
+    """Why the cut lies where it does."""
+
+    NOTHING = "nothing-to-cut"
+    WARM_UP = "warm-up"
+    CHECKPOINT = "first-checkpoint-cycle"
+    CHOSEN = "chosen"
+
+
+@dataclass(frozen=True, slots=True)
+class CommonCut:
+    """What is left out of every run.
+
+    Attributes:
+        seconds: from the begin of the measured phase; 0 for nothing.
+        reason: why.
+        run: place of the run that asked for it; None where none did.
+        never_settled: places of the runs whose best cut is half of them.
+    """
+
+    seconds: float
+    reason: CutReason
+    run: int | None
+    never_settled: tuple[int, ...]
+
+
+def common_cut(shapes: Sequence[RunStability | None]) -> CommonCut:
+    """Return the longest warm-up of all runs, at least the first checkpoint cycle, as one cut for all.
+
+    MSER-5 says where a run's warm-up ends; a run that never settles asks for nothing, it is told instead.
+    Where a run has several checkpoints its first cycle ends as the first begins. What would leave less than
+    half of the shortest run is no cut: a minute beside a day must not vanish. Runs below
+    `FEWEST_FOR_A_CUT_S` ask for nothing. Where only the mean of a run is known, nothing is left out of any:
+    nothing could be left out of that one.
+    """
+    known = [(place, shape) for place, shape in enumerate(shapes) if shape is not None]
+    if not known:
+        return CommonCut(0.0, CutReason.NOTHING, None, ())
+    most_s = min(shape.duration_s for _, shape in known) / 2
+    wishes = [
+        (float(shape.warm_up.cut_s), CutReason.WARM_UP, place)
+        for place, shape in known
+        if shape.warm_up.settled
+    ]
+    wishes += [
+        (shape.checkpoints[0][0], CutReason.CHECKPOINT, place)
+        for place, shape in known
+        if len(shape.checkpoints) > 1 and shape.duration_s >= FEWEST_FOR_A_CUT_S
+    ]
+    never = tuple(place for place, shape in known if shape.warm_up.settled is False)
+    all_known = len(known) == len(shapes)
+    allowed = [wish for wish in wishes if 0 < wish[0] <= most_s and all_known]
+    if not allowed:
+        return CommonCut(0.0, CutReason.NOTHING, None, never)
+    seconds, reason, place = max(allowed, key=lambda wish: wish[0])
+    return CommonCut(float(round(seconds)), reason, place, never)
+
+
+def describe_cut(cut: CommonCut, names: Sequence[str]) -> str:
+    """Return what is left out and why, as a sentence; empty where it is nothing."""
+    if not cut.seconds:
+        return ""
+    minutes, seconds = divmod(round(cut.seconds), 60)
+    told = {"time": f"{minutes}:{seconds:02}", "run": names[cut.run] if cut.run is not None else ""}
+    sentences = {
+        CutReason.WARM_UP: tr(
+            "The first {time} min of every run is left out of the comparison: so long does {run} warm up"
+            " (MSER-5)."
+        ),
+        CutReason.CHECKPOINT: tr(
+            "The first {time} min of every run is left out of the comparison: until then {run} had no"
+            " checkpoint."
+        ),
+        CutReason.CHOSEN: tr("The first {time} min of every run is left out of the comparison, as chosen."),
+    }
+    return sentences[cut.reason].format(**told)

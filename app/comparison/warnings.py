@@ -1,0 +1,123 @@
+"""What weakens a comparison: other machines, kernels, builds, workloads; too short; not interleaved. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from app.analysis.labels import one_line
+from app.analysis.properties import PGBENCH
+from app.comparison.comparison import RunComparison
+from app.comparison.differences import PropertyDifference, find_differences
+from app.comparison.warmup_truncation import describe_cut
+from app.domain.text import tr
+from app.domain.units import format_duration
+from app.runfile.metadata.run_metadata import IMPORTED
+
+_SHORT_S: Final = 10
+_LONGER_BY: Final = 1.5
+_LONGEST: Final = 60
+
+_MACHINE: Final = tr("Machine")
+_POSTGRESQL: Final = tr("PostgreSQL")
+_WORKLOAD: Final = tr("Workload")
+
+_SENTENCES: Final = {
+    (_MACHINE, tr("processor")): tr("They are of different machines ({values})."),
+    (_MACHINE, tr("CPUs")): tr("They had different numbers of CPUs ({values})."),
+    (_MACHINE, tr("memory")): tr("The machines had different memory ({values})."),
+    (_MACHINE, tr("kernel")): tr("The kernels differ ({values})."),
+    (_MACHINE, tr("virtual machine")): tr(
+        "Some ran in a virtual machine, others not or in another ({values})."
+    ),
+    (_POSTGRESQL, tr("version")): tr("The versions of PostgreSQL differ ({values})."),
+    (_POSTGRESQL, tr("build")): tr("The builds of PostgreSQL differ ({values})."),
+    (_POSTGRESQL, PGBENCH): tr("The versions of pgbench differ ({values})."),
+    (_WORKLOAD, tr("transactions")): tr("The transactions differ ({values})."),
+    (_WORKLOAD, tr("rate limit per second")): tr("The rate limits differ ({values})."),
+    (_WORKLOAD, tr("protocol")): tr("The protocols differ ({values})."),
+}
+"""What has to be said first where it differs, by topic and name of the property."""
+
+_NONE_IS_A_VALUE: Final = frozenset({(_WORKLOAD, tr("rate limit per second"))})
+
+
+def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
+    """Return how the comparison was made where that is not as always: what was left out of every run."""
+    told = describe_cut(comparison.cut, [run.name for run in comparison.runs])
+    return (told,) if told else ()
+
+
+def comparison_warnings(comparison: RunComparison) -> tuple[str, ...]:
+    """Return what weakens a comparison, as sentences, the gravest first; empty for interleaved repeats."""
+    return (
+        *_of_properties(find_differences([run.facts for run in comparison.runs])),
+        *_of_campaigns(comparison),
+        *_of_sources(comparison),
+        *_of_durations(comparison),
+        *_of_runs(comparison),
+    )
+
+
+def _of_properties(differences: Sequence[PropertyDifference]) -> Iterator[str]:
+    variants = {(each.topic, each.name): each.variants for each in differences}
+    for key, sentence in _SENTENCES.items():
+        # What one file does not hold may well be the same: only two known values differ.
+        values = [variant.value for variant in variants.get(key, ())]
+        known = values if key in _NONE_IS_A_VALUE else [value for value in values if value != tr("none")]
+        if len(known) > 1:
+            yield sentence.format(values=", ".join(one_line(value)[:_LONGEST] for value in known))
+
+
+def _of_campaigns(comparison: RunComparison) -> Iterator[str]:
+    if len({group.campaign for group in comparison.groups}) > 1:
+        yield tr(
+            "They are of different campaigns and were not interleaved: whatever else changed between them is"
+            " part of every difference."
+        )
+
+
+def _of_sources(comparison: RunComparison) -> Iterator[str]:
+    """Say where results of others stand beside own runs: how they were measured is known in part only."""
+    foreign = [run.name for run in comparison.runs if IMPORTED in {kind for kind, _ in run.facts.marks}]
+    if foreign and len(foreign) < len(comparison.runs):
+        sentence = tr(
+            "Imported, not measured by pgFooting: {names}. What they do not tell may differ as well."
+        )
+        yield sentence.format(names=", ".join(foreign))
+
+
+def _of_durations(comparison: RunComparison) -> Iterator[str]:
+    lengths = {
+        run.name: run.facts.shape.duration_s
+        for run in comparison.runs
+        if run.tps is not None and run.facts.shape is not None and run.facts.shape.duration_s > 0
+    }
+    if not lengths:
+        return
+    shortest, longest = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
+    if lengths[longest] > _LONGER_BY * lengths[shortest]:
+        sentence = tr(
+            "They lasted from {short} ({first}) to {long} ({last}): a short run does not see what comes"
+            " later, such as checkpoints and full disks."
+        )
+        yield sentence.format(
+            short=format_duration(round(lengths[shortest])),
+            first=shortest,
+            long=format_duration(round(lengths[longest])),
+            last=longest,
+        )
+    if lengths[shortest] < _SHORT_S:
+        sentence = tr("{name} measured {s:.0f} s only: that says next to nothing.")
+        yield sentence.format(name=shortest, s=lengths[shortest])
+
+
+def _of_runs(comparison: RunComparison) -> Iterator[str]:
+    for run in comparison.runs:
+        if run.left_out:
+            yield tr("{name} takes no part: {why}.").format(name=run.name, why=run.left_out)
+    names = [run.name for run in comparison.runs]
+    never = [names[place] for place in comparison.cut.never_settled]
+    if never:
+        sentence = tr("Never settled to a steady mean (MSER-5): {names}. Longer runs would tell more.")
+        yield sentence.format(names=", ".join(never))

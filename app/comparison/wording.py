@@ -1,0 +1,183 @@
+"""What a comparison says in words (ui.md "Words": plain, exact, unexcited) and in table cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.text import tr
+from app.statistics.verdict import Comparison, Interval, Verdict
+
+_TIMES_FROM: Final = 2.0
+"""From this ratio on people understand "3.1 times" better than "210 % faster"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How a difference of a figure is said.
+
+    Attributes:
+        more: after the percents of what is higher.
+        less: after the percents of what is lower.
+        times: after a ratio of two and more.
+    """
+
+    more: str
+    less: str
+    times: str
+
+
+SPEED: Final = Wording(tr("% faster than"), tr("% slower than"), tr("times as fast as"))
+SIZE: Final = Wording(tr("% higher than"), tr("% lower than"), tr("times as high as"))
+
+
+def _percent(share: float) -> str:
+    """Return a share as a number of percent with one decimal; never ``-0.0``."""
+    return f"{round(share * 100, 1) + 0.0:.1f}"
+
+
+def _signed_percent(ratio: float) -> str:
+    return f"{round((ratio - 1) * 100, 1) + 0.0:+.1f}".replace("+0.0", "0.0")
+
+
+def format_difference(comparison: Comparison) -> str:
+    """Return the difference for a table cell: ``+3.1 %``, ``3.1 times``; empty without a ratio."""
+    ratio = comparison.ratio
+    if ratio is None:
+        return ""
+    if ratio >= _TIMES_FROM:
+        return tr("{ratio:.1f} times").format(ratio=ratio)
+    return tr("{percent} %").format(percent=_signed_percent(ratio))
+
+
+def format_interval(comparison: Comparison) -> str:
+    """Return the interval for a table cell: ``+1.2 to +5.0 %``, ``2.9 to 3.3 times``; empty without one."""
+    interval, ratio = comparison.interval, comparison.ratio
+    if interval is None or ratio is None:
+        return ""
+    if ratio >= _TIMES_FROM:
+        return tr("{low:.1f} to {high:.1f} times").format(low=interval.low, high=interval.high)
+    low, high = _signed_percent(interval.low), _signed_percent(interval.high)
+    return tr("{low} to {high} %").format(low=low, high=high)
+
+
+def describe(
+    comparison: Comparison,
+    baseline: str,
+    candidate: str,
+    *,
+    comparisons: int = 1,
+    interleaved: bool = True,
+    wording: Wording = SPEED,
+) -> str:
+    """Return the verdict as a sentence, about TPS where no other wording is given, without a full stop.
+
+    Args:
+        comparison: the candidate against the baseline.
+        baseline: name of the first configuration.
+        candidate: name of the second.
+        comparisons: how many were made at once; said where the interval allows for it.
+        interleaved: whether all runs are of one campaign; said where not, because what changed on the machine
+            between two campaigns is part of their difference.
+        wording: of the difference.
+    """
+    names = {"baseline": baseline, "candidate": candidate, "count": _count(comparison.runs, interleaved)}
+    match comparison:
+        case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
+            names |= {"comparisons": str(comparisons), "magnitude": _magnitude(ratio, wording)}
+            return _tell_difference(comparison, ratio, interval, names)
+        case Comparison(Verdict.EQUAL, narrow=Interval() as narrow):
+            return _tell_equal(comparison, narrow, names)
+        case Comparison(Verdict.INCONCLUSIVE):
+            return _tell_inconclusive(comparison, names)
+        case Comparison(Verdict.INDICATIVE, float(ratio)):
+            sentence = tr(
+                "indicative only: {candidate} was {magnitude} {baseline} ({count}; a verdict takes 3)"
+            )
+            return sentence.format(magnitude=_magnitude(ratio, wording), **names)
+        case _:
+            sentence = tr("{baseline} and {candidate} cannot be compared: one has no run with transactions")
+            return sentence.format(**names)
+
+
+def _magnitude(ratio: float, wording: Wording) -> str:
+    """Return ``3.1 % faster than``, ``4.0 % slower than`` or ``3.1 times as fast as``."""
+    if ratio >= _TIMES_FROM:
+        return f"{ratio:.1f} {wording.times}"
+    return f"{_percent(abs(ratio - 1))} {wording.more if ratio >= 1 else wording.less}"
+
+
+def _ends(interval: Interval, ratio: float) -> str:
+    """Return the ends in the direction of the difference: a slower one's are percents slower."""
+    if ratio >= _TIMES_FROM:
+        return tr("{low:.1f} to {high:.1f} times").format(low=interval.low, high=interval.high)
+    ends = (interval.low - 1, interval.high - 1) if ratio >= 1 else (1 - interval.high, 1 - interval.low)
+    return tr("{low} to {high} %").format(low=_percent(ends[0]), high=_percent(ends[1]))
+
+
+def _count(runs: tuple[int, int], interleaved: bool) -> str:  # noqa: FBT001 - private
+    told = tr("{first} and {second} runs").format(first=runs[0], second=runs[1])
+    if runs[0] == runs[1]:
+        told = tr("1 run each") if runs[0] == 1 else tr("{runs} runs each").format(runs=runs[0])
+    return told if interleaved else tr("{count}, not interleaved").format(count=told)
+
+
+def _confidence(interval: Interval) -> str:
+    """Return ``95 %``, or ``98.3 %`` where Holm asks for more."""
+    return tr("{percent:.3g} %").format(percent=interval.confidence * 100)
+
+
+Names = dict[str, str]
+"""Values of {baseline}, {candidate}, {count}, {magnitude} and {comparisons}."""
+
+
+def _tell_difference(comparison: Comparison, ratio: float, interval: Interval, names: Names) -> str:
+    sentence = tr("{candidate} is {magnitude} {baseline} ({confidence} interval {ends}, {count})")
+    if names["comparisons"] != "1":
+        sentence = tr(
+            "{candidate} is {magnitude} {baseline} ({confidence} interval {ends}, allowing for {comparisons} "
+            "comparisons, {count})"
+        )
+    told = sentence.format(
+        confidence=_confidence(interval),
+        ends=_ends(interval, ratio),
+        **names,
+    )
+    if comparison.equivalent:
+        told += tr(", less than the {effect:g} % that would matter").format(effect=comparison.effect * 100)
+    return told
+
+
+def _tell_equal(comparison: Comparison, narrow: Interval, names: Names) -> str:
+    sentence = tr(
+        "{baseline} and {candidate} are practically equal: the difference is within {effect:g} % "
+        "({confidence} interval {low} to {high} %, {count})"
+    )
+    return sentence.format(
+        effect=comparison.effect * 100,
+        confidence=_confidence(narrow),
+        low=_signed_percent(narrow.low),
+        high=_signed_percent(narrow.high),
+        **names,
+    )
+
+
+def _about(runs: int | None) -> str:
+    """Return a number of runs with two digits that count: more of them would claim what nobody knows."""
+    if runs is None or runs < 100:
+        return str(runs)
+    step = 10 ** (len(str(runs)) - 2)
+    return f"{round(runs / step) * step:,}"
+
+
+def _tell_inconclusive(comparison: Comparison, names: Names) -> str:
+    sentence = tr(
+        "{baseline} and {candidate} cannot be told apart with these runs; "
+        "about {more} more of each would show a difference of {effect:g} %"
+    )
+    if comparison.more_runs is None:
+        sentence = tr(
+            "{baseline} and {candidate} cannot be told apart with these runs; "
+            "a difference of {effect:g} % would take more than 10 000 of each"
+        )
+    return sentence.format(more=_about(comparison.more_runs), effect=comparison.effect * 100, **names)

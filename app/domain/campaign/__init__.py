@@ -1,0 +1,1 @@
+"""What is measured: target, PostgreSQL and workload of each configuration of a campaign."""

@@ -1,0 +1,261 @@
+"""What is measured: target, PostgreSQL and workload of a configuration, and the campaign of several.
+
+Validated and immutable; `app.campaign_file.reader` makes them from TOML and back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import ClassVar, Final
+
+from app.domain.options.kinds import OptionValue
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Bitmap, InitialSync
+
+DEFAULT_REPEATS: Final = 3
+DEFAULT_SEEDS: Final = (20030401, 20110421, 20220912)
+"""One seed per repeat, shared by all configurations (the dates of three of the seeds' benchmarks)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderTarget:
+    """A folder on a filesystem that exists.
+
+    Attributes:
+        path: absolute folder; None means the default folder of this user.
+    """
+
+    path: str | None = None
+    kind: ClassVar[str] = "folder"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTarget:
+    """The data directory in memory (tmpfs): the upper limit of what storage could give.
+
+    Attributes:
+        size_bytes: what may be used at most; None means what the data set needs.
+    """
+
+    size_bytes: int | None = None
+    kind: ClassVar[str] = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class DiskGroup:
+    """Disks that make one filesystem, named as people name them: not yet looked for on any machine.
+
+    Attributes:
+        disks: full serial or WWN of each, in the order in which they become members.
+        level: how they are combined.
+        filesystem: id of a `app.domain.options.filesystem_spec.FilesystemSpec`.
+        preset: id of one of its presets.
+        options: (option id, value) pairs over the preset.
+        partition_bytes: of the one partition on each disk; None for what the data set needs.
+        whole_disk: each partition is as large as its disk; `partition_bytes` is None then.
+        chunk_bytes: as in `app.domain.storage_plan.plan.Group`.
+        bitmap: likewise.
+        initial_sync: likewise.
+    """
+
+    disks: tuple[str, ...]
+    level: Level
+    filesystem: str
+    preset: str = "defaults"
+    options: tuple[tuple[str, OptionValue], ...] = ()
+    partition_bytes: int | None = None
+    whole_disk: bool = False
+    chunk_bytes: int | None = None
+    bitmap: Bitmap | None = None
+    initial_sync: InitialSync | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DiskTarget:
+    """Spare disks, formatted for each run and free again after it.
+
+    Attributes:
+        data: holds the data directory.
+        wal: holds pg_wal; None where that lies in the data directory.
+        zfs_log: log devices of the pool of `data`, by serial or WWN; more than one are mirrored.
+        memory_limit_bytes: memory of PostgreSQL and pgbench together; None for no limit.
+    """
+
+    data: DiskGroup
+    wal: DiskGroup | None = None
+    zfs_log: tuple[str, ...] = ()
+    memory_limit_bytes: int | None = None
+    kind: ClassVar[str] = "disks"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every disk, by serial or WWN as given, in the order in which disks are claimed."""
+        return (*self.data.disks, *(self.wal.disks if self.wal else ()), *self.zfs_log)
+
+
+Target = FolderTarget | MemoryTarget | DiskTarget
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresChoice:
+    """Which PostgreSQL and how it is set up.
+
+    Attributes:
+        installation: ``newest``, a major version such as ``15``, or the absolute folder of the programs.
+        preset: id of a preset in `app.postgres.settings`.
+        settings: (name, value) pairs over the preset, spelled as in postgresql.conf.
+        checksums: data checksums on or off; stated, because the default changed in 18.
+    """
+
+    installation: str = "newest"
+    preset: str = "machine"
+    settings: tuple[tuple[str, str], ...] = ()
+    checksums: bool = True
+
+
+class Protocol(StrEnum):
+    """Query protocols of pgbench (``--protocol``)."""
+
+    SIMPLE = "simple"
+    EXTENDED = "extended"
+    PREPARED = "prepared"
+
+
+class DataSize(StrEnum):
+    """Data set classes that are resolved to a scale on the machine at hand."""
+
+    SMALL = "small"
+    MEDIUM = "medium"
+    LARGE = "large"
+
+
+class BuiltinScript(StrEnum):
+    """Scripts that pgbench carries (``--builtin``)."""
+
+    TPCB_LIKE = "tpcb-like"
+    SIMPLE_UPDATE = "simple-update"
+    SELECT_ONLY = "select-only"
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """One script of a workload: built in, or the user's own file.
+
+    Attributes:
+        builtin: the built-in script; None for a file.
+        path: absolute path of the user's file; None for a built-in one.
+        text: the file's text as read when the campaign was loaded; empty for a built-in one.
+        weight: relative frequency among the scripts of the workload.
+    """
+
+    builtin: BuiltinScript | None = BuiltinScript.TPCB_LIKE
+    path: str | None = None
+    text: str = ""
+    weight: int = 1
+
+    @property
+    def label(self) -> str:
+        """The built-in name, or the file's last path component."""
+        return self.builtin.value if self.builtin else (self.path or "").rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What pgbench does.
+
+    Attributes:
+        scripts: at least one.
+        scale: pgbench scale factor (100 000 accounts each); None where `size` decides.
+        size: a class or bytes; None where `scale` decides.
+        clients: concurrent connections.
+        threads: pgbench worker threads; None means the smaller of clients and half the CPUs.
+        duration_s: length of the measured phase; None where `transactions` decides.
+        transactions: transactions per client; None where `duration_s` decides.
+        warmup_s: a pgbench run of its own before the measured one; 0 for none.
+        protocol: query protocol.
+        rate_tps: open loop at this rate; None for a closed loop.
+        latency_limit_ms: with a rate, later transactions are skipped and counted; without one, only
+            counted; None for none.
+    """
+
+    scripts: tuple[Script, ...] = (Script(),)
+    scale: int | None = None
+    size: DataSize | int | None = DataSize.SMALL
+    clients: int = 4
+    threads: int | None = None
+    duration_s: int | None = 60
+    transactions: int | None = None
+    warmup_s: int = 10
+    protocol: Protocol = Protocol.PREPARED
+    rate_tps: float | None = None
+    latency_limit_ms: float | None = None
+
+    @property
+    def label(self) -> str:
+        """The scripts' labels, joined by a plus sign."""
+        return " + ".join(script.label for script in self.scripts)
+
+    @property
+    def writes(self) -> bool:
+        """Whether transactions write: everything but the built-in select-only is assumed to."""
+        return any(script.builtin is not BuiltinScript.SELECT_ONLY for script in self.scripts)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Target, PostgreSQL and workload under one name."""
+
+    name: str
+    target: Target
+    postgresql: PostgresChoice = field(default_factory=PostgresChoice)
+    workload: Workload = field(default_factory=Workload)
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """Configurations times repeats, run interleaved.
+
+    Attributes:
+        name: what the user calls it.
+        configurations: at least one; names are unique.
+        repeats: runs of each configuration.
+        seeds: pgbench random seeds; repeat r of every configuration uses ``seeds[r % len(seeds)]``.
+    """
+
+    name: str
+    configurations: tuple[Configuration, ...]
+    repeats: int = DEFAULT_REPEATS
+    seeds: tuple[int, ...] = DEFAULT_SEEDS
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """One run of a campaign in its place in the order.
+
+    Attributes:
+        number: 1-based place in the order.
+        configuration: what is measured.
+        repeat: 0-based repeat of this configuration.
+        seed: pgbench random seed.
+    """
+
+    number: int
+    configuration: Configuration
+    repeat: int
+    seed: int
+
+
+def interleaved_order(campaign: Campaign) -> tuple[PlannedRun, ...]:
+    """Return the runs in the order of execution: AB BA AB ..., never AAABBB.
+
+    Every repeat is one block that holds each configuration once; every second block is reversed,
+    which cancels a linear drift of the machine (measured: reference to ABBA designs, Kalibera & Jones).
+    """
+    runs: list[PlannedRun] = []
+    for repeat in range(campaign.repeats):
+        block = campaign.configurations if repeat % 2 == 0 else campaign.configurations[::-1]
+        seed = campaign.seeds[repeat % len(campaign.seeds)]
+        for configuration in block:
+            runs.append(PlannedRun(len(runs) + 1, configuration, repeat, seed))
+    return tuple(runs)

@@ -1,0 +1,141 @@
+"""A target on spare disks held against the declarations, before anybody looks for its disks. Pure.
+
+``target_problems`` names the keys of a campaign file below ``[target.disks]``; lists count from 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from app.domain.campaign.configuration import DiskGroup, DiskTarget
+from app.domain.disk import DiskIdentity
+from app.domain.errors import did_you_mean
+from app.domain.filesystems import filesystem
+from app.domain.options.checks import echo, unsafe_options
+from app.domain.options.kinds import OptionValue
+from app.domain.options.option import OptionProblem, OptionSpec, Stage
+from app.domain.storage_plan.plan import Group, StoragePlan
+from app.domain.storage_plan.problems import plan_problems
+from app.domain.text import tr
+from app.domain.units import TIB
+
+_UNSEEN_BYTES: Final = TIB << 20
+"""Of a disk that nobody has looked at yet: what is wrong with sizes is told when somebody has."""
+
+_KEYS: Final = {"partition_bytes": "partition_size", "chunk_bytes": "chunk_size"}
+_NUMBER: Final = re.compile(r"\[(\d+)\]")
+
+
+def chosen_options(group: DiskGroup) -> dict[str, OptionValue]:
+    """Return what preset and own options say together.
+
+    Raises:
+        KeyError: there is no such filesystem or preset.
+    """
+    return filesystem(group.filesystem).preset(group.preset).options | dict(group.options)
+
+
+def plan_of_target(
+    target: DiskTarget,
+    find: Callable[[str], DiskIdentity],
+    partition_bytes: Callable[[DiskGroup, Sequence[DiskIdentity]], int | None],
+) -> StoragePlan:
+    """Return the storage plan of a target.
+
+    Args:
+        target: with filesystems and presets that exist.
+        find: returns the disk of a name.
+        partition_bytes: returns the size of the partitions of a group; None for the whole disk.
+    """
+
+    def group(part: DiskGroup) -> Group:
+        disks = tuple(find(name) for name in part.disks)
+        return Group(
+            disks=disks,
+            level=part.level,
+            filesystem=part.filesystem,
+            options=tuple(chosen_options(part).items()),
+            partition_bytes=partition_bytes(part, disks),
+            chunk_bytes=part.chunk_bytes,
+            bitmap=part.bitmap,
+            initial_sync=part.initial_sync,
+        )
+
+    return StoragePlan(
+        group(target.data),
+        group(target.wal) if target.wal else None,
+        tuple(find(name) for name in target.zfs_log),
+    )
+
+
+def target_problems(target: DiskTarget) -> tuple[OptionProblem, ...]:
+    """Return everything that is wrong with a target whatever its disks are."""
+    problems = tuple(_preset_problems(target))
+    if problems:
+        return problems
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(target.names))}
+
+    def find(name: str) -> DiskIdentity:
+        return DiskIdentity(name, None, "", _UNSEEN_BYTES, f"0:{numbers[name]}")
+
+    plan = plan_of_target(target, find, lambda group, _: group.partition_bytes)
+    problems = tuple(replace(each, field=key_of(each.field)) for each in plan_problems(plan))
+    return problems or tuple(_misplaced_options(target))
+
+
+def key_of(field: str) -> str:
+    """Return the key of a campaign file for a field of a plan: ``wal.disks[0]`` is ``wal.data[1]``."""
+    counted = _NUMBER.sub(lambda found: f"[{int(found[1]) + 1}]", field)
+    group, _, rest = counted.partition(".")
+    word, bracket, number = rest.partition("[")
+    word = "data" if word == "disks" else _KEYS.get(word, word)
+    rest = f"{word}{bracket}{number}"
+    return rest if group == "data" else f"{group}.{rest}".rstrip(".")
+
+
+def unsafe_choices(target: DiskTarget) -> tuple[tuple[str, str, str], ...]:
+    """Return (what, value, sentence) for everything of a target that trades safety away, each once."""
+    found: dict[tuple[str, str, str], None] = {}
+    for group in filter(None, (target.data, target.wal)):
+        choices = unsafe_options(filesystem(group.filesystem), chosen_options(group), group.level)
+        found |= dict.fromkeys(choices)
+    return tuple(found)
+
+
+def elsewhere(option: OptionSpec) -> str:
+    """Return why an option of the server stage has nothing to change on the disks that it was chosen for."""
+    if option.of_wal:
+        return tr("it is about the WAL, which has disks of its own.")
+    return tr("it is about the data, which lies on other disks.")
+
+
+def _misplaced_options(target: DiskTarget) -> Iterator[OptionProblem]:
+    """Yield the own options that would change nothing; what a preset says is told with the run instead."""
+    if target.wal is None:
+        return
+    for prefix, group, of_wal in (("", target.data, True), ("wal.", target.wal, False)):
+        for name, _ in group.options:
+            option = filesystem(group.filesystem).option(name)
+            if option.stage is Stage.SERVER and option.of_wal is of_wal:
+                message = tr("{name} does nothing here: {reason}").format(name=name, reason=elsewhere(option))
+                yield OptionProblem(f"{prefix}options.{name}", message)
+
+
+def _preset_problems(target: DiskTarget) -> Iterator[OptionProblem]:
+    for prefix, group in (("", target.data), ("wal.", target.wal)):
+        if group is None:
+            continue
+        try:
+            presets = [each.id for each in filesystem(group.filesystem).presets]
+        except KeyError:
+            message = tr("There is no filesystem {name}.").format(name=f"“{echo(group.filesystem)}”")
+            yield OptionProblem(f"{prefix}filesystem", message)
+            continue
+        if group.preset not in presets:
+            label = filesystem(group.filesystem).label
+            message = tr("{label} has no preset {name}.").format(label=label, name=f"“{echo(group.preset)}”")
+            near = did_you_mean(group.preset[:80], presets)
+            yield OptionProblem(f"{prefix}preset", f"{message} {near}".rstrip(), ", ".join(presets))

@@ -1,0 +1,229 @@
+"""Whether options that somebody chose are known, legal, there in these versions, and go together.
+
+What arrives here may come from a campaign file, a command line or the bus: nothing is taken for granted,
+every answer names the field and what is allowed, and no answer repeats more than a little of what came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from app.domain.errors import did_you_mean
+from app.domain.options.conflict_rules import RULES
+from app.domain.options.conflicts import Action, Circumstances, ConflictFinding, ConflictRule
+from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
+from app.domain.options.kinds import Choice, ChoiceValue, OptionValue, Toggle
+from app.domain.options.option import OptionProblem, OptionSpec, Safety
+from app.domain.options.raid import Level, layout
+from app.domain.text import tr
+from app.domain.versions import Requirement, Versions, format_version
+
+_LONGEST_ECHO: Final = 40
+
+
+def echo(text: object) -> str:
+    """Return foreign text as it can be shown: escaped, on one line, at most 40 characters."""
+    shown = ascii(text) if not isinstance(text, str) else ascii(text)[1:-1]
+    return shown if len(shown) <= _LONGEST_ECHO else shown[: _LONGEST_ECHO - 1] + "…"
+
+
+def validate_options(
+    spec: FilesystemSpec,
+    options: Mapping[str, object] | Iterable[tuple[str, object]],
+    *,
+    level: Level | None = None,
+    versions: Versions | None = None,
+) -> tuple[OptionProblem, ...]:
+    """Return everything that is wrong with options, each with the field and what is allowed.
+
+    Args:
+        spec: filesystem.
+        options: as they came; pairs where one may stand twice.
+        level: RAID level, where known.
+        versions: of kernel and tools, where known.
+    """
+    pairs = tuple(options.items()) if isinstance(options, Mapping) else tuple(options)
+    problems = list(_value_problems(spec, pairs))
+    if problems:
+        return tuple(problems)
+    circumstances = Circumstances(spec, legal_options(spec, pairs), level=level, versions=versions or {})
+    return tuple(
+        OptionProblem(finding.field, finding.message)
+        for finding in check(circumstances)
+        if finding.action is Action.REFUSE
+    )
+
+
+def legal_options(spec: FilesystemSpec, pairs: Iterable[tuple[str, object]]) -> dict[str, OptionValue]:
+    """Return those of the options that are known and have a legal value."""
+    known = {option.id: option for option in spec.options}
+    return {
+        name: value
+        for name, value in pairs
+        if isinstance(value, bool | int | str) and name in known and known[name].kind.accepts(value)
+    }
+
+
+def check(circumstances: Circumstances) -> tuple[ConflictFinding, ...]:
+    """Return what the rules say about legal options: refusals, warnings and implications.
+
+    A field that is refused for one reason is told that reason only.
+    """
+    findings = [
+        ConflictFinding(rule.id, rule.action, _field(rule, circumstances), rule.message, rule.implies)
+        for rule in RULES
+        if not rule.filesystems or circumstances.filesystem.id in rule.filesystems
+        if rule.applies(circumstances)
+    ]
+    refused = {finding.field for finding in findings if finding.action is Action.REFUSE}
+    return (*findings, *(item for item in _version_findings(circumstances) if item.field not in refused))
+
+
+def implied(findings: Iterable[ConflictFinding]) -> dict[str, OptionValue]:
+    """Return what the findings imply, by option or server setting."""
+    return {option: value for finding in findings for option, value in finding.implies}
+
+
+def unavailable(option: OptionSpec, versions: Versions, value: OptionValue | None = None) -> str:
+    """Return why an option, or a value of it, does not exist in these versions; empty where it does.
+
+    What is not installed is not known here and decides nothing. A switch that is off by saying nothing is off
+    in every version.
+
+    Args:
+        option: the option.
+        versions: of kernel and tools.
+        value: looked at too where given.
+    """
+    if value is False and option.written(value) is None:
+        return ""
+    since, removed = list(option.since), list(option.removed)
+    for item in _alternatives(option):
+        if item.id == value:
+            since += item.since
+            removed += item.removed
+    for need in since:
+        if need.is_reached(versions) is False:
+            return tr("exists since {need}; here is {found}").format(
+                need=need.words, found=_installed(need, versions)
+            )
+    for need in removed:
+        if need.is_reached(versions):
+            return tr("gone since {need}; here is {found}").format(
+                need=need.words, found=_installed(need, versions)
+            )
+    return ""
+
+
+def unsafe_options(
+    spec: FilesystemSpec, options: Mapping[str, OptionValue], level: Level | None = None
+) -> tuple[tuple[str, str, str], ...]:
+    """Return (what, value, sentence) for everything that trades safety away; a run with any is marked.
+
+    Args:
+        spec: filesystem.
+        options: legal options.
+        level: RAID level, where there is one.
+    """
+    costs = [
+        (option, _plain(value), spec.option(option).safety_of(value)) for option, value in options.items()
+    ]
+    costs.append(("filesystem", spec.id, spec.risks))
+    if level is not None and level in spec.levels:
+        costs.append(("level", level.value, layout(level, spec.assembler(level)).risks))
+    return tuple(
+        (what, value, item.sentence)
+        for what, value, classes in costs
+        for item in classes
+        if item is not Safety.SAFE
+    )
+
+
+def preset_problems(
+    spec: FilesystemSpec, preset: FilesystemPreset, versions: Versions
+) -> tuple[OptionProblem, ...]:
+    """Return why a preset cannot be used with these versions; empty where it can."""
+    return validate_options(spec, preset.options, versions=versions)
+
+
+def _installed(need: Requirement, versions: Versions) -> str:
+    return format_version(versions[need.component])
+
+
+def _alternatives(option: OptionSpec) -> tuple[ChoiceValue, ...]:
+    return option.kind.values if isinstance(option.kind, Choice) else ()
+
+
+def _field(rule: ConflictRule, circumstances: Circumstances) -> str:
+    chosen = circumstances.chosen(*rule.fields)
+    return chosen[0] if chosen else (rule.fields or ("",))[0]
+
+
+def _version_findings(circumstances: Circumstances) -> Iterator[ConflictFinding]:
+    for name, value in circumstances.options.items():
+        option = circumstances.filesystem.option(name)
+        reason = unavailable(option, circumstances.versions, value)
+        if reason:
+            what = option.label if isinstance(value, bool | int) else f"{option.label}: {value}"
+            yield ConflictFinding("C31", Action.REFUSE, name, f"{what}: {reason}.")
+
+
+def _value_problems(
+    spec: FilesystemSpec, pairs: tuple[tuple[object, object], ...]
+) -> Iterator[OptionProblem]:
+    known = {option.id: option for option in spec.options}
+    seen: set[object] = set()
+    for name, value in pairs:
+        if not isinstance(name, str) or name not in known:
+            yield _unknown(spec, name)
+            continue
+        if name in seen:
+            yield OptionProblem(name, tr("{name} is given twice.").format(name=name), tr("once"))
+        seen.add(name)
+        kind = known[name].kind
+        if not kind.accepts(value):
+            yield OptionProblem(
+                name,
+                tr("{name} cannot be {value}.").format(name=name, value=_shown(value)),
+                kind.allowed,
+            )
+
+
+def _plain(value: OptionValue) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return _plain(value)
+    return f"“{echo(value)}”" if isinstance(value, str) else echo(value)
+
+
+def _unknown(spec: FilesystemSpec, name: object) -> OptionProblem:
+    """Return the problem of a word that is no option: with its reason, its other spelling or a near one."""
+    shown = echo(name)
+    allowed = ", ".join(option.id for option in spec.options)
+    for lack in spec.lacks:
+        if lack.option == name:
+            return OptionProblem(shown, lack.why, allowed)
+    message = tr("{label} has no option {name}.").format(label=spec.label, name=f"“{shown}”")
+    if isinstance(name, str) and len(name) <= _LONGEST_ECHO:
+        message = " ".join(
+            filter(None, (message, _spelling(spec, name) or did_you_mean(name, allowed.split(", "))))
+        )
+    return OptionProblem(shown, message, allowed)
+
+
+def _spelling(spec: FilesystemSpec, word: str) -> str:
+    """Return how to say what a mount option or flag such as ``nobarrier`` says; empty where nothing does."""
+    for option in spec.options:
+        values: tuple[OptionValue, ...] = (True, False) if isinstance(option.kind, Toggle) else ()
+        if isinstance(option.kind, Choice):
+            values = option.kind.ids
+        for value in values:
+            written = option.written(value)
+            if written is not None and written.item == word:
+                shown = f'"{value}"' if isinstance(value, str) else _shown(value)
+                return tr("Say {name} = {value}.").format(name=option.id, value=shown)
+    return ""

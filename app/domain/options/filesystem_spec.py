@@ -1,0 +1,177 @@
+"""What a filesystem is to pgFooting: one frozen object each, made in `app.domain.filesystems`.
+
+Tokens of a superblock (`ShownBy.SUPERBLOCK`), by filesystem:
+
+- ext4, ext3: each word of ``Filesystem features:`` of ``dumpe2fs -h``, and its other lines as
+  ``Key: value`` with single spaces (``Block size: 4096``).
+- xfs: of ``xfs_info``, ``section.key=value`` where section is the word before the first ``=`` of the line
+  (``meta-data``, ``data``, ``naming``, ``log``, ``realtime``; lines that begin without one continue the
+  section above): ``meta-data.reflink=1``, ``data.bsize=4096``, ``log.lazy-count=1``.
+- btrfs: of ``btrfs inspect-internal dump-super -f``, ``key=value`` with the first word of the value
+  (``nodesize=16384``), ``csum_type=NAME`` with the name in brackets, and each name of ``incompat_flags`` and
+  ``compat_ro_flags`` alone (``NO_HOLES``).
+- f2fs: each word of the feature line of ``dump.f2fs`` (``extra_attr``, ``compression``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.domain.options.kinds import OptionValue
+from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.raid import Assembler, Level
+from app.domain.options.tokens import ReadbackToken
+from app.domain.versions import Component
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that is needed.
+
+    Attributes:
+        name: file name in the fixed folders for programs of the system.
+        package: Debian package that has it.
+        component: whose version decides about options; None where none does.
+    """
+
+    name: str
+    package: str
+    component: Component | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FixedArgument:
+    """Something that is always said, whatever is chosen.
+
+    Attributes:
+        stage: to whom.
+        flag: flag of the mkfs program; empty for other stages.
+        item: item, mount option or ``name=value``.
+        why: one sentence.
+        source: where that is from.
+        seen: what a read back must show; None where nothing ever shows it.
+    """
+
+    stage: Stage
+    flag: str
+    item: str
+    why: str
+    source: str
+    seen: ReadbackToken | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnsupportedOption:
+    """Something that people look for here and that does not exist: shown with the reason, never hidden.
+
+    Attributes:
+        option: the id that it has elsewhere.
+        why: why not, and what comes nearest.
+        source: where that is from.
+    """
+
+    option: str
+    why: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class PresetValue:
+    """One choice of a preset.
+
+    Attributes:
+        option: `OptionSpec.id`.
+        value: its value.
+        why: one sentence.
+        source: where that is from.
+    """
+
+    option: str
+    value: OptionValue
+    why: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilesystemPreset:
+    """A named set of choices.
+
+    Attributes:
+        id: what campaign files say.
+        label: what people read.
+        source: where the set as a whole is from.
+        choices: what is chosen, with reasons; everything else stays as the tools and the kernel have it.
+    """
+
+    id: str
+    label: str
+    source: str
+    choices: tuple[PresetValue, ...] = ()
+
+    @property
+    def options(self) -> dict[str, OptionValue]:
+        """Return option ids and values."""
+        return {item.option: item.value for item in self.choices}
+
+
+@dataclass(frozen=True, slots=True)
+class FilesystemSpec:
+    """One filesystem.
+
+    Attributes:
+        id: what campaign files say, and the type given to mount(8).
+        label: what people read.
+        good_for: one or two sentences for people who choose.
+        mkfs: program that makes it; None where there is none (tmpfs) or another stage makes it (zfs).
+        programs: every program that making, checking and unmaking needs.
+        kernel_modules: modules of which the kernel must have or be able to load all.
+        minimum_bytes: smallest device; per disk for pools.
+        several: who makes one thing of several disks for it.
+        levels: levels that it can have; none where it needs no disk.
+        options: in the order in which they are offered.
+        always: what is said whatever is chosen.
+        presets: first the defaults.
+        lacks: what other filesystems have and this one has not.
+        risks: what it costs in safety whatever is chosen.
+    """
+
+    id: str
+    label: str
+    good_for: str
+    mkfs: str | None
+    programs: tuple[Program, ...]
+    kernel_modules: tuple[str, ...]
+    minimum_bytes: int
+    several: Assembler
+    levels: tuple[Level, ...]
+    options: tuple[OptionSpec, ...]
+    always: tuple[FixedArgument, ...]
+    presets: tuple[FilesystemPreset, ...]
+    lacks: tuple[UnsupportedOption, ...] = ()
+    risks: tuple[Safety, ...] = ()
+
+    def assembler(self, level: Level) -> Assembler:
+        """Return who makes a level for this filesystem: a single disk below ext4 or XFS is used as is."""
+        return Assembler.RAW if level is Level.SINGLE and self.several is Assembler.MD else self.several
+
+    def option(self, option_id: str) -> OptionSpec:
+        """Return an option.
+
+        Raises:
+            KeyError: there is none of that id.
+        """
+        for item in self.options:
+            if item.id == option_id:
+                return item
+        raise KeyError(option_id)
+
+    def preset(self, preset_id: str) -> FilesystemPreset:
+        """Return a preset.
+
+        Raises:
+            KeyError: there is none of that id.
+        """
+        for item in self.presets:
+            if item.id == preset_id:
+                return item
+        raise KeyError(preset_id)

@@ -1,0 +1,189 @@
+"""What can be chosen about a filesystem: one frozen object per option.
+
+Wizard page, validation, command line, commands, read back and documentation iterate these objects;
+nothing here knows a particular filesystem. An option's words (`Spelling`) turn its value into the token
+that a program is told, and into the token that shows it afterwards. Both are looked up here by root:
+identifiers and typed values cross the bus, never tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from app.domain.options.kinds import Integer, Kind, OptionValue, Toggle
+from app.domain.options.tokens import ArgumentToken, ReadbackToken, ShownBy, Spelling
+from app.domain.text import tr
+from app.domain.versions import Requirement
+
+
+class Stage(StrEnum):
+    """When an option is applied, and by what."""
+
+    MKFS = "mkfs"
+    MOUNT = "mount"
+    POOL = "pool"
+    DATASET = "dataset"
+    ATTRIBUTE = "attribute"
+    SERVER = "server"
+
+
+class Safety(StrEnum):
+    """What a value of an option costs in safety (classes S L X C T R E B of the storage reference)."""
+
+    SAFE = "safe"
+    LOSES_COMMITS_WITHOUT_PLP = "loses-commits-without-plp"
+    LOSES_COMMITS = "loses-commits"
+    STALE_DATA = "stale-data"
+    NO_CHECKSUMS = "no-checksums"
+    TORN_PAGES = "torn-pages"
+    LESS_REDUNDANCY = "less-redundancy"
+    EXPERIMENTAL = "experimental"
+    DISTORTS = "distorts"
+
+    @property
+    def label(self) -> str:
+        """Return two or three words for tables and marks."""
+        return _SAFETY_WORDS[self][0]
+
+    @property
+    def sentence(self) -> str:
+        """Return what it means, one sentence."""
+        return _SAFETY_WORDS[self][1]
+
+
+_SAFETY_WORDS: Final = {
+    Safety.SAFE: (tr("safe"), tr("Costs no safety.")),
+    Safety.LOSES_COMMITS_WITHOUT_PLP: (
+        tr("needs PLP"),
+        tr(
+            "A power cut loses acknowledged commits or the whole filesystem, unless every disk's write cache "
+            "survives it (power-loss protection, battery)."
+        ),
+    ),
+    Safety.LOSES_COMMITS: (
+        tr("loses commits"),
+        tr("A power cut or crash of the machine loses acknowledged commits, whatever the disks are."),
+    ),
+    Safety.STALE_DATA: (
+        tr("stale data"),
+        tr(
+            "After a crash files can show what lay on the disk before: PostgreSQL repairs its own from the "
+            "WAL, but old data can be read by others."
+        ),
+    ),
+    Safety.NO_CHECKSUMS: (
+        tr("no checksums"),
+        tr("Data has no checksums: what a disk returns wrong is not noticed and not repaired."),
+    ),
+    Safety.TORN_PAGES: (
+        tr("torn pages"),
+        tr("A crash can leave half-written pages: full_page_writes has to stay on."),
+    ),
+    Safety.LESS_REDUNDANCY: (
+        tr("less redundancy"),
+        tr("Fewer copies than the level promises: some damage cannot be repaired."),
+    ),
+    Safety.EXPERIMENTAL: (
+        tr("experimental"),
+        tr("Its own developers call it unstable or not for production."),
+    ),
+    Safety.DISTORTS: (
+        tr("distorts"),
+        tr("Changes what a benchmark shows without a change for everyday use: compare with care."),
+    ),
+}
+
+NOT_DURABLE: Final = frozenset({Safety.LOSES_COMMITS_WITHOUT_PLP, Safety.LOSES_COMMITS})
+"""Classes that stamp a result as not durable (rule C24)."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionSpec:
+    """One option of a filesystem.
+
+    Attributes:
+        id: stable name, unique within its filesystem; stored, sent, and written in campaign files.
+        label: what people read.
+        stage: when it is applied.
+        kind: type and allowed values.
+        default: what the tool or kernel does when nothing is said; None where that depends on the machine.
+        effect: one sentence: what it does for PostgreSQL.
+        source: where that is from.
+        spelling: how a value is written.
+        flag: flag of the mkfs program; empty for other stages.
+        shown: how a read back shows a value; None where nothing ever shows it.
+        shown_by: where.
+        risks: (value, classes) for the values that cost safety.
+        since: everything that has to be reached for the option to exist.
+        removed: what has it no more.
+        of_wal: of the server stage: whether it is about the WAL, wherever that lies, and not about the data.
+        untested: its effect was never seen on a real kernel or tool: newer than Linux 6.1 and 6.18, OpenZFS
+            2.1.11 and the tools of Debian 12 and 13.
+    """
+
+    id: str
+    label: str
+    stage: Stage
+    kind: Kind
+    default: OptionValue | None
+    effect: str
+    source: str
+    spelling: Spelling
+    flag: str = ""
+    shown: Spelling | None = None
+    shown_by: ShownBy = ShownBy.MOUNTINFO
+    risks: tuple[tuple[OptionValue, tuple[Safety, ...]], ...] = ()
+    since: tuple[Requirement, ...] = ()
+    removed: tuple[Requirement, ...] = ()
+    of_wal: bool = False
+    untested: bool = False
+
+    def safety_of(self, value: OptionValue) -> tuple[Safety, ...]:
+        """Return what a value costs in safety; (SAFE,) where nothing."""
+        for risky, classes in self.risks:
+            if risky == value and type(risky) is type(value):
+                return classes
+        return (Safety.SAFE,)
+
+    @property
+    def safety(self) -> tuple[Safety, ...]:
+        """Return every class that some value has; (SAFE,) where none has any."""
+        classes = dict.fromkeys(item for _, items in self.risks for item in items)
+        return tuple(classes) or (Safety.SAFE,)
+
+    def written(self, value: OptionValue) -> ArgumentToken | None:
+        """Return what the program is told for a value; None where nothing has to be said."""
+        token = self.spelling.token(value)
+        return None if token is None else ArgumentToken(self.flag, token)
+
+    def seen(self, value: OptionValue) -> ReadbackToken | None:
+        """Return what a read back must show for a value; None where the option is never shown."""
+        if self.shown is None:
+            return None
+        token = self.shown.token(value)
+        if self.shown_by is ShownBy.PROPERTIES and token is not None:
+            return ReadbackToken((token,))  # a property has one value: nothing else has to be absent
+        if isinstance(self.kind, Integer):
+            prefix = self.shown.template.partition("{value}")[0]
+            return ReadbackToken(absent=(prefix,)) if token is None else ReadbackToken(present=(token,))
+        values: tuple[OptionValue, ...] = (True, False) if isinstance(self.kind, Toggle) else self.kind.ids
+        others = {self.shown.token(other) for other in values} - {token, None}
+        absent = tuple(sorted(other for other in others if other is not None))
+        return ReadbackToken((token,) if token is not None else (), absent)
+
+
+@dataclass(frozen=True, slots=True)
+class OptionProblem:
+    """One thing that is wrong with chosen options.
+
+    Attributes:
+        field: id of the option as it was given, cut where it is long.
+        message: what is wrong.
+        allowed: what is allowed; may be empty.
+    """
+
+    field: str
+    message: str
+    allowed: str = ""

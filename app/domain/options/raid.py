@@ -1,0 +1,278 @@
+"""RAID levels: what each needs, holds and survives, and what it is called by whoever assembles it.
+
+Sources: mdadm(8), md(4); btrfs-progs mkfs.btrfs(8) "PROFILES" and Status; zpoolconcepts(7). The minimums are
+those from which a level is what its name says, the same for every assembler so that results compare: btrfs
+takes a raid5 of two and md a raid10 of two, which are mirrors by another name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from app.domain.options.option import Safety
+from app.domain.text import tr
+
+
+class Assembler(StrEnum):
+    """Who makes one thing of several disks."""
+
+    RAW = "raw"
+    MD = "md"
+    BTRFS = "btrfs"
+    ZFS = "zfs"
+
+
+class Level(StrEnum):
+    """RAID levels as the wizard and campaign files name them; raidz1 is raid5 and raidz2 is raid6 on ZFS."""
+
+    SINGLE = "single"
+    STRIPE = "stripe"
+    MIRROR = "mirror"
+    RAID10 = "raid10"
+    RAID5 = "raid5"
+    RAID6 = "raid6"
+    RAIDZ3 = "raidz3"
+
+    @property
+    def label(self) -> str:
+        """Return what people read."""
+        return _LABELS[self]
+
+
+_LABELS: Final = {
+    Level.SINGLE: tr("Single disk"),
+    Level.STRIPE: tr("Stripe (RAID 0)"),
+    Level.MIRROR: tr("Mirror (RAID 1)"),
+    Level.RAID10: tr("Striped mirrors (RAID 10)"),
+    Level.RAID5: tr("Single parity (RAID 5, raidz1)"),
+    Level.RAID6: tr("Double parity (RAID 6, raidz2)"),
+    Level.RAIDZ3: tr("Triple parity (raidz3)"),
+}
+
+_PARITY_DISKS: Final = {Level.RAID5: 1, Level.RAID6: 2, Level.RAIDZ3: 3}
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayLayout:
+    """A level made by an assembler.
+
+    Attributes:
+        level: what people choose.
+        assembler: who makes it.
+        minimum_disks: fewest disks.
+        name: what the assembler calls it: level of mdadm, data profile of btrfs, vdev word of zpool (empty
+            where disks stand alone).
+        words: what is special about it, one or two sentences.
+        maximum_disks: most disks; None for no limit.
+        multiple_of: the number of disks has to be a multiple of this.
+        approximate: the usable size depends on what is stored (padding, chunks), so that it is only near.
+        metadata: metadata profile of btrfs; empty for the others.
+        md_layout: layout of mdadm; empty for its default and for the others.
+        risks: what it costs in safety beyond what the level promises.
+    """
+
+    level: Level
+    assembler: Assembler
+    minimum_disks: int
+    name: str
+    words: str
+    maximum_disks: int | None = None
+    multiple_of: int = 1
+    approximate: bool = False
+    metadata: str = ""
+    md_layout: str = ""
+    risks: tuple[Safety, ...] = ()
+
+    def survives(self, disks: int, copies: int | None = None) -> int:
+        """Return how many disks may fail, whichever they are.
+
+        Args:
+            disks: number of disks.
+            copies: copies of a btrfs mirror; None for its two.
+        """
+        if self.level is Level.MIRROR:
+            return (copies or 2) - 1 if self.assembler is Assembler.BTRFS else disks - 1
+        return 1 if self.level is Level.RAID10 else _PARITY_DISKS.get(self.level, 0)
+
+    def usable_bytes(self, sizes: Sequence[int], copies: int | None = None) -> int:
+        """Return what disks of these sizes hold, before what assembler and filesystem keep for themselves.
+
+        Args:
+            sizes: bytes of each disk or partition.
+            copies: copies of a btrfs mirror; None for its two.
+        """
+        if self.level in {Level.SINGLE, Level.STRIPE}:
+            return sum(sizes)
+        if self.assembler is Assembler.BTRFS and self.level in {Level.MIRROR, Level.RAID10}:
+            return _spread(sizes, copies or 2)
+        if self.level is Level.MIRROR:
+            return min(sizes)
+        if self.level is Level.RAID10:
+            pairs = zip(sizes[::2], sizes[1::2], strict=False)
+            return sum(map(min, pairs)) if self.assembler is Assembler.ZFS else min(sizes) * len(sizes) // 2
+        return min(sizes) * (len(sizes) - _PARITY_DISKS[self.level])
+
+    def data_disks(self, disks: int) -> int | None:
+        """Return over how many disks a full stripe of data lies; None where nothing can be aligned to it."""
+        if self.level in {Level.SINGLE, Level.MIRROR}:
+            return None
+        if self.level is Level.RAID10:
+            return disks // 2 if disks % 2 == 0 else None
+        return disks - _PARITY_DISKS.get(self.level, 0)
+
+    def problem(self, disks: int) -> str:
+        """Return why this number of disks does not make it, with the numbers that do; empty where it does."""
+        if self.minimum_disks <= disks <= (self.maximum_disks or disks) and disks % self.multiple_of == 0:
+            return ""
+        if self.maximum_disks == 1:
+            return tr("{level} takes one disk, not {disks}.").format(level=self.level.label, disks=disks)
+        message = tr("{level} needs at least {minimum} disks").format(
+            level=self.level.label, minimum=self.minimum_disks
+        )
+        if self.multiple_of == 2:
+            message += tr(", an even number")
+        return message + tr("; {disks} are chosen.").format(disks=disks)
+
+
+def _spread(sizes: Sequence[int], copies: int) -> int:
+    """Return what fits when each chunk lies on `copies` different disks, those with most room first.
+
+    No disk can hold more than one copy of each chunk: a disk larger than its share is cut to it.
+    """
+    rest = sorted(sizes, reverse=True)
+    left = copies
+    while left > 1 and rest and rest[0] * left > sum(rest):
+        rest = rest[1:]
+        left -= 1
+    return sum(rest) // left if rest else 0
+
+
+_HOLE: Final = tr(
+    "Small writes read before they write, and a crash in mid-write can leave parity that does not fit "
+    "(write hole)."
+)
+_RAIDZ: Final = tr(
+    "No write hole. Parity and padding are added to each record, so the usable size is approximate; "
+    "random I/O runs at about the speed of one disk."
+)
+_UNSTABLE: Final = tr("btrfs calls its own raid5 and raid6 unstable: “should not be used in production”.")
+_FIRST_SYNC: Final = tr("Measured only after the first synchronisation, unless that is avoided and recorded.")
+
+LAYOUTS: Final = (
+    ArrayLayout(
+        Level.SINGLE, Assembler.RAW, 1, "", tr("One partition of ours, nothing between."), maximum_disks=1
+    ),
+    ArrayLayout(
+        Level.SINGLE,
+        Assembler.BTRFS,
+        1,
+        "single",
+        tr("Data once; metadata twice on the same disk, as mkfs.btrfs does."),
+        maximum_disks=1,
+        metadata="dup",
+    ),
+    ArrayLayout(
+        Level.SINGLE, Assembler.ZFS, 1, "", tr("A pool of one disk; metadata is kept twice."), maximum_disks=1
+    ),
+    ArrayLayout(
+        Level.STRIPE, Assembler.MD, 2, "raid0", tr("All disks at once; one that fails takes everything.")
+    ),
+    ArrayLayout(
+        Level.STRIPE,
+        Assembler.BTRFS,
+        2,
+        "raid0",
+        tr("Data and metadata without a second copy; one disk that fails takes everything."),
+        approximate=True,
+        metadata="raid0",
+    ),
+    ArrayLayout(
+        Level.STRIPE,
+        Assembler.ZFS,
+        2,
+        "",
+        tr("Records are spread over all disks; one that fails takes the pool."),
+        approximate=True,
+    ),
+    ArrayLayout(Level.MIRROR, Assembler.MD, 2, "raid1", tr("Every disk holds everything. ") + _FIRST_SYNC),
+    ArrayLayout(
+        Level.MIRROR,
+        Assembler.BTRFS,
+        2,
+        "raid1",
+        tr(
+            "Two copies on any two disks, however many there are: with more than two disks it holds more and "
+            "survives less than a mirror of md or ZFS. Three or four copies are an option."
+        ),
+        approximate=True,
+        metadata="raid1",
+    ),
+    ArrayLayout(Level.MIRROR, Assembler.ZFS, 2, "mirror", tr("Every disk holds everything, with checksums.")),
+    ArrayLayout(
+        Level.RAID10,
+        Assembler.MD,
+        4,
+        "raid10",
+        tr("Two copies of each chunk on neighbouring disks; an odd number of disks works too. ")
+        + _FIRST_SYNC,
+        md_layout="n2",
+    ),
+    ArrayLayout(
+        Level.RAID10,
+        Assembler.BTRFS,
+        4,
+        "raid10",
+        tr("Two copies of each stripe; which disks form a pair differs from chunk to chunk."),
+        approximate=True,
+        metadata="raid10",
+    ),
+    ArrayLayout(
+        Level.RAID10,
+        Assembler.ZFS,
+        4,
+        "mirror",
+        tr("Mirrors of two disks each, records spread over them."),
+        multiple_of=2,
+        approximate=True,
+    ),
+    ArrayLayout(Level.RAID5, Assembler.MD, 3, "raid5", f"{_HOLE} {_FIRST_SYNC}"),
+    ArrayLayout(
+        Level.RAID5,
+        Assembler.BTRFS,
+        3,
+        "raid5",
+        f"{_UNSTABLE} {_HOLE}",
+        approximate=True,
+        metadata="raid1",
+        risks=(Safety.EXPERIMENTAL,),
+    ),
+    ArrayLayout(Level.RAID5, Assembler.ZFS, 3, "raidz1", _RAIDZ, approximate=True),
+    ArrayLayout(Level.RAID6, Assembler.MD, 4, "raid6", f"{_HOLE} {_FIRST_SYNC}"),
+    ArrayLayout(
+        Level.RAID6,
+        Assembler.BTRFS,
+        4,
+        "raid6",
+        f"{_UNSTABLE} {_HOLE}",
+        approximate=True,
+        metadata="raid1c3",
+        risks=(Safety.EXPERIMENTAL,),
+    ),
+    ArrayLayout(Level.RAID6, Assembler.ZFS, 4, "raidz2", _RAIDZ, approximate=True),
+    ArrayLayout(Level.RAIDZ3, Assembler.ZFS, 5, "raidz3", _RAIDZ, approximate=True),
+)
+
+
+def layout(level: Level, assembler: Assembler) -> ArrayLayout:
+    """Return how an assembler makes a level.
+
+    Raises:
+        KeyError: it does not.
+    """
+    for item in LAYOUTS:
+        if item.level is level and item.assembler is assembler:
+            return item
+    raise KeyError(f"{level} by {assembler}")

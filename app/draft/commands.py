@@ -1,0 +1,187 @@
+"""The commands that a campaign will execute, from the same builders that execute them. Pure.
+
+Names of folders are random and only known then; they are written as ``pgfooting-XXXXXXXX`` and the like.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from app.domain.campaign.configuration import Campaign, MemoryTarget
+from app.domain.text import tr
+from app.draft.disks.commands import FOLDER
+from app.execution.pgbench import LOG_PREFIX
+from app.execution.resolve import ResolvedConfiguration
+from app.hosts.folders.socket_folders import private_places, socket_places
+from app.postgres.configuration_text import bench_statements, format_configuration, initdb_arguments
+from app.postgres.data_files import OWN_FILE
+from app.postgres.pgbench.argv import (
+    BenchmarkRequest,
+    Connection,
+    PgbenchProgram,
+    TransactionLog,
+    benchmark_argv,
+    initialise_argv,
+    warmup_workload,
+)
+from app.postgres.pgbench.log_sampling import FULL_LOG_TPS, sampling_rate
+from app.postgres.pgbench.script_wishes import wants_superuser
+from app.process.starter import Account
+
+RANDOM_NAMES: Final = ("pgfooting-XXXXXXXX", "pgfooting-YYYYYYYY", "pgfooting-ZZZZZZZZ")
+"""Stand for the names that `app.hosts.folders.socket_folders.own_name` will make."""
+
+
+class LineAction(StrEnum):
+    """What a line of the list is."""
+
+    PROGRAM = "program"
+    ROOT = "root"
+    FILE = "file"
+    SQL = "sql"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """One thing that will be done.
+
+    Attributes:
+        action: what kind of thing.
+        text: a command as a shell would take it, a file's text, a statement, or paths.
+        comment: what it is for.
+        file: the file whose text it is; else empty.
+    """
+
+    action: LineAction
+    text: str
+    comment: str
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFolders:
+    """Where a run will keep its files.
+
+    Attributes:
+        root: in the target; holds the data directory.
+        socket: of the server's socket.
+        private: of logs and scripts.
+        wal: of pg_wal on disks of its own; empty where it lies in the data directory.
+    """
+
+    root: str
+    socket: str
+    private: str
+    wal: str = ""
+
+    @property
+    def data(self) -> str:
+        """The data directory."""
+        return f"{self.root}/data"
+
+
+def run_folders(resolved: ResolvedConfiguration, account: Account) -> PlannedFolders:
+    """Return the folders of a run; what exists already is looked at, nothing is made."""
+    if resolved.target.plan is not None:  # two mounts of the helper's session
+        wal = f"{FOLDER}/wal/pg_wal" if resolved.target.plan.wal else ""
+        return PlannedFolders(f"{FOLDER}/storage", f"{FOLDER}/private", f"{FOLDER}/private", wal)
+    places = (
+        resolved.target.path,
+        *(next(iter(choose(account)), "") for choose in (socket_places, private_places)),
+    )
+    return PlannedFolders(*(f"{place}/{name}" for place, name in zip(places, RANDOM_NAMES, strict=True)))
+
+
+def run_commands(
+    campaign: Campaign, resolved: ResolvedConfiguration, folders: PlannedFolders
+) -> tuple[CommandLine, ...]:
+    """Return what the first run of a configuration does, in order."""
+    installation, configuration = resolved.installation, resolved.configuration
+    pgbench = PgbenchProgram(installation.program("pgbench"), installation.major)
+    connection = Connection(folders.socket)
+    initdb = initdb_arguments(
+        folders.data,
+        installation.major,
+        checksums=configuration.postgresql.checksums,
+        wal_directory=folders.wal,
+    )
+    workload, seed = configuration.workload, campaign.seeds[0]
+    superuser = wants_superuser(workload.scripts)
+    lines = [
+        _program(tr("Make the data directory"), installation.program("initdb"), *initdb),
+        _program(tr("Force it to disk"), "sync", "--file-system", folders.data),
+        CommandLine(
+            LineAction.FILE,
+            format_configuration(resolved.settings, folders.socket),
+            tr("Settings of the server"),
+            f"{folders.data}/{OWN_FILE}",
+        ),
+        _program(tr("Start the server"), installation.program("postgres"), "-D", folders.data),
+        CommandLine(
+            LineAction.SQL,
+            ";\n   ".join(statement.text for statement in bench_statements(superuser=superuser)),
+            _bench_comment(superuser=superuser),
+        ),
+        _program(tr("Load the data"), *initialise_argv(pgbench, connection, resolved.scale.scale)),
+        CommandLine(LineAction.SQL, "CHECKPOINT", tr("Settle: write what is dirty before measuring")),
+    ]
+    if workload.warmup_s:
+        request = _request(resolved, folders, seed + 1)
+        argv = benchmark_argv(pgbench, connection, warmup_workload(workload), request)
+        lines.append(_program(tr("Warm up; does not count"), *argv))
+    log = TransactionLog(f"{folders.private}/{LOG_PREFIX}", sampling_rate(workload))
+    argv = benchmark_argv(pgbench, connection, workload, _request(resolved, folders, seed, log))
+    lines.append(_program(_measure_comment(resolved), *argv))
+    removed = "\n".join(dict.fromkeys((folders.root, folders.socket, folders.private)))
+    lines.append(
+        CommandLine(LineAction.REMOVE, removed, tr("Stop the server at once and remove what was made"))
+    )
+    return tuple(lines)
+
+
+def removed_folders(resolved: ResolvedConfiguration, folders: PlannedFolders) -> tuple[str, ...]:
+    """Return what each run of a configuration makes and removes again."""
+    if resolved.target.plan is not None:
+        return (
+            tr("{root} (data directory, on the spare disks)").format(root=folders.root),
+            tr("{path} (socket, logs and scripts, in memory)").format(path=folders.private),
+        )
+    where = (
+        tr("{root} (data directory, in memory)")
+        if isinstance(resolved.configuration.target, MemoryTarget)
+        else tr("{root} (data directory)")
+    )
+    return (
+        where.format(root=folders.root),
+        tr("{path} (the server's socket)").format(path=folders.socket),
+        tr("{path} (logs and scripts)").format(path=folders.private),
+    )
+
+
+def _request(
+    resolved: ResolvedConfiguration, folders: PlannedFolders, seed: int, log: TransactionLog | None = None
+) -> BenchmarkRequest:
+    files = [script for script in resolved.configuration.workload.scripts if script.builtin is None]
+    paths = tuple(f"{folders.private}/script{number}.sql" for number in range(1, len(files) + 1))
+    return BenchmarkRequest(seed, resolved.scale.scale, resolved.threads, paths, log)
+
+
+def _measure_comment(resolved: ResolvedConfiguration) -> str:
+    if not resolved.configuration.workload.warmup_s:
+        return tr("Measure")
+    sentence = tr("Measure; above {tps} TPS in the warm-up, a share of the transactions is logged instead")
+    return sentence.format(tps=f"{FULL_LOG_TPS:,}")
+
+
+def _bench_comment(*, superuser: bool) -> str:
+    if superuser:
+        return tr("Make the database, and pgbench's role: a superuser, as its scripts want")
+    return tr("Make the database, and pgbench's role without a superuser's rights")
+
+
+def _program(comment: str, *argv: str) -> CommandLine:
+    return CommandLine(LineAction.PROGRAM, shlex.join(argv), comment)

@@ -1,0 +1,64 @@
+"""What a plan will execute, in our own words: commands that make filesystems, from the same builders. Pure.
+
+Identifiers are random and only known then. The helper's own words count (`app.draft.root_answers`); these
+stand where it cannot be asked, and grow on the page while one chooses.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from app.domain.campaign.configuration import DiskTarget
+from app.domain.disk import Disk
+from app.domain.errors import FootingError
+from app.domain.storage_plan.plan import StoragePlan
+from app.storage.layout.commands import build_steps
+from app.storage.layout.disk_target import storage_plan
+from app.storage.layout.names import Names, PlannedDevice
+from app.storage.layout.steps import Command, Step, describe
+
+FOLDER: Final = "/run/pgfooting/SESSION"
+_SESSION: Final = uuid.UUID(int=0)
+_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_MAKING: Final = ("mdadm", "mkfs.", "mke2fs", "zpool", "zfs", "mount", "chattr")
+"""Programs whose commands say what the layout is like; partitions and waiting are left to the review."""
+
+
+def plan_of(target: DiskTarget, disks: Sequence[Disk], data_bytes: int) -> StoragePlan | None:
+    """Return the plan of a target with these disks; None where there is none (told as a problem)."""
+    try:
+        return storage_plan(target, disks, data_bytes)
+    except FootingError:
+        return None
+
+
+def devices_of(plan: StoragePlan, disks: Sequence[Disk]) -> Mapping[str, PlannedDevice]:
+    """Return the plan's disks as this machine has them now."""
+    found = {disk.identity.key(): PlannedDevice(disk.path, disk.logical_block_bytes) for disk in disks}
+    return {identity.key(): found[identity.key()] for _, identity in plan.members()}
+
+
+def all_lines(plan: StoragePlan, disks: Sequence[Disk]) -> tuple[str, ...]:
+    """Return every step of making a plan as a line."""
+    return tuple(_line(step) for step in _steps(plan, disks))
+
+
+def making_lines(plan: StoragePlan, disks: Sequence[Disk]) -> tuple[str, ...]:
+    """Return the commands that make arrays, pools and filesystems and mount them."""
+    return tuple(
+        _line(step)
+        for step in _steps(plan, disks)
+        if isinstance(step, Command) and step.argv[0].rpartition("/")[2].startswith(_MAKING)
+    )
+
+
+def _steps(plan: StoragePlan, disks: Sequence[Disk]) -> tuple[Step, ...]:
+    return build_steps(plan, devices_of(plan, disks), Names(_SESSION), FOLDER)
+
+
+def _line(step: Step) -> str:
+    line = _UUID.sub("UUID", describe(step))
+    return line.replace(_SESSION.hex[:16], "SESSION").replace(_SESSION.hex[:10], "SESSION")

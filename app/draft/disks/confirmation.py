@@ -1,0 +1,101 @@
+"""Confirming that disks are erased: a person types the last four characters of the serial of each. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.domain.text import tr
+from app.draft.disks.table import ROLE_WORDS, StorageFacts, model_of, role_of, serial_of
+from app.draft.fields.state import DraftParts, Problem, Step
+from app.draft.fields.storage_state import DisksDraft
+from app.storage.inspect.sampling import looked_before
+
+FIELD = "erase"
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A disk that will be erased.
+
+    Attributes:
+        key: of the disk.
+        use: what for.
+        model: maker's name.
+        serial: in full; the WWN where it has none.
+        size_bytes: of the disk.
+        typed: what was typed so far.
+        matches: whether that is the end of the serial.
+        is_test_device: its figures measure a file.
+    """
+
+    key: str
+    use: str
+    model: str
+    serial: str
+    size_bytes: int
+    typed: str
+    matches: bool
+    is_test_device: bool
+
+
+def erased_keys(parts: DraftParts) -> tuple[str, ...]:
+    """Return every disk that some configuration uses, in the order in which disks are claimed."""
+    return tuple(dict.fromkeys(key for disks in parts.used_disks() for key in disks.chosen))
+
+
+def confirmations(parts: DraftParts, facts: StorageFacts) -> tuple[Confirmation, ...]:
+    """Return every disk that will be erased and is there, in the order in which disks are claimed."""
+    found = []
+    for key in erased_keys(parts):
+        disk = facts.disk(key)
+        if disk is None:
+            continue
+        roles = [role for disks in parts.used_disks() if (role := role_of(disks, key))]
+        identity, typed = disk.identity, parts.disks.confirmed.get(key, "")
+        found.append(
+            Confirmation(
+                key,
+                ", ".join(dict.fromkeys(ROLE_WORDS[role] for role in roles)),
+                model_of(disk),
+                serial_of(disk),
+                identity.size_bytes,
+                typed,
+                bool(identity.tail()) and typed.strip().lower() == identity.tail().lower(),
+                disk.is_test_device,
+            )
+        )
+    return tuple(found)
+
+
+def looking_words(parts: DraftParts, facts: StorageFacts) -> str:
+    """Return what was looked at on the disks that will be erased, else what will be; a line for each kind."""
+    disks = [disk for key in erased_keys(parts) if (disk := facts.disk(key)) is not None]
+    told = [
+        disk.looked.sentence() if disk.looked else looked_before(disk.identity.size_bytes).promise()
+        for disk in disks
+    ]
+    if len(set(told)) == 1:
+        return told[0]
+    return "\n".join(f"{serial_of(disk)}: {words}" for disk, words in zip(disks, told, strict=True))
+
+
+def confirm(disks: DisksDraft, key: str, typed: str) -> None:
+    """Take what was typed for a disk."""
+    disks.confirmed[key] = typed
+
+
+def forget_confirmations(disks: DisksDraft) -> None:
+    """Forget what was typed: the disks or what is made of them are others now."""
+    disks.confirmed.clear()
+
+
+def confirmation_problems(parts: DraftParts, facts: StorageFacts) -> tuple[Problem, ...]:
+    """Return why nothing may be erased yet; nothing where no disks are used."""
+    if not parts.on_disks():
+        return ()
+    right = sum(each.matches for each in confirmations(parts, facts))
+    count = len(erased_keys(parts))
+    if right == count:
+        return ()
+    message = tr("Type the last four characters of the serial number of each disk ({right} of {count}).")
+    return (Problem(Step.REVIEW, FIELD, message.format(right=right, count=count)),)

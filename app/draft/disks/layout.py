@@ -1,0 +1,159 @@
+"""The drawing of a layout as data: disks, partitions, what is made of them and what lies there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.domain.options.raid import ArrayLayout, Assembler, Level
+from app.domain.storage_plan.plan import Role
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.draft.disks.levels import copies_of, layout_of, survives_words, usable_words
+from app.draft.disks.table import ROLE_WORDS, StorageFacts, model_of, plain_line
+from app.draft.disks.target import spec_of
+from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft, level_of
+from app.storage.layout.partition_size import whole_disk_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnDisk:
+    """A disk of the drawing.
+
+    Attributes:
+        title: what it is for, such as ``data 1``.
+        name: model.
+        detail: end of the serial, and size.
+        partition: size of the partition on it, in words.
+        share: of the disk that the partition takes, 0 to 1.
+        there: whether it is there at all.
+    """
+
+    title: str
+    name: str
+    detail: str
+    partition: str
+    share: float
+    there: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnGroup:
+    """Disks that make one filesystem, from the bottom to the top.
+
+    Attributes:
+        title: what lies on it.
+        disks: members, in order.
+        pairs: whether two neighbours each hold the same.
+        array: what is made of the partitions; empty where nothing lies between.
+        filesystem: what is made on that.
+        facts: what it holds and survives.
+    """
+
+    title: str
+    disks: tuple[DrawnDisk, ...]
+    pairs: bool
+    array: str
+    filesystem: str
+    facts: str
+
+    @property
+    def words(self) -> str:
+        """The whole group in words, for people who do not see the drawing."""
+        members = ", ".join(f"{disk.title} {disk.name} {disk.detail}" for disk in self.disks)
+        layers = "; ".join(part for part in (self.array, self.filesystem, self.facts) if part)
+        return tr("{title} on {members}: {layers}.").format(title=self.title, members=members, layers=layers)
+
+
+def draw(
+    disks: DisksDraft, facts: StorageFacts, partition_bytes: Sequence[int | None] = (None, None)
+) -> tuple[DrawnGroup, ...]:
+    """Return the groups of the drawing: data, then the WAL's, then the log devices.
+
+    Args:
+        disks: what is chosen.
+        facts: of this machine.
+        partition_bytes: of data and WAL, where known; else the whole disk.
+    """
+    groups: list[DrawnGroup] = []
+    apart = bool(disks.wal.disks)
+    title = tr("Data directory") if apart else tr("Data directory and WAL")
+    if disks.data.disks:
+        groups.append(_group(title, Role.DATA, disks.data, facts, partition_bytes[0]))
+    if apart:
+        groups.append(_group(tr("WAL (pg_wal)"), Role.WAL, disks.wal, facts, partition_bytes[1]))
+    if disks.zfs_log:
+        members = tuple(
+            _disk(key, Role.ZFS_LOG, number, facts, None) for number, key in enumerate(disks.zfs_log, 1)
+        )
+        mirrored = (
+            tr("mirrored log devices of the pool") if len(members) > 1 else tr("log device of the pool")
+        )
+        groups.append(
+            DrawnGroup(tr("Log of ZFS"), members, pairs=False, array="", filesystem=mirrored, facts="")
+        )
+    return tuple(groups)
+
+
+def _group(title: str, role: Role, group: GroupDraft, facts: StorageFacts, size: int | None) -> DrawnGroup:
+    made, count = group.made, len(group.disks)
+    level = level_of(made, count)
+    found = layout_of(made, level)
+    members = tuple(
+        _disk(key, role, number, facts, None if group.whole_disk else size)
+        for number, key in enumerate(group.disks, 1)
+    )
+    array, told = "", ""
+    if found is None:
+        told = tr("{filesystem} has no level “{level}”").format(
+            filesystem=spec_of(made).label, level=level.label
+        )
+    elif problem := found.problem(count):
+        told = problem.rstrip(".")
+    else:
+        array = _array(found)
+        told = _facts(found, group, made, facts, size)
+    is_pairs = level is Level.RAID10 and count % 2 == 0 and not (found and found.assembler is Assembler.BTRFS)
+    return DrawnGroup(title, members, is_pairs and bool(array), array, spec_of(made).label, told)
+
+
+def _facts(
+    found: ArrayLayout, group: GroupDraft, made: MadeDraft, facts: StorageFacts, size: int | None
+) -> str:
+    there = [disk.identity.size_bytes for key in group.disks if (disk := facts.disk(key))]
+    if len(there) < len(group.disks):
+        return ""
+    whole = whole_disk_bytes(there)
+    sizes = [min(size, whole) if size and not group.whole_disk else whole] * len(there)
+    copies = copies_of(made)
+    return tr("{usable}, {survives}").format(
+        usable=usable_words(found, sizes, copies), survives=survives_words(found, len(there), copies)
+    )
+
+
+def _array(found: ArrayLayout) -> str:
+    match found.assembler:
+        case Assembler.RAW:
+            return ""
+        case Assembler.MD:
+            return tr("md array, {name}").format(name=found.name)
+        case Assembler.BTRFS:
+            return tr("btrfs, data {name}, metadata {metadata}").format(
+                name=found.name, metadata=found.metadata
+            )
+        case Assembler.ZFS:
+            word = found.name or tr("plain disks")
+            return tr("ZFS pool, {word}").format(word=word)
+
+
+def _disk(key: str, role: Role, number: int, facts: StorageFacts, size: int | None) -> DrawnDisk:
+    title = f"{ROLE_WORDS[role]} {number}"
+    disk = facts.disk(key)
+    if disk is None:
+        return DrawnDisk(title, tr("gone"), f"…{key[-4:]}", "", 0.0, there=False)
+    whole = whole_disk_bytes([disk.identity.size_bytes])
+    taken = min(size, whole) if size else whole
+    partition = tr("whole disk") if taken == whole else format_size(taken)
+    detail = f"…{plain_line(disk.identity.tail())} · {format_size(disk.identity.size_bytes)}"
+    name = model_of(disk)
+    return DrawnDisk(title, name, detail, partition, taken / max(1, disk.identity.size_bytes))

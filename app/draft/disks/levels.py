@@ -1,0 +1,111 @@
+"""RAID levels as choices: what each needs, holds and survives with the disks that are chosen. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.options.raid import ArrayLayout, Level, layout
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.draft.disks.table import StorageFacts, sizes_of
+from app.draft.disks.target import chosen_values, spec_of
+from app.draft.fields.storage_state import GroupDraft, MadeDraft, level_of
+from app.storage.layout.availability import level_availability
+
+
+@dataclass(frozen=True, slots=True)
+class LevelChoice:
+    """One level for the disks that are chosen.
+
+    Attributes:
+        level: which one.
+        label: what people read, with what whole disks would hold, else with what it needs.
+        obstacle: why these disks do not make it; empty where they do.
+        facts: what whole disks would hold, and what it survives, a sentence; empty where they do not make it.
+        words: what is special about it, who makes it, whom it needs.
+    """
+
+    level: Level
+    label: str
+    obstacle: str
+    facts: str
+    words: str
+
+
+def layout_of(made: MadeDraft, level: Level) -> ArrayLayout | None:
+    """Return how the chosen filesystem makes a level; None where it does not."""
+    spec = spec_of(made)
+    return layout(level, spec.assembler(level)) if level in spec.levels else None
+
+
+def level_choices(group: GroupDraft, made: MadeDraft, facts: StorageFacts) -> tuple[LevelChoice, ...]:
+    """Return every level that any filesystem has, in order."""
+    return tuple(_choice(level, group, made, facts) for level in Level)
+
+
+def _choice(level: Level, group: GroupDraft, made: MadeDraft, facts: StorageFacts) -> LevelChoice:
+    found = layout_of(made, level)
+    if found is None:
+        having = [spec for spec in FILESYSTEMS if level in spec.levels]
+        words = tr("Only {labels}.").format(labels=", ".join(spec.label for spec in having))
+        found = layout(level, having[0].assembler(level))
+    else:
+        words = found.words
+    obstacle = found.problem(len(group.disks))
+    sizes = sizes_of(group.disks, facts)
+    if obstacle or not sizes:
+        need = needs(found)
+        return LevelChoice(level, f"{level.label}: {need}", obstacle or need, "", words)
+    usable = usable_words(found, sizes, copies_of(made))
+    told = tr("Whole disks: {usable}; {survives}.").format(
+        usable=usable, survives=survives_words(found, len(sizes), copies_of(made))
+    )
+    return LevelChoice(level, f"{level.label}: {usable}", "", told, words)
+
+
+def needs(found: ArrayLayout) -> str:
+    """Return how many disks a level needs, in a few words."""
+    if found.maximum_disks == 1:
+        return tr("one disk")
+    if found.multiple_of == 2:
+        return tr("at least {count} disks, an even number").format(count=found.minimum_disks)
+    return tr("at least {count} disks").format(count=found.minimum_disks)
+
+
+def usable_words(found: ArrayLayout, sizes: Sequence[int], copies: int | None = None) -> str:
+    """Return what disks or partitions of these sizes hold, in a few words."""
+    size = format_size(found.usable_bytes(sizes, copies))
+    return (
+        tr("about {size} usable").format(size=size)
+        if found.approximate
+        else tr("{size} usable").format(size=size)
+    )
+
+
+def survives_words(found: ArrayLayout, disks: int, copies: int | None = None) -> str:
+    """Return how many disks may fail, in a few words."""
+    count = found.survives(disks, copies)
+    if count == 0:
+        return tr("survives the loss of no disk")
+    if count == 1:
+        return tr("survives the loss of any 1 disk")
+    return tr("survives the loss of any {count} disks").format(count=count)
+
+
+def copies_of(made: MadeDraft) -> int | None:
+    """Return the copies of a btrfs mirror; None for its default."""
+    copies = chosen_values(made).get("mirror_copies") if made.filesystem == "btrfs" else None
+    return int(copies) if copies is not None else None
+
+
+def level_reasons(made: MadeDraft, disks: int, facts: StorageFacts) -> tuple[str, ...]:
+    """Return why this machine cannot make the level with the filesystem, with what would help."""
+    if facts.support is None:
+        return ()
+    spec, level = spec_of(made), level_of(made, disks)
+    if level not in spec.levels:
+        return ()
+    found = level_availability(spec, level, facts.support).reasons
+    return tuple(f"{reason.message} {reason.remedy}".strip() for reason in found)

@@ -1,0 +1,244 @@
+"""The options of a filesystem as rows of a form: value, what it costs, what speaks against it. Pure.
+
+Everything follows from the declarations: a new option is one new declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from app.domain.options.checks import check, implied, unavailable, unsafe_options
+from app.domain.options.conflicts import Action, Circumstances, ConflictFinding
+from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
+from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.domain.versions import Versions
+from app.draft.disks.target import preset_of, read_options, spec_of, write_option
+from app.draft.fields.storage_state import MadeDraft
+
+_MOST_STEPS: Final = 16
+"""Of a size that is a power of two, so many values fit a list to choose from."""
+
+
+class OptionGroup(StrEnum):
+    """Groups of options on the page."""
+
+    MATTERS = "matters"
+    FORMAT = "format"
+    MOUNT = "mount"
+    SERVER = "server"
+
+    @property
+    def label(self) -> str:
+        """What people read."""
+        return _PART_WORDS[self]
+
+
+_PART_WORDS: Final = {
+    OptionGroup.MATTERS: tr("What matters for PostgreSQL"),
+    OptionGroup.FORMAT: tr("When it is made"),
+    OptionGroup.MOUNT: tr("When it is mounted"),
+    OptionGroup.SERVER: tr("Settings of PostgreSQL that go with it"),
+}
+_PARTS: Final = {
+    Stage.MKFS: OptionGroup.FORMAT,
+    Stage.POOL: OptionGroup.FORMAT,
+    Stage.MOUNT: OptionGroup.MOUNT,
+    Stage.DATASET: OptionGroup.MOUNT,
+    Stage.ATTRIBUTE: OptionGroup.MOUNT,
+    Stage.SERVER: OptionGroup.SERVER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ValueChoice:
+    """A value of an option in a list.
+
+    Attributes:
+        text: as it is typed; empty for "nothing is said".
+        label: what people read.
+        effect: one sentence; may be empty.
+        obstacle: why it does not exist here; empty where it does.
+    """
+
+    text: str
+    label: str
+    effect: str = ""
+    obstacle: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionRow:
+    """An option on the page.
+
+    Attributes:
+        option: its declaration.
+        part: where it stands.
+        text: the value that counts, as typed; empty where nothing is said.
+        is_own: whether somebody chose it here, over preset and default.
+        values: what can be chosen from a list; none where it is typed.
+        default: what counts where nothing is said, in words.
+        badges: what the value costs in safety, in words.
+        costs: the same, a sentence each.
+        obstacle: why there is no such option here; empty where there is.
+        wrong: why the value cannot be.
+        warnings: what has to be known about it.
+        implied: what follows from others for it; empty where nothing does.
+    """
+
+    option: OptionSpec
+    part: OptionGroup
+    text: str
+    is_own: bool
+    values: tuple[ValueChoice, ...]
+    default: str
+    badges: tuple[str, ...] = ()
+    costs: tuple[str, ...] = ()
+    obstacle: str = ""
+    wrong: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    implied: str = ""
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it is a tick: on or off, and it is known what counts where nothing is said."""
+        return isinstance(self.option.kind, Toggle) and self.option.default is not None
+
+
+@dataclass(frozen=True, slots=True)
+class OptionsPage:
+    """All options of a filesystem.
+
+    Attributes:
+        rows: in order.
+        general: (message, is a refusal) of findings that are no single option's.
+        unsafe: (what, value, sentence) of everything that trades safety away.
+    """
+
+    rows: tuple[OptionRow, ...]
+    general: tuple[tuple[str, bool], ...]
+    unsafe: tuple[tuple[str, str, str], ...]
+
+
+def options_page(made: MadeDraft, around: Circumstances) -> OptionsPage:
+    """Return every option with its value, what it costs, and what speaks against it."""
+    spec = spec_of(made)
+    findings = check(around)
+    making = _Making(made, around, findings)
+    rows = tuple(map(making.row, spec.options))
+    own = {option.id for option in spec.options}
+    general = tuple(
+        (finding.message, finding.action is Action.REFUSE)
+        for finding in findings
+        if finding.field not in own and finding.action is not Action.IMPLY and finding.field != "disks"
+    )
+    return OptionsPage(rows, general, unsafe_options(spec, around.options, around.level))
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """Makes the rows of one filesystem."""
+
+    made: MadeDraft
+    around: Circumstances
+    findings: Sequence[ConflictFinding]
+
+    def row(self, option: OptionSpec) -> OptionRow:
+        made, around = self.made, self.around
+        spec, versions = around.filesystem, around.versions
+        mine = [finding for finding in self.findings if finding.field == option.id]
+        _, wrong = read_options(spec, made.typed)
+        value, of_preset = around.options.get(option.id), spec.preset(preset_of(made)).options.get(option.id)
+        counts = option.default if value is None else value
+        costs = () if counts is None else option.safety_of(counts)
+        costs = tuple(item for item in costs if item is not Safety.SAFE)
+        follows = implied(self.findings)
+        refused = [finding.message for finding in mine if finding.action is Action.REFUSE]
+        return OptionRow(
+            option,
+            part_of(option, spec),
+            made.typed.get(option.id, "" if value is None else write_option(option, value)),
+            option.id in made.typed,
+            _values(option, of_preset, versions),
+            default_words(option, of_preset),
+            tuple(item.label.upper() for item in costs),
+            tuple(item.sentence for item in costs),
+            unavailable(option, versions),
+            (*(sentence for name, sentence in wrong if name == option.id), *refused),
+            tuple(finding.message for finding in mine if finding.action is Action.WARN),
+            shown_value(option, follows[option.id]) if option.id in follows else "",
+        )
+
+
+def part_of(option: OptionSpec, spec: FilesystemSpec) -> OptionGroup:
+    """Return where an option stands: what presets set or what costs safety matters for PostgreSQL."""
+    if option.stage is Stage.SERVER:
+        return OptionGroup.SERVER
+    in_presets = any(item.option == option.id for preset in spec.presets for item in preset.choices)
+    risky = set(option.safety) - {Safety.SAFE, Safety.DISTORTS, Safety.EXPERIMENTAL}
+    return OptionGroup.MATTERS if in_presets or risky else _PARTS[option.stage]
+
+
+def default_words(option: OptionSpec, of_preset: OptionValue | None) -> str:
+    """Return what counts where nobody says anything here: the preset's value, else the default."""
+    if of_preset is not None:
+        return tr("{value} (preset)").format(value=shown_value(option, of_preset))
+    if option.default is None:
+        return tr("as the tools decide")
+    return tr("{value} (default)").format(value=shown_value(option, option.default))
+
+
+def shown_value(option: OptionSpec, value: OptionValue) -> str:
+    """Return a value as people read it."""
+    if isinstance(value, bool):
+        return tr("on") if value else tr("off")
+    if isinstance(option.kind, Integer) and isinstance(value, int):
+        if option.kind.unit == "B":
+            return format_size(value)
+        return f"{value} {option.kind.unit}".rstrip()
+    return str(value)
+
+
+def _values(option: OptionSpec, of_preset: OptionValue | None, versions: Versions) -> tuple[ValueChoice, ...]:
+    first = ValueChoice("", default_words(option, of_preset))
+    values: Sequence[OptionValue]
+    effects: Mapping[OptionValue, str] = {}
+    match option.kind:
+        case Toggle():
+            values = (True, False)
+        case Choice(values=alternatives):
+            values = tuple(item.id for item in alternatives)
+            effects = {item.id: item.effect for item in alternatives}
+        case Integer() as kind:
+            values = _steps(kind)
+            if not values:
+                return ()
+    return (
+        first,
+        *(
+            ValueChoice(
+                write_option(option, value),
+                shown_value(option, value),
+                effects.get(value, ""),
+                unavailable(option, versions, value),
+            )
+            for value in values
+        ),
+    )
+
+
+def _steps(kind: Integer) -> tuple[int, ...]:
+    """Return the values of a number that has few: powers of two, or a short range."""
+    if kind.power_of_two:
+        values = [1 << power for power in range(63) if kind.minimum <= 1 << power <= kind.maximum]
+    elif (kind.maximum - kind.minimum) // kind.multiple_of < _MOST_STEPS:
+        values = list(range(kind.minimum, kind.maximum + 1))
+    else:
+        return ()
+    found = tuple(value for value in (*kind.also, *values) if kind.accepts(value))
+    return found if len(found) <= _MOST_STEPS else ()

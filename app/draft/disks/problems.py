@@ -1,0 +1,128 @@
+"""What speaks against chosen disks, filesystem and options on this machine: problems of their pages. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from app.campaign_file.problems import InvalidValueError
+from app.domain.campaign.server_options import contradiction
+from app.domain.options.checks import check
+from app.domain.options.conflicts import Action, ConflictFinding
+from app.domain.storage_plan.plan import Role
+from app.domain.text import tr
+from app.draft.disks.filesystems import circumstances
+from app.draft.disks.levels import level_reasons
+from app.draft.disks.table import DiskRow, StorageFacts, disk_rows, model_of, serial_of
+from app.draft.disks.target import PREFIX, WAL_PREFIX, read_target
+from app.draft.fields.state import DraftParts, Place, Problem, Step
+from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft
+from app.draft.fields.text import setting_lines
+
+_FIELDS: Final = {Role.DATA: f"{PREFIX}data", Role.WAL: f"{WAL_PREFIX}data", Role.ZFS_LOG: f"{PREFIX}zfs_log"}
+
+
+def storage_problems(parts: DraftParts, facts: StorageFacts, step: Step) -> tuple[Problem, ...]:
+    """Return what speaks against a step about disks, as this machine is now."""
+    if not parts.on_disks():
+        return ()
+    found: dict[Step, Iterator[Problem]] = {
+        Step.DISKS: _of_disks(parts, facts),
+        Step.FILESYSTEM: _of_filesystems(parts, facts),
+        Step.MORE: _of_copies(parts, facts),
+    }
+    return tuple(found.get(step, ()))
+
+
+def group_warnings(group: GroupDraft, made: MadeDraft, facts: StorageFacts) -> tuple[str, ...]:
+    """Return what has to be known about disks that do not match."""
+    findings = check(circumstances(group, made, facts)) if len(group.disks) > 1 else ()
+    return tuple(item.message for item in findings if item.field == "disks" and item.action is Action.WARN)
+
+
+def server_settings_of(parts: DraftParts) -> Mapping[str, str]:
+    """Return the server settings that somebody typed; none where they cannot be read."""
+    try:
+        return {line.name.lower(): line.value for line in setting_lines(parts.postgresql.settings)}
+    except InvalidValueError:
+        return {}
+
+
+def _of_disks(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
+    if parts.disks not in parts.used_disks():
+        return
+    if facts.listing is None:
+        yield Problem(Step.DISKS, "", tr("The disks of this machine are being looked at …"), pending=True)
+        return
+    for row in disk_rows(parts.disks, facts):
+        if row.role is not None and row.obstacle:
+            yield Problem(Step.DISKS, _FIELDS[row.role], _told(row))
+    for prefix, group in ((PREFIX, parts.disks.data), (WAL_PREFIX, parts.disks.wal)):
+        for finding in check(circumstances(group, group.made, facts)):
+            if finding.field == "disks" and finding.action is Action.REFUSE:
+                yield Problem(Step.DISKS, f"{prefix}data", finding.message)
+
+
+def _told(row: DiskRow) -> str:
+    if row.disk is None:
+        message = tr("{use}: the disk {key} is not there any more. Plug it in again, or take it away.")
+        return message.format(use=row.use, key=row.key)
+    return tr("{use}: {name} ({serial}) cannot be used: {reason}.").format(
+        use=row.use, name=model_of(row.disk), serial=serial_of(row.disk), reason=row.obstacle.rstrip(".")
+    )
+
+
+def _of_filesystems(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
+    if facts.support is None:
+        message = tr("Looking at which filesystems this machine can make …")
+        yield Problem(Step.FILESYSTEM, "", message, pending=True)
+        return
+    disks, server = parts.disks, server_settings_of(parts)
+    yield from _of_group(PREFIX, disks.data, facts, server, len(disks.zfs_log))
+    if disks.wal.disks:
+        yield from _of_group(WAL_PREFIX, disks.wal, facts, {}, 0)
+    for key, message in _contradictions(disks, disks.data.made, server):
+        yield Problem(Step.FILESYSTEM, f"{PREFIX}{key}", message)
+
+
+def _contradictions(
+    disks: DisksDraft, made: MadeDraft, server: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield (key, sentence) of an own option that an own server setting contradicts."""
+    target = read_target(disks, made).target
+    option = None if target is None else contradiction(target, server)
+    if option is not None:
+        sentence = tr("Your server setting {name} is {found}: say the same in both places, or only in one.")
+        yield option.key, sentence.format(name=option.name, found=option.instead)
+
+
+def _of_group(
+    prefix: str, group: GroupDraft, facts: StorageFacts, server: Mapping[str, str], zfs_log: int
+) -> Iterator[Problem]:
+    for reason in level_reasons(group.made, len(group.disks), facts):
+        yield Problem(Step.FILESYSTEM, f"{prefix}filesystem", reason)
+    around = circumstances(group, group.made, facts, server=server, zfs_log=zfs_log)
+    for finding in _refusals(check(around)):
+        yield Problem(Step.FILESYSTEM, f"{prefix}options.{finding.field}", finding.message)
+
+
+def _of_copies(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
+    """Yield the problems of configurations that have disks, or make something of them, of their own."""
+    server = server_settings_of(parts)
+    for number, each in enumerate(parts.chosen(), start=1):
+        if each.place is not Place.DISKS or (each.made is None and each.disks is None):
+            continue
+        disks = parts.disks_of(each)
+        messages = [_told(row) for row in disk_rows(disks, facts) if row.role and row.obstacle and each.disks]
+        if facts.support is not None:
+            made = each.made or disks.data.made
+            around = circumstances(disks.data, made, facts, server=server, zfs_log=len(disks.zfs_log))
+            messages += level_reasons(made, len(disks.data.disks), facts)
+            messages += [finding.message for finding in _refusals(check(around))]
+            messages += [message for _, message in _contradictions(disks, made, server)]
+        for message in messages:
+            yield Problem(Step.MORE, f"configuration[{number}].target", message)
+
+
+def _refusals(findings: Sequence[ConflictFinding]) -> Iterator[ConflictFinding]:
+    return (item for item in findings if item.action is Action.REFUSE and item.field != "disks")

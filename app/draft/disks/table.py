@@ -1,0 +1,323 @@
+"""The table of disks: what this machine has, what may be used, and what each one was chosen for. Pure.
+
+A disk is chosen by its key (WWN or serial); what the table says of it is looked up anew with every listing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from app.domain.disk import Disk, DiskIdentity, DiskRefusal, SpareAnswer, grouped_reasons
+from app.domain.inspection_report import InspectionReport
+from app.domain.storage_plan.plan import Role
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.draft.fields.storage_state import DisksDraft
+from app.storage.layout.availability import Support
+from app.storage.spare.disks import Listing
+
+JOURNALED: Final = "D18"
+"""The rule by which a disk that the helper's journal names is not spare."""
+ROLE_WORDS: Final = {Role.DATA: tr("data"), Role.WAL: tr("WAL"), Role.ZFS_LOG: tr("log")}
+_UNTRUE_ROTATION: Final = frozenset({"virtio", "xen", "loop"})
+"""Buses of disks whose rotation is a default of the kernel's and not the disk's own word."""
+
+
+@dataclass(frozen=True, slots=True)
+class InspectionResult:
+    """What root said of a disk, good for as long as the disk looks as it did then.
+
+    Attributes:
+        disk: as it looked when root was asked.
+        answer: root's.
+        refusals: root's reasons.
+        looked: what root looked at.
+    """
+
+    disk: Disk
+    answer: SpareAnswer
+    refusals: tuple[DiskRefusal, ...] = ()
+    looked: InspectionReport | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StorageFacts:
+    """What is known of this machine's disks and of what it can make of them.
+
+    Attributes:
+        listing: its disks; None until they were looked at.
+        support: kernel and programs; None until they were looked at.
+        inspected: root's answers, by kernel name.
+    """
+
+    listing: Listing | None = None
+    support: Support | None = None
+    inspected: Mapping[str, InspectionResult] = field(default_factory=dict)
+
+    @property
+    def disks(self) -> tuple[Disk, ...]:
+        """Every disk, with root's answer where it is still good."""
+        found = self.listing.disks if self.listing else ()
+        return tuple(self._answered(disk) for disk in found)
+
+    def disk(self, key: str) -> Disk | None:
+        """Return the disk of a key; None where it is not there."""
+        return next((disk for disk in self.disks if disk.identity.key() == key), None)
+
+    def _answered(self, disk: Disk) -> Disk:
+        told = self.inspected.get(disk.name)
+        if told is None or not (told.disk == disk or _is_kept_still(told, disk)):
+            return disk
+        return replace(disk, answer=told.answer, refusals=told.refusals, questions=(), looked=told.looked)
+
+
+def _is_kept_still(told: InspectionResult, disk: Disk) -> bool:
+    """Whether root's reason for a disk that it could not give back still counts, however else it looks.
+
+    Root's own look makes udev look again, so that for a moment the disk looks different.
+    """
+    is_journaled = any(each.rule == JOURNALED for each in told.refusals)
+    return is_journaled and disk.is_left_over and told.disk.identity == disk.identity
+
+
+@dataclass(frozen=True, slots=True)
+class DiskRow:
+    """A disk in the table.
+
+    Attributes:
+        key: WWN or serial; empty where it has neither.
+        disk: None where a disk that was chosen or shown is not there any more.
+        role: what it was chosen for.
+        number: its place among those of that role, from 1; 0 where it was not chosen.
+        obstacle: why it cannot be chosen; empty where it can.
+    """
+
+    key: str
+    disk: Disk | None
+    role: Role | None = None
+    number: int = 0
+    obstacle: str = ""
+
+    @property
+    def place(self) -> str:
+        """What stands for it in the order of rows: its key, and the name of a disk that has none."""
+        return self.key or (self.disk.name if self.disk is not None else "")
+
+    @property
+    def is_left_over(self) -> bool:
+        """Whether pgFooting has something on it, so that root may be able to give it back."""
+        if self.disk is None or self.disk.answer is SpareAnswer.SPARE:
+            return False
+        return self.disk.is_left_over or any(each.rule == JOURNALED for each in self.disk.refusals)
+
+    @property
+    def can_be_read(self) -> bool:
+        """Whether reading every byte could tell more than is known of the disk."""
+        if self.disk is None or not self.key or self.disk.answer is SpareAnswer.NOT_SPARE:
+            return False
+        looked = self.disk.looked
+        return looked is None or not (looked.read_s or looked.released_s)
+
+    @property
+    def use(self) -> str:
+        """What it was chosen for, in a word and a number."""
+        return f"{ROLE_WORDS[self.role]} {self.number}" if self.role else ""
+
+    @property
+    def answer(self) -> str:
+        """The answer in a word or two."""
+        if self.disk is None:
+            return tr("gone")
+        if self.is_left_over:  # whatever else speaks against it: root refuses it until it was given back
+            return tr("not spare")
+        words = {
+            SpareAnswer.SPARE: tr("spare"),
+            SpareAnswer.LOOKS_SPARE: tr("looks spare"),
+            SpareAnswer.NOT_SPARE: tr("not spare"),
+        }
+        return words[self.disk.answer]
+
+    @property
+    def reason(self) -> str:
+        """Why it is not spare, in one line."""
+        if self.disk is None:
+            return tr("This disk is not there any more.")
+        if self.obstacle:
+            return self.obstacle
+        if self.disk.answer is SpareAnswer.LOOKS_SPARE:
+            return tr("nothing speaks against it; root looks once more before anything is written")
+        if self.disk.looked is not None and self.disk.looked.read_s:
+            return tr("every byte was read: all are zeros")
+        if self.disk.looked is not None and self.disk.looked.released_s:
+            return tr("as pgFooting left it")
+        return tr("zeros wherever it was looked at")
+
+
+def disk_rows(disks: DisksDraft, facts: StorageFacts) -> tuple[DiskRow, ...]:
+    """Return every disk of this machine, those that may be used first, and those chosen that are gone."""
+    uses = {
+        key: (role, number)
+        for role, keys in _keys_by_role(disks).items()
+        for number, key in enumerate(keys, start=1)
+    }
+    twice = {key for key, count in Counter(disk.identity.key() for disk in facts.disks).items() if count > 1}
+    rows = []
+    for disk in facts.disks:
+        key = disk.identity.key()
+        role, number = uses.pop(key, (None, 0))
+        rows.append(DiskRow(key, disk, role, number, obstacle(disk, twin=key in twice)))
+    rows.sort(key=lambda row: bool(row.obstacle))
+    gone = [DiskRow(key, None, role, number, tr("gone")) for key, (role, number) in uses.items()]
+    return (*gone, *rows) if facts.listing is not None else ()
+
+
+def gone_row(place: str) -> DiskRow:
+    """Return the row of a disk that was shown and is not there any more; it keeps its place."""
+    return DiskRow(place, None, obstacle=tr("gone"))
+
+
+def obstacle(disk: Disk, *, twin: bool = False) -> str:
+    """Return why a disk cannot be chosen, in one line; empty where it can."""
+    kept = next((each for each in disk.refusals if each.rule == JOURNALED), None)
+    if kept is not None:
+        return f"{kept.message} {kept.evidence}".strip()
+    if disk.is_left_over and disk.answer is not SpareAnswer.SPARE:
+        return tr("used by pgFooting, or left by it: “Release it” lets root give it back")
+    if disk.answer is SpareAnswer.NOT_SPARE:
+        first = next(iter(disk.held_by), "")
+        messages = list(dict.fromkeys(refusal.message.rstrip(".") for refusal in disk.refusals))
+        return "; ".join((*((first,) if first else ()), *messages)) or tr("not spare")
+    if not disk.identity.key():
+        return tr("it has neither serial number nor WWN, so that it could be mistaken for another")
+    if twin:
+        return tr("another disk here has the same serial number and no WWN")
+    return ""
+
+
+def model_of(disk: Disk) -> str:
+    """Return the maker's name for a disk, as it can be shown: what a disk says of itself is foreign."""
+    return plain_line(disk.identity.model.strip()) or tr("unknown model")
+
+
+def serial_of(disk: Disk) -> str:
+    """Return the serial number in full, else the WWN, as it can be shown; empty where there is neither."""
+    return plain_line(disk.identity.serial.strip() or disk.identity.wwn or "")
+
+
+def plain_line(text: str) -> str:
+    """Return a text on one line, with what cannot be shown as codes."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text
+    )
+
+
+def rotation(disk: Disk) -> str:
+    """Return how a disk turns, in a word or two; empty where nobody knows."""
+    if disk.rotation_rpm:
+        return tr("{rpm} rpm").format(rpm=f"{disk.rotation_rpm:,}")
+    if disk.rotational is None or disk.bus in _UNTRUE_ROTATION:
+        return tr("not known")
+    return tr("rotates") if disk.rotational else tr("SSD")
+
+
+def reasons(row: DiskRow) -> str:
+    """Return everything that is known about whether a disk may be used: what, where seen, what would help."""
+    if row.disk is None and row.role is None:
+        return tr("The disk {key} was here and is not there any more.").format(key=plain_line(row.key))
+    if row.disk is None:
+        return tr("A disk with the serial number or WWN {key} was chosen and is not there any more.").format(
+            key=plain_line(row.key)
+        )
+    told = list(_told(row.disk.refusals))
+    if not told:
+        told.append(row.reason[:1].upper() + row.reason[1:] + ".")
+        if row.disk.answer is SpareAnswer.SPARE and row.disk.looked is not None:
+            told[-1] = row.disk.looked.sentence()
+    if row.disk.questions:
+        asked = tr("“Ask root” lets root look now, at what others may not see (rules {rules}).")
+        rules = dict.fromkeys(question.rule for question in row.disk.questions)
+        told.append(asked.format(rules=", ".join(rules)))
+    return "\n".join((_full_name(row.disk), *told))
+
+
+def _full_name(disk: Disk) -> str:
+    """Return everything by which people know a disk, in one line."""
+    identity = disk.identity
+    words = [model_of(disk), disk.path]
+    if identity.serial:
+        words.append(tr("serial number {serial}").format(serial=plain_line(identity.serial)))
+    if identity.wwn:
+        words.append(plain_line(identity.wwn))
+    if disk.firmware:
+        words.append(tr("firmware {firmware}").format(firmware=plain_line(disk.firmware)))
+    return ", ".join(words)
+
+
+def _told(refusals: Sequence[DiskRefusal]) -> Iterator[str]:
+    for rule, message, evidence, remedies in grouped_reasons(refusals):
+        yield f"{rule}: {message} {evidence}".strip()
+        for remedy in remedies:
+            yield f"    → {remedy}"
+
+
+def identities(disks: DisksDraft, facts: StorageFacts) -> tuple[DiskIdentity, ...]:
+    """Return the identities of the chosen disks that are there."""
+    found = (facts.disk(key) for key in disks.chosen)
+    return tuple(disk.identity for disk in found if disk is not None)
+
+
+# --- choosing
+
+
+def assign(disks: DisksDraft, key: str, role: Role | None) -> None:
+    """Use a disk for something, as the last of its kind; None for nothing."""
+    for keys in _keys_by_role(disks).values():
+        if key in keys:
+            keys.remove(key)
+    if role is not None and key:
+        _keys_by_role(disks)[role].append(key)
+
+
+def role_of(disks: DisksDraft, key: str) -> Role | None:
+    """Return what a disk was chosen for."""
+    return next((role for role, keys in _keys_by_role(disks).items() if key in keys), None)
+
+
+def move(disks: DisksDraft, key: str, by: int) -> bool:
+    """Move a disk among those of its kind; return whether there was room."""
+    for keys in _keys_by_role(disks).values():
+        if key in keys:
+            place = keys.index(key) + by
+            if not 0 <= place < len(keys):
+                return False
+            keys.remove(key)
+            keys.insert(place, key)
+            return True
+    return False
+
+
+def sizes_of(keys: Sequence[str], facts: StorageFacts) -> tuple[int, ...]:
+    """Return the sizes of the disks that are there."""
+    found = (facts.disk(key) for key in keys)
+    return tuple(disk.identity.size_bytes for disk in found if disk is not None)
+
+
+def chosen_words(disks: DisksDraft, facts: StorageFacts) -> str:
+    """Return how many disks are chosen and how much they hold together, a sentence."""
+    keys = disks.chosen
+    if not keys:
+        return tr("No disk is chosen.")
+    total = format_size(sum(sizes_of(keys, facts)))
+    parts = [
+        tr("{count} for {role}").format(count=len(named), role=ROLE_WORDS[role])
+        for role, named in _keys_by_role(disks).items()
+        if named
+    ]
+    return tr("Chosen: {parts}; {total} together.").format(parts=", ".join(parts), total=total)
+
+
+def _keys_by_role(disks: DisksDraft) -> dict[Role, list[str]]:
+    return {Role.DATA: disks.data.disks, Role.WAL: disks.wal.disks, Role.ZFS_LOG: disks.zfs_log}

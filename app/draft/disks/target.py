@@ -1,0 +1,226 @@
+"""From the pages about spare disks to a target: every value through its declaration, every rule of targets.
+
+What depends on this machine (is the disk there, is it spare, can this kernel do it) is asked in
+`app.draft.disks.problems`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from app.campaign_file.problems import InvalidValueError
+from app.domain.campaign.configuration import DiskGroup, DiskTarget
+from app.domain.campaign.disk_target import target_problems
+from app.domain.filesystems import filesystem
+from app.domain.options.checks import echo, validate_options
+from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
+from app.domain.options.option import OptionSpec
+from app.domain.options.raid import Assembler, Level
+from app.domain.storage_plan.plan import Bitmap, InitialSync
+from app.domain.text import tr
+from app.domain.units import KIB, format_size, parse_size
+from app.draft.fields.fields import FIELDS, WAL_FIELDS
+from app.draft.fields.storage_state import DEFAULT_PRESET, DisksDraft, GroupDraft, MadeDraft, level_of
+from app.draft.fields.text import read_text
+from app.storage.layout.stripe_geometry import STRIPED
+
+PREFIX: Final = "target.disks."
+WAL_PREFIX: Final = "target.disks.wal."
+
+
+@dataclass(frozen=True, slots=True)
+class ValueProblem:
+    """What is wrong with a value.
+
+    Attributes:
+        field: dotted, such as ``target.disks.options.commit``.
+        message: a sentence.
+    """
+
+    field: str
+    message: str
+
+
+@dataclass(slots=True)
+class ReadTarget:
+    """What became of the pages.
+
+    Attributes:
+        target: None where something is wrong.
+        troubles: everything that is.
+    """
+
+    target: DiskTarget | None = None
+    troubles: list[ValueProblem] = field(default_factory=list)
+
+
+def read_target(disks: DisksDraft, made: MadeDraft | None = None, *, wal_apart: bool = True) -> ReadTarget:
+    """Return the target that the pages describe, or everything that is wrong with it.
+
+    Args:
+        disks: the pages.
+        made: of the data disks, where a configuration has its own.
+        wal_apart: whether the disks for the WAL count.
+    """
+    found = ReadTarget()
+    if not disks.data.disks:
+        found.troubles.append(ValueProblem(f"{PREFIX}data", tr("Choose the disks that will hold the data.")))
+        return found
+    data = _group(disks.data, made or disks.data.made, PREFIX, found.troubles)
+    wal = None
+    if disks.wal.disks and wal_apart:
+        wal = _group(disks.wal, disks.wal.made, WAL_PREFIX, found.troubles)
+    limit = _read(FIELDS[f"{PREFIX}memory_limit"], disks.memory_limit, "memory_limit", found.troubles)
+    on_zfs = (made or disks.data.made).filesystem == "zfs"
+    if disks.zfs_log and not on_zfs and made is None:
+        sentence = tr("Only a ZFS pool has log devices: choose ZFS, or take the log devices away.")
+        found.troubles.append(ValueProblem(f"{PREFIX}filesystem", sentence))
+    if found.troubles:
+        return found
+    target = DiskTarget(data, wal, tuple(disks.zfs_log) if on_zfs else (), limit)
+    found.troubles += [
+        ValueProblem(f"{PREFIX}{each.field}", _with_allowed(each.message, each.allowed))
+        for each in target_problems(target)
+    ]
+    found.target = None if found.troubles else target
+    return found
+
+
+def spec_of(made: MadeDraft) -> FilesystemSpec:
+    """Return the filesystem that is chosen."""
+    return filesystem(made.filesystem)
+
+
+def preset_of(made: MadeDraft) -> str:
+    """Return the id of the preset that is chosen; the defaults where the filesystem has no such one."""
+    known = {preset.id for preset in spec_of(made).presets}
+    return made.preset if made.preset in known else DEFAULT_PRESET
+
+
+def chosen_values(made: MadeDraft) -> dict[str, OptionValue]:
+    """Return what preset and own options say together; what cannot be read is left out."""
+    values, _ = read_options(spec_of(made), made.typed)
+    return spec_of(made).preset(preset_of(made)).options | values
+
+
+def read_options(
+    spec: FilesystemSpec, typed: Mapping[str, str]
+) -> tuple[dict[str, OptionValue], list[tuple[str, str]]]:
+    """Return the options that somebody typed, and (id, sentence) of those that cannot be read."""
+    known = {option.id: option for option in spec.options}
+    values: dict[str, OptionValue] = {}
+    wrong: list[tuple[str, str]] = []
+    for name, text in typed.items():
+        if name not in known:
+            wrong += [(name, problem.message) for problem in validate_options(spec, {name: text})]
+            continue
+        value = read_option(known[name], text)
+        if value is None:
+            sentence = tr("{text} is not allowed; allowed is {allowed}.")
+            shown = f"“{echo(text)}”" if text.strip() else tr("An empty text")
+            wrong.append((name, sentence.format(text=shown, allowed=known[name].kind.allowed)))
+        else:
+            values[name] = value
+    return values, wrong
+
+
+def read_option(option: OptionSpec, text: str) -> OptionValue | None:
+    """Return the value that a text stands for; None where it is none of this option."""
+    value: OptionValue
+    match option.kind:
+        case Toggle():
+            words = {"true": True, "on": True, "false": False, "off": False}
+            return words.get(text.strip().lower())
+        case Choice():
+            value = text.strip()
+        case Integer(unit=unit):
+            try:
+                value = parse_size(text) if unit == "B" else int(text.strip())
+            except ValueError:
+                return None
+    return value if option.kind.accepts(value) else None
+
+
+def write_option(option: OptionSpec, value: OptionValue) -> str:
+    """Return the text that `read_option` reads back to `value`."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(option.kind, Integer) and option.kind.unit == "B" and value and int(value) % KIB == 0:
+        size = format_size(int(value))
+        return size if parse_size(size) == value else f"{value} B"
+    return str(value)
+
+
+def _group(group: GroupDraft, made: MadeDraft, prefix: str, troubles: list[ValueProblem]) -> DiskGroup:
+    spec, level = spec_of(made), level_of(made, len(group.disks))
+    if level not in spec.levels:
+        sentence = tr("{label} has no level “{level}”: choose another filesystem or another level.")
+        troubles.append(
+            ValueProblem(f"{prefix}filesystem", sentence.format(label=spec.label, level=level.label))
+        )
+    values, wrong = read_options(spec, made.typed)
+    troubles += [ValueProblem(f"{prefix}options.{name}", sentence) for name, sentence in wrong]
+    options = tuple((option.id, values[option.id]) for option in spec.options if option.id in values)
+    read: dict[str, Any] = {}
+    if not group.whole_disk:
+        read["partition_bytes"] = _of_group(prefix, "partition_size", group.partition, troubles)
+    for name, attribute, text in _array_texts(group, spec, level):
+        read[attribute] = _of_group(prefix, name, text, troubles)
+    return DiskGroup(
+        tuple(group.disks),
+        level,
+        spec.id,
+        preset_of(made),
+        options,
+        read.get("partition_bytes"),
+        group.whole_disk,
+        read.get("chunk_bytes"),
+        cast("Bitmap | None", read.get("bitmap")),
+        cast("InitialSync | None", read.get("initial_sync")),
+    )
+
+
+def array_keys(spec: FilesystemSpec, level: Level) -> tuple[str, ...]:
+    """Return the fields of an md array that a level of this filesystem has."""
+    if level not in spec.levels or spec.assembler(level) is not Assembler.MD:
+        return ()
+    redundant = ("bitmap", "initial_sync") if level is not Level.STRIPE else ()
+    return (*(("chunk_size",) if level in STRIPED else ()), *redundant)
+
+
+def _array_texts(group: GroupDraft, spec: FilesystemSpec, level: Level) -> Iterator[tuple[str, str, str]]:
+    texts = {
+        "chunk_size": ("chunk_bytes", group.chunk),
+        "bitmap": ("bitmap", group.bitmap),
+        "initial_sync": ("initial_sync", group.initial_sync),
+    }
+    for name in array_keys(spec, level):
+        yield name, *texts[name]
+
+
+def _of_group(prefix: str, name: str, text: str, troubles: list[ValueProblem]) -> Any:  # noqa: ANN401
+    return _read(WAL_FIELDS[name], text, f"{prefix.removeprefix(PREFIX)}{name}", troubles)
+
+
+def _read(field_: Any, text: str, path: str, troubles: list[ValueProblem]) -> Any:  # noqa: ANN401
+    """Return a value of a field of campaign files; None where it is empty or refused, which is noted."""
+    if not text.strip():
+        return None
+    try:
+        return read_text(field_, text)
+    except InvalidValueError as error:
+        troubles.extend(ValueProblem(f"{PREFIX}{path}", _capital(fault.sentence)) for fault in error.faults)
+        return None
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _with_allowed(message: str, allowed: str) -> str:
+    return (
+        tr("{message} Allowed: {allowed}.").format(message=message, allowed=allowed) if allowed else message
+    )

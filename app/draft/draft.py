@@ -1,0 +1,314 @@
+"""The wizard without its window: what was typed, what is wrong with it, and the campaign that it makes.
+
+::
+
+    fields (`draft_parts`) -> `draft_build` -> problems of fields, questions, campaign
+    questions -> answered in the background (`draft_questions`) -> problems that only the machine knows
+
+A draft never waits: what is not known yet is a problem that is *pending*, and goes away with its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+from app.domain.campaign.configuration import Campaign
+from app.domain.errors import CampaignError
+from app.domain.storage_plan.plan import StoragePlan
+from app.domain.text import tr
+from app.draft.builder import ValidationResult, build
+from app.draft.differences import configuration_differences
+from app.draft.disks.alternatives import Alternative, made_by, short_name
+from app.draft.disks.commands import making_lines, plan_of
+from app.draft.disks.confirmation import confirmation_problems
+from app.draft.disks.layout import DrawnGroup, draw
+from app.draft.disks.problems import storage_problems
+from app.draft.disks.table import InspectionResult, StorageFacts
+from app.draft.disks.target import read_target
+from app.draft.fields.environment import DraftEnvironment
+from app.draft.fields.fields import automatic_name
+from app.draft.fields.state import ConfigurationDraft, DraftParts, Place, Problem, SizeChoice, Step
+from app.draft.from_campaign import default_name, first_parts, parts_of
+from app.draft.machine_answers import (
+    CampaignQuestion,
+    MachineAnswer,
+    MachineQuestion,
+    PostgresAnswer,
+    ScriptsQuestion,
+    SupportQuestion,
+    TrustQuestion,
+)
+from app.draft.machine_questions import Inquiry, describe_question
+from app.draft.trust import Agreement, agreement_problems
+from app.execution.resolve import ResolvedCampaign
+from app.hosts.folders.targets import CheckedTarget
+from app.postgres.pgbench.scale import ScaleChoice
+from app.storage.layout.availability import Support
+from app.storage.spare.disks import Listing
+
+
+class CampaignDraft:
+    """A campaign while it is put together.
+
+    Attributes:
+        parts: what stands in the fields; whoever changes them need not tell.
+        environment: of this machine; None until it was read.
+    """
+
+    def __init__(self, parts: DraftParts | None = None, environment: DraftEnvironment | None = None) -> None:
+        self.parts = parts if parts is not None else first_parts()
+        self.environment = environment
+        self._answers: dict[MachineQuestion, MachineAnswer] = {}
+        self._storage = StorageFacts()
+
+    @classmethod
+    def of(cls, campaign: Campaign, environment: DraftEnvironment | None = None) -> CampaignDraft:
+        """Return a draft whose fields say what a campaign says."""
+        return cls(parts_of(campaign), environment)
+
+    # --- what the pages show
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The pages that there are."""
+        return self.parts.steps()
+
+    @property
+    def storage(self) -> StorageFacts:
+        """What is known of this machine's disks and of what it can make of them."""
+        support = cast("Support | None", self._result(SupportQuestion()))
+        return replace(self._storage, support=support)
+
+    @property
+    def built(self) -> ValidationResult:
+        """What becomes of the fields as they are now."""
+        return build(self.parts, self._answers)
+
+    def problems_for(self, step: Step) -> tuple[Problem, ...]:
+        """Return why a step is not complete, what is wrong before what is only not known yet."""
+        return self._problems(step, self.built)
+
+    def blockers(self, step: Step) -> tuple[Problem, ...]:
+        """Return why one cannot go on from a step: its own problems and those of the steps before.
+
+        What is wrong comes before what is only not known yet.
+        """
+        built = self.built
+        found = [problem for each in self._up_to(step) for problem in self._problems(each, built)]
+        return tuple(sorted(found, key=lambda problem: problem.pending))
+
+    def questions_for(self, step: Step) -> tuple[MachineQuestion, ...]:
+        """Return what has to be found out for this step and those before it, and is not known yet."""
+        inquiry = self._inquiry(self.built)
+        if inquiry is None:
+            return ()
+        wanted = dict.fromkeys(question for each in self._up_to(step) for question in inquiry.questions(each))
+        return tuple(question for question in wanted if question not in self._answers)
+
+    def take(self, answer: MachineAnswer) -> None:
+        """Take an answer; one to a question that nobody asks any more does no harm."""
+        self._answers[answer.question] = answer
+
+    def see_disks(self, listing: Listing) -> None:
+        """Take what the disks of this machine look like now."""
+        self._storage = replace(self._storage, listing=listing)
+
+    def see_inspection(self, told: Mapping[str, InspectionResult]) -> None:
+        """Take what root said of disks, by kernel name."""
+        self._storage = replace(self._storage, inspected={**self._storage.inspected, **told})
+
+    def forget_refusals(self) -> None:
+        """Ask again what was answered with no: folders are made, packages installed, meanwhile.
+
+        Scripts are read again in any case: their files may have changed.
+        """
+        self._answers = {
+            question: answer
+            for question, answer in self._answers.items()
+            if answer.error is None and not isinstance(question, ScriptsQuestion)
+        }
+
+    def differs_in(self) -> tuple[str, ...]:
+        """Return of each chosen configuration in what it differs from the others; empty for nothing."""
+        known = configuration_differences(self.built.configurations)
+        return tuple(known.get(number, "") for number in range(len(self.parts.chosen())))
+
+    # --- what is known
+
+    def checked_target(self, place: Place) -> CheckedTarget | None:
+        """Return where the folder or the memory of the first page is; None where that is not known."""
+        built = self.built
+        inquiry = self._inquiry(built)
+        for number, each in enumerate(self.parts.chosen()):
+            if inquiry is not None and each.place is place and number in built.targets:
+                return cast(
+                    "CheckedTarget | None", self._result(inquiry.target_question(built.targets[number]))
+                )
+        return None
+
+    def storage_plan(self, configuration: ConfigurationDraft | None = None) -> StoragePlan | None:
+        """Return what would be made of the disks as they are now; None where that is not known.
+
+        Args:
+            configuration: of the list; None for what the pages about disks say.
+        """
+        made = configuration.made if configuration else None
+        apart = configuration.wal_apart if configuration else True
+        disks = self.parts.disks_of(configuration) if configuration else self.parts.disks
+        target = read_target(disks, made, wal_apart=apart).target
+        scale = self.scale_choice()
+        if target is None or scale is None:
+            return None
+        return plan_of(target, self.storage.disks, scale.data_bytes)
+
+    def drawing(self) -> tuple[DrawnGroup, ...]:
+        """Return the drawing of the layout."""
+        plan = self.storage_plan()
+        data = plan.data.partition_bytes if plan else None
+        wal = plan.wal.partition_bytes if plan and plan.wal else None
+        return draw(self.parts.disks, self.storage, (data, wal))
+
+    def making_lines(self) -> tuple[str, ...]:
+        """Return the commands that make what the pages about disks say; none where that is not known."""
+        plan = self.storage_plan()
+        return making_lines(plan, self.storage.disks) if plan else ()
+
+    def postgres_answer(self) -> PostgresAnswer | None:
+        """Return installation and settings of the second page; None where they are not known."""
+        inquiry = self._inquiry(self.built)
+        question = inquiry.postgres_question() if inquiry else None
+        return cast("PostgresAnswer | None", self._result(question))
+
+    def resolved(self) -> ResolvedCampaign | None:
+        """Return the whole campaign on this machine; None where it is not known, or cannot be."""
+        campaign = self.built.campaign
+        question = CampaignQuestion(campaign) if campaign else None
+        return cast("ResolvedCampaign | None", self._result(question))
+
+    def agreement(self) -> Agreement | None:
+        """Return what a person is asked to agree to; None where that is not known."""
+        campaign = self.built.campaign
+        return cast("Agreement | None", self._result(TrustQuestion(campaign) if campaign else None))
+
+    def agree(self, *, agreed: bool) -> None:
+        """Take the tick of the review; it is for what is listed there now."""
+        agreement = self.agreement()
+        self.parts.agreed = agreement.digest if agreement is not None and agreed else ""
+
+    def agreed_digest(self) -> str:
+        """Return the digest to be kept where a person has ticked; else empty."""
+        agreement = self.agreement()
+        ticked = agreement is not None and agreement.is_open and agreement.digest == self.parts.agreed
+        return self.parts.agreed if ticked else ""
+
+    def described(self) -> Mapping[StoragePlan, tuple[str, ...]]:
+        """Return what the root helper will execute, in its own words, by plan; nothing where not known."""
+        question = describe_question(self.resolved())
+        texts = cast("tuple[tuple[str, ...], ...] | None", self._result(question))
+        return dict(zip(question.plans, texts, strict=True)) if question and texts else {}
+
+    def scale_choice(self, size: SizeChoice | None = None) -> ScaleChoice | None:
+        """Return the scale that the third page's size, or another choice there, comes to on this machine."""
+        part = self.parts.workload
+        parts = replace(self.parts, workload=replace(part, size_choice=size or part.size_choice))
+        built = build(parts, self._answers)
+        inquiry = self._inquiry(built)
+        return inquiry.scale(built.workload) if inquiry and built.workload else None
+
+    def to_campaign(self) -> Campaign:
+        """Return the campaign.
+
+        Raises:
+            CampaignError: something is wrong or not known yet; names the first problem.
+        """
+        built = self.built
+        if built.campaign is not None:
+            return built.campaign
+        problem = next(iter((*built.problems, *self.blockers(Step.REVIEW))))
+        raise CampaignError(problem.message, field=problem.field, hint=problem.hint)
+
+    # --- the list of configurations
+
+    def configuration_of(self, place: Place) -> ConfigurationDraft:
+        """Return the configuration that the first page's tick for a place stands for."""
+        return next(each for each in self.parts.configurations if each.from_where and each.place is place)
+
+    def copy_configuration(self, original: ConfigurationDraft) -> ConfigurationDraft:
+        """Add a copy of a configuration under a name of its own, after it, and return it."""
+        names = {each.name.strip() for each in self.parts.configurations}
+        base = original.name.strip()[:70]
+        number = next(n for n in range(2, len(names) + 3) if f"{base} {n}" not in names)
+        changes = [replace(change) for change in original.changes]
+        made = original.made.copy() if original.made else None
+        copy = replace(
+            original, name=f"{base} {number}", made=made, changes=changes, from_where=False, chosen=True
+        )
+        self.parts.configurations.insert(self.parts.configurations.index(original) + 1, copy)
+        return copy
+
+    def add_alternative(self, original: ConfigurationDraft, wanted: Alternative) -> ConfigurationDraft:
+        """Add a copy that makes something else of the same disks, and return it."""
+        made, count = made_by(self.parts, original), len(self.parts.disks_of(original).data.disks)
+        if original.from_where and original.name == default_name(original.place):
+            original.name = short_name(made, count)  # what is compared is what it is called
+        copy = self.copy_configuration(original)
+        self.parts.configurations.remove(copy)
+        self.parts.configurations.append(copy)
+        names = {each.name.strip() for each in self.parts.configurations if each is not copy}
+        if wanted.name not in names:
+            copy.name = wanted.name
+        copy.made, copy.wal_apart = wanted.made, wanted.wal_apart
+        return copy
+
+    def remove_configuration(self, configuration: ConfigurationDraft) -> None:
+        """Take a configuration out of the list; one of the first page loses its tick there."""
+        if configuration.from_where:
+            configuration.chosen = False
+        else:
+            self.parts.configurations.remove(configuration)
+
+    def automatic_name(self) -> str:
+        """Return what the campaign is called where nobody gives it a name."""
+        return automatic_name([each.name.strip() for each in self.parts.chosen()])
+
+    def _inquiry(self, built: ValidationResult) -> Inquiry | None:
+        if self.environment is None:
+            return None
+        campaign = built.campaign
+        resolved = self._result(CampaignQuestion(campaign)) if campaign else None
+        return Inquiry(self.parts, built, self.environment, cast("ResolvedCampaign | None", resolved))
+
+    def _result(self, question: MachineQuestion | None) -> object:
+        known = self._answers.get(question) if question else None
+        return known.result if known else None
+
+    def _problems(self, step: Step, built: ValidationResult) -> tuple[Problem, ...]:
+        problems = [each for each in built.problems if each.step is step]
+        problems += storage_problems(self.parts, self.storage, step)
+        inquiry = self._inquiry(built)
+        if inquiry is None:
+            problems.append(Problem(step, "", tr("This machine is being looked at …"), pending=True))
+            return tuple(problems)
+        disks = inquiry.environment.disks
+        if step is Step.WHERE and disks.problem and self.parts.on_disks():
+            problems.append(Problem(step, "target.disks", disks.problem, disks.hint))
+        if inquiry.environment.account is None and step is Step.WHERE:
+            problems.append(Problem(step, "", inquiry.environment.account_sentence))
+        for question in inquiry.questions(step):
+            known = self._answers.get(question)
+            if known is None:
+                problems.append(Problem(step, "", question.waiting, pending=True))
+            elif known.error is not None and not isinstance(question, ScriptsQuestion):  # told when built
+                problems.append(inquiry.refusal(step, question, known.error))
+        if step is Step.REVIEW:
+            problems += confirmation_problems(self.parts, self.storage)
+            problems += agreement_problems(self.agreement(), self.parts.agreed)
+        once: dict[tuple[str, str], Problem] = {}
+        for each in problems:
+            once.setdefault((each.field, each.message), each)
+        return tuple(sorted(once.values(), key=lambda problem: problem.pending))
+
+    def _up_to(self, step: Step) -> tuple[Step, ...]:
+        return tuple(each for each in self.steps if each.value <= step.value)

@@ -1,0 +1,168 @@
+"""What the wizard shows of this machine before anything is chosen; read once, in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.campaign_file.recipes import Recipe, list_recipes
+from app.dbus.service_status import service_presence
+from app.domain.campaign.configuration import FolderTarget, MemoryTarget, Target
+from app.domain.errors import FootingError, InstallationError
+from app.domain.text import tr
+from app.hosts.folders.account import account_reason, server_account
+from app.hosts.folders.targets import CheckedTarget, check_target, default_folder
+from app.postgres.installations.distributions import install_hint, this_family
+from app.postgres.installations.find import find_installations
+from app.postgres.installations.installation import Installation
+from app.postgres.machine import Machine, read_machine
+from app.process.starter import Account, CommandOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class LaterPlace:
+    """A kind of place that this version cannot use yet.
+
+    Attributes:
+        label: what it is.
+        reason: why it cannot be chosen, and what can be done instead.
+    """
+
+    label: str
+    reason: str
+
+
+HELPER: Final = "org.pgfooting.Helper1"
+"""Name of the root helper on the system bus."""
+
+LATER_PLACES: Final = (
+    LaterPlace(
+        tr("A PostgreSQL server that already runs"),
+        tr("Comes with a later version. Until then pgFooting starts a server of its own, beside yours."),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceState:
+    """How a place looks before anything is chosen.
+
+    Attributes:
+        checked: where it is; None where it cannot be used.
+        problem: why it cannot be used; empty where it can.
+        hint: what would help.
+    """
+
+    checked: CheckedTarget | None = None
+    problem: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DisksState:
+    """Whether spare disks can be used on this machine.
+
+    Attributes:
+        problem: why not; empty where they can.
+        hint: what would help.
+    """
+
+    problem: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftEnvironment:
+    """This machine, as far as a wizard needs it.
+
+    Attributes:
+        machine: memory and CPUs.
+        account: whom server and pgbench run as; None where there is none.
+        account_sentence: why it is that one, or why there is none.
+        installations: the newest first; those that cannot be used carry their reasons.
+        install_hint: how PostgreSQL is installed here.
+        folder: the default folder.
+        folder_path: its path, also where it cannot be used.
+        memory: the memory target.
+        recipes: that ship with pgFooting.
+        disks: whether spare disks can be used.
+    """
+
+    machine: Machine
+    account: Account | None = None
+    account_sentence: str = ""
+    installations: tuple[Installation, ...] = ()
+    install_hint: str = ""
+    folder: PlaceState = PlaceState()
+    folder_path: str = ""
+    memory: PlaceState = PlaceState()
+    recipes: tuple[Recipe, ...] = ()
+    disks: DisksState = DisksState()
+
+    @property
+    def newest(self) -> Installation | None:
+        """The installation that “newest” means; None where none can be used."""
+        return next((found for found in self.installations if found.usable), None)
+
+
+def read_environment(extra_folders: Sequence[str] = ()) -> DraftEnvironment:
+    """Look at this machine; takes a second at most where programs answer.
+
+    Args:
+        extra_folders: absolute folders of further PostgreSQL installations.
+    """
+    commands: list[CommandOutcome] = []
+    machine, hint, recipes = read_machine(), install_hint(this_family()), list_recipes()
+    try:
+        account = server_account(commands.append)
+    except FootingError as error:
+        sentence = f"{error.message} {error.hint}".strip()
+        return DraftEnvironment(machine, account_sentence=sentence, install_hint=hint, recipes=recipes)
+    return DraftEnvironment(
+        machine,
+        account,
+        account_reason(account),
+        find_installations(account, extra_folders),
+        hint,
+        _look_at(FolderTarget(), account),
+        default_folder(account),
+        _look_at(MemoryTarget(), account),
+        recipes,
+        look_for_helper(),
+    )
+
+
+def look_for_helper() -> DisksState:
+    """Return whether the root helper is there, without starting it."""
+    found = service_presence(HELPER)
+    if found.there:
+        return DisksState()
+    if found.reason:
+        return DisksState(
+            tr("Disks are formatted by a root helper, which is called over the system bus. {reason}").format(
+                reason=found.reason
+            )
+        )
+    return DisksState(
+        tr("Disks are formatted by a root helper, which is not installed."),
+        tr("Install it from the folder of pgFooting: sudo packaging/helper install"),
+    )
+
+
+def serving_account(environment: DraftEnvironment) -> Account:
+    """Return whom the server runs as.
+
+    Raises:
+        InstallationError: there is no such account.
+    """
+    if environment.account is None:
+        raise InstallationError(environment.account_sentence)
+    return environment.account
+
+
+def _look_at(target: Target, account: Account) -> PlaceState:
+    try:
+        return PlaceState(check_target(target, account, 0))
+    except FootingError as error:
+        return PlaceState(problem=error.message, hint=error.hint)

@@ -1,0 +1,68 @@
+"""The fields of campaign files as a draft uses them: by dotted name, with the page that holds each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from app.campaign_file.disks import GROUP_FIELDS
+from app.campaign_file.field import CampaignField
+from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
+from app.domain.text import tr
+from app.draft.fields.state import Step
+
+NAME_LIMIT: Final = 80
+SETTINGS: Final = "postgresql.settings"
+SCRIPT: Final = "workload.script"
+
+FIELDS: Final[dict[str, CampaignField]] = (
+    {field.name: field for field in CAMPAIGN_FIELDS}
+    | {f"{section}.{field.name}": field for section, fields in SECTIONS.items() for field in fields}
+    | {f"target.{target.kind}.{field.name}": field for target in TARGETS for field in target.fields}
+)
+"""Every field of a campaign file by its dotted name."""
+
+WAL_FIELDS: Final[dict[str, CampaignField]] = {field.name: field for field in GROUP_FIELDS}
+"""The fields of a group of disks: those of the data and, below ``wal``, those of the WAL."""
+
+_OF_FILESYSTEM: Final = frozenset({"filesystem", "preset", "options", "chunk_size", "bitmap", "initial_sync"})
+
+CHANGEABLE: Final = tuple(key for key in FIELDS if key.split(".")[0] in SECTIONS and key != SETTINGS)
+"""What a configuration may change one by one; settings have a text of their own."""
+
+OPTIONAL: Final = frozenset({"workload.threads", "workload.rate", "workload.latency_limit"})
+NULLABLE: Final = {
+    "postgresql": frozenset[str](),
+    "workload": frozenset(
+        {"scale", "size", "duration_s", "transactions", "threads", "rate_tps", "latency_limit_ms"}
+    ),
+}
+"""Attributes that may be None in a configuration without problems."""
+
+
+def step_of(path: str) -> Step:
+    """Return the page that holds a field."""
+    if path.startswith("target.disks"):
+        keys = path.replace("[", ".").split(".")[2:]
+        key = next((key for key in keys if key != "wal"), "")
+        return Step.FILESYSTEM if key in _OF_FILESYSTEM else Step.DISKS
+    head = path.partition(".")[0].partition("[")[0]
+    return {
+        "target": Step.WHERE,
+        "postgresql": Step.POSTGRESQL,
+        "workload": Step.WORKLOAD,
+        "repeats": Step.WORKLOAD,
+    }.get(head, Step.MORE)
+
+
+def automatic_name(names: Sequence[str]) -> str:
+    """Return a name for a campaign from what it compares."""
+    if not names:
+        return tr("Benchmark")
+    for name in (
+        tr(" against ").join(names),
+        tr("{first} and {count} others").format(first=names[0], count=len(names) - 1),
+    ):
+        if len(name) <= NAME_LIMIT:
+            return name[:1].upper() + name[1:]
+    return tr("Comparison of {count} configurations").format(count=len(names))

@@ -1,0 +1,100 @@
+"""The fields of the wizard's pages about spare disks: which disks, and what is made of them, as typed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from app.domain.options.raid import Level
+
+FIRST_FILESYSTEM: Final = "ext4"
+DEFAULT_PRESET: Final = "defaults"
+"""Id of the first preset of every filesystem."""
+
+
+@dataclass(slots=True)
+class MadeDraft:
+    """What is made of a group of disks; what was said about one filesystem is kept while another is chosen.
+
+    Attributes:
+        level: None for what suits the number of disks.
+        filesystem: id.
+        presets: id of the preset by filesystem; the defaults where it is not here.
+        options: by filesystem, options over the preset by id, as typed.
+    """
+
+    level: Level | None = None
+    filesystem: str = FIRST_FILESYSTEM
+    presets: dict[str, str] = field(default_factory=dict)
+    options: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def preset(self) -> str:
+        """The preset of the filesystem that is chosen."""
+        return self.presets.get(self.filesystem, DEFAULT_PRESET)
+
+    @property
+    def typed(self) -> dict[str, str]:
+        """The options of the filesystem that is chosen; to be changed in place."""
+        return self.options.setdefault(self.filesystem, {})
+
+    def copy(self) -> MadeDraft:
+        """Return another one that says the same."""
+        options = {name: dict(typed) for name, typed in self.options.items()}
+        return MadeDraft(self.level, self.filesystem, dict(self.presets), options)
+
+
+@dataclass(slots=True)
+class GroupDraft:
+    """Disks that make one filesystem.
+
+    Attributes:
+        disks: WWN or serial of each (`app.domain.disk.DiskIdentity.key`), in the order of members.
+        made: level, filesystem and options.
+        partition: size of the partition on each disk as typed; empty for what the data needs.
+        whole_disk: the partition is as large as the smallest disk.
+        chunk: of md arrays with stripes, as typed; empty for the default.
+        bitmap: of md arrays with redundancy; empty for the default.
+        initial_sync: likewise.
+    """
+
+    disks: list[str] = field(default_factory=list)
+    made: MadeDraft = field(default_factory=MadeDraft)
+    partition: str = ""
+    whole_disk: bool = False
+    chunk: str = ""
+    bitmap: str = ""
+    initial_sync: str = ""
+
+
+@dataclass(slots=True)
+class DisksDraft:
+    """The pages about spare disks.
+
+    Attributes:
+        data: holds the data directory.
+        wal: holds pg_wal where it has disks.
+        zfs_log: log devices of the pool.
+        memory_limit: of PostgreSQL and pgbench together, as typed; empty for none.
+        confirmed: what was typed on the last page to confirm each disk, by its key; never saved.
+    """
+
+    data: GroupDraft = field(default_factory=GroupDraft)
+    wal: GroupDraft = field(default_factory=GroupDraft)
+    zfs_log: list[str] = field(default_factory=list)
+    memory_limit: str = ""
+    confirmed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """Every disk that is chosen, in the order in which disks are claimed."""
+        return (*self.data.disks, *self.wal.disks, *self.zfs_log)
+
+
+def level_of(made: MadeDraft, disks: int) -> Level:
+    """Return the level that was chosen, else the one that suits so many disks: redundancy first."""
+    if made.level is not None:
+        return made.level
+    if disks < 2:
+        return Level.SINGLE
+    return Level.MIRROR if disks < 4 else Level.RAID10

@@ -1,0 +1,194 @@
+"""From a campaign back to the fields of a draft: recipes, saved campaign files, an earlier campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from app.campaign_file.fields import SECTIONS
+from app.campaign_file.settings import Settings
+from app.domain.campaign.configuration import (
+    Campaign,
+    Configuration,
+    DiskTarget,
+    FolderTarget,
+    MemoryTarget,
+    PostgresChoice,
+    Script,
+    Target,
+    Workload,
+)
+from app.domain.text import tr
+from app.draft.disks.from_target import OwnStorage, disks_of, own_storage
+from app.draft.fields.fields import CHANGEABLE, FIELDS
+from app.draft.fields.state import (
+    OWN_SCRIPTS,
+    CampaignPart,
+    ChangeDraft,
+    ConfigurationDraft,
+    DraftParts,
+    Length,
+    Place,
+    PostgresDraft,
+    ScriptDraft,
+    SizeChoice,
+    WorkloadDraft,
+)
+from app.draft.fields.text import write_settings, write_text
+
+_PLACES: Final = {
+    FolderTarget.kind: Place.FOLDER,
+    MemoryTarget.kind: Place.MEMORY,
+    DiskTarget.kind: Place.DISKS,
+}
+_NAMES: Final = {Place.FOLDER: tr("folder"), Place.MEMORY: tr("memory"), Place.DISKS: tr("disks")}
+_OTHER_PLACES: Final = {Place.FOLDER: Place.OTHER_FOLDER, Place.MEMORY: Place.OTHER_MEMORY}
+
+
+def first_parts() -> DraftParts:
+    """Return the draft of a first look: the default folder against memory."""
+    parts = DraftParts()
+    _complete_where(parts, ticked=frozenset({Place.FOLDER, Place.MEMORY}))
+    return parts
+
+
+def parts_of(campaign: Campaign) -> DraftParts:
+    """Return fields that build this campaign again.
+
+    The pages before the list show what the first configuration says; what others say differently are their
+    changes, except that settings stand on the second page only where all configurations have them.
+    """
+    first = campaign.configurations[0]
+    shared = _shared_settings(campaign.configurations)
+    parts = DraftParts(
+        CampaignPart(campaign.name, str(campaign.repeats), campaign.seeds),
+        postgresql=_postgres_part(first.postgresql, shared),
+        workload=_workload_part(first.workload),
+    )
+    where: dict[Place, Target] = {}
+    for each in campaign.configurations:
+        place = _PLACES[each.target.kind]
+        if place is Place.DISKS and place not in where:
+            parts.disks = disks_of(each.target)
+        where.setdefault(place, each.target)
+        own_place = where[place] != each.target
+        own = own_storage(parts.disks, each.target) if own_place else OwnStorage()
+        changes = [
+            ChangeDraft(key, write_text(FIELDS[key], _value(each, key)))
+            for key in CHANGEABLE
+            if _value(each, key) != _value(first, key)
+            and (_value(each, key) is not None or _stands(each, key))
+        ]
+        settings = write_settings(tuple(pair for pair in each.postgresql.settings if pair not in shared))
+        taken = any(other.from_where and other.place is place for other in parts.configurations)
+        parts.configurations.append(
+            ConfigurationDraft(
+                each.name,
+                _OTHER_PLACES.get(place, place) if own_place else place,
+                _text_of(each.target) if own_place else "",
+                own.disks,
+                own.made,
+                own.wal_apart,
+                settings,
+                changes,
+                from_where=not (own_place or settings or changes or taken),
+            )
+        )
+    parts.where.path = _text_of(where.get(Place.FOLDER, FolderTarget()))
+    parts.where.memory_size = _text_of(where.get(Place.MEMORY, MemoryTarget()))
+    _complete_where(parts, ticked=frozenset())
+    return parts
+
+
+def default_name(place: Place) -> str:
+    """Return what the configuration of a tick of the first page is called before somebody renames it."""
+    return _NAMES.get(place, "")
+
+
+def _complete_where(parts: DraftParts, *, ticked: Collection[Place]) -> None:
+    """Add what the ticks of the first page would add, where it is not there yet."""
+    for place, name in _NAMES.items():
+        if not any(each.from_where and each.place is place for each in parts.configurations):
+            made = ConfigurationDraft(name, place, from_where=True, chosen=place in ticked)
+            parts.configurations.append(made)
+
+
+def _shared_settings(configurations: Sequence[Configuration]) -> Settings:
+    first, *others = configurations
+    return tuple(
+        pair
+        for pair in first.postgresql.settings
+        if all(pair in other.postgresql.settings for other in others)
+    )
+
+
+def _stands(configuration: Configuration, key: str) -> bool:
+    """Whether a value of None is a statement, and not only the other side of an alternative."""
+    instead = FIELDS[key].instead_of
+    if not instead:
+        return True
+    section = key.partition(".")[0]
+    other = next(field for field in SECTIONS[section] if field.attribute == instead)
+    return _value(configuration, f"{section}.{other.name}") is None
+
+
+def _value(configuration: Configuration, key: str) -> object:
+    part = getattr(configuration, key.partition(".")[0])
+    value: object = getattr(part, FIELDS[key].attribute)
+    return value
+
+
+def _text_of(target: Target) -> str:
+    match target:
+        case FolderTarget():
+            return write_text(FIELDS["target.folder.path"], target.path)
+        case MemoryTarget():
+            return write_text(FIELDS["target.memory.size"], target.size_bytes)
+        case DiskTarget():
+            return ""
+
+
+def _postgres_part(choice: PostgresChoice, shared: Settings) -> PostgresDraft:
+    return PostgresDraft(
+        choice.installation, choice.preset, checksums=choice.checksums, settings=write_settings(shared)
+    )
+
+
+def _workload_part(workload: Workload) -> WorkloadDraft:
+    def text(name: str) -> str:
+        field = FIELDS[f"workload.{name}"]
+        return write_text(field, getattr(workload, field.attribute))
+
+    part = WorkloadDraft(
+        clients=text("clients"),
+        threads=text("threads"),
+        warmup=text("warmup"),
+        protocol=text("protocol"),
+        rate=text("rate"),
+        latency_limit=text("latency_limit"),
+    )
+    if _is_plain(workload.scripts):
+        part.script = workload.scripts[0].label
+    else:
+        part.script = OWN_SCRIPTS
+        part.scripts = [_script_part(script) for script in workload.scripts]
+    if workload.scale is not None:
+        part.size_choice, part.scale = SizeChoice.SCALE, text("scale")
+    elif isinstance(workload.size, str):
+        part.size_choice = SizeChoice(workload.size.value)
+    else:
+        part.size_choice, part.size = SizeChoice.BYTES, text("size")
+    if workload.duration_s is not None:
+        part.length, part.duration = Length.DURATION, text("duration")
+    else:
+        part.length, part.transactions = Length.TRANSACTIONS, text("transactions")
+    return part
+
+
+def _is_plain(scripts: Sequence[Script]) -> bool:
+    return len(scripts) == 1 and scripts[0].builtin is not None and scripts[0].weight == 1
+
+
+def _script_part(script: Script) -> ScriptDraft:
+    builtin = script.builtin.value if script.builtin else ""
+    return ScriptDraft(builtin, script.path or "", str(script.weight))

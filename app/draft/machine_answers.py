@@ -1,0 +1,253 @@
+"""What a draft wants to know about this machine: asked apart from it, because answers take time.
+
+A question is a value; whoever holds the draft answers it in the background with `answer` and hands the result
+back (`app.draft.draft`). Nothing here starts a server or writes, except that the default folder is made.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+
+from typing_extensions import override
+
+from app.campaign_file.paths import Scripts
+from app.campaign_file.problems import InvalidValueError
+from app.campaign_file.reader import parse_campaign
+from app.campaign_file.writer import format_campaign
+from app.domain.campaign.configuration import Campaign, PostgresChoice, Script, Target, Workload
+from app.domain.errors import CampaignError, FootingError, InternalError
+from app.domain.storage_plan.plan import StoragePlan
+from app.domain.text import tr
+from app.draft.fields.environment import DraftEnvironment, serving_account
+from app.draft.root_answers import describe_plans
+from app.draft.trust import Agreement, agreement_of
+from app.execution.resolve import ResolvedCampaign, resolve_campaign
+from app.hosts.folders.targets import CheckedTarget, check_target
+from app.postgres.installations.find import choose_installation, find_installations
+from app.postgres.installations.installation import Installation
+from app.postgres.known_settings import check_settings
+from app.postgres.pgbench.scale import resolve_scale
+from app.postgres.settings import Setting, server_settings, unsafe_settings
+from app.process.starter import CommandOutcome
+from app.storage.layout.availability import Support, read_support
+
+
+@dataclass(frozen=True, slots=True)
+class MachineQuestion(ABC):
+    """Something that only the machine knows."""
+
+    @property
+    @abstractmethod
+    def waiting(self) -> str:
+        """What is being done while the answer is not there, a sentence."""
+
+    @abstractmethod
+    def find_out(self, environment: DraftEnvironment) -> object:
+        """Return the answer.
+
+        Raises:
+            FootingError: the answer is no.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class TargetQuestion(MachineQuestion):
+    """Can this place hold so much?"""
+
+    target: Target
+    need_bytes: int
+
+    @property
+    @override
+    def waiting(self) -> str:
+        path = getattr(self.target, "path", None)
+        return tr("Looking at {place} …").format(place=path) if path else tr("Looking at the places …")
+
+    @override
+    def find_out(self, environment: DraftEnvironment) -> CheckedTarget:
+        return check_target(self.target, serving_account(environment), self.need_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptsQuestion(MachineQuestion):
+    """What is in these script files?
+
+    Attributes:
+        raw: the value of the campaign file's key, as JSON.
+    """
+
+    raw: str
+
+    @property
+    @override
+    def waiting(self) -> str:
+        return tr("Reading the scripts …")
+
+    @override
+    def find_out(self, environment: DraftEnvironment) -> tuple[Script, ...]:
+        try:
+            scripts: tuple[Script, ...] = Scripts().read(json.loads(self.raw), Path("/"))
+        except InvalidValueError as error:
+            raise CampaignError(
+                " ".join(fault.sentence for fault in error.faults), field="workload.script"
+            ) from error
+        return scripts
+
+
+@dataclass(frozen=True, slots=True)
+class SupportQuestion(MachineQuestion):
+    """Which filesystems and RAID levels can this machine make?"""
+
+    @property
+    @override
+    def waiting(self) -> str:
+        return tr("Looking at which filesystems this machine can make …")
+
+    @override
+    def find_out(self, environment: DraftEnvironment) -> Support:
+        return read_support()
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresAnswer:
+    """A PostgreSQL that takes its settings.
+
+    Attributes:
+        installation: the one chosen.
+        settings: complete, as for an empty disk of the target's size.
+        unsafe: (setting, value, what it risks).
+    """
+
+    installation: Installation
+    settings: tuple[Setting, ...]
+    unsafe: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresQuestion(MachineQuestion):
+    """Is there such a PostgreSQL, and does it take these settings?
+
+    Attributes:
+        choice: installation, preset and settings.
+        workload: for the number of connections and the size of the data.
+        targets: whose smallest room decides about the WAL, as in `app.execution.resolve`.
+    """
+
+    choice: PostgresChoice
+    workload: Workload
+    targets: tuple[Target, ...]
+
+    @property
+    @override
+    def waiting(self) -> str:
+        return tr("Asking PostgreSQL whether it takes these settings …")
+
+    @override
+    def find_out(self, environment: DraftEnvironment) -> PostgresAnswer:
+        account, machine = serving_account(environment), environment.machine
+        wanted = self.choice.installation
+        found = environment.installations
+        if wanted.startswith("/"):
+            found = find_installations(account, [wanted])
+        installation = choose_installation(wanted, found)
+        data_bytes = resolve_scale(self.workload, machine.usable_ram_bytes).data_bytes
+        room = [check_target(target, account, 0).room_bytes for target in self.targets]
+        settings = server_settings(
+            self.choice,
+            machine,
+            self.workload,
+            target_free_bytes=min(room, default=None),
+            data_bytes=data_bytes,
+        )
+        check_settings(settings, installation, account, _ignore)
+        pairs = [(setting.name, setting.value) for setting in settings]
+        return PostgresAnswer(installation, settings, unsafe_settings(pairs))
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignQuestion(MachineQuestion):
+    """Can this machine run this campaign?"""
+
+    campaign: Campaign
+
+    @property
+    @override
+    def waiting(self) -> str:
+        return tr("Checking whether this machine can run it …")
+
+    @override
+    def find_out(self, environment: DraftEnvironment) -> ResolvedCampaign:
+        name = tr("The campaign")
+        if parse_campaign(format_campaign(self.campaign), base_directory="/", source_name=name) != (
+            self.campaign
+        ):
+            raise CampaignError(
+                tr("A script file has changed since it was read."),
+                field="workload.script",
+                hint=tr("Go back to the page with the script and check again."),
+            )
+        return resolve_campaign(self.campaign, serving_account(environment), _ignore)
+
+
+@dataclass(frozen=True, slots=True)
+class TrustQuestion(MachineQuestion):
+    """May this campaign do more than measure, and did a person agree to that?"""
+
+    campaign: Campaign
+
+    @property
+    @override
+    def waiting(self) -> str:
+        return tr("Looking at what its settings and scripts may do …")
+
+    @override
+    def find_out(self, environment: DraftEnvironment) -> Agreement:
+        return agreement_of(self.campaign)
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeQuestion(MachineQuestion):
+    """What would the root helper execute for these plans?"""
+
+    plans: tuple[StoragePlan, ...]
+
+    @property
+    @override
+    def waiting(self) -> str:
+        return tr("Asking the root helper what it will do …")
+
+    @override
+    def find_out(self, environment: DraftEnvironment) -> tuple[tuple[str, ...], ...]:
+        return describe_plans(self.plans)
+
+
+def _ignore(_outcome: CommandOutcome) -> None:
+    """Record nothing: what runs here belongs to no run."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineAnswer:
+    """What was found out.
+
+    Attributes:
+        question: that was asked.
+        result: None where the answer is no.
+        error: why it is no.
+    """
+
+    question: MachineQuestion
+    result: object = None
+    error: FootingError | None = None
+
+
+def answer(question: MachineQuestion, environment: DraftEnvironment) -> MachineAnswer:
+    """Find out one answer; never raises."""
+    try:
+        return MachineAnswer(question, question.find_out(environment))
+    except FootingError as error:
+        return MachineAnswer(question, error=error)
+    except Exception as error:  # noqa: BLE001 - a border: told on the page like any other reason
+        return MachineAnswer(question, error=InternalError.of(error))

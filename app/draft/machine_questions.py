@@ -1,0 +1,151 @@
+"""Which questions a step of a draft has for this machine, and which field a no is told beside. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.campaign.configuration import (
+    Campaign,
+    Configuration,
+    FolderTarget,
+    MemoryTarget,
+    Target,
+    Workload,
+)
+from app.domain.errors import CampaignError, FootingError, InstallationError, SettingError, TargetError
+from app.draft.builder import ValidationResult
+from app.draft.fields.environment import DraftEnvironment
+from app.draft.fields.state import DraftParts, Place, Problem, Step
+from app.draft.machine_answers import (
+    CampaignQuestion,
+    DescribeQuestion,
+    MachineQuestion,
+    PostgresQuestion,
+    SupportQuestion,
+    TargetQuestion,
+    TrustQuestion,
+)
+from app.execution.resolve import ResolvedCampaign
+from app.postgres.pgbench.scale import ScaleChoice, resolve_scale
+
+_FIELDS: Final[dict[type[FootingError], str]] = {
+    SettingError: "postgresql.settings",
+    InstallationError: "postgresql.installation",
+    TargetError: "target",
+}
+
+
+def describe_question(resolved: ResolvedCampaign | None) -> DescribeQuestion | None:
+    """Return the question about the helper's own words; None where no disks are used."""
+    found = resolved.configurations.values() if resolved else ()
+    plans = tuple(dict.fromkeys(each.target.plan for each in found if each.target.plan is not None))
+    return DescribeQuestion(plans) if plans else None
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What is to be found out about one state of a draft.
+
+    Attributes:
+        parts: the fields.
+        built: what becomes of them.
+        environment: of this machine.
+        resolved: the campaign on this machine, where that is known.
+    """
+
+    parts: DraftParts
+    built: ValidationResult
+    environment: DraftEnvironment
+    resolved: ResolvedCampaign | None = None
+
+    def questions(self, step: Step) -> tuple[MachineQuestion, ...]:
+        """Return the questions of one step, also those that are answered."""
+        if self.environment.account is None:
+            return ()
+        askers: dict[Step, Callable[[], Iterator[MachineQuestion]]] = {
+            Step.WHERE: self._about_places,
+            Step.DISKS: self._about_filesystems,
+            Step.FILESYSTEM: self._about_filesystems,
+            Step.POSTGRESQL: self._about_postgresql,
+            Step.WORKLOAD: self._about_workload,
+            Step.MORE: self._about_others,
+            Step.REVIEW: self._about_all,
+        }
+        return tuple(dict.fromkeys(askers[step]()))
+
+    def target_question(self, target: Target) -> TargetQuestion:
+        """Return the question whether a place can hold the data."""
+        scale = self.scale(self.built.workload) if self.built.workload else None
+        return TargetQuestion(target, scale.data_bytes if scale else 0)
+
+    def postgres_question(self) -> PostgresQuestion | None:
+        """Return the question about the second page; None where something on it is wrong."""
+        if self.built.postgresql is None:
+            return None
+        targets = tuple(dict.fromkeys(self.built.targets.values()))
+        return PostgresQuestion(self.built.postgresql, self.built.workload or Workload(), targets)
+
+    def scale(self, workload: Workload) -> ScaleChoice | None:
+        """Return the scale of a workload here; None where there is none, which `CampaignQuestion` tells."""
+        try:
+            return resolve_scale(workload, self.environment.machine.usable_ram_bytes)
+        except CampaignError:
+            return None
+
+    def refusal(self, step: Step, question: MachineQuestion, error: FootingError) -> Problem:
+        """Return the machine's no as a problem of the field that can change it."""
+        field, message = _FIELDS.get(type(error), ""), error.message
+        if isinstance(error, CampaignError):
+            field = error.field
+        match question:
+            case TargetQuestion(target=FolderTarget()):
+                field = "target.folder.path"
+            case TargetQuestion(target=MemoryTarget()):
+                field = "target.memory.size"
+            case CampaignQuestion(campaign=campaign) if step is Step.MORE:
+                message = f"“{campaign.configurations[0].name}”: {message}"
+                field = self._place_in_list(campaign.configurations)
+            case CampaignQuestion() if step is Step.WORKLOAD and isinstance(error, TargetError):
+                field = "workload.size"
+            case _:
+                pass
+        return Problem(step, field, message, error.hint)
+
+    def _about_places(self) -> Iterator[MachineQuestion]:
+        for number, each in enumerate(self.parts.chosen()):
+            if each.from_where and each.place is not Place.DISKS and number in self.built.targets:
+                yield self.target_question(self.built.targets[number])
+
+    def _about_filesystems(self) -> Iterator[MachineQuestion]:
+        yield SupportQuestion()
+
+    def _about_postgresql(self) -> Iterator[MachineQuestion]:
+        question = self.postgres_question()
+        if question is not None:
+            yield question
+
+    def _about_workload(self) -> Iterator[MachineQuestion]:
+        yield from self.built.questions
+        yield from map(self._alone, list(self.built.configurations.values())[:1])
+
+    def _about_others(self) -> Iterator[MachineQuestion]:
+        yield from map(self._alone, list(self.built.configurations.values())[1:])
+
+    def _about_all(self) -> Iterator[MachineQuestion]:
+        if self.built.campaign is not None:
+            yield TrustQuestion(self.built.campaign)
+            yield CampaignQuestion(self.built.campaign)
+        question = describe_question(self.resolved)
+        if question is not None:
+            yield question
+
+    def _alone(self, configuration: Configuration) -> CampaignQuestion:
+        """Return the question about one configuration, so that a no is one about that."""
+        seeds = self.parts.campaign.seeds
+        return CampaignQuestion(Campaign(configuration.name, (configuration,), 1, seeds))
+
+    def _place_in_list(self, configurations: Sequence[Configuration]) -> str:
+        names = [each.name.strip() for each in self.parts.chosen()]
+        return f"configuration[{names.index(configurations[0].name) + 1}]"

@@ -1,0 +1,269 @@
+"""What a campaign will take before it is started: time, space, what is written, what it can show. Pure.
+
+Estimates are rough on purpose and say so. Measured where this was written (PostgreSQL 15, scale 13 to 100, a
+virtual disk): preparing and ending a run takes 3 s, loading about 100 MB a second, written twice (data and
+WAL), and a TPC-B-like transaction writes 13 to 18 kB while pages are new since the checkpoint.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from app.domain.campaign.configuration import Campaign, DiskTarget, MemoryTarget, Workload, interleaved_order
+from app.domain.campaign.disk_target import unsafe_choices
+from app.domain.disk import Disk
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.draft.commands import CommandLine, removed_folders, run_commands, run_folders
+from app.draft.review_disks import (
+    Described,
+    WrittenVolume,
+    making_seconds,
+    place_words,
+    storage_commands,
+    unmaking,
+    wear_sentences,
+)
+from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, planned_seconds
+from app.postgres.presets import PRESETS
+from app.process.starter import Account
+from app.statistics.sample_size import RUNS_FOR_A_VERDICT, minimum_detectable_effect
+
+OVERHEAD_S: Final = 3.0
+LOAD_BYTES_PER_S: Final = 100e6
+LOAD_WRITES: Final = 2
+TRANSACTION_BYTES: Final = 16_000
+QUIET_CV: Final = 0.01
+"""Spread of runs of one configuration on a quiet machine of its own."""
+NOISY_CV: Final = 0.04
+"""The same on a virtual machine with neighbours (measured: 2.5 to 4.3 % pinned, more when shared)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRow:
+    """One configuration in the table of the review.
+
+    Attributes:
+        name: of the configuration.
+        place: where its data lies.
+        postgresql: version and preset.
+        data_bytes: expected size of the loaded database.
+        scale: pgbench's scale factor, and where it comes from.
+        need_bytes: room that the target should have.
+        free_bytes: room that it has.
+        unsafe: (setting, value, what it risks).
+        commands: of its first run.
+        removed: what each of its runs makes and removes.
+        contended: fewer branches than clients.
+    """
+
+    name: str
+    place: str
+    postgresql: str
+    data_bytes: int
+    scale: str
+    need_bytes: int
+    free_bytes: int
+    unsafe: tuple[tuple[str, str, str], ...]
+    commands: tuple[CommandLine, ...]
+    removed: tuple[str, ...]
+    contended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A campaign before its start.
+
+    Attributes:
+        name: of the campaign.
+        order: names of the configurations in the order of the runs.
+        rows: the configurations.
+        about_s: estimated time of everything; None where a number of transactions decides.
+        time: the same in a sentence.
+        written: what is written to disks, in sentences.
+        effect: what so many runs can show, in sentences.
+    """
+
+    name: str
+    order: tuple[str, ...]
+    rows: tuple[ReviewRow, ...]
+    about_s: float | None
+    time: str
+    written: tuple[str, ...]
+    effect: tuple[str, ...]
+
+
+def make_review(
+    resolved: ResolvedCampaign,
+    account: Account,
+    described: Described | None = None,
+    disks: Sequence[Disk] = (),
+) -> Review:
+    """Return the review of a campaign that this machine can run.
+
+    Args:
+        resolved: the campaign.
+        account: whom server and pgbench run as.
+        described: what the root helper will execute, in its own words, by plan.
+        disks: of this machine, where spare ones are used.
+    """
+    campaign = resolved.campaign
+    order = tuple(run.configuration.name for run in interleaved_order(campaign))
+    about_s = _estimated_s(resolved, order)
+    return Review(
+        campaign.name,
+        order,
+        tuple(
+            _with_storage(_row(campaign, each, account), each, described or {}, disks)
+            for each in resolved.configurations.values()
+        ),
+        about_s,
+        _time_sentence(len(order), about_s),
+        written_sentences(resolved),
+        effect_sentences(campaign),
+    )
+
+
+def _row(campaign: Campaign, resolved: ResolvedConfiguration, account: Account) -> ReviewRow:
+    configuration, folders = resolved.configuration, run_folders(resolved, account)
+    in_memory = isinstance(configuration.target, MemoryTarget)
+    place = tr("memory ({path})") if in_memory else "{path}"
+    return ReviewRow(
+        configuration.name,
+        place.format(path=resolved.target.path),
+        f"{resolved.installation.version} · {PRESETS[configuration.postgresql.preset].label}",
+        resolved.scale.data_bytes,
+        tr("scale {scale}: {reason}").format(scale=resolved.scale.scale, reason=resolved.scale.reason),
+        resolved.need_bytes,
+        resolved.target.free_bytes,
+        resolved.unsafe,
+        run_commands(campaign, resolved, folders),
+        removed_folders(resolved, folders),
+        resolved.scale.is_contended,
+    )
+
+
+def _with_storage(
+    row: ReviewRow, resolved: ResolvedConfiguration, described: Described, disks: Sequence[Disk]
+) -> ReviewRow:
+    """Return a row with what is made of spare disks, where it uses any."""
+    plan, target = resolved.target.plan, resolved.configuration.target
+    if plan is None or not isinstance(target, DiskTarget):
+        return row
+    commands = (*storage_commands(plan, described, disks), *row.commands, unmaking())
+    unsafe = tuple(dict.fromkeys((*row.unsafe, *unsafe_choices(target))))
+    return replace(row, place=place_words(plan), commands=commands, unsafe=unsafe)
+
+
+def _estimated_s(resolved: ResolvedCampaign, order: tuple[str, ...]) -> float | None:
+    measured_s = planned_seconds(resolved.campaign, order)
+    if measured_s is None:
+        return None
+    data_bytes = sum(resolved.configurations[name].scale.data_bytes for name in order)
+    storage_s = sum(making_seconds(resolved.configurations[name].target.plan) for name in order)
+    return measured_s + len(order) * OVERHEAD_S + data_bytes / LOAD_BYTES_PER_S + storage_s
+
+
+def _time_sentence(runs: int, about_s: float | None) -> str:
+    count = tr("1 run") if runs == 1 else tr("{runs} runs").format(runs=runs)
+    if about_s is None:
+        sentence = tr("{count}; how long it takes depends on the speed, because a number ends it.")
+        return sentence.format(count=count)
+    return tr("{count}, about {time} in all.").format(count=count, time=roughly(about_s))
+
+
+def roughly(seconds: float) -> str:
+    """Return an estimated time without digits that nobody can know."""
+    if seconds < 100:
+        return tr("{count} s").format(count=math.ceil(seconds / 10) * 10)
+    if seconds < 5400:
+        return tr("{count} min").format(count=round(seconds / 60))
+    if seconds < 48 * 3600:
+        return tr("{count} h").format(count=f"{seconds / 3600:.1f}")
+    return tr("{count} days").format(count=f"{seconds / 86_400:.1f}")
+
+
+def written_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
+    """Return what the campaign writes to disks: memory is none."""
+    on_disk = [
+        each
+        for each in resolved.configurations.values()
+        if not isinstance(each.configuration.target, MemoryTarget)
+    ]
+    if not on_disk:
+        return (tr("Nothing is written to a disk but the run files, at most 10 MB an hour."),)
+    runs = resolved.campaign.repeats
+    loaded_bytes = sum(each.scale.data_bytes for each in on_disk) * runs * LOAD_WRITES
+    sentences = [
+        tr("Loading writes about {size} to disk (data and WAL).").format(size=format_size(loaded_bytes))
+    ]
+    known = [_measured_bytes(each.configuration.workload) for each in on_disk]
+    if any(known) and None not in known:
+        total = sum(each or 0 for each in known) * runs
+        sentences.append(tr("The transactions write about {size} more.").format(size=format_size(total)))
+    elif None in known:
+        per_minute = TRANSACTION_BYTES * 1000 * 60
+        sentence = tr("The transactions write more, the faster the more: about {size} a minute at 1,000 TPS.")
+        sentences.append(sentence.format(size=format_size(per_minute)))
+    else:
+        sentences.append(tr("The transactions only read."))
+    return (*sentences, *wear_sentences(resolved, _written(resolved)))
+
+
+def _written(resolved: ResolvedCampaign) -> dict[str, WrittenVolume]:
+    """Return what all runs of each configuration write."""
+    found: dict[str, WrittenVolume] = {}
+    for name, each in resolved.configurations.items():
+        measured = _measured_bytes(each.configuration.workload)
+        known = each.scale.data_bytes * LOAD_WRITES + (measured or 0)
+        found[name] = WrittenVolume(known * resolved.campaign.repeats, is_least=measured is None)
+    return found
+
+
+def _measured_bytes(workload: Workload) -> int | None:
+    """Return what the transactions of a run write; None where only the speed decides."""
+    if not workload.writes:
+        return 0
+    if workload.transactions is not None:
+        return workload.transactions * workload.clients * TRANSACTION_BYTES
+    if workload.rate_tps is not None and workload.duration_s is not None:
+        return round(workload.rate_tps * (workload.duration_s + workload.warmup_s)) * TRANSACTION_BYTES
+    return None
+
+
+def effect_sentences(campaign: Campaign) -> tuple[str, ...]:
+    """Return which differences so many runs can show.
+
+    The verdict pairs the runs of a block (`app.comparison.table`), and the difference of two runs
+    spreads by the square root of two more than one run does.
+    """
+    if len(campaign.configurations) < 2:
+        return (tr("One configuration: there is nothing to compare it with, only its numbers."),)
+    if campaign.repeats < RUNS_FOR_A_VERDICT:
+        sentence = tr("{runs} runs each are too few for a verdict; from {needed} on there is one.")
+        return (sentence.format(runs=campaign.repeats, needed=RUNS_FOR_A_VERDICT),)
+    quiet, noisy = (
+        minimum_detectable_effect(cv * math.sqrt(2), campaign.repeats, paired=True) or 0.0
+        for cv in (QUIET_CV, NOISY_CV)
+    )
+    sentence = tr(
+        "{runs} runs each will probably (4 in 5) show a difference of {quiet} on a quiet machine, where runs "
+        "spread by {quiet_cv}, and of {noisy} on a shared one (spread {noisy_cv}). More repeats show smaller "
+        "ones."
+    )
+    return (
+        sentence.format(
+            runs=campaign.repeats,
+            quiet=_percent(quiet),
+            quiet_cv=_percent(QUIET_CV),
+            noisy=_percent(noisy),
+            noisy_cv=_percent(NOISY_CV),
+        ),
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.2g}\u00a0%"

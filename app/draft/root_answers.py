@@ -1,0 +1,71 @@
+"""What a draft asks the root helper: its answer about disks, and the commands in its own words.
+
+Both only look. Nobody is asked for a password here, except where this machine's rules want it for looking at
+the content of disks, as they do of a person without a local session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from app.dbus.helper_client import HelperClient
+from app.domain.disk import Disk, RootAnswer, SpareAnswer
+from app.domain.inspection_report import ReadProgress
+from app.domain.storage_plan.plan import StoragePlan
+from app.draft.disks.table import InspectionResult
+
+
+def inspect_disks(disks: Sequence[Disk]) -> Mapping[str, InspectionResult]:
+    """Return root's answers about disks, by kernel name.
+
+    Raises:
+        FootingError: there is no helper, or it does not answer; nothing was touched.
+    """
+    client = HelperClient.open()
+    try:
+        told = client.inspect([disk.identity for disk in disks])
+    finally:
+        client.close()
+    found: dict[str, InspectionResult] = {}
+    for disk in disks:
+        if disk.identity.device_number in told:
+            found[disk.name] = _inspected(disk, told[disk.identity.device_number])
+    return found
+
+
+def _inspected(disk: Disk, told: RootAnswer) -> InspectionResult:
+    answer = SpareAnswer.SPARE if told.is_spare else SpareAnswer.NOT_SPARE
+    return InspectionResult(disk, answer, () if told.is_spare else told.refusals, told.looked)
+
+
+def read_disk(
+    disk: Disk, progress: Callable[[ReadProgress], None], watch: Callable[[], None] = lambda: None
+) -> InspectionResult:
+    """Have root read every byte of a disk and return what it says of it then; may take hours.
+
+    Args:
+        disk: as it was listed.
+        progress: told how far it is.
+        watch: called often; what it raises ends the reading.
+
+    Raises:
+        FootingError: there is no helper, or it does not answer; nothing was touched.
+    """
+    client = HelperClient.open()
+    try:
+        return _inspected(disk, client.read(disk.identity, progress, watch))
+    finally:
+        client.close()
+
+
+def describe_plans(plans: Sequence[StoragePlan]) -> tuple[tuple[str, ...], ...]:
+    """Return what the helper would execute for each plan, a line for each step.
+
+    Raises:
+        FootingError: there is no helper, it does not answer, or refuses a plan; nothing was touched.
+    """
+    client = HelperClient.open()
+    try:
+        return client.describe(plans).texts
+    finally:
+        client.close()

@@ -1,0 +1,94 @@
+"""Agreeing to what a campaign may do beyond measuring: a tick on the review, for exactly what is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from app.campaign_file.reader import CampaignFile
+from app.campaign_file.trust import Concern, campaign_digest, find_concerns, foreign_programs
+from app.campaign_file.writer import format_campaign
+from app.domain.campaign.configuration import Campaign
+from app.domain.errors import RefusedError
+from app.domain.text import tr
+from app.draft.fields.state import Problem, Step
+from app.library.trusted_campaigns import is_trusted, trust
+
+FIELD: Final = "trust"
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What a person is asked to agree to.
+
+    Attributes:
+        concerns: what the campaign may do; empty where it only measures.
+        digest: of the campaign as its file would be written, and of its scripts as they were read.
+        known: this user agreed to just that before.
+    """
+
+    concerns: tuple[Concern, ...]
+    digest: str
+    known: bool
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a person has to agree."""
+        return bool(self.concerns) and not self.known
+
+
+def agreement_of(campaign: Campaign) -> Agreement:
+    """Return what a person has to agree to; reads scripts through, and the user's data folder."""
+    digest = campaign_digest(format_campaign(campaign), campaign)
+    return Agreement(find_concerns(campaign), digest, is_trusted(digest))
+
+
+def keep_agreement(digest: str) -> None:
+    """Keep what a person ticked, where anything is: the runner then asks nothing of just that.
+
+    Raises:
+        UsageError: it cannot be kept.
+    """
+    if digest:
+        trust(digest)
+
+
+def refuse_programs(file: CampaignFile) -> None:
+    """Refuse to open a file in the wizard whose PostgreSQL others than root could have put where it names it.
+
+    The wizard asks PostgreSQL's programs about settings before anything is shown.
+
+    Raises:
+        RefusedError: nobody agreed to this file.
+    """
+    folders = foreign_programs(file.campaign)
+    if folders and not is_trusted(campaign_digest(file.text, file.campaign)):
+        message = tr(
+            "This file names programs of PostgreSQL that others than root could have put there: {folders}."
+        )
+        hint = tr(
+            "Nothing of it was opened. Remove postgresql.installation from it, and choose that PostgreSQL on "
+            "its page if you trust it."
+        )
+        raise RefusedError(message.format(folders=", ".join(folders)), hint=hint)
+
+
+def agreement_problems(agreement: Agreement | None, agreed: str) -> tuple[Problem, ...]:
+    """Return why it may not be started yet; `agreed` is the digest that was ticked."""
+    if agreement is None or not agreement.is_open or agreed == agreement.digest:
+        return ()
+    message = tr("This campaign may run programs: read what is listed, and tick that you trust it.")
+    return (Problem(Step.REVIEW, FIELD, message),)
+
+
+def agreement_text(agreement: Agreement) -> str:
+    """Return everything that is agreed to, each text once, as one reads it."""
+    blocks: list[str] = []
+    shown: set[str] = set()
+    for concern in agreement.concerns:
+        names = tr("in: {names}").format(names=", ".join(concern.configurations))
+        body = tr("(its text stands above)") if concern.text in shown else concern.text.rstrip("\n")
+        shown.add(concern.text)
+        indented = "\n".join(f"    {line}" for line in body.split("\n"))
+        blocks.append(f"# {concern.what}\n# {names}\n{indented}")
+    return "\n\n".join(blocks)

@@ -1,0 +1,295 @@
+"""A campaign: its folder, its locks, its runs in interleaved order, and what holds for all of them."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from app.campaign_file.kept_copy import changed_scripts, state_campaign
+from app.campaign_file.reader import load_campaign, read_campaign_file
+from app.campaign_file.trust import Ask, check_trust, foreign_programs, refuse_concerns
+from app.dbus.login import InhibitorUnavailable, inhibit_sleep
+from app.domain.campaign.configuration import Campaign, PlannedRun, interleaved_order
+from app.domain.errors import UsageError
+from app.domain.text import tr
+from app.execution.control import ControlServer
+from app.execution.disk_release import end_disks
+from app.execution.disks import DiskConsent, open_disks
+from app.execution.preflight import PreflightFinding, find_disturbances
+from app.execution.recovery import sweep_abandoned
+from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, resolve_campaign
+from app.execution.run import RunContext, execute_run
+from app.execution.stop import Cancellable, StopRequestedError
+from app.hosts.folders.account import account_reason, server_account
+from app.hosts.machine_lock import acquire_machine_lock
+from app.hosts.recovery.resource_journal import ResourceJournal
+from app.library.entries import CAMPAIGN_NAME, CampaignLock, is_live, read_entry
+from app.library.trusted_campaigns import is_trusted
+from app.process.starter import CommandOutcome
+from app.recording.events import CampaignListener, RunResult
+from app.runfile.filenames import slug
+from app.runfile.writer import SUFFIX, RunState
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRequest:
+    """What the command line or the window asks for.
+
+    Attributes:
+        source: campaign file.
+        library: folder that gets the campaign's folder.
+        resume: continue the newest unfinished campaign of the same content.
+        consent: how a person is asked before spare disks are erased.
+        trust: how a person is asked about a campaign file that may do more than measure.
+    """
+
+    source: Path
+    library: Path
+    resume: bool = False
+    consent: DiskConsent = field(default_factory=DiskConsent)
+    trust: Ask = refuse_concerns
+
+
+@dataclass(slots=True)
+class CampaignResult:
+    """What became of a campaign.
+
+    Attributes:
+        campaign: as stated.
+        folder: where the run files are.
+        results: of the runs that were begun now, and of those found done by `resume`.
+        stopped: a person ended it early.
+    """
+
+    campaign: Campaign
+    folder: Path
+    results: list[RunResult] = field(default_factory=list)
+    stopped: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether any run failed."""
+        return any(result.state is RunState.FAILED for result in self.results)
+
+
+def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: Cancellable) -> CampaignResult:
+    """Measure a campaign from its file to its last run.
+
+    Args:
+        request: what to measure.
+        listener: watches.
+        switch: how a person stops it.
+
+    Raises:
+        FootingError: it cannot begin (campaign, machine, library, another campaign running); nothing was
+            measured. A run that fails does not raise: it is a result.
+    """
+    sweep_abandoned()
+    file = read_campaign_file(request.source)
+    campaign = file.campaign
+    foreign = bool(foreign_programs(campaign))
+    if foreign:  # resolving asks its programs what they are
+        check_trust(file, request.trust, is_trusted=is_trusted)
+    commands: list[CommandOutcome] = []
+    account = server_account(commands.append)
+    resolved = resolve_campaign(campaign, account, commands.append)
+    if not foreign:  # a mistake in the file, such as a setting that does not exist, is told before
+        check_trust(file, request.trust, is_trusted=is_trusted)
+    with ExitStack() as stack:
+        runs = _runs_to_do(request, campaign)
+        disks = open_disks(stack, resolved, runs, account, request.consent, listener)
+        folder = _campaign_folder(request, campaign)
+        lock = CampaignLock(folder)
+        stack.callback(lock.release)
+        machine_lock = stack.enter_context(acquire_machine_lock(str(folder), campaign.name))
+        leavings = stack.enter_context(ResourceJournal.create(str(folder), campaign.name, account))
+        deaf = _listen(stack, switch, folder)
+        stack.enter_context(switch.signals())
+        listener.campaign_started(str(folder), campaign.repeats * len(campaign.configurations))
+        if deaf:
+            listener.told("note", deaf)
+        listener.told("note", account_reason(account))
+        if machine_lock.scope_note:
+            listener.told("note", machine_lock.scope_note)
+        findings = _prepare_machine(stack, resolved, folder, listener)
+        execution = RunContext(
+            campaign=campaign,
+            folder=folder,
+            account=account,
+            leavings=leavings,
+            listener=listener,
+            switch=switch,
+            findings=findings,
+            early_commands=tuple(commands),
+            disks=disks,
+        )
+        if disks is not None:  # before the lock: who sees that the campaign has ended finds its disks told
+            stack.callback(end_disks, disks, folder, listener)
+        return _run_all(execution, resolved, CampaignResult(campaign, folder))
+
+
+def _listen(stack: ExitStack, switch: Cancellable, folder: Path) -> str:
+    """Open the control socket; return why there is none where the library's filesystem has no sockets."""
+    try:
+        control = ControlServer(folder)
+    except OSError as err:
+        message = tr("Only signals (Ctrl-C) stop this campaign: {folder} takes no control socket ({reason}).")
+        return message.format(folder=folder, reason=err.strerror)
+    stack.callback(control.close)
+    switch.listen(control)
+    return ""
+
+
+def _prepare_machine(
+    stack: ExitStack, resolved: ResolvedCampaign, folder: Path, listener: CampaignListener
+) -> tuple[PreflightFinding, ...]:
+    """Keep the machine awake and look for what would spoil the measurement."""
+    sleep_reason = ""
+    try:
+        why = tr("measuring {name}").format(name=resolved.campaign.name)
+        stack.enter_context(inhibit_sleep(why))
+    except InhibitorUnavailable as err:
+        sleep_reason = err.reason
+    findings = find_disturbances(resolved, str(folder), sleep_reason)
+    for finding in findings:
+        listener.told(
+            finding.severity.value, " ".join(part for part in (finding.message, finding.hint) if part)
+        )
+    return findings
+
+
+def _run_all(execution: RunContext, resolved: ResolvedCampaign, result: CampaignResult) -> CampaignResult:
+    done = _finished_runs(result.folder)
+    hopeless: set[str] = set()
+    for planned in interleaved_order(result.campaign):
+        name = planned.configuration.name
+        if planned.number in done:
+            result.results.append(done[planned.number])
+            continue
+        if name in hopeless or _is_without_disks(execution, resolved.configurations[name]):
+            continue
+        try:
+            execution.switch.check()
+        except StopRequestedError:
+            result.stopped = True
+            break
+        ended = execute_run(execution, planned, resolved.configurations[name])
+        result.results.append(ended)
+        execution.listener.run_finished(ended)
+        if _is_without_disks(execution, resolved.configurations[name]):
+            _tell_without_disks(execution, resolved.configurations[name])
+        elif ended.state is RunState.FAILED and not ended.measured:
+            hopeless.add(name)  # what fails before measuring fails again
+            message = tr("The other runs of {name} are left out, because they would fail in the same way.")
+            execution.listener.told("note", message.format(name=name))
+        if execution.switch.requested is not None:
+            result.stopped = True
+            break
+    return result
+
+
+def _is_without_disks(execution: RunContext, resolved: ResolvedConfiguration) -> bool:
+    """Whether the disks of a configuration cannot be used any more in this campaign."""
+    plan = resolved.target.plan
+    return plan is not None and execution.disks is not None and bool(execution.disks.obstacle(plan))
+
+
+def _tell_without_disks(execution: RunContext, resolved: ResolvedConfiguration) -> None:
+    assert execution.disks is not None  # noqa: S101 - asked before
+    assert resolved.target.plan is not None  # noqa: S101 - as above
+    message = tr("The other runs on these disks are left out. {reason}")
+    reason = execution.disks.obstacle(resolved.target.plan)
+    execution.listener.told("left-out", message.format(reason=reason))
+
+
+def _campaign_folder(request: CampaignRequest, campaign: Campaign) -> Path:
+    """Return the folder for the run files: a new one, or the one to resume.
+
+    Raises:
+        UsageError: the library cannot be written, or there is nothing to resume.
+    """
+    if request.resume:
+        return _unfinished_folder(request.library, campaign)
+    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    base = f"{stamp}-{slug(campaign.name)}"
+    try:
+        request.library.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for attempt in range(1, 1000):
+            folder = request.library.resolve() / (base if attempt == 1 else f"{base}-{attempt}")
+            try:
+                folder.mkdir(mode=0o700)
+            except FileExistsError:
+                continue
+            (folder / CAMPAIGN_NAME).write_text(state_campaign(campaign), encoding="utf-8")
+            return folder
+    except OSError as err:
+        message = tr("The library {path} cannot be written: {reason}. Nothing was started.")
+        hint = tr("Choose another folder with --output.")
+        raise UsageError(message.format(path=request.library, reason=err.strerror), hint=hint) from err
+    raise UsageError(
+        tr("The library {path} is full of campaigns of this second.").format(path=request.library)
+    )
+
+
+def _runs_to_do(request: CampaignRequest, campaign: Campaign) -> list[PlannedRun]:
+    """Return the planned runs, without those that `resume` finds done.
+
+    Raises:
+        UsageError: there is nothing to resume.
+    """
+    done: dict[int, RunResult] = {}
+    if request.resume:
+        done = _finished_runs(_unfinished_folder(request.library, campaign))
+    return [run for run in interleaved_order(campaign) if run.number not in done]
+
+
+def _unfinished_folder(library: Path, campaign: Campaign) -> Path:
+    """Return the newest folder of the same campaign, scripts included, that lacks a run.
+
+    Raises:
+        UsageError: there is none; says which scripts are the reason where they are.
+    """
+    total = campaign.repeats * len(campaign.configurations)
+    others: tuple[str, ...] = ()
+    for path in sorted(library.glob(f"*/{CAMPAIGN_NAME}"), reverse=True):
+        folder = path.parent.resolve()
+        try:
+            changed = changed_scripts(path.read_text(encoding="utf-8"), campaign)
+        except (OSError, UnicodeDecodeError):
+            continue
+        if changed is None or is_live(folder) or len(_finished_runs(folder)) >= total:
+            continue
+        if not changed:
+            return folder
+        others = others or changed
+    if others:
+        message = tr("The campaign was begun with other scripts than those of now: {paths}.")
+        hint = tr("Leave --resume out to start it anew. A changed script is another campaign.")
+        raise UsageError(message.format(paths=", ".join(others)), hint=hint)
+    message = tr("There is no unfinished campaign in {library} that this file describes.")
+    hint = tr("Leave --resume out to start it anew. A changed file is another campaign.")
+    raise UsageError(message.format(library=library), hint=hint)
+
+
+def _finished_runs(folder: Path) -> dict[int, RunResult]:
+    """Return what `resume` need not repeat: the done runs of a campaign folder by their number."""
+    campaign = load_campaign(folder / CAMPAIGN_NAME)
+    planned = {run.number: run for run in interleaved_order(campaign)}
+    found: dict[int, RunResult] = {}
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        entry = read_entry(path)
+        number = _number_of(path)
+        if entry.state == RunState.DONE.value and number in planned:
+            summary = {"tps": entry.tps, "latency_p99_ms": entry.p99_ms, "jitter_cv": entry.jitter_cv}
+            marks = tuple((kind, "") for kind in entry.marks)
+            found[number] = RunResult(
+                planned[number], RunState.DONE, str(path), summary, marks, measured=True
+            )
+    return found
+
+
+def _number_of(path: Path) -> int:
+    head = path.name.partition("-")[0]
+    return int(head) if head.isascii() and head.isdigit() else 0

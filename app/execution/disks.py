@@ -1,0 +1,128 @@
+"""The spare disks of a campaign: described, confirmed by a person, authorised once, locked until its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from typing import Final
+
+from app.dbus.helper_client import HelperClient
+from app.domain.campaign.configuration import PlannedRun
+from app.domain.disk import Disk
+from app.domain.errors import CampaignError, RefusedError
+from app.domain.storage_plan.plan import StoragePlan
+from app.domain.text import tr
+from app.execution.resolve import ResolvedCampaign
+from app.hosts.disk_session import DiskSession
+from app.process.starter import Account
+from app.recording.events import CampaignListener
+from app.storage.inspect.snapshot import Policy
+from app.storage.spare.disks import list_disks
+
+MOST_PLANS: Final = 16
+"""Of one session of the helper (`app/helper/interface.xml`, Describe)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasePrompt:
+    """What a person is asked to agree to.
+
+    Attributes:
+        disks: all that will be erased, each once.
+        texts: what the helper would do, in its own words, by the names of the configurations.
+        test_devices: whether the helper takes loop devices for disks.
+    """
+
+    disks: tuple[Disk, ...]
+    texts: dict[str, tuple[str, ...]]
+    test_devices: bool
+
+
+Confirm = Callable[[ErasePrompt], None]
+"""Returns where a person agreed; raises a `RefusedError` where not."""
+
+
+def refuse_erasure(_erasure: ErasePrompt) -> None:
+    """Agree to nothing: what a caller gets who has no way to ask.
+
+    Raises:
+        RefusedError: always.
+    """
+    raise RefusedError(tr("Nobody confirmed that the disks may be erased; nothing was touched."))
+
+
+@dataclass(frozen=True, slots=True)
+class DiskConsent:
+    """How a person is asked.
+
+    Attributes:
+        confirm: asks whether the disks may be erased.
+        agent: lets polkit ask for the password as long as the block lasts.
+    """
+
+    confirm: Confirm = refuse_erasure
+    agent: Callable[[], AbstractContextManager[None]] = nullcontext
+
+
+def open_disks(
+    stack: ExitStack,
+    resolved: ResolvedCampaign,
+    runs: Iterable[PlannedRun],
+    account: Account,
+    consent: DiskConsent,
+    listener: CampaignListener,
+) -> DiskSession | None:
+    """Get the disks of the runs that are still to be done; None where they need none.
+
+    Args:
+        stack: gives the disks back when it is closed.
+        resolved: the campaign on this machine.
+        runs: those to be done.
+        account: to whom storage is handed.
+        consent: how a person is asked.
+        listener: told where disks could not be given back.
+
+    Raises:
+        CampaignError: more different storage than a session of the helper takes.
+        RefusedError: no helper, no consent, no authorisation, a disk that is not spare; nothing was touched.
+    """
+    plans: dict[StoragePlan, list[str]] = {}
+    for name in dict.fromkeys(run.configuration.name for run in runs):
+        plan = resolved.configurations[name].target.plan
+        if plan is not None:
+            plans.setdefault(plan, []).append(name)
+    if not plans:
+        return None
+    if len(plans) > MOST_PLANS:
+        message = tr("{count} different ways to use spare disks are more than the {most} of one campaign.")
+        raise CampaignError(message.format(count=len(plans), most=MOST_PLANS), field="configuration")
+    with ExitStack() as opening:
+        client = HelperClient.open()
+        opening.callback(client.close)
+        description = client.describe(tuple(plans))
+        texts = dict(zip(plans, description.texts, strict=True))
+        named = {", ".join(names): texts[plan] for plan, names in plans.items()}
+        consent.confirm(ErasePrompt(_disks_of(plans), named, client.version.test_devices))
+        listener.told("asking", tr("An administrator is asked whether the disks may be erased."))
+        with consent.agent():
+            session = client.execute(description, account.uid)
+        disks = DiskSession(client, session, texts, client.version.test_devices)
+        stack.push(opening.pop_all())
+    stack.callback(_release, disks, listener)
+    return disks
+
+
+def _disks_of(plans: Iterable[StoragePlan]) -> tuple[Disk, ...]:
+    """Return every disk of the plans as people see it, as it is now."""
+    here = {disk.identity.device_number: disk for disk in list_disks(Policy(accept_loop_devices=True)).disks}
+    numbers = dict.fromkeys(disk.device_number for plan in plans for _, disk in plan.members())
+    return tuple(here[number] for number in numbers if number in here)
+
+
+def _release(disks: DiskSession, listener: CampaignListener) -> None:
+    """Give back the disks of a campaign that did not come to its first run; of others it was told."""
+    if disks.has_ended:
+        return
+    for sentence in disks.release().sentences:
+        listener.told("left-over", sentence)

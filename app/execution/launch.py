@@ -1,0 +1,327 @@
+"""Starting a runner that outlives whoever starts it, and finding the runners that live.
+
+What is started is what the command line starts: `pgfooting run FILE --output LIBRARY --progress json`, in
+a session of its own, with files for its input and output. It is watched through the campaign's folder;
+what it prints is only needed to learn where that folder is, or why there is none.
+
+Each launch has a folder of its own in the state folder. The runner's output file is locked by the open
+file description that it inherits, so the lock lasts exactly as long as the runner; folders without a lock
+are removed at later launches, the newest few excepted, which tell what went wrong.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import select
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from app import COMMAND, TOP
+from app.campaign_file.writer import format_campaign
+from app.domain.campaign.configuration import Campaign
+from app.domain.errors import FootingError, UsageError
+from app.domain.text import tr
+from app.hosts.folders.own_folders import create_state_folder
+from app.hosts.recovery.resource_journal import list_live
+from app.library.entries import is_live
+
+LAUNCHES: Final = "launches"
+KEPT_LAUNCHES: Final = 3
+_CAMPAIGN: Final = "campaign.toml"
+_PROGRESS: Final = "progress.jsonl"
+_ERRORS: Final = "errors.txt"
+_WORDS_LIMIT_BYTES: Final = 64 * 1024
+_POLL_S: Final = 0.05
+
+
+class LaunchError(FootingError):
+    """The runner ended before it measured anything; carries its own words.
+
+    Attributes:
+        status: its exit status; negative where a signal ended it.
+    """
+
+    code = "launch"
+
+    def __init__(self, message: str, *, hint: str = "", status: int) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCampaign:
+    """A campaign of this user that runs now.
+
+    Attributes:
+        folder: in its library.
+        name: of the campaign.
+        started: local time with zone, ISO 8601.
+    """
+
+    folder: Path
+    name: str
+    started: str
+
+
+class LaunchedCampaign:
+    """A runner that this process started. No method but `wait_for_folder` blocks.
+
+    Attributes:
+        pid: of the runner; it leads a session and a process group of its own.
+        launch_folder: where its input and output are.
+        folder: of the campaign in the library; None until the runner has told it.
+        exit_status: None while it runs; negative where a signal ended it.
+        problem: why the newest run that failed did, and what helps; the runner says it even where the run
+            file cannot, as on a full library. Empty where none failed.
+        asking: what a person is asked before the first run, as the runner says it; empty where nobody is.
+    """
+
+    def __init__(self, pid: int, launch_folder: Path) -> None:
+        self.pid = pid
+        self.launch_folder = launch_folder
+        self.folder: Path | None = None
+        self.exit_status: int | None = None
+        self.problem = ""
+        self.asking = ""
+        self._begun = False
+        self._read_bytes = 0
+
+    def poll(self) -> Path | None:
+        """Return the campaign's folder once a run has begun in it, None before.
+
+        Raises:
+            LaunchError: the runner ended before its first run, and why.
+        """
+        ended = self._reap()  # before its words are read: what it said last is complete then
+        self._read_progress()
+        if self._begun:
+            return self.folder
+        if ended:
+            raise self._failure()
+        return None
+
+    def wait_for_folder(self, timeout_s: float) -> Path:
+        """Return the campaign's folder when its first run has begun; blocks, not for the GUI thread.
+
+        Raises:
+            LaunchError: the runner ended before its first run, and why.
+            FootingError: neither happened in time; the runner goes on.
+        """
+        deadline_s = time.monotonic() + timeout_s
+        while (folder := self.poll()) is None:
+            if time.monotonic() > deadline_s:
+                message = tr("The runner {pid} has not begun a run after {seconds:.0f} s; it goes on.")
+                raise FootingError(message.format(pid=self.pid, seconds=timeout_s))
+            self._wait(_POLL_S)
+        return folder
+
+    def wait(self, timeout_s: float) -> int:
+        """Return the exit status when the runner has ended; blocks.
+
+        Raises:
+            FootingError: it still runs; it goes on.
+        """
+        deadline_s = time.monotonic() + timeout_s
+        while not self._reap():
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0:
+                message = tr("The runner {pid} still runs after {seconds:.0f} s; it goes on.")
+                raise FootingError(message.format(pid=self.pid, seconds=timeout_s))
+            self._wait(left_s)
+        self._read_progress()
+        return self.exit_status if self.exit_status is not None else 0
+
+    def stop(self) -> None:
+        """Ask the runner to stop and keep what it has, also before it listens on its control socket."""
+        if not self._reap():
+            os.kill(self.pid, signal.SIGTERM)  # it is our child and not reaped: the id is still its own
+
+    def _wait(self, timeout_s: float) -> None:
+        with suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(self.pid)
+            try:
+                select.select([descriptor], [], [], timeout_s)
+            finally:
+                os.close(descriptor)
+
+    def _reap(self) -> bool:
+        if self.exit_status is None:
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:  # somebody else has: only its words are left
+                self.exit_status = 0
+            else:
+                if pid:
+                    self.exit_status = os.waitstatus_to_exitcode(status)
+        return self.exit_status is not None
+
+    def _read_progress(self) -> None:
+        """Take in whole new lines of the progress."""
+        with suppress(OSError), (self.launch_folder / _PROGRESS).open("rb") as file:
+            file.seek(self._read_bytes)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                self._read_bytes += len(line)
+                self._take(json.loads(line))
+
+    def _take(self, event: dict[str, Any]) -> None:
+        if event.get("event") == "campaign":
+            self.folder = Path(str(event["folder"]))
+        elif event.get("event") == "run":
+            self._begun = True
+        elif event.get("event") == "told" and event.get("kind") == "asking":
+            self.asking = str(event.get("message", ""))
+        elif event.get("event") == "finished" and event.get("error"):
+            self.problem = " ".join(str(event[key]) for key in ("message", "hint") if event.get(key))
+
+    def _failure(self) -> LaunchError:
+        status = self.exit_status or 0
+        words = ""
+        with suppress(OSError), (self.launch_folder / _ERRORS).open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _WORDS_LIMIT_BYTES))  # the reason comes last
+            words = file.read(_WORDS_LIMIT_BYTES).decode("utf-8", "replace")
+        message, hint = _sentences(words)
+        if message:
+            return LaunchError(message, hint=hint, status=status)
+        if status < 0:
+            message = tr("The runner was ended by signal {number} before it measured anything.")
+            return LaunchError(message.format(number=-status), status=status)
+        message = tr("The runner ended with status {status} and said nothing; nothing was measured.")
+        return LaunchError(message.format(status=status), status=status)
+
+
+def _sentences(words: str) -> tuple[str, str]:
+    """Return (message, hint) of what the command prints for an error; the hint is indented there."""
+    prefix = f"{COMMAND}: "
+    lines = words.splitlines()
+    start = max((i for i, line in enumerate(lines) if line.startswith(prefix)), default=None)
+    if start is None:
+        return words.strip(), ""
+    message = [lines[start].removeprefix(prefix)]
+    hint: list[str] = []
+    for line in lines[start + 1 :]:
+        (hint if line.startswith("  ") else message).append(line.strip())
+    return "\n".join(message).strip(), "\n".join(hint).strip()
+
+
+def start_campaign(campaign: Campaign | str, library: Path, erase: Sequence[str] = ()) -> LaunchedCampaign:
+    """Start the runner of a campaign; it lives on when this process ends.
+
+    Args:
+        campaign: the campaign, or the text of a campaign file; paths of scripts in it are absolute.
+        library: folder that gets the campaign's folder.
+        erase: serial numbers or WWNs of the spare disks that a person has confirmed.
+
+    Raises:
+        UsageError: the launch cannot be written, or Python cannot be started; nothing runs.
+    """
+    text = campaign if isinstance(campaign, str) else format_campaign(campaign)
+    folder = None
+    try:
+        folder = _launch_folder()
+        (folder / _CAMPAIGN).write_text(text, encoding="utf-8")
+        pid = _spawn(folder, library, erase)
+    except OSError as error:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        message = tr("The runner could not be started ({path}: {reason}). Nothing was measured.")
+        path = error.filename or sys.executable
+        raise UsageError(message.format(path=path, reason=error.strerror)) from error
+    return LaunchedCampaign(pid, folder)
+
+
+def live_campaigns() -> tuple[LiveCampaign, ...]:
+    """Return the campaigns of this user that run now, whoever started them; the oldest first.
+
+    Raises:
+        FootingError: the state folder cannot be trusted.
+        OSError: it cannot be read.
+    """
+    found = [
+        LiveCampaign(Path(leaving.campaign_folder), leaving.campaign_name, leaving.started)
+        for leaving in list_live()
+        if is_live(Path(leaving.campaign_folder))  # not one that is only being swept
+    ]
+    return tuple(sorted(found, key=lambda campaign: campaign.started))
+
+
+def _launch_folder() -> Path:
+    """Create the folder of a launch, and remove those of runners that have ended long ago."""
+    around = create_state_folder() / LAUNCHES
+    around.mkdir(mode=0o700, exist_ok=True)
+    _forget_old(around)
+    folder = around / f"{time.time_ns():020}-{secrets.token_hex(4)}"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def _forget_old(around: Path) -> None:
+    ended = [path for path in sorted(around.iterdir()) if path.is_dir() and not _is_locked(path / _PROGRESS)]
+    for path in ended[: max(0, len(ended) - KEPT_LAUNCHES)]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _spawn(folder: Path, library: Path, erase: Sequence[str]) -> int:
+    """Start the runner and return its process id.
+
+    posix_spawn and not `subprocess`: the runner is nobody's child to wait for, it may outlive us.
+    """
+    argv = [sys.executable, "-P", "-m", "app", "run", str(folder / _CAMPAIGN)]
+    argv += ["--output", str(library.absolute()), "--progress", "json"]
+    argv += [f"--erase={name}" for name in erase]  # one word: a serial number may begin with a hyphen
+    with ExitStack() as stack:
+
+        def opened(path: Path | str, flags: int) -> int:
+            descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
+            stack.callback(os.close, descriptor)
+            return descriptor
+
+        new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+        nothing = opened(os.devnull, os.O_RDONLY)
+        progress, errors = opened(folder / _PROGRESS, new), opened(folder / _ERRORS, new)
+        fcntl.flock(progress, fcntl.LOCK_EX)  # of the open file description: the runner inherits it
+        streams = [
+            (os.POSIX_SPAWN_DUP2, source, number) for number, source in enumerate((nothing, progress, errors))
+        ]
+        return os.posix_spawn(
+            sys.executable,
+            argv,
+            _environment(),
+            file_actions=streams,
+            setsid=True,
+            setsigmask=(),
+            setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE),
+        )
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment for the runner: ours, and where `app` is, because -P hides the folder."""
+    top = str(TOP)
+    others = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part and part != top]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([top, *others])}

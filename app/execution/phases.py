@@ -1,0 +1,319 @@
+"""One run from its first check to its removal: the state machine of the phases.
+
+Everything that starts a program happens in the main thread, because the kernel ends a child when the
+*thread* that started it ends. Whatever happens - an error, a stop, a vanished disk - the teardown runs,
+and what was measured until then is kept. Of several errors the cause is told: a target that vanished
+before the server that died of it, the server before the pgbench that lost its connections.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from app.domain.campaign.configuration import PlannedRun, Workload
+from app.domain.errors import (
+    FootingError,
+    RunFileError,
+    TargetLostError,
+)
+from app.domain.text import tr
+from app.domain.units import MIB
+from app.execution.children import kill_children
+from app.execution.control import Request
+from app.execution.failures import crash_of_server, footing_error
+from app.execution.pgbench import PgbenchRuns
+from app.execution.resolve import ResolvedConfiguration
+from app.execution.stop import Cancellable, StopRequestedError
+from app.hosts.folders.run_folders import RunFolders
+from app.hosts.host import Host, ProcessRole
+from app.hosts.recovery.cleanup import CleanupAction
+from app.postgres.pgbench.log_sampling import sampling_rate
+from app.postgres.pgbench.script_wishes import wants_superuser
+from app.postgres.server import Server, StopMode
+from app.probes.base.probe import ProbeContext
+from app.probes.facts.environment import read_changing_facts, read_facts
+from app.probes.sampling.registry import make_probes
+from app.probes.sampling.sampler import Sampler
+from app.recording.events import CampaignListener
+from app.recording.pgbench_failures import crash_reason
+from app.recording.recorder import Recorder
+from app.runfile.writer import Json, Phase, RunState
+
+RESERVE_BYTES: Final = 64 * MIB
+"""A run ends with an error of its own before the target is so full that PostgreSQL panics."""
+
+_CANCEL_AGAIN_S: Final = 0.05
+
+
+@dataclass(slots=True)
+class RunOutcome:
+    """How the phases ended; the campaign makes the result of it.
+
+    Attributes:
+        state: done, stopped or failed.
+        discard: the person wants the run file removed.
+        error: why it failed.
+        measured: whether the phase `measure` was reached.
+        measured_tps: what pgbench reported, to choose the sampling of later runs.
+    """
+
+    state: RunState = RunState.FAILED
+    discard: bool = False
+    error: FootingError | None = None
+    measured: bool = False
+    measured_tps: float | None = None
+
+
+@dataclass(slots=True)
+class Runner:
+    """Executes one planned run.
+
+    Attributes:
+        planned: which one.
+        resolved: its configuration on this machine.
+        host: gives storage and folders, and takes them back.
+        recorder: writes the run file.
+        listener: watches.
+        switch: asked often whether a person wants to stop.
+        expected_tps: from an earlier run of this campaign; None at the first.
+        log_one_in: the sampling of the transaction log that the campaign uses; None before it is chosen.
+    """
+
+    planned: PlannedRun
+    resolved: ResolvedConfiguration
+    host: Host
+    recorder: Recorder
+    listener: CampaignListener
+    switch: Cancellable
+    log_one_in: int | None = None
+    outcome: RunOutcome = field(default_factory=RunOutcome)
+    _site: RunFolders | None = field(default=None, init=False)
+    _server: Server | None = field(default=None, init=False)
+    _sampler: Sampler | None = field(default=None, init=False)
+    _pgbench: PgbenchRuns = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make what runs pgbench."""
+        self._pgbench = PgbenchRuns(
+            self.planned, self.resolved, self.host, self.recorder, self.switch, self._breathe, self.log_one_in
+        )
+
+    @property
+    def _workload(self) -> Workload:
+        return self.planned.configuration.workload
+
+    def execute(self) -> RunOutcome:
+        """Run all phases and the teardown; never raises for what goes wrong in a run."""
+        outcome = self.outcome
+        try:
+            self._phases()
+            outcome.state = RunState.DONE
+        except StopRequestedError as stop:
+            outcome.state = RunState.STOPPED
+            outcome.discard = stop.request is Request.DISCARD
+        except Exception as error:  # noqa: BLE001 - a border: one run never ends the campaign with a traceback
+            outcome.error = self._cause_of(footing_error(error))
+        problem = self._teardown()
+        if problem is not None:
+            outcome.error = outcome.error or problem
+            outcome.state = RunState.FAILED
+        return outcome
+
+    def _cause_of(self, error: FootingError) -> FootingError:
+        """Return what is behind an error of server or pgbench: a lost target, a crash of the server."""
+        if self._site is None or isinstance(error, RunFileError | TargetLostError):
+            return error
+        try:
+            self.host.check_alive(self._site, RESERVE_BYTES)
+        except TargetLostError as lost:
+            lost.__cause__ = error
+            return lost
+        crash = crash_reason(self._server.log_text()) if self._server is not None else ""
+        if not crash:
+            return error
+        crashed = crash_of_server(crash)
+        crashed.__cause__ = error
+        return crashed
+
+    def _phases(self) -> None:
+        with self._phase(Phase.PREPARE):
+            target = self.planned.configuration.target
+            site = self._site = self.host.prepare(target, self.resolved.need_bytes, self._keep_writing)
+            for note in site.notes:
+                self.recorder.event("note", note)
+            self.recorder.facts("before", read_facts(site.data_directory))
+            self._record_health("before")
+        with self._phase(Phase.INITDB):
+            server = self._make_server(site)
+        with self._phase(Phase.LOAD):
+            self._start(site, server)
+            self._make_bench(server)
+            self._pgbench.load(site, server)
+        with self._phase(Phase.SETTLE):
+            # Loading has vacuumed and analysed. The checkpoint gives every run the same start: nothing dirty.
+            self._in_background(
+                server.checkpoint,
+                look=lambda: self._breathe(site, server),
+                cancel=lambda: server.stop(mode=StopMode.IMMEDIATE),
+            )
+            self.host.loaded(site, self._keep_writing)
+            self.recorder.server_facts(server)
+        warm_tps: float | None = None
+        if self._workload.warmup_s:
+            with self._phase(Phase.WARM_UP, self._workload.warmup_s):
+                warm_tps = self._pgbench.run(site, server, Phase.WARM_UP).tps
+        with self._phase(Phase.MEASURE, self._workload.duration_s):
+            self.outcome.measured = True
+            if self.log_one_in is None:
+                self.log_one_in = sampling_rate(self._workload, warm_tps)
+            self._pgbench.log_one_in = self.log_one_in
+            summary = self._pgbench.run(site, server, Phase.MEASURE)
+            self.outcome.measured_tps = summary.tps
+        with self._phase(Phase.COLLECT):
+            self.recorder.facts("after", read_changing_facts())
+            self._record_health("after")
+
+    @contextmanager
+    def _phase(self, phase: Phase, planned_s: float | None = None) -> Iterator[None]:
+        self.switch.check()
+        self.recorder.begin_phase(phase)
+        self.listener.phase_started(phase, planned_s)
+        yield
+
+    def _make_server(self, site: RunFolders) -> Server:
+        server = self._server = Server(
+            installation=self.resolved.installation,
+            account=site.account,
+            data_directory=site.data_directory,
+            socket_directory=site.socket_directory,
+            log_path=f"{site.private_directory}/server.log",
+            settings=self.resolved.settings,
+            record=self.recorder.command,
+            wal_directory=site.wal_directory,
+            hold=self.host.hold(ProcessRole.SERVER),
+        )
+
+        def make() -> None:
+            server.initdb(checksums=self.planned.configuration.postgresql.checksums)
+            server.write_configuration()
+
+        self._in_background(make, look=lambda: self._look_at(site), cancel=kill_children)
+        return server
+
+    def _make_bench(self, server: Server) -> None:
+        superuser = wants_superuser(self._workload.scripts)  # a person agreed: `app.campaign_file.trust`
+        if superuser:
+            self.recorder.event("note", tr("pgbench connects as a superuser, as its scripts want."))
+        server.make_bench(superuser=superuser)
+
+    def _start(self, site: RunFolders, server: Server) -> None:
+        server.start()
+        self._observe(site, server)
+        server.check_settings()
+
+    def _observe(self, site: RunFolders, server: Server) -> None:
+        """Follow a server that runs: its log and, once a second, all probes."""
+        self._pgbench.context = context = ProbeContext(
+            data_directory=site.data_directory,
+            postmaster_pid=server.pid,
+            conninfo=server.conninfo,
+            server_major=self.resolved.installation.major,
+            pgbench_threads=self.resolved.threads,
+            wal_directory=site.wal_directory,
+        )
+        self.recorder.follow_server_log(server.log_path)
+        self._sampler = Sampler(make_probes(), context, self.recorder.tick)
+        self._sampler.start()
+
+    def _in_background(
+        self, work: Callable[[], None], *, look: Callable[[], object], cancel: Callable[[], object]
+    ) -> None:
+        """Do work that waits for other programs, while this thread goes on writing and hears a stop.
+
+        Args:
+            work: done in another thread; what it starts must have ended when it returns.
+            look: called often in this thread; may raise.
+            cancel: makes `work` return soon; may be called again.
+        """
+        with ThreadPoolExecutor(1, "runner-work") as pool:
+            future = pool.submit(work)
+            try:
+                while not future.done():
+                    self.switch.wait(min(self.recorder.next_flush_s, time.monotonic() + 0.05))
+                    look()
+            except BaseException:
+                while not future.done():
+                    cancel()
+                    futures.wait([future], _CANCEL_AGAIN_S)
+                raise
+            future.result()
+
+    def _keep_writing(self) -> None:
+        """Hear a stop, and once a second write what is new: while the host is waited for."""
+        self.switch.check()
+        if time.monotonic() >= self.recorder.next_flush_s:
+            self.recorder.flush()
+
+    def _record_health(self, moment: str) -> None:
+        health = self.host.health()
+        if health is not None:
+            told: Json = {number: dict(values) for number, values in health.items()}
+            self.recorder.facts(moment, {"disk_health": told})
+
+    def _breathe(self, site: RunFolders, server: Server) -> None:
+        """Once a second: write what is new, and see whether server and target are still there."""
+        if self._look_at(site):
+            server.check_running()
+
+    def _look_at(self, site: RunFolders) -> bool:
+        """Once a second: write what is new, see whether the target is there; return whether it was time."""
+        if time.monotonic() < self.recorder.next_flush_s:
+            return False
+        second = self.recorder.flush()
+        if second is not None:
+            self.listener.second(second)
+        self.host.check_alive(site, RESERVE_BYTES)
+        return True
+
+    def _teardown(self) -> FootingError | None:
+        """Stop the server and give everything back; goes on after an error and returns the first."""
+        problems: list[FootingError] = []
+        self.listener.phase_started(Phase.TEARDOWN, None)
+        for step in (self._end_recording, self._stop_server, self._keep_server_log, self._release):
+            try:
+                step()
+            except Exception as error:  # noqa: BLE001 - a border: whatever fails, the next step must run
+                problems.append(footing_error(error))
+        return problems[0] if problems else None
+
+    def _end_recording(self) -> None:
+        sampler, self._sampler = self._sampler, None
+        if sampler is not None:
+            sampler.stop()
+        self.recorder.begin_phase(Phase.TEARDOWN)
+
+    def _stop_server(self) -> None:
+        # Immediate: the data directory is thrown away, a checkpoint of it would only cost time and wear.
+        server, self._server = self._server, None
+        if server is not None:
+            server.stop(mode=StopMode.IMMEDIATE)
+
+    def _keep_server_log(self) -> None:
+        if self._site is not None:
+            self.recorder.keep_server_log(self._site)
+
+    def _release(self) -> None:
+        site, self._site = self._site, None
+        if site is None:
+            return
+        for event in self.host.release(site):
+            if event.deed is CleanupAction.KEPT:
+                self.listener.told("left-over", event.text)
+                self.recorder.event("left-over", event.text)
+                self.recorder.mark("left-over", event.text)

@@ -1,0 +1,230 @@
+"""A campaign held against this machine: installation, settings, scale and space, checked before the start.
+
+Nothing is written here. What cannot work is an error now, with the field of the campaign to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget
+from app.domain.campaign.server_options import ServerOption, server_options, vouches
+from app.domain.errors import TargetError
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.hosts.folders.targets import CheckedTarget, check_target
+from app.postgres.installations.find import choose_installation, find_installations
+from app.postgres.installations.installation import Installation
+from app.postgres.known_settings import check_settings
+from app.postgres.machine import Machine, read_machine
+from app.postgres.pgbench.argv import resolve_threads
+from app.postgres.pgbench.scale import ScaleChoice, resolve_scale
+from app.postgres.settings import Origin, Setting, bytes_needed, server_settings, unsafe_settings
+from app.process.starter import Account, Recorder
+from app.storage.layout.availability import read_support
+from app.storage.layout.disk_target import check_support
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedConfiguration:
+    """A configuration with everything decided that depends on this machine.
+
+    Attributes:
+        configuration: as the campaign states it.
+        target: where the data directory will lie, checked.
+        installation: whose programs run.
+        settings: of the server, complete.
+        scale: of the data set.
+        threads: of pgbench.
+        need_bytes: free space that the target should have.
+        unsafe: (setting, value, what it risks) of settings that trade safety away.
+        server_options: of the target's filesystems that are server settings, with what became of each.
+    """
+
+    configuration: Configuration
+    target: CheckedTarget
+    installation: Installation
+    settings: tuple[Setting, ...]
+    scale: ScaleChoice
+    threads: int
+    need_bytes: int
+    unsafe: tuple[tuple[str, str, str], ...]
+    server_options: tuple[ServerOption, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedCampaign:
+    """A campaign that can be run on this machine.
+
+    Attributes:
+        campaign: as stated.
+        machine: memory and CPUs that the decisions came from.
+        configurations: by the configuration's name.
+    """
+
+    campaign: Campaign
+    machine: Machine
+    configurations: dict[str, ResolvedConfiguration]
+
+
+def _within_limits(machine: Machine, campaign: Campaign) -> Machine:
+    """Return the machine with the smallest memory limit of a target as its own.
+
+    "Sized for this machine" and the classes of data sets then fit it, for all configurations alike.
+    """
+    limits = [
+        item.target.memory_limit_bytes
+        for item in campaign.configurations
+        if isinstance(item.target, DiskTarget) and item.target.memory_limit_bytes is not None
+    ]
+    if not limits:
+        return machine
+    own = () if machine.memory_limit_bytes is None else (machine.memory_limit_bytes,)
+    return replace(machine, memory_limit_bytes=min(*limits, *own, machine.ram_bytes))
+
+
+def _check_arc(item: Configuration, parameter: Path = Path("/sys/module/zfs/parameters/zfs_arc_max")) -> None:
+    """Refuse a memory limit on ZFS whose own cache, which no control group counts, may be larger.
+
+    Raises:
+        TargetError: it may be.
+    """
+    target = item.target
+    if not isinstance(target, DiskTarget) or target.memory_limit_bytes is None:
+        return
+    if "zfs" not in {group.filesystem for group in (target.data, target.wal) if group is not None}:
+        return
+    try:
+        most = int(parameter.read_text())
+    except (OSError, ValueError):
+        most = 0
+    if not 0 < most <= target.memory_limit_bytes:
+        message = tr("{name}: a memory limit says nothing on ZFS, whose cache may be larger than that.")
+        hint = tr("Leave memory_limit out, or have an administrator write at most {limit} to {parameter}.")
+        words = hint.format(limit=target.memory_limit_bytes, parameter=parameter)
+        raise TargetError(message.format(name=item.name), hint=words)
+
+
+def _check_storage(campaign: Campaign) -> None:
+    """Find out before anything is asked whether this machine can make what spare disks shall be.
+
+    Raises:
+        PlanError: kernel or programs cannot.
+        TargetError: a memory limit would say nothing.
+    """
+    on_disks = [item for item in campaign.configurations if isinstance(item.target, DiskTarget)]
+    support = read_support() if on_disks else None
+    for item in on_disks:
+        if support is not None and isinstance(item.target, DiskTarget):
+            check_support(item.target, support)
+        _check_arc(item)
+
+
+def _installations(campaign: Campaign, account: Account, record: Recorder) -> dict[str, Installation]:
+    choices = {item.postgresql.installation for item in campaign.configurations}
+    folders = sorted(choice for choice in choices if choice.startswith("/"))
+    found = find_installations(account, folders, record=record)
+    return {choice: choose_installation(choice, found) for choice in choices}
+
+
+def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> ResolvedCampaign:
+    """Decide and check everything about a campaign.
+
+    All configurations get settings that fit the smallest target, because a difference in max_wal_size
+    would be measured as a difference of the targets.
+
+    Raises:
+        InstallationError: no PostgreSQL that can be used.
+        CampaignError: a value that this machine cannot serve.
+        SettingError: a setting that this server does not take.
+        TargetError: a target that cannot hold the data; names what is wrong with it.
+    """
+    _check_storage(campaign)
+    machine = _within_limits(read_machine(), campaign)
+    installations = _installations(campaign, account, record)
+    scales = {
+        item.name: resolve_scale(item.workload, machine.usable_ram_bytes) for item in campaign.configurations
+    }
+    # The data alone must fit; with the settings known, data and WAL are checked below.
+    targets = {
+        item.name: check_target(item.target, account, scales[item.name].data_bytes)
+        for item in campaign.configurations
+    }
+    smallest_bytes = min(target.room_bytes for target in targets.values())
+    resolved: dict[str, ResolvedConfiguration] = {}
+    checked: set[tuple[str, tuple[Setting, ...]]] = set()
+    for item in campaign.configurations:
+        installation = installations[item.postgresql.installation]
+        scale = scales[item.name]
+        options = chosen_server_options(item)
+        settings = server_settings(
+            item.postgresql,
+            machine,
+            item.workload,
+            target_free_bytes=smallest_bytes,
+            data_bytes=max(choice.data_bytes for choice in scales.values()),
+            filesystem=options,
+        )
+        if (installation.bin_directory, settings) not in checked:
+            check_settings(settings, installation, account, record)
+            checked.add((installation.bin_directory, settings))
+        need_bytes = bytes_needed(scale.data_bytes, settings)
+        target = _with_room(targets[item.name], item, account, need_bytes)
+        threads = resolve_threads(item.workload, machine.cpus)
+        unsafe = _unsafe(item, settings)
+        resolved[item.name] = ResolvedConfiguration(
+            item, target, installation, settings, scale, threads, need_bytes, unsafe, options
+        )
+    return ResolvedCampaign(campaign, machine, resolved)
+
+
+def chosen_server_options(item: Configuration) -> tuple[ServerOption, ...]:
+    """Return the options of a configuration's filesystems that are server settings."""
+    if not isinstance(item.target, DiskTarget):
+        return ()
+    return server_options(item.target, {name.lower(): value for name, value in item.postgresql.settings})
+
+
+def _unsafe(item: Configuration, settings: Sequence[Setting]) -> tuple[tuple[str, str, str], ...]:
+    """Return the settings that trade safety away on this target.
+
+    What an option of the filesystem gave is told with that option
+    (`app.domain.campaign.disk_target.unsafe_choices`).
+    """
+    target = item.target
+    pairs = [(setting.name, setting.value) for setting in settings if setting.origin is not Origin.FILESYSTEM]
+    return tuple(
+        each
+        for each in unsafe_settings(pairs)
+        if not (isinstance(target, DiskTarget) and vouches(target, each[0]))
+    )
+
+
+def _with_room(
+    target: CheckedTarget, item: Configuration, account: Account, need_bytes: int
+) -> CheckedTarget:
+    """Return the target checked for data and WAL together; partitions keep the size that the data gave them.
+
+    Raises:
+        TargetError: there is no room.
+    """
+    if target.plan is None:
+        return check_target(item.target, account, need_bytes)
+    if target.free_bytes < need_bytes:
+        message = tr("The disks of {name} hold {free}; the run needs {need}.")
+        hint = tr("Choose larger partitions (partition_size), more disks, or a smaller data set.")
+        free, need = format_size(target.free_bytes), format_size(need_bytes)
+        raise TargetError(message.format(name=item.name, free=free, need=need), hint=hint)
+    return target
+
+
+def planned_seconds(campaign: Campaign, names: Sequence[str]) -> float | None:
+    """Return seconds of warm-up and measurement of the runs of these configurations; None where open."""
+    total = 0.0
+    for item in campaign.configurations:
+        if item.workload.duration_s is None:
+            return None
+        total += names.count(item.name) * (item.workload.duration_s + item.workload.warmup_s)
+    return total

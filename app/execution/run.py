@@ -1,0 +1,322 @@
+"""One planned run with its file: where it grows, what it says about itself, how it ends."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Final, cast
+
+from app import VERSION
+from app.analysis.labels import DISK_MARKS
+from app.campaign_file.writer import format_campaign
+from app.domain.campaign.configuration import Campaign, PlannedRun
+from app.domain.errors import FootingError, RunFileError
+from app.domain.text import tr
+from app.domain.units import MIB
+from app.execution.failures import footing_error
+from app.execution.phases import Runner, RunOutcome
+from app.execution.resolve import ResolvedConfiguration
+from app.execution.run_description import describe_run, marks_after, marks_before
+from app.execution.stop import Cancellable
+from app.hosts.disk_session import DiskSession, StepProgress
+from app.hosts.folders.socket_folders import own_name
+from app.hosts.folders.targets import MEMORY_FOLDER
+from app.hosts.helper import HelperHost
+from app.hosts.host import Host
+from app.hosts.local import LocalHost
+from app.hosts.recovery.cleanup import clear
+from app.hosts.recovery.resource_journal import ResourceJournal
+from app.hosts.recovery.resource_record import Owner, ResourceKind
+from app.postgres.installations.installation import fingerprint
+from app.probes.base.backing_devices import Resolver
+from app.probes.base.probe import ProbeUnavailable
+from app.probes.preflight.preflight import PreflightFinding
+from app.process.starter import Account, CommandOutcome
+from app.recording.events import CampaignListener, RunResult
+from app.recording.live_file import LiveFile, begin_live_file, discard_live_file, settle_live_file
+from app.recording.recorder import Recorder
+from app.runfile.filenames import slug
+from app.runfile.finalize import finish_run_file
+from app.runfile.metadata.run_metadata import ErrorMetadata, RunMetadata, RunningCommand, StorageStep
+from app.runfile.reader import RunFile
+from app.runfile.summary import summarise
+from app.runfile.writer import SUFFIX, Json, RunFileWriter, RunState
+
+_FREE_MEMORY_BYTES: Final = 64 * MIB
+_STEP_EVERY_S: Final = 0.5
+
+
+@dataclass(slots=True)
+class RunContext:
+    """What the runs of a campaign share.
+
+    Attributes:
+        campaign: as stated.
+        folder: of the campaign in the library.
+        account: whom server and pgbench run as.
+        leavings: record of what would be left behind.
+        listener: watches.
+        switch: how a person stops.
+        findings: of the preflight.
+        early_commands: programs that were executed before the first run.
+        disks: the helper's session; None where no configuration is on spare disks.
+        log_one_in: sampling of the transaction log by workload: the same for all runs, because
+            writing the log has a cost that must not differ between what is compared.
+    """
+
+    campaign: Campaign
+    folder: Path
+    account: Account
+    leavings: ResourceJournal
+    listener: CampaignListener
+    switch: Cancellable
+    findings: tuple[PreflightFinding, ...] = ()
+    early_commands: tuple[CommandOutcome, ...] = ()
+    disks: DiskSession | None = None
+    log_one_in: dict[str, int] = field(default_factory=dict)
+
+
+def execute_run(execution: RunContext, planned: PlannedRun, resolved: ResolvedConfiguration) -> RunResult:
+    """Execute one run and leave its finished file in the library; never raises for what goes wrong in it."""
+    try:
+        file, writer, note = _begin_file(execution, planned, resolved)
+    except Exception as error:  # noqa: BLE001 - a border: one run never ends the campaign with a traceback
+        return RunResult(planned, RunState.FAILED, None, {}, error=footing_error(error))
+    execution.listener.run_started(planned, str(file.final))
+    recorder = Recorder(writer)
+    workload = repr(planned.configuration.workload)
+    runner = Runner(
+        planned=planned,
+        resolved=resolved,
+        host=_host(execution, resolved, recorder),
+        recorder=recorder,
+        listener=execution.listener,
+        switch=execution.switch,
+        log_one_in=execution.log_one_in.get(workload),
+    )
+    try:
+        _introduce(execution, planned, resolved, recorder)
+        if note:
+            recorder.event("note", note)
+    except Exception as error:  # noqa: BLE001 - as above
+        runner.outcome.error = footing_error(error)
+    else:
+        runner.execute()
+        if runner.log_one_in is not None:
+            execution.log_one_in.setdefault(workload, runner.log_one_in)
+    return _end_file(execution, planned, file, recorder, runner.outcome)
+
+
+def _host(execution: RunContext, resolved: ResolvedConfiguration, recorder: Recorder) -> Host:
+    """Return who gives the storage of a run: this user's own folders, or the helper."""
+    plan = resolved.target.plan
+    if plan is None:
+        return LocalHost(execution.account, execution.leavings, recorder.command)
+    assert execution.disks is not None  # noqa: S101 - the campaign opens it where there is a plan
+    return HelperHost(
+        account=execution.account,
+        session=execution.disks,
+        plan=plan,
+        record=recorder.command,
+        progress=_StepTeller(execution.listener, recorder),
+        event=partial(_tell, execution.listener, recorder),
+    )
+
+
+def _tell(listener: CampaignListener, recorder: Recorder, kind: str, message: str) -> None:
+    """Record an event of the host; what goes wrong with disks marks the run, and is told at once."""
+    recorder.event(kind, message)
+    if kind in DISK_MARKS:
+        recorder.mark(kind, message)
+        listener.told(kind, message)
+
+
+@dataclass(slots=True)
+class _StepTeller:
+    """Shows where the helper is, and leaves it in the run file for others, at most twice a second."""
+
+    listener: CampaignListener
+    recorder: Recorder
+    number: int = 0
+    told_s: float = 0.0
+
+    def __call__(self, where: StepProgress) -> None:
+        if where.number == self.number and time.monotonic() < self.told_s + _STEP_EVERY_S:
+            return
+        self.number, self.told_s = where.number, time.monotonic()
+        text = f"{where.number}/{where.count} {where.text}"
+        self.listener.step(text, where.fraction)
+        running = RunningCommand(phase=self.recorder.phase.value, argv=(where.text,))
+        step = StorageStep(number=where.number, count=where.count, text=where.text, fraction=where.fraction)
+        with suppress(RunFileError):  # told by the next write of the run itself
+            self.recorder.set_run(RunMetadata(running_command=running, storage_step=step))
+
+
+def _begin_file(
+    execution: RunContext, planned: PlannedRun, resolved: ResolvedConfiguration
+) -> tuple[LiveFile, RunFileWriter, str]:
+    """Create the run file; the sentence says what is not as it should be, if anything is.
+
+    Raises:
+        RunFileError: it cannot be created; nothing of it is left.
+        FootingError: what would be left behind cannot be recorded.
+    """
+    stem = f"{planned.number:02}-{slug(planned.configuration.name)}-r{planned.repeat + 1}"
+    final = execution.folder / f"{stem}{SUFFIX}"
+    attempt = 2
+    while os.path.lexists(final):  # an earlier attempt of a resumed campaign is kept
+        final = execution.folder / f"{stem}-{attempt}{SUFFIX}"
+        attempt += 1
+    memory: Path | None = None
+    note = ""
+    # What lies on spare disks shares none with the library: they are in use by nobody.
+    if resolved.target.plan is None and disturbs(execution.folder, resolved.target.path):
+        memory = _memory_folder(execution)
+        if memory is None:
+            note = tr(
+                "{folder} has no room for the run file: it grows beside the data and costs some writes."
+            )
+            note = note.format(folder=MEMORY_FOLDER)
+    try:
+        file = begin_live_file(final, memory)
+        try:
+            return file, RunFileWriter(file.live), note
+        except RunFileError:
+            discard_live_file(file)
+            raise
+    except FootingError:
+        if memory is not None:
+            _forget_memory_folder(execution, memory)
+        raise
+
+
+def disturbs(library: Path, target: str) -> bool:
+    """Return whether a run file that grows in `library` would cost the target's device writes and syncs."""
+    resolver = Resolver()
+    try:
+        own = resolver.resolve(str(library))
+    except ProbeUnavailable:
+        # No block device: memory is quick, a network filesystem may hang, of others nothing is known.
+        return resolver.find_mount(str(library)).on_network
+    try:
+        under_test = resolver.resolve(target)
+    except ProbeUnavailable:
+        return False
+    return not {device.name for device in own.leaves}.isdisjoint(device.name for device in under_test.leaves)
+
+
+def _memory_folder(execution: RunContext) -> Path | None:
+    """Return a recorded folder in memory for the live file; None where there is no room."""
+    try:
+        volume = os.statvfs(MEMORY_FOLDER)
+    except OSError:
+        return None
+    if volume.f_bavail * volume.f_frsize < _FREE_MEMORY_BYTES:
+        return None
+    path = f"{os.path.realpath(MEMORY_FOLDER)}/{own_name()}"
+    try:
+        execution.leavings.make_folder(path, ResourceKind.FOLDER, lambda _outcome: None, owner=Owner.RUNNER)
+    except OSError:
+        return None
+    return Path(path)
+
+
+def _forget_memory_folder(execution: RunContext, folder: Path) -> None:
+    """Remove the folder of a live file that has left it; with a run file in it, it is left to the sweep."""
+    if not any(folder.glob(f"*{SUFFIX}")):
+        clear(execution.leavings, (str(folder),), lambda _outcome: None)
+
+
+def _introduce(
+    execution: RunContext, planned: PlannedRun, resolved: ResolvedConfiguration, recorder: Recorder
+) -> None:
+    """Write what the run is, before anything happens."""
+    name = planned.configuration.name
+    if execution.campaign.repeats > 1:
+        name = tr("{name} #{number}").format(name=name, number=planned.repeat + 1)
+    told = describe_run(planned, resolved)
+    plan = resolved.target.plan
+    if execution.disks is not None and plan is not None:
+        told = replace(told, target=replace(told.target, described=tuple(execution.disks.texts[plan])))
+    told = replace(
+        told,
+        id=secrets.token_hex(8),
+        name=name,
+        campaign=execution.campaign.name,
+        campaign_folder=execution.folder.name,
+        repeats=execution.campaign.repeats,
+        state=RunState.RUNNING.value,
+        started_epoch_s=time.time(),
+        program_version=VERSION,
+        account=execution.account.name,
+        campaign_file=format_campaign(execution.campaign),
+        installation=replace(told.installation, sha256=fingerprint(resolved.installation)),
+    )
+    recorder.set_run(told)
+    for kind, reason in marks_before(resolved):
+        recorder.mark(kind, reason)
+    findings: Json = [
+        {**cast("dict[str, Json]", asdict(finding)), "severity": finding.severity.value}
+        for finding in execution.findings
+    ]
+    recorder.facts("before", {"preflight": findings})
+    for outcome in execution.early_commands:
+        recorder.command(outcome)
+
+
+def _end_file(
+    execution: RunContext, planned: PlannedRun, file: LiveFile, recorder: Recorder, outcome: RunOutcome
+) -> RunResult:
+    """Finish the run file and move it to its place, or remove it where the person wants that.
+
+    Whatever cannot be done, the first error is told, the result says where the file is, and the file keeps
+    every second that was written.
+    """
+    settled = False
+    result = RunResult(planned, outcome.state, str(file.final), {}, (), outcome.error, outcome.measured)
+    try:
+        problem = _close(recorder, outcome.error)
+        if outcome.discard:
+            discard_live_file(file)
+            result = replace(result, path=None)
+        else:
+            summary, marks = _figures(file.live)
+            result = replace(result, summary=summary, marks=marks)
+            state = outcome.state if problem is None else RunState.FAILED
+            finish_run_file(file.live, state, summary, marks)
+            settle_live_file(file)
+            settled = True
+    except Exception as error:  # noqa: BLE001 - a border: one run never ends the campaign with a traceback
+        problem = recorder.failure or footing_error(error)
+    if file.in_memory:
+        _forget_memory_folder(execution, file.live.parent)
+    if result.path is not None and not settled:
+        result = replace(result, path=str(file.live))
+    if problem is not None:
+        result = replace(result, state=RunState.FAILED, error=result.error or problem)
+    return result
+
+
+def _close(recorder: Recorder, error: FootingError | None) -> FootingError | None:
+    """Write the end and close the file; return why it could not be written, then or before."""
+    try:
+        if error is not None:
+            told = ErrorMetadata(code=error.code, message=error.message, hint=error.hint)
+            recorder.set_run(RunMetadata(error=told))
+        recorder.set_run(RunMetadata(ended_epoch_s=time.time()))
+    except RunFileError:
+        pass  # it is the recorder's failure
+    with suppress(RunFileError):
+        recorder.close()
+    return recorder.failure
+
+
+def _figures(path: Path) -> tuple[dict[str, float | None], tuple[tuple[str, str], ...]]:
+    with RunFile(path) as run:
+        summary = summarise(run)
+        return summary, (*run.marks(), *marks_after(summary))

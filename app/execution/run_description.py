@@ -1,0 +1,203 @@
+"""What a run file says about itself: configuration, target, installation, marks. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from app.domain.campaign.configuration import (
+    Configuration,
+    DiskTarget,
+    FolderTarget,
+    MemoryTarget,
+    PlannedRun,
+    Target,
+    Workload,
+)
+from app.domain.campaign.disk_target import plan_of_target, unsafe_choices
+from app.domain.disk import DiskIdentity
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import StoragePlan
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.execution.resolve import ResolvedConfiguration
+from app.postgres.settings import Origin
+from app.probes.sources.processes import CLIENT_BOUND_SHARE
+from app.runfile.metadata.run_metadata import (
+    InstallationMetadata,
+    PostgresqlMetadata,
+    RunMetadata,
+    ScriptMetadata,
+    ServerOptionMetadata,
+    SettingMetadata,
+    TargetMetadata,
+    WorkloadMetadata,
+)
+from app.runfile.metadata.typed_json import NOT_KNOWN
+from app.storage.layout.disk_target import is_test_device
+
+TEST_DEVICES = "test-devices"
+RAM_DISKS = frozenset({"tmpfs", "ramfs"})
+
+
+def describe_run(planned: PlannedRun, resolved: ResolvedConfiguration) -> RunMetadata:
+    """Return what follows from the plan."""
+    configuration = planned.configuration
+    return RunMetadata(
+        configuration=configuration.name,
+        number=planned.number,
+        repeat=planned.repeat,
+        seed=planned.seed,
+        target=_describe_target(resolved),
+        scale=resolved.scale.scale,
+        data_bytes=resolved.scale.data_bytes,
+        workload=replace(describe_workload(configuration.workload), threads=resolved.threads),
+        installation=InstallationMetadata(
+            version=resolved.installation.version,
+            folder=resolved.installation.bin_directory,
+            origin=resolved.installation.origin,
+            configure=resolved.installation.configure,
+            block_size=resolved.installation.block_size,
+        ),
+        postgresql=PostgresqlMetadata(
+            preset=configuration.postgresql.preset, checksums=configuration.postgresql.checksums
+        ),
+        settings=tuple(
+            SettingMetadata(
+                name=each.name, value=each.value, why=each.why, source=each.source, origin=each.origin.value
+            )
+            for each in resolved.settings
+        ),
+    )
+
+
+def describe_configuration(configuration: Configuration) -> RunMetadata:
+    """Return what a configuration states, before any machine is asked what becomes of it."""
+    target, chosen, workload = configuration.target, configuration.postgresql, configuration.workload
+    plan = _stated_plan(target) if isinstance(target, DiskTarget) else None
+    described = describe_target(target, plan)
+    if isinstance(target, FolderTarget):
+        described = replace(described, path=target.path or tr("default folder"))
+    return RunMetadata(
+        configuration=configuration.name,
+        target=described,
+        workload=describe_workload(workload),
+        scale=workload.scale,
+        installation=InstallationMetadata(folder=chosen.installation),
+        postgresql=PostgresqlMetadata(preset=chosen.preset, checksums=chosen.checksums),
+        settings=tuple(
+            SettingMetadata(name=name, value=value, origin=Origin.USER.value)
+            for name, value in chosen.settings
+        ),
+    )
+
+
+def _stated_plan(target: DiskTarget) -> StoragePlan:
+    """Return the plan of a target whose disks nobody has looked for; 0 bytes: as many as the data needs."""
+    return plan_of_target(
+        target,
+        lambda name: DiskIdentity(name, None, "", 0, ""),
+        lambda group, _: None if group.whole_disk else group.partition_bytes or 0,
+    )
+
+
+def _describe_target(resolved: ResolvedConfiguration) -> TargetMetadata:
+    target, plan = resolved.configuration.target, resolved.target.plan
+    options = tuple(
+        ServerOptionMetadata(
+            key=each.key, setting=each.name, value=each.text, fate=each.fate.value, note=each.note
+        )
+        for each in resolved.server_options
+    )
+    found = replace(
+        describe_target(target, plan), path=resolved.target.path if plan is None else resolved.target.given
+    )
+    return replace(found, server_options=options) if options else found
+
+
+def describe_target(target: Target, plan: StoragePlan | None) -> TargetMetadata:
+    """Return what a target is, without what depends on the machine.
+
+    Args:
+        target: as the campaign states it.
+        plan: what is made of which disks; None where nothing is.
+    """
+    if isinstance(target, DiskTarget) and plan is not None:
+        level = plan.data.level
+        return TargetMetadata(
+            kind=target.kind,
+            raid=None if level is Level.SINGLE else level.value,
+            filesystem=plan.data.filesystem,
+            plan=plan,
+            preset=target.data.preset,
+            wal_preset=target.wal.preset if target.wal else None,
+            memory_limit_bytes=target.memory_limit_bytes,
+        )
+    found = TargetMetadata(kind=target.kind, raid=None, plan=None, memory_limit_bytes=None)
+    if isinstance(target, FolderTarget):
+        return replace(found, given=target.path)
+    return replace(found, size_bytes=target.size_bytes) if isinstance(target, MemoryTarget) else found
+
+
+def describe_workload(workload: Workload) -> WorkloadMetadata:
+    """Return what pgbench is to do, without what depends on the machine."""
+    return WorkloadMetadata(
+        label=workload.label,
+        scripts=tuple(
+            ScriptMetadata(label=each.label, weight=each.weight, path=each.path, text=each.text)
+            for each in workload.scripts
+        ),
+        clients=workload.clients,
+        threads=NOT_KNOWN if workload.threads is None else workload.threads,
+        duration_s=workload.duration_s,
+        transactions=workload.transactions,
+        warmup_s=workload.warmup_s,
+        protocol=workload.protocol.value,
+        rate_tps=workload.rate_tps,
+        latency_limit_ms=workload.latency_limit_ms,
+        size=None if workload.size is None else str(workload.size),
+    )
+
+
+def _storage_marks(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
+    """Return the labels of storage that was made for a run."""
+    target, plan = resolved.configuration.target, resolved.target.plan
+    if not isinstance(target, DiskTarget) or plan is None:
+        return []
+    marks = [
+        ("unsafe", tr("{name} = {value}: {reason}").format(name=name, value=value, reason=reason))
+        for name, value, reason in unsafe_choices(target)
+    ]
+    if target.memory_limit_bytes is not None:
+        reason = tr("PostgreSQL, pgbench and the page cache for them had {size} of memory together")
+        marks.append(("memory-limited", reason.format(size=format_size(target.memory_limit_bytes))))
+    if any(is_test_device(disk) for _, disk in plan.members()):
+        marks.append((TEST_DEVICES, tr("loop devices: the figures are those of files on another disk")))
+    return marks
+
+
+def marks_before(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
+    """Return the (kind, reason) labels that are known before the run."""
+    marks = [
+        ("unsafe", tr("{name} = {value}: {reason}").format(name=name, value=value, reason=reason))
+        for name, value, reason in resolved.unsafe
+    ]
+    marks += _storage_marks(resolved)
+    if resolved.scale.is_contended:
+        marks.append(("contended", tr("fewer scale units than clients: they wait for each other's rows")))
+    return marks
+
+
+def marks_after(summary: Mapping[str, float | None]) -> list[tuple[str, str]]:
+    """Return the labels that follow from the figures."""
+    marks: list[tuple[str, str]] = []
+    share = summary.get("pgbench_share")
+    if share is not None and share >= 100 * CLIENT_BOUND_SHARE:
+        reason = tr("pgbench used {share:.0f} % of the CPU its threads can use: it limited the run itself")
+        marks.append(("client-bound", reason.format(share=share)))
+    missed = summary.get("missed_ticks")
+    if missed:
+        marks.append(("missed-seconds", tr("{count:.0f} seconds have no samples").format(count=missed)))
+    if summary.get("steady") == 0:
+        marks.append(("not-steady", tr("the five parts of the run differ by more than 20 % or have a trend")))
+    return marks

@@ -1,0 +1,1 @@
+"""Runs and comparisons for other programs: CSV, JSON, with names taken out where asked."""

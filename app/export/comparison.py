@@ -1,0 +1,139 @@
+"""A comparison as plain JSON values, for scripts; the keys are promised and documented here.
+
+``effect`` smallest difference of interest, a share; ``cut_s`` seconds left out of the beginning of every
+run; ``warnings`` and ``notes`` sentences; ``differences`` what differs; ``not_known`` what
+may differ, because a file does not tell it; ``runs`` each with ``left_out`` (a
+clause or null), ``tps`` (what was compared), ``within_run`` (interval of its own seconds) and ``facts``
+(sentences); ``configurations`` each with ``runs`` (places), ``mean``, ``low``, ``high`` and, but for the
+first, ``verdict`` (one of `Verdict`), ``sentence``, ``ratio``, ``interval``, ``p_value``,
+``permutation_p`` and ``mann_whitney_p``; ``figures`` the same of every other figure. What does not exist is
+null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from app.analysis.sentences import describe_shape
+from app.comparison.comparison import ComparedGroup, ComparedRun, RunComparison
+from app.comparison.differences import what_differs
+from app.comparison.figures import (
+    COSTS,
+    EVENNESS,
+    LATENCIES,
+    FigureComparison,
+    compare_figures,
+    figure_values,
+)
+from app.comparison.table import ComparisonRow, pair_samples
+from app.comparison.warnings import comparison_notes, comparison_warnings
+from app.runfile.writer import Json
+from app.statistics.exact_tests import exact_tests
+from app.statistics.verdict import Comparison, Interval, Samples
+
+VERSION: Final = 1
+
+
+def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
+    """Return everything a comparison says."""
+    figures = compare_figures(comparison, (*LATENCIES, *EVENNESS, *COSTS))
+    found = what_differs([run.facts for run in comparison.runs])
+    return {
+        "version": VERSION,
+        "effect": comparison.effect,
+        "cut_s": comparison.cut.seconds,
+        "cut_reason": comparison.cut.reason.value,
+        "warnings": list(comparison_warnings(comparison)),
+        "notes": list(comparison_notes(comparison)),
+        "differences": [
+            {
+                "topic": each.topic,
+                "name": each.name,
+                "values": [{"value": one.value, "runs": list(one.runs)} for one in each.variants],
+            }
+            for each in found.differences
+        ],
+        "not_known": [{"topic": each.topic, "name": each.name} for each in found.not_known],
+        "runs": [_run(run) for run in comparison.runs],
+        "configurations": [
+            _configuration(comparison, group, row)
+            for group, row in zip(comparison.groups, comparison.rows, strict=True)
+        ],
+        "figures": [_figure(comparison.groups, each) for each in figures],
+    }
+
+
+def _run(run: ComparedRun) -> dict[str, Json]:
+    shape = run.facts.shape
+    interval = None if shape is None else shape.own_interval()
+    return {
+        "id": run.facts.id,
+        "path": run.facts.path,
+        "name": run.name,
+        "state": run.facts.state,
+        "left_out": run.left_out or None,
+        "tps": run.tps,
+        "tps_whole": run.facts.summary.get("tps"),
+        "within_run": None
+        if interval is None
+        else {"low": interval.low, "high": interval.high, "confidence": interval.confidence},
+        "facts": list(describe_shape(shape, run.facts.summary.get("tps"))),
+    }
+
+
+def _configuration(comparison: RunComparison, group: ComparedGroup, row: ComparisonRow) -> dict[str, Json]:
+    found: dict[str, Json] = {
+        "name": group.name,
+        "runs": list(group.members),
+        "complete": row.runs,
+        "mean": row.mean.mean,
+        "low": row.mean.low,
+        "high": row.mean.high,
+        "marks": list(row.marks),
+    }
+    if row.comparison is None:
+        return found
+    exact = exact_tests(_samples(comparison, group, paired=row.comparison.paired))
+    return (
+        found
+        | {"verdict": row.comparison.verdict.value, "sentence": row.verdict, "paired": row.comparison.paired}
+        | _ratio(row.comparison)
+        | {"permutation_p": exact.permutation, "mann_whitney_p": exact.mann_whitney}
+    )
+
+
+def _samples(comparison: RunComparison, group: ComparedGroup, *, paired: bool) -> Samples:
+    """Return what the verdict was made of."""
+    values: list[dict[int, float]] = []
+    for each in (comparison.groups[0], group):
+        found = figure_values(comparison, each, "tps")
+        repeats = {comparison.runs[place].facts.repeat: value for place, value in found.items()}
+        values.append(repeats if paired else found)
+    return pair_samples(values[0], values[1], interleaved=paired)
+
+
+def _ratio(comparison: Comparison) -> dict[str, Json]:
+    return {
+        "ratio": comparison.ratio,
+        "interval": _interval(comparison.interval),
+        "p_value": comparison.p_value,
+        "equivalent": comparison.equivalent,
+        "more_runs": comparison.more_runs,
+    }
+
+
+def _interval(interval: Interval | None) -> Json:
+    if interval is None:
+        return None
+    return {"low": interval.low, "high": interval.high, "confidence": interval.confidence}
+
+
+def _figure(groups: Sequence[ComparedGroup], found: FigureComparison) -> dict[str, Json]:
+    rows: list[Json] = []
+    for place, (group, mean) in enumerate(zip(groups, found.means, strict=True)):
+        row: dict[str, Json] = {"name": group.name, "mean": mean.mean, "low": mean.low, "high": mean.high}
+        if place:
+            row |= _ratio(found.comparisons[place - 1]) | {"sentence": found.verdicts[place - 1]}
+        rows.append(row)
+    return {"name": found.figure.name, "label": found.figure.label, "unit": found.figure.unit, "rows": rows}

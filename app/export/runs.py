@@ -1,0 +1,297 @@
+"""Runs as CSV and JSON for other programs.
+
+CSV is one long table, one value a row: run, name, t_s, phase, metric, instance, unit, value; t_s counts from
+the begin of the measured phase, seconds with a decimal point whatever the locale. JSON holds everything
+that the run file holds but the verbatim output of the programs; its keys stand in `JSON_KEYS`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple, TextIO
+
+from app import VERSION
+from app.domain.columns import CellKind, Column
+from app.domain.errors import UsageError, did_you_mean
+from app.domain.text import tr
+from app.export.anonymize import Anonymizer
+from app.export.csv_cells import write_rows
+from app.library.entries import effective_state
+from app.postgres.pgbench.histogram import Histogram
+from app.runfile.metadata.typed_json import known
+from app.runfile.output_file import check_output, write_output
+from app.runfile.reader import RunFile
+from app.runfile.writer import Json, Phase, compact
+
+PERCENTILES: Final = (50.0, 95.0, 99.0)
+JSON_FORMAT: Final = "pgfooting-runs"
+JSON_VERSION: Final = 1
+"""Grows when a key goes or changes its meaning; a new key does not change it."""
+
+JSON_KEYS: Final = {
+    "format": tr("always {format}").format(format=JSON_FORMAT),
+    "version": tr("of this format; new keys may come without a new version"),
+    "program": tr("what wrote it"),
+    "runs[]": tr("one object a run"),
+    "runs[].id": tr("hexadecimal identity of the run"),
+    "runs[].name": tr("of the run: configuration and repeat"),
+    "runs[].campaign": tr("name of its campaign"),
+    "runs[].configuration": tr("name of its configuration"),
+    "runs[].repeat": tr("number of the repeat, from 0"),
+    "runs[].state": tr("done, stopped, failed, incomplete or running"),
+    "runs[].started_epoch_s": tr("wall clock at t_ms = 0, seconds since 1970"),
+    "runs[].path": tr("of the run file"),
+    "runs[].target": tr("where the data lay: kind, path, RAID level, presets, and the plan of what was made"),
+    "runs[].workload": tr("scripts, clients, threads, lengths, limits"),
+    "runs[].installation": tr("of PostgreSQL: version, folder, build"),
+    "runs[].postgresql": tr("preset and checksums"),
+    "runs[].settings": tr("server settings with why and from where"),
+    "runs[].scale": tr("pgbench scale factor"),
+    "runs[].summary": tr("figures of the measured phase by name; null where they do not exist"),
+    "runs[].marks": tr("kind and reason of every label, such as unsafe"),
+    "runs[].phases": tr("phase, started_ms, ended_ms"),
+    "runs[].events": tr("t_ms, kind, message, data"),
+    "runs[].commands": tr("argv, account, started_ms, duration_ms, exit_code of every program"),
+    "runs[].facts": tr("of the environment, before and after the run"),
+    "runs[].unavailable": tr("t_ms, source and reason of what could not be measured"),
+    "runs[].series": tr("metric, instance, unit, label, source, t_ms and values; t_ms ends the interval"),
+}
+"""Every key of the JSON document that is promised; a run may hold more. Times t_ms are of the run's clock."""
+
+
+class ExportedValue(NamedTuple):
+    """One value of a run, as the CSV holds it; a long run has millions, and a tuple is made fastest.
+
+    Attributes:
+        run: identity of the run.
+        name: of the run.
+        t_s: end of the interval, from the begin of the measured phase.
+        phase: in which the interval lies; empty where none is known.
+        metric: what was measured.
+        instance: of which disk, process ...; empty where there is one only.
+        unit: of the value.
+        value: finite.
+    """
+
+    run: str
+    name: str
+    t_s: float
+    phase: str
+    metric: str
+    instance: str
+    unit: str
+    value: float
+
+
+CSV_COLUMNS: Final[tuple[Column[ExportedValue], ...]] = (
+    Column("run", "run", lambda row: row.run, CellKind.LABEL),
+    Column("name", "name", lambda row: row.name, CellKind.WORDS),
+    Column("t_s", "t_s", lambda row: f"{row.t_s:.3f}"),
+    Column("phase", "phase", lambda row: row.phase, CellKind.LABEL),
+    Column("metric", "metric", lambda row: row.metric, CellKind.LABEL),
+    Column("instance", "instance", lambda row: row.instance, CellKind.LABEL),
+    Column("unit", "unit", lambda row: row.unit, CellKind.LABEL),
+    Column("value", "value", lambda row: str(compact(row.value))),
+)
+"""Of the long table; their headings are promised and in no person's language."""
+
+
+def _origin_ms(run: RunFile) -> int:
+    measured = run.phase(Phase.MEASURE)
+    return measured.started_ms if measured else 0
+
+
+def _phase_at(phases: Sequence[tuple[int, str]], t_ms: float) -> str:
+    """Return the phase in which the interval that ends at t_ms lies.
+
+    Args:
+        phases: begin and name of each, the last one first.
+        t_ms: of the run's clock.
+    """
+    for started_ms, name in phases:
+        if t_ms > started_ms:
+            return name
+    _, first = phases[-1] if phases else (0, "")
+    return first
+
+
+def _values(run: RunFile) -> Iterator[tuple[float, str, str, str, float]]:
+    """Yield (t_ms, metric, instance, unit, value) of every series and of the latency percentiles."""
+    for series in run.series():
+        if series.metric.startswith("latency.p"):
+            continue  # from the histograms below, for files of any age
+        t_ms, values = run.samples(series.metric, series.instance)
+        for moment, value in zip(t_ms.tolist(), values.tolist(), strict=True):
+            if not math.isfinite(value):  # no run of ours holds such a value
+                continue
+            yield moment, series.metric, series.instance, series.unit, value
+    for second in run.latency_seconds():
+        end_ms = second.t_ms + 1000.0
+        yield end_ms, "log.transactions", "", "transactions", float(second.transactions)
+        if second.transactions:
+            histogram = Histogram.decode(second.buckets)
+            for percent in PERCENTILES:
+                value_ms = histogram.percentile(percent) / 1000
+                yield end_ms, f"latency.p{percent:g}", "", "ms", value_ms
+
+
+def write_csv(paths: Iterable[Path], stream: TextIO, disguise: Anonymizer) -> None:
+    """Write the long table of several runs."""
+    write_rows(stream, [[column.heading for column in CSV_COLUMNS]])
+    cells = [column.cell for column in CSV_COLUMNS]
+    for path in paths:
+        with RunFile(path) as run:
+            disguise.learn(describe_run(run))
+            write_rows(stream, ([cell(value) for cell in cells] for value in _exported(run, disguise)))
+
+
+def _exported(run: RunFile, disguise: Anonymizer) -> Iterator[ExportedValue]:
+    """Yield every value of a run, with nothing that the disguise hides."""
+    told, origin_ms = run.metadata, _origin_ms(run)
+    phases = [(times.started_ms, times.phase.value) for times in reversed(run.phases())]
+    identity = disguise.identity(known(told.id, ""))
+    name = disguise.sentence(known(told.name, ""))
+    for t_ms, metric, instance, unit, value in _values(run):
+        yield ExportedValue(
+            run=identity,
+            name=name,
+            t_s=(t_ms - origin_ms) / 1000,
+            phase=_phase_at(phases, t_ms),
+            metric=disguise.sentence(metric),
+            instance=disguise.sentence(instance),
+            unit=disguise.sentence(unit),
+            value=value,
+        )
+
+
+def run_as_json(run: RunFile) -> dict[str, Json]:
+    """Return everything a run file says, as plain JSON values."""
+    series: list[Json] = []
+    for spec in run.series():
+        t_ms, values = run.samples(spec.metric, spec.instance)
+        series.append(
+            {
+                "metric": spec.metric,
+                "instance": spec.instance,
+                "unit": spec.unit,
+                "label": spec.label,
+                "source": spec.source,
+                "t_ms": t_ms.tolist(),
+                "values": values.tolist(),
+            }
+        )
+    return {**describe_run(run), "series": series}
+
+
+def describe_run(run: RunFile) -> dict[str, Json]:
+    """Return what a run file says but its samples."""
+    return {
+        **run.values,
+        "path": str(run.path),
+        "state": effective_state(run.path, run.state).value,
+        "summary": dict(run.summary()),
+        "marks": [{"kind": kind, "reason": reason} for kind, reason in run.marks()],
+        "phases": [
+            {"phase": times.phase.value, "started_ms": times.started_ms, "ended_ms": times.ended_ms}
+            for times in run.phases()
+        ],
+        "events": [
+            {"t_ms": event.t_ms, "kind": event.kind, "message": event.message, "data": event.data}
+            for event in run.events()
+        ],
+        "commands": [
+            {
+                "argv": list(command.argv),
+                "account": command.account,
+                "started_ms": command.started_ms,
+                "duration_ms": command.duration_ms,
+                "exit_code": command.exit_code,
+            }
+            for command in run.commands()
+        ],
+        "facts": {"before": run.facts("before"), "after": run.facts("after")},
+        "unavailable": [
+            {"t_ms": t_ms, "source": source, "reason": reason} for t_ms, source, reason in run.unavailable()
+        ],
+    }
+
+
+def finite(value: Json) -> Json:
+    """Return a JSON value in which numbers that JSON does not have (NaN, infinite) are null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {name: finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return value
+
+
+def write_json(paths: Iterable[Path], stream: TextIO, disguise: Anonymizer) -> None:
+    """Write one object: format, version, program and the runs."""
+    runs: list[Json] = []
+    for path in paths:
+        with RunFile(path) as run:
+            value = run_as_json(run)
+            disguise.learn(value)
+            runs.append(disguise.json(value))
+    document: dict[str, Json] = {
+        "format": JSON_FORMAT,
+        "version": JSON_VERSION,
+        "program": f"pgFooting {VERSION}",
+        "runs": runs,
+    }
+    json.dump(finite(document), stream, ensure_ascii=False, indent=1, allow_nan=False)
+    stream.write("\n")
+
+
+FORMATS: Final[dict[str, Callable[[Iterable[Path], TextIO, Anonymizer], None]]] = {
+    ".csv": write_csv,
+    ".json": write_json,
+}
+
+
+def format_of(output: Path, known: Iterable[str] = FORMATS) -> str:
+    """Return the ending of an output that says its format.
+
+    Raises:
+        UsageError: an unknown ending.
+    """
+    ending, endings = output.suffix.lower(), tuple(known)
+    if ending not in endings:
+        message = tr("“{suffix}” is no known ending of an export; known are {known}.")
+        raise UsageError(
+            message.format(suffix=output.suffix or output.name, known=", ".join(endings)),
+            hint=did_you_mean(ending, endings),
+        )
+    return ending
+
+
+def export_runs(paths: Sequence[Path], output: Path, *, anonymous: bool, replace: bool = False) -> None:
+    """Write runs to a file whose ending chooses the format; a failure leaves no half file.
+
+    Args:
+        paths: run files.
+        output: where to.
+        anonymous: whether serials, host, user and folders are replaced.
+        replace: whether a file that is there may be replaced.
+
+    Raises:
+        UsageError: an unknown ending.
+        RefusedError: the file is there already.
+        FootingError: a run file cannot be read, or the output not be written.
+    """
+    write = FORMATS[format_of(output)]
+    check_output(output, replace=replace)
+    disguise = Anonymizer.of_this_machine() if anonymous else Anonymizer.none()
+
+    def write_text(binary: BinaryIO) -> None:
+        stream = TextIOWrapper(binary, encoding="utf-8", newline="", errors="backslashreplace")
+        write(paths, stream, disguise)
+        stream.detach()
+
+    write_output(output, write_text)

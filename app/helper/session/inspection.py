@@ -1,0 +1,147 @@
+"""May a disk be used, as root sees it now? Reads only: places of it, or every byte."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from app.dbus.service import MethodError
+from app.domain.disk import DiskIdentity, SpareAnswer
+from app.domain.disk import DiskRefusal as Reason
+from app.domain.inspection_report import looked_to_wire
+from app.domain.storage_plan.wire import identity_from_wire
+from app.helper.base import audit
+from app.helper.storage.devices import node_of
+from app.helper.storage.leftovers import Leftovers
+from app.storage.inspect.disk import read_disk
+from app.storage.inspect.full_read import read_every_byte, record_full_read
+from app.storage.inspect.snapshot import DiskFacts
+from app.storage.spare.content import opened_disk
+from app.storage.spare.rules import SpareDecision, decide
+from app.storage.spare.spare import SpareDisks
+
+Tell = Callable[[str, int, int], None]
+"""Told a device number and how much of how much is looked at: places, or bytes where all are read."""
+Told = tuple[str, str, list[tuple[str, str, str, str]], tuple[int | float, ...]]
+"""An answer as it crosses the bus: device number, answer, reasons, what was looked at."""
+
+_DATA: Final = "D08b"
+_TELL_S: Final = 0.25
+
+
+@dataclass(slots=True)
+class _Pace:
+    """Tells how far one disk is, and not too often."""
+
+    number: str
+    tell: Tell
+    told_s: float = 0.0
+
+    def __call__(self, done: int, whole: int) -> None:
+        now_s = time.monotonic()
+        if now_s - self.told_s >= _TELL_S:
+            self.told_s = now_s
+            self.tell(self.number, done, whole)
+
+
+def inspected(wire: Sequence[Any], leftovers: Leftovers, tell: Tell) -> Told:
+    """Return the answer of Inspect for one identity."""
+    chosen = identity_from_wire(wire)
+    try:
+        return _told(chosen, _seen(chosen, leftovers, tell)[1])
+    except (OSError, KeyError):
+        return _told(chosen, _GONE)
+
+
+def read_whole(
+    wire: Sequence[Any], leftovers: Leftovers, tell: Tell, is_cancelled: Callable[[], bool]
+) -> Told:
+    """Read every byte of a disk, record what came of it, and return the answer of Read.
+
+    A disk that something else speaks against is not read, nor one on which data was found at once.
+
+    Raises:
+        MethodError: Busy: it was called off. Unavailable: the kernel does not count what is written to the
+            disk.
+    """
+    chosen = identity_from_wire(wire)
+    try:
+        facts, decision = _seen(chosen, leftovers, tell)
+        content = facts.content.known(None)
+        others = [each for each in (*decision.refusals, *decision.questions) if each.rule != _DATA]
+        if content is None or others or content.edges or content.samples:
+            return _told(chosen, decision)
+        # SECURITY: a record that no write could end would call a disk blank for ever.
+        if not facts.marks.appearance:
+            raise MethodError("Unavailable", "not-counted")
+        found = _read(facts, leftovers.disks, _Pace(chosen.device_number, tell), is_cancelled)
+        return _told(chosen, found or _seen(chosen, leftovers, tell)[1])
+    except (OSError, KeyError):
+        return _told(chosen, _GONE)
+
+
+def _read(
+    facts: DiskFacts, disks: SpareDisks, pace: _Pace, is_cancelled: Callable[[], bool]
+) -> SpareDecision | None:
+    """Read every byte and record it; return why that says nothing of the disk, None where it does.
+
+    Raises:
+        MethodError: Busy.
+        OSError: the disk is gone, or the record cannot be written.
+    """
+    identity = facts.identity.value
+    assert identity is not None  # noqa: S101 - the rules let nothing else pass
+
+    def tell(done: int, whole: int) -> None:
+        if is_cancelled():
+            raise MethodError("Busy", "called-off")
+        pace(done, whole)
+
+    audit.note("every byte of %s is read", facts.name)
+    with opened_disk(disks.places, facts.name, facts.number, os.O_DIRECT) as fd:
+        try:
+            first = read_every_byte(fd, identity.size_bytes, tell)
+        except OSError as err:
+            return _refused("It cannot be read to its end.", str(err))
+    now = read_disk(disks.places, facts.name)
+    if now.marks != facts.marks or now.identity != facts.identity:
+        return _refused("It was written while it was read.", "the kernel has counted writes")
+    record_full_read(identity, facts.marks, first, disks.places.read_whole)
+    audit.note("every byte of %s was read: %s", facts.name, "zeros" if first is None else f"data at {first}")
+    return None
+
+
+def _seen(chosen: DiskIdentity, leftovers: Leftovers, tell: Tell) -> tuple[DiskFacts, SpareDecision]:
+    """Return a disk and what the rules say of it, once what was left on it is unmade as far as it can be.
+
+    Raises:
+        OSError, KeyError: it is not here.
+    """
+    leftovers.retry([chosen])
+    disks, node = leftovers.disks, node_of(chosen.device_number)
+    name, pace = node.rpartition("/")[2], _Pace(chosen.device_number, tell)
+    snapshot = disks.look(frozenset({name}), lambda _name, done, whole: pace(done, whole))
+    decision = decide(snapshot, name, disks.policy, chosen=chosen)
+    left = leftovers.refusal(node, chosen)
+    if left is not None:
+        decision = replace(decision, answer=SpareAnswer.NOT_SPARE, refusals=(left, *decision.refusals))
+    return snapshot.disk(name), decision
+
+
+def _told(chosen: DiskIdentity, decision: SpareDecision) -> Told:
+    reasons = [
+        (each.rule, each.message, each.evidence, each.remedy)
+        for each in (*decision.refusals, *decision.questions)
+    ]
+    answer = SpareAnswer.SPARE if decision.answer is SpareAnswer.SPARE else SpareAnswer.NOT_SPARE
+    return chosen.device_number, answer.value, reasons, looked_to_wire(decision.looked)
+
+
+def _refused(message: str, evidence: str, rule: str = _DATA) -> SpareDecision:
+    return SpareDecision(SpareAnswer.NOT_SPARE, (Reason(rule, message, evidence),), (), ())
+
+
+_GONE: Final = _refused("It is not here any more.", "", "D15")

@@ -1,0 +1,348 @@
+"""One session: disks that are kept, storage that is made of them and unmade again, in a thread of its own.
+
+The main loop goes on answering meanwhile: it decides by the state at once whether something may be asked, and
+gives the work to the thread, which does one thing after the other. All is in the journal before it happens.
+
+::
+
+    CLAIMING -> IDLE -> MAKING -> READY -> UNMAKING -> IDLE          (Make, Unmake: as often as wanted)
+                 ^ ________|  failed and undone    |
+                                                   +-> STUCK -> UNMAKING     (something is left: try again,
+                                                                              as Make does before it makes)
+    any of them -> ENDING                                            (Release, or the owner has left)
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from enum import Enum, auto
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Final
+
+from app.dbus.service import MethodError
+from app.domain.disk import UnreleasedItem
+from app.domain.errors import CancelledError, FootingError
+from app.helper.base import audit
+from app.helper.storage import operations
+from app.helper.storage.disk_locks import DiskLocks
+from app.helper.storage.leftovers import Leftovers
+from app.helper.storage.ownership import Process
+from app.helper.storage.pending_plans import DescribedPlans, PlannedLayout
+from app.helper.storage.provisioned import ProvisionedStorage
+from app.helper.storage.signals import SessionListener
+from app.storage.execution import Hooks
+from app.storage.system.kernel_log import KernelLog, kernel_log
+from app.storage.wiping.saved import SavedSignatures
+
+MOST_WAITING: Final = 16
+
+_log = logging.getLogger(__name__)
+
+Done = Callable[[Any], None]
+"""Told the result of what was asked, or a `MethodError`; called in the session's thread."""
+
+
+class SessionState(Enum):
+    """Where a session is; see the module."""
+
+    CLAIMING = auto()
+    IDLE = auto()
+    MAKING = auto()
+    READY = auto()
+    UNMAKING = auto()
+    STUCK = auto()
+    ENDING = auto()
+
+
+class Session:
+    """See the module. Methods return at once; they are called in one thread, which is not the session's.
+
+    Attributes:
+        described: what was authorised.
+        user: uid to whom storage is handed.
+        state: where it is.
+        owner: process of the caller while it is on the bus; is not ended with those that work on the storage.
+    """
+
+    def __init__(
+        self, described: DescribedPlans, user: int, leftovers: Leftovers, listener: SessionListener
+    ) -> None:
+        self.described = described
+        self.user = user
+        self.state = SessionState.CLAIMING
+        self.owner: Process | None = None
+        self._disks = leftovers.disks
+        self._journal = leftovers.journal
+        self._leftovers = leftovers
+        self._own = {layout.id for layout in described.layouts}
+        leftovers.live.update(self._own)
+        self._listener = listener
+        self._claim = DiskLocks(described.disks(), leftovers)
+        self._made: ProvisionedStorage | None = None
+        self._aside: list[ProvisionedStorage] = []
+        self._kernel = KernelLog(None)
+        self._why: FootingError | None = None
+        self._lock = threading.Lock()
+        self._cancelled = threading.Event()
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="session", daemon=True)
+
+    def start(self) -> None:
+        """Begin with locking the disks."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait until it is over."""
+        self._thread.join()
+
+    # --- what may be asked
+
+    def make(self, number: int) -> None:
+        """Make one of the plans; what an earlier one left is unmade before.
+
+        Raises:
+            MethodError: Busy, Unknown.
+        """
+        if number >= len(self.described.layouts):
+            raise MethodError("Unknown")
+        self._change({SessionState.IDLE, SessionState.STUCK}, SessionState.MAKING, MethodError("Busy"))
+        self._cancelled.clear()
+        self._work.put(lambda: self._make(number))
+
+    def unmake(self) -> None:
+        """Unmake what is made, or stop making it.
+
+        Raises:
+            MethodError: Busy, Unknown.
+        """
+        no = MethodError("Unknown" if self.state is SessionState.IDLE else "Busy")
+        self._change({SessionState.MAKING, SessionState.READY, SessionState.STUCK}, SessionState.UNMAKING, no)
+        self._cancelled.set()
+        self._work.put(self._unmake)
+
+    @property
+    def is_working(self) -> bool:
+        """Whether the helper is at work for it, so that the owner can only wait."""
+        return self.state in {
+            SessionState.CLAIMING,
+            SessionState.MAKING,
+            SessionState.UNMAKING,
+            SessionState.ENDING,
+        }
+
+    def check_goes_on(self) -> None:
+        """Make sure that it does not end.
+
+        Raises:
+            MethodError: Busy.
+        """
+        if self.state is SessionState.ENDING:
+            raise MethodError("Busy")
+
+    def release(self, why: FootingError | None = None) -> None:
+        """Unmake everything and end; without effect where that has begun.
+
+        Args:
+            why: told as the reason where nothing else goes wrong; None where it was asked for.
+        """
+        with self._lock:
+            if self.state is SessionState.ENDING:
+                return
+            self.state = SessionState.ENDING
+            self._why = why
+        self._cancelled.set()
+        self._work.put(None)
+
+    def limit(self, done: Done, memory_bytes: int) -> None:
+        """Limit the memory of what runs on the storage."""
+        self._use(done, lambda made: made.group.limit(memory_bytes))
+
+    def adopt(self, done: Done, part: str, pid: int) -> None:
+        """Take a process into the control group; gives the group's folder."""
+
+        def adopt(made: ProvisionedStorage) -> str:
+            folder = made.group.adopt(part, pid)
+            audit.note("process %d of user %d is now in %s", pid, self.user, folder)
+            return folder
+
+        self._use(done, adopt)
+
+    def drop_caches(self, done: Done) -> None:
+        """Drop the caches of the machine."""
+        self._use(done, lambda made: operations.drop_caches(made.folders))
+
+    def trim(self, done: Done) -> None:
+        """Trim the storage; gives bytes."""
+        self._use(done, lambda made: operations.trim(made.folders, self._cancelled.is_set))
+
+    def health(self, done: Done) -> None:
+        """Ask all disks for their health; gives what `operations.health` returns."""
+        self._ask(done, lambda: operations.health(self.described.disks().items(), self._disks.places))
+
+    def kernel_log(self, done: Done) -> None:
+        """Give what the kernel said of the disks since this was asked last, or since they were claimed."""
+        names = [Path(node).name for node in self.described.disks()]
+        self._ask(done, lambda: self._kernel.lines_about(names))
+
+    # --- how it is done
+
+    def _change(self, allowed: set[SessionState], then: SessionState, no: MethodError) -> None:
+        with self._lock:
+            if self.state not in allowed:
+                raise no
+            self.state = then
+
+    def _use(self, done: Done, action: Callable[[ProvisionedStorage], object]) -> None:
+        if self.state is not SessionState.READY:
+            raise MethodError("Unknown" if self.state is SessionState.IDLE else "Busy")
+
+        def act() -> object:
+            if self.state is not SessionState.READY or self._made is None:  # since it was asked
+                raise MethodError("Busy")
+            return action(self._made)
+
+        self._ask(done, act)
+
+    def _ask(self, done: Done, action: Callable[[], object]) -> None:
+        if self.state is SessionState.ENDING:
+            raise MethodError("Busy")
+        if self._work.qsize() >= MOST_WAITING:
+            raise MethodError("TooMany")
+
+        def answer() -> None:
+            try:
+                done(action())
+            except MethodError as refusal:
+                done(refusal)
+            except CancelledError:
+                done(MethodError("Busy"))
+            except Exception:  # noqa: BLE001 - the caller is answered whatever happened
+                _log.exception("something that the owner asked for failed")
+                done(MethodError("Failed"))
+
+        self._work.put(answer)
+
+    def _run(self) -> None:
+        with kernel_log() as self._kernel:
+            self._serve()
+
+    def _serve(self) -> None:
+        try:
+            self._work_off()
+        finally:
+            self._leftovers.live.difference_update(self._own)  # what is made of them now is left over
+
+    def _work_off(self) -> None:
+        try:
+            self._claim.take()
+        except MethodError as refusal:
+            self._listener.refused(refusal)
+            return
+        except Exception:  # noqa: BLE001 - the border of this thread
+            _log.exception("the disks could not be claimed")
+            self._listener.refused(MethodError("Failed"))
+            return
+        with self._lock:
+            self.state = SessionState.IDLE if self.state is SessionState.CLAIMING else self.state
+        self._listener.claimed()
+        mistake: FootingError | None = None
+        while (work := self._work.get()) is not None:
+            mistake = _error_of(work) or mistake
+            if mistake is not None:
+                self.release()  # nothing stays locked or made that nobody can ask for any more
+        error, left = self._free_all()
+        error = error or mistake or self._why
+        self._claim.drop()
+        self._listener.ended(error, left)
+
+    def _free_all(self) -> tuple[FootingError | None, tuple[UnreleasedItem, ...]]:
+        """Unmake what is made and what could not be unmade before; return an error and what is left."""
+        error = self._free() if self._made else None
+        left = self._made.left() if self._made else ()
+        for made in self._aside:
+            error = _error_of(partial(made.unmake, self.owner)) or error
+            left += made.left()
+        return error, left
+
+    def _still_made_on(self, layout: PlannedLayout) -> FootingError | None:
+        """Try again to unmake what earlier plans left; return why what lies on disks of this one cannot be.
+
+        That is what is made then. What lies on other disks is kept aside, and keeps nobody from those.
+        """
+        waiting = [*self._aside, *([self._made] if self._made else [])]
+        self._made, self._aside = None, []
+        why: FootingError | None = None
+        for made in waiting:
+            error = _error_of(partial(made.unmake, self.owner))
+            if error is None:
+                continue
+            if self._made is None and not made.layout.disks().keys().isdisjoint(layout.disks()):
+                self._made, why = made, error
+            else:
+                self._aside.append(made)
+        return why
+
+    def _make(self, number: int) -> None:
+        layout = self.described.layouts[number]
+        if (left := self._still_made_on(layout)) is not None:
+            self._told_unmade(left)  # SECURITY: what was made before is not ours to write over
+            return
+        audit.note("making %s for user %d", layout.id, self.user)
+        hooks = Hooks(
+            identify=self._disks.identify,
+            refusals=self._leftovers.refusals,
+            users=self._disks.users,
+            save=SavedSignatures().save,
+            release=partial(self._disks.release, written_ends=layout.written_ends()),
+            progress=self._listener.progressed,
+            is_cancelled=self._cancelled.is_set,
+            held=self._claim.held,
+        )
+        made = ProvisionedStorage(layout, self.user, self._journal, self._listener, hooks)
+        error = _error_of(self._claim.lend) or _error_of(made.make)
+        if error is None:
+            self._made = made
+            self._settle(SessionState.MAKING, SessionState.READY)
+            self._listener.ready(*made.places())
+        else:
+            self._made = made if made.left() else None
+            self._told_unmade(error)
+
+    def _unmake(self) -> None:
+        if self._made is not None:  # else making it was stopped, and told so
+            self._told_unmade(self._free())
+
+    def _free(self) -> FootingError | None:
+        assert self._made is not None  # noqa: S101 - asked by both callers
+        error = _error_of(partial(self._made.unmake, self.owner))
+        if error is None:
+            self._made = None
+        return error
+
+    def _told_unmade(self, error: FootingError | None) -> None:
+        if self._made is None:
+            self._claim.keep()
+        self._settle(None, SessionState.STUCK if self._made else SessionState.IDLE)
+        self._listener.unmade(error, self._made.left() if self._made else ())
+
+    def _settle(self, before: SessionState | None, after: SessionState) -> None:
+        """Change the state, if it is still as expected; a session that ends goes on ending."""
+        with self._lock:
+            if self.state is not SessionState.ENDING and before in {None, self.state}:
+                self.state = after
+
+
+def _error_of(action: Callable[[], None]) -> FootingError | None:
+    """Do something; return what went wrong."""
+    try:
+        action()
+    except FootingError as err:
+        return err
+    except Exception:  # noqa: BLE001 - the border of the thread: the journal has what is left
+        _log.exception("the session failed")
+        return FootingError("The helper made a mistake; its journal says more.")
+    return None

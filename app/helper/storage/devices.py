@@ -1,0 +1,89 @@
+"""The disks of a plan as this machine has them now: by device number, or by what the maker wrote on them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from app.dbus.service import MethodError as BusRefusal
+from app.domain.disk import DiskIdentity
+from app.helper.storage.journal import JournalEntry
+from app.storage.layout.names import PlannedDevice
+from app.storage.spare.rules_disk import is_loop
+from app.storage.spare.spare import SpareDisks
+
+_NUMBER: Final = re.compile(r"[0-9]{1,4}:[0-9]{1,7}")
+
+
+def node_of(number: str) -> str:
+    """Return the node of a device number.
+
+    Raises:
+        OSError: no such device.
+    """
+    # SECURITY: it becomes part of a path.
+    if not _NUMBER.fullmatch(number):
+        raise FileNotFoundError(2, "no device number", number)
+    return f"/dev/{(Path('/sys/dev/block') / number).resolve(strict=True).name}"
+
+
+def find_device(disks: SpareDisks, chosen: DiskIdentity) -> PlannedDevice:
+    """Return the device of a disk; reads sysfs and udev's database, and never the disk.
+
+    Raises:
+        BusRefusal: DiskRefused: the disk is not there, or another one has its place.
+    """
+    try:
+        node = node_of(chosen.device_number)
+        # SECURITY: only root may look at the file of a loop device, whose filesystem may answer nobody.
+        if is_loop(node.rpartition("/")[2]) and not disks.policy.accept_loop_devices:
+            raise BusRefusal("DiskRefused", f"{chosen.device_number} D01 loop device")
+        changed = chosen.differs_from(disks.identify(node))
+    except OSError:
+        raise BusRefusal("DiskRefused", f"{_shown(chosen.device_number)} D15 not here") from None
+    if changed:
+        raise BusRefusal("DiskRefused", f"{chosen.device_number} D15 {' '.join(changed)}")
+    return PlannedDevice(node, _block_bytes(node))
+
+
+def find_again(
+    entry: JournalEntry, disks: SpareDisks
+) -> tuple[Mapping[str, PlannedDevice], Mapping[str, DiskIdentity]]:
+    """Return devices by key and identities by node of the disks of an entry, whatever they are called now.
+
+    A disk that is not here any more, or of which there are two, gets a node that nothing has, so that every
+    step which would write to it fails, and all others are done. One whose size has changed is found, and is
+    another disk to every step.
+    """
+    now: dict[tuple[str, str | None, str], list[tuple[str, DiskIdentity]]] = defaultdict(list)
+    for node in _nodes():
+        with suppress(OSError):
+            identity = disks.identify(node)
+            now[identity.serial, identity.wwn, identity.model].append((node, identity))
+    devices: dict[str, PlannedDevice] = {}
+    chosen: dict[str, DiskIdentity] = {}
+    for number, (_, disk) in enumerate(entry.plan.members()):
+        known = entry.devices[disk.key()]
+        found = now[disk.serial, disk.wwn, disk.model]
+        node, identity = found[0] if len(found) == 1 else (f"/dev/gone{number}", disk)
+        devices[disk.key()] = PlannedDevice(node, known.logical_block_bytes)
+        chosen[node] = replace(identity, size_bytes=disk.size_bytes)
+    return devices, chosen
+
+
+def _nodes() -> Iterable[str]:
+    return [f"/dev/{path.name}" for path in sorted(Path("/sys/block").iterdir())]
+
+
+def _block_bytes(node: str) -> int:
+    path = Path("/sys/block", Path(node).name, "queue/logical_block_size")
+    return int(path.read_text(encoding="ascii"))
+
+
+def _shown(text: str) -> str:
+    return "".join(letter if letter.isalnum() or letter == ":" else "?" for letter in text[:20])

@@ -1,0 +1,182 @@
+"""Plans that were described and wait to be executed: for one caller, once, and not for long."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from app.dbus.limits import has_room
+from app.dbus.service import MethodError
+from app.domain.disk import DiskIdentity
+from app.domain.storage_plan.plan import StoragePlan
+from app.domain.units import MIB, format_size
+from app.helper.base.folders import session_folder
+from app.helper.storage.layout import layout_steps
+from app.storage.layout.names import Names, PlannedDevice
+from app.storage.layout.partitions import members_of
+from app.storage.layout.steps import Step, describe
+
+_START_BYTES: Final = MIB
+"""Where the partition begins (`app.storage.layout.commands_partition`)."""
+LIFETIME_S: Final = 900.0
+MOST_FOR_ONE: Final = 8
+MOST: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedLayout:
+    """One plan as it would be made here.
+
+    Attributes:
+        id: from which all names and UUIDs follow; not secret.
+        plan: what was asked for.
+        devices: disks of the plan as this machine has them, by `DiskIdentity.key`.
+    """
+
+    id: uuid.UUID
+    plan: StoragePlan
+    devices: Mapping[str, PlannedDevice]
+
+    @property
+    def folder(self) -> str:
+        """Folder of the mount points."""
+        return session_folder(self.id.hex)
+
+    def steps(self) -> tuple[Step, ...]:
+        """Return what makes it; the same whenever it is asked."""
+        return layout_steps(self.plan, self.devices, Names(self.id), self.folder)
+
+    def text(self) -> tuple[str, ...]:
+        """Return every step as a line."""
+        return tuple(describe(step) for step in self.steps())
+
+    def disks(self) -> dict[str, DiskIdentity]:
+        """Return the identity of each disk by its node."""
+        return {self.devices[disk.key()].node: disk for _, disk in self.plan.members()}
+
+    def written_ends(self) -> dict[str, int]:
+        """Return the byte behind the last one of each disk that it may write, by node."""
+        members = members_of(self.plan, self.devices, Names(self.id))
+        return {member.disk: _START_BYTES + member.partition_bytes for member in members}
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedPlans:
+    """Plans as they were described to a caller.
+
+    Attributes:
+        id: names them on the bus; nobody can guess it.
+        owner: unique bus name of the caller.
+        user: the caller's uid.
+        layouts: the plans, in the caller's order.
+        digest: SHA-256 of all their lines.
+        expires_s: on the monotonic clock.
+    """
+
+    id: str
+    owner: str
+    user: int
+    layouts: tuple[PlannedLayout, ...]
+    digest: str
+    expires_s: float
+
+    def disks(self) -> dict[str, DiskIdentity]:
+        """Return the identity of each disk of any plan, by its node."""
+        return {node: disk for layout in self.layouts for node, disk in layout.disks().items()}
+
+    def disk_names(self) -> str:
+        """Return the disks as the message of polkit names them."""
+        return ", ".join(_name(disk) for disk in self.disks().values())
+
+
+def _name(disk: DiskIdentity) -> str:
+    words = (disk.model, disk.serial or disk.wwn or disk.device_number, f"({format_size(disk.size_bytes)})")
+    return " ".join("".join(filter(str.isprintable, word)) for word in words if word)
+
+
+def digest_of(texts: Sequence[Sequence[str]]) -> str:
+    """Return what Describe and Execute call the digest."""
+    return hashlib.sha256("\n".join(line for text in texts for line in text).encode()).hexdigest()
+
+
+def describe_plans(
+    owner: str, user: int, plans: Sequence[tuple[StoragePlan, Mapping[str, PlannedDevice]]]
+) -> tuple[DescribedPlans, list[tuple[str, ...]]]:
+    """Describe plans, each with its devices, to a caller; return that and the lines of each plan."""
+    layouts = tuple(
+        PlannedLayout(uuid.UUID(bytes=secrets.token_bytes(16), version=4), plan, dict(devices))
+        for plan, devices in plans
+    )
+    texts = [layout.text() for layout in layouts]
+    expires_s = time.monotonic() + LIFETIME_S
+    return DescribedPlans(secrets.token_hex(16), owner, user, layouts, digest_of(texts), expires_s), texts
+
+
+@dataclass(slots=True)
+class PendingPlans:
+    """All descriptions that wait."""
+
+    _plans: dict[str, DescribedPlans] = field(default_factory=dict)
+
+    def check(self, owner: str, user: int) -> None:
+        """Make sure that there is room for one more of a caller.
+
+        Raises:
+            MethodError: TooMany: of this connection, of all connections of its user (who is not root), or of
+                all users but root together; root has as many of its own.
+        """
+        self._forget_expired()
+        users = [plan.user for plan in self._plans.values()]
+        if len(self._of(owner)) >= MOST_FOR_ONE or not has_room(
+            users, user, each=MOST_FOR_ONE, together=MOST
+        ):
+            raise MethodError("TooMany")
+
+    def keep(self, described: DescribedPlans) -> None:
+        """Let a description wait for its execution.
+
+        Raises:
+            MethodError: TooMany, as `check`.
+        """
+        self.check(described.owner, described.user)
+        self._plans[described.id] = described
+
+    def take(self, owner: str, plan_id: str, digest: str) -> DescribedPlans:
+        """Return a description for its one execution and forget it.
+
+        Raises:
+            MethodError: Unknown: there is none of that name, it is another caller's, or its text was another.
+        """
+        self._forget_expired()
+        described = self._plans.get(plan_id)
+        if (
+            described is None
+            or described.owner != owner
+            or not secrets.compare_digest(described.digest.encode(), digest.encode())
+        ):
+            raise MethodError("Unknown")
+        del self._plans[plan_id]
+        return described
+
+    def forget(self, owner: str) -> None:
+        """Forget the plans of a caller that has left."""
+        for plan_id in self._of(owner):
+            del self._plans[plan_id]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no plan waits."""
+        self._forget_expired()
+        return not self._plans
+
+    def _of(self, owner: str) -> Sequence[str]:
+        return [plan_id for plan_id, plan in self._plans.items() if plan.owner == owner]
+
+    def _forget_expired(self) -> None:
+        now_s = time.monotonic()
+        self._plans = {key: plan for key, plan in self._plans.items() if plan.expires_s > now_s}

@@ -1,0 +1,150 @@
+"""What is made of one plan, from its first step to its last reverse step."""
+
+from __future__ import annotations
+
+import pwd
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from app.domain.disk import UnreleasedItem
+from app.domain.errors import FootingError, StorageError
+from app.helper.base import audit
+from app.helper.base.folders import PRIVATE, RUN, make_private_folder
+from app.helper.storage.control_groups import ControlGroup
+from app.helper.storage.journal import Journal, JournalEntry, Writer
+from app.helper.storage.ownership import Process, end_users, hand_over, who_holds
+from app.helper.storage.pending_plans import PlannedLayout
+from app.helper.storage.signals import SessionListener
+from app.storage.execution import Execution, Hooks
+from app.storage.layout.commands import MOUNT_NAMES
+from app.storage.layout.steps import Step, undo_of
+from app.storage.system import state
+
+
+class ProvisionedStorage:
+    """Storage of one layout: being made, ready, or being unmade.
+
+    Attributes:
+        layout: what was authorised.
+        user: to whom it is handed.
+        group: control group of what runs on it.
+    """
+
+    def __init__(
+        self, layout: PlannedLayout, user: int, journal: Journal, listener: SessionListener, hooks: Hooks
+    ) -> None:
+        """Nothing is made yet; `hooks` gets the journal of this layout."""
+        self.layout = layout
+        self.user = user
+        self.group = ControlGroup(layout.id.hex[:16], user)
+        self._is_gone = False
+        entry = JournalEntry(layout.id, user, layout.plan, layout.devices, boot=state.boot_id())
+        self._writer = Writer(journal, entry)
+        self._steps = layout.steps()
+        hooks = replace(hooks, journal=self._begin, facts=self._writer.facts, done=listener.executed)
+        self._execution = Execution(layout.disks(), hooks)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Where filesystems of the disks are mounted."""
+        return tuple(str(path) for path in self._mount_points() if path.name != PRIVATE)
+
+    def places(self) -> tuple[str, str, str]:
+        """Return the folders of storage, WAL (empty where it has none of its own) and private things."""
+        storage, wal = (f"{self.layout.folder}/{name}" for name in MOUNT_NAMES.values())
+        return storage, wal if self.layout.plan.wal else "", f"{self.layout.folder}/{PRIVATE}"
+
+    def make(self) -> None:
+        """Make it and hand it to its user; what fails is undone.
+
+        Raises:
+            FootingError: it could not be made, or not be unmade.
+            OSError: the journal could not be written, or it could not be handed over.
+        """
+        make_private_folder(RUN, 0o711)
+        try:
+            self._execution.make(self._steps)
+            entry = pwd.getpwuid(self.user)
+            for path in self._mount_points():
+                hand_over(str(path), entry.pw_uid, entry.pw_gid)
+        except Exception:  # it has undone itself; the journal forgets only what was seen to be gone
+            self.unmake()
+            raise
+
+    def unmake(self, spared: Process | None = None) -> None:
+        """End what runs on it, apart from one process, and unmake it; may be repeated.
+
+        Raises:
+            FootingError: something is still there; the journal keeps it.
+        """
+        undo = undo_of(self._steps[: self._writer.entry.begun])
+        try:
+            unmake(self._execution, undo, self.layout.folder, self.group, spared)
+        except FootingError:
+            disks, kept = self.layout.disks(), self._execution.kept
+            self._writer.keep({disks[node].key(): err.message for node, err in kept.items()})
+            raise
+        self._writer.journal.remove(self.layout.id)
+        self._is_gone = True
+
+    def _begin(self, step: Step, _undo: tuple[Step, ...]) -> None:
+        for number, each in enumerate(self._steps, 1):
+            if each is step:  # else it undoes one of them, which is in the journal already
+                self._writer.begin(number)
+
+    def _mount_points(self) -> list[Path]:
+        return [path for path in _mount_points(self.layout.folder) if path.exists()]
+
+    def left(self) -> tuple[UnreleasedItem, ...]:
+        """Return what is still there, by the journal: mount points, and disks with the reason."""
+        entry = self._writer.entry
+        if not entry.begun or self._is_gone:
+            return ()
+        found: list[UnreleasedItem] = []
+        with suppress(OSError):
+            found += [UnreleasedItem(str(path)) for path in sorted(Path(self.layout.folder).iterdir())]
+        for node, disk in self.layout.disks().items():
+            if entry.holds(disk):
+                err = self._execution.kept.get(node)
+                found.append(
+                    UnreleasedItem(node, disk.serial, err.message if err else "", err.hint if err else "")
+                )
+        return tuple(found)
+
+
+def _mount_points(folder: str) -> list[Path]:
+    return [Path(folder, name) for name in (PRIVATE, *MOUNT_NAMES.values())]
+
+
+def unmake(
+    execution: Execution,
+    undo: tuple[Step, ...],
+    folder: str,
+    group: ControlGroup,
+    spared: Process | None = None,
+) -> None:
+    """End what runs on the storage, and unmake it.
+
+    Args:
+        execution: of it.
+        undo: what unmakes it, in order.
+        folder: of the session.
+        group: of what runs on it.
+        spared: a process that is not ended.
+
+    Raises:
+        FootingError: something could not be unmade; the hint names the processes that work on it.
+    """
+    folders = [str(place) for place in _mount_points(folder)]
+    end_users(folders, group.user, spared)
+    ended = group.end()
+    try:
+        execution.unmake(undo)
+    except FootingError as err:
+        if who := who_holds(folders, group.user, f"{err.message} {err.hint}"):
+            audit.note("%s", who)
+            err.hint = f"{err.hint} {who}".strip()
+        raise
+    if not ended:
+        raise StorageError(f"{group.name}: processes of the control group could not be ended.")

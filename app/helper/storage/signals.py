@@ -1,0 +1,101 @@
+"""Tells the owner of a session what happens in it, and the system's log; called from the session's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from app.dbus.service import MethodError
+from app.domain.disk import UnreleasedItem
+from app.domain.errors import FootingError
+from app.helper.base import audit
+from app.storage.execution import Progress, StepResult
+
+_MOST_OUTPUT: Final = 16_000
+_NO_EXIT_CODE: Final = -1000
+
+
+class SessionListener(Protocol):
+    """Told what happens, from the session's thread."""
+
+    def claimed(self) -> None:
+        """All disks are locked."""
+
+    def refused(self, refusal: MethodError) -> None:
+        """The disks cannot be had; the session is over."""
+
+    def progressed(self, progress: Progress) -> None:
+        """A step began or goes on."""
+
+    def executed(self, done: StepResult) -> None:
+        """A step has ended, also one whose program failed."""
+
+    def ready(self, storage: str, wal: str, private: str) -> None:
+        """The storage belongs to the user now; `wal` is empty where there is none."""
+
+    def unmade(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
+        """Nothing is made any more, or `left` could not be unmade."""
+
+    def ended(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
+        """The session is over; `left` names what is still there."""
+
+
+def note_step(done: StepResult) -> None:
+    """Log how a step ended."""
+    how = "done" if done.exit_code is None else done.exit_code
+    audit.note("%s: %s in %.3f s", done.text, done.skipped or how, done.seconds)
+
+
+class SignalSender:
+    """Sends signals through the main loop.
+
+    Attributes:
+        emit: called in any thread with the name of a signal and its values without the session.
+    """
+
+    def __init__(
+        self,
+        emit: Callable[..., None],
+        claimed: Callable[[], None],
+        refused: Callable[[MethodError], None],
+        ended: Callable[[], None],
+    ) -> None:
+        self.emit = emit
+        self.claimed = claimed
+        self.refused = refused
+        self._ended = ended
+
+    def progressed(self, progress: Progress) -> None:
+        """Tell where it is."""
+        fraction = -1.0 if progress.fraction is None else progress.fraction
+        self.emit("Progress", progress.number, progress.count, progress.text, fraction)
+
+    def executed(self, done: StepResult) -> None:
+        """Tell how a step ended, and log it; one that was left out is only logged."""
+        note_step(done)
+        if not done.skipped:
+            code = _NO_EXIT_CODE if done.exit_code is None else done.exit_code
+            self.emit("Executed", done.text, code, done.seconds, done.output[:_MOST_OUTPUT])
+
+    def ready(self, storage: str, wal: str, private: str) -> None:
+        """Tell where the storage is."""
+        audit.note("ready: %s", storage)
+        self.emit("Ready", storage, wal, private)
+
+    def unmade(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
+        """Tell that nothing is made any more, or what is left."""
+        self._over("Unmade", error, left)
+
+    def ended(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
+        """Tell that it is over."""
+        self._over("Ended", error, left)
+        self._ended()
+
+    def _over(self, signal: str, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
+        wires = [(each.name, each.serial, each.reason, each.remedy) for each in left]
+        if error is None:
+            audit.note("%s as asked", signal.lower())
+            self.emit(signal, "", "", "", wires)
+        else:
+            audit.note("%s with an error: %s; left: %s", signal.lower(), error.message, wires)
+            self.emit(signal, error.code, error.message, error.hint, wires)

@@ -1,0 +1,135 @@
+"""Working in folders as the account that owns them: a child does it, because root must not.
+
+The account may exchange any component of a path of its own for a symbolic link at any time; what root
+does there, it would do wherever the link points.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from app.domain.errors import ProgramError
+from app.domain.text import tr
+from app.hosts.folders.delete_tree import Removal
+from app.hosts.folders.descriptors import FileIdentity
+from app.hosts.folders.folder_access import FolderFacts, Obstacle
+from app.process.starter import Account, CommandOutcome, Recorder, run_module
+
+_ERRAND: Final = Path(__file__).with_name("as_owner_child.py")
+_SHORT_S: Final = 60.0
+_LONG_S: Final = 900.0
+"""Deleting a data directory of a terabyte on a slow disk takes minutes."""
+
+
+def unrecorded(_outcome: CommandOutcome) -> None:
+    """Record nothing: for questions that change nothing."""
+
+
+def examine(path: str, account: Account) -> FolderFacts | Obstacle:
+    """Return what `account` finds at a folder; see `app.hosts.folders.folder_access.examine`."""
+    answer = _run("examine", {"path": path}, account, unrecorded)
+    value = answer["value"]
+    if answer["kind"] == Obstacle.__name__:
+        return Obstacle(**value)
+    return FolderFacts(**{**value, "identity": FileIdentity(**value["identity"])})
+
+
+def make_folder(path: str, account: Account, record: Recorder) -> FileIdentity:
+    """Create a folder as `account`; see `app.hosts.folders.descriptors.make_folder`.
+
+    Raises:
+        OSError: it could not be created.
+    """
+    return FileIdentity(*_run("make", {"path": path}, account, record))
+
+
+def write_file(
+    folder: str, identity: FileIdentity, name: str, content: bytes, *, account: Account, record: Recorder
+) -> None:
+    """Write a new file as `account`; see `app.hosts.folders.descriptors.write_file`.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    arguments = {"folder": folder, "identity": dataclasses.astuple(identity), "name": name}
+    _run("write", arguments, account, record, content)
+
+
+def remove(
+    path: str,
+    identity: FileIdentity | None,
+    *,
+    same_boot: bool,
+    volatile: bool,
+    account: Account,
+    record: Recorder,
+) -> Removal:
+    """Remove a file or folder as `account`; see `app.hosts.folders.delete_tree.remove`.
+
+    Raises:
+        OSError: some of it could not be removed.
+    """
+    known = None if identity is None else dataclasses.astuple(identity)
+    arguments = {"path": path, "identity": known, "same_boot": same_boot, "volatile": volatile}
+    return Removal(_run("remove", arguments, account, record, timeout_s=_LONG_S))
+
+
+def end_servers(
+    data_directory: str,
+    identity: FileIdentity,
+    *,
+    account: Account,
+    record: Recorder,
+    patience_s: float = 15.0,
+) -> tuple[list[int], list[int]]:
+    """End what still works in a recorded data directory, and remove what it left in shared memory.
+
+    See `app.hosts.folders.leftover_servers` and `app.hosts.folders.shared_memory`.
+
+    Returns:
+        Process ids that were ended, and those that are still there.
+    """
+    known = dataclasses.astuple(identity)
+    arguments = {"data_directory": data_directory, "identity": known, "patience_s": patience_s}
+    ended, left = _run("end", arguments, account, record)
+    return ended, left
+
+
+def _run(
+    task: str,
+    arguments: Mapping[str, object],
+    account: Account,
+    record: Recorder,
+    content: bytes = b"",
+    *,
+    timeout_s: float = _SHORT_S,
+) -> Any:  # noqa: ANN401 - JSON, typed by the callers above
+    outcome = run_module(
+        _ERRAND,
+        (task, json.dumps(arguments)),
+        account=account,
+        timeout_s=timeout_s,
+        record=record,
+        input_bytes=content,
+    )
+    if not outcome.succeeded:
+        raise ProgramError(
+            tr("Working in a folder as {account} failed. {outcome}").format(
+                account=account.name, outcome=outcome.describe()
+            )
+        )
+    answer = json.loads(outcome.stdout)
+    if "result" in answer:
+        return answer["result"]
+    raise OSError(answer["errno"], answer["text"], _whole(answer["path"], arguments))
+
+
+def _whole(found: str | None, arguments: Mapping[str, object]) -> str:
+    """Return the path of an error; within a folder the other side knows only names."""
+    if found is not None and found.startswith("/"):
+        return found
+    return str(arguments.get("path", arguments.get("folder")))

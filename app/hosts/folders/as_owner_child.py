@@ -1,0 +1,59 @@
+"""What is done in folders as their owner: the other side of `as_owner`, run by `exec_as`.
+
+Reads a task and its arguments, prints one line of JSON: ``{"result": ...}`` or ``{"errno": ..., ...}``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from typing import Any, Final
+
+from app.hosts.folders import delete_tree as removing
+from app.hosts.folders import descriptors as folders
+from app.hosts.folders import folder_access as examining
+from app.hosts.folders import leftover_servers, shared_memory
+from app.hosts.folders.descriptors import FileIdentity
+
+
+def _identity(value: list[int] | None) -> FileIdentity | None:
+    return None if value is None else FileIdentity(*value)
+
+
+def _examine(path: str) -> dict[str, Any]:
+    found = examining.examine(path)
+    return {"kind": type(found).__name__, "value": dataclasses.asdict(found)}
+
+
+def _make(path: str) -> tuple[int, ...]:
+    return dataclasses.astuple(folders.make_folder(path))
+
+
+def _write(folder: str, identity: list[int], name: str) -> None:
+    folders.write_file(folder, FileIdentity(*identity), name, sys.stdin.buffer.read())
+
+
+def _remove(path: str, identity: list[int] | None, *, same_boot: bool, volatile: bool) -> str:
+    return removing.remove(path, _identity(identity), same_boot=same_boot, volatile=volatile).value
+
+
+def _end(data_directory: str, identity: list[int], *, patience_s: float) -> tuple[list[int], list[int]]:
+    folder = FileIdentity(*identity)
+    ended, left = leftover_servers.end_servers(data_directory, folder, patience_s=patience_s)
+    if not left:
+        shared_memory.remove_shared_memory(data_directory, folder)
+    return ended, left
+
+
+TASKS: Final = {"examine": _examine, "make": _make, "write": _write, "remove": _remove, "end": _end}
+
+
+def main(arguments: list[str]) -> int:
+    """Do the task ``arguments[0]`` with the keyword arguments in the JSON of ``arguments[1]``."""
+    try:
+        answer = {"result": TASKS[arguments[0]](**json.loads(arguments[1]))}  # type: ignore[operator]
+    except OSError as err:
+        answer = {"errno": err.errno, "text": err.strerror, "path": err.filename}
+    print(json.dumps(answer), flush=True)  # noqa: T201 - this is the answer
+    return 0

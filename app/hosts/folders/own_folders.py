@@ -1,0 +1,100 @@
+"""The folders that are pgFooting's own: where benchmarks lie by default, and where it remembers what it left.
+
+For an ordinary user below his cache and state folders (XDG Base Directory specification 0.8); for root below
+/var/lib/pgfooting, where the server's account reaches the one and nobody but root the other.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import RefusedError
+from app.domain.text import tr
+from app.hosts.folders import account as accounts
+from app.hosts.folders.descriptors import READ, opened
+from app.process.starter import Account, current_account
+
+BENCH: Final = "bench"
+STATE: Final = "state"
+
+
+def default_folder(account: Account) -> str:
+    """Return the folder for data directories where the user named none."""
+    if os.geteuid() == 0:
+        return str(Path(accounts.ROOT_FOLDER, BENCH))
+    return str(_base("XDG_CACHE_HOME", account, ".cache") / "pgfooting" / BENCH)
+
+
+def create_default_folder(account: Account) -> str:
+    """Create `default_folder` where it is missing, reachable for `account`, and return it.
+
+    Raises:
+        OSError: it cannot be created.
+        RefusedError: as root: the folder around it could be changed by others.
+    """
+    path = default_folder(account)
+    if os.geteuid() == 0:
+        _create_below_root_folder(BENCH, account)
+    else:
+        Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def create_state_folder() -> Path:
+    """Create the folder of the records where it is missing, private to this user, and return it.
+
+    Raises:
+        OSError: it cannot be created.
+        RefusedError: others could write there.
+    """
+    if os.geteuid() == 0:
+        _create_below_root_folder(STATE, current_account())
+        return Path(accounts.ROOT_FOLDER, STATE)
+    path = _base("XDG_STATE_HOME", current_account(), ".local/state") / "pgfooting"
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    check_private(path)
+    return path
+
+
+def check_private(path: Path) -> None:
+    """Make sure that what lies in a folder was written by this user.
+
+    Raises:
+        RefusedError: it belongs to someone else, or others may write there.
+    """
+    found = path.stat()
+    _check_owner(path, found)
+
+
+def _check_owner(path: Path, found: os.stat_result) -> None:
+    # SECURITY: records say what is deleted; whoever can write them decides that.
+    if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
+        raise RefusedError(
+            tr(
+                "{path} could be changed by others ({mode}, owner {uid}); nothing was read or written."
+            ).format(path=path, mode=stat.filemode(found.st_mode), uid=found.st_uid),
+            hint=tr("Make it yours alone: chown, chmod 0700."),
+        )
+
+
+def _base(variable: str, account: Account, fallback: str) -> Path:
+    value = os.environ.get(variable, "")
+    # The specification: relative paths are invalid and ignored.
+    return Path(value) if value.startswith("/") else Path(account.home, fallback)
+
+
+def _create_below_root_folder(name: str, account: Account) -> None:
+    around = Path(accounts.ROOT_FOLDER)
+    around.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with opened(str(around), READ) as folder:
+        _check_owner(around, os.fstat(folder))
+        os.fchmod(folder, 0o755)  # whatever root's umask is: the server's account goes through it
+        with suppress(FileExistsError):  # its owner is set again: the account may be another one since
+            os.mkdir(name, 0o700, dir_fd=folder)
+        with opened(name, READ, folder) as inner:
+            os.fchown(inner, account.uid, account.gid)
+            os.fchmod(inner, 0o700)

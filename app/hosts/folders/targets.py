@@ -1,0 +1,300 @@
+"""Whether a target can hold the data directory: every refusal names what is at fault and what would help."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pwd
+import re
+import stat
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from app.domain.campaign.configuration import DiskTarget, FolderTarget, MemoryTarget, Target
+from app.domain.errors import RefusedError, TargetError
+from app.domain.storage_plan.plan import StoragePlan
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.hosts.folders import as_owner as errands
+from app.hosts.folders.folder_access import FolderFacts, Obstacle
+from app.hosts.folders.memory import Memory, lies_in_memory, read_memory
+from app.hosts.folders.own_folders import create_default_folder, default_folder
+from app.process.starter import Account
+from app.storage.inspect.snapshot import Policy
+from app.storage.layout.disk_target import storage_plan, usable_bytes
+from app.storage.spare.disks import list_disks
+
+__all__ = ["MEMORY_FOLDER", "OWN_NAME", "CheckedTarget", "check_target", "default_folder"]
+
+MEMORY_FOLDER: Final = "/dev/shm"  # noqa: S108 - what is made there has a random name and mode 0700
+OWN_NAME: Final = re.compile(r"pgfooting-[0-9a-f]{16}")
+"""Names of the folders that pgFooting makes, and the only ones that it deletes."""
+
+_EVERY_DISK: Final = Policy(accept_loop_devices=True)
+
+_FEWEST_INODES: Final = 5000
+"""A fresh cluster has about 1000 files (PostgreSQL 15); tables add one per GiB, WAL one per 16 MiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTarget:
+    """A target that can hold the data directory.
+
+    Attributes:
+        path: the folder in which a folder of our own is made; absolute, without symbolic links.
+        given: what the user wrote; empty for the default folder and memory.
+        free_bytes: free there for the account.
+        limit_bytes: what may be used at most; None for no limit but the free space.
+        plan: what is made of spare disks; None for other targets. There is no path then yet, and what is free
+            is what the disks hold before assembler and filesystem keep their share.
+    """
+
+    path: str
+    given: str
+    free_bytes: int
+    limit_bytes: int | None = None
+    plan: StoragePlan | None = None
+
+    @property
+    def room_bytes(self) -> int:
+        """What runs may fill at most: what is free, or less where there is a limit."""
+        return self.free_bytes if self.limit_bytes is None else min(self.free_bytes, self.limit_bytes)
+
+
+def check_target(target: Target, account: Account, need_bytes: int) -> CheckedTarget:
+    """Check what can be known before the data directory is created; creates nothing but the default folder.
+
+    Args:
+        target: folder, memory or disks.
+        account: whom server and pgbench run as; reaching, writing and free space are asked as this account.
+        need_bytes: what the runs need at most; of disks: the data set, from which partitions get their size.
+
+    Raises:
+        TargetError: names the path component or the size at fault.
+        PlanError: disks are not here, cannot be told apart, or are too small; names the key.
+    """
+    match target:
+        case FolderTarget():
+            return _check_folder(target, account, need_bytes)
+        case MemoryTarget():
+            return _check_memory(target, account, need_bytes, read_memory())
+        case DiskTarget():
+            return _check_disks(target, need_bytes)
+
+
+def _check_disks(target: DiskTarget, data_set_bytes: int) -> CheckedTarget:
+    """Only who they are is asked: whether they are spare, or loop devices may be used, is root's to say."""
+    plan = storage_plan(target, list_disks(_EVERY_DISK).disks, data_set_bytes)
+    return CheckedTarget("", ", ".join(target.names), usable_bytes(plan.data), plan=plan)
+
+
+# --- folder
+
+
+def _check_folder(target: FolderTarget, account: Account, need_bytes: int) -> CheckedTarget:
+    given = target.path or ""
+    path = os.path.realpath(_spelled_out(given) if given else _default(account))
+    facts = _reached(path, account)
+    _check_place(path, facts)
+    _check_writable(path, facts, account)
+    _check_space(path, facts, need_bytes)
+    return CheckedTarget(path, given, facts.free_bytes)
+
+
+def _default(account: Account) -> str:
+    try:
+        return create_default_folder(account)
+    except OSError as err:
+        raise TargetError(
+            tr("The default folder {path} cannot be created: {reason}.").format(
+                path=default_folder(account), reason=err.strerror
+            ),
+            hint=tr("Name a folder in the campaign (target.path), or set XDG_CACHE_HOME."),
+        ) from err
+    except RefusedError as err:
+        raise TargetError(err.message, hint=err.hint) from err
+
+
+def _spelled_out(given: str) -> str:
+    """Return the absolute path for what the user wrote."""
+    if any(unicodedata.category(letter) == "Cc" for letter in given):
+        raise TargetError(tr("The folder {path} holds control characters.").format(path=repr(given)))
+    path = os.path.expanduser(given)  # noqa: PTH111 - Path would raise where there is no such user
+    if path.startswith("~"):
+        raise TargetError(
+            tr("The folder {path} cannot be found: there is no user {user}.").format(
+                path=given, user=given.split("/", 1)[0][1:]
+            )
+        )
+    if not path.startswith("/"):
+        raise TargetError(
+            tr("The folder “{path}” is relative; nothing says to what.").format(path=given),
+            hint=tr("Write it in full, such as {path}.").format(path=str(Path.cwd() / given)),
+        )
+    return path
+
+
+def _reached(path: str, account: Account) -> FolderFacts:
+    found = errands.examine(path, account)
+    if isinstance(found, FolderFacts):
+        return found
+    raise _explain(path, found, account)
+
+
+def _explain(path: str, obstacle: Obstacle, account: Account) -> TargetError:
+    component = obstacle.component
+    if obstacle.number == errno.ENOENT:
+        return TargetError(
+            tr("The folder {path} does not exist: there is no {component}. Nothing was created.").format(
+                path=path, component=component
+            ),
+            hint=tr("Create it, or leave the path out for the default folder."),
+        )
+    if obstacle.number == errno.ENOTDIR:
+        return TargetError(
+            tr("{path} is not a folder: {component} is {kind}.").format(
+                path=path, component=component, kind=_kind(obstacle.mode)
+            )
+        )
+    if obstacle.number == errno.EACCES:
+        return TargetError(
+            tr("{account} cannot reach {path}: {component} does not let it through ({permissions}).").format(
+                account=account.name,
+                path=path,
+                component=component,
+                permissions=_permissions(obstacle.mode, obstacle.uid),
+            ),
+            hint=tr("Name a folder that {account} reaches, or leave the path out for {default}.").format(
+                account=account.name, default=default_folder(account)
+            ),
+        )
+    return TargetError(
+        tr("The folder {path} cannot be used: {component}: {reason}.").format(
+            path=path, component=component, reason=os.strerror(obstacle.number)
+        )
+    )
+
+
+def _check_place(path: str, facts: FolderFacts) -> None:
+    if facts.cluster is not None:
+        raise TargetError(
+            tr("{cluster} is a data directory of PostgreSQL; nothing is put there.").format(
+                cluster=facts.cluster
+            ),
+            hint=tr("Name a folder outside of it, on the same filesystem."),
+        )
+    if any(OWN_NAME.fullmatch(part) for part in PurePosixPath(path).parts):
+        raise TargetError(
+            tr("{path} lies in a folder that pgFooting made for one campaign and deletes after it.").format(
+                path=path
+            ),
+            hint=tr("Name the folder that it lies in."),
+        )
+
+
+def _check_writable(path: str, facts: FolderFacts, account: Account) -> None:
+    if facts.read_only:
+        raise TargetError(
+            tr("{path} lies on a filesystem that is mounted read-only.").format(path=path),
+            hint=tr("Mount it read-write, or name another folder."),
+        )
+    if not facts.writable:
+        raise TargetError(
+            tr("{account} may not create anything in {path} ({permissions}).").format(
+                account=account.name, path=path, permissions=_permissions(facts.mode, facts.uid)
+            ),
+            hint=tr("Create a folder that belongs to {account} and name that.").format(account=account.name),
+        )
+
+
+def _check_space(path: str, facts: FolderFacts, need_bytes: int) -> None:
+    if facts.free_bytes < need_bytes:
+        raise TargetError(
+            tr("{path} is too full: {free} are free, {need} are needed.").format(
+                path=path, free=format_size(facts.free_bytes), need=format_size(need_bytes)
+            ),
+            hint=tr("Free some space, name another folder, or choose a smaller data size."),
+        )
+    if facts.free_inodes is not None and facts.free_inodes < _FEWEST_INODES:
+        raise TargetError(
+            tr(
+                "{path} is too full: its filesystem has room for {free} more files, {need} are needed."
+            ).format(path=path, free=facts.free_inodes, need=_FEWEST_INODES)
+        )
+
+
+def _permissions(mode: int, uid: int) -> str:
+    try:
+        owner = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        owner = str(uid)
+    return tr("{mode}, owner {owner}").format(mode=stat.filemode(mode), owner=owner)
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISREG(mode):
+        return tr("a file")
+    if stat.S_ISLNK(mode):
+        return tr("a symbolic link that leads nowhere")
+    return tr("neither file nor folder")
+
+
+# --- memory
+
+
+def _check_memory(target: MemoryTarget, account: Account, need_bytes: int, memory: Memory) -> CheckedTarget:
+    limit_bytes = target.size_bytes
+    _check_size(limit_bytes, need_bytes, memory)
+    facts = _reached(os.path.realpath(MEMORY_FOLDER), account)
+    if not lies_in_memory(facts.identity.device):
+        raise TargetError(
+            tr(
+                "{path} is no tmpfs on this machine, so a data directory there would not be in memory."
+            ).format(path=MEMORY_FOLDER),
+            hint=tr("Mount a tmpfs there, or name a folder on a tmpfs as the target."),
+        )
+    _check_writable(MEMORY_FOLDER, facts, account)
+    if facts.free_bytes < need_bytes:
+        raise TargetError(
+            tr("The tmpfs at {path} is too small: {free} of {total} are free, {need} are needed.").format(
+                path=MEMORY_FOLDER,
+                free=format_size(facts.free_bytes),
+                total=format_size(facts.total_bytes),
+                need=format_size(need_bytes),
+            ),
+            hint=tr("Choose a smaller data size, or as root: mount -o remount,size=SIZE {path}").format(
+                path=MEMORY_FOLDER
+            ),
+        )
+    return CheckedTarget(os.path.realpath(MEMORY_FOLDER), "", facts.free_bytes, limit_bytes)
+
+
+def _check_size(limit_bytes: int | None, need_bytes: int, memory: Memory) -> None:
+    whose = (
+        tr("this machine")
+        if memory.limit is None
+        else tr("the control group ({file})").format(file=memory.limit)
+    )
+    if limit_bytes is not None and limit_bytes > memory.total_bytes:
+        raise TargetError(
+            tr("The memory target may use {limit}, but {whose} has only {total} of memory.").format(
+                limit=format_size(limit_bytes), whose=whose, total=format_size(memory.total_bytes)
+            ),
+            hint=tr("Choose a smaller target.size."),
+        )
+    if limit_bytes is not None and limit_bytes < need_bytes:
+        raise TargetError(
+            tr("The memory target may use {limit}, but {need} are needed.").format(
+                limit=format_size(limit_bytes), need=format_size(need_bytes)
+            ),
+            hint=tr("Choose a larger target.size, or a smaller data size."),
+        )
+    if need_bytes > memory.available_bytes:
+        raise TargetError(
+            tr("{need} of memory are needed, but {whose} has only {available} available now.").format(
+                need=format_size(need_bytes), whose=whose, available=format_size(memory.available_bytes)
+            ),
+            hint=tr("End what uses memory, or choose a smaller data size."),
+        )

@@ -1,0 +1,221 @@
+"""Removing what dead campaigns left: exactly what their records list, as its owner, and reporting the rest.
+
+The order makes that a sweep which dies in the middle loses nothing: servers are ended, then the caller
+finishes the run files (they may lie in the folders that follow), then folders are removed, the record last.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from app.hosts.folders import as_owner as errands
+from app.hosts.folders.delete_tree import Removal
+from app.hosts.recovery.resource_journal import (
+    ResourceJournal,
+    locked_record,
+    read_records,
+    remove_unfinished,
+)
+from app.hosts.recovery.resource_record import (
+    ResourceEntry,
+    ResourceKind,
+    ResourceRecord,
+    UnreadableRecordError,
+    finished_line,
+    parse_record,
+)
+from app.process.starter import Recorder
+
+
+class CleanupAction(StrEnum):
+    """What was done about something that was left."""
+
+    ENDED = "ended"
+    FINISHED = "finished"
+    REMOVED = "removed"
+    KEPT = "kept"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class SweepEvent:
+    """One thing that a sweep did, or did not and why.
+
+    Attributes:
+        deed: what was done.
+        path: of the thing, or of the record.
+        text: the whole sentence.
+    """
+
+    deed: CleanupAction
+    path: str
+    text: str
+
+
+def sweep(
+    on_abandoned: Callable[[ResourceRecord], None] | None = None,
+    *,
+    record: Recorder = errands.unrecorded,
+    state_folder: Path | None = None,
+) -> tuple[SweepEvent, ...]:
+    """Remove what this user's dead campaigns left; harmless beside live campaigns and other sweeps.
+
+    Args:
+        on_abandoned: finishes a campaign's run files; called when its processes are gone and before its
+            folders are removed, and again by the next sweep where this one died meanwhile: it must be
+            repeatable. Where it raises a FootingError or OSError, folders and record are kept.
+        record: told of the commands.
+        state_folder: for tests; None for the user's own.
+
+    Raises:
+        OSError: the state folder cannot be read.
+        RefusedError: others could write there.
+    """
+    events: list[SweepEvent] = []
+    for path in read_records(state_folder):
+        try:
+            with locked_record(path) as content:
+                if content is not None:
+                    events += _sweep_campaign(parse_record(path, content), on_abandoned, record)
+        except (UnreadableRecordError, FootingError, OSError) as err:
+            text = tr("The record {path} was left alone: {reason}.").format(path=path, reason=err)
+            events.append(SweepEvent(CleanupAction.UNREADABLE, str(path), text))
+    remove_unfinished(state_folder)
+    return tuple(events)
+
+
+def clear(leavings: ResourceJournal, paths: Sequence[str], record: Recorder) -> tuple[SweepEvent, ...]:
+    """Remove some of what a live campaign made, in the reverse order of creation; the rest stays recorded."""
+    wanted = [entry for entry in leavings.leaving.entries if entry.path in paths]
+    events: list[SweepEvent] = []
+    for entry in reversed(wanted):
+        done = _remove(entry, leavings.leaving, leavings.leaving.entries, record)
+        events += done
+        if not _is_kept(done):
+            with suppress(FootingError):  # the record's disk is full: a sweep finds out that it is gone
+                leavings.forget(entry.path)
+    return tuple(events)
+
+
+def _sweep_campaign(
+    leaving: ResourceRecord, on_abandoned: Callable[[ResourceRecord], None] | None, record: Recorder
+) -> list[SweepEvent]:
+    events = [event for entry in leaving.entries for event in _end_servers(entry, leaving, record)]
+    if on_abandoned is not None and not leaving.finished:
+        finishing = _finish(leaving, on_abandoned)
+        events.append(finishing)
+        if finishing.deed is CleanupAction.KEPT:
+            return events
+    left = list(leaving.entries)
+    for entry in reversed(leaving.entries):
+        done = _remove(entry, leaving, left, record)
+        events += done
+        if not _is_kept(done):
+            left.remove(entry)
+    if not left:
+        leaving.record.unlink()
+    return events
+
+
+def _finish(leaving: ResourceRecord, on_abandoned: Callable[[ResourceRecord], None]) -> SweepEvent:
+    folder = leaving.campaign_folder
+    try:
+        on_abandoned(leaving)
+        with leaving.record.open("ab") as record:
+            record.write(finished_line())
+    except (FootingError, OSError) as err:
+        text = tr("The campaign in {path} could not be finished and is kept: {reason}.").format(
+            path=folder, reason=err
+        )
+        return SweepEvent(CleanupAction.KEPT, folder, text)
+    text = tr("The campaign in {path} had been cut off and was finished.").format(path=folder)
+    return SweepEvent(CleanupAction.FINISHED, folder, text)
+
+
+def _is_kept(events: Sequence[SweepEvent]) -> bool:
+    return any(event.deed is CleanupAction.KEPT for event in events)
+
+
+def _end_servers(entry: ResourceEntry, leaving: ResourceRecord, record: Recorder) -> list[SweepEvent]:
+    """End what works in a data directory; nothing from before a restart can."""
+    if entry.kind is not ResourceKind.DATA_DIRECTORY or entry.identity is None or not leaving.same_boot:
+        return []
+    if not _may_act_for(entry, leaving):
+        return []
+    account = leaving.owner(entry)
+    ended, left = errands.end_servers(entry.path, entry.identity, account=account, record=record)
+    events = []
+    if ended:
+        text = tr("A server that still ran in {path} was ended.").format(path=entry.path)
+        events.append(SweepEvent(CleanupAction.ENDED, entry.path, text))
+    if left:
+        text = tr("{path} was kept: process {pid} works in it and cannot be ended.").format(
+            path=entry.path, pid=left[0]
+        )
+        events.append(SweepEvent(CleanupAction.KEPT, entry.path, text))
+    return events
+
+
+def _may_act_for(entry: ResourceEntry, leaving: ResourceRecord) -> bool:
+    return os.geteuid() in {0, leaving.owner(entry).uid}
+
+
+def _remove(
+    entry: ResourceEntry, leaving: ResourceRecord, others: Sequence[ResourceEntry], record: Recorder
+) -> list[SweepEvent]:
+    """Remove one entry; an event of the kind KEPT says that and why it is still there."""
+    events: list[SweepEvent] = []
+    reason = _obstacle(entry, leaving, others)
+    if reason is None:
+        events = _end_servers(entry, leaving, record)
+        if _is_kept(events):
+            return events
+        try:
+            found = errands.remove(
+                entry.path,
+                entry.identity,
+                same_boot=leaving.same_boot,
+                volatile=entry.volatile,
+                account=leaving.owner(entry),
+                record=record,
+            )
+        except (OSError, FootingError) as err:
+            reason = str(err)
+        else:
+            if found is Removal.REMOVED:
+                text = tr("{path} was removed.").format(path=entry.path)
+                events.append(SweepEvent(CleanupAction.REMOVED, entry.path, text))
+            reason = _reason(found)
+    if reason is not None:
+        text = tr("{path} was kept: {reason}. Its record is {record}.").format(
+            path=entry.path, reason=reason, record=leaving.record
+        )
+        events.append(SweepEvent(CleanupAction.KEPT, entry.path, text))
+    return events
+
+
+def _obstacle(entry: ResourceEntry, leaving: ResourceRecord, others: Sequence[ResourceEntry]) -> str | None:
+    """Return why an entry must not be removed now."""
+    if not _may_act_for(entry, leaving):
+        return tr("it belongs to {name}").format(name=leaving.owner(entry).name)
+    if any(other.path.startswith(f"{entry.path}/") for other in others):
+        return tr("something in it was kept")
+    return None
+
+
+def _reason(found: Removal) -> str | None:
+    """Return why something is still there; None where it is gone."""
+    match found:
+        case Removal.FOREIGN:
+            return tr("something else has its name now")
+        case Removal.ABSENT:
+            return tr("its filesystem is not mounted")
+        case Removal.REMOVED | Removal.GONE:
+            return None

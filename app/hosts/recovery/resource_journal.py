@@ -1,0 +1,288 @@
+"""The registry of what a running campaign would leave behind if it died now.
+
+One record per campaign in the state folder; it is locked (flock) as long as its runner lives, and everything
+is in it before it is created. `app.hosts.recovery.cleanup` removes what unlocked records list.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Final, Self
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from app.domain.units import MIB
+from app.hosts.folders import as_owner as errands
+from app.hosts.folders.descriptors import FileIdentity
+from app.hosts.folders.memory import lies_in_memory
+from app.hosts.folders.own_folders import check_private, create_state_folder
+from app.hosts.recovery.resource_record import (
+    Owner,
+    ResourceEntry,
+    ResourceKind,
+    ResourceRecord,
+    UnreadableRecordError,
+    boot_id,
+    entry_line,
+    gone_line,
+    header_line,
+    parse_record,
+)
+from app.process.starter import Account, Recorder, current_account
+
+RECORDS: Final = "campaign-*.jsonl"
+UNFINISHED: Final = "new-*.jsonl"
+_LARGEST_BYTES: Final = 4 * MIB
+_ATTEMPTS: Final = 10
+
+
+class ResourceJournal:
+    """The record of this process's campaign; use it as a context manager.
+
+    Attributes:
+        leaving: what the record says now.
+    """
+
+    def __init__(self, leaving: ResourceRecord, descriptor: int) -> None:
+        self.leaving = leaving
+        self._descriptor = descriptor
+        self._mutex = threading.Lock()
+
+    @classmethod
+    def create(
+        cls, campaign_folder: str, campaign_name: str, account: Account, *, state_folder: Path | None = None
+    ) -> Self:
+        """Create and lock a record.
+
+        Args:
+            campaign_folder: where the run files are.
+            campaign_name: what the user calls it.
+            account: whom server and pgbench run as.
+            state_folder: for tests; None for the user's own.
+
+        Raises:
+            FootingError: the record cannot be written; nothing was created.
+        """
+        try:
+            folder = _state_folder(state_folder)
+            name = secrets.token_hex(8)
+            leaving = ResourceRecord(
+                record=folder / f"campaign-{name}.jsonl",
+                campaign_folder=campaign_folder,
+                campaign_name=campaign_name,
+                started=datetime.now().astimezone().isoformat(timespec="seconds"),
+                boot=boot_id(),
+                account=account,
+                runner=current_account(),
+            )
+            return cls(leaving, _create_locked(leaving, folder / f"new-{name}.jsonl"))
+        except OSError as err:
+            raise _unwritable(err) from err
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Unlock the record; delete it where nothing is left, else a sweep takes it over."""
+        with self._mutex:
+            if self._descriptor < 0:
+                return
+            if not self.leaving.entries:
+                with suppress(OSError):  # a sweep finds it empty and deletes it
+                    self.leaving.record.unlink()
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def make_folder(
+        self, path: str, kind: ResourceKind, record: Recorder, *, owner: Owner = Owner.SERVER
+    ) -> FileIdentity:
+        """Create a folder as its owner: recorded, created, recorded again with its identity.
+
+        Raises:
+            OSError: it could not be created; it is not in the record any more.
+            FootingError: the record cannot be written; nothing was created.
+        """
+        intended = ResourceEntry(path, kind, owner)
+        self._put(intended)
+        try:
+            identity = errands.make_folder(path, self.leaving.owner(intended), record)
+        except OSError:
+            self.forget(path)
+            raise
+        self._put(replace(intended, identity=identity, volatile=lies_in_memory(identity.device)))
+        return identity
+
+    def adopt_file(self, path: str) -> None:
+        """Record a file or socket that this process has just created, so that a sweep removes it.
+
+        Raises:
+            OSError: it does not exist.
+            FootingError: the record cannot be written.
+        """
+        where = PurePosixPath(os.path.realpath(PurePosixPath(path).parent), PurePosixPath(path).name)
+        found = os.stat(where, follow_symlinks=False)  # noqa: PTH116 - a pure path
+        identity = FileIdentity(found.st_dev, found.st_ino, os.statvfs(where.parent).f_fsid)
+        volatile = lies_in_memory(identity.device)
+        self._put(ResourceEntry(str(where), ResourceKind.FILE, Owner.RUNNER, identity, volatile))
+
+    def forget(self, path: str) -> None:
+        """Take something out of the record that its owner has removed.
+
+        Raises:
+            FootingError: the record cannot be written.
+        """
+        self._append(gone_line(path), path, None)
+
+    def _put(self, entry: ResourceEntry) -> None:
+        self._append(entry_line(entry), entry.path, entry)
+
+    def _append(self, line: bytes, path: str, entry: ResourceEntry | None) -> None:
+        """Append a whole line or nothing, on disk before this returns."""
+        with self._mutex:
+            size_bytes = os.fstat(self._descriptor).st_size
+            try:
+                _write(self._descriptor, line)
+            except OSError as err:
+                with suppress(OSError):
+                    os.ftruncate(self._descriptor, size_bytes)
+                raise _unwritable(err) from err
+            others = tuple(other for other in self.leaving.entries if other.path != path)
+            entries = others if entry is None else (*others, entry)
+            self.leaving = replace(self.leaving, entries=entries)
+
+
+def read_records(state_folder: Path | None = None) -> Iterator[Path]:
+    """Yield the files of all records, the oldest names first.
+
+    Raises:
+        OSError: the state folder cannot be read.
+        RefusedError: others could write there.
+    """
+    yield from sorted(_state_folder(state_folder).glob(RECORDS))
+
+
+def list_live(state_folder: Path | None = None) -> tuple[ResourceRecord, ...]:
+    """Return the campaigns of this user that run now (a record that a sweep works on counts as running)."""
+    found = []
+    for path in read_records(state_folder):
+        with suppress(UnreadableRecordError, FileNotFoundError):
+            with locked_record(path, fcntl.LOCK_SH) as content:
+                live = content is None
+            if live:
+                found.append(parse_record(path, path.read_bytes()))
+    return tuple(found)
+
+
+@contextmanager
+def locked_record(path: Path, lock: int = fcntl.LOCK_EX) -> Iterator[bytes | None]:
+    """Lock a record whose campaign is dead, for the length of a with statement.
+
+    Yields:
+        Its content; None where its campaign lives, another sweep works on it, or it is gone.
+
+    Raises:
+        UnreadableRecordError: it is not a file that this user wrote, or cannot be opened.
+        OSError: it cannot be read.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        yield None
+        return
+    except OSError as err:  # a link, a folder
+        raise UnreadableRecordError(err.strerror) from err
+    try:
+        found = os.fstat(descriptor)
+        # SECURITY: see check_private; the same for each record.
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            raise UnreadableRecordError(tr("it is not a file that only this user can write"))
+        if found.st_size > _LARGEST_BYTES:
+            raise UnreadableRecordError(tr("it is too large"))
+        try:
+            fcntl.flock(descriptor, lock | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield None
+            return
+        if os.fstat(descriptor).st_nlink == 0:  # another sweep was faster
+            yield None
+        else:
+            yield os.pread(descriptor, _LARGEST_BYTES, 0)
+    finally:
+        os.close(descriptor)
+
+
+def remove_unfinished(state_folder: Path | None = None) -> None:
+    """Delete records whose runner died while it created them: nothing else had been created then."""
+    for path in _state_folder(state_folder).glob(UNFINISHED):
+        with suppress(UnreadableRecordError), locked_record(path) as content:
+            if content is not None:
+                path.unlink()
+
+
+def _state_folder(given: Path | None) -> Path:
+    if given is None:
+        return create_state_folder()
+    check_private(given)
+    return given
+
+
+def _create_locked(leaving: ResourceRecord, beginning: Path) -> int:
+    """Create the record under another name, lock it, and only then let sweeps see it."""
+    for _ in range(_ATTEMPTS):
+        descriptor = os.open(
+            beginning, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600
+        )
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            _write(descriptor, header_line(leaving))
+            beginning.rename(leaving.record)
+            _sync_folder(leaving.record.parent)
+        except FileNotFoundError:  # a sweep took it for an unfinished one before it was locked
+            os.close(descriptor)
+            continue
+        except OSError:
+            os.close(descriptor)
+            with suppress(OSError):
+                beginning.unlink()
+            raise
+        return descriptor
+    raise BlockingIOError(11, "sweeps keep deleting the record", str(beginning))
+
+
+def _write(descriptor: int, line: bytes) -> None:
+    rest = memoryview(line)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+    os.fsync(descriptor)
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unwritable(err: OSError) -> FootingError:
+    return FootingError(
+        tr(
+            "The record of what a campaign leaves cannot be written ({path}: {reason}); nothing was created."
+        ).format(path=err.filename or tr("state folder"), reason=err.strerror),
+        hint=tr("Free some space there, or set XDG_STATE_HOME to a folder that you may write."),
+    )

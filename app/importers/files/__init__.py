@@ -1,0 +1,1 @@
+"""Foreign files and archives, opened and read in bounded pieces."""

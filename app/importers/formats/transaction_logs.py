@@ -1,0 +1,137 @@
+"""Transaction logs that pgbench left behind, full or sampled, piece by piece; and what their ends tell.
+
+A line that pgbench does not write is left out and told; see `app.postgres.pgbench.transaction_log` for the
+format.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.errors import PgbenchError
+from app.domain.text import tr
+from app.importers.files.lines import Lines, Readable, read_lines
+from app.importers.files.members import ForeignFile
+from app.importers.files.parse_errors import BadLines
+from app.postgres.pgbench.transaction_log import LogFormat, TransactionBatch, parse_transactions
+
+FIRST_US: Final = 946_684_800_000_000
+LAST_US: Final = 4_102_444_800_000_000
+"""2000 to 2100: what lies outside is no time in seconds since the epoch, but something in another unit."""
+
+_LINE: Final = re.compile(
+    rb"(\d{1,9}) (\d{1,16}) (\d{1,16}|skipped|failed|serialization|deadlock) \d{1,9} (\d{9,10}) (\d{1,6})"
+    rb"((?: \d{1,16}){0,2})\n"
+)
+
+
+def is_transaction_line(line: bytes) -> bool:
+    """Return whether a line with its line end is one of a transaction log."""
+    match = _LINE.fullmatch(line)
+    return match is not None and FIRST_US <= _end_us(match) < LAST_US
+
+
+@dataclass(frozen=True, slots=True)
+class LogSurvey:
+    """What the ends of a log's files tell.
+
+    Attributes:
+        begin_us: start of its first transaction since the epoch.
+        end_us: end of its last one.
+        fields: optional fields of a line: 0 to 2.
+        counted: transactions by the clients' own counters: also those that a sampled log leaves out.
+        threads: how many files.
+        clients: whose counters were seen.
+    """
+
+    begin_us: int
+    end_us: int
+    fields: int
+    counted: int
+    threads: int
+    clients: int
+
+
+def survey_log(members: Sequence[ForeignFile]) -> LogSurvey | None:
+    """Return what the ends of the files of one pgbench tell; None where they hold no whole line."""
+    begins, ends, fields, counted, seen = [], [], set(), 0, 0
+    for member in members:
+        first = next(iter(_matches(member.head)), None)
+        last = _matches(member.tail)
+        if first is None or not last:
+            continue
+        latency = int(first[3]) if first[3].isdigit() else 0
+        begins.append(_end_us(first) - latency)
+        ends.append(max(map(_end_us, last)))
+        fields.add(first[6].count(b" "))
+        clients = {each[1]: int(each[2]) for each in last}
+        counted += sum(clients.values())
+        seen += len(clients)
+    if not begins:
+        return None
+    return LogSurvey(min(begins), max(ends), max(fields), counted, len(begins), seen)
+
+
+def log_format(survey: LogSurvey, *, has_lag: bool | None) -> LogFormat:
+    """Return the format of the lines.
+
+    Args:
+        survey: of the log.
+        has_lag: what a single optional field is: the lag of ``--rate``, or retries; None where unknown.
+    """
+    if survey.fields == 1:
+        return LogFormat(has_lag=has_lag is not False, has_retries=has_lag is False)
+    return LogFormat(has_lag=survey.fields == 2, has_retries=survey.fields == 2)
+
+
+def read_transactions(
+    stream: Readable, told: str, format_: LogFormat, bad: BadLines
+) -> Iterator[TransactionBatch]:
+    """Yield the transactions of one file.
+
+    Raises:
+        ForeignDataError: too many lines that are none.
+    """
+    for lines in read_lines(stream, told):
+        if lines.is_cut:
+            bad.add(told, lines.first, lines.text, tr("cut off at the end of the file"))
+            continue
+        yield _batch(lines, told, format_, bad)
+
+
+def _batch(lines: Lines, told: str, format_: LogFormat, bad: BadLines) -> TransactionBatch:
+    try:
+        batch = parse_transactions(lines.text, format_)
+    except PgbenchError:
+        return parse_transactions(_good_lines(lines, told, format_, bad), format_)
+    if batch.transactions and not (
+        int(batch.epoch_us.min()) >= FIRST_US and int(batch.epoch_us.max()) < LAST_US
+    ):
+        return parse_transactions(_good_lines(lines, told, format_, bad), format_)
+    return batch
+
+
+def _good_lines(lines: Lines, told: str, format_: LogFormat, bad: BadLines) -> bytes:
+    optional = format_.has_lag + format_.has_retries
+    good = []
+    for number, line in enumerate(lines.text.splitlines(keepends=True), lines.first):
+        match = _LINE.fullmatch(line)
+        if match is None or match[6].count(b" ") != optional:
+            bad.add(told, number, line)
+        elif not FIRST_US <= _end_us(match) < LAST_US:
+            bad.add(told, number, line, tr("its time is not in seconds since 1970"))
+        else:
+            good.append(line)
+    return b"".join(good)
+
+
+def _matches(text: bytes) -> list[re.Match[bytes]]:
+    found = (_LINE.fullmatch(line) for line in text.replace(b"\r\n", b"\n").splitlines(keepends=True))
+    return [match for match in found if match]
+
+
+def _end_us(match: re.Match[bytes]) -> int:
+    return int(match[4]) * 1_000_000 + int(match[5])

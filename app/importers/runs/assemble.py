@@ -1,0 +1,308 @@
+"""From the files of one run to `ForeignRun`: what it was, how it went, and what is missing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import ForeignDataError
+from app.domain.text import tr
+from app.importers.files.lines import read_lines
+from app.importers.files.members import ForeignFile
+from app.importers.files.open_members import opened
+from app.importers.files.parse_errors import BadLines
+from app.importers.formats.file_types import FileType
+from app.importers.formats.folder_names import FolderNameFacts
+from app.importers.formats.outputs import PgbenchOutput
+from app.importers.formats.results_tables import ResultRow
+from app.importers.formats.server_log_times import server_events, zone_of
+from app.importers.formats.workloads import workload_of
+from app.importers.runs.discovery import ScanResult
+from app.importers.runs.environment import Environment, read_environment
+from app.importers.runs.foreign_run import ForeignEvent, ForeignRun
+from app.importers.runs.outputs_and_logs import ThreadLogs
+from app.importers.runs.timeline import Timeline, TimelineInputs, read_timeline
+from app.postgres.pgbench.summary import PgbenchSummary
+from app.postgres.settings import unsafe_settings
+from app.runfile.metadata.run_metadata import (
+    IMPORTED,
+    ImportMetadata,
+    InstallationMetadata,
+    PostgresqlMetadata,
+    RunMetadata,
+    SettingMetadata,
+    TargetMetadata,
+    WorkloadMetadata,
+)
+from app.runfile.metadata.typed_json import NOT_KNOWN, if_told, known
+from app.runfile.writer import Json
+
+_EVENT_MARGIN_S: Final = 5.0
+_DEFAULT: Final = "default"
+MODE_LABELS: Final = {"ro": "read-only", "rw": "read-write"}
+
+
+@dataclass(slots=True)
+class RunFiles:
+    """The files of one run, sorted.
+
+    Attributes:
+        tree: what was looked at.
+        folder: of the run.
+        place: what names say.
+        campaign: what it belonged to; unique below the root.
+        title: what to call it where nothing else tells.
+        output: what pgbench printed.
+        log: what it logged.
+        statistics: of the server, beside it.
+        row: in a table of results.
+        row_told: file and line of it.
+        alike: summary of another run with the same row labels in mode, for a run that has only its row.
+    """
+
+    tree: ScanResult
+    folder: Path
+    place: FolderNameFacts
+    campaign: str
+    title: str
+    output: PgbenchOutput | None = None
+    log: ThreadLogs | None = None
+    statistics: tuple[ForeignFile, ...] = ()
+    row: ResultRow | None = None
+    row_told: str = ""
+    alike: PgbenchSummary | None = None
+
+    @property
+    def summary(self) -> PgbenchSummary | None:
+        """Of pgbench, where there is one."""
+        return self.output.summary if self.output else None
+
+    def digest(self) -> str:
+        """Return what is the same for the same files, and another for others."""
+        found = hashlib.sha256()
+        if self.output is not None:
+            found.update(self.output.stdout.encode())
+            found.update(self.output.stderr.encode())
+        for member in (*(self.log.members if self.log else ()), *self.statistics):
+            found.update(f"{member.size}\n".encode() + member.head[:1024] + member.tail[-1024:])
+        if self.row is not None:
+            found.update(repr((self.row.begin_s, self.row.labels, self.row.scale, self.row.tps)).encode())
+        return found.hexdigest()
+
+
+def build_run(
+    candidate: RunFiles, machines: Mapping[str, Mapping[str, Json]], bad: BadLines, stack: ExitStack
+) -> ForeignRun:
+    """Return the run; reads its log once.
+
+    Args:
+        candidate: its files.
+        machines: facts of described machines.
+        bad: gets lines that nobody understands.
+        stack: keeps a temporary file until the run is written.
+    """
+    notes: list[str] = []
+    environment = read_environment(candidate.tree, candidate.folder, candidate.place, notes)
+    environment.machine = dict(machines.get(candidate.place.machine, {}))
+    timeline = read_timeline(_sources(candidate), bad, stack)
+    workload = _workload(candidate)
+    configuration = _configuration(candidate, environment, workload)
+    return ForeignRun(
+        digest=candidate.digest(),
+        name=f"{configuration} #{candidate.place.repeat + 1}",
+        campaign=campaign_name(candidate.campaign),
+        folder=candidate.campaign,
+        started_epoch_s=timeline.origin_s,
+        duration_s=timeline.duration_s,
+        metadata=_metadata(candidate, environment, timeline, workload, configuration),
+        facts=environment.facts(),
+        series=timeline.series,
+        seconds=timeline.seconds,
+        events=_events(candidate, environment, timeline, notes),
+        outputs=_outputs(candidate),
+        marks=_marks(candidate, environment, timeline),
+        missing=_missing(candidate, environment, timeline),
+        notes=[*notes, *timeline.notes],
+    )
+
+
+def campaign_name(path: str) -> str:
+    """Return the name of a campaign from its path: its own folder first, to be seen in a narrow list."""
+    above, _, name = path.rpartition("/")
+    return f"{name} ({above})" if above else name
+
+
+def _sources(candidate: RunFiles) -> TimelineInputs:
+    row = candidate.row
+    return TimelineInputs(
+        summary=candidate.summary,
+        progress=candidate.output.progress if candidate.output else (),
+        log=candidate.log,
+        statistics=candidate.statistics,
+        begin_s=None if row is None else float(row.begin_s),
+        seconds=None if row is None else row.seconds,
+    )
+
+
+def _workload(candidate: RunFiles) -> WorkloadMetadata:
+    if candidate.summary is not None and candidate.summary.transaction_type:
+        return workload_of(candidate.summary)
+    if candidate.alike is not None:
+        return workload_of(candidate.alike)
+    mode = candidate.place.mode
+    return WorkloadMetadata(label=MODE_LABELS[mode]) if mode else WorkloadMetadata()
+
+
+def _scale(candidate: RunFiles) -> int | None:
+    if candidate.summary is not None and candidate.summary.scale is not None:
+        return candidate.summary.scale
+    return candidate.row.scale if candidate.row else None
+
+
+def _configuration(candidate: RunFiles, environment: Environment, workload: WorkloadMetadata) -> str:
+    """Return what distinguishes this run from others beside its repeat."""
+    storage, scale = environment.storage, _scale(candidate)
+    others = [name for name in candidate.place.configuration if name != _DEFAULT]
+    parts = [storage.filesystem, storage.level, *others]
+    if not any(parts):
+        return candidate.title
+    parts += [tr("scale {scale}").format(scale=scale) if scale else "", known(workload.label, "")]
+    return " ".join(part for part in parts if part)
+
+
+def _metadata(
+    candidate: RunFiles,
+    environment: Environment,
+    timeline: Timeline,
+    workload: WorkloadMetadata,
+    configuration: str,
+) -> RunMetadata:
+    tps_one_in = timeline.tps_one_in
+    found = RunMetadata(
+        configuration=configuration,
+        # One for each configuration: that runs were interleaved is nowhere said, so they are no pairs.
+        campaign_folder=f"{candidate.tree.root.parent / candidate.campaign}/{configuration}",
+        repeat=candidate.place.repeat,
+        number=candidate.place.repeat + 1,
+        target=TargetMetadata(kind=IMPORTED, path="", raid=environment.storage.level or None),
+        workload=workload,
+        scale=_scale(candidate),
+        data_bytes=environment.data_bytes,
+        installation=InstallationMetadata(
+            version=environment.version or _version(candidate.summary),
+            folder=environment.build.get("BINDIR", ""),
+            origin=IMPORTED,
+            configure=environment.build.get("CONFIGURE", ""),
+        ),
+        imported=ImportMetadata(
+            path=str(candidate.folder), files=tuple(_files(candidate)), row=candidate.row_told
+        ),
+        transaction_log_one_in=if_told(None if timeline.log_one_in is None else _whole(timeline.log_one_in)),
+        tps_one_in=NOT_KNOWN if tps_one_in in {None, 1.0} else _whole(tps_one_in or 1.0),
+        pgbench=_printed(candidate) or NOT_KNOWN,
+    )
+    settings = environment.settings
+    if settings is None:
+        return found
+    checksums = settings.values.get("data_checksums")
+    return replace(
+        found,
+        settings=tuple(
+            SettingMetadata(name=name, value=value, origin=IMPORTED) for name, value in settings.chosen
+        ),
+        postgresql=PostgresqlMetadata(
+            preset=IMPORTED, checksums=None if checksums is None else checksums == "on"
+        ),
+    )
+
+
+def _printed(candidate: RunFiles) -> dict[str, Json]:
+    """Return pgbench's own figures, from its summary or from the row that repeats its TPS."""
+    if candidate.summary is not None:
+        told = asdict(candidate.summary)
+        return {key: value for key, value in told.items() if isinstance(value, int | float | str)}
+    return {"tps": candidate.row.tps} if candidate.row else {}
+
+
+def _whole(number: float) -> float | int:
+    return int(number) if number == int(number) else number
+
+
+def _version(summary: PgbenchSummary | None) -> str:
+    """Return pgbench's version where the server's is not known: mostly the same; the mark says imported."""
+    return summary.version.split(" ")[0] if summary else ""
+
+
+def _files(candidate: RunFiles) -> list[str]:
+    members = (*(candidate.log.members if candidate.log else ()), *candidate.statistics)
+    return [*([candidate.output.file] if candidate.output else []), *(member.told for member in members)]
+
+
+def _outputs(candidate: RunFiles) -> dict[str, str]:
+    if candidate.output is None:
+        return {}
+    told = {"pgbench.stdout": candidate.output.stdout, "pgbench.stderr": candidate.output.stderr}
+    return {name: text for name, text in told.items() if text.strip()}
+
+
+def _marks(candidate: RunFiles, environment: Environment, timeline: Timeline) -> list[tuple[str, str]]:
+    reason = tr("measured elsewhere, not by pgFooting: {path}").format(path=candidate.folder)
+    marks = [(IMPORTED, reason), *timeline.marks]
+    if environment.settings is not None:
+        marks += [
+            ("unsafe", tr("{name} = {value}: {reason}").format(name=name, value=value, reason=why))
+            for name, value, why in unsafe_settings(environment.settings.chosen)
+        ]
+    if candidate.summary is not None and candidate.summary.aborted:
+        marks.append(("aborted", tr("pgbench says that the run was aborted: its figures are incomplete")))
+    return marks
+
+
+def _missing(candidate: RunFiles, environment: Environment, timeline: Timeline) -> list[tuple[str, str]]:
+    missing = list(timeline.missing)
+    if candidate.summary is None:
+        reason = candidate.output.problem if candidate.output and candidate.output.problem else ""
+        if candidate.row is not None:
+            reason = reason or tr("there is none; TPS are those of its row in the table of results")
+        missing.append(
+            (tr("summary of pgbench"), reason or tr("there is none; TPS are computed from the seconds"))
+        )
+    if candidate.summary is None and candidate.alike is not None:
+        reason = tr("taken from other runs of the same table of results")
+        missing.append((tr("workload"), reason))
+    if not environment.storage.filesystem:
+        missing.append((tr("filesystem"), tr("no file and no name of a folder tells it")))
+    if environment.settings is None:
+        missing.append((tr("settings of the server"), tr("no file tells them")))
+    if not environment.version and candidate.summary is not None and candidate.summary.version:
+        missing.append((tr("version of the server"), tr("no file tells it; the version is that of pgbench")))
+    if not environment.machine:
+        missing.append((tr("machine"), tr("no file describes it")))
+    missing.append((tr("CPU, devices, memory, pressure"), tr("nothing of it was recorded")))
+    return missing
+
+
+def _events(
+    candidate: RunFiles, environment: Environment, timeline: Timeline, notes: list[str]
+) -> list[ForeignEvent]:
+    """Return what the server logged during the run."""
+    if timeline.origin_s is None:
+        return []
+    zone_name = environment.settings.values.get("log_timezone", "") if environment.settings else ""
+    zone = zone_of(timeline.utc_offset_s, zone_name)
+    found = []
+    members = [each.member for each in candidate.tree.context(candidate.folder, FileType.SERVER_LOG)]
+    try:
+        for member, stream in opened(members):
+            lines = (line for piece in read_lines(stream, member.told) for line in piece.text.splitlines())
+            for event in server_events(lines, zone):
+                t_s = event.epoch_s - timeline.origin_s
+                if -_EVENT_MARGIN_S <= t_s <= timeline.duration_s + _EVENT_MARGIN_S:
+                    found.append(ForeignEvent(t_s, event.kind.value, event.text, dict(event.values)))
+    except ForeignDataError as error:
+        notes.append(error.message)
+    return found

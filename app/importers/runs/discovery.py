@@ -1,0 +1,165 @@
+"""Which files lie below the paths that a person names, and which folders hold runs."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from app.domain.errors import ForeignDataError, UsageError
+from app.domain.text import tr
+from app.importers.files.archives import list_members
+from app.importers.files.members import ForeignFile, file_member
+from app.importers.formats.file_types import FileType, kind_of
+
+MOST_FILES: Final = 200_000
+RUN_KINDS: Final = frozenset(
+    {FileType.TRANSACTIONS, FileType.AGGREGATES, FileType.OUTPUT, FileType.STATISTICS, FileType.TIME_TABLE}
+)
+"""What makes a folder one with a run in it."""
+_LOG_KINDS: Final = frozenset({FileType.TRANSACTIONS, FileType.AGGREGATES, FileType.EMPTY})
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """A file that was not used.
+
+    Attributes:
+        path: which.
+        reason: why.
+        is_problem: it looks like a result and could not be read, rather than being something else.
+    """
+
+    path: str
+    reason: str
+    is_problem: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file with what it is."""
+
+    member: ForeignFile
+    kind: FileType
+
+
+@dataclass(slots=True)
+class ScanResult:
+    """Everything below one path.
+
+    Attributes:
+        root: the path, or the folder of the file that it is.
+        folders: files by folder, folders in order.
+        left: what cannot be looked at.
+    """
+
+    root: Path
+    folders: dict[Path, list[FoundFile]] = field(default_factory=dict)
+    left: list[SkippedFile] = field(default_factory=list)
+
+    def context(self, folder: Path, kind: FileType) -> list[FoundFile]:
+        """Return the files of a kind in the nearest folder that has any, from `folder` up to the root."""
+        for place in (folder, *folder.parents):
+            found = [each for each in self.folders.get(place, ()) if each.kind is kind]
+            if found or place == self.root:
+                return found
+        return []
+
+    def all_context(self, folder: Path, kind: FileType) -> Iterator[FoundFile]:
+        """Yield the files of a kind in every folder from `folder` up to the root, the nearest first."""
+        for place in (folder, *folder.parents):
+            yield from (each for each in self.folders.get(place, ()) if each.kind is kind)
+            if place == self.root:
+                return
+
+    def run_folders(self) -> list[Path]:
+        """Return the folders that hold a run."""
+        return [
+            folder for folder, files in self.folders.items() if any(each.kind in RUN_KINDS for each in files)
+        ]
+
+
+def look_at(path: Path, progress: Callable[[str], None]) -> ScanResult:
+    """Return what lies below a path: a folder, an archive, or a log with those of its other threads.
+
+    Raises:
+        UsageError: there is nothing at this path, or too much below it.
+    """
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100 - a link in the path stays as it was named
+    if not os.path.lexists(absolute):
+        raise UsageError(tr("There is no {path}.").format(path=path))
+    is_folder = os.path.isdir(absolute)  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
+    tree = ScanResult(absolute if is_folder else absolute.parent)
+    for number, file in enumerate(_files(absolute, tree.left, is_folder=is_folder)):
+        if number >= MOST_FILES:
+            message = tr("Below {path} are more than {count} files: name the folders of the runs.")
+            raise UsageError(message.format(path=path, count=MOST_FILES))
+        progress(str(file))
+        _add(tree, file)
+    return tree
+
+
+def _files(path: Path, left: list[SkippedFile], *, is_folder: bool) -> Iterator[Path]:
+    if not is_folder:
+        yield path
+        threads = (each for each in path.parent.glob(f"{_escaped(path.name)}.*") if each.suffix[1:].isdigit())
+        yield from sorted(threads)
+        return
+
+    def unreadable(error: OSError) -> None:
+        reason = tr("cannot be read: {reason}").format(reason=error.strerror)
+        left.append(SkippedFile(str(error.filename), reason, is_problem=True))
+
+    for folder, folders, names in os.walk(path, onerror=unreadable):
+        folders.sort()
+        for name in sorted(names):
+            yield Path(folder) / name
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
+
+
+def _add(tree: ScanResult, file: Path) -> None:
+    try:
+        mode = file.lstat().st_mode
+        if not stat.S_ISREG(mode):
+            reason = tr("a link") if stat.S_ISLNK(mode) else tr("no regular file")
+            tree.left.append(SkippedFile(str(file), reason))
+            return
+        member = file_member(file)
+    except OSError as error:
+        tree.left.append(
+            SkippedFile(
+                str(file), tr("cannot be read: {reason}").format(reason=error.strerror), is_problem=True
+            )
+        )
+        return
+    kind = kind_of(member)
+    if kind not in _LOG_KINDS:
+        member = member.trimmed()
+    if kind is FileType.ARCHIVE:
+        _add_archive(tree, file)
+    else:
+        tree.folders.setdefault(file.parent, []).append(FoundFile(member, kind))
+
+
+def _add_archive(tree: ScanResult, file: Path) -> None:
+    try:
+        found = [FoundFile(member, kind_of(member)) for member in list_members(file)]
+    except ForeignDataError as error:
+        tree.left.append(SkippedFile(str(file), f"{error.message} {error.hint}".strip(), is_problem=True))
+        return
+    # Logs that were packed to save room belong to the folder of the archive, whatever they were packed below.
+    only_logs = all(each.kind in _LOG_KINDS for each in found)
+    for each in found:
+        inside = PurePosixPath() if only_logs else PurePosixPath(each.member.inner).parent
+        tree.folders.setdefault(file.parent / inside, []).append(each)
+
+
+def members_of(found: Sequence[FoundFile], kind: FileType) -> list[ForeignFile]:
+    """Return the members of a kind."""
+    return [each.member for each in found if each.kind is kind]

@@ -1,0 +1,146 @@
+"""Facts about server, storage and machine from the files that lie beside a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import ForeignDataError
+from app.domain.text import tr
+from app.importers.files.open_members import text_of
+from app.importers.formats.file_types import FileType
+from app.importers.formats.folder_names import FolderNameFacts
+from app.importers.formats.machine_texts import machine_facts, parse_machines
+from app.importers.formats.server_log_times import server_version
+from app.importers.formats.settings_texts import ServerSettings, parse_pg_config, parse_settings
+from app.importers.formats.storage_texts import StorageInfo, read_storage
+from app.importers.runs.discovery import FoundFile, ScanResult, members_of
+from app.runfile.writer import Json
+
+_DATA_BYTES_CELL: Final = -1
+"""Last cell of a row of sizes: the whole database (pg_database_size)."""
+
+
+@dataclass(slots=True)
+class Environment:
+    """What is known around a run.
+
+    Attributes:
+        storage: merged from all texts and names.
+        origins: what each of its parts was taken from.
+        settings: of the server; None where no file tells them.
+        version: of the server; empty where unknown.
+        build: pg_config's lines.
+        data_bytes: size of the database before the run.
+        machine: facts of the machine.
+    """
+
+    storage: StorageInfo = field(default_factory=StorageInfo)
+    origins: dict[str, str] = field(default_factory=dict)
+    settings: ServerSettings | None = None
+    version: str = ""
+    build: dict[str, str] = field(default_factory=dict)
+    data_bytes: int | None = None
+    machine: dict[str, Json] = field(default_factory=dict)
+
+    def facts(self) -> dict[str, Json]:
+        """Return everything as the probes would name it."""
+        told = self.storage
+        storage: dict[str, Json] = {}
+        if told.filesystem:
+            storage["mount"] = {"filesystem": told.filesystem, "options": list(told.options)}
+        if told.properties:
+            storage["filesystem"] = {"dataset": dict(told.properties)}
+        if told.level:
+            storage["raid"] = {
+                "level": told.level,
+                "assembler": told.assembler,
+                "devices": told.devices,
+                "detail": told.detail,
+            }
+        facts: dict[str, Json] = dict(self.machine)
+        if storage:
+            facts["storage"] = storage
+        if self.origins:
+            facts["imported"] = dict(self.origins)
+        if self.settings is not None:
+            facts["server"] = {
+                "version": self.version,
+                "settings": {name: {"value": value} for name, value in self.settings.values.items()},
+            }
+        return facts
+
+
+def read_machines(tree: ScanResult, notes: list[str]) -> dict[str, dict[str, Json]]:
+    """Return facts of the machines that any README below the root describes, by name."""
+    found: dict[str, dict[str, Json]] = {}
+    for files in tree.folders.values():
+        for member in members_of(files, FileType.README):
+            try:
+                machines = parse_machines(text_of(member))
+            except ForeignDataError as error:
+                notes.append(error.message)
+                continue
+            found |= {name: machine_facts(name, machine) for name, machine in machines.items()}
+    return found
+
+
+def read_environment(tree: ScanResult, folder: Path, place: FolderNameFacts, notes: list[str]) -> Environment:
+    """Return what the files in a folder and above it say, files before names of folders."""
+    found = Environment()
+    for each, text in _texts(tree, folder, FileType.STORAGE, notes):
+        told = read_storage(text)
+        if told is not None:
+            _merge(found, told, tr("file {name}").format(name=each.member.name))
+    names = StorageInfo(place.filesystem, level=place.level, assembler=place.assembler)
+    _merge(found, names, tr("name of a folder or row"))
+    if not found.storage.level:
+        found.storage = replace(found.storage, assembler="")
+    for _, text in _texts(tree, folder, FileType.SETTINGS, notes):
+        found.settings = parse_settings(text)
+        found.version = found.settings.values.get("server_version", "")
+    for _, text in _texts(tree, folder, FileType.PG_CONFIG, notes):
+        found.build = parse_pg_config(text)
+    for _, text in _texts(tree, folder, FileType.SIZES, notes, above=False):
+        found.data_bytes = _data_bytes(text)
+    if not found.version:
+        for _, text in _texts(tree, folder, FileType.SERVER_LOG, notes):
+            found.version = found.version or server_version(text)
+    found.version = found.version or found.build.get("VERSION", "").removeprefix("PostgreSQL ")
+    return found
+
+
+def _texts(
+    tree: ScanResult, folder: Path, kind: FileType, notes: list[str], *, above: bool = True
+) -> Iterator[tuple[FoundFile, str]]:
+    files = tree.context(folder, kind)
+    if (
+        kind is FileType.STORAGE
+    ):  # each level tells something else: the folder of the run, that of the filesystem
+        files = list(tree.all_context(folder, kind))
+    if not above:
+        files = [each for each in tree.folders.get(folder, ()) if each.kind is kind]
+    for each in files:
+        try:
+            yield each, text_of(each.member)
+        except ForeignDataError as error:
+            notes.append(error.message)
+
+
+def _merge(found: Environment, told: StorageInfo, origin: str) -> None:
+    """Take what is not known yet."""
+    for name in ("filesystem", "options", "properties", "level", "assembler", "devices", "detail"):
+        if not getattr(found.storage, name) and getattr(told, name):
+            found.storage = replace(found.storage, **{name: getattr(told, name)})
+            if name in {"filesystem", "level"}:
+                found.origins[name] = origin
+
+
+def _data_bytes(text: str) -> int | None:
+    for line in text.splitlines():
+        cells = line.split(";")
+        if cells[0] == "before" and cells[_DATA_BYTES_CELL].isdigit():
+            return int(cells[_DATA_BYTES_CELL])
+    return None

@@ -1,0 +1,222 @@
+"""Latencies of a whole log by the second, in memory that does not grow with the log.
+
+Every transaction is a cell (second, bucket of its latency); equal cells are counted together. What no longer
+fits is written, sorted, to a temporary file; at the end the pieces are merged, some minutes of seconds at a
+time. What grows is one row of sums a second, and a log may span a month.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import IO, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.domain.errors import ForeignDataError
+from app.domain.text import tr
+from app.postgres.pgbench.histogram import BUCKETS, Histogram, bucket_of
+from app.postgres.pgbench.transaction_log import Outcome, TransactionBatch
+
+LONGEST_S: Final = 31 * 86_400
+_STEP_S: Final = 60
+_MOST_CELLS: Final = 1 << 19
+"""Kept in memory: 8 MiB of cells; as many again while they are sorted."""
+_PENDING_CELLS: Final = 1 << 18
+_SECONDS_AT_ONCE: Final = 300
+_SECOND_US: Final = 1_000_000
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSecond:
+    """One second of a log.
+
+    Attributes:
+        number: seconds since the origin.
+        transactions: lines with a latency.
+        latency_sum_us: sum of their latencies.
+        lag_sum_us: sum of their schedule lags; 0 without ``--rate``.
+        skipped: lines of transactions that the latency limit skipped.
+        failed: lines of failed transactions.
+        histogram: of the latencies.
+    """
+
+    number: int
+    transactions: int
+    latency_sum_us: int
+    lag_sum_us: int
+    skipped: int
+    failed: int
+    histogram: Histogram
+
+
+_COLUMNS: Final = 5
+_TRANSACTIONS, _LATENCY, _LAG, _SKIPPED, _FAILED = range(_COLUMNS)
+
+
+class SecondStore:
+    """Takes the transactions of a log in any order. A context manager: it may hold a temporary file.
+
+    Attributes:
+        origin_us: when second 0 begins, since the epoch.
+        lines: lines so far, of any outcome.
+        transactions: lines with a latency.
+        last_us: end of the latest transaction; `origin_us` before the first.
+    """
+
+    def __init__(self, origin_us: int) -> None:
+        self.origin_us = origin_us
+        self.lines = 0
+        self.transactions = 0
+        self.last_us = origin_us
+        self._keys: list[Integers] = []
+        self._counts: list[Integers] = []
+        self._pending = 0
+        self._sums: dict[int, list[int]] = {}
+        self._spool: IO[bytes] | None = None
+        self._pieces: list[tuple[int, int]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._spool is not None:
+            self._spool.close()
+
+    def add(self, batch: TransactionBatch, *, lag_is_known: bool = True) -> None:
+        """Count the transactions of a piece of the log.
+
+        Raises:
+            ForeignDataError: the log spans more than a month.
+        """
+        self.lines += batch.lines
+        self.transactions += batch.transactions
+        if batch.transactions:
+            numbers = self._numbers(batch.epoch_us)
+            keys, counts = np.unique(numbers * BUCKETS + bucket_of(batch.latency_us), return_counts=True)
+            self._keys.append(keys)
+            self._counts.append(counts)
+            self._pending += len(keys)
+            lag = batch.lag_us if lag_is_known and batch.lag_us is not None else None
+            self._add_sums(numbers, batch.latency_us, lag)
+        for outcome, epoch_us in batch.others.items():
+            column = _SKIPPED if outcome is Outcome.SKIPPED else _FAILED
+            found, counted = np.unique(self._numbers(epoch_us), return_counts=True)
+            for number, count in zip(found.tolist(), counted.tolist(), strict=True):
+                self._row(number)[column] += count
+        if self._pending > _PENDING_CELLS:
+            self._merge_pending()
+
+    def sums(self) -> Integers:
+        """Return rows (number, transactions, sums of latencies and lags, skipped, failed), ascending."""
+        rows = [[number, *self._sums[number]] for number in sorted(self._sums)]
+        return np.array(rows, np.int64).reshape(-1, 1 + _COLUMNS)
+
+    def seconds(self) -> Iterator[StoredSecond]:
+        """Yield every second that has lines, ascending."""
+        self._merge_pending()
+        numbers = sorted(self._sums)
+        place = 0
+        while place < len(numbers):
+            first = numbers[place]
+            end = place
+            while end < len(numbers) and numbers[end] < first + _SECONDS_AT_ONCE:
+                end += 1
+            keys, counts = self._cells(first, first + _SECONDS_AT_ONCE)
+            edges = np.searchsorted(keys, np.array(numbers[place:end]) * BUCKETS)
+            for index, number in enumerate(numbers[place:end]):
+                begin, stop = edges[index], np.searchsorted(keys, (number + 1) * BUCKETS)
+                histogram = Histogram(keys[begin:stop] - number * BUCKETS, counts[begin:stop])
+                row = self._sums[number]
+                yield StoredSecond(
+                    number,
+                    row[_TRANSACTIONS],
+                    row[_LATENCY],
+                    row[_LAG],
+                    row[_SKIPPED],
+                    row[_FAILED],
+                    histogram,
+                )
+            place = end
+
+    def _numbers(self, epoch_us: Integers) -> Integers:
+        self.last_us = max(self.last_us, int(epoch_us.max()))
+        numbers: Integers = (epoch_us - self.origin_us) // _SECOND_US
+        if int(numbers.max()) > LONGEST_S or int(numbers.min()) < -_STEP_S:
+            message = tr("The log spans more than {days} days, or its times run backwards.")
+            hint = tr("Is it of several runs? Import each of them alone.")
+            raise ForeignDataError(message.format(days=LONGEST_S // 86_400), hint=hint)
+        # A clock that was set back a little: what seems to end before the first start belongs to second 0.
+        return np.maximum(numbers, 0)
+
+    def _row(self, number: int) -> list[int]:
+        return self._sums.setdefault(number, [0] * _COLUMNS)
+
+    def _add_sums(self, numbers: Integers, latency_us: Integers, lag_us: Integers | None) -> None:
+        found, places, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+        # Exact up to 2**53 µs in one piece of the log, which is 285 years.
+        latencies = np.bincount(places, weights=latency_us)
+        lags = np.zeros(len(found)) if lag_us is None else np.bincount(places, weights=lag_us)
+        for number, count, latency, lag in zip(
+            found.tolist(), counts.tolist(), latencies.tolist(), lags.tolist(), strict=True
+        ):
+            row = self._row(number)
+            row[_TRANSACTIONS] += count
+            row[_LATENCY] += int(latency)
+            row[_LAG] += int(lag)
+
+    def _merge_pending(self) -> None:
+        keys, counts = _added(self._keys, self._counts)
+        if len(keys) > _MOST_CELLS:
+            self._spill(keys, counts)
+            keys = counts = np.empty(0, np.int64)
+        self._keys, self._counts, self._pending = [keys], [counts], 0
+
+    def _spill(self, keys: Integers, counts: Integers) -> None:
+        if self._spool is None:
+            self._spool = tempfile.TemporaryFile(prefix="pgfooting-import-")  # noqa: SIM115 - closed by __exit__
+        begin = self._spool.seek(0, 2)
+        self._spool.write(keys.tobytes())
+        self._spool.write(counts.astype(np.int64).tobytes())
+        self._pieces.append((begin, len(keys)))
+
+    def _cells(self, first: int, end: int) -> tuple[Integers, Integers]:
+        """Return the cells of the seconds first to end, from memory and from the temporary file."""
+        low, high = first * BUCKETS, end * BUCKETS
+        found_keys, found_counts = [], []
+        for keys, counts in [*self._spilled(), *zip(self._keys, self._counts, strict=True)]:
+            begin, stop = np.searchsorted(keys, (low, high))
+            found_keys.append(np.array(keys[begin:stop]))
+            found_counts.append(np.array(counts[begin:stop]))
+        return _added(found_keys, found_counts)
+
+    def _spilled(self) -> Iterator[tuple[Integers, Integers]]:
+        if self._spool is None:
+            return
+        self._spool.flush()
+        for begin, length in self._pieces:
+            keys: Integers = np.memmap(self._spool, np.int64, "r", begin, (length,))
+            counts: Integers = np.memmap(self._spool, np.int64, "r", begin + 8 * length, (length,))
+            yield keys, counts
+
+
+def _added(keys: list[Integers], counts: list[Integers]) -> tuple[Integers, Integers]:
+    """Return sorted cells, equal ones added up."""
+    if len(keys) == 1:
+        return keys[0], counts[0]
+    if not keys:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    all_keys, all_counts = np.concatenate(keys), np.concatenate(counts)
+    order = np.argsort(all_keys, kind="stable")
+    all_keys, all_counts = all_keys[order], all_counts[order]
+    starts = np.flatnonzero(np.concatenate(([True], all_keys[1:] != all_keys[:-1])))
+    if not len(all_keys):
+        return all_keys, all_counts
+    return all_keys[starts], np.add.reduceat(all_counts, starts)

@@ -1,0 +1,211 @@
+"""The runs below a path, one by one: what lies in each folder, then rows of tables that no folder has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import ForeignDataError
+from app.domain.text import tr
+from app.importers.files.members import ForeignFile
+from app.importers.files.open_members import text_of
+from app.importers.files.parse_errors import BadLines
+from app.importers.formats.file_types import FileType
+from app.importers.formats.folder_names import read_place
+from app.importers.formats.outputs import PgbenchOutput, split_output
+from app.importers.formats.results_tables import ResultRow, parse_results
+from app.importers.runs.assemble import RunFiles
+from app.importers.runs.discovery import FoundFile, ScanResult, SkippedFile, members_of
+from app.importers.runs.outputs_and_logs import OutputWithLogs, ThreadLogs, group_logs, join_outputs, pair_up
+from app.postgres.pgbench.summary import PgbenchSummary
+
+_SAME_TPS: Final = 5e-7
+"""pgbench prints six decimals."""
+
+
+@dataclass(slots=True)
+class _Table:
+    """A table of results with the rows that no run has taken yet."""
+
+    folder: Path
+    told: str
+    rows: list[ResultRow]
+    summaries: dict[str, list[PgbenchSummary]] = field(default_factory=dict)
+
+
+class CandidateFinder:
+    """Sorts the files of one tree into runs. Nothing of a run is kept once the next one is asked for."""
+
+    def __init__(self, tree: ScanResult, machines: frozenset[str], left: list[SkippedFile]) -> None:
+        self._tree = tree
+        self._machines = machines
+        self._left = left
+        self._tables = [table for folder in tree.folders for table in self._read_tables(folder)]
+
+    @property
+    def count(self) -> int:
+        """How many there will be at most: folders and rows."""
+        return len(self._tree.run_folders()) + sum(len(table.rows) for table in self._tables)
+
+    def __iter__(self) -> Iterator[RunFiles]:
+        for folder in self._tree.run_folders():
+            yield from self._of_folder(folder)
+        for table in self._tables:
+            yield from (self._of_row(table, row) for row in table.rows)
+
+    def _read_tables(self, folder: Path) -> Iterator[_Table]:
+        for member in members_of(self._tree.folders[folder], FileType.RESULTS):
+            bad = BadLines()
+            try:
+                rows = parse_results(text_of(member), member.told, bad)
+            except ForeignDataError as error:
+                self._left.append(SkippedFile(member.told, error.message, is_problem=True))
+                continue
+            self._left += [SkippedFile(member.told, text, is_problem=True) for text in bad.told]
+            yield _Table(folder, member.told, list(rows))
+
+    def _of_folder(self, folder: Path) -> Iterator[RunFiles]:
+        files = self._tree.folders[folder]
+        outputs = self._with_result(join_outputs(self._outputs(files)))
+        logs = [
+            *group_logs(members_of(files, FileType.TRANSACTIONS), is_aggregated=False),
+            *group_logs(members_of(files, FileType.AGGREGATES), is_aggregated=True),
+        ]
+        statistics = tuple(members_of(files, FileType.STATISTICS))
+        if not (outputs or logs or statistics):
+            return
+        pairs = pair_up(outputs, logs, self._left)
+        if len(pairs) > 1 and statistics:
+            reason = tr("to which of the {count} runs beside it it belongs cannot be told").format(
+                count=len(pairs)
+            )
+            self._left += [SkippedFile(member.told, reason) for member in statistics]
+            statistics = ()
+        for pair in pairs:
+            yield self._candidate(folder, pair, statistics, is_alone=len(pairs) == 1)
+
+    def _outputs(self, files: Sequence[FoundFile]) -> list[PgbenchOutput]:
+        found: list[PgbenchOutput] = []
+        for member in members_of(files, FileType.OUTPUT):
+            bad = BadLines()
+            try:
+                outputs = split_output(text_of(member), member.told, bad)
+            except ForeignDataError as error:
+                self._left.append(SkippedFile(member.told, error.message, is_problem=True))
+                continue
+            self._left += [SkippedFile(member.told, text, is_problem=True) for text in bad.told]
+            for each in outputs:
+                if each.problem and not each.progress:
+                    self._left.append(SkippedFile(member.told, each.problem, is_problem=True))
+                else:
+                    found.append(each)
+            if not outputs:
+                self._left.append(
+                    SkippedFile(member.told, tr("pgbench printed no result here"), is_problem=True)
+                )
+        return found
+
+    def _with_result(self, outputs: Sequence[PgbenchOutput]) -> list[PgbenchOutput]:
+        """Return the outputs that hold a result; the others are told with pgbench's complaint."""
+        found = []
+        for each in outputs:
+            if each.summary or each.progress:
+                found.append(each)
+            else:
+                reason = tr("pgbench printed no result here: {messages}")
+                told = reason.format(messages="; ".join(each.messages[:2]))
+                self._left.append(SkippedFile(each.file, told, is_problem=True))
+        return found
+
+    def _candidate(
+        self, folder: Path, pair: OutputWithLogs, statistics: tuple[ForeignFile, ...], *, is_alone: bool
+    ) -> RunFiles:
+        summary = pair.output.summary if pair.output else None
+        table = self._table_of(folder)
+        top = table.folder if table else self._tree.root
+        campaign = self._campaign(top)
+        place = read_place(
+            campaign.split("/"),
+            folder.relative_to(top).parts,
+            machines=self._machines,
+            scale=summary.scale if summary else None,
+        )
+        candidate = RunFiles(
+            tree=self._tree,
+            folder=folder,
+            place=place,
+            campaign=campaign,
+            title=folder.name if is_alone else _title(pair.output, pair.log),
+            output=pair.output,
+            log=pair.log,
+            statistics=statistics,
+        )
+        if table is not None:
+            self._take_row(candidate, table)
+        return candidate
+
+    def _campaign(self, folder: Path) -> str:
+        return "/".join((self._tree.root.name, *folder.relative_to(self._tree.root).parts))
+
+    def _table_of(self, folder: Path) -> _Table | None:
+        above = [table for table in self._tables if folder.is_relative_to(table.folder)]
+        return max(above, key=lambda table: len(table.folder.parts), default=None)
+
+    def _take_row(self, candidate: RunFiles, table: _Table) -> None:
+        """Give a run its row: that with its TPS, or the only one that is called like its folders."""
+        summary = candidate.summary
+        if summary is not None:
+            rows = [
+                row
+                for row in table.rows
+                if abs(row.tps - summary.tps) < _SAME_TPS and row.scale == (summary.scale or row.scale)
+            ]
+        else:
+            names = set(candidate.folder.relative_to(table.folder).parts)
+            rows = [
+                row
+                for row in table.rows
+                if str(row.scale) in names
+                and row.mode == candidate.place.mode
+                and set(row.labels) - names <= {"default"}
+            ]
+        if len(rows) != 1:
+            return
+        row = rows[0]
+        table.rows.remove(row)
+        candidate.row, candidate.row_told = row, _told(table, row)
+        if summary is not None:
+            table.summaries.setdefault(row.mode, []).append(summary)
+
+    def _of_row(self, table: _Table, row: ResultRow) -> RunFiles:
+        campaign = self._campaign(table.folder)
+        labels = (*row.labels, row.mode)
+        place = read_place(campaign.split("/"), labels, machines=self._machines, scale=row.scale)
+        return RunFiles(
+            tree=self._tree,
+            folder=table.folder,
+            place=place,
+            campaign=campaign,
+            title=" ".join(labels),
+            row=row,
+            row_told=_told(table, row),
+            alike=_alike(table.summaries.get(row.mode, ())),
+        )
+
+
+def _told(table: _Table, row: ResultRow) -> str:
+    return tr("{file}, line {line}").format(file=table.told, line=row.line)
+
+
+def _title(output: PgbenchOutput | None, log: ThreadLogs | None) -> str:
+    if output is not None:
+        return Path(output.file.split(",")[0]).stem
+    return log.name if log else ""
+
+
+def _alike(found: Sequence[PgbenchSummary]) -> PgbenchSummary | None:
+    """Return one of the summaries where all of them are of the same workload."""
+    kinds = {(each.transaction_type, each.clients, each.threads, each.protocol) for each in found}
+    return found[0] if len(kinds) == 1 else None

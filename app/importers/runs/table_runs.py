@@ -1,0 +1,131 @@
+"""A table of seconds becomes a run; see `app.importers.formats.time_tables` for the format."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+import numpy as np
+
+from app.domain.errors import ForeignDataError
+from app.domain.text import tr
+from app.importers.files.members import ForeignFile
+from app.importers.files.open_members import opened
+from app.importers.formats.storage_texts import LEVELS
+from app.importers.formats.time_tables import TimeTable, read_time_table
+from app.importers.runs.assemble import campaign_name
+from app.importers.runs.discovery import ScanResult
+from app.importers.runs.foreign_run import Array, ForeignRun, ForeignSeries
+from app.importers.runs.log_series import TPS
+from app.runfile.metadata.run_metadata import (
+    IMPORTED,
+    ImportMetadata,
+    InstallationMetadata,
+    RunMetadata,
+    TargetMetadata,
+    WorkloadMetadata,
+)
+from app.runfile.metadata.typed_json import NOT_KNOWN, if_told
+from app.runfile.writer import Json
+
+_WHOLE_KEYS: Final = ("scale", "clients", "threads")
+
+
+def table_run(member: ForeignFile, tree: ScanResult) -> ForeignRun:
+    """Return the run of a table.
+
+    Raises:
+        ForeignDataError: the table is not as described, or says nothing of TPS.
+    """
+    table = _read(member)
+    told = table.told
+    if TPS not in table.series and "tps" not in told:
+        message = tr("{file}: neither a column tps nor a line “# tps: …”.")
+        raise ForeignDataError(message.format(file=member.told))
+    configuration = told.get("name") or member.disk.stem
+    folder = "/".join((tree.root.name, *member.disk.parent.relative_to(tree.root).parts))
+    duration_s = float(told.get("duration_s", table.t_s[-1]))
+    reason = tr("measured elsewhere, not by pgFooting: {path}").format(path=member.told)
+    return ForeignRun(
+        digest=hashlib.sha256(f"{member.size}\n".encode() + member.head + member.tail).hexdigest(),
+        name=f"{configuration} #1",
+        campaign=campaign_name(folder),
+        folder=folder,
+        started_epoch_s=float(told["started"]) if "started" in told else None,
+        duration_s=duration_s,
+        metadata=_metadata(table, member, configuration),
+        facts=_facts(table),
+        series=[_series(metric, table, values) for metric, values in table.series.items()],
+        marks=[(IMPORTED, reason)],
+        missing=_missing(table),
+    )
+
+
+def _read(member: ForeignFile) -> TimeTable:
+    for _, stream in opened([member]):
+        return read_time_table(stream, member.told)
+    raise ForeignDataError(tr("{file} is not there any more.").format(file=member.told))
+
+
+def _series(metric: str, table: TimeTable, values: Array) -> ForeignSeries:
+    known = np.isfinite(values)
+    return ForeignSeries(metric, table.t_s[known], values[known], tr("table of seconds"))
+
+
+def _metadata(table: TimeTable, member: ForeignFile, configuration: str) -> RunMetadata:
+    given = table.told
+    whole = {key: int(given[key]) for key in _WHOLE_KEYS if key in given}
+    raid = given.get("raid", "").lower()
+    printed: dict[str, Json] = {"tps": float(given["tps"])} if "tps" in given else {}
+    if printed and "transactions" in given:
+        printed["transactions"] = int(given["transactions"])
+    return RunMetadata(
+        configuration=configuration,
+        campaign_folder=str(member.disk),
+        repeat=0,
+        number=1,
+        target=TargetMetadata(kind=IMPORTED, path="", raid=LEVELS.get(raid, given.get("raid")) or None),
+        workload=WorkloadMetadata(
+            label=if_told(given.get("workload")),
+            clients=if_told(whole.get("clients")),
+            threads=if_told(whole.get("threads")),
+        ),
+        scale=whole.get("scale"),
+        installation=InstallationMetadata(version=given.get("postgresql", ""), folder="", origin=IMPORTED),
+        imported=ImportMetadata(path=member.told, files=(member.told,), note=given.get("note", "")),
+        pgbench=printed or NOT_KNOWN,
+    )
+
+
+def _facts(table: TimeTable) -> dict[str, Json]:
+    told = table.told
+    facts: dict[str, Json] = {}
+    if "filesystem" in told:
+        options = [option for option in told.get("mount_options", "").split(",") if option]
+        facts["storage"] = {"mount": {"filesystem": told["filesystem"], "options": options}}
+    machine = {name: told[key] for key, name in (("machine", "name"), ("storage", "storage")) if key in told}
+    if machine:
+        facts["machine"] = machine
+    if "processor" in told:
+        facts["processor"] = {"info": {"model_name": told["processor"]}}
+    if "kernel" in told:
+        facts["kernel"] = {"release": told["kernel"]}
+    return facts
+
+
+def _missing(table: TimeTable) -> list[tuple[str, str]]:
+    missing = [
+        (tr(what), tr("the table does not tell it"))
+        for key, what in (
+            ("filesystem", "filesystem"),
+            ("postgresql", "version of the server"),
+            ("machine", "machine"),
+            ("workload", "workload"),
+        )
+        if key not in table.told
+    ]
+    if TPS not in table.series:
+        missing.append((tr("TPS by the second"), tr("the table has no column tps")))
+    if not any(metric.startswith("latency.p") for metric in table.series):
+        missing.append((tr("latency percentiles"), tr("the table has none")))
+    return missing

@@ -1,0 +1,307 @@
+"""The seconds of a run: from progress, log or statistics, whichever is best, on one clock.
+
+TPS by the second come, in this order, from progress lines, from a whole log (a sampled one scaled by its
+rate), and where there is neither from commits in pg_stat_database, which is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Final
+
+from app.domain.errors import ForeignDataError
+from app.domain.text import tr
+from app.importers.files.members import ForeignFile
+from app.importers.files.open_members import opened
+from app.importers.files.parse_errors import BadLines
+from app.importers.formats.sampling_rates import LogSampling, find_sampling
+from app.importers.formats.server_statistics import COMMITS, ServerStatistics, read_statistics
+from app.importers.formats.transaction_logs import LogSurvey, log_format, read_transactions, survey_log
+from app.importers.runs.foreign_run import ForeignSeries
+from app.importers.runs.log_series import (
+    TPS,
+    AggregatedLog,
+    progress_origin_s,
+    progress_series,
+    read_aggregates,
+    transaction_series,
+)
+from app.importers.runs.outputs_and_logs import ThreadLogs
+from app.importers.runs.per_second_store import LONGEST_S, SecondStore, StoredSecond
+from app.postgres.pgbench.progress import ProgressLine
+from app.postgres.pgbench.summary import PgbenchSummary
+
+_WHOLE: Final = 0.98
+_EARLY_S: Final = 1.0
+_LATE_S: Final = 5.0
+_NEAR_S: Final = 2.0
+"""How far the time that pgbench's figures imply may be from the end of its log."""
+
+Gap = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineInputs:
+    """What the seconds of one run can be taken from.
+
+    Attributes:
+        summary: of pgbench; None where there is none.
+        progress: its reports.
+        log: its log, None where there is none.
+        statistics: files of statistics of the server.
+        begin_s: when something started it, whole seconds since the epoch; None where nothing tells.
+        seconds: how long it lasted with start and end of pgbench; None where nothing tells.
+    """
+
+    summary: PgbenchSummary | None
+    progress: Sequence[ProgressLine]
+    log: ThreadLogs | None
+    statistics: Sequence[ForeignFile]
+    begin_s: float | None = None
+    seconds: float | None = None
+
+
+@dataclass(slots=True)
+class Timeline:
+    """The seconds of one run.
+
+    Attributes:
+        origin_s: its start since the epoch; None where nothing tells.
+        duration_s: measured time.
+        series: by the second.
+        seconds: latencies by the second; may be called once.
+        log_one_in: transactions for which a line of the log stands; None without a log.
+        tps_one_in: the same where TPS by the second come from it.
+        utc_offset_s: of the machine's clock, where statistics tell it.
+        marks: (kind, reason) labels.
+        missing: (source, reason) of what is not there.
+        notes: what was decided.
+    """
+
+    origin_s: float | None = None
+    duration_s: float = 0.0
+    series: list[ForeignSeries] = field(default_factory=list)
+    seconds: Callable[[], Iterator[StoredSecond]] | None = None
+    log_one_in: float | None = None
+    tps_one_in: float | None = None
+    utc_offset_s: float | None = None
+    marks: list[tuple[str, str]] = field(default_factory=list)
+    missing: list[Gap] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def has_tps(self) -> bool:
+        """Whether TPS by the second are known."""
+        return any(series.metric == TPS for series in self.series)
+
+
+def read_timeline(sources: TimelineInputs, bad: BadLines, stack: ExitStack) -> Timeline:
+    """Return the seconds of a run; a source that cannot be read is missing, with the reason.
+
+    Args:
+        sources: what there is.
+        bad: gets lines that nobody understands.
+        stack: keeps a temporary file until the run is written.
+
+    Raises:
+        ForeignDataError: figures that contradict each other.
+    """
+    timeline = Timeline()
+    log = sources.log
+    latencies = tr("latency percentiles")
+    if log is None:
+        timeline.missing.append((latencies, tr("there is no transaction log")))
+        _take_progress(timeline, sources)
+    elif log.is_aggregated:
+        timeline.missing.append((latencies, tr("the log is aggregated: it has means, no single latencies")))
+        _take_progress(timeline, sources)
+        _guarded(timeline, log, lambda: _take_aggregates(timeline, sources, log, bad))
+    else:
+        _guarded(timeline, log, lambda: _take_transactions(timeline, sources, log, bad, stack))
+        if timeline.seconds is None:
+            timeline.missing.append((latencies, tr("the transaction log cannot be used")))
+            _take_progress(timeline, sources)
+    _take_statistics(timeline, sources, bad)
+    _settle(timeline, sources)
+    return timeline
+
+
+def _guarded(timeline: Timeline, log: ThreadLogs, take: Callable[[], None]) -> None:
+    try:
+        take()
+    except ForeignDataError as error:
+        timeline.notes.append(f"{log.members[0].told}: {error.message}")
+        timeline.marks.append(("damaged-log", error.message))
+
+
+def _printed_s(summary: PgbenchSummary | None) -> float | None:
+    """Return the time that pgbench divided by, without connecting; None where it told no TPS."""
+    return summary.transactions / summary.tps if summary and summary.tps and summary.transactions else None
+
+
+def _end_s(summary: PgbenchSummary | None, last_s: float) -> float:
+    printed_s = _printed_s(summary)
+    if printed_s is not None and last_s - _EARLY_S <= printed_s <= last_s + _LATE_S:
+        return printed_s
+    return last_s
+
+
+def _take_progress(timeline: Timeline, sources: TimelineInputs) -> None:
+    if not sources.progress:
+        return
+    lines = sources.progress
+    origin_s = progress_origin_s(lines)
+    if lines[0].is_epoch:
+        # With a log its first transaction tells the start exactly.
+        origin_s = timeline.origin_s = origin_s if timeline.origin_s is None else timeline.origin_s
+    timeline.series += progress_series(lines, origin_s)
+    timeline.duration_s = max(timeline.duration_s, _end_s(sources.summary, lines[-1].time_s - origin_s))
+
+
+def _take_aggregates(timeline: Timeline, sources: TimelineInputs, log: ThreadLogs, bad: BadLines) -> None:
+    found: AggregatedLog | None = read_aggregates(log.members, bad)
+    if found is None:
+        raise ForeignDataError(tr("no interval of the aggregated log is whole"))
+    if timeline.has_tps:
+        return
+    timeline.origin_s = float(found.begin_s)
+    end_s = found.end_s or _printed_s(sources.summary) or 1.0
+    timeline.series += found.series(end_s)
+    timeline.duration_s = end_s
+    timeline.notes.append(
+        tr("{file}: the first interval is shorter than the others and was left out").format(
+            file=log.members[0].told
+        )
+    )
+
+
+def _take_transactions(
+    timeline: Timeline, sources: TimelineInputs, log: ThreadLogs, bad: BadLines, stack: ExitStack
+) -> None:
+    survey = survey_log(log.members)
+    if survey is None:
+        raise ForeignDataError(tr("no line of the transaction log is whole"))
+    has_lag = _has_lag(sources)
+    format_ = log_format(survey, has_lag=has_lag)
+    store = stack.enter_context(SecondStore(survey.begin_us))
+    for member, stream in opened(log.members):
+        for batch in read_transactions(stream, member.told, format_, bad):
+            store.add(batch, lag_is_known=has_lag is not None or survey.fields != 1)
+    if not store.lines:
+        raise ForeignDataError(tr("no line of the transaction log is whole"))
+    sampling, is_whole = _sampling(timeline, sources.summary, survey, store.lines)
+    last_s = (store.last_us - store.origin_us) / 1e6
+    timeline.origin_s = store.origin_us / 1e6
+    timeline.seconds = store.seconds
+    timeline.log_one_in = sampling.one_in
+    timeline.duration_s = (
+        _end_s(sources.summary, last_s) if is_whole else _printed_s(sources.summary) or last_s
+    )
+    if sampling.one_in != 1:
+        reason = tr("the log holds about one in {number:g} transactions").format(number=sampling.one_in)
+        timeline.marks.append(("sampled", reason))
+    _take_progress(timeline, sources)
+    if timeline.has_tps:
+        return
+    if is_whole:
+        timeline.tps_one_in = sampling.one_in
+        timeline.series += transaction_series(store, timeline.duration_s, sampling.one_in)
+
+
+def _has_lag(sources: TimelineInputs) -> bool | None:
+    """Return whether the one optional field of a log is a lag, or else retries; None where nothing tells."""
+    if sources.summary is not None:
+        return sources.summary.lag_ms is not None
+    return True if any(line.lag_ms is not None for line in sources.progress[:1]) else None
+
+
+def _sampling(
+    timeline: Timeline, summary: PgbenchSummary | None, survey: LogSurvey, lines: int
+) -> tuple[LogSampling, bool]:
+    """Return at which rate the log was sampled, and whether it covers the whole run."""
+    counted = max(survey.counted, lines)
+    if summary is None or not summary.transactions:
+        return find_sampling(lines, counted), True
+    total = summary.transactions + (summary.failed or 0) + (summary.skipped or 0)
+    if summary.threads and summary.clients and survey.clients:
+        # Clients whose last line is not near the end of a file are taken to be like the others.
+        expected = summary.clients * survey.threads / summary.threads
+        counted = round(counted * max(1.0, expected / survey.clients)) if survey.counted > lines else counted
+    is_whole = counted >= _WHOLE * total and survey.threads >= min(summary.threads or 1, summary.clients or 1)
+    sampling = find_sampling(lines, total if is_whole else counted)
+    if not is_whole:
+        message = tr("the log tells of {known} of {total} transactions, in {files} files")
+        reason = message.format(known=counted, total=total, files=survey.threads)
+        timeline.marks.append(("partial-latencies", reason))
+        timeline.missing.append((tr("TPS by the second"), reason))
+    elif sampling.missing:
+        message = tr("{count} of {total} transactions are not in the log")
+        timeline.marks.append(("partial-latencies", message.format(count=sampling.missing, total=total)))
+    return sampling, is_whole
+
+
+def _take_statistics(timeline: Timeline, sources: TimelineInputs, bad: BadLines) -> None:
+    read = [told for member in sources.statistics if (told := _statistics(timeline, member, bad))]
+    if not read:
+        return
+    timeline.notes += [each.note for each in read if each.note]
+    offsets = [each.utc_offset_s for each in read if each.utc_offset_s is not None]
+    timeline.utc_offset_s = offsets[0] if offsets else None
+    if timeline.origin_s is None and not timeline.series:
+        begin_s = min(each.begin_s for each in read)
+        near = sources.begin_s is None or abs(begin_s - sources.begin_s) < _NEAR_S
+        timeline.origin_s = begin_s if near else sources.begin_s
+        span_s = max(each.end_s for each in read) - begin_s
+        timeline.duration_s = _printed_s(sources.summary) or sources.seconds or span_s
+    if timeline.origin_s is None:
+        reason = tr("when the run began is not known, so that they cannot be laid beside it")
+        timeline.missing.append((tr("statistics of the server"), reason))
+        return
+    for told in read:
+        timeline.series += _inside(told, timeline.origin_s, timeline.duration_s)
+    commits = next((each for each in timeline.series if each.metric == COMMITS), None)
+    if commits is not None and not timeline.has_tps:
+        source = tr("pg_stat_database: commits, at most 1 s late")
+        timeline.series.append(ForeignSeries(TPS, commits.t_s, commits.values, source))
+        reason = tr("TPS by the second are commits in pg_stat_database: there is no log and no progress")
+        timeline.marks.append(("tps-from-statistics", reason))
+
+
+def _statistics(timeline: Timeline, member: ForeignFile, bad: BadLines) -> ServerStatistics | None:
+    try:
+        for _, stream in opened([member]):
+            told = read_statistics(stream, member.told, bad)
+            if told is not None:
+                return told
+            timeline.notes.append(tr("{file}: less than two rows").format(file=member.told))
+    except ForeignDataError as error:
+        timeline.notes.append(error.message)
+    return None
+
+
+def _inside(told: ServerStatistics, origin_s: float, duration_s: float) -> Iterator[ForeignSeries]:
+    """Yield the series of a run; the collector was started before and stopped after it."""
+    for rates in told.series:
+        t_s = rates.epoch_s - origin_s
+        inside = (t_s > 0) & (t_s <= duration_s + 0.5)
+        if inside.any():
+            yield ForeignSeries(rates.metric, t_s[inside], rates.values[inside], rates.source)
+
+
+def _settle(timeline: Timeline, sources: TimelineInputs) -> None:
+    """Fill in what no series tells."""
+    if timeline.origin_s is None:
+        timeline.origin_s = sources.begin_s
+    if not timeline.duration_s:
+        told = sources.summary.duration_s if sources.summary else None
+        timeline.duration_s = _printed_s(sources.summary) or sources.seconds or float(told or 0)
+    if timeline.duration_s > LONGEST_S:
+        message = tr("The run would last more than {days} days: its figures do not fit together.")
+        raise ForeignDataError(message.format(days=LONGEST_S // 86_400))
+    if not timeline.has_tps:
+        if not any(source == tr("TPS by the second") for source, _ in timeline.missing):
+            reason = tr("there is no progress, no usable log and no statistics")
+            timeline.missing.append((tr("TPS by the second"), reason))
+        timeline.marks.append(("mean-only", tr("nothing is known by the second")))

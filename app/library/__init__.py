@@ -1,0 +1,1 @@
+"""The library of runs: read, kept up to date, searched, annotated, thrown away."""

@@ -1,0 +1,275 @@
+"""The library: a folder of campaign folders, each with its run files. Nothing is stored beside them.
+
+A campaign folder holds `campaign.toml`, `lock` (a flock: held means that its runner lives), `control`
+while it runs, and one `*.footing` file a run. Run files may also lie anywhere below by themselves.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import BusyError, FootingError, UsageError
+from app.domain.text import tr
+from app.library.facets import option_words, workload_words
+from app.runfile.metadata.environment import machine_label, read_environment_facts
+from app.runfile.metadata.stored_campaign import completed
+from app.runfile.metadata.typed_json import known, or_none
+from app.runfile.reader import RunFile
+from app.runfile.summary import summarise
+from app.runfile.writer import SUFFIX, RunState
+
+UNREADABLE: Final = "unreadable"
+LOCK_NAME: Final = "lock"
+CAMPAIGN_NAME: Final = "campaign.toml"
+DISKS_NAME: Final = "disks.json"
+"""What became of its spare disks (`app.execution.disk_release`)."""
+
+_log = logging.getLogger(__name__)
+
+
+def default_library() -> Path:
+    """Return the user's library: $XDG_DATA_HOME/pgfooting/runs (XDG Base Directory Specification).
+
+    Raises:
+        UsageError: this user has no home.
+    """
+    base = os.environ.get("XDG_DATA_HOME", "")
+    if not base.startswith("/"):
+        try:
+            base = str(Path.home() / ".local" / "share")
+        except RuntimeError as error:
+            message = tr("There is no home folder for the runs: HOME is not set, and user {uid} is unknown.")
+            hint = tr("Set HOME or XDG_DATA_HOME, or name the folder (--output, --library).")
+            raise UsageError(message.format(uid=os.getuid()), hint=hint) from error
+    return Path(base) / "pgfooting" / "runs"
+
+
+class CampaignLock:
+    """The lock of a campaign folder, held for the runner's life; the kernel drops it when it dies."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the lock.
+
+        Raises:
+            BusyError: another runner works in this folder.
+            UsageError: the folder cannot be written.
+        """
+        self._folder = folder
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            self._descriptor = os.open(folder / LOCK_NAME, flags, 0o600)
+        except OSError as error:
+            message = tr("The library cannot be written at {path}: {reason}. Nothing was started.")
+            hint = tr("Choose another folder with --output.")
+            raise UsageError(message.format(path=folder, reason=error.strerror), hint=hint) from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._descriptor)
+            message = tr("Another runner works in {folder}; nothing was started.")
+            hint = tr("Wait for it, or stop it with Ctrl-C where it runs.")
+            raise BusyError(message.format(folder=folder), hint=hint) from error
+
+    def release(self) -> None:
+        """Give the lock back; a folder in which no run was begun is removed, there is nothing to resume."""
+        ours = {LOCK_NAME, CAMPAIGN_NAME, DISKS_NAME}
+        with suppress(OSError):
+            if {path.name for path in self._folder.iterdir()} <= ours:
+                for name in sorted(ours):
+                    (self._folder / name).unlink(missing_ok=True)
+                self._folder.rmdir()
+        os.close(self._descriptor)
+
+
+def is_live(folder: Path) -> bool:
+    """Return whether a runner holds the lock of this campaign folder."""
+    try:
+        descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryEntry:
+    """One run as the library lists it; None where unknown.
+
+    Attributes:
+        id: hexadecimal identity of the run.
+        path: of the run file.
+        name: of the run: configuration and repeat.
+        campaign: name of the campaign.
+        state: a `RunState`, or `unreadable`.
+        target: folder, memory ...
+        filesystem: of the data directory.
+        raid: level, where the target is an array that pgFooting made.
+        scale: pgbench scale factor.
+        workload: label of the scripts.
+        clients: concurrent connections.
+        tps: mean of the measured phase.
+        p99_ms: 99th percentile of latency.
+        jitter_cv: standard deviation over mean of the TPS per second.
+        started: seconds since the epoch.
+        duration_s: length of the measured phase.
+        marks: kinds of labels such as unsafe.
+        problem: why the file cannot be read.
+        postgresql: version of the server.
+        machine: processor, CPUs and memory.
+        options: of mount and storage, and settings that were chosen.
+        keys: of the workload, as in a campaign file.
+        tags: that people gave it.
+        note: that people wrote.
+    """
+
+    id: str | None
+    path: str
+    name: str | None
+    state: str
+    campaign: str | None = None
+    target: str | None = None
+    filesystem: str | None = None
+    raid: str | None = None
+    scale: int | None = None
+    workload: str | None = None
+    clients: int | None = None
+    tps: float | None = None
+    p99_ms: float | None = None
+    jitter_cv: float | None = None
+    started: float | None = None
+    duration_s: float | None = None
+    marks: tuple[str, ...] = ()
+    problem: str | None = None
+    postgresql: str | None = None
+    machine: str | None = None
+    options: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    note: str = ""
+
+
+def effective_state(path: Path, stored: RunState) -> RunState:
+    """Return the state of a file that was read as `stored`: `incomplete` where its runner is gone.
+
+    A runner finishes its file and then lets go of the campaign's lock. So where the lock is free and the
+    file was read as running, the file decides once more: it may have been finished in between.
+    """
+    if stored is not RunState.RUNNING or is_live(path.parent):
+        return stored
+    try:
+        with RunFile(path) as again:
+            stored = again.state
+    except FootingError:  # removed or damaged since
+        return RunState.INCOMPLETE
+    return RunState.INCOMPLETE if stored is RunState.RUNNING else stored
+
+
+def read_entry(path: Path) -> LibraryEntry:
+    """Read one run file for the list; an unreadable one is an entry that says why."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a FIFO would wait for a writer
+            return _unreadable(path, tr("{path} is not a regular file.").format(path=path))
+        with RunFile(path) as run:
+            return _entry(path, run)
+    except FootingError as error:
+        return _unreadable(path, error.message)
+    except OSError as error:
+        message = tr("The run file {path} cannot be read: {reason}.")
+        return _unreadable(path, message.format(path=path, reason=error.strerror))
+    except Exception as error:  # noqa: BLE001 - a border: one strange file does not hide the others
+        _log.debug("%s", path, exc_info=error)
+        message = tr("The run file {path} is damaged: {reason}.")
+        return _unreadable(path, message.format(path=path, reason=error))
+
+
+def _unreadable(path: Path, problem: str) -> LibraryEntry:
+    return LibraryEntry(None, str(path), path.stem, UNREADABLE, problem=problem)
+
+
+def _entry(path: Path, run: RunFile) -> LibraryEntry:
+    state = effective_state(path, run.state)
+    told, summary, marks = run.metadata, run.summary(), run.marks()  # after that: a finished run has them
+    if state is RunState.INCOMPLETE and not summary:
+        summary = summarise(run)  # nobody could finish it yet
+    told, environment = completed(told), read_environment_facts(run.facts("before"))
+    return LibraryEntry(
+        id=or_none(told.id),
+        path=str(path),
+        name=or_none(told.name),
+        state=state.value,
+        campaign=or_none(told.campaign),
+        target=or_none(told.target.kind),
+        filesystem=environment.filesystem or None,
+        raid=or_none(told.target.raid),
+        scale=or_none(told.scale),
+        workload=or_none(told.workload.label),
+        clients=or_none(told.workload.clients),
+        tps=summary.get("tps"),
+        p99_ms=summary.get("latency_p99_ms"),
+        jitter_cv=summary.get("jitter_cv"),
+        started=or_none(told.started_epoch_s),
+        duration_s=summary.get("duration_s"),
+        marks=tuple(sorted({kind for kind, _ in marks})),
+        postgresql=or_none(told.installation.version) or None,
+        machine=machine_label(environment) or None,
+        options=option_words(told, environment),
+        keys=workload_words(told),
+        tags=tuple(tag for tag in known(told.tags, ()) if tag),
+        note=known(told.note, ""),
+    )
+
+
+def run_paths(library: Path) -> Iterator[Path]:
+    """Yield the run files of a library, by path; symbolic links to live files included."""
+    if not os.path.isdir(library):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
+        return
+    for folder, folders, files in os.walk(library):
+        folders.sort()
+        for name in sorted(files):
+            if name.endswith(SUFFIX):
+                yield Path(folder) / name
+
+
+def list_runs(library: Path) -> list[LibraryEntry]:
+    """Return all runs of a library, newest first, unreadable ones last."""
+    entries = [read_entry(path) for path in run_paths(library)]
+    return sorted(entries, key=lambda entry: -(entry.started or 0.0))
+
+
+def find_run(name: str, library: Path) -> Path:
+    """Return the run file meant by a path, or by the beginning of an id of this library.
+
+    Raises:
+        UsageError: none or several match.
+    """
+    path = Path(name)
+    is_file = os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises where a folder may not be entered
+    if is_file:
+        return path
+    if path.suffix == SUFFIX or "/" in name:
+        raise UsageError(tr("There is no run file {path}.").format(path=path))
+    hits = [entry for entry in list_runs(library) if entry.id and entry.id.startswith(name)]
+    if len(hits) == 1:
+        return Path(hits[0].path)
+    if hits:
+        found = ", ".join(str(entry.id) for entry in hits[:5])
+        raise UsageError(
+            tr("{name} is the beginning of several ids: {found}.").format(name=name, found=found)
+        )
+    message = tr("No run in {library} has an id that begins with {name}.")
+    hint = tr("`pgfooting list` shows the ids; a path of a run file is understood as well.")
+    raise UsageError(message.format(library=library, name=name), hint=hint)

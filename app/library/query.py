@@ -1,0 +1,217 @@
+"""Searching the library: words, and fields such as ``fs:ext4 pg:15 tag:baseline -state:failed``. Pure.
+
+Words are looked for in everything that is known of a run. Terms of one field widen the search (``fs:ext4
+fs:xfs``: either), tags and options narrow it, and all fields must agree.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from app.domain.text import tr
+from app.library.entries import LibraryEntry
+
+
+@dataclass(frozen=True, slots=True)
+class QueryField:
+    """Something to search by.
+
+    Attributes:
+        id: as it is typed.
+        label: as menus call it.
+        values: of a run.
+        holds: whether a value of a run (first) is what was typed (second); both are case-folded.
+        narrows: whether several terms must all hold.
+    """
+
+    id: str
+    label: str
+    values: Callable[[LibraryEntry], tuple[str, ...]]
+    holds: Callable[[str, str], bool]
+    narrows: bool = False
+
+
+def _equal(value: str, typed: str) -> bool:
+    return value == typed
+
+
+def _within(value: str, typed: str) -> bool:
+    return typed in value
+
+
+def _is_version(value: str, typed: str) -> bool:
+    return value == typed or value.startswith(f"{typed}.")
+
+
+def _is_option(value: str, typed: str) -> bool:
+    return value == typed or value.partition("=")[0] == typed
+
+
+def _moment(entry: LibraryEntry) -> date | None:
+    try:
+        return None if entry.started is None else datetime.fromtimestamp(entry.started).astimezone().date()
+    except (ValueError, OverflowError, OSError):  # a file from elsewhere may say anything
+        return None
+
+
+def _dates(entry: LibraryEntry) -> tuple[str, ...]:
+    day = _moment(entry)
+    return () if day is None else (day.isoformat(),)
+
+
+def _is_date(value: str, typed: str) -> bool:
+    """Whether a day is meant by a year, month or day, by ``today``, or by a number of days back: ``7d``."""
+    today = datetime.now().astimezone().date()
+    if typed == "today":
+        return value == today.isoformat()
+    if typed == "yesterday":
+        return value == (today - timedelta(days=1)).isoformat()
+    if typed.endswith("d") and typed[:-1].isdigit():
+        first = today - timedelta(days=min(int(typed[:-1]), 36_500) - 1)
+        return first.isoformat() <= value <= today.isoformat()
+    return value == typed or value.startswith(f"{typed}-")
+
+
+def _one(value: str | None) -> tuple[str, ...]:
+    return (value,) if value else ()
+
+
+FIELDS: Final = {
+    field.id: field
+    for field in (
+        QueryField("fs", tr("Filesystem"), lambda entry: _one(entry.filesystem), _equal),
+        QueryField("raid", tr("RAID level"), lambda entry: _one(entry.raid), _equal),
+        QueryField("option", tr("Option"), lambda entry: entry.options, _is_option, narrows=True),
+        QueryField("workload", tr("Workload"), lambda entry: entry.keys, _is_option, narrows=True),
+        QueryField("pg", tr("PostgreSQL"), lambda entry: _one(entry.postgresql), _is_version),
+        QueryField("machine", tr("Machine"), lambda entry: _one(entry.machine), _within),
+        QueryField("date", tr("Date"), _dates, _is_date),
+        QueryField("tag", tr("Tag"), lambda entry: entry.tags, _equal, narrows=True),
+        QueryField("target", tr("Place of the data"), lambda entry: _one(entry.target), _equal),
+        QueryField("state", tr("State"), lambda entry: (entry.state,), _equal),
+        QueryField("mark", tr("Mark"), lambda entry: entry.marks, _equal),
+        QueryField("campaign", tr("Campaign"), lambda entry: _one(entry.campaign), _within),
+        QueryField("name", tr("Name"), lambda entry: _one(entry.name), _within),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A part of a query.
+
+    Attributes:
+        field: id of a field; empty for any text.
+        text: what is looked for, case-folded.
+        excluded: whether runs that have it are left out.
+    """
+
+    field: str
+    text: str
+    excluded: bool = False
+
+
+def parse_query(typed: str) -> tuple[Term, ...]:
+    """Return the terms of what somebody typed; never raises, an open quote counts as closed at the end."""
+    try:
+        words = _words(typed)
+    except ValueError:  # a quote is open
+        words = _words(f'{typed}"')
+    return tuple(term for word in words if (term := _term(word)) is not None)
+
+
+def _words(typed: str) -> list[str]:
+    lexer = shlex.shlex(typed, posix=True)
+    lexer.whitespace_split, lexer.commenters, lexer.escape, lexer.quotes = True, "", "", '"'
+    return list(lexer)
+
+
+def _term(word: str) -> Term | None:
+    excluded = word.startswith("-") and len(word) > 1
+    word = word[1:] if excluded else word
+    name, colon, text = word.partition(":")
+    if colon and name.casefold() in FIELDS:
+        return Term(name.casefold(), text.strip().casefold(), excluded) if text.strip() else None
+    return Term("", word.strip().casefold(), excluded) if word.strip() else None
+
+
+def write_term(field: str, value: str) -> str:
+    """Return a term as one would type it."""
+    value = value.replace('"', " ").strip()
+    return f'{field}:"{value}"' if " " in value else f"{field}:{value}"
+
+
+def haystack(entry: LibraryEntry) -> str:
+    """Return everything of a run that words are looked for in, case-folded."""
+    parts: Iterable[str | None] = (
+        entry.name,
+        entry.campaign,
+        entry.path.rsplit("/", 1)[-1],
+        entry.filesystem,
+        entry.raid,
+        entry.target,
+        entry.workload,
+        entry.postgresql,
+        entry.machine,
+        entry.state,
+        entry.note,
+        entry.problem,
+        *entry.options,
+        *entry.keys,
+        *entry.tags,
+        *entry.marks,
+        *_dates(entry),
+    )
+    return "\n".join(part for part in parts if part).casefold()
+
+
+def _holds(term: Term, entry: LibraryEntry, words: str) -> bool:
+    if not term.field:
+        return term.text in words
+    field = FIELDS[term.field]
+    return any(field.holds(value.casefold(), term.text) for value in field.values(entry))
+
+
+def matches(terms: tuple[Term, ...], entry: LibraryEntry, words: str) -> bool:
+    """Return whether a run is meant.
+
+    Args:
+        terms: of the query; none means every run.
+        entry: the run.
+        words: its `haystack`, worked out once.
+    """
+    wanted: dict[str, list[bool]] = {}
+    for term in terms:
+        held = _holds(term, entry, words)
+        if term.excluded:
+            if held:
+                return False
+        else:
+            wanted.setdefault(term.field, []).append(held)
+    return all(any(held) if name and not FIELDS[name].narrows else all(held) for name, held in wanted.items())
+
+
+def count_values(field: QueryField, entries: Iterable[LibraryEntry]) -> list[tuple[str, int]]:
+    """Return the values that runs have in a field and how many have each, the most frequent first."""
+    counts: dict[str, int] = {}
+    for entry in entries:
+        for value in field.values(entry):
+            counts[value] = counts.get(value, 0) + 1
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def write_query(terms: Iterable[Term]) -> str:
+    """Return terms as one would type them."""
+    return " ".join(
+        ("-" if term.excluded else "")
+        + (write_term(term.field, term.text) if term.field else _quoted(term.text))
+        for term in terms
+    )
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"' if " " in text else text

@@ -1,0 +1,188 @@
+"""Moving run files to the desktop's trash, from where they come back.
+
+FreeDesktop.org Trash specification 1.0: the home trash for files of its filesystem, else a trash at the top
+of the file's own filesystem. Nothing is ever copied or deleted.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import stat
+from collections.abc import Iterable
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from app.domain.errors import FootingError, RunFileError
+from app.domain.text import tr
+from app.library.entries import is_live
+from app.runfile.bounds import check_regular
+from app.runfile.reader import RunFile
+from app.runfile.writer import RunState
+
+_TRIES: Final = 1000
+_NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+"""What filesystems say that have no hard links: memory sticks."""
+
+
+class TrashError(FootingError):
+    """A file that cannot be moved to the trash or back; it is where it was."""
+
+    code = "trash"
+
+
+@dataclass(frozen=True, slots=True)
+class TrashedFile:
+    """A file in the trash.
+
+    Attributes:
+        original: where it was.
+        file: where it is.
+        info: its record in the trash.
+    """
+
+    original: Path
+    file: Path
+    info: Path
+
+
+def move_to_trash(path: Path) -> TrashedFile:
+    """Move a run file to the trash.
+
+    Raises:
+        TrashError: it is being measured, or there is no trash for its filesystem; it stays where it is.
+    """
+    _refuse_running(path)
+    try:
+        _fold_journal(path)
+        return _move(path.absolute())
+    except OSError as error:
+        message = tr("{name} could not be moved to the trash ({reason}); it is where it was.")
+        raise TrashError(message.format(name=path.name, reason=error.strerror or error)) from error
+
+
+def restore(trashed: Iterable[TrashedFile]) -> None:
+    """Move files back to where they were.
+
+    Raises:
+        TrashError: one is gone from the trash, or another file has its place; the rest is back.
+    """
+    problems = []
+    for each in trashed:
+        try:
+            each.original.parent.mkdir(parents=True, exist_ok=True)
+            _move_back(each)
+            each.info.unlink(missing_ok=True)
+        except FileExistsError:
+            problems.append(
+                tr("{path} exists again; the other one stays in the trash").format(path=each.original)
+            )
+        except OSError as error:
+            problems.append(
+                tr("{path} could not be brought back ({reason})").format(
+                    path=each.original, reason=error.strerror
+                )
+            )
+    if problems:
+        raise TrashError(". ".join(problems) + ".")
+
+
+def _move_back(trashed: TrashedFile) -> None:
+    """Move a file without replacing one that has come since, which a rename would."""
+    try:
+        os.link(trashed.file, trashed.original)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if trashed.original.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
+        trashed.file.rename(trashed.original)
+    else:
+        trashed.file.unlink()
+
+
+def _refuse_running(path: Path) -> None:
+    with suppress(RunFileError), RunFile(path) as run:
+        if run.state is RunState.RUNNING and is_live(path.parent):
+            message = tr("{name} is being measured; stop the campaign before you remove it.")
+            raise TrashError(message.format(name=path.name))
+
+
+def _fold_journal(path: Path) -> None:
+    """Bring what stands in a journal beside the file into it: only one file moves."""
+    if path.is_symlink() or not path.with_name(path.name + "-wal").exists():
+        return
+    try:
+        check_regular(path)
+    except RunFileError as error:
+        raise TrashError(error.message) from error
+    try:
+        with closing(sqlite3.connect(path, timeout=2, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode=DELETE").fetchall()
+    except sqlite3.Error as error:
+        message = tr("{name} has a journal that cannot be closed ({reason}); it is where it was.")
+        raise TrashError(message.format(name=path.name, reason=error)) from error
+
+
+def _move(path: Path) -> TrashedFile:
+    trash, kept_path = _trash_for(path)
+    for folder in ("files", "info"):
+        (trash / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+    stem, suffix = path.stem, path.suffix
+    for number in range(1, _TRIES):
+        name = path.name if number == 1 else f"{stem}.{number}{suffix}"
+        info, file = trash / "info" / f"{name}.trashinfo", trash / "files" / name
+        try:
+            descriptor = os.open(info, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileExistsError:
+            continue
+        with os.fdopen(descriptor, "w", encoding="utf-8") as record:
+            record.write(_record(kept_path))
+        if file.exists():  # left by a program that lost its record
+            info.unlink()
+            continue
+        try:
+            path.rename(file)
+        except OSError:
+            info.unlink()
+            raise
+        return TrashedFile(path, file, info)
+    raise TrashError(tr("The trash holds too many files called {name}.").format(name=path.name))
+
+
+def _record(path: str) -> str:
+    moment = datetime.now().astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+    return f"[Trash Info]\nPath={quote(path)}\nDeletionDate={moment}\n"
+
+
+def _trash_for(path: Path) -> tuple[Path, str]:
+    """Return the trash of a file's filesystem, and how the file is called in its records.
+
+    Raises:
+        OSError: there is none, and none can be made.
+    """
+    base = os.environ.get("XDG_DATA_HOME", "")
+    home = (Path(base) if base.startswith("/") else Path.home() / ".local" / "share") / "Trash"
+    device = path.lstat().st_dev
+    if _existing(home).stat().st_dev == device:
+        return home, str(path)
+    top = path.parent
+    while not os.path.ismount(top):
+        top = top.parent
+    relative = str(path.relative_to(top))
+    shared = top / ".Trash"
+    with suppress(OSError):
+        mode = shared.lstat().st_mode
+        if stat.S_ISDIR(mode) and mode & stat.S_ISVTX:
+            return shared / str(os.getuid()), relative
+    return top / f".Trash-{os.getuid()}", relative
+
+
+def _existing(path: Path) -> Path:
+    """Return a folder, or the nearest one above it that is there."""
+    return next(each for each in (path, *path.parents) if each.exists())

@@ -1,0 +1,323 @@
+"""How far a campaign is, read from its folder alone: the same for a running, an ended and a dead one."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app.campaign_file.reader import load_campaign
+from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget, interleaved_order
+from app.domain.errors import FootingError, RunFileError
+from app.domain.text import tr
+from app.execution.disk_release import DiskEnding, read_disk_ending
+from app.library.entries import CAMPAIGN_NAME, is_live
+from app.runfile.metadata.typed_json import NotKnown, known, or_none
+from app.runfile.reader import RunFile
+from app.runfile.writer import SUFFIX, Phase, RunState
+
+_BENCHMARK: Final = (Phase.WARM_UP, Phase.MEASURE)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """One planned run of a campaign.
+
+    Attributes:
+        number: 1-based place in the order of the campaign.
+        configuration: its name.
+        repeat: 0-based repeat of the configuration.
+        state: None where it has not begun.
+        path: of the newest run file of this number; None where there is none.
+        name: as the run file says it; of a run that has not begun, what it will say.
+        tps: mean of the measured phase, once it has ended.
+        measured: whether the phase `measure` was reached.
+        left_out: it will not be run, because an earlier run of its configuration could not even begin.
+        started_epoch_s: when it began.
+        length_s: from its begin to the end of its teardown; None while it lasts.
+        before_benchmark_s: what preparing and loading took; None where pgbench's clients have not begun.
+        problem: why it failed, or why its file cannot be read.
+    """
+
+    number: int
+    configuration: str
+    repeat: int
+    state: RunState | None = None
+    path: Path | None = None
+    name: str = ""
+    tps: float | None = None
+    measured: bool = False
+    left_out: bool = False
+    started_epoch_s: float | None = None
+    length_s: float | None = None
+    before_benchmark_s: float | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignStatus:
+    """A campaign at one moment.
+
+    Attributes:
+        name: of the campaign.
+        folder: in the library.
+        live: a runner works in it.
+        runs: all planned ones in the order of the campaign.
+        left_s: about how long it still takes; 0 where it has ended, None where nothing can be said yet.
+        problem: why its campaign file cannot be read; only the runs that began are listed then.
+        disks: what became of its spare disks; None where it has none, or as long as it has them.
+    """
+
+    name: str
+    folder: Path
+    live: bool
+    runs: tuple[RunStatus, ...]
+    left_s: float | None = None
+    problem: str = ""
+    disks: DiskEnding | None = None
+
+    @property
+    def current(self) -> RunStatus | None:
+        """The run that is being executed."""
+        return next((run for run in self.runs if run.state is RunState.RUNNING), None)
+
+    @property
+    def newest(self) -> RunStatus | None:
+        """The run that is being executed, else the last one that was begun."""
+        begun = [run for run in self.runs if run.state is not None]
+        return self.current or (begun[-1] if begun else None)
+
+    @property
+    def total(self) -> int:
+        """How many runs are planned."""
+        return len(self.runs)
+
+    @property
+    def done(self) -> int:
+        """How many runs have ended, in whatever way, or will not be run."""
+        return sum(run.left_out or run.state not in {None, RunState.RUNNING} for run in self.runs)
+
+
+class CampaignWatch:
+    """Reads the status of one campaign again and again; finished run files are opened once.
+
+    Attributes:
+        folder: of the campaign.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._campaign: Campaign | None = None
+        self._problem = ""
+        self._known: dict[Path, tuple[tuple[int, int, int], RunStatus]] = {}
+
+    def read(self) -> CampaignStatus:
+        """Return the status now.
+
+        Raises:
+            RunFileError: the folder is gone, or cannot be read.
+        """
+        # Asked first: a run that ends while the files are read must not be taken for a dead one.
+        live = is_live(self.folder)
+        files = _newest_by_number([self._status(path, live=live) for path in self._paths()])
+        if self._campaign is None:
+            self._load_campaign()
+        if self._campaign is None:
+            runs = tuple(files[number] for number in sorted(files))
+            name = self.folder.name
+        else:
+            runs = tuple(_planned(self._campaign, files))
+            name = self._campaign.name
+        left_s = remaining_seconds(self._campaign, runs, time.time()) if live else 0.0
+        disks = None if live else self._disk_ending(runs)
+        return CampaignStatus(name, self.folder, live, runs, left_s, self._problem, disks)
+
+    def _disk_ending(self, runs: Sequence[RunStatus]) -> DiskEnding | None:
+        """Return what became of the disks of an ended campaign, or what does where its runner died."""
+        told = read_disk_ending(self.folder)
+        targets = () if self._campaign is None else [each.target for each in self._campaign.configurations]
+        died = any(run.state is RunState.INCOMPLETE for run in runs)
+        if told is not None or not died or not any(isinstance(each, DiskTarget) for each in targets):
+            return told
+        return DiskEnding(
+            free=tr(
+                "The helper gives the disks of a runner that died back by itself, released and not zeroed. "
+                "“pgfooting disks” and the wizard's page of disks tell whether they are free again."
+            )
+        )
+
+    def _paths(self) -> list[Path]:
+        try:
+            return sorted(
+                Path(entry.path) for entry in os.scandir(self.folder) if entry.name.endswith(SUFFIX)
+            )
+        except OSError as error:
+            message = tr("The campaign folder {path} cannot be read: {reason}.")
+            raise RunFileError(message.format(path=self.folder, reason=error.strerror)) from error
+
+    def _load_campaign(self) -> None:
+        try:
+            self._campaign = load_campaign(self.folder / CAMPAIGN_NAME)
+            self._problem = ""
+        except FootingError as error:  # also where a script of the workload is gone meanwhile
+            _log.debug("%s", self.folder, exc_info=error)
+            self._problem = tr(
+                "The campaign file cannot be read any more: only the runs that have begun are known."
+            )
+
+    def _status(self, path: Path, *, live: bool) -> RunStatus:
+        state = RunState.RUNNING if live else RunState.INCOMPLETE
+        try:
+            found = path.stat()
+        except OSError as error:
+            return _unreadable(path, state, error.strerror or str(error))
+        identity = (found.st_ino, found.st_size, found.st_mtime_ns)
+        known = self._known.get(path)
+        if known is not None and known[0] == identity:
+            return known[1]
+        try:
+            with RunFile(path) as run:
+                status = _read(path, run, state)
+        except FootingError as error:
+            return _unreadable(path, state, error.message)
+        if status.state is not RunState.RUNNING:
+            self._known[path] = (identity, status)
+        return status
+
+
+def read_campaign_status(folder: Path) -> CampaignStatus:
+    """Return the status of the campaign in `folder`.
+
+    Raises:
+        RunFileError: the folder cannot be read.
+    """
+    return CampaignWatch(folder).read()
+
+
+def remaining_seconds(
+    campaign: Campaign | None, runs: Sequence[RunStatus], now_epoch_s: float
+) -> float | None:
+    """Return about how many seconds a running campaign still takes; None where nothing can be said yet.
+
+    What a run takes besides warm-up and measuring is taken from the runs that have ended, and during the
+    first one from its own preparation.
+    """
+    if campaign is None:
+        return None
+    configurations = {item.name: item for item in campaign.configurations}
+    left_s = 0.0
+    for run in runs:
+        if run.left_out or run.state not in {None, RunState.RUNNING}:
+            continue
+        configuration = configurations[run.configuration]
+        whole_s = _whole_seconds(configuration, configurations, runs)
+        if whole_s is None:
+            return None
+        planned_s = _benchmark_seconds(configuration)
+        if planned_s is not None and run.before_benchmark_s is not None:
+            # Where it took longer to prepare than others, it measures for as long as they do all the same.
+            whole_s = max(whole_s, run.before_benchmark_s + planned_s)
+        elapsed_s = 0.0 if run.started_epoch_s is None else now_epoch_s - run.started_epoch_s
+        left_s += max(0.0, whole_s - max(0.0, elapsed_s))
+    return left_s
+
+
+def _whole_seconds(
+    configuration: Configuration, all_of_them: Mapping[str, Configuration], runs: Sequence[RunStatus]
+) -> float | None:
+    """Return about how long a run of a configuration takes, from its preparation to its teardown."""
+    planned_s = _benchmark_seconds(configuration)
+    if planned_s is not None:
+        extra_s = _extra_seconds(all_of_them, runs)
+        return None if extra_s is None else planned_s + extra_s
+    lengths = [
+        run.length_s
+        for run in runs
+        if run.configuration == configuration.name and run.state is RunState.DONE and run.length_s is not None
+    ]
+    return sum(lengths) / len(lengths) if lengths else None
+
+
+def _extra_seconds(configurations: Mapping[str, Configuration], runs: Sequence[RunStatus]) -> float | None:
+    """Return what a run takes besides warm-up and measuring."""
+    ended = []
+    for run in runs:
+        planned_s = _benchmark_seconds(configurations[run.configuration])
+        if run.state is RunState.DONE and run.length_s is not None and planned_s is not None:
+            ended.append(max(0.0, run.length_s - planned_s))
+    if ended:
+        return sum(ended) / len(ended)
+    begun = [run.before_benchmark_s for run in runs if run.before_benchmark_s is not None]
+    return begun[-1] if begun else None
+
+
+def _benchmark_seconds(configuration: Configuration) -> float | None:
+    workload = configuration.workload
+    return None if workload.duration_s is None else float(workload.duration_s + workload.warmup_s)
+
+
+def _planned(campaign: Campaign, files: Mapping[int, RunStatus]) -> list[RunStatus]:
+    """Return every planned run: as its file says, or as one that has not begun."""
+    hopeless = {
+        run.configuration for run in files.values() if run.state is RunState.FAILED and not run.measured
+    }
+    runs = []
+    for planned in interleaved_order(campaign):
+        name = planned.configuration.name
+        title = name
+        if campaign.repeats > 1:
+            title = tr("{name} #{number}").format(name=name, number=planned.repeat + 1)
+        waiting = RunStatus(planned.number, name, planned.repeat, name=title, left_out=name in hopeless)
+        found = files.get(planned.number, waiting)
+        if found.configuration not in {"", name}:  # a file of something else was copied here
+            found = waiting
+        if not found.configuration:  # an unreadable file does not say what it is
+            found = RunStatus(
+                planned.number, name, planned.repeat, found.state, found.path, title, problem=found.problem
+            )
+        runs.append(found)
+    return runs
+
+
+def _newest_by_number(found: Sequence[RunStatus]) -> dict[int, RunStatus]:
+    """Return one run per number: a resumed campaign has several attempts of those that failed."""
+    runs: dict[int, RunStatus] = {}
+    for run in sorted(found, key=lambda run: (run.started_epoch_s or 0.0, str(run.path))):
+        before = runs.get(run.number)
+        if before is None or before.state is not RunState.DONE:
+            runs[run.number] = run
+    return runs
+
+
+def _unreadable(path: Path, state: RunState, problem: str) -> RunStatus:
+    """Return the status for a file that is being created, or that nobody can read."""
+    head = path.name.partition("-")[0]
+    number = int(head) if head.isascii() and head.isdigit() else 0
+    return RunStatus(number, "", 0, state, path, path.stem, problem=problem)
+
+
+def _read(path: Path, run: RunFile, unfinished: RunState) -> RunStatus:
+    told = run.metadata
+    started, ended = or_none(told.started_epoch_s), or_none(told.ended_epoch_s)
+    phases = {times.phase: times for times in run.phases()}
+    begun = [phases[phase].started_ms for phase in _BENCHMARK if phase in phases]
+    return RunStatus(
+        number=known(told.number, 0),
+        configuration=known(told.configuration, ""),
+        repeat=known(told.repeat, 0),
+        state=unfinished if known(told.state, RunState.RUNNING) == RunState.RUNNING else run.state,
+        path=path,
+        name=known(told.name, path.stem),
+        tps=run.summary().get("tps"),
+        measured=Phase.MEASURE in phases,
+        started_epoch_s=started,
+        length_s=None if started is None or ended is None else ended - started,
+        before_benchmark_s=begun[0] / 1000 if begun else None,
+        problem="" if isinstance(told.error, NotKnown) else told.error.message,
+    )

@@ -1,0 +1,131 @@
+"""Following a run file that grows, until its run ends, its runner dies, or the file is removed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from app.domain.errors import RunFileError
+from app.domain.text import tr
+from app.library.entries import is_live
+from app.live.snapshot import (
+    QUIET_S,
+    LiveNumbers,
+    LogLine,
+    RunSnapshot,
+    RunSource,
+    SnapshotContext,
+    take_snapshot,
+)
+from app.live.tail import GrowingRun
+from app.runfile.metadata.typed_json import or_none
+from app.runfile.reader import CommandRecord, RunFile
+from app.runfile.series import RunData
+from app.runfile.summary import summarise
+from app.runfile.writer import RunState
+
+__all__ = ["LiveNumbers", "LogLine", "RunFollower", "RunSnapshot", "RunSource"]
+
+
+class RunFollower:
+    """Follows one run file; all methods belong to one thread at a time.
+
+    The file may be a symbolic link to memory that is replaced by the finished file. Whether its runner
+    lives is what the lock of the campaign's folder says.
+
+    Attributes:
+        path: of the run file, under its name in the library.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._growing = GrowingRun(path)
+        self._last: RunSnapshot | None = None
+        self._commands: tuple[CommandRecord, ...] = ()
+        self._commands_at: tuple[object, ...] = ()
+
+    def poll(self) -> RunSnapshot:
+        """Return the run as it is now.
+
+        Raises:
+            RunFileError: the file could not be read, neither now nor before.
+        """
+        if self._last is not None and self._last.finished:
+            return self._last
+        # Asked before the file is read: a run that ends in between must not be taken for a dead one.
+        live = is_live(self.path.parent)
+        try:
+            snapshot = self._read(live=live)
+        except RunFileError as error:
+            snapshot = self._unreadable(error, live=live)
+        self._last = snapshot
+        return snapshot
+
+    def _read(self, *, live: bool) -> RunSnapshot:
+        try:
+            data = self._growing.refresh()
+        except RunFileError:
+            data = self._growing.refresh()  # between finding the link and following it the file moved
+        state = data.state
+        if state is RunState.RUNNING and not live:
+            state = RunState.INCOMPLETE
+            data = replace(data, state=state, summary=data.summary or self._summarise())
+        now_ms = self._now_ms(data) if state is RunState.RUNNING else data.last_ms
+        silent_s = (now_ms - data.last_ms) / 1000
+        problem = ""
+        if state is RunState.INCOMPLETE:
+            problem = tr("The runner of this run has died. What it had measured until then is kept.")
+        quiet_s = silent_s if silent_s > QUIET_S else 0.0
+        return take_snapshot(
+            data, SnapshotContext(now_ms, state, quiet_s, problem), self._read_commands(data)
+        )
+
+    def _now_ms(self, data: RunData) -> float:
+        """Return now on the run's clock, by the wall clock: at least what the file says."""
+        started = or_none(data.metadata.started_epoch_s)
+        if started is None:
+            return data.last_ms
+        return max(data.last_ms, 1000 * (time.time() - started))
+
+    def _summarise(self) -> dict[str, float | None]:
+        """Return the figures of a run that nobody could finish."""
+        with RunFile(self.path) as run:
+            return summarise(run)
+
+    def _read_commands(self, data: RunData) -> tuple[CommandRecord, ...]:
+        """Return the executed programs; read only when a phase began, because that is when they end."""
+        moment = (len(data.phases), data.state)
+        if moment != self._commands_at:
+            with RunFile(self.path) as run:
+                self._commands = run.commands()
+            self._commands_at = moment
+        return self._commands
+
+    def _unreadable(self, error: RunFileError, *, live: bool) -> RunSnapshot:
+        """Return the last snapshot with what is wrong; it is the end where the file is gone.
+
+        Raises:
+            RunFileError: there is no last snapshot.
+        """
+        if self._last is None:
+            raise error
+        if self.path.exists():
+            if live:  # it may be readable again in a second
+                return replace(self._last, problem=error.message)
+            problem = error.message
+        elif self.path.is_symlink():
+            problem = tr("The run file {path} grew in memory and is gone from there.").format(path=self.path)
+        else:
+            problem = tr("The run file {path} was removed while it was followed.").format(path=self.path)
+        state = RunState.INCOMPLETE if self._last.state is RunState.RUNNING else self._last.state
+        return replace(
+            self._last,
+            state=state,
+            data=replace(self._last.data, state=state),
+            finished=True,
+            command="",
+            quiet_s=0.0,
+            numbers=LiveNumbers(),
+            problem=problem,
+        )

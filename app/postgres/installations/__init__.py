@@ -1,0 +1,1 @@
+"""PostgreSQL installations of this machine: where they are and what they are."""

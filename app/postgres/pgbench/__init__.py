@@ -1,0 +1,1 @@
+"""pgbench: its arguments, what it prints and logs, latencies as histograms."""

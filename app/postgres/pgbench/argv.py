@@ -1,0 +1,240 @@
+"""Argument lists of pgbench: pure functions of a workload, a connection and the program's version.
+
+The database is always the positional argument: ``-d`` meant "debug" until 16 and "dbname" since 17.
+Facts from the manual pages of pgbench 13 to 18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from app.domain.campaign.configuration import Script, Workload
+from app.domain.errors import PgbenchError
+from app.domain.text import tr
+from app.postgres.connection import BENCH_DATABASE, BENCH_ROLE
+
+OLDEST_MAJOR: Final = 13
+QUIET_SCALE: Final = 500
+"""From this scale on loading reports every five seconds instead of every 100 000 rows."""
+
+_DEFAULT_STEPS: Final = "dtgvp"
+
+
+@dataclass(frozen=True, slots=True)
+class PgbenchProgram:
+    """A pgbench that is installed.
+
+    Attributes:
+        path: absolute path.
+        major: major version; decides which options exist.
+    """
+
+    path: str
+    major: int
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How pgbench reaches the server.
+
+    Attributes:
+        socket_directory: absolute folder of the server's Unix socket.
+        port: number in the socket's name.
+        user: role.
+        database: name of the database; not a connection string.
+    """
+
+    socket_directory: str
+    port: int = 5432
+    user: str = BENCH_ROLE
+    database: str = BENCH_DATABASE
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionLog:
+    """Where pgbench writes its transaction log.
+
+    Attributes:
+        prefix: absolute path; pgbench appends its process id and the thread's number.
+        sample_one_in: 1 logs every transaction, n logs each with probability 1/n.
+    """
+
+    prefix: str
+    sample_one_in: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkRequest:
+    """Everything about one pgbench run that the workload does not say.
+
+    Attributes:
+        seed: ``--random-seed``. The same seed gives other numbers before and since 15 (new generator).
+        scale: scale factor of the loaded tables.
+        threads: see `resolve_threads`.
+        script_paths: the user's scripts as files that pgbench can read, in the order of the workload.
+        log: None for no transaction log.
+        report_statements: per-statement latencies at the end (``-r``; measured +133 ns a transaction).
+        max_tries: tries of a transaction after serialization errors and deadlocks; above 1 since 15.
+    """
+
+    seed: int
+    scale: int
+    threads: int
+    script_paths: tuple[str, ...] = ()
+    log: TransactionLog | None = None
+    report_statements: bool = False
+    max_tries: int = 1
+
+
+def resolve_threads(workload: Workload, cpus: int) -> int:
+    """Return pgbench's worker threads: as asked, else half of the CPUs; at most one per client."""
+    wanted = workload.threads if workload.threads is not None else max(1, cpus // 2)
+    return min(wanted, workload.clients)
+
+
+def warmup_workload(workload: Workload) -> Workload:
+    """Return the workload of the warm-up: the same for `Workload.warmup_s` seconds."""
+    return replace(workload, duration_s=workload.warmup_s, transactions=None)
+
+
+def initialise_argv(program: PgbenchProgram, connection: Connection, scale: int) -> tuple[str, ...]:
+    """Return the arguments that create and load pgbench's tables.
+
+    Loading is client-side (``g``): the server-side ``G`` was no faster (measured at scale 50) and reports
+    no progress.
+
+    Raises:
+        PgbenchError: the program is older than 13.
+    """
+    _check_major(program)
+    quiet = ("--quiet",) if scale >= QUIET_SCALE else ()
+    return (
+        program.path,
+        "--initialize",
+        f"--init-steps={_DEFAULT_STEPS}",
+        f"--scale={scale}",
+        *quiet,
+        *_connection_argv(connection),
+    )
+
+
+def benchmark_argv(
+    program: PgbenchProgram, connection: Connection, workload: Workload, request: BenchmarkRequest
+) -> tuple[str, ...]:
+    """Return the arguments of one benchmark.
+
+    Progress is always asked for every second with the epoch time: late reports are merged, so that a line's
+    number says nothing. Vacuum is left out (``--no-vacuum``): it belongs to the phase before.
+
+    Raises:
+        PgbenchError: the program is older than 13, or than an option that is asked for.
+        ValueError: not as many script paths as the workload has files.
+    """
+    _check_major(program)
+    return (
+        program.path,
+        "--no-vacuum",
+        f"--client={workload.clients}",
+        f"--jobs={request.threads}",
+        f"--protocol={workload.protocol.value}",
+        f"--random-seed={request.seed}",
+        "--progress=1",
+        "--progress-timestamp",
+        *_length_argv(workload),
+        *_rate_argv(workload),
+        *_script_argv(workload.scripts, request),
+        *_log_argv(request.log),
+        *_version_argv(program, request),
+        *_connection_argv(connection),
+    )
+
+
+def _check_major(program: PgbenchProgram) -> None:
+    if program.major < OLDEST_MAJOR:
+        raise PgbenchError(
+            tr("pgbench {major} is too old: its output is not known here. Nothing was started.").format(
+                major=program.major
+            ),
+            hint=tr("Install PostgreSQL {oldest} or newer.").format(oldest=OLDEST_MAJOR),
+        )
+
+
+def _connection_argv(connection: Connection) -> tuple[str, ...]:
+    return (
+        f"--host={connection.socket_directory}",
+        f"--port={connection.port}",
+        f"--username={connection.user}",
+        connection.database,
+    )
+
+
+def _length_argv(workload: Workload) -> tuple[str, ...]:
+    if workload.transactions is not None:
+        return (f"--transactions={workload.transactions}",)
+    if workload.duration_s is None:
+        raise ValueError("neither duration nor transactions")
+    return (f"--time={workload.duration_s}",)
+
+
+def _rate_argv(workload: Workload) -> tuple[str, ...]:
+    rate = () if workload.rate_tps is None else (f"--rate={workload.rate_tps:.12g}",)
+    if workload.latency_limit_ms is None:
+        return rate
+    return (*rate, f"--latency-limit={workload.latency_limit_ms:.12g}")
+
+
+def _script_argv(scripts: Sequence[Script], request: BenchmarkRequest) -> tuple[str, ...]:
+    """Return scripts with their weights, always stated: pgbench splits at the last at sign of a path.
+
+    With a built-in script pgbench takes the scale from the tables and warns about ``--scale``; with files
+    only it takes 1 unless told.
+    """
+    files = sum(script.builtin is None for script in scripts)
+    if files != len(request.script_paths):
+        raise ValueError(f"{files} script files, {len(request.script_paths)} paths")
+    paths = iter(request.script_paths)
+    argv = tuple(
+        f"--builtin={script.builtin.value}@{script.weight}"
+        if script.builtin is not None
+        else f"--file={next(paths)}@{script.weight}"
+        for script in scripts
+    )
+    return (*argv, f"--scale={request.scale}") if files == len(scripts) else argv
+
+
+def _log_argv(log: TransactionLog | None) -> tuple[str, ...]:
+    if log is None:
+        return ()
+    argv = ("--log", f"--log-prefix={log.prefix}")
+    if log.sample_one_in == 1:
+        return argv
+    return (*argv, f"--sampling-rate={1 / log.sample_one_in:.12g}")
+
+
+def _version_argv(program: PgbenchProgram, request: BenchmarkRequest) -> tuple[str, ...]:
+    """Return the options that not every version has.
+
+    Since 17 a client that fails ends the run at once (``--exit-on-abort``); before, the others go on to the
+    end for nothing, because a run that lost clients does not count.
+    """
+    argv: list[str] = []
+    if request.report_statements:
+        argv.append("-r")  # --report-latencies until 14, --report-per-command since 15
+    if request.max_tries != 1:
+        _require(program, 15, "--max-tries")
+        argv.append(f"--max-tries={request.max_tries}")
+    if program.major >= 17:
+        argv.append("--exit-on-abort")
+    return tuple(argv)
+
+
+def _require(program: PgbenchProgram, since: int, option: str) -> None:
+    if program.major < since:
+        raise PgbenchError(
+            tr("pgbench {major} has no option {option}; it came with {since}. Nothing was started.").format(
+                major=program.major, option=option, since=since
+            ),
+            hint=tr("Choose a newer PostgreSQL, or do without it."),
+        )

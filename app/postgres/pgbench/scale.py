@@ -1,0 +1,106 @@
+"""How large the pgbench data set is: from a class, from bytes, or stated, to a scale factor and back.
+
+Constants, measured with PostgreSQL 15.18, block size 8192, fillfactor 100, at scales 1, 10, 50 and 100:
+14.96 MiB for each unit of scale (heap 12.8, primary key 2.15) and 7.5 MiB for the catalogue of a new
+database. Classes as in T. Vondra, "PostgreSQL na EXT3/4, XFS, BTRFS a ZFS" (FOSDEM PgDay 2016): small
+about 200 MB, medium about 50 % of RAM, large about 200 % of RAM.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from app.domain.campaign.configuration import DataSize, Workload
+from app.domain.errors import CampaignError
+from app.domain.text import tr
+from app.domain.units import MIB, format_size
+
+BYTES_PER_SCALE: Final = round(14.96 * MIB)
+CATALOGUE_BYTES: Final = round(7.5 * MIB)
+SMALL_BYTES: Final = 200_000_000
+MEDIUM_RAM_SHARE: Final = 0.5
+LARGE_RAM_SHARE: Final = 2.0
+MAX_SCALE: Final = 2**31 - 1
+"""``pgbench --scale`` is a C int (pgbench.c of 15: option_parse_int(..., 1, INT_MAX))."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleChoice:
+    """The scale of a run and how it came about.
+
+    Attributes:
+        scale: argument of ``pgbench --initialize --scale``.
+        data_bytes: expected size of the loaded database.
+        reason: one sentence: where the scale comes from.
+        is_contended: fewer branches than clients, so that updates wait for each other's rows.
+    """
+
+    scale: int
+    data_bytes: int
+    reason: str
+    is_contended: bool = False
+
+
+def data_bytes_of(scale: int) -> int:
+    """Return the expected size in bytes of a freshly loaded pgbench database of this scale."""
+    return CATALOGUE_BYTES + scale * BYTES_PER_SCALE
+
+
+def scale_for(data_bytes: float) -> int:
+    """Return the smallest scale, at least 1, whose database has `data_bytes` or more."""
+    return max(1, math.ceil((data_bytes - CATALOGUE_BYTES) / BYTES_PER_SCALE))
+
+
+def _wanted(size: DataSize | int, ram_bytes: int) -> tuple[float, str]:
+    """Return the wanted bytes and where they come from."""
+    match size:
+        case DataSize.SMALL:
+            return SMALL_BYTES, tr("class “small”: about 200 MB")
+        case DataSize.MEDIUM:
+            ram = format_size(ram_bytes)
+            return ram_bytes * MEDIUM_RAM_SHARE, tr("class “medium”: 50 % of {ram} RAM").format(ram=ram)
+        case DataSize.LARGE:
+            ram = format_size(ram_bytes)
+            return ram_bytes * LARGE_RAM_SHARE, tr("class “large”: 200 % of {ram} RAM").format(ram=ram)
+        case int():
+            return size, tr("stated size of {size}").format(size=format_size(size))
+        case _:
+            assert_never(size)
+
+
+def resolve_scale(workload: Workload, ram_bytes: int) -> ScaleChoice:
+    """Return the scale for a workload on a machine with `ram_bytes` (the memory limit, where lower).
+
+    A size is raised to one unit of scale for each client: with fewer branches than clients TPC-B-like
+    transactions mostly measure waiting for row locks (pgbench manual, "Good Practices"). A stated scale
+    is kept, and marked contended instead. The user's own scripts get the same tables.
+
+    Raises:
+        CampaignError: scale or size is missing, below one or beyond what pgbench can count.
+    """
+    if workload.scale is not None:
+        scale, reason = workload.scale, tr("stated scale")
+        field = "workload.scale"
+    elif workload.size is not None:
+        wanted, reason = _wanted(workload.size, ram_bytes)
+        scale, field = scale_for(wanted), "workload.size"
+        if scale < workload.clients:
+            scale = workload.clients
+            reason += " " + tr("(raised: one unit of scale for each client)")
+    else:
+        raise CampaignError(
+            tr("Neither workload.scale nor workload.size is given."),
+            field="workload.scale",
+            hint=tr("State a scale such as 100, or a size: small, medium, large or bytes."),
+        )
+    if not 1 <= scale <= MAX_SCALE:
+        raise CampaignError(
+            tr("{field}: scale {scale} is outside 1 to {limit}.").format(
+                field=field, scale=scale, limit=MAX_SCALE
+            ),
+            field=field,
+            hint=tr("Scale 1 is about 15 MiB of data; pgbench counts scales up to 2147483647."),
+        )
+    return ScaleChoice(scale, data_bytes_of(scale), reason, is_contended=scale < workload.clients)

@@ -1,0 +1,1 @@
+"""What probes and facts share: the protocol, facts as a tree, mounts, devices, other programs."""

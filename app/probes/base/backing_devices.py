@@ -1,0 +1,258 @@
+"""The block devices that really back a folder.
+
+Found through partitions, md, device mapper, loop files, btrfs with several devices, and ZFS pools.
+Source: /sys/dev/block, `slaves` and `partition` (Documentation/ABI/testing/sysfs-block), /sys/fs/btrfs,
+``zpool status``. Needs no root.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import ProgramError
+from app.domain.text import tr
+from app.probes.base.mounts import Mount, mount_of
+from app.probes.base.probe import ProbeUnavailable
+from app.probes.base.programs import Ask, ask_program
+
+_DEEPEST: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class BackingDevice:
+    """A whole block device below a folder.
+
+    Attributes:
+        name: kernel name, such as ``nvme0n1`` or ``md0``.
+        kind: ``disk``, ``md``, ``dm``, ``loop``, ``bcache`` or ``zram``.
+        is_leaf: nothing lies below it: what it writes is what reaches the hardware.
+    """
+
+    name: str
+    kind: str
+    is_leaf: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Backing:
+    """What a folder lies on.
+
+    Attributes:
+        path: the folder.
+        mount: its mount.
+        devices: what the filesystem sees first, disks last; each once.
+        pool: ZFS pool; empty for other filesystems.
+    """
+
+    path: str
+    mount: Mount
+    devices: tuple[BackingDevice, ...]
+    pool: str = ""
+
+    @property
+    def leaves(self) -> tuple[BackingDevice, ...]:
+        """The disks."""
+        return tuple(device for device in self.devices if device.is_leaf)
+
+
+def device_number(path: str) -> str | None:
+    """Return ``major:minor`` of a block device node, or None for anything else."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - follows /dev/disk/by-id on purpose
+    except OSError:
+        return None
+    if not stat.S_ISBLK(status.st_mode):
+        return None
+    return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+
+
+@dataclass(slots=True)
+class Resolver:
+    """Finds backing devices; the attributes are the places where it looks.
+
+    Attributes:
+        proc: where procfs is mounted.
+        sys: where sysfs is mounted.
+        ask: asks another program (``zpool``).
+        number: ``major:minor`` of a device node.
+        find_mount: the mount of a path.
+    """
+
+    proc: str = "/proc"
+    sys: str = "/sys"
+    ask: Ask = ask_program
+    number: Callable[[str], str | None] = device_number
+    find_mount: Callable[[str], Mount] = field(default=mount_of)
+
+    def resolve(self, path: str) -> Backing:
+        """Return what `path` lies on.
+
+        Raises:
+            ProbeUnavailable: no block device that this machine knows.
+        """
+        return self._resolve(path, 0)
+
+    def _resolve(self, path: str, depth: int) -> Backing:
+        try:
+            mount = self.find_mount(path)
+        except (OSError, LookupError) as err:
+            raise ProbeUnavailable(
+                tr("the mount of {path} cannot be found: {error}").format(path=path, error=err)
+            ) from err
+        if mount.filesystem == "overlay":
+            return self._resolve_overlay(mount, depth)
+        pool = mount.source.split("/", 1)[0] if mount.filesystem == "zfs" else ""
+        found: dict[str, BackingDevice] = {}
+        for number in self._numbers(mount, pool):
+            self._walk(number, found, depth)
+        if not found:
+            raise ProbeUnavailable(_no_device(mount))
+        ordered = sorted(found.values(), key=lambda device: device.is_leaf)
+        return Backing(path, mount, tuple(ordered), pool)
+
+    def _resolve_overlay(self, mount: Mount, depth: int) -> Backing:
+        upper = mount.super_option("upperdir")
+        if upper is None or depth >= _DEEPEST or not Path(upper).is_dir():
+            raise ProbeUnavailable(
+                tr(
+                    "the folder lies on an overlay filesystem, as in a container, "
+                    "whose disks cannot be seen from here"
+                )
+            )
+        return self._resolve(upper, depth + 1)
+
+    def _numbers(self, mount: Mount, pool: str) -> list[str]:
+        """Return ``major:minor`` of each device that the filesystem itself uses."""
+        if pool:
+            return self._pool_numbers(pool)
+        if mount.filesystem == "btrfs":
+            return self._btrfs_numbers(mount)
+        if mount.in_memory or mount.on_network:
+            return []
+        if mount.filesystem == "bcachefs":
+            return self._known(mount.source.split(":"))
+        numbers = [] if mount.device.startswith("0:") else [mount.device]
+        separate = (mount.super_option(name) for name in ("logdev", "rtdev"))  # XFS, xfs(5)
+        return numbers + self._known([device for device in separate if device])
+
+    def _known(self, paths: list[str]) -> list[str]:
+        numbers = (self.number(path) for path in paths)
+        return [number for number in numbers if number is not None]
+
+    def _btrfs_numbers(self, mount: Mount) -> list[str]:
+        """Return all devices of the btrfs that has the mount's source among them."""
+        wanted = self.number(mount.source)
+        for folder in sorted(Path(self.sys, "fs", "btrfs").glob("*-*/devices")):
+            numbers = [text for link in sorted(folder.iterdir()) if (text := _read(link / "dev"))]
+            if wanted in numbers:
+                return numbers
+        return [wanted] if wanted else []
+
+    def _pool_numbers(self, pool: str) -> list[str]:
+        try:
+            text = self.ask(("zpool", "status", "-LP", pool))
+        except ProgramError as err:
+            raise ProbeUnavailable(
+                tr("the disks of ZFS pool {pool} cannot be found: {error}").format(
+                    pool=pool, error=err.message
+                )
+            ) from err
+        return self._known([f"/dev/{name}" if name[0] != "/" else name for name in parse_zpool_status(text)])
+
+    def _walk(self, number: str, found: dict[str, BackingDevice], depth: int) -> None:
+        """Add the whole device of `number` and everything below it to `found`."""
+        folder = Path(os.path.realpath(Path(self.sys, "dev", "block", number)))
+        if (folder / "partition").exists():
+            folder = folder.parent
+        name = folder.name
+        if not (folder / "stat").exists() or name in found or depth > _DEEPEST:
+            return
+        below = sorted(text for link in _list(folder / "slaves") if (text := _read(link / "dev")))
+        under_file = self._below_file(_read(folder / "loop" / "backing_file"), depth)
+        found[name] = BackingDevice(name, _kind(folder), is_leaf=not below and not under_file)
+        for other in below:
+            self._walk(other, found, depth + 1)
+        for device in under_file:
+            found.setdefault(device.name, device)
+
+    def _below_file(self, path: str, depth: int) -> tuple[BackingDevice, ...]:
+        """Return what the file of a loop device lies on; nothing where that is hidden from here."""
+        if not path or path.endswith(" (deleted)"):
+            return ()
+        try:
+            return self._resolve(path, depth + 1).devices
+        except ProbeUnavailable:
+            return ()
+
+
+def resolve_backing(path: str) -> Backing:
+    """Return the block devices that back `path` on this machine.
+
+    Raises:
+        ProbeUnavailable: there is none, with the reason.
+    """
+    return Resolver().resolve(path)
+
+
+def parse_zpool_status(text: str) -> tuple[str, ...]:
+    """Return the names in the tree of ``zpool status``: groups and devices, without spares.
+
+    The caller keeps those that are device nodes. Layout: zpool-status(8), OpenZFS 2.1 to 2.3.
+    """
+    names: list[str] = []
+    inside = spares = False
+    for line in text.splitlines():
+        words = line.split()
+        if words[:2] == ["NAME", "STATE"]:
+            inside = True
+        elif not words or line.startswith("errors:"):
+            inside = inside and not names
+        elif inside:
+            if len(words) == 1:  # a heading: logs, cache, special, dedup, spares
+                spares = words[0] == "spares"
+            elif not spares:
+                names.append(words[0])
+    return tuple(names[1:])
+
+
+def _kind(folder: Path) -> str:
+    if (folder / "md").exists():
+        return "md"
+    if (folder / "dm").exists():
+        return "dm"
+    for kind in ("loop", "bcache", "zram"):
+        if folder.name.startswith(kind):
+            return kind
+    return "disk"
+
+
+def _no_device(mount: Mount) -> str:
+    if mount.in_memory:
+        sentence = tr("the folder lies in memory ({filesystem}), so no block device is involved")
+    elif mount.on_network:
+        sentence = tr(
+            "the folder lies on {filesystem}, whose disks belong to another machine "
+            "and cannot be seen from here"
+        )
+    else:
+        sentence = tr("{filesystem} does not tell which block devices it uses")
+    return sentence.format(filesystem=mount.filesystem)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape").strip()
+    except OSError:
+        return ""
+
+
+def _list(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []

@@ -1,0 +1,1 @@
+"""Facts about machine, storage and server that a run file keeps."""

@@ -1,0 +1,102 @@
+"""Everything about the machine that a run file keeps, read before and after a run.
+
+Stable keys, no root, well under a second. What cannot be read says why (see `app.probes.base.fact_tree`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from app.probes.base.backing_devices import Resolver
+from app.probes.base.fact_tree import Fact, Facts, attempt, file_fact, read_text
+from app.probes.facts.machine import (
+    kernel_facts,
+    memory_facts,
+    power_facts,
+    processor_facts,
+    thermal_facts,
+    virtualisation_facts,
+)
+from app.probes.facts.storage import storage_facts
+from app.probes.sources.memory import parse_meminfo
+
+FACTS_FORMAT: Final = 1
+"""Raised when a key changes its meaning; new keys do not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactSources:
+    """Where facts are looked for.
+
+    Attributes:
+        proc: procfs.
+        sys: sysfs.
+        resolver: finds mounts and backing devices.
+    """
+
+    proc: Path = Path("/proc")
+    sys: Path = Path("/sys")
+    resolver: Resolver = field(default_factory=Resolver)
+
+
+def read_facts(data_directory: str, places: FactSources | None = None) -> Facts:
+    """Return all facts about the machine and about what `data_directory` lies on.
+
+    Args:
+        data_directory: a folder that exists: the data directory, or where it will be made.
+        places: other places than this machine's, for tests.
+    """
+    where = places or FactSources()
+    proc, sys, resolver = where.proc, where.sys, where.resolver
+    parts: dict[str, Callable[[], Fact]] = {
+        "kernel": lambda: kernel_facts(proc, sys),
+        "processor": lambda: processor_facts(proc, sys),
+        "memory": lambda: memory_facts(proc, sys),
+        "power": lambda: power_facts(sys),
+        "virtualisation": lambda: virtualisation_facts(proc, sys, resolver.ask),
+        "thermal": lambda: thermal_facts(sys),
+        "storage": lambda: storage_facts(data_directory, resolver),
+        "load": lambda: load_facts(proc),
+    }
+    facts: Facts = {"format": FACTS_FORMAT}
+    for name, read in parts.items():
+        facts[name] = attempt(read)
+    return facts
+
+
+def read_changing_facts(places: FactSources | None = None) -> Facts:
+    """Return the facts that a run may change: temperatures, throttling, memory, swap, load."""
+    where = places or FactSources()
+    return {
+        "format": FACTS_FORMAT,
+        "thermal": attempt(lambda: thermal_facts(where.sys)),
+        "power": attempt(lambda: power_facts(where.sys)),
+        "memory": attempt(lambda: _memory_now(where.proc)),
+        "load": attempt(lambda: load_facts(where.proc)),
+    }
+
+
+def load_facts(proc: Path) -> Facts:
+    """Return load averages and pressure as of now, and the uptime."""
+    return {
+        "average": attempt(lambda: [float(word) for word in read_text(proc / "loadavg").split()[:3]]),
+        "uptime_s": attempt(lambda: float(read_text(proc / "uptime").split()[0])),
+        "pressure": {name: file_fact(proc / "pressure" / name) for name in ("cpu", "io", "memory")},
+    }
+
+
+def _memory_now(proc: Path) -> Facts:
+    fields = parse_meminfo((proc / "meminfo").read_bytes())
+    names = ("MemAvailable", "Cached", "Dirty", "Writeback", "SwapFree")
+    return {name: fields.get(name.encode()) for name in names}
+
+
+def facts_hash(facts: Facts) -> str:
+    """Return a hash of facts, equal for equal facts whatever the order of their keys."""
+    text = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()

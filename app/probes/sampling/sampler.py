@@ -1,0 +1,279 @@
+"""Reads all probes once a second without drift and delivers ticks.
+
+Deadlines are absolute: start + number x interval on CLOCK_MONOTONIC. A tick that comes late is
+delivered late, and its rates are over their true interval. Deadlines that were slept through are
+recorded as missed; nothing is interpolated. Probes that may block have threads of their own, and what
+they read is delivered with the next tick under its own time.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.metrics import Sample
+from app.probes.base.probe import Clock, MissingMetric, Probe, ProbeContext
+from app.probes.sampling.probe_slot import ProbeSlot, SourceChange
+
+STOP_TIMEOUT_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeReading:
+    """What a blocking probe read.
+
+    Attributes:
+        probe: `Probe.id`.
+        number: the tick that asked for it.
+        monotonic_s: when it was read.
+        samples: may be empty.
+    """
+
+    probe: str
+    number: int
+    monotonic_s: float
+    samples: tuple[Sample, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MissedReading:
+    """A blocking probe gave no value of its own for a tick.
+
+    Attributes:
+        probe: `Probe.id`.
+        number: the tick that asked for it.
+    """
+
+    probe: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """What was read at one deadline.
+
+    Attributes:
+        number: 0 at the start; the deadline is start + number x interval.
+        monotonic_s: when reading began.
+        lateness_s: how long after the deadline that was.
+        interval_s: time since the tick before; 0 at the first.
+        samples: of the probes that do not block; true for the interval up to `monotonic_s`.
+        delayed: what blocking probes finished since the tick before.
+        missed: numbers of deadlines that passed without a tick.
+        missed_readings: readings of blocking probes that came to nothing.
+        changes: sources that became unavailable, failed or came back, each told once.
+        read_s: how long reading took.
+    """
+
+    number: int
+    monotonic_s: float
+    lateness_s: float
+    interval_s: float
+    samples: tuple[Sample, ...]
+    delayed: tuple[ProbeReading, ...] = ()
+    missed: tuple[int, ...] = ()
+    missed_readings: tuple[MissedReading, ...] = ()
+    changes: tuple[SourceChange, ...] = ()
+    read_s: float = 0.0
+
+
+Deliver = Callable[[Tick], None]
+
+
+class Sampler:
+    """The thread that ticks. Used once: `start`, then `stop`.
+
+    Args:
+        probes: each used by this sampler alone.
+        context: shared with the runner, who changes it while the sampler runs.
+        deliver: called in the sampler's thread with every tick; must be quick.
+        interval_s: distance of the deadlines.
+        clock: CLOCK_MONOTONIC; another one only in tests.
+        wait: waits so many seconds, returns whether to stop; another one only in tests.
+    """
+
+    def __init__(
+        self,
+        probes: Sequence[Probe],
+        context: ProbeContext,
+        deliver: Deliver,
+        interval_s: float = 1.0,
+        *,
+        clock: Clock = time.monotonic,
+        wait: Callable[[float], bool] | None = None,
+    ) -> None:
+        self._clock = clock
+        self._interval_s = interval_s
+        self._deliver = deliver
+        self._sources = [ProbeSlot(probe, context) for probe in probes if not probe.blocking]
+        self._workers = [_Worker(ProbeSlot(probe, context)) for probe in probes if probe.blocking]
+        self._stopping = threading.Event()
+        self._wait = wait or self._stopping.wait
+        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
+        self._start_s = 0.0
+        self._previous: Tick | None = None
+        self._failure: BaseException | None = None
+
+    @property
+    def start_s(self) -> float:
+        """Return the monotonic time of the first deadline."""
+        return self._start_s
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether ticks are still made."""
+        return self._thread.is_alive()
+
+    @property
+    def unavailable(self) -> dict[str, str]:
+        """Return the reason of each source that gives nothing now, by probe id."""
+        return {source.probe.id: source.reason for source in self._all_sources() if source.reason}
+
+    @property
+    def omissions(self) -> tuple[MissingMetric, ...]:
+        """Return the metrics that working sources cannot give here."""
+        return tuple(item for source in self._all_sources() for item in source.probe.omissions)
+
+    def _all_sources(self) -> list[ProbeSlot]:
+        return [*self._sources, *(worker.source for worker in self._workers)]
+
+    def start(self) -> None:
+        """Open all probes that do not block and begin; the first tick is made at once."""
+        for source in self._sources:
+            source.open()
+        self._start_s = self._clock()
+        for worker in self._workers:
+            worker.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End within 2 s, whatever a blocking probe waits for, and close all probes.
+
+        Raises:
+            BaseException: what `deliver` raised, if that is why the sampler ended.
+        """
+        self._stopping.set()
+        deadline_s = time.monotonic() + STOP_TIMEOUT_S
+        for worker in self._workers:
+            worker.interrupt()
+        if self._thread.ident is not None:
+            self._thread.join(max(0.0, deadline_s - time.monotonic()))
+        for worker in self._workers:
+            worker.join(max(0.0, deadline_s - time.monotonic()))
+        if not self._thread.is_alive():
+            for source in self._sources:
+                source.close()
+        if self._failure is not None:
+            raise self._failure
+
+    def _run(self) -> None:
+        number = 0
+        try:
+            while not self._wait(max(0.0, self._deadline_s(number) - self._clock())):
+                passed = int((self._clock() - self._start_s) / self._interval_s)
+                number = max(number, passed)  # served is the last deadline that has passed
+                self._deliver(self._tick(number))
+                number += 1
+        except BaseException as err:  # noqa: BLE001 - a border: told by stop()
+            self._failure = err
+
+    def _deadline_s(self, number: int) -> float:
+        return self._start_s + number * self._interval_s
+
+    def _tick(self, number: int) -> Tick:
+        now = self._clock()
+        previous = self._previous
+        samples = [sample for source in self._sources for sample in source.read()]
+        delayed: list[ProbeReading] = []
+        missed: list[MissedReading] = []
+        for worker in self._workers:
+            readings, misses = worker.collect(number)
+            delayed += readings
+            missed += misses
+        tick = Tick(
+            number=number,
+            monotonic_s=now,
+            lateness_s=now - self._deadline_s(number),
+            interval_s=now - previous.monotonic_s if previous else 0.0,
+            samples=tuple(samples),
+            delayed=tuple(delayed),
+            missed=tuple(range(previous.number + 1 if previous else 0, number)),
+            missed_readings=tuple(missed),
+            changes=tuple(change for source in self._all_sources() for change in source.take_changes()),
+            read_s=self._clock() - now,
+        )
+        self._previous = tick
+        return tick
+
+
+class _Worker:
+    """A blocking probe in its thread: reads once when asked, at most one reading at a time."""
+
+    def __init__(self, source: ProbeSlot) -> None:
+        self.source = source
+        self._condition = threading.Condition()
+        self._asked: int | None = None
+        self._told_missed = False
+        self._finished: list[ProbeReading] = []
+        self._missed: list[MissedReading] = []
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name=f"probe {source.probe.id}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def collect(self, number: int) -> tuple[list[ProbeReading], list[MissedReading]]:
+        """Return what was finished and missed since the last call, and ask for the next reading.
+
+        While a reading has not returned, the ticks that would ask are missed.
+        """
+        with self._condition:
+            if self._asked is None:
+                self._asked, self._told_missed = number, False
+                self._condition.notify()
+            else:
+                if not self._told_missed:
+                    self._missed.append(MissedReading(self.source.probe.id, self._asked))
+                    self._told_missed = True
+                self._missed.append(MissedReading(self.source.probe.id, number))
+            finished, self._finished = self._finished, []
+            missed, self._missed = self._missed, []
+            return finished, missed
+
+    def _run(self) -> None:
+        self.source.open()
+        while True:
+            with self._condition:
+                self._condition.wait_for(lambda: self._stopping or self._asked is not None)
+                if self._stopping or self._asked is None:
+                    break
+                number = self._asked
+            samples = self.source.read()
+            now = time.monotonic()
+            with self._condition:
+                self._store(number, now, samples)
+                self._asked = None
+                self._condition.notify_all()
+        self.source.close()
+
+    def _store(self, number: int, now: float, samples: list[Sample]) -> None:
+        if self._told_missed:  # older than an interval: what it says belongs to no tick
+            return
+        if self.source.missed:
+            self._missed.append(MissedReading(self.source.probe.id, number))
+        else:
+            self._finished.append(ProbeReading(self.source.probe.id, number, now, tuple(samples)))
+
+    def interrupt(self) -> None:
+        with self._condition:
+            self._stopping = True
+            self._condition.notify()
+        self.source.probe.interrupt()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the thread; one that hangs all the same is a daemon and is left to itself."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)

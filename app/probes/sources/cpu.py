@@ -1,0 +1,94 @@
+"""CPU time of the machine from the first line of /proc/stat, in cores."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Final
+
+from typing_extensions import override
+
+from app.domain.metrics import Sample
+from app.domain.text import tr
+from app.probes.base.probe import (
+    Clock,
+    CounterDifference,
+    Counters,
+    Probe,
+    ProbeContext,
+    ProbeUnavailable,
+    RawFile,
+)
+
+TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
+"""USER_HZ, the unit of every CPU time in /proc (proc(5))."""
+
+_FIELDS: Final = 8
+_METRICS: Final = ("cpu.user", "cpu.system", "cpu.interrupt", "cpu.iowait", "cpu.steal")
+
+
+def parse_cpu_line(text: bytes) -> tuple[int, ...]:
+    """Return user, nice, system, idle, iowait, irq, softirq, steal of the whole machine in USER_HZ ticks.
+
+    Guest time is not returned: user and nice contain it already (proc(5)).
+
+    Raises:
+        ValueError: not the text of /proc/stat.
+    """
+    name, *values = text.split(b"\n", 1)[0].split()
+    if name != b"cpu" or len(values) < _FIELDS:
+        raise ValueError(text[:80])
+    return tuple(int(value) for value in values[:_FIELDS])
+
+
+class CpuProbe(Probe):
+    """User, system, interrupt, iowait and steal time of all CPUs together.
+
+    The kernel documents that iowait may decrease (Documentation/filesystems/proc.rst): a decrease
+    counts as no gain until the counter has passed its highest value again. Idle time, which may
+    decrease too, is not read: it is what is left of the CPUs.
+    """
+
+    id = "cpu"
+    label = tr("CPU of the machine")
+    cost_note = tr("one read of /proc/stat, about 8 µs on 2 CPUs")
+
+    def __init__(self, path: str = "/proc/stat", clock: Clock = time.monotonic) -> None:
+        self._path = path
+        self._counters = Counters(clock)
+        self._file: RawFile | None = None
+        self._highest_iowait = 0
+
+    @override
+    def open(self, context: ProbeContext) -> None:
+        try:
+            self._file = RawFile(self._path)
+        except FileNotFoundError as err:
+            raise ProbeUnavailable(
+                tr("{path} does not exist, so CPU times are unknown").format(path=self._path)
+            ) from err
+        self._counters.forget()
+        self._highest_iowait = 0
+
+    @override
+    def read(self) -> list[Sample]:
+        if self._file is None:
+            return []
+        user, nice, system, _idle, iowait, irq, softirq, steal = parse_cpu_line(self._file.read())
+        self._highest_iowait = max(self._highest_iowait, iowait)
+        difference = self._counters.step((user + nice, system, irq + softirq, self._highest_iowait, steal))
+        return [] if difference is None else _samples(difference)
+
+    @override
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _samples(difference: CounterDifference) -> list[Sample]:
+    scale = 1 / (TICKS_PER_S * difference.interval_s)
+    return [
+        Sample(metric, round(ticks * scale, 3))
+        for metric, ticks in zip(_METRICS, difference.deltas, strict=True)
+    ]

@@ -1,0 +1,221 @@
+"""CPU of the kernel threads that work for filesystems, arrays and memory, by family, in cores.
+
+What PostgreSQL's writes cost is partly paid by kernel threads: jbd2 for ext4, txg_sync for ZFS,
+md0_raid5 for an array, kworker for write-back and much else. They are the children of kthreadd (pid 2).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Final
+
+from typing_extensions import override
+
+from app.domain.metrics import Sample
+from app.domain.text import tr
+from app.probes.base.probe import (
+    Clock,
+    Counters,
+    MissingMetric,
+    Probe,
+    ProbeContext,
+    ProbeUnavailable,
+    RawFile,
+)
+from app.probes.sources.children import Children
+from app.probes.sources.cpu import TICKS_PER_S
+
+KTHREADD_PID: Final = 2
+RESCAN_S: Final = 10.0
+KEPT_FILES: Final = 256
+WORKERS: Final = "kworker"
+
+_FAMILIES: Final = (
+    (WORKERS, re.compile(r"kworker/")),
+    ("jbd2", re.compile(r"jbd2/|ext4")),
+    ("xfs", re.compile(r"xfs")),
+    ("btrfs", re.compile(r"btrfs")),
+    (
+        "zfs",
+        re.compile(r"z_|zthr|zvol|zfs|txg_|arc_|dbu_|dbuf_|dp_|l2arc|spl_|vdev_|mmp|metaslab|autotrim"),
+    ),
+    ("md", re.compile(r"md\d|md_|mdX|raid5wq")),
+    ("f2fs", re.compile(r"f2fs")),
+    ("bcachefs", re.compile(r"bch-|bcachefs")),
+    ("dm", re.compile(r"dmcrypt|kdmflush|kcryptd|dm-")),
+    ("loop", re.compile(r"loop\d")),
+    ("nvme", re.compile(r"nvme")),
+    ("kswapd", re.compile(r"kswapd")),
+    ("kcompactd", re.compile(r"kcompactd")),
+    ("khugepaged", re.compile(r"khugepaged")),
+    ("ksoftirqd", re.compile(r"ksoftirqd")),
+    ("irq", re.compile(r"irq/")),
+)
+"""Names as given in the kernel's and OpenZFS' sources; the first match counts."""
+
+
+def family_of(name: str) -> str | None:
+    """Return the family of a kernel thread by its name; None where it has nothing to do with storage."""
+    return next((family for family, pattern in _FAMILIES if pattern.match(name)), None)
+
+
+class KernelThreadsProbe(Probe):
+    """CPU of each family; a family that used none in the interval is left out.
+
+    The list is made anew every 10 s, and a thread that appeared since counts from then on. CPU is read
+    from /proc/PID/schedstat in nanoseconds (Documentation/scheduler/sched-stats.rst), or where the
+    kernel keeps none, from /proc/PID/stat in ticks of 10 ms. On machines with more workers than can be
+    read cheaply the family kworker is omitted.
+    """
+
+    id = "kernel-threads"
+    label = tr("CPU of kernel threads")
+    cost_note = tr("about 1 µs for each thread, and a look at the list every 10 s")
+
+    def __init__(self, proc: str = "/proc", clock: Clock = time.monotonic) -> None:
+        self._proc = proc
+        self._clock = clock
+        self._children: Children | None = None
+        self._threads: dict[int, _Thread] = {}
+        self._ignored: set[int] = set()
+        self._nanoseconds = True
+        self._scanned_s = 0.0
+
+    @override
+    def open(self, context: ProbeContext) -> None:
+        self.close()
+        try:
+            name = _read_name(f"{self._proc}/{KTHREADD_PID}")
+        except OSError:
+            name = ""
+        if name != "kthreadd":
+            raise ProbeUnavailable(
+                tr("kernel threads cannot be seen here: this is a container, or /proc hides them (hidepid)")
+            )
+        self._nanoseconds = self._has_schedstat()
+        self._children = Children(KTHREADD_PID, self._proc)
+        self._scan()
+
+    def _has_schedstat(self) -> bool:
+        try:
+            file = RawFile(f"{self._proc}/{KTHREADD_PID}/schedstat")
+        except OSError:
+            return False
+        try:
+            return int(file.read().split()[0]) > 0
+        finally:
+            file.close()
+
+    def _scan(self) -> None:
+        assert self._children is not None  # noqa: S101 - open() made it
+        present = self._children.pids()
+        self._scanned_s = self._clock()
+        self._ignored &= present
+        for pid in self._threads.keys() - present:
+            self._threads.pop(pid).close()
+        workers = 0
+        for pid in sorted(present - self._ignored):
+            thread = self._threads.get(pid) or self._meet(pid)
+            workers += thread is not None and thread.family == WORKERS
+        self._leave_out_workers(workers)
+
+    def _meet(self, pid: int) -> _Thread | None:
+        """Start to watch a new thread; one of no family is remembered as ignored."""
+        folder = f"{self._proc}/{pid}"
+        keep = len(self._threads) < KEPT_FILES
+        try:
+            family = family_of(_read_name(folder))
+            if family is None:
+                self._ignored.add(pid)
+                return None
+            thread = _Thread(folder, family, self._clock, nanoseconds=self._nanoseconds, keep=keep)
+        except OSError:  # it ended meanwhile
+            return None
+        self._threads[pid] = thread
+        return thread
+
+    def _leave_out_workers(self, count: int) -> None:
+        if count <= KEPT_FILES:
+            self.omissions = ()
+            return
+        for pid in [pid for pid, thread in self._threads.items() if thread.family == WORKERS]:
+            self._threads.pop(pid).close()
+        reason = tr("{count} kernel workers are too many to read every second").format(count=count)
+        self.omissions = (MissingMetric("kernel.cpu", reason, WORKERS),)
+
+    @override
+    def read(self) -> list[Sample]:
+        if self._children is None:
+            return []
+        if self._clock() - self._scanned_s >= RESCAN_S:
+            self._scan()
+        cores: dict[str, float] = {}
+        for pid, thread in list(self._threads.items()):
+            try:
+                cores[thread.family] = cores.get(thread.family, 0.0) + thread.read()
+            except OSError:  # it ended
+                self._threads.pop(pid).close()
+        return [
+            Sample("kernel.cpu", round(used, 4), family) for family, used in cores.items() if used >= 0.00005
+        ]
+
+    @override
+    def close(self) -> None:
+        for thread in self._threads.values():
+            thread.close()
+        self._threads.clear()
+        self._ignored.clear()
+        if self._children is not None:
+            self._children.close()
+            self._children = None
+
+
+class _Thread:
+    """One kernel thread: its family, its file and its counter."""
+
+    __slots__ = ("_counters", "_file", "_nanoseconds", "_path", "family")
+
+    def __init__(self, folder: str, family: str, clock: Clock, *, nanoseconds: bool, keep: bool) -> None:
+        self.family = family
+        self._nanoseconds = nanoseconds
+        self._path = f"{folder}/{'schedstat' if nanoseconds else 'stat'}"
+        self._file = RawFile(self._path) if keep else None
+        self._counters = Counters(clock)
+        try:
+            self.read()
+        except OSError:
+            self.close()
+            raise
+
+    def read(self) -> float:
+        """Return the cores used since the last read; 0 at the first."""
+        file = self._file or RawFile(self._path)
+        try:
+            used_s = self._parse(file.read())
+        finally:
+            if file is not self._file:
+                file.close()
+        difference = self._counters.step((used_s,))
+        return 0.0 if difference is None else difference.deltas[0] / difference.interval_s
+
+    def _parse(self, text: bytes) -> float:
+        if self._nanoseconds:
+            return int(text.split(None, 1)[0]) / 1e9
+        fields = text[text.rindex(b")") + 2 :].split(None, 13)
+        return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _read_name(folder: str) -> str:
+    """Return the whole name of a process from its stat file, where kworkers say what they work for."""
+    file = RawFile(f"{folder}/stat")
+    try:
+        text = file.read()
+    finally:
+        file.close()
+    return text[text.index(b"(") + 1 : text.rindex(b")")].decode(errors="replace")

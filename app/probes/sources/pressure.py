@@ -1,0 +1,92 @@
+"""Pressure stall information: the share of time in which tasks waited for CPU, I/O or memory.
+
+Kernel documentation: Documentation/accounting/psi.rst. The `total` counters are microseconds.
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+from pathlib import Path
+from typing import Final
+
+from typing_extensions import override
+
+from app.domain.metrics import Sample
+from app.domain.text import tr
+from app.probes.base.probe import Clock, Counters, Probe, ProbeContext, ProbeUnavailable, RawFile
+
+RESOURCES: Final = ("cpu", "io", "memory")
+_WANTED: Final = {
+    "cpu": ("some",),  # "full" is undefined for the CPU of the whole machine and always zero
+    "io": ("some", "full"),
+    "memory": ("some", "full"),
+}
+
+
+def parse_pressure(text: bytes) -> dict[str, int]:
+    """Return the `total` counters in microseconds by "some" and "full"."""
+    totals: dict[str, int] = {}
+    for line in text.splitlines():
+        words = line.split()
+        if words and words[-1].startswith(b"total="):
+            totals[words[0].decode()] = int(words[-1][6:])
+    return totals
+
+
+class PressureProbe(Probe):
+    """Shares of time with stalled tasks, in per cent."""
+
+    id = "pressure"
+    label = tr("Pressure")
+    cost_note = tr("three small reads of /proc/pressure, about 10 µs")
+
+    def __init__(self, folder: str = "/proc/pressure", clock: Clock = time.monotonic) -> None:
+        self._folder = Path(folder)
+        self._clock = clock
+        self._sources: list[tuple[str, RawFile, Counters]] = []
+
+    @override
+    def open(self, context: ProbeContext) -> None:
+        self.close()
+        try:
+            for resource in RESOURCES:
+                file = RawFile(str(self._folder / resource))
+                self._sources.append((resource, file, Counters(self._clock)))
+                file.read()
+        except OSError as err:
+            self.close()
+            if err.errno in {errno.ENOENT, errno.ENOTDIR}:
+                raise ProbeUnavailable(
+                    tr("this kernel is built without pressure stall information (CONFIG_PSI)")
+                ) from err
+            if err.errno == errno.EOPNOTSUPP:
+                raise ProbeUnavailable(
+                    tr("pressure stall information is off; the kernel parameter psi=1 turns it on")
+                ) from err
+            raise
+
+    @override
+    def read(self) -> list[Sample]:
+        samples: list[Sample] = []
+        for resource, file, counters in self._sources:
+            totals = parse_pressure(file.read())
+            kinds = [kind for kind in _WANTED[resource] if kind in totals]
+            difference = counters.step([totals[kind] for kind in kinds])
+            if difference is not None:
+                samples.extend(
+                    Sample(f"pressure.{resource}_{kind}", _per_cent(gain, difference.interval_s))
+                    for kind, gain in zip(kinds, difference.deltas, strict=True)
+                )
+        return samples
+
+    @override
+    def close(self) -> None:
+        for _, file, _ in self._sources:
+            file.close()
+        self._sources = []
+
+
+def _per_cent(gain_us: float, interval_s: float) -> float:
+    """Return the share of the interval, at most 100 (the kernel adds up after the fact)."""
+    return min(100, round(gain_us / interval_s / 10_000, 2))

@@ -1,0 +1,187 @@
+"""A program of its own, started by `starter`: becomes an account, ties itself to its parent, executes.
+
+``python -I -S -B exec_as.py ORDER [ARGUMENT...]``; ORDER is JSON (see `Order`). Standard library only, and
+everything it needs is imported before the account changes, because the account may not reach this
+interpreter's folder (a virtual environment below /root).
+
+The order of the steps is the point of this file:
+
+1. groups, group, user: needs root; the kernel clears the parent-death signal when the effective user or group
+   changes (prctl(2), PR_SET_PDEATHSIG);
+2. no_new_privs, so that step 3 cannot be undone by a set-uid program (same page);
+3. the parent-death signal, then the question whether the parent is still there: if it died before, the
+   signal will never come;
+4. standard output, working folder: opened as the account, never as root;
+5. where it is held: a word to the starter, who moves this process where it belongs (a control group) and lets
+   it go on; from before the program's first page, everything it uses is accounted there;
+6. execve, which keeps process id and parent-death signal.
+
+util-linux's ``setpriv --pdeathsig`` does 1 to 3 in the same order (setpriv.c of 2.38 and of master), but
+leaves the race of step 3 open, opens nothing as the account, and cannot report which step failed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypedDict
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+PR_SET_PDEATHSIG: Final = 1
+PR_SET_NO_NEW_PRIVS: Final = 38
+"""Numbers of linux/prctl.h."""
+
+STARTED: Final = b"+"
+"""Written to the report just before the program starts; a failure after it follows as JSON."""
+
+HELD: Final = b"?"
+"""Written to the report before that, where the starter wants to be asked."""
+
+ORPHANED: Final = 125
+FAILED: Final = 127
+
+
+class Identity(TypedDict):
+    """Whom to become."""
+
+    uid: int
+    gid: int
+    groups: list[int]
+
+
+class Order(TypedDict):
+    """What `app.process.starter` asks for.
+
+    Attributes:
+        report: file descriptor of a pipe; closed by execve, so end of file means success.
+        gate: file descriptor of a pipe from which a byte comes when the program may start; end of file means
+            never. None not to wait.
+        parent: process id that must still be the parent.
+        death_signal: sent by the kernel when the parent's thread ends.
+        identity: None to stay who this is.
+        folder: working folder.
+        output: file for standard output, or None to keep what was inherited.
+        errors: file for standard error, or None.
+        module: file of a Python module whose ``main(arguments)`` runs instead of a program, or None.
+    """
+
+    report: int
+    gate: int | None
+    parent: int
+    death_signal: int
+    identity: Identity | None
+    folder: str
+    output: str | None
+    errors: str | None
+    module: str | None
+
+
+def become(identity: Identity) -> None:
+    """Become `identity` for good, and make sure that there is no way back.
+
+    Raises:
+        OSError: not allowed, or the change did not take effect.
+    """
+    uid, gid = identity["uid"], identity["gid"]
+    os.setgroups(identity["groups"])
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+    # SECURITY: securebits such as SECBIT_NO_SETUID_FIXUP would leave root's capabilities in place.
+    if uid != 0:
+        try:
+            os.setresuid(0, 0, 0)
+        except PermissionError:
+            return
+        raise PermissionError(1, "still able to become root")
+
+
+def _prctl(option: int, value: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    arguments = (ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0))
+    if libc.prctl(ctypes.c_int(option), *arguments) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _redirect(path: str, descriptor: int) -> None:
+    """Append `descriptor` to `path`, which must be a regular file or not exist."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+    opened = os.open(path, flags, 0o600)
+    os.set_blocking(opened, True)
+    os.dup2(opened, descriptor, inheritable=True)
+    os.close(opened)
+
+
+def _load(path: str) -> ModuleType:
+    """Import a file; it may import the standard library and modules of this tree that need nothing else."""
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
+    spec = spec_from_file_location("errand", path)
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(2, "not a Python module", path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _restore_signals() -> None:
+    """Undo what Python or the starter changed: execve keeps ignored and blocked signals so."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        if signal.getsignal(number) is not signal.SIG_DFL:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _run(order: Order, arguments: list[str]) -> int:
+    step = "load"
+    try:
+        module = _load(order["module"]) if order["module"] is not None else None
+        step = "account"
+        if order["identity"] is not None:
+            become(order["identity"])
+        step = "tie"
+        _prctl(PR_SET_NO_NEW_PRIVS, 1)
+        _prctl(PR_SET_PDEATHSIG, order["death_signal"])
+        if os.getppid() != order["parent"]:
+            return ORPHANED
+        step = "output"
+        for path, descriptor in ((order["output"], 1), (order["errors"], 2)):
+            if path is not None:
+                _redirect(path, descriptor)
+        step = "folder"
+        os.chdir(order["folder"])
+        if order["gate"] is not None:
+            os.write(order["report"], HELD)
+            if not os.read(order["gate"], 1):
+                return ORPHANED
+            os.close(order["gate"])
+        step = "execute"
+        _restore_signals()
+        os.write(order["report"], STARTED)
+        if module is None:
+            os.execvp(arguments[0], arguments)  # noqa: S606 - no shell is meant
+    except OSError as err:
+        failure = {"step": step, "errno": err.errno, "text": err.strerror, "path": err.filename}
+        os.write(order["report"], json.dumps(failure).encode())
+        return FAILED
+    os.close(order["report"])
+    return int(module.main(arguments))
+
+
+def main(arguments: list[str]) -> int:
+    """Do what the order in ``arguments[0]`` says; returns only without execve."""
+    order: Order = json.loads(arguments[0])
+    for descriptor in (order["report"], order["gate"]):
+        if descriptor is not None:
+            os.set_inheritable(descriptor, False)  # noqa: FBT003
+    return _run(order, arguments[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,250 @@
+"""From the text of a file of resources/reference to its figures: strict, so that a slip is found.
+
+A file holds a publication (id, short, title, author, publisher, published, year, conditions), tables
+``[machine.ID]``, ``[[table]]`` with rows of cells as printed (a heading, then numbers; empty where the text
+has none), and ``[[statement]]`` with a quotation and the figures in it. ``[column.NAME]`` says what the
+heading of a column means, ``[level.ROW]`` what that of a row means as RAID level by filesystem,
+``[table.row_options]`` which options a row has. Numbers stand as the text writes them.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.domain.errors import ReferenceDataError, did_you_mean
+from app.domain.text import tr
+from app.published.figures import Publication, PublishedFigure, PublishedMachine
+from app.published.numbers import read_number
+
+Toml = Mapping[str, Any]
+
+_CONTEXT: Final[Mapping[str, type]] = {
+    "filesystem": str,
+    "variant": str,
+    "options": str,
+    "settings": str,
+    "raid": str,
+    "workload": str,
+    "scale": int,
+    "clients": int,
+    "duration_s": int,
+    "conditions": list,
+}
+_PUBLICATION: Final[Mapping[str, type]] = {
+    "id": str,
+    "short": str,
+    "title": str,
+    "author": str,
+    "publisher": str,
+    "published": str,
+    "year": int,
+}
+_MACHINE: Final[Mapping[str, type]] = dict.fromkeys(
+    ("processor", "memory", "storage", "system", "postgresql"), str
+) | {"conditions": list}
+_ROWS_ARE: Final = frozenset({"raid", "options", "scale", "number"})
+_UNITS: Final = frozenset({"1/s", "%", "x", "s", "h", "MB/s", "kB/s", "GB"})
+_YEARS: Final = range(1990, 2101)
+_OTHERS: Final = re.compile(r"[^a-z0-9]+")
+
+
+def read_reference(text: str, name: str) -> tuple[PublishedFigure, ...]:
+    """Return all figures of one file, tables first, in the order of the text.
+
+    Args:
+        text: TOML.
+        name: of the file without its suffix; must be the id in it.
+
+    Raises:
+        ReferenceDataError: names the file, the table and what is wrong with it.
+    """
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _wrong(name, "", str(error)) from error
+    reader = _Reader(name, content)
+    figures = (*reader.tables(), *reader.statements())
+    seen: set[str] = set()
+    for figure in figures:
+        if figure.id in seen:
+            raise _wrong(name, figure.id, tr("stands twice"))
+        seen.add(figure.id)
+    return figures
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A number with its place."""
+
+    written: str
+    id: str
+    place: str
+    row: str
+    column: str
+    quotation: str
+
+
+class _Reader:
+    def __init__(self, name: str, content: Toml) -> None:
+        self._name = name
+        self._content = content
+        more = {"conditions": list, "machine": dict, "column": dict, "level": dict}
+        lists = {"table": list, "statement": list}
+        self._check("", content, {**_PUBLICATION, **more, **lists}, needed=_PUBLICATION)
+        self._publication = Publication(
+            **{key: content[key] for key in _PUBLICATION},
+            conditions=tuple(content.get("conditions", ())),
+        )
+        if content["id"] != name or content["year"] not in _YEARS:
+            raise _wrong(name, "", tr("id is not the name of the file, or the year is none"))
+        self._machines = {
+            each: self._machine(each, values) for each, values in content.get("machine", {}).items()
+        }
+        for heading, values in content.get("column", {}).items():
+            self._check(f"column.{heading}", values, _CONTEXT)
+
+    def tables(self) -> Iterator[PublishedFigure]:
+        kinds = dict.fromkeys(("title", "name", "machine", "measure", "unit", "rows_are"), str)
+        needed = dict.fromkeys(("title", "machine", "measure", "unit", "rows_are", "columns", "rows"))
+        for table in self._content.get("table", ()):
+            where = f"table “{table.get('title', '?')}” {table.get('name', '')}".strip()
+            lists = {"columns": list, "rows": list, "row_options": dict}
+            self._check(where, table, {**kinds, **lists, **_CONTEXT}, needed=needed)
+            if table["rows_are"] not in _ROWS_ARE:
+                raise _wrong(self._name, where, f"rows_are: {table['rows_are']}")
+            for row in table["rows"]:
+                yield from self._row(where, table, row)
+
+    def statements(self) -> Iterator[PublishedFigure]:
+        kinds = {**dict.fromkeys(("written", "measure", "unit"), str), **_CONTEXT}
+        for number, statement in enumerate(self._content.get("statement", ()), 1):
+            where = f"statement {number}"
+            self._check(
+                where,
+                statement,
+                {"quotation": str, "machine": str, "figures": list},
+                needed={"quotation": str, "figures": list},
+            )
+            for place, figure in enumerate(statement["figures"], 1):
+                self._check(where, figure, kinds, needed=dict.fromkeys(("written", "measure", "unit")))
+                if figure["written"] not in statement["quotation"]:
+                    message = tr("“{written}” does not stand in the quotation")
+                    raise _wrong(self._name, where, message.format(written=figure["written"]))
+                told = _Cell(
+                    figure["written"],
+                    f"{self._name}/statement-{number}/{place}",
+                    "",
+                    "",
+                    "",
+                    statement["quotation"],
+                )
+                yield self._figure(where, told, {**figure, "machine": statement.get("machine", "")})
+
+    def _row(self, where: str, table: Toml, row: object) -> Iterator[PublishedFigure]:
+        columns = table["columns"]
+        if not isinstance(row, list) or len(row) != 1 + len(columns) or not all(map(_is_text, row)):
+            raise _wrong(self._name, where, tr("a row is a heading and as many cells as columns"))
+        heading, *cells = row
+        quotation = " | ".join((table["title"], *columns)) + " || " + " | ".join(row)
+        short = table.get("name") or table["title"]
+        for column, cell in zip(columns, cells, strict=True):
+            parts = [part for part in cell.split(" / ") if part]
+            values = self._cell_context(table, column, heading)
+            for number, written in enumerate(parts, 1):
+                end = f"/{number}" if len(parts) > 1 else ""
+                id_ = "/".join((self._name, _slug(short), _slug(heading), _slug(column))) + end
+                told = _Cell(written, id_, table["title"], heading, column, quotation)
+                if end:
+                    several = tr("run {number} of {count}").format(number=number, count=len(parts))
+                    values = {**values, "conditions": [*values["conditions"][:], several]}
+                yield self._figure(where, told, values)
+                values = self._cell_context(table, column, heading)
+
+    def _cell_context(self, table: Toml, column: str, heading: str) -> dict[str, Any]:
+        of_column = self._content.get("column", {}).get(column, {})
+        values = {**table, **of_column}
+        values["conditions"] = [*table.get("conditions", ()), *of_column.get("conditions", ())]
+        if table["rows_are"] == "options":
+            values["options"] = heading
+        elif table["rows_are"] == "scale":
+            values["scale"] = int(heading)
+        elif table["rows_are"] == "number":
+            values["options"] = table.get("row_options", {}).get(heading, "")
+        else:
+            levels = self._content.get("level", {}).get(heading, {})
+            values["raid"] = levels.get(values.get("filesystem")) or levels.get("other", "")
+        return values
+
+    def _figure(self, where: str, cell: _Cell, values: Toml) -> PublishedFigure:
+        machine = values.get("machine", "")
+        if machine and machine not in self._machines:
+            raise _wrong(self._name, where, tr("there is no machine “{id}”").format(id=machine))
+        if values["unit"] not in _UNITS:
+            raise _wrong(self._name, where, tr("unit “{unit}”").format(unit=values["unit"]))
+        try:
+            number = read_number(cell.written, values["unit"])
+        except ValueError as error:
+            raise _wrong(self._name, where, str(error)) from error
+        context = {key: values[key] for key in _CONTEXT if key in values and key != "conditions"}
+        return PublishedFigure(
+            id=cell.id,
+            publication=self._publication,
+            machine=self._machines.get(machine),
+            measure=values["measure"],
+            value=number.value,
+            high=number.high,
+            is_rough=number.is_rough,
+            unit=values["unit"],
+            written=cell.written,
+            place=cell.place,
+            row=cell.row,
+            column=cell.column,
+            quotation=cell.quotation,
+            conditions=tuple(values.get("conditions", ())),
+            **context,
+        )
+
+    def _machine(self, id_: str, values: Toml) -> PublishedMachine:
+        self._check(f"machine.{id_}", values, _MACHINE)
+        told = {key: value for key, value in values.items() if key != "conditions"}
+        return PublishedMachine(id=id_, **told, conditions=tuple(values.get("conditions", ())))
+
+    def _check(
+        self,
+        where: str,
+        values: object,
+        kinds: Mapping[str, type],
+        needed: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not isinstance(values, dict):
+            raise _wrong(self._name, where, tr("is no table"))
+        for key, value in values.items():
+            if key not in kinds:
+                hint = did_you_mean(key, kinds)
+                raise _wrong(self._name, where, f"{tr('unknown key')} “{key}”. {hint}".strip())
+            if not isinstance(value, kinds[key]) or isinstance(value, bool):
+                raise _wrong(self._name, where, tr("“{key}” is of the wrong kind").format(key=key))
+            if isinstance(value, list) and key == "conditions" and not all(map(_is_text, value)):
+                raise _wrong(self._name, where, tr("conditions are texts"))
+        missing = [key for key in needed or () if key not in values or values[key] == ""]
+        if missing:
+            raise _wrong(self._name, where, tr("lacks {keys}").format(keys=", ".join(missing)))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _slug(text: str) -> str:
+    return _OTHERS.sub("-", text.lower()).strip("-")
+
+
+def _wrong(name: str, where: str, what: str) -> ReferenceDataError:
+    place = f"{name}.toml, {where}" if where else f"{name}.toml"
+    return ReferenceDataError(
+        tr("Published figures: {place}: {what}.").format(place=place, what=what.rstrip("."))
+    )

@@ -1,0 +1,1 @@
+"""What happens in a run, second by second, on its way into the run file."""

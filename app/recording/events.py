@@ -1,0 +1,102 @@
+"""What a runner tells whoever watches it in the same process: plain events, no rendering."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from app.domain.campaign.configuration import PlannedRun
+from app.domain.errors import FootingError
+from app.runfile.writer import Phase, RunState
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressReport:
+    """The newest second of a phase in which pgbench runs.
+
+    Attributes:
+        phase: warm-up or measure.
+        elapsed_s: since the phase began.
+        tps: transactions per second as pgbench reports them.
+        latency_mean_ms: likewise.
+        p99_ms: from the transaction log, of the newest complete second; None where unknown yet.
+    """
+
+    phase: Phase
+    elapsed_s: float
+    tps: float
+    latency_mean_ms: float
+    p99_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended.
+
+    Attributes:
+        planned: which one.
+        state: done, stopped or failed.
+        path: of the run file; None where it was discarded or never made.
+        summary: figures, see app/runfile/summary.py.
+        marks: (kind, reason) labels.
+        error: why it failed.
+        measured: whether the phase `measure` was reached.
+    """
+
+    planned: PlannedRun
+    state: RunState
+    path: str | None
+    summary: dict[str, float | None]
+    marks: tuple[tuple[str, str], ...] = ()
+    error: FootingError | None = None
+    measured: bool = False
+
+
+class CampaignListener(Protocol):
+    """Watches a campaign; called in the runner's main thread, so it must be quick."""
+
+    def campaign_started(self, folder: str, total: int) -> None:
+        """The campaign folder exists; `total` runs are planned."""
+
+    def run_started(self, planned: PlannedRun, path: str) -> None:
+        """A run begins; its file grows at `path`."""
+
+    def phase_started(self, phase: Phase, planned_s: float | None) -> None:
+        """A phase begins; `planned_s` is its length where it is known."""
+
+    def second(self, second: ProgressReport) -> None:
+        """A second of warm-up or measurement has passed."""
+
+    def told(self, kind: str, message: str) -> None:
+        """A warning or another event that a person should see."""
+
+    def step(self, text: str, fraction: float | None) -> None:
+        """A step of a long phase; `fraction` of it, 0 to 1, is done, or None where nobody knows."""
+
+    def run_finished(self, result: RunResult) -> None:
+        """A run ended, in whatever way."""
+
+
+class NullListener:
+    """A listener that ignores everything; also the base for listeners that want little."""
+
+    def campaign_started(self, folder: str, total: int) -> None:
+        """Ignore."""
+
+    def run_started(self, planned: PlannedRun, path: str) -> None:
+        """Ignore."""
+
+    def phase_started(self, phase: Phase, planned_s: float | None) -> None:
+        """Ignore."""
+
+    def second(self, second: ProgressReport) -> None:
+        """Ignore."""
+
+    def told(self, kind: str, message: str) -> None:
+        """Ignore."""
+
+    def step(self, text: str, fraction: float | None) -> None:
+        """Ignore."""
+
+    def run_finished(self, result: RunResult) -> None:
+        """Ignore."""

@@ -1,0 +1,213 @@
+"""What a running pgbench says: progress lines and transaction log, followed while it writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import IO, Final
+
+from app.domain.errors import PgbenchError
+from app.domain.metrics import Sample
+from app.domain.text import tr
+from app.hosts.folders.run_folders import RunFolders, open_private
+from app.postgres.pgbench.argv import TransactionLog
+from app.postgres.pgbench.log_tail import TransactionLogTail
+from app.postgres.pgbench.progress import ProgressLine, parse_progress
+from app.postgres.pgbench.second_histograms import SecondHistograms, SecondLatencies
+from app.postgres.pgbench.transaction_log import LogFormat
+
+_READ_BYTES: Final = 1 << 20
+_READS_A_POLL: Final = 16
+_OTHER_WORDS_BYTES: Final = 256 * 1024
+"""Kept of what is no progress line: a script that raises a notice fills gigabytes in an hour."""
+
+
+class TextTail:
+    """Follows a text file of the private folder; yields what was added, cut at line ends."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._rest = b""
+
+    def poll(self) -> str:
+        """Return the complete lines that were added since the last call, of at most 16 MiB."""
+        parts = [self._rest]
+        for _ in range(_READS_A_POLL):
+            chunk = self._file.read(_READ_BYTES)
+            if not chunk:
+                break
+            parts.append(chunk)
+        text = b"".join(parts)
+        end = text.rfind(b"\n") + 1
+        self._rest = text[end:]
+        return text[:end].decode("utf-8", "replace")
+
+    def finish(self) -> Iterator[str]:
+        """Yield what is left, also a last line without its end, and close the file."""
+        while text := self.poll():
+            yield text
+        rest, self._rest = self._rest.decode("utf-8", "replace"), b""
+        self._file.close()
+        if rest:
+            yield rest
+
+
+def progress_samples(line: ProgressLine) -> list[Sample]:
+    """Return the samples of one progress line; what is not a number is left out."""
+    values = {
+        "pgbench.tps": line.tps,
+        "pgbench.latency_mean": line.latency_ms,
+        "pgbench.latency_stddev": line.stddev_ms,
+        "pgbench.failed": line.failed or None,
+        "pgbench.lag": line.lag_ms,
+        "pgbench.skipped": line.skipped,
+        "pgbench.retried": line.retried,
+    }
+    return [
+        Sample(metric, float(value))
+        for metric, value in values.items()
+        if value is not None and value == value and abs(value) != float("inf")  # noqa: PLR0124 - not a NaN
+    ]
+
+
+@dataclass(slots=True)
+class StreamUpdate:
+    """What was new at one look.
+
+    Attributes:
+        others: what pgbench printed to stderr besides progress lines.
+        lines: its progress lines.
+        seconds: latencies of the seconds that got new transactions, each with all of them.
+        complete_before: every thread's log has been read up to this second (counted from the start);
+            None where there is no log.
+        lost_log: why the transaction log cannot be read from now on; empty while it can.
+    """
+
+    others: str = ""
+    lines: list[ProgressLine] = field(default_factory=list)
+    seconds: tuple[SecondLatencies, ...] = ()
+    complete_before: int | None = None
+    lost_log: str = ""
+
+
+class BenchmarkStreams:
+    """Follows one pgbench process. Used from the runner's main thread.
+
+    A transaction log that is damaged or cannot be read is given up with a reason, and the run goes on: TPS
+    come from the progress lines. Those are what a run cannot do without.
+    """
+
+    def __init__(self, site: RunFolders, name: str) -> None:
+        """Follow the progress lines in ``NAME.stderr`` of the private folder.
+
+        Raises:
+            PgbenchError: they cannot be read.
+        """
+        try:
+            self._errors = TextTail(open_private(site, f"{name}.stderr"))
+        except OSError as error:
+            raise _unreadable(error) from error
+        self._site = site
+        self._log: TransactionLogTail | None = None
+        self._seconds: SecondHistograms | None = None
+        self._kept: list[str] = []
+        self._others_bytes = 0
+        self._dropped = 0
+        self.log_is_whole = False
+
+    @property
+    def text(self) -> str:
+        """What pgbench printed to stderr so far: verbatim, but of a flood of messages only its beginning."""
+        text = "".join(self._kept)
+        if self._dropped:
+            text += tr("[... {count} more lines were left out ...]").format(count=self._dropped) + "\n"
+        return text
+
+    def follow_log(self, log: TransactionLog, pid: int, log_format: LogFormat, *, origin_us: int) -> str:
+        """Follow the transaction log as well; return why that is not possible, or nothing.
+
+        Args:
+            log: as pgbench was told.
+            pid: of pgbench.
+            log_format: fields of its lines.
+            origin_us: when second 0 begins, since the epoch.
+        """
+        prefix = log.prefix.rsplit("/", 1)[-1]
+        try:
+            self._log = TransactionLogTail(self._site.private_directory, prefix, pid, log_format)
+        except PgbenchError as error:
+            return error.message
+        self._seconds = SecondHistograms(origin_us)
+        self.log_is_whole = True
+        return ""
+
+    def poll(self) -> StreamUpdate:
+        """Return what is new; never waits.
+
+        Raises:
+            PgbenchError: pgbench's progress cannot be read.
+        """
+        try:
+            texts = [self._errors.poll()]
+        except OSError as error:
+            raise _unreadable(error) from error
+        return self._news(texts, ended=False)
+
+    def finish(self) -> StreamUpdate:
+        """Return everything that is left once pgbench has ended, and close.
+
+        Raises:
+            PgbenchError: pgbench's progress cannot be read.
+        """
+        try:
+            return self._news(self._errors.finish(), ended=True)
+        except OSError as error:
+            raise _unreadable(error) from error
+        finally:
+            self._close_log()
+
+    def _close_log(self) -> None:
+        log, self._log = self._log, None
+        if log is not None:
+            log.close()
+
+    def _news(self, texts: Iterable[str], *, ended: bool) -> StreamUpdate:
+        news = StreamUpdate()
+        for text in texts:
+            self._take_lines(text, news)
+        if self._log is not None and self._seconds is not None:
+            try:
+                self._take_log(self._log, self._seconds, news, ended=ended)
+            except (PgbenchError, OSError) as error:
+                news.lost_log = error.message if isinstance(error, PgbenchError) else str(error)
+                self.log_is_whole = False
+                self._close_log()
+            news.seconds = self._seconds.take_changed()
+        return news
+
+    def _take_lines(self, text: str, news: StreamUpdate) -> None:
+        for line in text.splitlines(keepends=True):
+            parsed = parse_progress(line.rstrip("\n"))
+            if parsed is not None:
+                news.lines.append(parsed)
+            elif self._others_bytes + len(line) > _OTHER_WORDS_BYTES:
+                self._dropped += 1
+                continue
+            else:
+                self._others_bytes += len(line)
+                news.others += line
+            self._kept.append(line)
+
+    @staticmethod
+    def _take_log(
+        log: TransactionLogTail, seconds: SecondHistograms, news: StreamUpdate, *, ended: bool
+    ) -> None:
+        for batch in log.drain() if ended else log.poll():
+            seconds.add(batch)
+        if log.read_up_to_us is not None:
+            news.complete_before = (log.read_up_to_us - seconds.origin_us) // 1_000_000
+
+
+def _unreadable(error: OSError) -> PgbenchError:
+    message = tr("What pgbench prints cannot be read: {reason}.")
+    return PgbenchError(message.format(reason=error.strerror or error))

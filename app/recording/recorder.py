@@ -1,0 +1,400 @@
+"""Gathers what the sampler, pgbench and the server say, and writes it into the run file once a second.
+
+The sampler's thread only appends to a queue; everything else happens in the runner's main thread, so a
+slow disk under the run file delays rows, never samples.
+
+Sources are read outside of the transaction that stores what they said, so that an error of a source is
+not taken for one of the run file. A source that fails is given up and noted; the run goes on. A run file
+that cannot be written ends the run: the first error is raised, later writes do nothing, so that stopping
+and removing everything is not disturbed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Final
+
+from app.domain.errors import PgbenchError, RunFileError
+from app.domain.metrics import Sample
+from app.domain.text import tr
+from app.hosts.folders.run_folders import RunFolders, open_private
+from app.postgres.facts import read_server_facts
+from app.postgres.pgbench.argv import TransactionLog
+from app.postgres.pgbench.second_histograms import SecondLatencies
+from app.postgres.pgbench.summary import PgbenchSummary
+from app.postgres.pgbench.transaction_log import LogFormat
+from app.postgres.server import Server
+from app.probes.sampling.sampler import Tick
+from app.probes.sources.clock import ClockWatch
+from app.probes.sources.log_tail import ServerLogTail
+from app.probes.sources.server_log import ServerEvent
+from app.process.starter import CommandOutcome
+from app.recording.events import ProgressReport
+from app.recording.pgbench_failures import says_aborted
+from app.recording.pgbench_streams import BenchmarkStreams, StreamUpdate, progress_samples
+from app.recording.rows import write_clock_event, write_tick
+from app.runfile.metadata.run_metadata import RunMetadata
+from app.runfile.metadata.typed_json import values_of
+from app.runfile.writer import Json, LatencySecond, Phase, RunFileWriter
+
+FLUSH_S: Final = 1.0
+SERVER_LOG_LIMIT: Final = 256 * 1024
+OUTPUT_LIMIT: Final = 1024 * 1024
+
+
+class Recorder:
+    """The main thread's side of a run file; only `tick` and `command` may be called from another thread.
+
+    Attributes:
+        writer: of the run file.
+        clock: converts pgbench's and the server's wall clock times.
+        failure: why the run file cannot be written any more.
+        client_aborted: a client of the running pgbench gave up, so its figures are lost.
+    """
+
+    def __init__(self, writer: RunFileWriter) -> None:
+        self.writer = writer
+        self.clock = ClockWatch()
+        self._owner = threading.get_ident()
+        self._ticks: deque[Tick] = deque()
+        self._commands: deque[CommandOutcome] = deque()
+        self._progress: list[tuple[int, Sample]] = []
+        self._streams: BenchmarkStreams | None = None
+        self._server_log: ServerLogTail | None = None
+        self._phase = Phase.PREPARE
+        self._benchmark_started_s = 0.0
+        self._p99_ms: float | None = None
+        self._left_over_rows = 0
+        self._lost: list[tuple[str, str]] = []
+        self._failure_told = False
+        self.failure: RunFileError | None = None
+        self.client_aborted = False
+        self.next_flush_s = time.monotonic() + FLUSH_S
+
+    def _write(self, work: Callable[[RunFileWriter], None]) -> None:
+        """Write in one transaction; after a failure nothing is written any more.
+
+        Raises:
+            RunFileError: the file cannot be written; raised once.
+        """
+        if self.failure is None:
+            try:
+                with self.writer.transaction():
+                    self._write_commands()
+                    work(self.writer)
+            except RunFileError as error:
+                self.failure = error
+        if self.failure is not None and not self._failure_told:
+            self._failure_told = True
+            raise self.failure
+
+    # --- what other parts tell
+
+    def tick(self, tick: Tick) -> None:
+        """Take a tick of the sampler; called in its thread."""
+        self._ticks.append(tick)
+
+    def command(self, outcome: CommandOutcome) -> None:
+        """Record a program that has ended; from any thread.
+
+        Never raises: who has just removed a folder must not hear that the run file is full. The next
+        call of another method tells it.
+        """
+        self._commands.append(outcome)
+        if self.failure is not None or threading.get_ident() != self._owner:
+            return
+        try:
+            with self.writer.transaction():
+                self._write_commands()
+        except RunFileError as error:
+            self.failure = error
+
+    def _write_commands(self) -> None:
+        while self._commands:
+            self.writer.add_command(self._commands.popleft())
+
+    @property
+    def phase(self) -> Phase:
+        """The phase that was begun last."""
+        return self._phase
+
+    def begin_phase(self, phase: Phase) -> None:
+        """End the phase that lasts and begin the next."""
+        self._phase = phase
+        self._write(lambda writer: writer.begin_phase(phase, writer.t_ms()))
+
+    def event(self, kind: str, message: str, data: Mapping[str, Json] | None = None) -> None:
+        """Record something that happened now."""
+        self._write(lambda writer: writer.add_event(writer.t_ms(), kind, message, data))
+
+    def mark(self, kind: str, reason: str) -> None:
+        """Label the run."""
+        self._write(lambda writer: writer.add_mark(kind, reason))
+
+    def set_run(self, told: RunMetadata) -> None:
+        """Store what is known of the run; what stands in the file already and is not told again stays."""
+        values = values_of(told)
+        self._write(lambda writer: writer.set_run(values))
+
+    def facts(self, moment: str, facts: Mapping[str, Json]) -> None:
+        """Store facts of the environment."""
+        self._write(lambda writer: writer.add_facts(moment, facts))
+
+    def server_facts(self, server: Server) -> None:
+        """Store what the running server says about itself."""
+        told = read_server_facts(server.conninfo)
+        settings: Json = {item.name: {"value": item.value, "source": item.source} for item in told.settings}
+        value: Json = {"version": told.version_text, "configure": told.configure, "settings": settings}
+        self.facts("before", {"server": value})
+
+    def pgbench_summary(self, summary: PgbenchSummary) -> None:
+        """Store pgbench's own figures of the measured run."""
+        values: dict[str, Json] = {
+            key: value for key, value in asdict(summary).items() if isinstance(value, int | float | str)
+        }
+        self.set_run(RunMetadata(pgbench=values))
+
+    # --- pgbench and the server
+
+    def follow_server_log(self, path: str) -> None:
+        """Read events from the server's log from now on."""
+        self._server_log = ServerLogTail(path)
+
+    def begin_pgbench(self, phase: Phase, site: RunFolders, started_s: float) -> None:
+        """Follow a pgbench that was started at this monotonic time.
+
+        Raises:
+            PgbenchError: what it prints cannot be read.
+        """
+        self.client_aborted = False
+        self._streams = BenchmarkStreams(site, phase.value)
+        self._benchmark_started_s = started_s
+        self._p99_ms = None
+        self._write(lambda writer: writer.set_phase(phase, writer.t_ms(started_s), None))
+
+    def follow_transactions(self, log: TransactionLog, pid: int, log_format: LogFormat) -> None:
+        """Follow its transaction log as well."""
+        origin_us = round(self.clock.epoch_of(self._benchmark_started_s) * 1e6)
+        self.set_run(RunMetadata(transaction_log_one_in=log.sample_one_in))
+        if self._streams is not None:
+            reason = self._streams.follow_log(log, pid, log_format, origin_us=origin_us)
+            if reason:
+                self._write(lambda _writer: self._write_lost_log(reason))
+
+    def end_pgbench(self, phase: Phase, ended_s: float, *, complete: bool) -> str:
+        """Take in what an ended pgbench has left; return what it printed to stderr.
+
+        Args:
+            phase: warm-up or measure.
+            ended_s: monotonic time.
+            complete: it ended by itself, so its logs are whole.
+
+        Raises:
+            PgbenchError: what it printed cannot be read.
+        """
+        streams, self._streams = self._streams, None
+        if streams is None:
+            return ""
+        news = streams.finish()
+
+        def store(writer: RunFileWriter) -> None:
+            writer.set_phase(phase, writer.t_ms(self._benchmark_started_s), writer.t_ms(ended_s))
+            self._write_news(news, phase)
+            writer.set_output(f"{phase.value}.stderr", streams.text)
+            if complete and streams.log_is_whole:
+                writer.complete_latency_seconds(None)
+            self._write_ticks()
+
+        self._write(store)
+        return streams.text
+
+    def output(self, site: RunFolders, name: str, stored_as: str) -> str:
+        """Return and store what a program wrote to a file of the private folder, at most 1 MiB of it.
+
+        Raises:
+            PgbenchError: it cannot be read.
+        """
+        try:
+            with open_private(site, name) as file:
+                text = file.read(OUTPUT_LIMIT).decode("utf-8", "replace")
+        except OSError as error:
+            message = tr("What pgbench printed cannot be read ({path}: {reason}).")
+            path = f"{site.private_directory}/{name}"
+            raise PgbenchError(message.format(path=path, reason=error.strerror)) from error
+        self._write(lambda writer: writer.set_output(stored_as, text))
+        return text
+
+    def keep_server_log(self, site: RunFolders) -> None:
+        """Store the end of the server's log; without it, why there is none.
+
+        Raises:
+            RunFileError: the run file cannot be written.
+            TargetLostError: the private folder is another one now.
+        """
+        events = self._poll_server_log(ended=True)
+        text = ""
+        try:
+            with open_private(site, "server.log") as file:
+                file.seek(max(0, file.seek(0, 2) - SERVER_LOG_LIMIT))
+                text = file.read().decode("utf-8", "replace")
+        except FileNotFoundError:  # the server was not started
+            return
+        except OSError as error:
+            self._lose("server.log", error)
+
+        def store(writer: RunFileWriter) -> None:
+            self._write_lost_sources()
+            for event in events:
+                self._write_server_event(event)
+            writer.set_output("server.log", text)
+
+        self._write(store)
+
+    # --- once a second
+
+    def flush(self) -> ProgressReport | None:
+        """Write everything new in one transaction; return the newest second where pgbench runs.
+
+        Raises:
+            RunFileError: the run file cannot be written.
+            PgbenchError: pgbench's progress cannot be read.
+        """
+        now = time.monotonic()
+        # On the grid of whole seconds; what was slept through is not made up for.
+        self.next_flush_s += FLUSH_S * max(1, int((now - self.next_flush_s) / FLUSH_S) + 1)
+        changes = self.clock.check()
+        events = self._poll_server_log(ended=False)
+        news = self._streams.poll() if self._streams is not None else StreamUpdate()
+
+        def store(writer: RunFileWriter) -> None:
+            self._write_lost_sources()
+            for change in changes:
+                write_clock_event(writer, change)
+            for event in events:
+                self._write_server_event(event)
+            self._write_news(news, self._phase)
+            self._write_ticks()
+
+        self._write(store)
+        return self._newest_second(news)
+
+    def close(self) -> None:
+        """Write what is left and close the file, in any case.
+
+        Raises:
+            RunFileError: what is left could not be written.
+        """
+
+        def store(writer: RunFileWriter) -> None:
+            self._write_lost_sources()
+            self._write_ticks()
+            writer.end_phase(writer.t_ms())
+
+        try:
+            self._write(store)
+        finally:
+            self.writer.close()
+
+    def _poll_server_log(self, *, ended: bool) -> list[ServerEvent]:
+        """Return new events of the server's log; one that cannot be read is given up."""
+        tail = self._server_log
+        if tail is None:
+            return []
+        if ended:
+            self._server_log = None
+        try:
+            return tail.finish() if ended else tail.poll()
+        except OSError as error:
+            self._lose("server.log", error)
+            self._server_log = None
+            tail.close()
+            return []
+
+    def _lose(self, source: str, error: OSError) -> None:
+        reason = tr("it cannot be read: {reason}").format(reason=error.strerror or error)
+        self._lost.append((source, reason))
+
+    def _write_lost_sources(self) -> None:
+        lost, self._lost = self._lost, []
+        for source, reason in lost:
+            self.writer.add_unavailable(self.writer.t_ms(), source, reason)
+
+    def _write_lost_log(self, reason: str) -> None:
+        message = tr("The latencies of single transactions are unknown from here on: {reason}")
+        told = message.format(reason=reason)
+        self.writer.add_event(self.writer.t_ms(), "latency-log", told)
+        self.writer.add_unavailable(self.writer.t_ms(), "transaction-log", reason)
+        self.writer.add_mark("partial-latencies", told)
+
+    def _write_news(self, news: StreamUpdate, phase: Phase) -> None:
+        # Complaints are stored at once; progress lines, which are samples already, when pgbench has ended:
+        # to rewrite an hour of them every second would cost the library's device 200 KB a second.
+        if news.others:
+            self.writer.append_output(f"{phase.value}.stderr", news.others)
+            self.client_aborted = self.client_aborted or says_aborted(news.others)
+        for line in news.lines:
+            t_ms = self._t_ms_of(line.time_s)
+            self._progress.extend((t_ms, sample) for sample in progress_samples(line))
+        for second in news.seconds:
+            self.writer.put_latency_second(self._latency_second(second))
+        if news.complete_before is not None:
+            self.writer.complete_latency_seconds(self._second_t_ms(news.complete_before))
+        if news.lost_log:
+            self._write_lost_log(news.lost_log)
+
+    def _newest_second(self, news: StreamUpdate) -> ProgressReport | None:
+        whole = [item for item in news.seconds if item.transactions][:-1]
+        if whole:
+            self._p99_ms = whole[-1].histogram.percentile(99) / 1000
+        if not news.lines:
+            return None
+        last = news.lines[-1]
+        elapsed_s = self.clock.monotonic_of(last.time_s) - self._benchmark_started_s
+        return ProgressReport(self._phase, elapsed_s, last.tps, last.latency_ms, self._p99_ms)
+
+    def _second_t_ms(self, number: int) -> int:
+        return self.writer.t_ms(self._benchmark_started_s) + 1000 * number
+
+    def _latency_second(self, second: SecondLatencies) -> LatencySecond:
+        return LatencySecond(
+            t_ms=self._second_t_ms(second.number),
+            transactions=second.transactions,
+            latency_sum_us=second.latency_sum_us,
+            skipped=second.skipped,
+            failed=second.failed,
+            partial=True,
+            buckets=second.histogram.encode(),
+        )
+
+    def _t_ms_of(self, epoch_s: float) -> int:
+        return self.writer.t_ms(self.clock.monotonic_of(epoch_s))
+
+    def _write_ticks(self) -> None:
+        progress, self._progress = self._progress, []
+        while self._ticks:
+            tick = self._ticks.popleft()
+            t_ms = self.writer.t_ms(tick.monotonic_s)
+            samples = [(t_ms, sample) for sample in tick.samples]
+            for reading in tick.delayed:
+                read_ms = self.writer.t_ms(reading.monotonic_s)
+                samples.extend((read_ms, sample) for sample in reading.samples)
+            write_tick(self.writer, tick, t_ms, samples + progress)
+            progress = []
+        if progress and self._streams is None:  # pgbench has ended: the next tick may be far away
+            self._write_left_over(progress)
+        else:
+            self._progress = progress + self._progress
+
+    def _write_left_over(self, samples: list[tuple[int, Sample]]) -> None:
+        """Store progress without a tick in a row of its own, whose number is negative."""
+        self._left_over_rows += 1
+        t_ms = samples[-1][0]
+        self.writer.add_tick(-self._left_over_rows, t_ms, lateness_us=0, missed=0, samples=samples)
+
+    def _write_server_event(self, event: ServerEvent) -> None:
+        data: dict[str, Json] = {**event.values, "pid": event.pid}
+        self.writer.add_event(self._t_ms_of(event.epoch_s), event.kind.value, event.text, data)

@@ -1,0 +1,149 @@
+"""The runs of a report, read from their files and grouped by configuration; names taken out where asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from app.analysis.facts import RunFacts, read_run_facts
+from app.analysis.labels import one_line
+from app.comparison.comparison import UNSAFE, ComparedRun
+from app.comparison.table import ComparisonRow
+from app.export.anonymize import Anonymizer
+from app.export.runs import describe_run
+from app.report.limits import bounded
+from app.runfile.reader import CommandRecord, RunFile
+from app.runfile.series import RunData, load_run_data
+from app.runfile.summary import summarise
+from app.runfile.writer import RunState
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedRun:
+    """A run of the report.
+
+    Attributes:
+        number: 0-based, its place in the report.
+        tag: of its configuration, with its own number where that has several runs: A, or A2.
+        compared: what its file says, and whether it takes part in the comparison.
+        data: its series.
+    """
+
+    number: int
+    tag: str
+    compared: ComparedRun
+    data: RunData = field(repr=False)
+
+    @property
+    def facts(self) -> RunFacts:
+        """What its file says."""
+        return self.compared.facts
+
+    @property
+    def source(self) -> str:
+        """Return how a reader finds the run: its tag, name and the beginning of its id."""
+        known = one_line(self.facts.id[:8] or Path(self.facts.path).name)
+        return f"{self.tag} = {one_line(self.facts.name)}" + (f" ({known})" if known else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedConfiguration:
+    """A configuration with its runs.
+
+    Attributes:
+        look: 0-based, its place in the report; decides colour and line style.
+        tag: one or two letters that stand for it in charts and tables.
+        name: unique in the report, without what all names end with.
+        full_name: the whole of it.
+        runs: in the order of their start.
+        group: its place in the comparison.
+        row: of the table of the comparison.
+        verdict: against the baseline, as a sentence that names are short in; empty for the baseline.
+    """
+
+    look: int
+    tag: str
+    name: str
+    full_name: str
+    runs: tuple[ReportedRun, ...]
+    group: int
+    row: ComparisonRow
+    verdict: str = ""
+
+    @property
+    def shown(self) -> ReportedRun:
+        """The run whose charts stand for the configuration: of the complete ones that of middle TPS."""
+        complete = [run for run in self.runs if run.compared.tps is not None]
+        ordered = sorted(complete, key=lambda run: run.compared.tps or 0.0)
+        return ordered[(len(ordered) - 1) // 2] if ordered else self.runs[0]
+
+    @property
+    def unsafe(self) -> tuple[str, ...]:
+        """Why its numbers were bought with safety; empty for safe ones."""
+        return tuple(
+            dict.fromkeys(reason for run in self.runs for kind, reason in run.facts.marks if kind == UNSAFE)
+        )
+
+
+def read_runs(
+    paths: Iterable[Path], disguise: Anonymizer
+) -> tuple[tuple[RunFacts, ...], tuple[RunData, ...]]:
+    """Read run files; a file that is named twice counts once.
+
+    Raises:
+        RunFileError: one cannot be read.
+    """
+    unique = list({path.resolve(): path for path in paths}.values())
+    if disguise.active:
+        for path in unique:
+            with RunFile(path) as run:
+                disguise.learn(describe_run(run))
+    facts = tuple(bounded(_disguised(_read_facts(path), disguise)) for path in unique)
+    return facts, tuple(load_run_data(path) for path in unique)
+
+
+def _read_facts(path: Path) -> RunFacts:
+    facts = read_run_facts(path)
+    if facts.summary or facts.state == RunState.RUNNING:
+        return facts
+    with RunFile(path) as run:  # nobody could finish it
+        return replace(facts, summary=summarise(run))
+
+
+def _disguised(facts: RunFacts, disguise: Anonymizer) -> RunFacts:
+    """Return the same facts without names; without a disguise as they are."""
+    if not disguise.active:
+        return facts
+    text = disguise.sentence
+    return replace(
+        facts,
+        path="",
+        id=disguise.identity(facts.id),
+        name=text(facts.name),
+        campaign=text(facts.campaign),
+        configuration=text(facts.configuration),
+        error=text(facts.error),
+        marks=tuple((text(kind), text(reason)) for kind, reason in facts.marks),
+        properties=tuple(
+            replace(item, name=text(item.name), value=text(item.value)) for item in facts.properties
+        ),
+        tags=tuple(map(text, facts.tags)),
+        note=text(facts.note),
+        commands=tuple(_disguised_command(command, disguise) for command in facts.commands),
+        environment=tuple(
+            (text(name), str(disguise.json(value, name.rpartition(".")[2])))
+            for name, value in facts.environment
+        ),
+        unavailable=tuple((text(source), text(reason)) for source, reason in facts.unavailable),
+    )
+
+
+def _disguised_command(command: CommandRecord, disguise: Anonymizer) -> CommandRecord:
+    return replace(
+        command,
+        account=str(disguise.json(command.account, "account")),
+        argv=tuple(map(disguise.sentence, command.argv)),
+        stdout="",
+        stderr="",
+    )

@@ -1,0 +1,1 @@
+"""Run files: their format, writing, reading, the figures and series computed from them."""

@@ -1,0 +1,122 @@
+"""Finishing a run file: one file without a journal, its samples clustered, its percentiles as series."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import CorruptRunFileError
+from app.domain.metrics import METRICS
+from app.runfile.histogram_decoding import percentiles
+from app.runfile.writer import RunState, compact, write_errors_told
+
+PERCENTS: Final = (50.0, 95.0, 99.0)
+"""Percentiles of each second that a finished file holds as series latency.p50 ..., besides the histograms."""
+_AT_ONCE: Final = 1024
+"""Seconds whose histograms are in memory at once: a day has 86 400."""
+_LOOK_S: Final = 0.02
+
+
+def finish_run_file(
+    path: Path,
+    state: RunState,
+    summary: Mapping[str, float | None],
+    marks: Iterable[tuple[str, str]] = (),
+    *,
+    is_durable: bool = True,
+    readers_s: float = 20.0,
+) -> None:
+    """Cluster the samples, store state, summary and marks, and leave one file without a journal.
+
+    Used at the end of a run, and on files whose runner died. May be repeated. Without `is_durable`
+    nothing waits for the disk. Who reads the file all the time is waited for during `readers_s`; then it is
+    whole, but stays a file with a journal beside it (which is empty).
+
+    Raises:
+        RunFileError: the file cannot be written or is damaged; it is left as it was.
+    """
+    with write_errors_told(path):
+        connection = sqlite3.connect(path, isolation_level=None, timeout=10)
+        try:
+            if not is_durable:
+                connection.execute("PRAGMA synchronous=OFF")
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(
+                "INSERT OR REPLACE INTO sample SELECT json_extract(entry.value, '$[0]'),"
+                " json_extract(entry.value, '$[1]'), json_extract(entry.value, '$[2]')"
+                " FROM tick, json_each(tick.live) AS entry WHERE tick.live IS NOT NULL ORDER BY 1, 2"
+            )
+            connection.execute("UPDATE tick SET live = NULL")
+            _store_percentiles(connection)
+            connection.execute("INSERT OR REPLACE INTO run VALUES ('state', ?)", (json.dumps(state.value),))
+            connection.execute("DELETE FROM summary")
+            connection.executemany("INSERT INTO summary VALUES (?, ?)", summary.items())
+            connection.executemany("INSERT OR IGNORE INTO mark VALUES (?, ?)", marks)
+            connection.execute("COMMIT")
+            connection.execute("VACUUM")
+            _leave_wal_mode(connection, readers_s)
+        finally:
+            connection.close()
+
+
+def _leave_wal_mode(connection: sqlite3.Connection, readers_s: float) -> None:
+    """Make the file one file; where somebody reads it all the time, at least move the whole journal into it.
+
+    SQLite gives the lock that this needs only while nobody else has the file open, and says so at once: its
+    busy timeout does not count here. A window that looks at the run just then must not make the run fail.
+    """
+    deadline_s = time.monotonic() + readers_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=DELETE").fetchall()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+                raise
+            if time.monotonic() >= deadline_s:
+                connection.execute(f"PRAGMA busy_timeout={round(readers_s * 1000)}")
+                (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                if is_busy:  # somebody reads what was there before: without its journal the file is not whole
+                    raise
+                return
+            time.sleep(_LOOK_S)
+        else:
+            return
+
+
+def _store_percentiles(connection: sqlite3.Connection) -> None:
+    """Store the percentiles of each second as series, so that a chart need not decode an hour of histograms.
+
+    Where a histogram is damaged nothing is stored: whoever asks for percentiles then meets the damage.
+    """
+    cursor = connection.execute("SELECT t_ms, buckets FROM histogram WHERE transactions > 0 ORDER BY t_ms")
+    times_ms: list[int] = []
+    found_us: list[list[float]] = [[] for _ in PERCENTS]
+    try:
+        while rows := cursor.fetchmany(_AT_ONCE):
+            times_ms += [t_ms for t_ms, _ in rows]
+            batch_us = percentiles([bytes(buckets) for _, buckets in rows], PERCENTS).tolist()
+            for known, more in zip(found_us, batch_us, strict=True):
+                known.extend(more)
+    except CorruptRunFileError:
+        return
+    if not times_ms:
+        return
+    for percent, latency_us in zip(PERCENTS, found_us, strict=True):
+        spec = METRICS[f"latency.p{percent:g}"]
+        connection.execute(
+            "INSERT OR IGNORE INTO series (metric, instance, unit, label, source) VALUES (?, '', ?, ?, ?)",
+            (spec.id, spec.unit, spec.label, spec.source),
+        )
+        connection.executemany(
+            "INSERT OR REPLACE INTO sample SELECT id, ?, ? FROM series WHERE metric = ? AND instance = ''",
+            [
+                (t_ms + 1000, compact(latency / 1000), spec.id)
+                for t_ms, latency in zip(times_ms, latency_us, strict=True)
+                if math.isfinite(latency)
+            ],
+        )

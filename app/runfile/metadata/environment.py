@@ -1,0 +1,144 @@
+"""Facts of a run's environment, typed: filesystem, devices, processor, memory, kernel. Pure; foreign values.
+
+`app.probes.facts.environment` reads them, importers tell what they know; what is not there is empty or None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.probes.base.fact_tree import Fact
+
+MOST_CHARACTERS: Final = 2000
+"""Characters of one value that are shown: a run file may come from anybody."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """A block device below the data: its name, and kind, model, size, scheduler, write cache in words."""
+
+    name: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentFacts:
+    """What the environment of a run was.
+
+    Attributes:
+        filesystem: of the data; empty where unknown.
+        in_memory: whether that is no filesystem on a device.
+        mount_options: of mount and superblock, each once, in their order.
+        dataset: properties of a ZFS dataset by name.
+        devices: below the data.
+        name: that people gave the machine.
+        storage: what they said of its storage.
+        processor: model.
+        cpus: list of those that may be used, or of those that are online.
+        online_cpus: how many are online; None where unknown.
+        governor: of the processor's frequency.
+        memory_bytes: None where unknown.
+        kernel: release.
+        distribution: of the system.
+        virtual_machine: what kind it is; empty on hardware.
+    """
+
+    filesystem: str
+    in_memory: bool
+    mount_options: tuple[str, ...]
+    dataset: Mapping[str, Fact]
+    devices: tuple[DeviceFacts, ...]
+    name: str
+    storage: str
+    processor: str
+    cpus: str
+    online_cpus: int | None
+    governor: str
+    memory_bytes: int | float | None
+    kernel: str
+    distribution: str
+    virtual_machine: str
+
+
+def _dict(value: Fact | None) -> Mapping[str, Fact]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _texts(value: Fact | None) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str) and each) if isinstance(value, list) else ()
+
+
+def _text(value: Fact | None) -> str:
+    return value[:MOST_CHARACTERS] if isinstance(value, str) else ""
+
+
+def _number(value: Fact | None) -> int | float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
+    """Return what the facts of before a run tell.
+
+    Args:
+        facts: by name, as `app.runfile.reader.RunFile.facts` has them.
+    """
+    storage, processor, kernel = (_dict(facts.get(name)) for name in ("storage", "processor", "kernel"))
+    mount, machine = _dict(storage.get("mount")), _dict(facts.get("machine"))
+    online = processor.get("online")
+    options = (*_texts(mount.get("options")), *_texts(mount.get("super_options")))
+    return EnvironmentFacts(
+        filesystem=_text(mount.get("filesystem")),
+        in_memory=bool(mount.get("in_memory")),
+        mount_options=tuple(dict.fromkeys(options)),
+        dataset=_dict(_dict(storage.get("filesystem")).get("dataset")),
+        devices=tuple(
+            DeviceFacts(name[:MOST_CHARACTERS], _device_words(_dict(device)))
+            for name, device in _dict(storage.get("devices")).items()
+        ),
+        name=_text(machine.get("name")),
+        storage=_text(machine.get("storage")),
+        processor=_text(_dict(processor.get("info")).get("model_name")),
+        cpus=_cpus(processor.get("allowed")) or _cpus(online),
+        online_cpus=online if isinstance(online, int) and not isinstance(online, bool) else None,
+        governor=_text(processor.get("governor")),
+        memory_bytes=_number(_dict(_dict(facts.get("memory")).get("info")).get("MemTotal")),
+        kernel=_text(kernel.get("release")),
+        distribution=_text(kernel.get("distribution")),
+        virtual_machine=_text(_dict(facts.get("virtualisation")).get("machine")),
+    )
+
+
+def _cpus(value: Fact | None) -> str:
+    """Return a list of CPUs, or how many there are."""
+    if isinstance(value, list):
+        return ", ".join(text for each in value if (text := _cpus(each)))
+    number = _number(value)
+    return _text(value) if number is None else f"{number:g}"
+
+
+def _device_words(device: Mapping[str, Fact]) -> str:
+    """Return kind, model, size, scheduler and write cache of a block device."""
+    size, cache = _number(device.get("size_bytes")), _text(_dict(device.get("queue")).get("write_cache"))
+    parts = (
+        _text(device.get("kind")),
+        _text(_dict(device.get("identity")).get("model")).strip(),
+        "" if size is None else format_size(size),
+        _text(device.get("scheduler")),
+        tr("cache {mode}").format(mode=cache) if cache else "",
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def machine_label(facts: EnvironmentFacts) -> str:
+    """Return what tells machines apart at a glance: processor, CPUs, memory; empty where unknown."""
+    parts = [" ".join(facts.processor.split())] if facts.processor else []
+    if facts.online_cpus is not None:
+        count = facts.online_cpus
+        parts.append(tr("1 CPU") if count == 1 else tr("{count} CPUs").format(count=count))
+    if isinstance(facts.memory_bytes, int):
+        parts.append(format_size(facts.memory_bytes))
+    return ", ".join(parts)

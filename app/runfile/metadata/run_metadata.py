@@ -1,0 +1,303 @@
+"""What a run file says about its run: one description, written and read here and nowhere else.
+
+The keys of table `run` are the fields of `RunMetadata`, those of the objects in it the fields of the other
+classes. A field that a file lacks is not known (`typed_json`): files of earlier versions,
+imported ones and those of others are read as far as they go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from app.domain.campaign.configuration import FolderTarget, MemoryTarget
+from app.domain.storage_plan.plan import StoragePlan
+from app.probes.base.fact_tree import Fact
+from app.runfile.metadata.typed_json import NOT_KNOWN, Known, NotKnown, read_values
+
+IMPORTED: Final = "imported"
+"""Of a run of others: kind of its mark and target, origin of installation and settings, preset."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptionMetadata:
+    """An option of the target's filesystems that is a server setting.
+
+    Attributes:
+        key: of the campaign file, below the target.
+        setting: of the server.
+        value: as in postgresql.conf.
+        fate: a `app.domain.campaign.server_options.Fate`.
+        note: why it was not applied; empty where it was.
+    """
+
+    key: str = ""
+    setting: str = ""
+    value: str = ""
+    fate: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetMetadata:
+    """Where the data lay.
+
+    Attributes:
+        kind: folder, memory, disks, or `IMPORTED`.
+        path: of the data; of disks the name that the person gave them.
+        given: folder as the campaign states it; None for the default one.
+        raid: level, of an array that pgFooting made or an import tells; None for single disks.
+        filesystem: id of what pgFooting made.
+        plan: what pgFooting made of which disks; None where it made nothing.
+        preset: id of the preset of the filesystem of the data.
+        wal_preset: of the filesystem of the WAL; None where that has no disks of its own.
+        size_bytes: of a target in memory: what may be used at most; None for what the data needs.
+        memory_limit_bytes: of PostgreSQL and pgbench together; None for no limit.
+        described: what root said that it makes, line by line.
+        server_options: options of the filesystems that are server settings, with what became of each.
+    """
+
+    kind: Known[str] = NOT_KNOWN
+    path: Known[str] = NOT_KNOWN
+    given: Known[str | None] = NOT_KNOWN
+    raid: Known[str | None] = NOT_KNOWN
+    filesystem: Known[str] = NOT_KNOWN
+    plan: Known[StoragePlan | None] = NOT_KNOWN
+    preset: Known[str] = NOT_KNOWN
+    wal_preset: Known[str | None] = NOT_KNOWN
+    size_bytes: Known[int | None] = NOT_KNOWN
+    memory_limit_bytes: Known[int | None] = NOT_KNOWN
+    described: Known[tuple[str, ...]] = NOT_KNOWN
+    server_options: Known[tuple[ServerOptionMetadata, ...]] = NOT_KNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptMetadata:
+    """A script of pgbench: name, relative frequency, the user's own file and its text."""
+
+    label: str = ""
+    weight: int = 1
+    path: str | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadMetadata:
+    """What pgbench did; fields as in `app.domain.campaign.configuration.Workload`.
+
+    Attributes:
+        label: labels of the scripts, joined.
+        scripts: each with its text.
+        clients: concurrent connections.
+        threads: of pgbench, as resolved on that machine.
+        duration_s: of the measured phase; None where transactions decide.
+        transactions: per client; None where the duration decides.
+        warmup_s: 0 for none.
+        protocol: a `Protocol`.
+        rate_tps: None for a closed loop.
+        latency_limit_ms: None for no limit.
+        size: class or bytes as the campaign states it; None where it states the scale.
+    """
+
+    label: Known[str] = NOT_KNOWN
+    scripts: Known[tuple[ScriptMetadata, ...]] = NOT_KNOWN
+    clients: Known[int] = NOT_KNOWN
+    threads: Known[int] = NOT_KNOWN
+    duration_s: Known[float | None] = NOT_KNOWN
+    transactions: Known[int | None] = NOT_KNOWN
+    warmup_s: Known[float] = NOT_KNOWN
+    protocol: Known[str] = NOT_KNOWN
+    rate_tps: Known[float | None] = NOT_KNOWN
+    latency_limit_ms: Known[float | None] = NOT_KNOWN
+    size: Known[str | None] = NOT_KNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallationMetadata:
+    """Whose programs ran; fields as in `app.postgres.installations.installation.Installation`.
+
+    Attributes:
+        version: of the server.
+        folder: of the programs.
+        origin: how they were found.
+        configure: options of the build.
+        block_size: of a page, in bytes; None where the build does not tell.
+        sha256: of the server's program.
+    """
+
+    version: Known[str] = NOT_KNOWN
+    folder: Known[str] = NOT_KNOWN
+    origin: Known[str] = NOT_KNOWN
+    configure: Known[str] = NOT_KNOWN
+    block_size: Known[int | None] = NOT_KNOWN
+    sha256: Known[str] = NOT_KNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresqlMetadata:
+    """How the server was set up.
+
+    Attributes:
+        preset: id of the preset of server settings.
+        checksums: whether data pages have checksums; None where an import does not tell.
+    """
+
+    preset: Known[str] = NOT_KNOWN
+    checksums: Known[bool | None] = NOT_KNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingMetadata:
+    """A server setting; fields as in `app.postgres.settings.Setting`."""
+
+    name: str = ""
+    value: str = ""
+    why: str = ""
+    source: str = ""
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorMetadata:
+    """Why a run failed: code of the error, and its sentences."""
+
+    code: str = ""
+    message: str = ""
+    hint: str = ""
+
+    @property
+    def text(self) -> str:
+        """Message and hint in one line."""
+        return " ".join(part for part in (self.message, self.hint) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningCommand:
+    """What runs at the moment: the phase, and the words of the program."""
+
+    phase: str = ""
+    argv: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageStep:
+    """How far root is with making or unmaking storage: the step of so many, and its fraction from 0 to 1."""
+
+    number: int = 0
+    count: int = 0
+    text: str = ""
+    fraction: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportMetadata:
+    """What a run of others was read from: folder, files in it, line of a table, a person's remark."""
+
+    path: str = ""
+    files: tuple[str, ...] = ()
+    row: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunMetadata:
+    """Everything that the table `run` of a run file holds.
+
+    Attributes:
+        id: hexadecimal identity.
+        name: configuration and repeat, or what a person called it since.
+        measured_name: what `name` was before it was renamed.
+        campaign: name of the campaign.
+        measured_campaign: what `campaign` was before.
+        campaign_folder: where its run files were written; the same for runs of one campaign only.
+        campaign_file: the campaign's whole text.
+        configuration: name of the configuration.
+        number: 1-based place in the order of the campaign.
+        repeat: 0-based repeat of the configuration.
+        repeats: of each configuration.
+        seed: of pgbench.
+        state: a `app.runfile.writer.RunState`.
+        error: why it failed; None where it did not.
+        started_epoch_s: wall clock at t_ms = 0, seconds since 1970; None where an import does not tell.
+        ended_epoch_s: likewise, of its end.
+        program_version: of pgFooting.
+        account: whose programs were executed.
+        target: where the data lay.
+        workload: what pgbench did.
+        installation: whose programs ran.
+        postgresql: how the server was set up.
+        settings: every server setting that was written, with its origin.
+        scale: pgbench scale factor; None where an import does not tell.
+        data_bytes: of the data set, estimated; None likewise.
+        transaction_log_one_in: 1 = every transaction is in the log, n = one in n.
+        tps_one_in: the same where TPS by the second are counted in that log.
+        imported: what a run of others was read from.
+        running_command: pgbench or root's program while it runs.
+        storage_step: how far root was last.
+        pgbench: figures as pgbench printed them, with its version.
+        tags: that people gave it.
+        note: that people wrote.
+    """
+
+    id: Known[str] = NOT_KNOWN
+    name: Known[str] = NOT_KNOWN
+    measured_name: Known[str] = NOT_KNOWN
+    campaign: Known[str] = NOT_KNOWN
+    measured_campaign: Known[str] = NOT_KNOWN
+    campaign_folder: Known[str] = NOT_KNOWN
+    campaign_file: Known[str] = NOT_KNOWN
+    configuration: Known[str] = NOT_KNOWN
+    number: Known[int] = NOT_KNOWN
+    repeat: Known[int] = NOT_KNOWN
+    repeats: Known[int] = NOT_KNOWN
+    seed: Known[int] = NOT_KNOWN
+    state: Known[str] = NOT_KNOWN
+    error: Known[ErrorMetadata] = NOT_KNOWN
+    started_epoch_s: Known[float | None] = NOT_KNOWN
+    ended_epoch_s: Known[float | None] = NOT_KNOWN
+    program_version: Known[str] = NOT_KNOWN
+    account: Known[str] = NOT_KNOWN
+    target: TargetMetadata = TargetMetadata()
+    workload: WorkloadMetadata = WorkloadMetadata()
+    installation: InstallationMetadata = InstallationMetadata()
+    postgresql: PostgresqlMetadata = PostgresqlMetadata()
+    settings: Known[tuple[SettingMetadata, ...]] = NOT_KNOWN
+    scale: Known[int | None] = NOT_KNOWN
+    data_bytes: Known[int | None] = NOT_KNOWN
+    transaction_log_one_in: Known[float] = NOT_KNOWN
+    tps_one_in: Known[float] = NOT_KNOWN
+    imported: Known[ImportMetadata] = NOT_KNOWN
+    running_command: Known[RunningCommand] = NOT_KNOWN
+    storage_step: Known[StorageStep] = NOT_KNOWN
+    pgbench: Known[Mapping[str, Fact]] = NOT_KNOWN
+    tags: Known[tuple[str, ...]] = NOT_KNOWN
+    note: Known[str] = NOT_KNOWN
+
+    def printed(self, name: str) -> float | None:
+        """Return a figure that pgbench printed, by a field of `PgbenchSummary`; None where there is none."""
+        value = None if isinstance(self.pgbench, NotKnown) else self.pgbench.get(name)
+        return float(value) if isinstance(value, int | float) else None
+
+    @property
+    def pgbench_version(self) -> str:
+        """Version of pgbench as it printed it; empty where unknown."""
+        value = "" if isinstance(self.pgbench, NotKnown) else self.pgbench.get("version")
+        return value if isinstance(value, str) else ""
+
+
+_MAKES_NOTHING: Final = frozenset({FolderTarget.kind, MemoryTarget.kind})
+
+
+def read_metadata(values: Mapping[str, Fact]) -> RunMetadata:
+    """Return what the keys of table `run` tell; what cannot be understood is not known.
+
+    Args:
+        values: by key, as `app.runfile.reader.RunFile.values` has them.
+    """
+    found = read_values(RunMetadata, values)
+    target = found.target
+    if isinstance(target.plan, NotKnown) and target.kind in _MAKES_NOTHING:
+        # Formats of before did not say that nothing was made.
+        return replace(found, target=replace(target, plan=None, memory_limit_bytes=None))
+    return found

@@ -1,0 +1,145 @@
+"""Frozen dataclasses as JSON objects and back; what a file does not tell is "not known". Pure.
+
+A file may come from another version or from anybody: a key that is missing, or whose value is of another
+kind, is `NOT_KNOWN` in the object, or what the field has as its default; keys that no field has are left
+alone. Written are known fields only, each under its own name.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum, StrEnum
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from app.domain.errors import CampaignError
+from app.domain.storage_plan.plan import StoragePlan, plan_as_mapping
+from app.domain.storage_plan.reader import read_plan
+from app.probes.base.fact_tree import Fact
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T")
+D = TypeVar("D", bound="DataclassInstance")
+
+
+class NotKnown(Enum):
+    """What a file says of something that it does not tell: not that there is none of it."""
+
+    NOT_KNOWN = "not known"
+
+
+NOT_KNOWN: Final = NotKnown.NOT_KNOWN
+
+Known: TypeAlias = T | NotKnown
+"""A value, or that it is not known."""
+
+_Reader: TypeAlias = Callable[[Any], object]
+
+
+def known(value: Known[T], otherwise: T) -> T:
+    """Return a value, or something else where it is not known."""
+    return otherwise if isinstance(value, NotKnown) else value
+
+
+def or_none(value: Known[T]) -> T | None:
+    """Return a value, or None where it is not known: for those to whom that is the same."""
+    return None if isinstance(value, NotKnown) else value
+
+
+def if_told(value: T | None) -> Known[T]:
+    """Return a value; None counts as not known: of sources that tell nothing of what they do not know."""
+    return NOT_KNOWN if value is None else value
+
+
+def values_of(item: DataclassInstance) -> dict[str, Fact]:
+    """Return the known fields of an object by name, as JSON values.
+
+    An object in it of which nothing is known is left out.
+    """
+    held = ((each.name, getattr(item, each.name)) for each in fields(item))
+    found = {name: _json(value) for name, value in held if not isinstance(value, NotKnown)}
+    return {name: value for name, value in found.items() if value != {}}
+
+
+def _json(value: object) -> Fact:
+    if isinstance(value, StoragePlan):
+        return _json(plan_as_mapping(value))
+    if isinstance(value, StrEnum):
+        return value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        return values_of(value)
+    if isinstance(value, Mapping):
+        return {str(key): _json(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_json(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(type(value))
+
+
+def read_values(kind: type[D], values: Fact) -> D:
+    """Return the object that JSON values tell; nothing that they hold raises."""
+    table = values if isinstance(values, Mapping) else {}
+    found = {}
+    for name, reader in _readers(kind):
+        if name in table:
+            value = reader(table[name])
+            if value is not NOT_KNOWN:
+                found[name] = value
+    return kind(**found)
+
+
+@cache
+def _readers(kind: type[DataclassInstance]) -> tuple[tuple[str, _Reader], ...]:
+    hints = get_type_hints(kind)
+    return tuple((each.name, _reader(hints[each.name])) for each in fields(kind))
+
+
+def _reader(hint: Any) -> _Reader:  # noqa: ANN401, PLR0911 - a type form; each kind has its way
+    """Return what reads values of a type; it returns `NOT_KNOWN` for values of any other."""
+    origin = get_origin(hint)
+    if origin in {Union, types.UnionType}:
+        readers = [_reader(each) for each in get_args(hint) if each is not NotKnown]
+        return readers[0] if len(readers) == 1 else lambda value: _first(readers, value)
+    if origin is tuple:
+        item = _reader(get_args(hint)[0])
+        return lambda value: _tuple(item, value)
+    if origin is not None and issubclass(origin, Mapping):
+        return lambda value: value if isinstance(value, Mapping) else NOT_KNOWN
+    if hint is StoragePlan:
+        return _plan
+    if hint is float:
+        return _number
+    if hint is int:
+        return lambda value: value if isinstance(value, int) and not isinstance(value, bool) else NOT_KNOWN
+    if isinstance(hint, type) and is_dataclass(hint):
+        return lambda value: read_values(hint, value) if isinstance(value, Mapping) else NOT_KNOWN
+    return lambda value: value if isinstance(value, hint) else NOT_KNOWN
+
+
+def _first(readers: list[_Reader], value: object) -> object:
+    return next((found for each in readers if (found := each(value)) is not NOT_KNOWN), NOT_KNOWN)
+
+
+def _tuple(item: _Reader, value: object) -> object:
+    if not isinstance(value, list | tuple):
+        return NOT_KNOWN
+    return tuple(found for each in value if (found := item(each)) is not NOT_KNOWN)
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return NOT_KNOWN
+    return value
+
+
+def _plan(value: object) -> object:
+    try:
+        return read_plan(value)
+    except CampaignError:  # of a later version
+        return NOT_KNOWN

@@ -1,0 +1,452 @@
+"""Reading a run file: finished, growing, left behind, or from somebody else.
+
+A run file is foreign input: it is opened read-only, has to consist of what its format consists of
+(`app.runfile.schema`), may take what its size justifies (`app.runfile.bounds`), and its values are
+of the kind and length that is expected (`app.runfile.values`). Every damage becomes a
+`CorruptRunFileError`, never a traceback.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.domain.errors import CorruptRunFileError, NewerRunFileError, NotARunFileError, RunFileError
+from app.domain.text import tr
+from app.runfile.bounds import MOST_NUMBER_BYTES, MOST_TEXT_BYTES, BoundedConnection, check_regular
+from app.runfile.metadata.run_metadata import RunMetadata, read_metadata
+from app.runfile.schema import strange_part
+from app.runfile.values import (
+    json_object,
+    json_value,
+    json_words,
+    name_value,
+    number_value,
+    text_value,
+    whole_value,
+)
+from app.runfile.writer import APPLICATION_ID, FORMAT, Json, LatencySecond, Phase, RunState
+
+_SQLITE_HEADER = b"SQLite format 3\0"
+_MOST_VALUES_BYTES: Final = 16 << 20
+"""Of all keys of table `run`, or all facts of a moment: they are in memory as objects."""
+
+_NAMES: Final = ("id", "name", "campaign", "campaign_folder", "configuration")
+_NUMBERS: Final = frozenset({int, float})
+
+# The view `samples` of the file is for people; with trusted_schema off SQLite 3.40 refuses the JSON
+# functions inside it. None of these statements sorts, which would take memory for what is thrown away.
+_SAMPLES: Final = """
+    WITH chosen(id) AS (SELECT id FROM series WHERE metric = ? AND instance = ?)
+    SELECT t_ms, value FROM sample WHERE series = (SELECT id FROM chosen) AND t_ms > ?
+    UNION ALL
+    SELECT json_extract(entry.value, '$[1]'), json_extract(entry.value, '$[2]')
+    FROM tick, json_each(tick.live) AS entry
+    WHERE tick.live IS NOT NULL
+      AND json_extract(entry.value, '$[0]') = (SELECT id FROM chosen)
+      AND json_extract(entry.value, '$[1]') > ?
+"""
+_TOTALS: Final = """
+    SELECT series, total(value), max(value), count(*) FROM sample WHERE t_ms > ? AND t_ms <= ? GROUP BY series
+    UNION ALL
+    SELECT json_extract(entry.value, '$[0]'), json_extract(entry.value, '$[2]'),
+           json_extract(entry.value, '$[2]'), 1
+    FROM tick, json_each(tick.live) AS entry
+    WHERE tick.live IS NOT NULL
+      AND json_extract(entry.value, '$[1]') > ? AND json_extract(entry.value, '$[1]') <= ?
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A series of a run file: metric, instance and unit."""
+
+    metric: str
+    instance: str
+    unit: str
+    label: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTimes:
+    """When a phase was, in ms of the run's clock; `ended_ms` is None while it lasts."""
+
+    phase: Phase
+    started_ms: int
+    ended_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """Something that happened at a moment."""
+
+    t_ms: int
+    kind: str
+    message: str
+    data: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTick:
+    """The samples of one second of a file that grows: (number of the series, t_ms, value)."""
+
+    number: int
+    t_ms: int
+    samples: tuple[tuple[int, int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRecord:
+    """An executed program as stored; `exit_code` is None for what root did without one, told in words."""
+
+    started_ms: int
+    duration_ms: int
+    account: str
+    argv: tuple[str, ...]
+    exit_code: int | None
+    stdout: str
+    stderr: str
+
+
+def _check_header(path: Path) -> bool:
+    """Check the first 100 bytes before SQLite sees the file; return whether it is in WAL mode.
+
+    Offsets from SQLite's "Database File Format", section 1.3.
+    """
+    check_regular(path)
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+            size_bytes = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        message = tr("The run file {path} cannot be read: {reason}.")
+        raise RunFileError(message.format(path=path, reason=error.strerror)) from error
+    if len(header) < 100 or not header.startswith(_SQLITE_HEADER):
+        raise NotARunFileError(tr("{path} is not a pgFooting run file.").format(path=path))
+    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        message = tr("{path} is an SQLite database, but not a pgFooting run file.")
+        raise NotARunFileError(message.format(path=path))
+    version = int.from_bytes(header[60:64], "big")
+    if version > FORMAT:
+        message = tr("{path} has format {version}; this pgFooting reads formats up to {known}.")
+        hint = tr("Open it with a newer pgFooting.")
+        raise NewerRunFileError(message.format(path=path, version=version, known=FORMAT), hint=hint)
+    in_wal_mode = header[18] == 2
+    pages, page_bytes = int.from_bytes(header[28:32], "big"), int.from_bytes(header[16:18], "big")
+    if not in_wal_mode and pages * (65536 if page_bytes == 1 else page_bytes) > size_bytes:
+        raise CorruptRunFileError(
+            tr("{path} is cut off: {size} bytes of {expected}.").format(
+                path=path, size=size_bytes, expected=pages * page_bytes
+            )
+        )
+    return in_wal_mode
+
+
+class RunFile:
+    """A run file open for reading. Use as a context manager; belongs to one thread.
+
+    Raises:
+        NotARunFileError: not written by pgFooting.
+        NewerRunFileError: a format this program does not know.
+        CorruptRunFileError: damaged, at opening or at any later reading.
+        RunFileError: cannot be read at all.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        in_wal_mode = _check_header(path)
+        # A WAL file on a read-only medium has no index of its journal and needs `immutable`.
+        beside = os.access(os.path.dirname(os.path.realpath(path)), os.W_OK)  # noqa: PTH120
+        flags = "mode=ro" if beside or not in_wal_mode else "mode=ro&immutable=1"
+        with self._told():
+            self._file = BoundedConnection(path, flags)
+        try:
+            self._refuse_strange()
+        except BaseException:
+            self.close()
+            raise
+
+    def _refuse_strange(self) -> None:
+        with self._told():
+            strange = strange_part(self._file.connection)
+        if strange:
+            message = tr("{path} is no run file as pgFooting writes them: {what}. Nothing of it was read.")
+            raise NotARunFileError(message.format(path=self.path, what=strange))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+            message = tr("The run file {path} is damaged: {reason}.")
+            raise CorruptRunFileError(message.format(path=self.path, reason=error)) from error
+
+    def _rows(
+        self, statement: str, values: Sequence[object] = (), *, most_text: int | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        return chain.from_iterable(
+            self._file.rows(statement, values, longest=MOST_TEXT_BYTES, most_text=most_text)
+        )
+
+    def _numbers(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return rows of numbers."""
+        found: list[tuple[Any, ...]] = []
+        for batch in self._file.rows(statement, values, longest=MOST_NUMBER_BYTES):
+            if not set(map(type, chain.from_iterable(batch))) <= _NUMBERS:
+                raise TypeError(tr("a value is no number"))
+            found += batch
+        return found
+
+    @property
+    def metadata(self) -> RunMetadata:
+        """What the file says of its run."""
+        return read_metadata(self.values)
+
+    @property
+    def values(self) -> dict[str, Json]:
+        """All keys of table `run`."""
+        with self._told():
+            rows = self._rows("SELECT key, value FROM run", most_text=_MOST_VALUES_BYTES)
+            found = {name_value(key): json_value(value) for key, value in rows}
+            for name in _NAMES:
+                if isinstance(value := found.get(name), str):
+                    name_value(value)
+            return found
+
+    @property
+    def state(self) -> RunState:
+        """The state as stored; `running` may mean that the runner died."""
+        with self._told():
+            rows = list(self._rows("SELECT value FROM run WHERE key = 'state'"))
+            return RunState(text_value(json_value(rows[0][0] if rows else None)))
+
+    def phases(self) -> tuple[PhaseTimes, ...]:
+        """The phases so far, in order."""
+        with self._told():
+            found = [
+                PhaseTimes(
+                    Phase(name_value(name)), whole_value(start), None if end is None else whole_value(end)
+                )
+                for name, start, end in self._rows("SELECT name, started_ms, ended_ms FROM phase")
+            ]
+            return tuple(sorted(found, key=lambda times: times.started_ms))
+
+    def phase(self, phase: Phase) -> PhaseTimes | None:
+        """The times of one phase, None where it was not reached."""
+        return next((times for times in self.phases() if times.phase is phase), None)
+
+    def series(self) -> tuple[Series, ...]:
+        """All series of the file."""
+        with self._told():
+            return tuple(
+                Series(
+                    name_value(metric),
+                    name_value(instance),
+                    name_value(unit),
+                    name_value(label),
+                    text_value(source),
+                )
+                for metric, instance, unit, label, source in self._rows(
+                    "SELECT metric, instance, unit, label, source FROM series ORDER BY id"
+                )
+            )
+
+    def samples(
+        self, metric: str, instance: str = "", *, after_ms: int = -1
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return (t_ms, values) of one series, ascending; empty arrays where there is none.
+
+        Args:
+            metric: `Metric.id`.
+            instance: device, thread ...
+            after_ms: only samples later than this, to follow a growing file.
+        """
+        with self._told():
+            rows = self._numbers(_SAMPLES, (metric, instance, after_ms, after_ms))
+            table = np.array(rows, dtype=np.float64).reshape(-1, 2)
+        t_ms = table[:, 0]
+        if (t_ms[1:] < t_ms[:-1]).any():  # late ones of a growing file
+            table = table[np.argsort(t_ms, kind="stable")]
+        return table[:, 0], table[:, 1]
+
+    def live_ticks(self, *, after: int) -> tuple[LiveTick, ...]:
+        """Return the seconds of a growing file later than number `after`, and those without a number.
+
+        What pgbench said last has no tick of the sampler: its number is negative, it is always returned.
+        """
+        with self._told():
+            found = [
+                LiveTick(
+                    whole_value(number),
+                    whole_value(t_ms),
+                    tuple((int(series), int(t), float(value)) for series, t, value in json.loads(live)),
+                )
+                for number, t_ms, live in self._rows(
+                    "SELECT number, t_ms, live FROM tick WHERE (number > ? OR number < 0)"
+                    " AND live IS NOT NULL",
+                    (after,),
+                )
+            ]
+        return tuple(sorted(found, key=lambda tick: (tick.number < 0, tick.number)))
+
+    def series_numbers(self) -> dict[int, tuple[str, str]]:
+        """Return (metric, instance) by the number of the series."""
+        with self._told():
+            return {
+                whole_value(number): (name_value(metric), name_value(instance))
+                for number, metric, instance in self._rows("SELECT id, metric, instance FROM series")
+            }
+
+    def totals(self, start_ms: int, end_ms: int) -> dict[tuple[str, str], tuple[float, float, int]]:
+        """Return (sum, maximum, count) of every series over start_ms < t_ms <= end_ms."""
+        found: dict[int, tuple[float, float, int]] = {}
+        with self._told():
+            for series, total, maximum, count in self._numbers(_TOTALS, (start_ms, end_ms) * 2):
+                known = found.get(series)
+                if known is None:
+                    found[series] = (float(total), float(maximum), int(count))
+                else:
+                    found[series] = (known[0] + total, max(known[1], float(maximum)), known[2] + count)
+            names = self.series_numbers()
+            return {names[series]: told for series, told in found.items()}
+
+    def latency_seconds(self, *, after_ms: int = -1) -> Iterator[LatencySecond]:
+        """The per-second latency histograms later than `after_ms`, ascending."""
+        with self._told():
+            for batch in self._file.rows(
+                "SELECT t_ms, transactions, latency_sum_us, skipped, failed, partial, buckets"
+                " FROM histogram WHERE t_ms > ? ORDER BY t_ms",
+                (after_ms,),
+                longest=MOST_NUMBER_BYTES,
+            ):
+                for *numbers, buckets in batch:
+                    t_ms, transactions, latency_sum_us, skipped, failed, partial = map(whole_value, numbers)
+                    if not isinstance(buckets, bytes):
+                        raise TypeError(tr("a histogram is no binary value"))
+                    yield LatencySecond(
+                        t_ms, transactions, latency_sum_us, skipped, failed, bool(partial), buckets
+                    )
+
+    def partial_latency_seconds(self) -> tuple[int, ...]:
+        """The begins, in ms, of the seconds of which lines of the transaction log may be missing."""
+        with self._told():
+            rows = self._numbers("SELECT t_ms FROM histogram WHERE partial ORDER BY t_ms")
+            return tuple(int(row[0]) for row in rows)
+
+    def events(self, *, after_id: int = 0) -> tuple[RunEvent, ...]:
+        """Events in the order they were recorded."""
+        return tuple(event for _, event in self.numbered_events(after_id=after_id))
+
+    def numbered_events(self, *, after_id: int = 0) -> tuple[tuple[int, RunEvent], ...]:
+        """Events with their numbers, ascending, to follow a growing file."""
+        with self._told():
+            return tuple(
+                (
+                    whole_value(number),
+                    RunEvent(whole_value(t_ms), name_value(kind), text_value(message), json_object(data)),
+                )
+                for number, t_ms, kind, message, data in self._rows(
+                    "SELECT id, t_ms, kind, message, data FROM event WHERE id > ? ORDER BY id", (after_id,)
+                )
+            )
+
+    def commands(self) -> tuple[CommandRecord, ...]:
+        """Every program that was executed."""
+        with self._told():
+            return tuple(
+                CommandRecord(
+                    whole_value(start),
+                    whole_value(duration),
+                    name_value(account),
+                    json_words(argv),
+                    whole_value(code),
+                    text_value(out, MOST_TEXT_BYTES),
+                    text_value(err, MOST_TEXT_BYTES),
+                )
+                for start, duration, account, argv, code, out, err in self._rows(
+                    "SELECT started_ms, duration_ms, account, argv, exit_code, stdout, stderr"
+                    " FROM command ORDER BY id"
+                )
+            )
+
+    def facts(self, moment: str) -> dict[str, Json]:
+        """Facts of the environment at a moment, 'before' or 'after'."""
+        with self._told():
+            rows = self._rows(
+                "SELECT name, value FROM fact WHERE moment = ?", (moment,), most_text=_MOST_VALUES_BYTES
+            )
+            return {name_value(name): json_value(value) for name, value in rows}
+
+    def output(self, name: str) -> str | None:
+        """What a program printed, None where nothing is stored."""
+        with self._told():
+            rows = list(self._rows("SELECT text FROM output WHERE name = ?", (name,)))
+            return text_value(rows[0][0], MOST_TEXT_BYTES) if rows else None
+
+    def unavailable(self) -> tuple[tuple[int, str, str], ...]:
+        """(t_ms, source, reason) of sources that do not exist or failed."""
+        with self._told():
+            return tuple(
+                (whole_value(t_ms), name_value(source), text_value(reason))
+                for t_ms, source, reason in self._rows(
+                    "SELECT t_ms, source, reason FROM unavailable ORDER BY id"
+                )
+            )
+
+    def marks(self) -> tuple[tuple[str, str], ...]:
+        """(kind, reason) labels of the run."""
+        with self._told():
+            rows = self._rows("SELECT kind, reason FROM mark ORDER BY kind, reason")
+            return tuple((name_value(kind), text_value(reason)) for kind, reason in rows)
+
+    def summary(self) -> dict[str, float | None]:
+        """The stored figures; empty while the run lasts."""
+        with self._told():
+            return {
+                name_value(name): None if value is None else number_value(value)
+                for name, value in self._rows("SELECT name, value FROM summary")
+            }
+
+    def ticks(self) -> NDArray[np.float64]:
+        """Rows of (number, t_ms, lateness_us, missed)."""
+        with self._told():
+            rows = self._numbers(
+                "SELECT number, t_ms, lateness_us, missed FROM tick WHERE number >= 0 ORDER BY number"
+            )
+            return np.array(rows, dtype=np.float64).reshape(-1, 4)
+
+    def check(self) -> None:
+        """Read every page (SQLite's quick_check).
+
+        Raises:
+            CorruptRunFileError: damaged anywhere.
+        """
+        with self._told():
+            verdict = next(self._rows("PRAGMA quick_check(1)"))[0]
+        if verdict != "ok":
+            message = tr("The run file {path} is damaged: {reason}.")
+            raise CorruptRunFileError(message.format(path=self.path, reason=verdict))

@@ -1,0 +1,61 @@
+"""What a run file of each format consists of: its tables, their columns and indexes, its view. Nothing else.
+
+SQLite runs what a schema says: a view in the place of a table may compute for ever, a trigger may write. So a
+file is read only where its schema is, word for word, that of its format.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from functools import cache
+from typing import Final
+
+from app.domain.text import tr
+from app.runfile.writer import FORMAT, SCHEMA
+
+SCHEMAS: Final = {FORMAT: SCHEMA}
+"""The file that makes a run file, by format. A new format gets a file of its own; the old ones stay."""
+
+SchemaObject = tuple[str, str, str, str | None]
+"""Type, name, table and SQL text, as in SQLite's table `sqlite_schema`."""
+
+_OBJECTS: Final = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
+
+
+@cache
+def schema_of(version: int) -> frozenset[SchemaObject]:
+    """Return what a file of this format consists of.
+
+    Raises:
+        KeyError: there is no such format.
+    """
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(SCHEMAS[version].read_text(encoding="utf-8"))
+        return frozenset(connection.execute(_OBJECTS).fetchall())
+
+
+def strange_part(connection: sqlite3.Connection) -> str:
+    """Return a clause about what makes an open file no run file of its format; empty where it is one.
+
+    Raises:
+        sqlite3.Error: it cannot be read.
+    """
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version not in SCHEMAS:
+        return tr("its format {version} does not exist").format(version=version)
+    known = schema_of(version)
+    found = connection.execute(_OBJECTS).fetchmany(len(known) + 1)
+    strange = sorted((row for row in found if row not in known), key=str)
+    if strange:
+        kind, name = (_told(word) for word in strange[0][:2])
+        message = tr("its {kind} “{name}” is none of format {version}")
+        return message.format(kind=kind, name=name, version=version)
+    if len(found) != len(known) or len(set(found)) != len(known):
+        missing = sorted(name for _, name, _, _ in known - set(found)) or [tr("a table")]
+        return tr("{name} of format {version} is missing in it").format(name=missing[0], version=version)
+    return ""
+
+
+def _told(word: object) -> str:
+    return str(word)[:40]

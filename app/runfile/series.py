@@ -1,0 +1,268 @@
+"""A run as charts and the live page see it: series over the time since the measured phase began.
+
+`load_run_data` gives a run from its file, whose series are read as they are asked for; a file that grows is
+followed by `app.live.tail`. A `RunData` never changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.domain.errors import CorruptRunFileError
+from app.domain.text import tr
+from app.runfile.metadata.run_metadata import RunMetadata
+from app.runfile.metadata.typed_json import known, or_none
+from app.runfile.reader import PhaseTimes, RunEvent, RunFile
+from app.runfile.series_sources import FileSource, SeriesKey, SeriesSource
+from app.runfile.writer import Phase, RunState
+from app.statistics.series import STALL_SHARE
+
+Array = NDArray[np.float64]
+
+TPS: Final[SeriesKey] = ("pgbench.tps", "")
+MEAN_S: Final = 15.0
+"""Width of the running mean of charts; statistics never use it."""
+
+_FEWEST_FOR_STALLS: Final = 10
+
+
+@dataclass(frozen=True)
+class RunData:
+    """A run, or the beginning of one.
+
+    Attributes:
+        path: of the run file.
+        id: hexadecimal identity.
+        name: configuration and repeat.
+        campaign: its name; empty where there is none.
+        state: as stored; the library knows whether a running one still has its runner.
+        marks: kinds of labels, such as unsafe.
+        metadata: what the file says of the run.
+        phases: so far.
+        measure_start_ms: begin of the measured phase on the run's clock; None before it.
+        planned_s: length of the measured phase that was asked for; None where it ends after a number of
+            transactions.
+        duration_s: length of the measured phase so far.
+        events: so far, in order.
+        summary: figures of `app.runfile.summary`; empty while the run lasts.
+        marks_with_reasons: (kind, reason) labels.
+        last_ms: the latest time of the run's clock that this view knows.
+    """
+
+    path: Path
+    id: str
+    name: str
+    campaign: str
+    state: RunState
+    marks: tuple[str, ...]
+    metadata: RunMetadata = field(repr=False)
+    phases: tuple[PhaseTimes, ...] = field(repr=False)
+    measure_start_ms: int | None
+    planned_s: float | None
+    duration_s: float
+    events: tuple[RunEvent, ...] = field(repr=False)
+    summary: Mapping[str, float | None] = field(repr=False)
+    marks_with_reasons: tuple[tuple[str, str], ...] = field(repr=False)
+    last_ms: float
+    source: SeriesSource = field(repr=False, compare=False)
+
+    @property
+    def origin_ms(self) -> float:
+        """Time 0 of every series: the begin of the measured phase, before it the earliest it can be."""
+        if self.measure_start_ms is not None:
+            return float(self.measure_start_ms)
+        warm_up_ms = 1000 * known(self.metadata.workload.warmup_s, 0.0)
+        started = next((times.started_ms for times in self.phases if times.phase is Phase.WARM_UP), None)
+        return (self.last_ms if started is None else started) + warm_up_ms
+
+    @property
+    def begin_s(self) -> float:
+        """Begin of the warm-up, else of the measured phase; at most 0."""
+        started = [times.started_ms for times in self.phases if times.phase is Phase.WARM_UP]
+        return min(0.0, (started[0] - self.origin_ms) / 1000) if started else 0.0
+
+    @property
+    def end_s(self) -> float:
+        """The latest time that this view knows, at most the end of the measured phase."""
+        return min((self.last_ms - self.origin_ms) / 1000, self._measure_end_s())
+
+    def series_keys(self) -> tuple[SeriesKey, ...]:
+        """Return (metric, instance) of every series."""
+        return self.source.keys()
+
+    def series(self, metric: str, instance: str = "") -> tuple[Array, Array]:
+        """Return (t_s, values) up to the end of the measured phase.
+
+        t_s is the end of the interval that a value describes; load and warm-up are negative.
+
+        Raises:
+            RunFileError: the file cannot be read any more.
+        """
+        return self._seen(*self.source.samples((metric, instance)))
+
+    def percentile(self, percent: float) -> tuple[Array, Array]:
+        """Return (t_s, latency in ms) of every second that has transactions, from all logged ones.
+
+        Raises:
+            RunFileError: the file cannot be read any more, or a histogram is damaged.
+        """
+        return self._seen(*self.source.percentile(percent))
+
+    def partial_seconds(self) -> Array:
+        """Return the t_s of the seconds whose percentiles may be incomplete."""
+        ends_ms = self.source.partial_ends_ms()
+        return self._seen(ends_ms, ends_ms)[0]
+
+    def mean_15s(self, metric: str, instance: str = "") -> tuple[Array, Array]:
+        """Return (t_s, running mean over 15 s around it): for charts only."""
+        t_s, values = self.series(metric, instance)
+        return t_s, running_mean(t_s, values)
+
+    def stalls(self) -> list[tuple[float, float]]:
+        """Return (start_s, end_s) of the measured seconds below 10 % of the median TPS, rows joined.
+
+        The definition of `app.statistics.series.jitter`.
+        """
+        t_s, tps = self.series(*TPS)
+        measured = t_s > 0
+        t_s, tps = t_s[measured], tps[measured]
+        if len(tps) < _FEWEST_FOR_STALLS:
+            return []
+        stalled = (tps < STALL_SHARE * float(np.median(tps))) | (tps == 0)
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], stalled, [False])).astype(np.int8)))
+        before = np.concatenate(([0.0], t_s[:-1]))
+        return [
+            (float(before[first]), float(t_s[end - 1]))
+            for first, end in zip(edges[::2], edges[1::2], strict=True)
+        ]
+
+    def checkpoints(self) -> list[tuple[float, float, RunEvent]]:
+        """Return (start_s, end_s, event) of the checkpoints; one that lasts ends with this view.
+
+        The event is that of the end, where the server tells what it wrote, else that of the start.
+        """
+        found: list[tuple[float, float, RunEvent]] = []
+        started: RunEvent | None = None
+        for event in self.events:
+            if event.kind == "checkpoint-start":
+                started = event
+            elif event.kind == "checkpoint-complete":
+                begin = event if started is None else started
+                found.append((self._t_s(begin.t_ms), self._t_s(event.t_ms), event))
+                started = None
+        if started is not None:
+            found.append((self._t_s(started.t_ms), self._t_s(self.last_ms), started))
+        return [each for each in found if self.begin_s <= each[1] and each[0] <= self._measure_end_s()]
+
+    def until(self, t_s: float) -> RunData:
+        """Return the same run as if it had only come to `t_s`, for replay; time 0 stays where it is."""
+        end_ms = self.origin_ms + 1000 * t_s
+        if end_ms >= self.last_ms:
+            return self
+        phases = tuple(
+            replace(times, ended_ms=None if (times.ended_ms or end_ms) >= end_ms else times.ended_ms)
+            for times in self.phases
+            if times.started_ms <= end_ms
+        )
+        return replace(
+            self,
+            state=RunState.RUNNING,
+            phases=phases,
+            duration_s=min(self.duration_s, max(0.0, t_s)),
+            events=tuple(event for event in self.events if event.t_ms <= end_ms),
+            summary={},
+            last_ms=end_ms,
+        )
+
+    def load(self, keys: Iterable[SeriesKey], percents: Collection[float] = ()) -> RunData:
+        """Read these series now, in whatever thread this is, and return the run.
+
+        Raises:
+            RunFileError: the file cannot be read any more.
+        """
+        self.source.load(keys, percents)
+        return self
+
+    def _t_s(self, t_ms: float) -> float:
+        return (t_ms - self.origin_ms) / 1000
+
+    def _measure_end_s(self) -> float:
+        ended = next((times.ended_ms for times in self.phases if times.phase is Phase.MEASURE), None)
+        return float("inf") if ended is None else self._t_s(ended)
+
+    def _seen(self, t_ms: Array, values: Array) -> tuple[Array, Array]:
+        # pgbench's last second and a tick on the edge may come a little after the end of the phase.
+        last_ms = min(self.last_ms, self.origin_ms + 1000 * self._measure_end_s() + 500)
+        count = int(np.searchsorted(t_ms, last_ms, side="right"))
+        return (t_ms[:count] - self.origin_ms) / 1000, values[:count]
+
+
+def running_mean(t_s: Array, values: Array, width_s: float = MEAN_S) -> Array:
+    """Return the mean over `width_s` centred on each time; at the ends over what is there.
+
+    A mean never reaches over time 0: warm-up and measured phase are two runs of pgbench.
+    """
+    half = width_s / 2
+    begins = np.searchsorted(t_s, np.where(t_s > 0, np.maximum(t_s - half, 1e-9), t_s - half), side="left")
+    ends = np.searchsorted(t_s, np.where(t_s > 0, t_s + half, np.minimum(t_s + half, 0.0)), side="right")
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    means: Array = (sums[ends] - sums[begins]) / np.maximum(1, ends - begins)
+    return means
+
+
+def load_run_data(path: Path) -> RunData:
+    """Return a run from its file; series are read when they are asked for.
+
+    Raises:
+        RunFileError: the file is none of ours, damaged or unreadable.
+    """
+    with RunFile(path) as run:
+        last_ms = float(max((times.ended_ms or times.started_ms for times in run.phases()), default=0))
+        if any(times.ended_ms is None for times in run.phases()):
+            last_ms = max(last_ms, _last_tick_ms(run))
+        return view_of(run, run.events(), last_ms, FileSource(path))
+
+
+def _last_tick_ms(run: RunFile) -> float:
+    ticks = run.ticks()
+    return float(ticks[-1, 1]) if len(ticks) else 0.0
+
+
+def view_of(run: RunFile, events: tuple[RunEvent, ...], last_ms: float, source: SeriesSource) -> RunData:
+    """Return what the small tables of a run file say, with its samples in `source`."""
+    told, phases, marks = run.metadata, run.phases(), run.marks()
+    measured = next((times for times in phases if times.phase is Phase.MEASURE), None)
+    end_ms = last_ms if measured is None or measured.ended_ms is None else float(measured.ended_ms)
+    return RunData(
+        path=run.path,
+        id=known(told.id, ""),
+        name=known(told.name, run.path.stem),
+        campaign=known(told.campaign, ""),
+        state=_state(told),
+        marks=tuple(sorted({kind for kind, _ in marks})),
+        metadata=told,
+        phases=phases,
+        measure_start_ms=None if measured is None else measured.started_ms,
+        planned_s=or_none(told.workload.duration_s) or None,
+        duration_s=0.0 if measured is None else max(0.0, (end_ms - measured.started_ms) / 1000),
+        events=events,
+        summary=run.summary(),
+        marks_with_reasons=marks,
+        last_ms=last_ms,
+        source=source,
+    )
+
+
+def _state(told: RunMetadata) -> RunState:
+    state = known(told.state, "")
+    try:
+        return RunState(state)
+    except ValueError as error:
+        message = tr("The run file is damaged: {state} is no state of a run.")
+        raise CorruptRunFileError(message.format(state=state)) from error

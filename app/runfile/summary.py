@@ -1,0 +1,280 @@
+"""The figures of a run, computed from its run file: the same for a finished, stopped or abandoned run.
+
+Everything is taken over the phase `measure` alone. Costs per transaction are the mean rate of a series
+divided by the mean TPS.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.domain.errors import CorruptRunFileError
+from app.domain.metrics import METRICS, Direction
+from app.domain.text import tr
+from app.postgres.pgbench.histogram import Histogram
+from app.runfile.metadata.run_metadata import RunMetadata
+from app.runfile.metadata.typed_json import NotKnown, known, or_none
+from app.runfile.reader import RunFile
+from app.runfile.writer import Phase
+from app.statistics.series import drift, jitter, steady_state, within_run_error
+
+_LONGEST_RUN_S: Final = 100 * 86400
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of the summary.
+
+    Attributes:
+        name: key in table `summary`.
+        label: what people read.
+        unit: of the value.
+        better: direction.
+        heading: its label over a column, with the unit where cells have none; empty where it has no column.
+    """
+
+    name: str
+    label: str
+    unit: str
+    better: Direction = Direction.LOWER
+    heading: str = ""
+
+
+FIGURES: Final = (
+    Figure("tps", tr("transactions per second"), "1/s", Direction.HIGHER, heading=tr("TPS")),
+    Figure("tps_error", tr("standard error of the TPS within this run"), "1/s"),
+    Figure("duration_s", tr("measured time"), "s", Direction.NEITHER),
+    Figure("transactions", tr("transactions"), "", Direction.HIGHER),
+    Figure("failed", tr("failed transactions"), ""),
+    Figure("skipped", tr("transactions skipped by the latency limit"), ""),
+    Figure("latency_mean_ms", tr("mean latency"), "ms", heading=tr("mean ms")),
+    Figure("latency_p50_ms", tr("latency, 50th percentile"), "ms", heading=tr("p50 ms")),
+    Figure("latency_p95_ms", tr("latency, 95th percentile"), "ms", heading=tr("p95 ms")),
+    Figure("latency_p99_ms", tr("latency, 99th percentile"), "ms", heading=tr("p99 ms")),
+    Figure("latency_p999_ms", tr("latency, 99.9th percentile"), "ms", heading=tr("p99.9 ms")),
+    Figure("latency_max_ms", tr("longest logged latency"), "ms", heading=tr("longest ms")),
+    Figure("lag_mean_ms", tr("mean schedule lag"), "ms"),
+    Figure(
+        "jitter_cv",
+        tr("jitter: standard deviation over mean of the TPS per second"),
+        "",
+        heading=tr("jitter"),
+    ),
+    Figure("stall_s", tr("stalls: seconds below 10 % of the median"), "s", heading=tr("stalled s")),
+    Figure("longest_stall_s", tr("longest stall"), "s", heading=tr("longest stall s")),
+    Figure(
+        "drift",
+        tr("drift: last tenth over first tenth, minus one"),
+        "",
+        Direction.NEITHER,
+        heading=tr("drift"),
+    ),
+    Figure("steady", tr("steady over five rounds (1 yes, 0 no)"), "", Direction.HIGHER),
+    Figure("device_read_bytes", tr("device bytes read per transaction"), "B", heading=tr("read / tx")),
+    Figure("device_write_bytes", tr("device bytes written per transaction"), "B", heading=tr("written / tx")),
+    Figure("device_reads", tr("device reads per transaction"), ""),
+    Figure("device_writes", tr("device writes per transaction"), "", heading=tr("writes / tx")),
+    Figure("device_flushes", tr("device flushes per transaction"), "", heading=tr("flushes / tx")),
+    Figure("wal_bytes", tr("WAL bytes per transaction"), "B", heading=tr("WAL / tx")),
+    Figure("write_amplification", tr("bytes written to the devices per byte that PostgreSQL wrote"), ""),
+    Figure("server_cpu_us", tr("CPU of PostgreSQL per transaction"), "µs", heading=tr("server CPU / tx")),
+    Figure("pgbench_cpu_us", tr("CPU of pgbench per transaction"), "µs"),
+    Figure("kernel_cpu_us", tr("CPU of kernel threads per transaction"), "µs", heading=tr("kernel CPU / tx")),
+    Figure("pgbench_share", tr("pgbench: share of its threads' CPU"), "%"),
+    Figure("missed_ticks", tr("seconds without samples"), "s"),
+    Figure("partial_seconds", tr("seconds whose percentiles are incomplete"), "s"),
+)
+
+_PER_TRANSACTION: Final = (
+    ("device_read_bytes", "storage.read_bytes", 1.0),
+    ("device_write_bytes", "storage.write_bytes", 1.0),
+    ("device_reads", "storage.reads", 1.0),
+    ("device_writes", "storage.writes", 1.0),
+    ("device_flushes", "storage.flushes", 1.0),
+    ("wal_bytes", "wal.bytes", 1.0),
+)
+"""(figure, metric, factor): rates of the machine or server as a whole."""
+
+
+@np.errstate(over="ignore", invalid="ignore")  # sums that a foreign file makes infinite are no figures
+def summarise(run: RunFile) -> dict[str, float | None]:
+    """Return all figures that can be said; empty where the phase `measure` was not reached."""
+    measured = run.phase(Phase.MEASURE)
+    if measured is None:
+        return {}
+    t_ms, tps = run.samples("pgbench.tps")
+    last_ms = t_ms[-1] if len(t_ms) else measured.started_ms
+    end_ms = measured.ended_ms if measured.ended_ms is not None else last_ms
+    inside = (t_ms > measured.started_ms) & (t_ms <= end_ms)
+    t_ms, tps = t_ms[inside], tps[inside]
+    figures: dict[str, float | None] = {figure.name: None for figure in FIGURES}
+    told = run.metadata
+    figures |= _throughput(told, measured.started_ms, float(end_ms), t_ms, tps)
+    figures |= _shape(seconds_of(t_ms, tps, measured.started_ms), known(told.tps_one_in, 0) or 1.0)
+    figures |= _latencies(run, measured.started_ms, float(end_ms))
+    figures |= _costs(run, measured.started_ms, float(end_ms), figures["tps"])
+    ticks = run.ticks()
+    during = (ticks[:, 1] > measured.started_ms) & (ticks[:, 1] <= end_ms)
+    figures["missed_ticks"] = float(ticks[during, 3].sum())
+    return {name: _plain(value) for name, value in figures.items()}
+
+
+def _plain(value: float | None) -> float | None:
+    """Return a figure, or None for what is no number."""
+    return None if value is None or not np.isfinite(value) else float(value)
+
+
+def _throughput(
+    told: RunMetadata,
+    start_ms: float,
+    end_ms: float,
+    t_ms: NDArray[np.float64],
+    tps: NDArray[np.float64],
+) -> dict[str, float | None]:
+    """TPS from pgbench's own summary; where it printed none, from its reports weighted by their length."""
+    if told.printed("tps") is not None:
+        return {
+            "tps": told.printed("tps"),
+            "transactions": told.printed("transactions"),
+            "failed": told.printed("failed"),
+            "skipped": told.printed("skipped"),
+            "latency_mean_ms": told.printed("latency_ms"),
+            "lag_mean_ms": told.printed("lag_ms"),
+            "duration_s": (end_ms - start_ms) / 1000,
+        }
+    if not len(tps):
+        return {}
+    lengths_s = np.diff(t_ms, prepend=start_ms) / 1000
+    transactions = float(np.sum(tps * lengths_s))
+    duration_s = float(t_ms[-1] - start_ms) / 1000
+    return {"tps": transactions / duration_s, "transactions": transactions, "duration_s": duration_s}
+
+
+def without_sampling_noise(cv: float | None, mean_tps: float, one_in: float) -> float | None:
+    """Return the jitter of a run whose TPS by the second are a sampled log, scaled.
+
+    Of N transactions a second, each logged with the probability 1/n, n times the lines have the variance of N
+    plus (n - 1) times its mean: the variance of a thinned count. The second part is the noise of the sample.
+
+    Args:
+        cv: standard deviation over mean of the scaled seconds.
+        mean_tps: their mean.
+        one_in: n; 1 where every transaction is known.
+    """
+    if cv is None or one_in <= 1 or mean_tps <= 0:
+        return cv
+    return math.sqrt(max(0.0, cv**2 - (one_in - 1) / mean_tps))
+
+
+def _shape(tps: NDArray[np.float64], one_in: float) -> dict[str, float | None]:
+    if len(tps) < 2:
+        return {}
+    try:
+        return _shape_of(tps, one_in)
+    except ValueError as error:  # negative, or more than any machine does
+        raise CorruptRunFileError(tr("The run file is damaged: its seconds hold impossible TPS.")) from error
+
+
+def _shape_of(tps: NDArray[np.float64], one_in: float) -> dict[str, float | None]:
+    shape, steady = jitter(tps), steady_state(tps).steady
+    known = tps[~np.isnan(tps)]
+    mean_tps = float(known.mean()) if len(known) else 0.0
+    return {
+        "jitter_cv": without_sampling_noise(shape.cv, mean_tps, one_in),
+        "stall_s": float(shape.stall_seconds),
+        "longest_stall_s": float(shape.longest_stall_s),
+        "drift": drift(tps).change,
+        "tps_error": within_run_error(tps).standard_error,
+        "steady": None if steady is None else float(steady),
+    }
+
+
+def seconds_of(t_ms: NDArray[np.float64], tps: NDArray[np.float64], start_ms: float) -> NDArray[np.float64]:
+    """Return TPS by the second; NaN for seconds for which pgbench printed no line of their own.
+
+    A missing line means that pgbench itself was blocked: nothing is known of that second, it is no stall
+    of the server (which prints 0.0 tps).
+    """
+    lengths = np.maximum(1, np.rint(np.diff(t_ms, prepend=start_ms) / 1000))
+    if lengths.sum() > _LONGEST_RUN_S:
+        raise CorruptRunFileError(tr("The run file is damaged: its seconds span more than a hundred days."))
+    lengths = lengths.astype(int)
+    seconds = np.full(int(lengths.sum()), np.nan)
+    seconds[np.cumsum(lengths) - 1] = tps
+    return seconds
+
+
+def _latencies(run: RunFile, start_ms: float, end_ms: float) -> dict[str, float | None]:
+    partial = transactions = latency_sum_us = 0
+
+    def histograms() -> Iterator[Histogram]:
+        nonlocal partial, transactions, latency_sum_us
+        for second in run.latency_seconds():  # one by one: a day has 86 400
+            if start_ms <= second.t_ms <= end_ms:
+                partial += second.partial
+                transactions += second.transactions
+                latency_sum_us += second.latency_sum_us
+                yield Histogram.decode(second.buckets)
+
+    whole = Histogram.merged(histograms())
+    if not transactions:
+        return {"partial_seconds": float(partial)}
+    figures: dict[str, float | None] = {
+        f"latency_{name}_ms": whole.percentile(percent) / 1000
+        for name, percent in (("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p999", 99.9), ("max", 100.0))
+    }
+    figures["partial_seconds"] = float(partial)
+    if isinstance(run.metadata.pgbench, NotKnown):
+        figures["latency_mean_ms"] = latency_sum_us / transactions / 1000
+    return figures
+
+
+def _costs(run: RunFile, start_ms: float, end_ms: float, tps: float | None) -> dict[str, float | None]:
+    if not tps:
+        return {}
+    totals = run.totals(int(start_ms), int(end_ms))
+    ticks = max((count for _, _, count in totals.values()), default=0)
+
+    def mean(metric: str, instance: str = "") -> float | None:
+        if (metric, instance) not in totals:
+            return None
+        total, _, count = totals[metric, instance]
+        return total / (ticks if METRICS[metric].absent_is_zero else count)
+
+    figures: dict[str, float | None] = {}
+    for name, metric, factor in _PER_TRANSACTION:
+        value = mean(metric)
+        figures[name] = None if value is None else value * factor / tps
+    for name, instance in (("server_cpu_us", "postgres"), ("pgbench_cpu_us", "pgbench")):
+        parts = [mean(metric, instance) for metric in ("process.cpu_user", "process.cpu_system")]
+        found = [part for part in parts if part is not None]
+        figures[name] = sum(found) * 1e6 / tps if found else None
+    kernel = [mean("kernel.cpu", instance) or 0.0 for metric, instance in totals if metric == "kernel.cpu"]
+    figures["kernel_cpu_us"] = sum(kernel) * 1e6 / tps if kernel else None
+    figures["pgbench_share"] = mean("process.pgbench_share")
+    block_bytes = or_none(run.metadata.installation.block_size)
+    figures["write_amplification"] = _amplification(mean, block_bytes)
+    return figures
+
+
+def _amplification(mean: Callable[[str], float | None], block_bytes: float | None) -> float | None:
+    """Return bytes written to the devices over bytes that PostgreSQL asked to write: WAL and data files.
+
+    Parity, copies, journals and copy on write are in it, what a device does inside is not (storage reference,
+    section 5.2). Data files as pg_stat_io counts them (from 16 on), before as buffers written.
+    """
+    written, wal = mean("storage.write_bytes"), mean("wal.bytes")
+    data = mean("server.io_write_bytes")
+    if data is None and block_bytes is not None:
+        buffers = [mean(f"server.buffers_{who}") for who in ("checkpoint", "clean", "backend")]
+        known = [count for count in buffers if count is not None]
+        data = block_bytes * sum(known) if known else None
+    if written is None or wal is None or data is None or wal + data <= 0:
+        return None
+    return written / (wal + data)

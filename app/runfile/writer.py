@@ -1,0 +1,313 @@
+"""Writing a run file: create, append a second. The format is described in schema.sql.
+
+A live file is in WAL mode with one synchronised transaction a second; a finished one is a single file
+without a journal, its samples clustered by series (`app.runfile.finalize`).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import RunFileError
+from app.domain.metrics import METRICS, Sample
+from app.domain.text import tr
+from app.probes.base.fact_tree import Fact
+from app.process.starter import CommandOutcome
+
+APPLICATION_ID: Final = 0x5047464F
+FORMAT: Final = 1
+SUFFIX: Final = ".footing"
+SCHEMA: Final = Path(__file__).with_name("schema.sql")
+
+Json = Fact
+"""A value that JSON can express."""
+
+
+class RunState(StrEnum):
+    """How far a run came. A file that says `running` without a live runner is incomplete."""
+
+    RUNNING = "running"
+    DONE = "done"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    INCOMPLETE = "incomplete"
+
+
+class Phase(StrEnum):
+    """Phases of a run in their order; only MEASURE counts."""
+
+    PREPARE = "prepare"
+    INITDB = "initdb"
+    LOAD = "load"
+    SETTLE = "settle"
+    WARM_UP = "warm-up"
+    MEASURE = "measure"
+    COLLECT = "collect"
+    TEARDOWN = "teardown"
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySecond:
+    """One second of the transaction log, as stored in table `histogram`.
+
+    Attributes:
+        t_ms: begin of the second on the run's clock.
+        transactions: lines with a latency (times the sampling factor gives the estimate).
+        latency_sum_us: sum of their latencies.
+        skipped: transactions skipped by the latency limit.
+        failed: failed transactions.
+        partial: lines may be missing.
+        buckets: encoded histogram.
+    """
+
+    t_ms: int
+    transactions: int
+    latency_sum_us: int
+    skipped: int
+    failed: int
+    partial: bool
+    buckets: bytes
+
+
+@contextmanager
+def write_errors_told(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into one sentence with the path."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        message = tr("The run file {path} cannot be written: {reason}. Complete seconds before are kept.")
+        hint = tr("Make room on that filesystem, or choose another library with --output.")
+        raise RunFileError(message.format(path=path, reason=error), hint=hint) from error
+
+
+class RunFileWriter:
+    """The one writer of a live run file. All methods belong to one thread.
+
+    Attributes:
+        path: where the file grows.
+        started_monotonic_s: the monotonic clock at t_ms = 0.
+    """
+
+    def __init__(
+        self, path: Path, *, started_monotonic_s: float | None = None, is_durable: bool = True
+    ) -> None:
+        """Create the file; it must not exist.
+
+        Args:
+            path: where it grows.
+            started_monotonic_s: the monotonic clock at t_ms = 0; None for now.
+            is_durable: what is committed survives a power cut; without, nothing waits for the disk.
+
+        Raises:
+            RunFileError: it exists or cannot be written.
+        """
+        self.path = path
+        self.started_monotonic_s = time.monotonic() if started_monotonic_s is None else started_monotonic_s
+        self._series: dict[tuple[str, str], int] = {}
+        self._partial_from_ms: int | None = None
+        with write_errors_told(path):
+            path.touch(mode=0o600, exist_ok=False)
+            self._connection = sqlite3.connect(path, isolation_level=None, timeout=10)
+            try:
+                self._begin(is_durable=is_durable)
+            except BaseException:  # the disk is full, say
+                self._connection.close()
+                raise
+
+    def _begin(self, *, is_durable: bool) -> None:
+        if not is_durable:
+            self._connection.execute("PRAGMA synchronous=OFF")
+        # Before WAL mode, so that the header with the application id is in the file from the start.
+        self._connection.executescript(SCHEMA.read_text(encoding="utf-8"))
+        # SQLite's manual, "PRAGMA synchronous": in WAL mode FULL syncs the WAL at every commit, so a
+        # second that was committed survives a power cut.
+        synchronous = "FULL" if is_durable else "OFF"
+        for pragma in ("journal_mode=WAL", f"synchronous={synchronous}", "wal_autocheckpoint=256"):
+            self._connection.execute(f"PRAGMA {pragma}").fetchall()
+
+    def t_ms(self, monotonic_s: float | None = None) -> int:
+        """Return a monotonic time (default: now) on the run's clock, in milliseconds."""
+        moment = time.monotonic() if monotonic_s is None else monotonic_s
+        return round((moment - self.started_monotonic_s) * 1000)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Everything inside becomes one synchronised transaction.
+
+        Raises:
+            RunFileError: the filesystem is full or gone; nothing of the transaction is kept.
+        """
+        with write_errors_told(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def set_run(self, values: Mapping[str, Json]) -> None:
+        """Store keys of table `run`."""
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO run VALUES (?, ?)",
+            [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()],
+        )
+
+    def begin_phase(self, phase: Phase, t_ms: int) -> None:
+        """End the phase that lasts, if any, and begin the next."""
+        self.end_phase(t_ms)
+        self._connection.execute("INSERT INTO phase VALUES (?, ?, NULL)", (phase.value, t_ms))
+
+    def end_phase(self, t_ms: int) -> None:
+        """End the phase that lasts, if any."""
+        self._connection.execute("UPDATE phase SET ended_ms = ? WHERE ended_ms IS NULL", (t_ms,))
+
+    def set_phase(self, phase: Phase, started_ms: int, ended_ms: int | None) -> None:
+        """Correct the times of a phase, once pgbench told when it really began and ended."""
+        self._connection.execute(
+            "UPDATE phase SET started_ms = ?, ended_ms = ? WHERE name = ?",
+            (started_ms, ended_ms, phase.value),
+        )
+
+    def add_event(self, t_ms: int, kind: str, message: str, data: Mapping[str, Json] | None = None) -> None:
+        """Store an event."""
+        self._connection.execute(
+            "INSERT INTO event (t_ms, kind, message, data) VALUES (?, ?, ?, ?)",
+            (t_ms, kind, message, json.dumps(dict(data or {}), ensure_ascii=False)),
+        )
+
+    def add_command(self, outcome: CommandOutcome) -> None:
+        """Store an executed program."""
+        self._connection.execute(
+            "INSERT INTO command (started_ms, duration_ms, account, argv, exit_code, stdout, stderr)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                self.t_ms(outcome.started_s),
+                round(outcome.duration_s * 1000),
+                outcome.account,
+                json.dumps(list(outcome.argv), ensure_ascii=False),
+                outcome.exit_code,
+                outcome.stdout,
+                outcome.stderr,
+            ),
+        )
+
+    def series_id(self, metric: str, instance: str = "") -> int:
+        """Return the number of a series, making it at first use; the metric must be registered."""
+        key = (metric, instance)
+        if key not in self._series:
+            spec = METRICS[metric]
+            cursor = self._connection.execute(
+                "INSERT INTO series (metric, instance, unit, label, source) VALUES (?, ?, ?, ?, ?)",
+                (metric, instance, spec.unit, spec.label, spec.source),
+            )
+            self._series[key] = cursor.lastrowid or 0
+        return self._series[key]
+
+    def add_samples(
+        self, metric: str, samples: Iterable[tuple[int, float]], *, source: str, instance: str = ""
+    ) -> None:
+        """Store a whole series of (t_ms, value), of a run that was not measured here.
+
+        Args:
+            metric: registered.
+            samples: ascending.
+            source: where the numbers come from, instead of what the registry says.
+            instance: what it belongs to.
+        """
+        number = self.series_id(metric, instance)
+        self._connection.execute("UPDATE series SET source = ? WHERE id = ?", (source, number))
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO sample VALUES (?, ?, ?)",
+            ((number, t_ms, value) for t_ms, value in samples),
+        )
+
+    def add_tick(
+        self, number: int, t_ms: int, *, lateness_us: int, missed: int, samples: Iterable[tuple[int, Sample]]
+    ) -> None:
+        """Append one second: (t_ms, sample) pairs, each with its own time."""
+        live = [
+            [self.series_id(sample.metric, sample.instance), moment, compact(sample.value)]
+            for moment, sample in samples
+        ]
+        self._connection.execute(
+            "INSERT INTO tick VALUES (?, ?, ?, ?, ?)",
+            (number, t_ms, lateness_us, missed, json.dumps(live, separators=(",", ":"))),
+        )
+
+    def put_latency_second(self, second: LatencySecond) -> None:
+        """Store or replace one second of latencies."""
+        if self._partial_from_ms is None or second.t_ms < self._partial_from_ms:
+            self._partial_from_ms = second.t_ms
+        self._connection.execute(
+            "INSERT OR REPLACE INTO histogram VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                second.t_ms,
+                second.transactions,
+                second.latency_sum_us,
+                second.skipped,
+                second.failed,
+                int(second.partial),
+                second.buckets,
+            ),
+        )
+
+    def complete_latency_seconds(self, before_ms: int | None) -> None:
+        """Note that nothing is missing any more in the seconds before a time; None for all."""
+        if before_ms is None:
+            self._connection.execute("UPDATE histogram SET partial = 0 WHERE partial = 1")
+        elif self._partial_from_ms is not None and self._partial_from_ms < before_ms:
+            # Only what was stored since: to read all seconds at each second costs more with every hour.
+            self._connection.execute(
+                "UPDATE histogram SET partial = 0 WHERE partial = 1 AND t_ms >= ? AND t_ms < ?",
+                (self._partial_from_ms, before_ms),
+            )
+            self._partial_from_ms = before_ms
+
+    def add_facts(self, moment: str, facts: Mapping[str, Json]) -> None:
+        """Store facts of the environment under their moment, 'before' or 'after'."""
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO fact VALUES (?, ?, ?)",
+            [(moment, name, json.dumps(value, ensure_ascii=False)) for name, value in facts.items()],
+        )
+
+    def set_output(self, name: str, text: str) -> None:
+        """Store what a program printed, verbatim."""
+        self._connection.execute("INSERT OR REPLACE INTO output VALUES (?, ?)", (name, text))
+
+    def append_output(self, name: str, text: str) -> None:
+        """Append to what a program printed."""
+        self._connection.execute(
+            "INSERT INTO output VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET text = text || excluded.text",
+            (name, text),
+        )
+
+    def add_unavailable(self, t_ms: int, source: str, reason: str) -> None:
+        """Record that a source of samples does not exist or failed."""
+        self._connection.execute(
+            "INSERT INTO unavailable (t_ms, source, reason) VALUES (?, ?, ?)", (t_ms, source, reason)
+        )
+
+    def add_mark(self, kind: str, reason: str) -> None:
+        """Label the run."""
+        self._connection.execute("INSERT OR IGNORE INTO mark VALUES (?, ?)", (kind, reason))
+
+    def close(self) -> None:
+        """Close without finishing; the file stays live for its reader, and for who finishes it."""
+        self._connection.close()
+
+
+def compact(value: float) -> float | int:
+    """Return a whole number as int and any other rounded to six significant digits, for small files."""
+    if value == round(value) and abs(value) < 1e15:
+        return int(value)
+    return float(f"{value:.6g}")

@@ -1,1 +1,0 @@
-"""Runs, campaigns, run files, the library of runs, statistics over runs."""

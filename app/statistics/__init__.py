@@ -1,0 +1,1 @@
+"""Statistics over runs and within them: intervals, verdicts, sample sizes. Pure."""

@@ -1,0 +1,144 @@
+"""What is checked of a disk right before a step writes to it: who it is, and whether it is spare.
+
+Source: storage reference, section 3.3; systemd, docs/BLOCK_DEVICE_LOCKING.md.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from app.domain.disk import DiskIdentity, DiskRefusal
+from app.domain.errors import RefusedError
+from app.domain.text import tr
+from app.storage.checks.hooks import Hooks
+from app.storage.system import state, waiting
+
+LOCK_S: Final = 60.0
+"""How long udevd may look at a disk before we give up; it takes a shared lock while it does."""
+LOOKING_S: Final = 5.0
+"""How long others may have a disk open that do not work with it."""
+_OPENED: Final = frozenset({"D13", "D14"})
+"""Rules about who has a disk open."""
+
+
+def check_identity(node: str, chosen: DiskIdentity, hooks: Hooks) -> None:
+    """Make sure that the disk of a node is the one that was chosen.
+
+    Raises:
+        RefusedError: it is another one, or gone.
+    """
+    try:
+        now = hooks.identify(node)
+    except OSError as err:
+        raise RefusedError(
+            tr("{node} cannot be identified any more: {reason}. Nothing was written to it.").format(
+                node=node, reason=err.strerror or err
+            )
+        ) from err
+    changed = chosen.differs_from(now)
+    if changed:
+        raise RefusedError(
+            tr("{node} is not the disk that was chosen ({fields} differ). Nothing was written to it.").format(
+                node=node, fields=", ".join(changed)
+            ),
+            hint=tr("Choose the disks again."),
+        )
+
+
+def lasting_refusals(chosen: Mapping[str, DiskIdentity], hooks: Hooks) -> Mapping[str, Sequence[DiskRefusal]]:
+    """Return why disks are not spare, by node, once those that only look at them for a moment are gone.
+
+    After a change udevd's programs and UDisks2 open a disk; who works with it holds it for longer.
+    """
+    deadline_s = time.monotonic() + LOOKING_S
+    while True:
+        refused = hooks.refusals(chosen)
+        rules = {refusal.rule for refusals in refused.values() for refusal in refusals}
+        if not rules or rules - _OPENED or time.monotonic() >= deadline_s:
+            return refused
+        time.sleep(0.1)
+
+
+def check_spare(nodes: Sequence[str], disks: Mapping[str, DiskIdentity], hooks: Hooks) -> None:
+    """Make sure that disks are those that were chosen, spare, and claimed by nobody.
+
+    Raises:
+        RefusedError: the first reason why one is not.
+    """
+    for node in nodes:
+        check_identity(node, disks[node], hooks)
+    refused = lasting_refusals({node: disks[node] for node in nodes}, hooks) if nodes else {}
+    for node, refusals in refused.items():
+        for refusal in refusals:
+            raise RefusedError(
+                tr("{node} is not spare ({rule}): {message} {evidence}").format(
+                    node=node, rule=refusal.rule, message=refusal.message, evidence=refusal.evidence
+                ),
+                hint=refusal.remedy,
+            )
+    for node in nodes:
+        if state.is_claimed(node):
+            raise RefusedError(
+                tr("{node} is in use: the kernel refuses to open it exclusively.").format(node=node)
+            )
+
+
+def open_disk(node: str, chosen: DiskIdentity) -> int:
+    """Open a disk to lock it: read-only, so that closing it is not taken for a change.
+
+    Raises:
+        RefusedError: it is another device.
+        OSError: it cannot be opened.
+    """
+    fd = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        _check_number(fd, node, chosen)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _check_number(fd: int, node: str, chosen: DiskIdentity) -> None:
+    found = os.fstat(fd)
+    number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
+    if not stat.S_ISBLK(found.st_mode) or number != chosen.device_number:
+        raise RefusedError(
+            tr("{node} is not {number} any more.").format(node=node, number=chosen.device_number)
+        )
+
+
+@contextmanager
+def locked(node: str, chosen: DiskIdentity, hooks: Hooks) -> Iterator[None]:
+    """Hold the lock by which udevd keeps its hands off a disk, on the disk that was chosen.
+
+    Where the disk is held for longer, its shared lock becomes exclusive meanwhile: a second descriptor would
+    wait for the first.
+
+    Raises:
+        RefusedError: it is another disk.
+        StorageError: somebody else holds the lock.
+        OSError: it cannot be opened.
+    """
+    check_identity(node, chosen, hooks)
+    held = hooks.held.get(node)
+    fd = open_disk(node, chosen) if held is None else held
+    try:
+        _check_number(fd, node, chosen)
+        began_s = time.monotonic()
+        waiting.lock(fd, node, hooks.patience.limit(LOCK_S))
+        hooks.patience.spent(time.monotonic() - began_s)
+        yield
+    finally:
+        if held is None:
+            fcntl.flock(fd, fcntl.LOCK_UN)
+            os.close(fd)
+        else:
+            with suppress(BlockingIOError):  # somebody was faster: the next step waits for them
+                fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)

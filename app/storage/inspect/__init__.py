@@ -1,0 +1,1 @@
+"""What is there: disks, their facts, users, signatures and content, read at one moment."""

@@ -1,0 +1,155 @@
+"""Which places of a disk are looked at between its ends, and what is certainly found so. Pure.
+
+The space between the ends is cut into strata of equal length, and one piece is drawn at random in each. Data
+in one piece of at least two strata's length covers some stratum wholly, or reaches into an end, which is read
+whole (`certain_bytes`); so it holds a piece, and is found if no 64 KiB of it in a row are all zeros.
+Besides, places are looked at that give a filesystem away whose beginning is still there.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.inspection_report import InspectionReport
+from app.domain.units import GIB, KIB, MIB
+from app.storage.inspect.signatures import MAGICS
+
+EDGE_BYTES: Final = 16 * MIB
+"""Of each end, read whole: both copies of a GPT, labels of md and ZFS at an end, NTFS's last sector."""
+SAMPLE_BYTES: Final = 64 * KIB
+STRATUM_BYTES: Final = GIB
+LEAST_STRATA: Final = 256
+MOST_PIECES: Final = 20_000
+"""Some minutes of a rotating disk; from 20 TB on strata are longer than `STRATUM_BYTES`."""
+
+PARTITION_STARTS: Final = (0, MIB, 16 * MIB, 17 * MIB, 32 * MIB)
+"""Where partitions begin: a whole disk; the usual first one; behind Microsoft's reserved partition of 16 or
+32 MiB; behind a header of LUKS2 that is kept elsewhere (its data begins at 16 MiB)."""
+
+_LEAST_STRATUM: Final = MIB
+_STEP: Final = 4 * KIB
+_SINGLE_COPIES: Final = (
+    64 * KIB,  # btrfs, and its copies (btrfs-progs, disk-io.h: BTRFS_SUPER_MIRROR_SHIFT)
+    64 * MIB,
+    256 * GIB,
+    256 * KIB,  # the second label of a ZFS vdev (OpenZFS, vdev_label.c)
+    3 * GIB,  # NTFS's table of files, with clusters of 4 KiB (mkntfs.c)
+    *(GIB << 2 * number for number in range(8)),  # OCFS2's copies (ocfs2_fs.h, OCFS2_BACKUP_SB_START)
+)
+_EXT_BLOCKS: Final = (KIB, 2 * KIB, 4 * KIB)
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """A part of a disk in which one piece is looked at.
+
+    Attributes:
+        start: first byte.
+        end: byte behind the last one.
+    """
+
+    start: int
+    end: int
+
+    def draw(self, choose: random.Random, step: int) -> int:
+        """Return where a piece begins that lies in the stratum."""
+        lowest = -(-self.start // step)
+        return choose.randint(lowest, max(lowest, (self.end - SAMPLE_BYTES) // step)) * step
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingPlan:
+    """The places to look at between the ends of a disk.
+
+    Attributes:
+        offsets: where pieces of `SAMPLE_BYTES` begin, ascending.
+        certain_bytes: contiguous data of this size is found for certain, if no 64 KiB of it are all zeros;
+            0 where there is nothing between the ends.
+    """
+
+    offsets: tuple[int, ...]
+    certain_bytes: int
+
+
+def step_of(block_bytes: int) -> int:
+    """Return to what places are rounded on a disk with such logical blocks."""
+    return max(block_bytes, _STEP)
+
+
+def strata_of(size_bytes: int, begin: int = EDGE_BYTES) -> tuple[Stratum, ...]:
+    """Return the strata from `begin` on to the end that is read whole; none where that is nothing."""
+    end = size_bytes - EDGE_BYTES
+    if end <= begin:
+        return ()
+    room = MOST_PIECES - len(telling_places(size_bytes))
+    wanted = max(LEAST_STRATA, -(-(end - begin) // STRATUM_BYTES))
+    count = max(1, min(wanted, room, (end - begin) // _LEAST_STRATUM))
+    bounds = [begin + (end - begin) * number // count for number in range(count + 1)]
+    return tuple(Stratum(low, high) for low, high in itertools.pairwise(bounds))
+
+
+def certain_bytes(strata: Sequence[Stratum]) -> int:
+    """Return how long contiguous data must be to cover one of these strata wholly, wherever it lies."""
+    return 2 * max((each.end - each.start for each in strata), default=0)
+
+
+def sampling_of(
+    size_bytes: int, block_bytes: int, choose: random.Random, begin: int = EDGE_BYTES
+) -> SamplingPlan:
+    """Return where to look between the ends of a disk.
+
+    Args:
+        size_bytes: of the disk.
+        block_bytes: its logical block.
+        choose: draws the pieces.
+        begin: where to begin; behind our own partition where there is one.
+    """
+    strata, step = strata_of(size_bytes, begin), step_of(block_bytes)
+    highest = size_bytes - EDGE_BYTES
+    told = {place // step * step for place in telling_places(size_bytes) if begin <= place < highest}
+    drawn = {each.draw(choose, step) for each in strata}
+    return SamplingPlan(tuple(sorted(told | drawn)), certain_bytes(strata))
+
+
+def looked_before(size_bytes: int) -> InspectionReport:
+    """Return what will be looked at on a disk before it is used, whoever asks."""
+    strata = strata_of(size_bytes)
+    places = len(strata) + len(telling_places(size_bytes))
+    return InspectionReport(EDGE_BYTES, places, SAMPLE_BYTES, certain_bytes(strata))
+
+
+@functools.lru_cache(maxsize=64)
+def telling_places(size_bytes: int) -> frozenset[int]:
+    """Return where superblocks of every known kind and their copies lie, for each usual start of a partition.
+
+    Those at the ends of a disk are not among them: both ends are read whole.
+    """
+    quarters = (size_bytes * part // 4 for part in (1, 2, 3))  # groups of XFS begin about there (mkfs.xfs)
+    found = {start + offset for start in PARTITION_STARTS for offset in _superblocks(size_bytes)}
+    return frozenset(each for each in (*found, *quarters) if EDGE_BYTES <= each < size_bytes - EDGE_BYTES)
+
+
+def _superblocks(size_bytes: int) -> Iterator[int]:
+    """Yield pieces, counted from the start of a filesystem, that hold a superblock or a copy of one."""
+    for magic in MAGICS:
+        if magic.offset >= 0:
+            yield magic.offset // SAMPLE_BYTES * SAMPLE_BYTES
+    yield from _SINGLE_COPIES
+    for block in _EXT_BLOCKS:
+        group_bytes = 8 * block * block  # one block is the bitmap of a group's blocks
+        yield from (group * group_bytes for group in _sparse_groups(size_bytes // group_bytes))
+
+
+def _sparse_groups(last: int) -> Iterator[int]:
+    """Yield the groups of ext2 to ext4 with a copy of the superblock (sparse_super): 1, powers of 3, 5, 7."""
+    yield 1
+    for base in (3, 5, 7):
+        group = base
+        while group <= last:
+            yield group
+            group *= base

@@ -1,0 +1,224 @@
+"""What the kernel itself uses block devices for now: swap, btrfs, pools, arrays, loops, targets, stacks.
+
+Sources: proc(5), btrfs(5) sysfs, zpool-status(8), md(4), loop(4), configfs of LIO and nvmet.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import stat
+import struct
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from app.storage.inspect.snapshot import DeviceUse, Reading, SourceKnowledge, absent, read, unreadable
+from app.storage.inspect.sources import SourceFolders, number_of, text_of
+from app.storage.system.programs import run_program
+
+_ESCAPE: Final = re.compile(r"\\([0-7]{3})")
+_ZPOOL_TIMEOUT_S: Final = 15.0
+_LOOP_GET_STATUS64: Final = 0x4C05
+_LOOP_INFO_BYTES: Final = 232
+
+
+def unescape(text: str) -> str:
+    """Return a path of mountinfo or swaps as it is: proc(5) writes white space as octal numbers."""
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)
+
+
+def node_number(node: str) -> str:
+    """Return the number of the block device that a path leads to; empty where it leads to none."""
+    with suppress(OSError, ValueError):
+        status = Path(node).stat()
+        if stat.S_ISBLK(status.st_mode):
+            return number_of(status)
+    return ""
+
+
+def read_swaps(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
+    """Return the swap areas on devices; files lie on filesystems that are mounted anyway."""
+    return places.attempt(places.proc / "swaps", lambda: tuple(_swaps(text_of(places.proc / "swaps"))))
+
+
+def _swaps(text: str) -> Iterator[DeviceUse]:
+    for line in text.splitlines()[1:]:
+        words = line.split()
+        if len(words) < 2:
+            raise ValueError(tr("/proc/swaps has a line that nobody knows: {line}").format(line=line[:80]))
+        area = unescape(words[0])
+        number = node_number(area)
+        if not number and words[1] == "partition":
+            raise ValueError(tr("swap area {area} cannot be found").format(area=area))
+        if number:
+            yield DeviceUse(number, area, "/proc/swaps")
+
+
+def read_btrfs(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
+    """Return all devices of mounted btrfs filesystems; mountinfo shows one of several only."""
+    root = places.sys / "fs/btrfs"
+
+    def devices() -> tuple[DeviceUse, ...]:
+        return tuple(
+            DeviceUse(text_of(link / "dev"), tr("btrfs {uuid}").format(uuid=folder.name), str(link))
+            for folder in sorted(root.iterdir())
+            if (folder / "devices").is_dir()
+            for link in sorted((folder / "devices").iterdir())
+        )
+
+    return places.attempt(root, devices)
+
+
+def read_pools(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
+    """Return the devices of imported pools, with spares, caches and logs; holders/ stays empty for them."""
+    if not (places.sys / "module/zfs").exists() and not (places.proc / "spl/kstat/zfs").exists():
+        return absent(tr("ZFS is not loaded"))
+    try:
+        ended = run_program(("zpool", "status", "-LP"), timeout_s=_ZPOOL_TIMEOUT_S)
+    except FootingError as err:
+        return unreadable(tr("ZFS is loaded, but: {error}").format(error=err.message))
+    if ended.exit_code != 0:
+        return unreadable(tr("zpool status: {error}").format(error=ended.complaint()))
+    return read(tuple(parse_pools(ended.stdout)))
+
+
+def parse_pools(text: str) -> Iterator[DeviceUse]:
+    """Yield the devices in the output of ``zpool status -LP`` (zpool-status(8), OpenZFS 2.1 to 2.4)."""
+    pool = ""
+    for line in text.splitlines():
+        words = line.split()
+        if line.strip().startswith("pool:") and len(words) > 1:
+            pool = words[1]
+        elif words and words[0].startswith("/") and (number := node_number(words[0])):
+            yield DeviceUse(number, pool, f"zpool status: {words[0]}")
+
+
+def read_arrays(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
+    """Return the members of md arrays, also of inactive ones."""
+
+    def members() -> tuple[DeviceUse, ...]:
+        return tuple(
+            DeviceUse(text_of(places.sys / "class/block" / name / "dev"), array, "/proc/mdstat")
+            for array, name in parse_mdstat(text_of(places.proc / "mdstat"))
+        )
+
+    return places.attempt(places.proc / "mdstat", members)
+
+
+def parse_mdstat(text: str) -> Iterator[tuple[str, str]]:
+    """Yield (array, member) for every member in /proc/mdstat (md(4))."""
+    for line in text.splitlines():
+        array, separator, rest = line.partition(" : ")
+        if separator and array.startswith("md"):
+            for match in re.finditer(r"(\S+)\[\d+\]", rest):
+                yield array, match[1]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBacking:
+    """What a loop device reads from: the device that holds its file, or the device that is its file."""
+
+    name: str
+    below: str
+    is_device: bool
+
+
+def read_loop_backings(places: SourceFolders) -> Reading[tuple[LoopBacking, ...]]:
+    """Return what lies below each attached loop device, also for files that this namespace does not show."""
+
+    def backings() -> tuple[LoopBacking, ...]:
+        folders = sorted((places.sys / "block").glob("loop*"))
+        found = (_backing(places, each) for each in folders if (each / "loop/backing_file").exists())
+        return tuple(backing for backing in found if backing is not None)
+
+    return places.attempt(places.sys / "block", backings)
+
+
+def _backing(places: SourceFolders, folder: Path) -> LoopBacking | None:
+    """Return what lies below a loop device; None for one that was detached meanwhile."""
+    fd = os.open(places.dev / folder.name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        data = fcntl.ioctl(fd, _LOOP_GET_STATUS64, bytes(_LOOP_INFO_BYTES))
+    except OSError as err:
+        if err.errno == errno.ENXIO:
+            return None
+        raise
+    finally:
+        os.close(fd)
+    holding, _, own = struct.unpack_from("<QQQ", data)
+    # Kernels before 5.8 repeat the holding device where the file is no device itself.
+    is_device = own not in {0, holding}
+    number = own if is_device else holding
+    return LoopBacking(folder.name, f"{os.major(number)}:{os.minor(number)}", is_device)
+
+
+def loop_uses(backings: Reading[tuple[LoopBacking, ...]]) -> Reading[tuple[DeviceUse, ...]]:
+    """Return the devices that loop devices read from directly: no process has them open, the kernel does."""
+    uses = tuple(
+        DeviceUse(each.below, f"/dev/{each.name}", f"/sys/block/{each.name}/loop")
+        for each in backings.known(())
+        if each.is_device
+    )
+    return Reading(backings.state, uses if backings.value is not None else None, backings.reason)
+
+
+def read_targets(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
+    """Return devices that LIO (iSCSI, FC, vhost) or nvmet serve; nvmet does not claim them exclusively."""
+    root = places.sys / "kernel/config"
+
+    def served() -> tuple[DeviceUse, ...]:
+        paths = [
+            *root.glob("target/core/*/*/udev_path"),
+            *root.glob("nvmet/subsystems/*/namespaces/*/device_path"),
+        ]
+        uses = ((path, node_number(text_of(path).strip())) for path in paths)
+        return tuple(DeviceUse(number, text_of(path).strip(), str(path)) for path, number in uses if number)
+
+    return places.attempt(root, served)
+
+
+def read_stacking(
+    places: SourceFolders, backings: Reading[tuple[LoopBacking, ...]]
+) -> Reading[Mapping[str, tuple[str, ...]]]:
+    """Return what lies directly below every block device."""
+
+    def layers() -> Mapping[str, tuple[str, ...]]:
+        below: dict[str, tuple[str, ...]] = {}
+        for folder in (places.sys / "class/block").iterdir():
+            try:
+                place = folder.resolve(strict=True)
+                parts = [text_of(place.parent / "dev")] if (place / "partition").exists() else []
+                with suppress(FileNotFoundError):
+                    parts += [text_of(slave / "dev") for slave in (place / "slaves").iterdir()]
+                parts += [each.below for each in backings.known(()) if each.name == folder.name]
+                below[text_of(place / "dev")] = tuple(parts)
+            except FileNotFoundError:
+                if folder.exists():
+                    raise
+                continue  # it went away meanwhile, as partitions of other disks do
+        return below
+
+    found = places.attempt(places.sys / "class/block", layers)
+    if found.state is SourceKnowledge.READ and backings.state not in {
+        SourceKnowledge.READ,
+        SourceKnowledge.ABSENT,
+    }:
+        return Reading(backings.state, found.value, backings.reason)
+    return found
+
+
+def read_hibernation(places: SourceFolders) -> Reading[str]:
+    """Return the device of the hibernation image; empty where none is set."""
+
+    def device() -> str:
+        number = text_of(places.sys / "power/resume").strip()
+        return "" if number == "0:0" else number
+
+    return places.attempt(places.sys / "power/resume", device)

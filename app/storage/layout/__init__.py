@@ -1,0 +1,1 @@
+"""A storage plan becomes steps with their commands, and the exact reverse."""

@@ -1,0 +1,171 @@
+"""Spare disks of a campaign, found on this machine: target and disks become a storage plan. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from app.domain.campaign.configuration import DiskGroup, DiskTarget
+from app.domain.campaign.disk_target import chosen_options, key_of, plan_of_target
+from app.domain.disk import Disk, DiskIdentity
+from app.domain.filesystems import filesystem
+from app.domain.options.checks import echo, validate_options
+from app.domain.options.kinds import OptionValue
+from app.domain.options.option import OptionProblem
+from app.domain.options.raid import ArrayLayout, layout
+from app.domain.storage_plan.plan import Group, StoragePlan
+from app.domain.storage_plan.problems import plan_problems
+from app.domain.storage_plan.reader import PlanError
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.storage.layout.availability import Support, level_availability
+from app.storage.layout.partition_size import default_partition_bytes, whole_disk_bytes
+
+PLACE = "target.disks"
+
+
+def find_disks(name: str, disks: Sequence[Disk]) -> tuple[Disk, ...]:
+    """Return the disks that a campaign file can mean: by full serial, WWN, or the name made of them.
+
+    Args:
+        name: as the campaign file has it.
+        disks: of the machine.
+    """
+
+    def names(identity: DiskIdentity) -> set[str]:
+        return {identity.serial.strip(), (identity.wwn or "").strip(), identity.key()} - {""}
+
+    return tuple(disk for disk in disks if name.strip() in names(disk.identity))
+
+
+def is_test_device(disk: DiskIdentity) -> bool:
+    """Return whether it is a loop device (major number 7, Linux Documentation/admin-guide/devices.txt)."""
+    return disk.device_number.partition(":")[0] == "7"
+
+
+def storage_plan(
+    target: DiskTarget, disks: Sequence[Disk], data_set_bytes: int, *, place: str = PLACE
+) -> StoragePlan:
+    """Return the plan of a target on this machine; whether the disks are spare is asked elsewhere.
+
+    Args:
+        target: of a campaign; valid in itself (`app.domain.campaign.disk_target.target_problems`).
+        disks: of this machine.
+        data_set_bytes: what the data takes at most, with its WAL unless that has disks of its own.
+        place: where the target stands in the campaign file, for messages.
+
+    Raises:
+        PlanError: a disk is not here or cannot be told from another one, or what is there is too small;
+            names the key of the campaign file.
+    """
+    search = _Search(disks)
+    for key, names in _names(target):
+        for number, name in enumerate(names, 1):
+            search.look_for(f"{key}[{number}]", name)
+    _raise_if_any(place, search.problems)
+    plan = plan_of_target(
+        target,
+        lambda name: search.found[name],
+        lambda group, found: _partition_bytes(group, found, data_set_bytes),
+    )
+    _raise_if_any(place, [replace(each, field=key_of(each.field)) for each in plan_problems(plan)])
+    _raise_if_any(place, _too_small(target, plan, data_set_bytes))
+    return plan
+
+
+def _raise_if_any(place: str, problems: Sequence[OptionProblem]) -> None:
+    if problems:
+        raise PlanError([replace(each, field=f"{place}.{each.field}") for each in problems])
+
+
+def _names(target: DiskTarget) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield "data", target.data.disks
+    yield "wal.data", target.wal.disks if target.wal else ()
+    yield "zfs_log", target.zfs_log
+
+
+@dataclass(slots=True)
+class _Search:
+    """Looks for disks by name and keeps what is wrong."""
+
+    disks: Sequence[Disk]
+    found: dict[str, DiskIdentity] = field(default_factory=dict)
+    problems: list[OptionProblem] = field(default_factory=list)
+
+    def look_for(self, key: str, name: str) -> None:
+        having = find_disks(name, self.disks)
+        shown = f"“{echo(name)}”"
+        if len(having) == 1:
+            self.found[name] = having[0].identity
+        elif having:
+            message = tr("{name} is the name of {count} disks here: {disks}. Name them by their WWN.").format(
+                name=shown, count=len(having), disks=", ".join(disk.name for disk in having)
+            )
+            self.problems.append(OptionProblem(key, message))
+        else:
+            message = tr("No disk of this machine has the serial number or WWN {name}.").format(name=shown)
+            self.problems.append(OptionProblem(key, message, _known(self.disks)))
+
+
+def _known(disks: Sequence[Disk]) -> str:
+    names = [disk.identity.serial.strip() or disk.identity.key() for disk in disks if disk.identity.key()]
+    return ", ".join(echo(name) for name in names[:12]) + (" …" if len(names) > 12 else "")
+
+
+def _layout(group: DiskGroup | Group) -> ArrayLayout:
+    return layout(group.level, filesystem(group.filesystem).assembler(group.level))
+
+
+def _copies(options: Mapping[str, OptionValue]) -> int | None:
+    """Return the copies of a btrfs mirror; None for its default."""
+    copies = options.get("mirror_copies")
+    return int(copies) if copies is not None else None
+
+
+def _partition_bytes(group: DiskGroup, disks: Sequence[DiskIdentity], data_set_bytes: int) -> int | None:
+    if group.whole_disk:
+        return None
+    if group.partition_bytes is not None:
+        return group.partition_bytes
+    sizes = [disk.size_bytes for disk in disks]
+    usable = _layout(group).usable_bytes([1 << 40] * len(disks), _copies(chosen_options(group))) >> 40
+    return default_partition_bytes(data_set_bytes, usable, sizes)
+
+
+def check_support(target: DiskTarget, support: Support, *, place: str = PLACE) -> None:
+    """Make sure that kernel and programs of this machine can make a target.
+
+    Raises:
+        PlanError: they cannot; names the key, what is missing, and what would help.
+    """
+    problems: list[OptionProblem] = []
+    for prefix, group in (("", target.data), ("wal.", target.wal)):
+        if group is None:
+            continue
+        spec = filesystem(group.filesystem)
+        problems += [
+            OptionProblem(f"{prefix}filesystem", f"{reason.message} {reason.remedy}".strip())
+            for reason in level_availability(spec, group.level, support).reasons
+        ]
+        options = chosen_options(group)
+        problems += [
+            replace(problem, field=f"{prefix}options.{problem.field}")
+            for problem in validate_options(spec, options, level=group.level, versions=support.versions)
+        ]
+    _raise_if_any(place, problems)
+
+
+def usable_bytes(group: Group) -> int:
+    """Return what the disks of a group hold before assembler and filesystem keep their share."""
+    size = group.partition_bytes or whole_disk_bytes(disk.size_bytes for disk in group.disks)
+    return _layout(group).usable_bytes([size] * len(group.disks), _copies(group.chosen))
+
+
+def _too_small(target: DiskTarget, plan: StoragePlan, data_set_bytes: int) -> list[OptionProblem]:
+    usable = usable_bytes(plan.data)
+    if usable >= data_set_bytes:
+        return []
+    message = tr("The data set needs {need}; these disks hold {usable}.").format(
+        need=format_size(data_set_bytes), usable=format_size(usable)
+    )
+    return [OptionProblem("partition_size" if target.data.partition_bytes is not None else "data", message)]

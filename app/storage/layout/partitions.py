@@ -1,0 +1,113 @@
+"""The partitions that a plan's disks get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.filesystems import filesystem
+from app.domain.options.raid import Assembler
+from app.domain.storage_plan.plan import PARTITION_TYPE, Group, Role, StoragePlan
+from app.domain.units import MIB
+from app.storage.layout.names import Names, PlannedDevice
+from app.storage.layout.partition_size import whole_disk_bytes
+from app.storage.layout.steps import POOL_GUID, OwnPartition, SessionPartition, SignatureIs
+
+START_BYTES: Final = MIB
+"""Where our partition begins on every disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMember:
+    """A disk of a plan with the partition on it.
+
+    Attributes:
+        role: what it is for.
+        disk: node of the whole disk.
+        node: node of the partition.
+        partition_bytes: its size.
+        table_uuid: identifier of the GPT.
+        partition_uuid: identifier of the partition.
+        name: GPT name of the partition.
+        signature: what comes to lie in it: a filesystem, or that it is a member.
+    """
+
+    role: Role
+    disk: str
+    node: str
+    partition_bytes: int
+    table_uuid: str
+    partition_uuid: str
+    name: str
+    signature: SignatureIs
+
+    @property
+    def partition(self) -> SessionPartition:
+        """Return the partition as it is looked for before anything of it is wiped."""
+        return SessionPartition(
+            self.disk,
+            self.node,
+            self.table_uuid,
+            self.partition_uuid,
+            PARTITION_TYPE,
+            START_BYTES,
+            self.partition_bytes,
+        )
+
+    @property
+    def own(self) -> OwnPartition:
+        """Return the condition that the partition is ours."""
+        return OwnPartition(self.disk, self.partition_uuid)
+
+
+def members_of(
+    plan: StoragePlan, devices: Mapping[str, PlannedDevice], names: Names
+) -> tuple[PlanMember, ...]:
+    """Return the members of a plan in the order in which its disks are claimed.
+
+    Partitions of one group are equally large, so that no tool has to ask whether that is meant.
+
+    Raises:
+        KeyError: a disk of the plan is not among the devices.
+    """
+    sizes = {
+        Role.DATA: _partition_bytes(plan.data),
+        Role.WAL: _partition_bytes(plan.wal) if plan.wal else 0,
+        Role.ZFS_LOG: whole_disk_bytes(disk.size_bytes for disk in plan.zfs_log) if plan.zfs_log else 0,
+    }
+    found = []
+    for role, identity in plan.members():
+        key = identity.key()
+        device = devices[key]
+        found.append(
+            PlanMember(
+                role,
+                device.node,
+                device.partition,
+                sizes[role],
+                names.table(key),
+                names.partition(key),
+                names.partition_name(role),
+                _signature(plan, role, device.partition, names),
+            )
+        )
+    return tuple(found)
+
+
+def _signature(plan: StoragePlan, role: Role, node: str, names: Names) -> SignatureIs:
+    """Return what is made in a partition of a group."""
+    group = plan.wal if role is Role.WAL and plan.wal else plan.data
+    spec = filesystem(group.filesystem)
+    match spec.assembler(group.level):
+        case Assembler.ZFS:
+            pool = names.pool(Role.DATA if role is Role.ZFS_LOG else role)
+            return SignatureIs(node, "zfs_member", POOL_GUID, pool)
+        case Assembler.MD:
+            return SignatureIs(node, "linux_raid_member", names.array_uuid(role))
+        case _:
+            return SignatureIs(node, spec.id, names.filesystem(role))
+
+
+def _partition_bytes(group: Group) -> int:
+    return group.partition_bytes or whole_disk_bytes(disk.size_bytes for disk in group.disks)

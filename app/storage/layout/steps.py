@@ -1,0 +1,496 @@
+"""The steps of making and unmaking a layout, as data.
+
+A step says what is done, why, what has to be true before and afterwards, and what undoes it.
+`app.storage.layout.commands` makes steps, `app.storage.execution` executes them; nothing here touches
+anything.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from app.domain.options.kinds import OptionValue
+
+QUICK_S: Final = 300.0
+"""Time-out of programs that write little; emulated machines are up to 40 times slower than real ones."""
+LONG_S: Final = 4 * 3600.0
+"""Time-out of programs that may write or discard a whole partition."""
+
+POOL_GUID: Final = "{pool-guid}"
+"""Stands in `SignatureIs` for the GUID that ZFS gave to the pool of that label; known only once it exists."""
+
+
+class Mark(StrEnum):
+    """What the journal says of a signature that a session makes; on disk before it becomes true.
+
+    BEGUN: about to be made, so that it may be there or not. MADE: it is there. WIPING: about to be wiped.
+    WIPED: it is not there any more. RELEASED (of a partition table): the disk was given back.
+    """
+
+    BEGUN = "begun"
+    MADE = "made"
+    WIPING = "wiping"
+    WIPED = "wiped"
+    RELEASED = "released"
+
+
+def mark_fact(place: str) -> str:
+    """Return the name under which the journal holds the mark of what lies in a place."""
+    return f"mark of {place}"
+
+
+def mark_of(facts: Mapping[str, str], place: str) -> Mark | None:
+    """Return the journal's mark of what lies in a place; None where making it was never begun."""
+    value = facts.get(mark_fact(place))
+    return Mark(value) if value is not None else None
+
+
+def table_place(table_uuid: str) -> str:
+    """Return the place of a partition table, for its mark."""
+    return f"table {table_uuid}"
+
+
+def partition_place(partition_uuid: str) -> str:
+    """Return the place of what lies in a partition, for its mark."""
+    return f"partition {partition_uuid}"
+
+
+def ends_fact(place: str) -> str:
+    """Return the name under which the journal holds a digest of a disk's ends without our table."""
+    return f"ends of {place}"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTable:
+    """The disk's GPT has the identifier that this plan gave it."""
+
+    disk: str
+    table_uuid: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPartition:
+    """The first partition of the disk's GPT is of our type and has the identifier that this plan gave it.
+
+    There may be others beside it: what writes only into ours does them no harm. What wipes asks for more
+    (`SessionPartition`).
+    """
+
+    disk: str
+    partition_uuid: str
+
+    @property
+    def place(self) -> str:
+        """Return the place of what lies in the partition, for its mark."""
+        return partition_place(self.partition_uuid)
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureIs:
+    """libblkid finds exactly this signature on a device.
+
+    Attributes:
+        node: device.
+        type: such as ``ext4`` or ``linux_raid_member``.
+        uuid: UUID of it, or `POOL_GUID`; empty where any will do.
+        label: label of it (the name of a pool); empty where any will do.
+    """
+
+    node: str
+    type: str
+    uuid: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPartition:
+    """The one partition that a session makes on a disk.
+
+    Attributes:
+        disk: node of the disk.
+        node: of the partition.
+        table_uuid: identifier of the GPT.
+        partition_uuid: of the partition.
+        partition_type: of the partition.
+        start_bytes: where it begins.
+        size_bytes: of it.
+    """
+
+    disk: str
+    node: str
+    table_uuid: str
+    partition_uuid: str
+    partition_type: str
+    start_bytes: int
+    size_bytes: int
+
+    @property
+    def table_place(self) -> str:
+        """Return the place of the partition table, for its mark."""
+        return table_place(self.table_uuid)
+
+    @property
+    def place(self) -> str:
+        """Return the place of what lies in the partition, for its mark."""
+        return partition_place(self.partition_uuid)
+
+
+@dataclass(frozen=True, slots=True)
+class NoSignature:
+    """libblkid finds no signature on a device; a device that is gone has none either."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class MountIs:
+    """One of these sources is what is mounted, last, on the folder."""
+
+    folder: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotMounted:
+    """Nothing is mounted on the folder."""
+
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeThere:
+    """There is such a device."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceGone:
+    """There is no such device."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFree:
+    """Nothing in the kernel claims the device: no holders, and it can be opened exclusively."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayRuns:
+    """An md array with this UUID holds one of the members, under whatever name.
+
+    Attributes:
+        node: name that this plan gave it; argument lists that contain it get the name that it has now.
+        uuid: UUID of the array.
+        members: partitions that it was made of.
+    """
+
+    node: str
+    uuid: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoArray:
+    """No md array holds any of the members."""
+
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberOf:
+    """A partition has the superblock of the md array with this UUID."""
+
+    node: str
+    uuid: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoMember:
+    """A partition has no superblock of md."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class PoolImported:
+    """A pool of this name is imported."""
+
+    pool: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPool:
+    """A pool of this name is imported, and its GUID is the one that the journal holds."""
+
+    pool: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoPool:
+    """No pool of this name is imported."""
+
+    pool: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoBtrfs:
+    """The kernel has no mounted btrfs of this UUID."""
+
+    uuid: str
+
+
+Condition = (
+    OwnTable
+    | OwnPartition
+    | SignatureIs
+    | NoSignature
+    | MountIs
+    | NotMounted
+    | NodeThere
+    | DeviceGone
+    | DeviceFree
+    | ArrayRuns
+    | NoArray
+    | MemberOf
+    | NoMember
+    | PoolImported
+    | OwnPool
+    | NoPool
+    | NoBtrfs
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimDisks:
+    """Make sure that every disk is the one that was chosen and is spare now, before any is written.
+
+    Attributes:
+        disks: nodes of the whole disks.
+        why: for people.
+        undo: nothing.
+    """
+
+    disks: tuple[str, ...]
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Run a program.
+
+    Attributes:
+        argv: program name and arguments; looked up in the fixed folders, never through a shell.
+        why: what it is for, one sentence.
+        input: what it reads from standard input; empty means /dev/null.
+        timeout_s: after which it is ended.
+        claims: disks that it writes although they do not carry our partition yet: asked again whether spare.
+        writes: disks that it writes: identity and what makes them ours are read again before.
+        when: else the step is left out: nothing to undo.
+        before: else it is refused.
+        after: what has to be true once it ended, else the step failed.
+        signs: places in which it makes a signature of ours; marked before and afterwards.
+        wiped: places whose signature this session has wiped, else the step is left out.
+        forgives: texts in the error output that make a failure none: it was already so.
+        busy: texts in the error output by which it is run again, for some seconds: somebody only looks at it.
+        undo: what undoes it, in the order of execution.
+    """
+
+    argv: tuple[str, ...]
+    why: str
+    input: str = ""
+    timeout_s: float = QUICK_S
+    claims: tuple[str, ...] = ()
+    writes: tuple[OwnPartition | OwnTable, ...] = ()
+    when: tuple[Condition, ...] = ()
+    before: tuple[Condition, ...] = ()
+    after: tuple[Condition, ...] = ()
+    signs: tuple[str, ...] = ()
+    wiped: tuple[str, ...] = ()
+    forgives: tuple[str, ...] = ()
+    busy: tuple[str, ...] = ()
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wipe:
+    """Zero our signature in our partition, or in an array of such, if nothing else lies there.
+
+    Attributes:
+        node: partition or array.
+        place: of the mark.
+        signature: what we made there.
+        partitions: ours, which hold it.
+        why: for people.
+        array: that holds the node; None for a partition.
+        before: else it is refused.
+        undo: nothing.
+    """
+
+    node: str
+    place: str
+    signature: SignatureIs
+    partitions: tuple[SessionPartition, ...]
+    why: str
+    array: ArrayRuns | None = None
+    before: tuple[Condition, ...] = ()
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WipeTable:
+    """Remove our partition table, if it holds our partition and nothing else, and give the disk back.
+
+    Attributes:
+        partition: ours.
+        why: for people.
+        undo: nothing.
+    """
+
+    partition: SessionPartition
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MakeFolder:
+    """Make the folder of a mount point, mode 0755, in a folder that exists."""
+
+    path: str
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFolder:
+    """Remove the empty folder of a mount point; one that is gone is none to remove."""
+
+    path: str
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Wait until udevd has handled what happened to devices; nothing to wait for where none runs."""
+
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitNode:
+    """Wait until a device exists and has at least this size."""
+
+    node: str
+    size_bytes: int
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitSync:
+    """Wait until an md array is complete and idle: nothing degraded, nothing to synchronise."""
+
+    node: str
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPool:
+    """Read the GUID of our pool, imported or from the label of a partition, and give it to the journal."""
+
+    pool: str
+    members: tuple[str, ...]
+    why: str
+    required: bool = True
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StripeGeometry:
+    """What a filesystem is told about the stripes below it.
+
+    Attributes:
+        chunk_bytes: contiguous bytes on one disk.
+        data_disks: disks of a full stripe that hold data, not parity or copies.
+    """
+
+    chunk_bytes: int
+    data_disks: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    """Compare what the kernel and the filesystem show with what was asked, option by option.
+
+    Attributes:
+        filesystem: id.
+        folder: mount point.
+        node: a device of it, or the name of the pool.
+        options: (id, value) pairs that were asked.
+        alignment: that was given to mkfs.
+        block_bytes: that was given to mkfs; 0 where nothing is aligned to it.
+        profiles: of data and metadata on btrfs; empty elsewhere.
+        why: for people.
+        undo: nothing.
+    """
+
+    filesystem: str
+    folder: str
+    node: str
+    options: tuple[tuple[str, OptionValue], ...]
+    why: str
+    alignment: StripeGeometry | None = None
+    block_bytes: int = 0
+    profiles: tuple[str, ...] = ()
+    undo: tuple[Step, ...] = ()
+
+
+Step = (
+    ClaimDisks
+    | Command
+    | Wipe
+    | WipeTable
+    | MakeFolder
+    | RemoveFolder
+    | Settle
+    | AwaitNode
+    | AwaitSync
+    | RecordPool
+    | ReadBack
+)
+
+
+def pool_fact(pool: str) -> str:
+    """Return the name under which the journal holds the GUID of a pool."""
+    return f"guid of {pool}"
+
+
+def describe(step: Step) -> str:
+    """Return a step as one line for people and logs: a command as it could be typed, else the reason."""
+    if isinstance(step, Wipe):
+        return f"# {step.node}: {step.why}"
+    if isinstance(step, WipeTable):
+        return f"# {step.partition.disk}: {step.why}"
+    if not isinstance(step, Command):
+        return f"# {step.why}"
+    line = shlex.join(step.argv)
+    if step.input:
+        text = step.input.rstrip("\n").replace("\n", "; ")
+        line += f" <<< {shlex.quote(text)}"
+    return line
+
+
+def undo_of(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Return what undoes these steps: the undo of each, the last step first."""
+    return tuple(undoing for step in reversed(tuple(steps)) for undoing in step.undo)

@@ -1,0 +1,277 @@
+"""What lies on a disk: its first and last 16 MiB and samples in between, read past the page cache.
+
+Only reads. What can be said of a disk is what was looked at: both ends, and the places that
+`app.storage.inspect.sampling` chooses between them, or that the record of its release holds. What belongs to
+our own partition table and partition is left out.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import random
+import stat
+import struct
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from app.domain.storage_plan.plan import PARTITION_NAME_PREFIX, PARTITION_TYPE
+from app.domain.text import tr
+from app.storage.inspect.pieces import ZEROS, PieceReader, Tell, at_each, first_data, tell_nobody
+from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, sampling_of
+from app.storage.inspect.signatures import recognise
+from app.storage.inspect.snapshot import (
+    NO_MARKS,
+    ChangesSinceRelease,
+    Content,
+    DuplicateMarks,
+    FullRead,
+    Geometry,
+    Reading,
+    ReleaseComparison,
+    ReleaseRecord,
+    read,
+    unreadable,
+)
+from app.storage.inspect.sources import SourceFolders, number_of
+from app.storage.spare.release_ledger import compare
+
+_GPT_HEADER_BYTES: Final = 92
+_ENTRY_BYTES: Final = 128
+_MOST_ENTRIES: Final = 128
+
+
+@contextmanager
+def opened_disk(places: SourceFolders, name: str, number: str, flags: int = 0) -> Iterator[int]:
+    """Open the node of a disk for reading and make sure that it is this disk's; yield the descriptor.
+
+    Raises:
+        OSError: it cannot be opened, or the node is not the disk's.
+    """
+    node = places.dev / name.replace("!", "/")
+    fd = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW | flags)
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISBLK(status.st_mode) or number_of(status) != number:
+            raise OSError(
+                errno.ENODEV, tr("the node is not that of {number}").format(number=number), str(node)
+            )
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def read_exclusive(places: SourceFolders, name: str, number: str) -> Reading[str]:
+    """Ask the kernel for the disk exclusively and give it back; empty where it was given.
+
+    The kernel refuses while the disk or a partition is mounted in any namespace, swap, a member, a vdev.
+    """
+    try:
+        with opened_disk(places, name, number, os.O_EXCL):
+            return read("")
+    except PermissionError as err:
+        return places.denied(f"{err.filename}: {err.strerror}")
+    except OSError as err:
+        if err.errno == errno.EBUSY:
+            return read(tr("open({path}, O_EXCL): {reason}").format(path=err.filename, reason=err.strerror))
+        return unreadable(f"{err.filename}: {err.strerror}")
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousContent:
+    """What is known of a disk from before.
+
+    Attributes:
+        marks: of the disk now, read before its content.
+        released: the record of its release.
+        full_read: the record of its full read.
+        content: what was found in this process while it had the same marks; its ends are read again.
+    """
+
+    marks: DuplicateMarks = NO_MARKS
+    released: ReleaseRecord | None = None
+    full_read: FullRead | None = None
+    content: Content | None = None
+
+
+def read_content(
+    places: SourceFolders,
+    name: str,
+    number: str,
+    medium: Geometry,
+    before: PreviousContent | None = None,
+    tell: Tell = tell_nobody,
+) -> Reading[Content]:
+    """Read the ends of a disk and samples in between.
+
+    Args:
+        places: where device nodes are.
+        name: kernel name.
+        number: device number that the node must have.
+        medium: size and logical block of the disk.
+        before: what is known of it.
+        tell: told how many places are done, of how many.
+    """
+    try:
+        with opened_disk(places, name, number, os.O_DIRECT) as fd:
+            # nobody can foresee the samples
+            return read(content_of(fd, medium, random.SystemRandom(), before or PreviousContent(), tell))
+    except PermissionError as err:
+        return places.denied(f"{err.filename}: {err.strerror}")
+    except (OSError, ValueError) as err:
+        return unreadable(str(err))
+
+
+def content_of(
+    fd: int,
+    medium: Geometry,
+    choose: random.Random,
+    before: PreviousContent | None = None,
+    tell: Tell = tell_nobody,
+) -> Content:
+    """Return what an open disk (or a file that stands for one) holds.
+
+    Samples are not read where the record of its release says that the disk is as it was left.
+
+    Raises:
+        OSError: it cannot be read to its end.
+    """
+    before = before or PreviousContent()
+    content, begin = ends_of(fd, medium)
+    content = replace(content, full_read=_holding(before))
+    if content.signatures:
+        return content
+    compared = _compared(fd, before, content, begin, tell)
+    if compared is not None and compared.is_as_left:
+        return replace(content, comparison=compared)
+    known = before.content
+    if known is not None and known.sampled and known.has_own_table == content.has_own_table:
+        taken = replace(
+            content, samples=known.samples, sampled=known.sampled, certain_bytes=known.certain_bytes
+        )
+        return replace(taken, comparison=compared)
+    block = medium.logical_block_bytes
+    sampling = sampling_of(medium.size_bytes, block, choose, max(begin, EDGE_BYTES))
+    found = at_each(
+        fd, sampling.offsets, lambda reader, offset: reader.first_data(offset, SAMPLE_BYTES), tell
+    )
+    return replace(
+        content,
+        samples=tuple(
+            offset for offset, data in zip(sampling.offsets, found, strict=True) if data is not None
+        ),
+        sampled=len(sampling.offsets),
+        certain_bytes=sampling.certain_bytes,
+        comparison=compared,
+    )
+
+
+def _compared(
+    fd: int, before: PreviousContent, content: Content, begin: int, tell: Tell
+) -> ReleaseComparison | None:
+    """Return how the disk compares with the record of its release; None where there is none."""
+    record = before.released
+    if record is None:
+        return None
+    known = before.content.comparison if before.content is not None else None
+    if known is not None and known.places and known.released_s == record.released_s:
+        digest = content.digest if not begin else record.digest
+        return known if digest == record.digest else replace(known, since=ChangesSinceRelease.ENDS)
+    return compare(fd, record, before.marks, content.digest, begin, tell)
+
+
+def _holding(before: PreviousContent) -> FullRead | None:
+    """Return the full read of the disk, if nobody can have written since."""
+    record = before.full_read
+    if record is None or record.marks != before.marks or not before.marks.is_same_appearance(record.marks):
+        return None
+    return record
+
+
+def ends_of(fd: int, medium: Geometry) -> tuple[Content, int]:
+    """Return what both ends hold, and where our own partition ends: 0 without one."""
+    size, block = medium.size_bytes, medium.logical_block_bytes
+    edge = min(EDGE_BYTES, size // block * block)
+    with PieceReader(fd) as reader:
+        if reader.first_data(0, edge) is None and reader.first_data(size - edge, edge) is None:
+            return Content(), 0
+        head, tail = reader.read(0, edge), reader.read(size - edge, edge)
+    own_end = _own_end(head, size, block)
+    if own_end:
+        tail = _without_own(tail, size - edge, size, head, block)
+        head = _without_own(head, 0, size, head, block)
+    first, last = first_data(head), first_data(tail)
+    edges = [] if first is None else [first]
+    if last is not None and size - edge + last not in edges:
+        edges.append(size - edge + last)
+    signatures = recognise(head, tail, size) if edges else ()
+    digest = _digest(head, tail) if edges and not signatures else ""
+    return Content(signatures, tuple(edges), digest=digest, has_own_table=bool(own_end)), own_end
+
+
+def _digest(head: bytes, tail: bytes) -> str:
+    """Return the SHA-256 of what is not zero in both ends, each piece with its place.
+
+    Most of what a filesystem leaves at the ends is zero, and comparing is far cheaper than hashing: this is
+    asked of every disk before each step that writes to it.
+    """
+    digest = hashlib.sha256()
+    for number, end in enumerate((head, tail)):
+        view = memoryview(end)
+        for start in range(0, len(end), SAMPLE_BYTES):
+            piece = view[start : start + SAMPLE_BYTES]
+            if not ZEROS.startswith(piece):
+                digest.update(struct.pack("<QQQ", number, start, len(piece)))
+                digest.update(piece)
+    return digest.hexdigest()
+
+
+def _entries(head: bytes, block: int) -> list[bytes] | None:
+    """Return the used entries of the GPT at the beginning of a disk (UEFI 2.10, 5.3); None without one."""
+    header = head[block : block + _GPT_HEADER_BYTES]
+    if not header.startswith(b"EFI PART"):
+        return None
+    start, count, entry_bytes = struct.unpack_from("<QII", header, 72)
+    if entry_bytes != _ENTRY_BYTES or count > _MOST_ENTRIES or start != 2:
+        return None
+    table = head[2 * block : 2 * block + count * _ENTRY_BYTES]
+    return [
+        entry
+        for at in range(0, len(table), _ENTRY_BYTES)
+        if any((entry := table[at : at + _ENTRY_BYTES])[:16])
+    ]
+
+
+def _own_end(head: bytes, size: int, block: int) -> int:
+    """Return where the only partition of a GPT ends, if it is of pgFooting's type and name; else 0."""
+    entries = _entries(head, block)
+    if entries is None or len(entries) != 1:
+        return 0
+    kind = str(uuid.UUID(bytes_le=entries[0][:16]))
+    name = entries[0][56:128].decode("utf-16-le", errors="replace").partition("\0")[0]
+    first, last = struct.unpack_from("<QQ", entries[0], 32)
+    fits = 0 < first <= last < size // block and first * block <= EDGE_BYTES  # in front of it is the end
+    is_own = kind == PARTITION_TYPE and name.startswith(PARTITION_NAME_PREFIX) and fits
+    return (last + 1) * block if is_own else 0
+
+
+def _without_own(data: bytes, start: int, size: int, head: bytes, block: int) -> bytes:
+    """Return data of a disk with our own table with zeros where table and partition are."""
+    entry = (_entries(head, block) or [b""])[0]
+    first, last = struct.unpack_from("<QQ", entry, 32)
+    entry_blocks = _MOST_ENTRIES * _ENTRY_BYTES // block
+    own = (
+        (0, (2 + entry_blocks) * block),
+        (first * block, (last + 1) * block),
+        (size - (1 + entry_blocks) * block, size),
+    )
+    blanked = bytearray(data)
+    for begin, end in own:
+        low, high = max(begin - start, 0), min(end - start, len(data))
+        if low < high:
+            blanked[low:high] = bytes(high - low)
+    return bytes(blanked)

@@ -1,0 +1,198 @@
+"""Reads everything that the spare-disk rules need into one frozen snapshot, as root or as a user.
+
+Only reads, opens disks read-only and leaves those in use in peace: their content is passed over. Each source
+is read once for all disks. Only the standard library and app.domain: root imports this.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from app.storage.inspect import processes, references, uses
+from app.storage.inspect.disk import read_disk
+from app.storage.inspect.full_read import read_whole
+from app.storage.inspect.pieces import Tell
+from app.storage.inspect.snapshot import (
+    DiskFacts,
+    KnownDisk,
+    MachineSnapshot,
+    Policy,
+    Reading,
+    Snapshot,
+    SourceKnowledge,
+    read,
+)
+from app.storage.inspect.sources import SourceFolders
+from app.storage.spare.content import PreviousContent, read_content, read_exclusive
+from app.storage.spare.health import read_health
+from app.storage.spare.release_ledger import read_released, record_of
+from app.storage.spare.rules import is_in_use
+from app.storage.spare.rules_disk import DISK_KINDS, is_loop
+
+TellDisk = Callable[[str, int, int], None]
+"""Told the name of a disk, and how many places of how many were looked at."""
+
+_AT_ONCE: Final = 8
+_NOTHING_LOOKED_AT: Final[Mapping[str, DiskFacts]] = MappingProxyType({})
+
+
+def tell_nobody(_name: str, _done: int, _all: int) -> None:
+    """Tell nobody how far it is."""
+
+
+def inspect_machine(
+    policy: Policy,
+    places: SourceFolders | None = None,
+    *,
+    only: frozenset[str] | None = None,
+    previous: Snapshot | None = None,
+    looked: Mapping[str, DiskFacts] = _NOTHING_LOOKED_AT,
+    tell: TellDisk = tell_nobody,
+) -> Snapshot:
+    """Return the snapshot of this machine now.
+
+    Args:
+        policy: decides whether loop devices are looked at.
+        places: where to read; this machine's without it.
+        only: names of the disks whose content is to be read; all without it. The other facts are always
+            read of all disks, because doubles of an identity are looked for among them.
+        previous: for showing only: the content of disks to which nothing was written since is taken from it.
+        looked: disks as this process saw them before, by name. Where the kernel has counted no write since,
+            places between the ends are not read again.
+        tell: told how many places of a disk were looked at, in threads.
+    """
+    places = places or SourceFolders.of_this_machine()
+    names, others = _block_devices(places, policy)
+    backings = uses.read_loop_backings(places)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        disks = tuple(facts for facts in pool.map(lambda name: _disk(places, name), names) if facts)
+        machine = _machine(places, backings, disks)
+        known = Snapshot(machine, disks, others)
+
+        def fully(facts: DiskFacts) -> DiskFacts:
+            if (only is not None and facts.name not in only) or is_in_use(known, facts.name, policy):
+                return facts
+            earlier = _unchanged(facts, previous)
+            before = _before(facts, machine, looked.get(facts.name))
+            return earlier or _content(places, facts, before, partial(tell, facts.name))
+
+        return dataclasses.replace(known, disks=tuple(pool.map(fully, disks)))
+
+
+def _block_devices(places: SourceFolders, policy: Policy) -> tuple[list[str], tuple[str, ...]]:
+    """Return the names of disks, and of block devices that are none."""
+    disks, others = [], []
+    for folder in sorted((places.sys / "block").iterdir(), key=lambda each: (len(each.name), each.name)):
+        is_disk = any(kind.fullmatch(folder.name) for kind, _ in DISK_KINDS)
+        attached = _is_attached(folder)
+        if is_disk or (is_loop(folder.name) and policy.accept_loop_devices and attached):
+            disks.append(folder.name)
+        elif attached and not folder.name.startswith(("ram", "zram")):
+            others.append(folder.name)
+    return disks, tuple(others)
+
+
+def _disk(places: SourceFolders, name: str) -> DiskFacts | None:
+    """Return the facts of a disk; None where it went away meanwhile: it is not offered then."""
+    try:
+        facts = read_disk(places, name)
+    except FileNotFoundError:
+        return None
+    facts = dataclasses.replace(facts, exclusive=read_exclusive(places, facts.name, facts.number))
+    return facts if _is_attached(places.sys / "block" / name) else None
+
+
+def _is_attached(folder: Path) -> bool:
+    """Return whether a block device is there, and a loop device has a file."""
+    return (folder / ("loop/backing_file" if is_loop(folder.name) else "size")).exists()
+
+
+def _machine(
+    places: SourceFolders, backings: Reading[tuple[uses.LoopBacking, ...]], disks: Iterable[DiskFacts]
+) -> MachineSnapshot:
+    return MachineSnapshot(
+        mounts=processes.read_mounts(places),
+        swaps=uses.read_swaps(places),
+        btrfs=uses.read_btrfs(places),
+        pools=uses.read_pools(places),
+        arrays=uses.read_arrays(places),
+        openers=processes.read_openers(places),
+        sees_all=processes.read_sees_all(places),
+        loops=uses.loop_uses(backings),
+        targets=uses.read_targets(places),
+        stacking=uses.read_stacking(places, backings),
+        hibernation=uses.read_hibernation(places),
+        identities=_identities(disks),
+        released=read_released(places),
+        fstab=references.read_fstab(places),
+        crypttab=references.read_crypttab(places),
+        mdadm=references.read_mdadm(places),
+        lvm=references.read_lvm(places),
+        zpool_cache=references.read_zpool_cache(places),
+        units=references.read_units(places),
+        cmdline=references.read_cmdline(places),
+        read_whole=read_whole(places),
+    )
+
+
+def _identities(disks: Iterable[DiskFacts]) -> Reading[tuple[KnownDisk, ...]]:
+    """Return the identities of all disks; one that cannot be read could be the double of any."""
+    known = []
+    unread: Reading[tuple[KnownDisk, ...]] | None = None
+    for facts in disks:
+        identity = facts.identity.value
+        if identity is None:
+            state = (
+                SourceKnowledge.NEEDS_ROOT
+                if facts.identity.state is SourceKnowledge.NEEDS_ROOT
+                else SourceKnowledge.UNREADABLE
+            )
+            unread = Reading(state, None, f"{facts.name}: {facts.identity.reason}")
+        else:
+            known.append(KnownDisk(facts.name, identity.serial, identity.wwn))
+    if unread is not None:
+        return Reading(unread.state, tuple(known), unread.reason)
+    return read(tuple(known))
+
+
+def _unchanged(facts: DiskFacts, previous: Snapshot | None) -> DiskFacts | None:
+    """Return a disk with what is known of it since it was last written; None where it has to be read."""
+    for before in previous.disks if previous is not None else ():
+        unchanged = (before.identity, before.written) == (facts.identity, facts.written)
+        if unchanged and before.content.state is SourceKnowledge.READ:
+            return dataclasses.replace(facts, content=before.content, health=before.health)
+    return None
+
+
+def _content(places: SourceFolders, facts: DiskFacts, before: PreviousContent, tell: Tell) -> DiskFacts:
+    medium = facts.medium.value
+    if medium is None:
+        return facts
+    return dataclasses.replace(
+        facts,
+        content=read_content(places, facts.name, facts.number, medium, before, tell),
+        health=read_health(places, facts.name, facts.number),
+    )
+
+
+def _before(facts: DiskFacts, machine: MachineSnapshot, looked: DiskFacts | None) -> PreviousContent:
+    """Return what is known of a disk from before."""
+    identity = facts.identity.known(None)
+    is_same = (
+        looked is not None
+        and looked.identity == facts.identity
+        and looked.marks == facts.marks
+        and looked.marks.is_same_appearance(facts.marks)
+    )
+    return PreviousContent(
+        facts.marks,
+        record_of(identity, machine.released.known(())),
+        record_of(identity, machine.read_whole.known(())),
+        looked.content.known(None) if looked is not None and is_same else None,
+    )

@@ -1,0 +1,200 @@
+"""Root's own record of the disks that pgFooting released: they may be used again with old data in them.
+
+It holds a digest of what was left at both ends of the disk, digests of secret places between them, and what
+the kernel had counted, so that a disk which somebody used meanwhile is not taken for ours. While the disk and
+the boot are the same, the kernel's count decides; later the places do.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any, Final, TypeVar
+
+from app.domain.disk import DiskIdentity
+from app.storage.inspect.pieces import PieceReader, Tell, at_each, digest_of, tell_nobody
+from app.storage.inspect.records import marks_as_mapping, parse_marks, read_records, write_record
+from app.storage.inspect.sampling import SAMPLE_BYTES, Stratum, step_of, strata_of
+from app.storage.inspect.snapshot import (
+    ChangesSinceRelease,
+    DuplicateMarks,
+    FullRead,
+    KnownDisk,
+    Reading,
+    ReleaseComparison,
+    ReleaseRecord,
+    SampledPlace,
+)
+from app.storage.inspect.sources import RELEASED_FOLDER, SourceFolders
+from app.storage.spare.rules_disk import same_disk
+
+R = TypeVar("R", ReleaseRecord, FullRead)
+
+_ATTEMPTS: Final = 3
+_ALL_ONES: Final = digest_of(b"\xff" * SAMPLE_BYTES)
+
+
+def record_release(identity: DiskIdentity, released: ReleaseRecord, folder: Path = RELEASED_FOLDER) -> None:
+    """Record that pgFooting used a disk and gave it back; complete on disk when this returns.
+
+    Args:
+        identity: which disk.
+        released: the disk as it is left; who it is comes from `identity`.
+        folder: where records are; another one only in tests.
+
+    Raises:
+        OSError: it cannot be written.
+        ValueError: the disk has no identity, so that it could not be known again.
+    """
+    values = {
+        "digest": released.digest,
+        "released_s": released.released_s,
+        "marks": marks_as_mapping(released.marks),
+        "places": [[place.offset, place.digest] for place in released.places],
+        "is_complete": released.is_complete,
+        "discards": released.discards,
+    }
+    write_record(folder, identity, values)
+
+
+def read_released(places: SourceFolders) -> Reading[tuple[ReleaseRecord, ...]]:
+    """Return the recorded disks; absent where pgFooting never released one."""
+    return read_records(places, places.released, parse_release)
+
+
+def parse_release(entry: Mapping[str, Any]) -> ReleaseRecord:
+    """Return what `record_release` wrote.
+
+    Raises:
+        KeyError, TypeError, ValueError, OverflowError: it did not write this.
+    """
+    wwn = entry["wwn"]
+    return ReleaseRecord(
+        str(entry["serial"]),
+        None if wwn is None else str(wwn),
+        int(entry["size_bytes"]),
+        str(entry["digest"]),
+        float(entry["released_s"]),
+        parse_marks(entry["marks"]),
+        tuple(SampledPlace(int(offset), str(digest)) for offset, digest in entry["places"]),
+        bool(entry["is_complete"]),
+        bool(entry["discards"]),
+    )
+
+
+def with_places(
+    fd: int,
+    now: ReleaseRecord,
+    block_bytes: int,
+    before: ReleaseRecord | None,
+    written_end: int,
+    choose: Random,
+) -> ReleaseRecord:
+    """Return the record of a disk that is released now, with secret places.
+
+    Places in front of `written_end` are read: twice where the disk can discard, and only those are kept that
+    read alike, because what was discarded may read as anything. Those behind it were not ours to write: they
+    are expected as they were recorded before, else as zeros, so that what somebody else wrote there in the
+    meantime does not become ours.
+
+    Args:
+        fd: the disk, open for reading past the page cache.
+        now: the record without places; its marks were read before its digest.
+        block_bytes: logical block of the disk.
+        before: the record of an earlier release.
+        written_end: byte behind the last one that we may have written.
+        choose: draws the places.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    step = step_of(block_bytes)
+    strata = strata_of(now.size_bytes)
+    known = before.places if before is not None and before.is_complete else ()
+    places: list[SampledPlace | None] = [
+        _not_ours(each, old, written_end, choose, step)
+        for each, old in itertools.zip_longest(strata, known[: len(strata)])
+    ]
+    for _ in range(_ATTEMPTS):
+        open_ones = [number for number, place in enumerate(places) if place is None]
+        drawn = [_ours(strata[number], written_end).draw(choose, step) for number in open_ones]
+        reads = [at_each(fd, drawn, PieceReader.digest) for _ in range(2 if now.discards else 1)]
+        for number, offset, digests in zip(open_ones, drawn, zip(*reads, strict=True), strict=True):
+            places[number] = SampledPlace(offset, digests[0]) if len(set(digests)) == 1 else None
+    found = tuple(place for place in places if place is not None)
+    return replace(now, places=found, is_complete=len(found) == len(strata))
+
+
+def _not_ours(
+    stratum: Stratum, old: SampledPlace | None, written_end: int, choose: Random, step: int
+) -> SampledPlace | None:
+    """Return the place of a stratum as it has to be where we did not write; None for one to be read."""
+    if old is not None and old.offset >= written_end:
+        return old
+    if stratum.start + 2 * SAMPLE_BYTES <= written_end:
+        return None
+    return SampledPlace(replace(stratum, start=max(stratum.start, written_end)).draw(choose, step), "")
+
+
+def _ours(stratum: Stratum, written_end: int) -> Stratum:
+    """Return the part of a stratum that we may have written."""
+    return replace(stratum, end=min(stratum.end, written_end))
+
+
+def compare(
+    fd: int,
+    record: ReleaseRecord,
+    marks: DuplicateMarks,
+    digest: str,
+    begin: int = 0,
+    tell: Tell = tell_nobody,
+) -> ReleaseComparison:
+    """Return how a disk compares with the record of its release.
+
+    Args:
+        fd: the disk, open for reading past the page cache.
+        record: of this disk.
+        marks: read before the digest.
+        digest: `Content.digest` now.
+        begin: 0; behind our own partition where there is one, of which the record cannot tell anything.
+        tell: told how many places are done.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if not begin and marks.is_same_appearance(record.marks) and marks != record.marks:
+        written = marks.written_bytes - record.marks.written_bytes
+        return ReleaseComparison(ChangesSinceRelease.WRITTEN, record.released_s, written_bytes=written)
+    if not begin and digest != record.digest:
+        return ReleaseComparison(ChangesSinceRelease.ENDS, record.released_s)
+    if not begin and marks.is_same_appearance(record.marks):
+        return ReleaseComparison(ChangesSinceRelease.NOTHING, record.released_s)
+    if not record.is_complete:
+        return ReleaseComparison(ChangesSinceRelease.UNKNOWN, record.released_s)
+    places = [place for place in record.places if place.offset >= begin]
+    now = at_each(fd, [place.offset for place in places], PieceReader.digest, tell)
+    unlike = [
+        place.offset for place, digest in zip(places, now, strict=True) if not _is_left(place, digest, record)
+    ]
+    since = ChangesSinceRelease.PLACES if unlike else ChangesSinceRelease.ALIKE
+    return ReleaseComparison(since, record.released_s, len(places), tuple(unlike))
+
+
+def _is_left(place: SampledPlace, digest: str, record: ReleaseRecord) -> bool:
+    """Return whether nobody put data into a place: it is as it was, or was discarded since."""
+    return digest in {place.digest, ""} or (record.discards and digest == _ALL_ONES)
+
+
+def record_of(identity: DiskIdentity | None, records: Sequence[R]) -> R | None:
+    """Return the record of a disk among those of one kind; None where there is none."""
+    if identity is None:
+        return None
+    mine = KnownDisk("", identity.serial, identity.wwn)
+    for record in records:
+        same = same_disk(mine, KnownDisk("", record.serial, record.wwn))
+        if same and record.size_bytes == identity.size_bytes:
+            return record
+    return None

@@ -1,0 +1,146 @@
+"""What every spare-disk rule is: a named object that says what it needs to know and what it found.
+
+A rule's check sees what could be read, also in part, and yields what speaks against the disk. What could
+not be read is judged here, for all rules alike, so that no rule can forget it: unreadable refuses, "needs
+root" leaves a question, absent refuses unless the rule says that the source may be absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from app.domain.disk import DiskIdentity, DiskRefusal
+from app.domain.text import tr
+from app.storage.inspect.snapshot import (
+    DiskFacts,
+    MachineSnapshot,
+    Policy,
+    Reading,
+    Snapshot,
+    SourceKnowledge,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a rule looks at.
+
+    Attributes:
+        machine: facts of the machine.
+        disk: facts of the disk in question.
+        policy: the caller's.
+        chosen: the disk that was shown and chosen earlier; None while there is no choice.
+    """
+
+    machine: MachineSnapshot
+    disk: DiskFacts
+    policy: Policy
+    chosen: DiskIdentity | None = None
+
+    @property
+    def path(self) -> str:
+        """Device node for sentences and commands."""
+        return f"/dev/{self.disk.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFinding:
+    """Something that speaks against a disk.
+
+    Attributes:
+        evidence: what was seen and where.
+        remedy: what would help; empty for nothing.
+        message: a better sentence than the rule's own; empty for that.
+        user: who uses the disk, in words for the list of disks; empty for nobody.
+    """
+
+    evidence: str
+    remedy: str = ""
+    message: str = ""
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SpareRule:
+    """One spare-disk rule.
+
+    Attributes:
+        id: ``D01`` to ``D17``, as in the specification.
+        message: the sentence when it refuses.
+        unknown: what stays unknown when a source is missing, continuing "It cannot be told ...".
+        sources: names of the readings, such as ``machine.mounts`` and ``disk.holders``.
+        check: yields what speaks against the disk.
+        may_be_absent: sources that some machines do not have.
+        in_use: a refusal means that something works with the disk, so that its content is left unread.
+    """
+
+    id: str
+    message: str
+    unknown: str
+    sources: tuple[str, ...]
+    check: Callable[[View], Iterable[DiskFinding]]
+    may_be_absent: frozenset[str] = frozenset()
+    in_use: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RuleVerdict:
+    """What one rule says of one disk.
+
+    Attributes:
+        refusals: why not.
+        questions: what only root can answer.
+        passed_over: a source was left unread because the disk is in use.
+        users: who uses it, in words.
+    """
+
+    refusals: tuple[DiskRefusal, ...] = ()
+    questions: tuple[DiskRefusal, ...] = ()
+    passed_over: bool = False
+    users: tuple[str, ...] = ()
+
+
+def reading_of(view: View | Snapshot, source: str) -> Reading[Any]:
+    """Return the reading that a source's name means.
+
+    Raises:
+        AttributeError: no such source.
+    """
+    owner, _, field = source.partition(".")
+    reading: Reading[Any] = getattr(getattr(view, owner), field)
+    return reading
+
+
+def judge(rule: SpareRule, view: View) -> RuleVerdict:
+    """Apply one rule: what was found first, then what could not be read."""
+    findings = tuple(rule.check(view))
+    refusals = [
+        DiskRefusal(rule.id, finding.message or rule.message, finding.evidence, finding.remedy)
+        for finding in findings
+    ]
+    users = tuple(dict.fromkeys(finding.user for finding in findings if finding.user))
+    if refusals:
+        return RuleVerdict(tuple(refusals), users=users)
+    gaps = tuple(_gaps(rule, view))
+    return RuleVerdict(
+        refusals=tuple(
+            gap for state, gap in gaps if state in {SourceKnowledge.UNREADABLE, SourceKnowledge.ABSENT}
+        ),
+        questions=tuple(gap for state, gap in gaps if state is SourceKnowledge.NEEDS_ROOT),
+        passed_over=any(state is SourceKnowledge.PASSED_OVER for state, _ in gaps),
+    )
+
+
+def _gaps(rule: SpareRule, view: View) -> Iterator[tuple[SourceKnowledge, DiskRefusal]]:
+    """Yield every source that the rule needs and does not have."""
+    for source in rule.sources:
+        reading = reading_of(view, source)
+        if reading.state is SourceKnowledge.READ or (
+            reading.state is SourceKnowledge.ABSENT and source in rule.may_be_absent
+        ):
+            continue
+        message = tr("It cannot be told {unknown}.").format(unknown=rule.unknown)
+        remedy = tr("Root can tell.") if reading.state is SourceKnowledge.NEEDS_ROOT else ""
+        yield reading.state, DiskRefusal(rule.id, message, f"{source}: {reading.reason}", remedy)

@@ -1,0 +1,290 @@
+"""The rules about what lies on a disk and who refers to it: D08, D08b, D09 and D11."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from app.domain.inspection_report import InspectionReport
+from app.domain.storage_plan.plan import PARTITION_TYPE
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, certain_bytes, strata_of
+from app.storage.inspect.snapshot import (
+    ChangesSinceRelease,
+    Content,
+    Reference,
+    ReleaseComparison,
+    ReleaseRecord,
+    SourceKnowledge,
+)
+from app.storage.spare.release_ledger import record_of
+from app.storage.spare.rule import DiskFinding, SpareRule, View
+
+MEMBER_KINDS: Final = frozenset({"raid", "volume", "encryption", "swap"})
+"""Kinds of signature behind which data of several disks, of a whole machine or a secret may stand (D09)."""
+
+_UDEV_MEMBER_USAGE: Final = frozenset({"raid", "crypto"})
+_SHORTEST_SERIAL: Final = 4
+REFERENCE_SOURCES: Final = (
+    "machine.fstab",
+    "machine.crypttab",
+    "machine.mdadm",
+    "machine.lvm",
+    "machine.zpool_cache",
+    "machine.units",
+    "machine.cmdline",
+)
+
+
+def blanking(path: str) -> str:
+    """Return the sentence with the commands that make a disk blank."""
+    return tr(
+        "To give up everything on it, for good: wipefs --all {path} && blkdiscard --zeroout {path}"
+    ).format(path=path)
+
+
+def _record(view: View) -> ReleaseRecord | None:
+    """Return root's record that pgFooting released this disk; None where there is none."""
+    return record_of(view.disk.identity.known(None), view.machine.released.known(()))
+
+
+def _has_own_table(view: View) -> bool:
+    """Return whether the only partition is ours; who may not read the content takes udev's word for it."""
+    content = view.disk.content
+    if content.value is not None:
+        return content.value.has_own_table
+    types = [
+        record.properties.get("ID_PART_ENTRY_TYPE")
+        for record in view.disk.udev.known(())
+        if record.number != view.disk.number
+    ]
+    return content.state is SourceKnowledge.NEEDS_ROOT and types == [PARTITION_TYPE]
+
+
+def _check_signatures(view: View) -> Iterator[DiskFinding]:
+    blank = blanking(view.path)
+    if _has_own_table(view):
+        if _record(view) is None and view.machine.released.state is not SourceKnowledge.NEEDS_ROOT:
+            yield DiskFinding(
+                tr("partition type {type}, no record of this disk").format(type=PARTITION_TYPE),
+                blank,
+                tr(
+                    "It carries a partition of pgFooting's kind that this machine has no record of releasing."
+                ),
+            )
+        return
+    content = view.disk.content.known(None)
+    for signature in content.signatures if content else ():
+        if signature.kind not in MEMBER_KINDS:
+            yield DiskFinding(f"{signature.name}, {_place(signature.offset)}", blank)
+    for part in view.disk.partitions.known(()):
+        size = format_size(part.size_bytes)
+        yield DiskFinding(tr("partition {name}, {size}").format(name=part.name, size=size), blank)
+    for record in view.disk.udev.known(()):
+        found = record.properties.get("ID_PART_TABLE_TYPE")
+        if found and record.number == view.disk.number:
+            yield DiskFinding(tr("udev: partition table {type}").format(type=found), blank)
+        found = record.properties.get("ID_FS_TYPE")
+        if found and not _is_member(record.properties):
+            yield DiskFinding(tr("{number}: udev: {type}").format(number=record.number, type=found), blank)
+    yield from (DiskFinding(text, blank) for rule, text in view.disk.udisks.known(()) if rule == "D08")
+
+
+def _is_member(properties: Mapping[str, str]) -> bool:
+    return (
+        properties.get("ID_FS_USAGE") in _UDEV_MEMBER_USAGE
+        or properties.get("ID_FS_TYPE") in {"swap", "suspend"}
+    )  # fmt: skip
+
+
+def _place(offset: int) -> str:
+    return tr("at byte {offset}").format(offset=offset)
+
+
+def _check_members(view: View) -> Iterator[DiskFinding]:
+    blank = blanking(view.path)
+    if _has_own_table(view):
+        return
+    content = view.disk.content.known(None)
+    for signature in content.signatures if content else ():
+        if signature.kind in MEMBER_KINDS:
+            yield DiskFinding(f"{signature.name}, {_place(signature.offset)}", blank)
+    for record in view.disk.udev.known(()):
+        if _is_member(record.properties):
+            found = record.properties.get("ID_FS_TYPE", "")
+            yield DiskFinding(tr("{number}: udev: {type}").format(number=record.number, type=found), blank)
+    yield from (DiskFinding(text, blank) for rule, text in view.disk.udisks.known(()) if rule == "D09")
+
+
+def _check_data(view: View) -> Iterator[DiskFinding]:
+    content = view.disk.content.known(None)
+    if content is None or content.signatures or is_as_left(content):
+        return
+    found = tuple(_data(content))
+    since = content.comparison
+    is_read = content.full_read is not None  # data that was seen then is in `found`
+    is_rewritten = since is not None and since.written_bytes >= _size_of(view)
+    is_written = (
+        since is not None and since.since is ChangesSinceRelease.WRITTEN and not is_read and not is_rewritten
+    )
+    if not found and not is_written:
+        return
+    remedy = blanking(view.path)
+    message = ""
+    if since is not None and since.since is not ChangesSinceRelease.UNKNOWN:
+        message = tr("It was changed since pgFooting released it.")
+        remedy = f"{reading_whole(view)} {remedy}"
+        found = (_change(since), *found)
+    elif since is not None:
+        found = (_not_held(since), *found)
+    elif view.machine.released.state is SourceKnowledge.READ and view.machine.released.reason:
+        found = (view.machine.released.reason, *found)
+    for evidence in found:
+        yield DiskFinding(evidence, remedy, message)
+
+
+def is_as_left(content: Content) -> bool:
+    """Return whether a disk is as pgFooting left it, and nothing else lies beside our own partition."""
+    return (
+        content.comparison is not None
+        and content.comparison.is_as_left
+        and not (content.has_own_table and content.edges)
+    )
+
+
+def _data(content: Content) -> Iterator[str]:
+    """Yield where data lies, in words."""
+    for offset in content.edges:
+        yield tr("byte {offset} is not zero").format(offset=offset)
+    if content.samples:
+        yield tr("{count} of {all} samples are not zero, the first at byte {offset}").format(
+            count=len(content.samples), all=content.sampled, offset=content.samples[0]
+        )
+    if content.full_read is not None and content.full_read.first_data is not None:
+        evidence = tr("byte {offset} is not zero, as was seen when all were read")
+        yield evidence.format(offset=content.full_read.first_data)
+
+
+def _change(since: ReleaseComparison) -> str:
+    """Return in words how a disk differs from what was left on it."""
+    match since.since:
+        case ChangesSinceRelease.WRITTEN:
+            text = tr("the kernel has counted {size} written since then")
+            return text.format(size=format_size(since.written_bytes))
+        case ChangesSinceRelease.PLACES:
+            text = tr("{count} of {all} secret places are not as they were left, the first at byte {offset}")
+            return text.format(count=len(since.changed), all=since.places, offset=since.changed[0])
+        case _:
+            return tr("its first and last 16 MiB are not as they were left")
+
+
+def _not_held(since: ReleaseComparison) -> str:
+    """Return why a record says nothing any more."""
+    text = tr("the record of its release on {time} held until the machine or the disk was started anew")
+    return text.format(time=time.strftime("%Y-%m-%d %H:%M", time.localtime(since.released_s)))
+
+
+def reading_whole(view: View) -> str:
+    """Return the sentence with the command that reads every byte."""
+    identity = view.disk.identity.known(None)
+    name = shlex.quote(identity.serial or identity.key()) if identity else view.path
+    return tr("To find out whether it holds anything but zeros: pgfooting disks --read {serial}").format(
+        serial=name
+    )
+
+
+def _size_of(view: View) -> int:
+    medium = view.disk.medium.known(None)
+    return medium.size_bytes if medium else 0
+
+
+def looked_at(view: View) -> InspectionReport | None:
+    """Return what was looked at on a disk, for people; None where its content was not read."""
+    content = view.disk.content.known(None)
+    if content is None:
+        return None
+    looked = InspectionReport(EDGE_BYTES, content.sampled, SAMPLE_BYTES, content.certain_bytes)
+    if content.full_read is not None and content.full_read.first_data is None:
+        return replace(looked, read_s=content.full_read.read_s)
+    since = content.comparison
+    if since is None or not since.is_as_left:
+        return looked
+    certain = certain_bytes(strata_of(_size_of(view)))
+    return replace(looked, places=since.places, certain_bytes=certain, released_s=since.released_s)
+
+
+def _check_references(view: View) -> Iterator[DiskFinding]:
+    for source in REFERENCE_SOURCES:
+        readings = getattr(view.machine, source.removeprefix("machine.")).known(())
+        for reference in readings:
+            if _means(view, reference):
+                evidence = tr("{file} names {text}").format(file=reference.file, text=reference.text)
+                yield DiskFinding(evidence, tr("Take it out of {file}.").format(file=reference.file))
+    yield from (DiskFinding(text) for rule, text in view.disk.udisks.known(()) if rule == "D11")
+
+
+def _means(view: View, reference: Reference) -> bool:
+    """Return whether a reference means this disk or a partition, also by a link that is not there now."""
+    disk, text = view.disk, reference.text
+    if reference.number:
+        return reference.number in disk.numbers
+    if text.removeprefix("/dev/") in disk.names:
+        return True
+    links = {link for record in disk.udev.known(()) for link in record.links}
+    if text.removeprefix("/dev/") in links:
+        return True
+    name, _, value = text.partition("=")
+    if name in _UDEV_NAMES:
+        return any(record.properties.get(_UDEV_NAMES[name]) == value for record in disk.udev.known(()))
+    if "/by-" not in text and name != "IDNAME":
+        return False
+    identity = disk.identity.known(None)
+    words = [] if identity is None else [identity.serial, (identity.wwn or "").partition(".")[2]]
+    return any(len(word) >= _SHORTEST_SERIAL and word.casefold() in text.casefold() for word in words)
+
+
+_UDEV_NAMES: Final = {
+    "UUID": "ID_FS_UUID",
+    "LABEL": "ID_FS_LABEL",
+    "PARTUUID": "ID_PART_ENTRY_UUID",
+    "PARTLABEL": "ID_PART_ENTRY_NAME",
+}
+
+CONTENT_RULES: Final = (
+    SpareRule(
+        "D08",
+        tr("It carries a filesystem or a partition table."),
+        tr("what lies on it"),
+        ("disk.content", "disk.partitions", "disk.udev", "disk.udisks", "machine.released", "disk.identity"),
+        _check_signatures,
+        frozenset({"disk.udev", "disk.udisks", "machine.released"}),
+    ),
+    SpareRule(
+        "D08b",
+        tr("It holds data that pgFooting does not know."),
+        tr("whether data lies on it"),
+        ("disk.content", "machine.released", "machine.read_whole", "disk.identity", "disk.medium"),
+        _check_data,
+        frozenset({"machine.released", "machine.read_whole"}),
+    ),
+    SpareRule(
+        "D09",
+        tr("It belongs to an array, a pool, a volume group, an encrypted volume or swap."),
+        tr("whether it belongs to an array or a pool that does not run"),
+        ("disk.content", "disk.udev", "disk.udisks"),
+        _check_members,
+        frozenset({"disk.udev", "disk.udisks"}),
+    ),
+    SpareRule(
+        "D11",
+        tr("A configuration of this machine names it."),
+        tr("whether a configuration names it"),
+        (*REFERENCE_SOURCES, "disk.partitions", "disk.udev", "disk.udisks", "disk.identity"),
+        _check_references,
+        frozenset({*REFERENCE_SOURCES, "disk.udev", "disk.udisks"}) - {"machine.cmdline"},
+    ),
+)

@@ -1,0 +1,1 @@
+"""The machine below the storage: programs, kernel log, state of devices, bounded waiting."""

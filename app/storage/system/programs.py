@@ -1,0 +1,225 @@
+"""Running the programs that make and unmake storage, with nothing of the caller and always with an end.
+
+Only the standard library: root runs this. Nothing of the caller reaches a program: no environment
+(MKE2FS_CONFIG, LIBMOUNT_FORCE_MOUNT2 and their like change what tools do), no folder, no open file, no
+terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+from typing import IO, Final
+
+from app.domain.errors import CancelledError, ProgramError
+from app.domain.text import tr
+
+FOLDERS: Final = ("/usr/sbin", "/usr/bin", "/sbin", "/bin")
+"""Where programs of the system are; never the PATH of a caller."""
+
+ENVIRONMENT: Final = {"PATH": ":".join(FOLDERS), "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": "/"}
+
+TIMED_OUT: Final = 124
+"""Exit code recorded for a program whose time was up, as timeout(1)."""
+
+OUTPUT_LIMIT_BYTES: Final = 256 * 1024
+"""What is kept of each output; `dumpe2fs` without -h is the longest that is ever asked for."""
+
+_KILL_AFTER_S: Final = 10.0
+_FIRST_WAIT_S: Final = 0.001
+_LONGEST_WAIT_S: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedProgram:
+    """A program that ended.
+
+    Attributes:
+        argv: program as it was found, and arguments.
+        exit_code: exit status; negative for a signal; 124 where its time was up.
+        stdout: output, cut at its end where it is very long.
+        stderr: error output, likewise.
+        seconds: how long it ran.
+    """
+
+    argv: tuple[str, ...]
+    exit_code: int
+    stdout: str
+    stderr: str
+    seconds: float
+
+    def complaint(self) -> str:
+        """Return what it said about its failure: the last lines of its errors, else of its output."""
+        lines = (self.stderr.strip() or self.stdout.strip()).splitlines()[-3:]
+        said = " / ".join(line.strip() for line in lines)
+        if self.exit_code == TIMED_OUT:
+            return tr("its time was up after {seconds:.0f} s; {said}").format(seconds=self.seconds, said=said)
+        return said or tr("it said nothing")
+
+
+class InterruptedProgramError(CancelledError):
+    """A program was ended because it was cancelled.
+
+    Attributes:
+        ended: how it ended then.
+    """
+
+    def __init__(self, message: str, ended: CompletedProgram) -> None:
+        super().__init__(message)
+        self.ended = ended
+
+
+def find_program(name: str, folders: Sequence[str] = FOLDERS) -> str:
+    """Return the absolute path of a program of the system.
+
+    Raises:
+        ProgramError: it is in none of the fixed folders.
+    """
+    if "/" not in name:
+        for folder in folders:
+            path = Path(folder, name)
+            if path.is_file() and os.access(path, os.X_OK):
+                return str(path)
+    raise ProgramError(
+        tr("The program {name} is in none of {folders}.").format(name=name, folders=", ".join(folders)),
+        hint=tr("pgfooting doctor says which package has it."),
+    )
+
+
+def run_program(
+    argv: Sequence[str],
+    *,
+    timeout_s: float,
+    input_text: str = "",
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> CompletedProgram:
+    """Run a program to its end and return how it ended, also when it failed or its time was up.
+
+    Args:
+        argv: name and arguments.
+        timeout_s: after which it is told to end, and killed 10 s later.
+        input_text: its standard input; empty means /dev/null, so that every question gets the answer no.
+        is_cancelled: asked 20 times a second.
+
+    Raises:
+        ProgramError: there is no such program.
+        InterruptedProgramError: `is_cancelled` said so; the program was ended.
+    """
+    path = find_program(argv[0])
+    started_s = time.monotonic()
+    with _input(input_text) as stdin:
+        process = subprocess.Popen(
+            (path, *argv[1:]),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd="/",
+            env=ENVIRONMENT,
+            start_new_session=True,
+            umask=0o077,
+        )
+    try:
+        ending = _Collector(process, started_s + timeout_s, is_cancelled)
+        why = ending.collect()
+    finally:
+        _end(process)
+    code = TIMED_OUT if why is _Why.TIMED_OUT else process.returncode
+    seconds = time.monotonic() - started_s
+    ended = CompletedProgram((path, *argv[1:]), code, ending.text("stdout"), ending.text("stderr"), seconds)
+    if why is _Why.CANCELLED:
+        raise InterruptedProgramError(tr("Cancelled while {name} ran.").format(name=path), ended)
+    return ended
+
+
+def _input(text: str) -> IO[bytes]:
+    if not text:
+        return open(os.devnull, "rb")  # noqa: PTH123 - the caller closes it
+    file = os.fdopen(os.memfd_create("input"), "w+b")
+    file.write(text.encode())
+    file.seek(0)
+    return file
+
+
+class _Why(Enum):
+    """Why a program is not waited for any more."""
+
+    ENDED = auto()
+    TIMED_OUT = auto()
+    CANCELLED = auto()
+
+
+class _Collector:
+    """Reads both outputs until the program ended, without letting it wait for a full pipe."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], deadline_s: float, is_cancelled: Callable[[], bool]
+    ) -> None:
+        self._process = process
+        self._deadline_s = deadline_s
+        self._is_cancelled = is_cancelled
+        self._kept = {"stdout": bytearray(), "stderr": bytearray()}
+
+    def collect(self) -> _Why:
+        """Wait for the program as long as it makes sense."""
+        wait_s = _FIRST_WAIT_S
+        with selectors.DefaultSelector() as selector:
+            for name in self._kept:
+                selector.register(getattr(self._process, name), selectors.EVENT_READ, name)
+            while True:
+                if self._is_cancelled():
+                    return _Why.CANCELLED
+                ended = self._process.poll() is not None
+                ready = selector.select(0 if ended else wait_s)
+                for key, _ in ready:
+                    self._read(selector, key)
+                if ended and not ready:
+                    return _Why.ENDED
+                if time.monotonic() >= self._deadline_s and not ended:
+                    return _Why.TIMED_OUT
+                wait_s = _FIRST_WAIT_S if ready else min(2 * wait_s, _LONGEST_WAIT_S)
+
+    def text(self, name: str) -> str:
+        """Return one output; what is no UTF-8 becomes U+FFFD."""
+        return bytes(self._kept[name]).decode(errors="replace")
+
+    def _read(self, selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
+        part = os.read(key.fd, 65536)
+        kept = self._kept[key.data]
+        kept += part[: OUTPUT_LIMIT_BYTES - len(kept)]
+        if not part:
+            selector.unregister(key.fileobj)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End what is left of the program's process group and close its pipes.
+
+    Raises:
+        ProgramError: the kernel holds it (a disk that does not answer); it stays.
+    """
+    try:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if process.poll() is not None:
+                return
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_KILL_AFTER_S)
+        if process.poll() is None:
+            raise ProgramError(
+                tr("{argv} cannot be ended (process {pid}): the kernel holds it.").format(
+                    argv=" ".join(map(str, process.args)),  # type: ignore[arg-type]
+                    pid=process.pid,
+                )
+            )
+    finally:
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()

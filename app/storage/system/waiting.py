@@ -1,0 +1,130 @@
+"""Waiting for udevd, for the kernel's devices and for arrays, always with an end.
+
+Sources: Linux Documentation/admin-guide/md.rst (sync_action, sync_completed, degraded, resync_start), systemd
+docs/BLOCK_DEVICE_LOCKING.md, udevadm(8).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import CancelledError, StorageError
+from app.domain.text import tr
+from app.storage.system import state
+
+NODE_S: Final = 120.0
+_POLL_S: Final = 0.02
+_SYNC_POLL_S: Final = 0.5
+_UDEV_CONTROL: Final = Path("/run/udev/control")
+
+
+def udevd_runs() -> bool:
+    """Return whether a udevd listens here; where none does, `udevadm settle` waits for nothing or fails."""
+    return _UDEV_CONTROL.exists()
+
+
+def lock(fd: int, node: str, limit_s: float, kind: int = fcntl.LOCK_EX) -> None:
+    """Take the lock of a disk, waiting while udevd or another tool looks at it.
+
+    Raises:
+        StorageError: somebody holds it for longer.
+    """
+    deadline_s = time.monotonic() + limit_s
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(fd, kind | fcntl.LOCK_NB)
+            return
+        if time.monotonic() >= deadline_s:
+            raise StorageError(
+                tr("{node} is locked by another program for more than {seconds:.0f} s.").format(
+                    node=node, seconds=limit_s
+                )
+            )
+        time.sleep(_POLL_S)
+
+
+def await_node(node: str, size_bytes: int, is_cancelled: Callable[[], bool]) -> None:
+    """Wait until a device exists with at least this size.
+
+    Raises:
+        StorageError: it does not appear.
+        CancelledError: it was cancelled.
+    """
+    deadline_s = time.monotonic() + NODE_S
+    while (found := state.size_bytes(node)) < max(1, size_bytes):
+        _check_cancelled(is_cancelled, node)
+        if time.monotonic() >= deadline_s:
+            raise StorageError(
+                tr("{node} did not appear within {seconds:.0f} s ({found} of {size} bytes).").format(
+                    node=node, seconds=NODE_S, found=found, size=size_bytes
+                )
+            )
+        time.sleep(_POLL_S)
+
+
+def await_sync(
+    node: str, tell: Callable[[str, float | None], None], is_cancelled: Callable[[], bool]
+) -> None:
+    """Wait until an array is complete and idle, without a limit as long as it advances.
+
+    Raises:
+        StorageError: a member failed, or it stands still.
+        CancelledError: it was cancelled.
+        OSError: the array is gone.
+    """
+    folder = state.sysfs_folder(node) / "md"
+    last: tuple[str, ...] = ()
+    moved_s = time.monotonic()
+    while True:
+        now = tuple(
+            _read(folder / name) for name in ("sync_action", "degraded", "resync_start", "sync_completed")
+        )
+        action, degraded, resync_start, completed = now
+        if action == "idle" and degraded in {"0", ""} and resync_start in {"none", ""}:
+            return
+        _check_failed_members(folder, node)
+        if now != last:
+            last, moved_s = now, time.monotonic()
+        if time.monotonic() - moved_s > NODE_S * 5:
+            raise StorageError(
+                tr("The synchronisation of {node} stands still ({state}).").format(node=node, state=now)
+            )
+        tell(
+            tr("{node}: {action}, {speed} KiB/s").format(
+                node=node, action=action, speed=_read(folder / "sync_speed")
+            ),
+            _fraction(completed),
+        )
+        _check_cancelled(is_cancelled, node)
+        time.sleep(_SYNC_POLL_S)
+
+
+def _fraction(completed: str) -> float | None:
+    """Return the part of ``1024 / 4096``; None for ``none`` and ``delayed``."""
+    done, _, whole = completed.partition(" / ")
+    return int(done) / int(whole) if done.isdigit() and whole.isdigit() and int(whole) else None
+
+
+def _check_failed_members(folder: Path, node: str) -> None:
+    for member in folder.glob("dev-*/state"):
+        if "faulty" in _read(member):
+            raise StorageError(
+                tr("{node} lost its member {member}.").format(node=node, member=member.parent.name[4:])
+            )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""  # raid0 has none of these files
+
+
+def _check_cancelled(is_cancelled: Callable[[], bool], node: str) -> None:
+    if is_cancelled():
+        raise CancelledError(tr("Cancelled while waiting for {node}.").format(node=node))

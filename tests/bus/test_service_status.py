@@ -1,0 +1,37 @@
+"""Whether a service of the system bus is there, asked of a real bus without starting anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.dbus.service_status import service_presence
+from app.draft.fields.environment import HELPER, look_for_helper
+from tests.fix_bus import Serving, next_line
+
+pytestmark = pytest.mark.bus
+
+
+def test_a_service_that_runs_is_there_and_one_that_nobody_knows_is_not(
+    bus: Serving, serve: Callable[..., Serving]
+) -> None:
+    assert next_line(serve("tests.bus.login_stand_in", "grant")) == "ready"
+    assert service_presence("org.freedesktop.login1").there
+    missing = service_presence(HELPER)
+    assert (missing.there, missing.reason) == (False, "")
+
+
+def test_without_the_helper_the_wizard_says_how_to_install_it(bus: Serving) -> None:
+    state = look_for_helper()
+    assert "root helper, which is not installed" in state.problem
+    assert state.hint.endswith("sudo packaging/helper install")
+
+
+def test_without_a_bus_the_reason_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={tmp_path / 'nothing'}")
+    found = service_presence(HELPER)
+    assert not found.there
+    assert found.reason.startswith("There is no system bus")
+    assert "which is called over the system bus" in look_for_helper().problem

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.live.campaign_follower import CampaignFollower, SingleRun
+from app.live.replay import ReplaySource, load_replay
+from tests.fix_runs import WARM_UP_S, Shape, write_run
+from tests.gui.live_bench import LiveBench
+from ui.charts.data.registry import CHARTS
+from ui.live.page import LivePage
+from ui.live.presentation_window import MOST_LINES, NUMBER_POINTS, TalkWindow
+from ui.theme import Scheme, Theme
+
+pytestmark = [
+    pytest.mark.gui,
+    pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints"),
+]
+
+
+@pytest.fixture
+def replay(tmp_path: Path) -> ReplaySource:
+    path = write_run(tmp_path / "run.footing", Shape(seconds=120, checkpoint_every_s=40, seed=5))
+    source = load_replay(path)
+    source.pause()
+    source.jump(60)
+    return source
+
+
+@pytest.fixture
+def talk(qtbot: QtBot, replay: ReplaySource) -> TalkWindow:
+    window = TalkWindow(Scheme.DARK, replay)
+    window.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
+    qtbot.addWidget(window)
+    window.resize(1280, 800)
+    window.show_watched(SingleRun(replay).poll())
+    window.show()
+    return window
+
+
+def test_numbers_are_large_on_every_screen(qtbot: QtBot, talk: TalkWindow) -> None:
+    for size in ((800, 600), (1920, 1080), (3840, 2160)):
+        talk.resize(*size)
+        for value in talk.values.values():
+            assert value.font().pointSizeF() >= NUMBER_POINTS
+    assert talk.values["tps"].font().pointSizeF() > 2 * NUMBER_POINTS, "there is room on a 4K screen"
+
+
+def test_arrows_and_a_presenter_s_keys_go_through_all_charts(qtbot: QtBot, talk: TalkWindow) -> None:
+    seen = [talk.charts.chart_ids]
+    for _ in range(len(CHARTS) - 1):
+        QTest.keyClick(talk, Qt.Key.Key_PageDown)
+        seen.append(talk.charts.chart_ids)
+    assert [names for (names,) in seen] == list(CHARTS)
+    QTest.keyClick(talk, Qt.Key.Key_Right)
+    assert talk.charts.chart_ids == seen[0]
+    QTest.keyClick(talk, Qt.Key.Key_Left)
+    assert talk.charts.chart_ids == seen[-1]
+
+
+def test_charts_that_are_replaced_leave_nothing_to_the_garbage_collector(talk: TalkWindow) -> None:
+    """Parts of a scene that Python destroys one by one crash Qt."""
+    for _ in range(6 * len(CHARTS)):
+        talk.next_chart(1)
+        gc.collect(0)
+    gc.collect()
+    assert talk.charts.chart_ids == (next(iter(CHARTS)),)
+
+
+def test_keys_steer_the_replay(qtbot: QtBot, talk: TalkWindow, replay: ReplaySource) -> None:
+    with qtbot.waitSignal(talk.steered):
+        QTest.keyClick(talk, Qt.Key.Key_Plus)
+    assert replay.speed == 2.0
+    QTest.keyClick(talk, Qt.Key.Key_Minus)
+    assert replay.speed == 1.0
+    start_s = next(start for start in replay.checkpoints_s if start > 60)
+    QTest.keyClick(talk, Qt.Key.Key_C)
+    assert start_s - 5 < replay.position_s < start_s
+    QTest.keyClick(talk, Qt.Key.Key_C, Qt.KeyboardModifier.ShiftModifier)
+    assert replay.position_s < 60
+    QTest.keyClick(talk, Qt.Key.Key_B)
+    assert replay.position_s == replay.begin_s
+    with qtbot.waitSignal(talk.steered):
+        QTest.keyClick(talk, Qt.Key.Key_Space)
+    assert not replay.paused
+    QTest.keyClick(talk, Qt.Key.Key_Space)
+    assert replay.paused
+
+
+def test_dark_and_light_change_for_the_projector(qtbot: QtBot, talk: TalkWindow) -> None:
+    before = talk.palette().color(talk.backgroundRole())
+    QTest.keyClick(talk, Qt.Key.Key_D)
+    assert talk.palette().color(talk.backgroundRole()).lightness() > 200 > before.lightness()
+
+
+def test_the_keys_are_shown_and_hidden(qtbot: QtBot, talk: TalkWindow) -> None:
+    assert talk.hint.isVisible()
+    QTest.keyClick(talk, Qt.Key.Key_H)
+    assert not talk.hint.isVisible()
+    QTest.keyClick(talk, Qt.Key.Key_H)
+    assert talk.hint.isVisible()
+
+
+def test_escape_ends_it(qtbot: QtBot, talk: TalkWindow) -> None:
+    with qtbot.waitSignal(talk.closed):
+        QTest.keyClick(talk, Qt.Key.Key_Escape)
+    assert not talk.isVisible()
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[LiveBench]:
+    made = LiveBench.create(tmp_path)
+    yield made
+    made.close()
+
+
+def test_few_lines_are_shown_at_a_time(qtbot: QtBot, bench: LiveBench) -> None:
+    for number in (1, 2, 3):
+        bench.add_done(number)
+    bench.grow(bench.begin(4), 0, WARM_UP_S + 5)
+    window = TalkWindow(Scheme.LIGHT, None)
+    window.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
+    qtbot.addWidget(window)
+    window.show_watched(CampaignFollower(bench.folder).poll())
+    for _ in CHARTS:
+        assert len(window.charts.charts[0].lines) <= MOST_LINES
+        window.next_chart(1)
+
+
+def test_a_live_run_is_shown_and_cannot_be_steered(qtbot: QtBot, bench: LiveBench) -> None:
+    bench.grow(bench.begin(1), 0, WARM_UP_S + 5)
+    page = LivePage(Theme(Scheme.LIGHT))
+    qtbot.addWidget(page)
+    page.show()
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    page.talk()
+    window = page._talk
+    assert window is not None
+    assert window.isFullScreen()
+    assert window.title.text() == "ext4 #1"
+    QTest.keyClick(window, Qt.Key.Key_Space)
+    QTest.keyClick(window, Qt.Key.Key_C)
+    with qtbot.waitSignal(page.poller.watched):
+        page.poller.look()
+    assert window.values["tps"].text() == page.numbers.tiles["tps"].value.text()
+    QTest.keyClick(window, Qt.Key.Key_Escape)
+    assert page._talk is None
+    page.talk()
+    page.stop()
+    assert page._talk is None

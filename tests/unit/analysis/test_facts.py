@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.analysis.facts import command_line, read_run_facts
+from app.comparison.campaign_verdicts import judge_runs
+from app.comparison.differences import Variant, find_differences
+from app.domain.errors import CorruptRunFileError
+from app.hosts.host import ROOT_STEP
+from app.process.starter import CommandOutcome
+from app.runfile.finalize import finish_run_file
+from app.runfile.writer import Json, RunState
+from tests.fix_window import Trial, begin_trial, write_bad_files, write_campaign, write_trial
+
+
+def test_a_run_says_target_workload_server_and_machine(tmp_path: Path) -> None:
+    path = write_trial(tmp_path / "a.footing", Trial(settings=(("fsync", "off"),)))
+    told = {(item.topic, item.name): item.value for item in read_run_facts(path).properties}
+    assert told["Target", "kind"] == "folder"
+    assert told["Target", "filesystem"] == "ext4"
+    assert told["Target", "mount options"] == "rw,noatime"
+    assert told["Workload", "clients"] == "4"
+    assert told["Workload", "data"] == "191 MiB"
+    assert told["PostgreSQL", "version"] == "15.18"
+    assert told["Setting", "fsync"] == "off"
+    assert told["Machine", "kernel"] == "6.1"
+
+
+def test_every_property_has_a_value_and_a_name_of_its_own(tmp_path: Path) -> None:
+    facts = read_run_facts(write_trial(tmp_path / "a.footing", Trial()))
+    assert all(item.value for item in facts.properties)
+    keys = [(item.topic, item.name) for item in facts.properties]
+    assert len(keys) == len(set(keys))
+
+
+def test_what_root_did_without_a_program_stands_among_the_commands_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    writer = begin_trial(path, Trial())
+    with writer.transaction():
+        for number, program in enumerate(("umount", "rmdir")):
+            argv = (f"/usr/bin/{program}", "/run/a b")
+            writer.add_command(CommandOutcome(argv, "root", 10.0 * number, 0.5, number, "", ""))
+        for kind, message in ((ROOT_STEP, "/dev/sdb1: our signature (ext4) is wiped"), ("note", "hot")):
+            writer.add_event(writer.t_ms(5.0), kind, message)
+    writer.close()
+    finish_run_file(path, RunState.DONE, {})
+    commands = read_run_facts(path).commands
+    assert [(each.account, each.exit_code, command_line(each)) for each in commands] == [
+        ("root", 0, "/usr/bin/umount '/run/a b'"),
+        ("root", None, "# /dev/sdb1: our signature (ext4) is wiped"),
+        ("root", 1, "/usr/bin/rmdir '/run/a b'"),
+    ]
+
+
+def test_the_environment_is_flat_with_dotted_names(tmp_path: Path) -> None:
+    facts = read_run_facts(write_trial(tmp_path / "a.footing", Trial()))
+    assert ("storage.mount.filesystem", "ext4") in facts.environment
+    assert ("kernel.release", "6.1") in facts.environment
+
+
+def test_values_of_unexpected_kinds_become_text_or_nothing(tmp_path: Path) -> None:
+    more: dict[str, Json] = {
+        "workload": ["no", "table"],
+        "settings": {"a": 1},
+        "target": 5,
+        "repeat": "x",
+        "error": "late",
+    }
+    facts = read_run_facts(write_trial(tmp_path / "a.footing", Trial(more=more)))
+    assert facts.repeat == 0
+    assert facts.error == ""
+    assert "Workload" not in {item.topic for item in facts.properties if item.name == "clients"}
+
+
+def test_a_value_without_end_is_cut(tmp_path: Path) -> None:
+    target = {"kind": "x" * 100_000}
+    facts = read_run_facts(write_trial(tmp_path / "a.footing", Trial(more={"target": target})))
+    assert max(len(item.value) for item in facts.properties) <= 2000
+
+
+def test_a_failed_run_says_why(tmp_path: Path) -> None:
+    error = {"code": "server", "message": "The server died.", "hint": "Look at its log."}
+    trial = Trial(state=RunState.FAILED, more={"error": error})
+    facts = read_run_facts(write_trial(tmp_path / "a.footing", trial))
+    assert (facts.state, facts.error) == ("failed", "The server died. Look at its log.")
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CorruptRunFileError):
+        read_run_facts(write_bad_files(tmp_path)["cut"])
+
+
+def test_only_what_differs_is_told_and_equal_values_stand_together(tmp_path: Path) -> None:
+    runs = [read_run_facts(path) for path in write_campaign(tmp_path)]
+    found = find_differences(runs)
+    assert [(item.topic, item.name) for item in found] == [("Target", "filesystem")]
+    assert found[0].variants == (Variant("ext4", (0, 2, 4)), Variant("xfs", (1, 3, 5)))
+
+
+def test_what_one_run_does_not_have_is_a_difference(tmp_path: Path) -> None:
+    plain = read_run_facts(write_trial(tmp_path / "a.footing", Trial()))
+    changed = read_run_facts(write_trial(tmp_path / "b.footing", Trial(settings=(("fsync", "off"),))))
+    assert find_differences([plain, changed])[0].variants == (Variant("none", (0,)), Variant("off", (1,)))
+
+
+def test_one_run_or_none_has_no_differences(tmp_path: Path) -> None:
+    assert find_differences([]) == ()
+    assert find_differences([read_run_facts(write_trial(tmp_path / "a.footing", Trial()))]) == ()
+
+
+def test_configurations_of_one_campaign_get_a_verdict(tmp_path: Path) -> None:
+    rows = judge_runs([read_run_facts(path) for path in write_campaign(tmp_path)])
+    assert [row.name for row in rows] == ["ext4", "xfs"]
+    assert rows[1].verdict.startswith("xfs is 10.0 % faster than ext4 (95 % interval")
+
+
+def test_runs_of_several_campaigns_are_said_not_to_be_interleaved(tmp_path: Path) -> None:
+    paths = [
+        *write_campaign(tmp_path, "one", repeats=3)[::2],
+        *write_campaign(tmp_path, "two", repeats=3)[1::2],
+    ]
+    assert "not interleaved" in judge_runs([read_run_facts(path) for path in paths])[1].verdict
+
+
+def test_runs_of_one_configuration_get_no_verdict(tmp_path: Path) -> None:
+    assert judge_runs([read_run_facts(path) for path in write_campaign(tmp_path)[::2]]) == ()
+    assert judge_runs([]) == ()
+
+
+def test_a_stopped_run_does_not_count_for_the_verdict(tmp_path: Path) -> None:
+    paths = write_campaign(tmp_path)
+    stopped = Trial(name="xfs #4", configuration="xfs", repeat=3, state=RunState.STOPPED, tps=1.0)
+    paths.append(write_trial(tmp_path / "one" / "06-xfs.footing", stopped))
+    rows = judge_runs([read_run_facts(path) for path in paths])
+    assert (rows[1].runs, rows[1].failed) == (3, 1)

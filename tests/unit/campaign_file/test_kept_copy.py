@@ -1,0 +1,81 @@
+"""`--resume` goes on with the same campaign, and a script with another text makes another one of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from app.campaign_file.kept_copy import changed_scripts, state_campaign
+from app.campaign_file.reader import load_campaign, parse_campaign
+from app.campaign_file.writer import format_campaign
+from app.domain.campaign.configuration import Campaign
+from app.domain.errors import UsageError
+from app.execution.campaign import CampaignRequest, _campaign_folder
+from app.library.entries import CAMPAIGN_NAME
+
+SCRIPTS = '[{file = "one.sql"}, {file = "two.sql"}, "tpcb-like"]'
+FILE = f'name = "x"\n[target.folder]\n[workload]\nscript = {SCRIPTS}\n'
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    folder: Path
+
+    @property
+    def campaign(self) -> Campaign:
+        return parse_campaign(FILE, base_directory=str(self.folder), source_name="x")
+
+    def folder_of(self, *, resume: bool) -> Path:
+        request = CampaignRequest(self.folder / "x.toml", self.folder / "library", resume)
+        return _campaign_folder(request, self.campaign)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    for name in ("one.sql", "two.sql"):
+        (tmp_path / name).write_text("SELECT 1;\n")
+    return Bench(tmp_path)
+
+
+def test_what_a_folder_keeps_is_the_campaign_again(bench: Bench) -> None:
+    folder = bench.folder_of(resume=False)
+    assert load_campaign(folder / CAMPAIGN_NAME) == bench.campaign
+    assert changed_scripts(state_campaign(bench.campaign), bench.campaign) == ()
+
+
+def test_a_campaign_with_the_scripts_that_it_was_begun_with_is_resumed(bench: Bench) -> None:
+    assert bench.folder_of(resume=False) == bench.folder_of(resume=True)
+
+
+def test_a_script_that_was_changed_since_refuses_to_resume_and_is_named(bench: Bench) -> None:
+    bench.folder_of(resume=False)
+    (bench.folder / "two.sql").write_text("SELECT 2;\n")
+    with pytest.raises(UsageError) as refused:
+        bench.folder_of(resume=True)
+    assert str(bench.folder / "two.sql") in refused.value.message
+    assert "one.sql" not in refused.value.message
+    (bench.folder / "two.sql").write_text("SELECT 1;\n")
+    assert bench.folder_of(resume=True).is_dir()
+
+
+def test_an_older_folder_with_the_same_scripts_is_resumed_although_a_newer_one_has_others(
+    bench: Bench,
+) -> None:
+    older = bench.folder_of(resume=False)
+    (bench.folder / "one.sql").write_text("SELECT 2;\n")
+    assert bench.folder_of(resume=False) != older
+    (bench.folder / "one.sql").write_text("SELECT 1;\n")
+    assert bench.folder_of(resume=True) == older
+
+
+def test_of_a_campaign_whose_scripts_were_not_recorded_nobody_knows(bench: Bench) -> None:
+    paths = tuple(str(bench.folder / name) for name in ("one.sql", "two.sql"))
+    assert changed_scripts(format_campaign(bench.campaign), bench.campaign) == paths
+
+
+def test_another_campaign_is_not_one_with_changed_scripts(bench: Bench) -> None:
+    other = FILE.replace('"x"', '"y"')
+    campaign = parse_campaign(other, base_directory=str(bench.folder), source_name="x")
+    assert changed_scripts(state_campaign(bench.campaign), campaign) is None

@@ -1,0 +1,79 @@
+"""The keys of campaign files that are tried in pairs: none is forgotten, and every row is a campaign."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from app.campaign_file.reader import parse_campaign
+from app.postgres.installations.installation import Installation
+from tests import campaign_keys
+from tests.campaign_keys import Places, campaign_of
+from tests.machine import disk_keys
+from tests.pairs import every_pair, pairs_of, pairwise
+from tests.unit.campaign_file.test_recipes import EXAMPLE, given_keys
+
+SERIALS = [f"S{number}" for number in range(6)]
+PLACES = Places(Path("/home/x/y"), Path("/home/x"), Installation("/bin", "15.1", 15))
+IN_EVERY_ROW = {"name", "configuration.name"}
+
+
+def test_every_key_of_the_example_is_tried_in_pairs() -> None:
+    declared = {
+        key
+        for values in campaign_keys.declared(PLACES).values()
+        for value in values.values()
+        for key in value.toml
+    }
+    declared |= {
+        f"target.disks.{key}"
+        for values in disk_keys.declared(SERIALS).values()
+        for value in values.values()
+        for key in value.toml
+    }
+    tables = {key[:at] for key in declared for at, letter in enumerate(key) if letter == "."}
+    free = ("postgresql.settings.", "target.disks.options.", "target.disks.wal.")
+    given = {key for key in given_keys(tomllib.loads(EXAMPLE)) if not key.startswith(free)}
+    assert given - declared - tables - IN_EVERY_ROW == set()
+    assert declared | tables >= {prefix.rstrip(".") for prefix in free}
+
+
+def test_every_row_of_keys_that_combine_is_a_campaign(tmp_path: Path) -> None:
+    values = campaign_keys.declared(PLACES)
+    rows, impossible = pairwise({key: tuple(each) for key, each in values.items()})
+    assert impossible == set()
+    (tmp_path / "own.sql").write_text("SELECT 1;\n")
+    for row in rows:
+        campaign = parse_campaign(campaign_of({"x": row}, values), base_directory=tmp_path, source_name="x")
+        assert campaign.repeats == int(row["repeats"])
+
+
+def test_every_pair_of_keys_of_disks_stands_in_a_row_or_nobody_can_choose_it() -> None:
+    values = disk_keys.declared(SERIALS)
+    rows, impossible = disk_keys.disk_rows()
+    names = {key: tuple(each) for key, each in values.items()}
+    assert {pair for row in rows for pair in pairs_of(row)} | impossible == every_pair(names)
+    assert all(disk_keys.may_be(row, values) for row in rows)
+    assert len(rows) <= 24, "each takes about 20 s on the virtual machine"
+    only_md = {"chunk_size", "bitmap", "initial_sync"}
+    for first, second in impossible:
+        keys = {first[0], second[0]}
+        told = {name for _, name in (first, second)}
+        assert keys & only_md or "zfs_log" in keys or {"zfs", "512 MiB"} <= told, (first, second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (("chunk_size", "64 KiB"), ("level", "raid5")),
+        (("initial_sync", "assume-clean"), ("wal", "ext4")),
+        (("preset", "recommended"), ("wal", "ext4")),
+        (("filesystem", "zfs"), ("zfs_log", "one")),
+        (("filesystem", "btrfs"), ("memory_limit", "512 MiB")),
+    ],
+)
+def test_what_can_be_chosen_is_tried(first: tuple[str, str], second: tuple[str, str]) -> None:
+    rows, _ = disk_keys.disk_rows()
+    assert any(row[first[0]] == first[1] and row[second[0]] == second[1] for row in rows)

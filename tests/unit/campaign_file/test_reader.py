@@ -1,0 +1,645 @@
+"""Reading campaign files: what they mean, and what is said when they are wrong."""
+
+from __future__ import annotations
+
+import os
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from app.campaign_file.reader import FILE_LIMIT_BYTES, load_campaign, parse_campaign
+from app.domain.campaign.configuration import (
+    DEFAULT_SEEDS,
+    BuiltinScript,
+    Campaign,
+    DataSize,
+    DiskGroup,
+    DiskTarget,
+    FolderTarget,
+    MemoryTarget,
+    Protocol,
+    Script,
+    Workload,
+)
+from app.domain.errors import CampaignError, ExitStatus
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Bitmap, InitialSync
+
+HEAD = 'name = "trial"\n'
+BASE = HEAD + "[target.folder]\n"
+DISKS = HEAD + '[target.disks]\ndata = ["S1"]\n'
+
+
+def parse(text: str, folder: Path | str = "/nowhere") -> Campaign:
+    return parse_campaign(text, base_directory=folder, source_name="trial.toml")
+
+
+def refusal(text: str, folder: Path | str = "/nowhere") -> CampaignError:
+    with pytest.raises(CampaignError) as caught:
+        parse(text, folder)
+    return caught.value
+
+
+# --- meaning -------------------------------------------------------------------------------------
+
+
+def test_the_smallest_file_has_one_configuration_named_after_the_campaign() -> None:
+    campaign = parse(BASE)
+    (configuration,) = campaign.configurations
+    assert (campaign.name, configuration.name) == ("trial", "trial")
+    assert (campaign.repeats, campaign.seeds) == (3, DEFAULT_SEEDS)
+    assert configuration.target == FolderTarget()
+    assert configuration.workload == Workload()
+
+
+def test_every_key_reaches_its_attribute() -> None:
+    campaign = parse(
+        """
+        name = "all"
+        repeats = 7
+        seeds = [0, 4294967295]
+        [target.memory]
+        size = "3 GiB"
+        [postgresql]
+        installation = 15
+        preset = "defaults"
+        checksums = false
+        [postgresql.settings]
+        work_mem = "64MB"
+        Fsync = false
+        random_page_cost = 1.1
+        max_connections = 50
+        auto_explain.log_timing = true
+        [workload]
+        script = ["select-only", {builtin = "tpcb-like", weight = 3}]
+        scale = 10
+        clients = 8
+        threads = 2
+        transactions = 1000
+        warmup = "1 min"
+        protocol = "simple"
+        rate = 500
+        latency_limit = "1.5s"
+        """
+    )
+    (configuration,) = campaign.configurations
+    assert (campaign.repeats, campaign.seeds) == (7, (0, 4294967295))
+    assert configuration.target == MemoryTarget(3 * 1024**3)
+    assert configuration.postgresql.installation == "15"
+    assert configuration.postgresql.preset == "defaults"
+    assert configuration.postgresql.checksums is False
+    assert configuration.postgresql.settings == (
+        ("auto_explain.log_timing", "on"),
+        ("fsync", "off"),
+        ("max_connections", "50"),
+        ("random_page_cost", "1.1"),
+        ("work_mem", "64MB"),
+    )
+    assert configuration.workload == Workload(
+        scripts=(Script(BuiltinScript.SELECT_ONLY), Script(BuiltinScript.TPCB_LIKE, weight=3)),
+        scale=10,
+        size=None,
+        clients=8,
+        threads=2,
+        duration_s=None,
+        transactions=1000,
+        warmup_s=60,
+        protocol=Protocol.SIMPLE,
+        rate_tps=500.0,
+        latency_limit_ms=1500.0,
+    )
+
+
+def test_every_key_of_disks_reaches_its_attribute() -> None:
+    campaign = parse(
+        """
+        name = "disks"
+        [target.disks]
+        data = ["S1", "wwn-0x5000c500a1b2c3d4", "S3", "S4"]
+        level = "raid10"
+        filesystem = "xfs"
+        preset = "recommended"
+        options = { atime = "noatime", agcount = 8 }
+        partition_size = "20 GB"
+        chunk_size = "64 KiB"
+        bitmap = "none"
+        initial_sync = "assume-clean"
+        memory_limit = "4 GiB"
+        [target.disks.wal]
+        data = ["S5"]
+        filesystem = "ext4"
+        partition_size = "whole"
+        """
+    )
+    assert campaign.configurations[0].target == DiskTarget(
+        DiskGroup(
+            ("S1", "wwn-0x5000c500a1b2c3d4", "S3", "S4"),
+            Level.RAID10,
+            "xfs",
+            "recommended",
+            (("atime", "noatime"), ("agcount", 8)),
+            partition_bytes=20_000_000_000 // 1024**2 * 1024**2,  # partitions are whole MiB
+            chunk_bytes=64 * 1024,
+            bitmap=Bitmap.NONE,
+            initial_sync=InitialSync.ASSUME_CLEAN,
+        ),
+        DiskGroup(("S5",), Level.SINGLE, "ext4", whole_disk=True),
+        memory_limit_bytes=4 * 1024**3,
+    )
+
+
+def test_all_that_is_wrong_with_disks_is_told_at_once() -> None:
+    error = refusal(
+        DISKS
+        + 'filesystem = "ext4"\nlevel = "mirror"\nchunk_size = "64 KiB"\noptions = {journl = 1, data = 2}'
+    )
+    for words in ("disks.data:", "disks.chunk_size:", "disks.options.journl:", "disks.options.data:"):
+        assert words in error.message
+
+
+def test_a_configuration_changes_the_top_key_by_key() -> None:
+    campaign = parse(
+        BASE
+        + """
+        path = "/srv/bench"
+        [postgresql.settings]
+        fsync = "on"
+        work_mem = "4MB"
+        [workload]
+        scale = 5
+        duration = 30
+        clients = 2
+        [[configuration]]
+        name = "as it is"
+        [[configuration]]
+        name = "other"
+        [configuration.target.memory]
+        [configuration.postgresql.settings]
+        fsync = "off"
+        [configuration.workload]
+        size = "medium"
+        transactions = 10
+        """
+    )
+    plain, other = campaign.configurations
+    assert plain.target == FolderTarget("/srv/bench")
+    assert plain.workload == Workload(scale=5, size=None, duration_s=30, clients=2)
+    assert other.target == MemoryTarget()
+    assert other.postgresql.settings == (("fsync", "off"), ("work_mem", "4MB"))
+    assert other.workload == Workload(
+        scale=None, size=DataSize.MEDIUM, duration_s=None, transactions=10, clients=2
+    )
+
+
+def test_every_configuration_may_bring_its_own_target() -> None:
+    campaign = parse(
+        HEAD + '[[configuration]]\nname = "a"\ntarget.folder = {}\n'
+        '[[configuration]]\nname = "b"\n[configuration.target.memory]\n'
+    )
+    assert [each.target for each in campaign.configurations] == [FolderTarget(), MemoryTarget()]
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"), [("90", 90), ('"90"', 90), ('"90s"', 90), ('"1.5 min"', 90), ('"1h"', 3600)]
+)
+def test_durations_are_seconds_or_have_a_unit(written: str, seconds: int) -> None:
+    assert parse(f"{BASE}[workload]\nduration = {written}").configurations[0].workload.duration_s == seconds
+
+
+def test_a_latency_limit_without_a_rate_is_allowed_and_counts_late_transactions() -> None:
+    workload = parse(f'{BASE}[workload]\nlatency_limit = "50ms"').configurations[0].workload
+    assert (workload.rate_tps, workload.latency_limit_ms) == (None, 50.0)
+
+
+def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert parse(f'{BASE}path = "~/bench"').configurations[0].target == FolderTarget("/home/somebody/bench")
+
+
+def test_a_script_file_is_read_from_the_folder_of_the_campaign_file(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "mine.sql").write_text("SELECT 'ä';\n", encoding="utf-8")
+    (tmp_path / "c.toml").write_text(BASE + '[workload]\nscript = {file = "sub/mine.sql", weight = 2}')
+    (script,) = load_campaign(tmp_path / "c.toml").configurations[0].workload.scripts
+    assert script == Script(None, f"{tmp_path}/sub/mine.sql", "SELECT 'ä';\n", 2)
+    assert script.label == "mine.sql"
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_no_mistake(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_bytes(b"\xef\xbb\xbf" + BASE.replace("\n", "\r\n").encode())
+    assert load_campaign(tmp_path / "c.toml").name == "trial"
+
+
+# --- refusals: the file --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "reason"),
+    [
+        ("name = \n", "line 1, column 8", "Invalid value"),
+        ("name trial\n", "line 1, column 6", "Expected '='"),
+        (BASE + "x = [1,\n", "line 4, column 1", "Invalid value"),
+        (HEAD + HEAD, "line 2, column 15", "Cannot overwrite a value"),
+    ],
+)
+def test_what_is_not_toml_is_named_with_line_and_column(text: str, place: str, reason: str) -> None:
+    error = refusal(text)
+    assert place in error.message
+    assert reason in error.message
+    assert "Nothing was started" in error.message
+    assert error.exit_status == ExitStatus.USAGE
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x = " + "[" * 100_000, "nests brackets deeper"),
+        ("x = " + "{a=" * 100_000, "nests brackets deeper"),
+        ("a." * 400_000 + "a = 1", "line 1"),
+        (("a." * 1000 + "a = 1\n") * 400, "line 1"),
+        ("x = " + "9" * 100_000, "thousands of digits"),
+        ("x = 0x" + "f" * 100_000, "x: is not a known key"),
+    ],
+)
+def test_a_hostile_file_costs_neither_the_memory_nor_a_traceback(text: str, words: str) -> None:
+    tracemalloc.start()
+    try:
+        assert words in refusal(text).message
+        assert tracemalloc.get_traced_memory()[1] < 64 * 1024**2
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("text", ["", " \n\t\n"])
+def test_an_empty_file_is_called_empty(text: str) -> None:
+    assert "trial.toml is empty" in refusal(text).message
+
+
+def test_a_file_of_comments_only_lacks_name_and_target() -> None:
+    error = refusal("# nothing\n")
+    assert error.field == "name"
+    assert "target: is missing" in error.message
+
+
+def file_refusal(path: Path) -> str:
+    with pytest.raises(CampaignError) as caught:
+        load_campaign(path)
+    assert path.name in caught.value.message
+    return caught.value.message
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    assert "does not exist" in file_refusal(tmp_path / "none.toml")
+
+
+def test_a_folder_is_no_campaign_file(tmp_path: Path) -> None:
+    assert "is a folder" in file_refusal(tmp_path)
+
+
+def test_a_fifo_is_refused_without_waiting_for_a_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    assert "not a regular file" in file_refusal(tmp_path / "fifo")
+
+
+def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
+    with (tmp_path / "big.toml").open("wb") as file:
+        file.truncate(FILE_LIMIT_BYTES + 1)
+    assert "larger than the 1 MiB" in file_refusal(tmp_path / "big.toml")
+
+
+def test_what_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "latin.toml").write_bytes('name = "x"\n# gr\xf6\xdfer\n'.encode("latin-1"))
+    assert "UTF-8 (line 2, byte 16" in file_refusal(tmp_path / "latin.toml")
+
+
+def test_a_binary_file_is_called_no_text(tmp_path: Path) -> None:
+    (tmp_path / "binary.toml").write_bytes(b"name\n\0\1")
+    assert "NUL byte in line 2" in file_refusal(tmp_path / "binary.toml")
+
+
+def test_a_file_name_cannot_write_to_the_terminal(tmp_path: Path) -> None:
+    with pytest.raises(CampaignError) as caught:
+        load_campaign(tmp_path / "a\x1b[31mred")
+    assert "\x1b" not in str(caught.value)
+    with pytest.raises(CampaignError) as caught:
+        load_campaign(str(tmp_path) + "/nul\0")
+    assert "cannot be read" in str(caught.value)
+
+
+# --- refusals: keys and values -------------------------------------------------------------------
+
+REFUSED = [
+    # text, field, what the message says
+    ("[target.folder]", "name", "is missing"),
+    ('name = ""\n[target.folder]', "name", "an empty text"),
+    ('name = "  "\n[target.folder]', "name", "no blank at either end"),
+    (f'name = "{"x" * 81}"\n[target.folder]', "name", "1 to 80 printable characters"),
+    ('name = "a\\u001b[0m"\n[target.folder]', "name", "“a\\x1b[0m”"),
+    ('name = "a\\u202eb"\n[target.folder]', "name", "printable"),
+    ("name = 1\n[target.folder]", "name", "found 1"),
+    (HEAD, "target", "[target.folder], [target.memory]"),
+    (HEAD + "[target]", "target", "an empty table"),
+    (HEAD + 'target = "memory"', "target", "found “memory”"),
+    (HEAD + "[target.folder]\n[target.memory]", "target", "several kinds at once"),
+    (HEAD + "[target.disks]", "target.disks.data", "is missing: which disks?"),
+    (HEAD + '[target.disks]\ndata = ["S1"]', "target.disks.filesystem", "is missing: allowed is one of"),
+    (HEAD + '[target]\ndisks = "sdb"', "target.disks", "a table with the keys data, level"),
+    (DISKS + 'filesystem = "xsf"', "target.disks.filesystem", "Did you mean “xfs”?"),
+    (DISKS + 'filesystem = "tmpfs"', "target.disks.filesystem", "one of "),
+    (DISKS + 'filesystem = "xfs"\nlevle = "single"', "target.disks.levle", "Did you mean “level”?"),
+    (DISKS + 'filesystem = "xfs"\nlevel = "raid0"', "target.disks.level", '"stripe"'),
+    (DISKS + 'filesystem = "xfs"\nlevel = "stripe"', "target.disks.data", "at least 2 disks"),
+    (DISKS + 'filesystem = "xfs"\nlevel = "raidz3"', "target.disks.level", "has no level raidz3"),
+    (
+        DISKS + 'filesystem = "xfs"\npreset = "recomended"',
+        "target.disks.preset",
+        "Did you mean “recommended”?",
+    ),
+    (DISKS + 'filesystem = "xfs"\noptions = 1', "target.disks.options", "a table of at most"),
+    (DISKS + 'filesystem = "xfs"\noptions = {a = 1.5}', "target.disks.options.a", "found 1.5"),
+    (
+        DISKS + 'filesystem = "xfs"\noptions = {atmie = "noatime"}',
+        "target.disks.options.atmie",
+        "Did you mean “atime”?",
+    ),
+    (
+        DISKS + 'filesystem = "xfs"\noptions = {atime = "never"}',
+        "target.disks.options.atime",
+        "atime cannot be “never”",
+    ),
+    (DISKS + 'filesystem = "xfs"\nchunk_size = "64 KiB"', "target.disks.chunk_size", "Only md arrays"),
+    (DISKS + 'filesystem = "xfs"\nchunk_size = "1 KiB"', "target.disks.chunk_size", "from 4 KiB"),
+    (DISKS + 'filesystem = "xfs"\nbitmap = "internal"', "target.disks.bitmap", "Only md arrays"),
+    (DISKS + 'filesystem = "xfs"\ninitial_sync = "no"', "target.disks.initial_sync", '"assume-clean"'),
+    (DISKS + 'filesystem = "xfs"\npartition_size = "half"', "target.disks.partition_size", '"whole"'),
+    (DISKS + 'filesystem = "xfs"\npartition_size = "64 MiB"', "target.disks.partition_size", "300 MiB"),
+    (DISKS + 'filesystem = "xfs"\nmemory_limit = "1 MiB"', "target.disks.memory_limit", "from 64 MiB"),
+    (DISKS + 'filesystem = "xfs"\nzfs_log = ["S2"]', "target.disks.zfs_log", "Only a ZFS pool"),
+    (DISKS + 'filesystem = "xfs"\nwal = 1', "target.disks.wal", "a table with the keys data, level"),
+    (DISKS + 'filesystem = "xfs"\nwal = {data = ["S2"]}', "target.disks.wal.filesystem", "is missing"),
+    (
+        DISKS + 'filesystem = "xfs"\nwal = {data = ["S1"], filesystem = "xfs"}',
+        "target.disks.data[1]",
+        "S1 is chosen twice",
+    ),
+    (
+        DISKS + 'filesystem = "xfs"\nwal = {data = ["S2"], filesystem = "xfs", wal = 1}',
+        "target.disks.wal.wal",
+        "not a known key",
+    ),
+    (
+        DISKS + 'filesystem = "xfs"\nwal = {data = ["S2"], filesystem = "ext4", options = {journl = 1}}',
+        "target.disks.wal.options.journl",
+        "has no option “journl”",
+    ),
+    (
+        DISKS + 'filesystem = "zfs"\noptions = {full_page_writes = false}\n'
+        "[postgresql.settings]\nfull_page_writes = true",
+        "postgresql.settings.full_page_writes",
+        "found on, but target.disks.options.full_page_writes is off",
+    ),
+    (
+        DISKS + 'filesystem = "ext4"\n[postgresql.settings]\nfull_page_writes = "of"',
+        "postgresql.settings.full_page_writes",
+        "half-written pages",
+    ),
+    (
+        DISKS + 'filesystem = "zfs"\npreset = "recommended"\noptions = {recordsize = 4096}',
+        "target.disks.options.full_page_writes",
+        "smaller than a page",
+    ),
+    (
+        DISKS
+        + 'filesystem = "xfs"\nwal = {data = ["S2"], filesystem = "zfs", options = {wal_recycle = true}}\n'
+        "[postgresql.settings]\nWAL_recycle = 'no'",
+        "postgresql.settings.wal_recycle",
+        "target.disks.wal.options.wal_recycle is on",
+    ),
+    (
+        DISKS
+        + 'filesystem = "zfs"\noptions = {wal_recycle = false}\nwal = {data = ["S2"], filesystem = "xfs"}',
+        "target.disks.options.wal_recycle",
+        "does nothing here: it is about the WAL, which has disks of its own",
+    ),
+    (HEAD + '[target.disks]\ndata = "S1"\nfilesystem = "xfs"', "target.disks.data", "a list of 1 to 64"),
+    (HEAD + '[target.disks]\ndata = []\nfilesystem = "xfs"', "target.disks.data", "an empty list"),
+    (
+        HEAD + '[target.disks]\ndata = ["S1", "/dev/sdb"]\nfilesystem = "xfs"\nlevel = "mirror"',
+        "target.disks.data[2]",
+        "dealt out anew",
+    ),
+    (
+        HEAD + '[target.disks]\ndata = ["S1", "a\\u001b[2J"]\nfilesystem = "xfs"',
+        "target.disks.data[2]",
+        "“a\\x1b[2J”",
+    ),
+    (HEAD + "[target.server]", "target.server", "not available in this version"),
+    (HEAD + "[target.foldr]", "target.foldr", "Did you mean “folder”?"),
+    (HEAD + '[target]\npath = "/x"', "target.path", "It belongs in [target.folder]."),
+    (HEAD + 'target.folder = "/x"', "target.folder", "a table with the keys path"),
+    (BASE + 'path = "relative"', "target.folder.path", "an absolute folder"),
+    (BASE + 'path = ""', "target.folder.path", "an absolute folder"),
+    (BASE + 'path = "~no-such-user-here/x"', "target.folder.path", "an absolute folder"),
+    (BASE + 'path = "/a\\nb"', "target.folder.path", "“/a\\nb”"),
+    (BASE + f'path = "/{"ä" * 2048}"', "target.folder.path", "an absolute folder"),
+    (BASE + "path = 1", "target.folder.path", "found 1"),
+    (BASE + "repeats = 3", "target.folder.repeats", "at the top of the file, before the first [table]"),
+    (HEAD + '[target.memory]\nsize = "1 MiB"', "target.memory.size", "from 64 MiB to 16 TiB"),
+    (HEAD + "[target.memory]\nsize = 4294967296", "target.memory.size", "a size with its unit"),
+    (HEAD + '[target.memory]\nsize = "4294967296"', "target.memory.size", "a size with its unit"),
+    (HEAD + '[target.memory]\nsize = "3 GiBi"', "target.memory.size", "“3 GiBi”"),
+    ("reapeats = 1\n" + BASE, "reapeats", "Did you mean “repeats”?"),
+    ("clients = 1\n" + BASE, "clients", "It belongs in [workload]."),
+    ("size = 1\n" + BASE, "size", "It belongs in [workload] or [target.memory]."),
+    ("repeats = 0\n" + BASE, "repeats", "from 1 to 1000"),
+    ("repeats = 1001\n" + BASE, "repeats", "found 1001"),
+    ("repeats = true\n" + BASE, "repeats", "found true"),
+    ("repeats = 3.0\n" + BASE, "repeats", "found 3.0"),
+    ('repeats = "3"\n' + BASE, "repeats", "found “3”"),
+    ("repeats = 2026-01-01\n" + BASE, "repeats", "a date or time"),
+    ("seeds = []\n" + BASE, "seeds", "an empty list"),
+    ("seeds = 7\n" + BASE, "seeds", "a list of 1 to 1000"),
+    ("seeds = [1, -1]\n" + BASE, "seeds[2]", "found -1"),
+    ('seeds = ["time"]\n' + BASE, "seeds[1]", "found “time”"),
+    (f"seeds = [1, {2**32}]\n" + BASE, "seeds[2]", "0 to 4294967295"),
+    (BASE + "[postgresql]\ninstallation = 12", "postgresql.installation", "from 13 to 18"),
+    (BASE + '[postgresql]\ninstallation = "bin"', "postgresql.installation", "absolute folder"),
+    (BASE + "[postgresql]\ninstallation = true", "postgresql.installation", "found true"),
+    (BASE + '[postgresql]\npreset = "machin"', "postgresql.preset", "Did you mean “machine”?"),
+    (BASE + "[postgresql]\npreset = 1", "postgresql.preset", "one of "),
+    (BASE + '[postgresql]\nchecksums = "on"', "postgresql.checksums", "true or false (without quotes)"),
+    (BASE + "[postgresql]\nsettings = 1", "postgresql.settings", "a table of at most"),
+    (BASE + "[postgresql]\nversion = 1", "postgresql.version", "not a known key"),
+    (BASE + 'postgresql = "15"', "target.folder.postgresql", "not a known key"),
+    (BASE + "[postgresql.settings]\nx = [1]", "postgresql.settings.x", "a list of 1"),
+    (BASE + "[postgresql.settings]\nx = inf", "postgresql.settings.x", "found inf"),
+    (BASE + '[postgresql.settings]\nx = "a\\nb"', "postgresql.settings.x", "without control characters"),
+    (BASE + f'[postgresql.settings]\nx = "{"y" * 1001}"', "postgresql.settings.x", "text without"),
+    (BASE + f"[postgresql.settings]\nx = 0x{'f' * 9000}", "postgresql.settings.x", "a very large number"),
+    (BASE + "[postgresql.settings]\nx.y.z = 1", "postgresql.settings.x.y", "a table"),
+    (BASE + "[postgresql.settings]\nx.y = 1\n'X.Y' = 2", "postgresql.settings.X.Y", "given twice"),
+    (BASE + '[postgresql.settings]\n"a b" = 1', "postgresql.settings.a b", "not a name"),
+    (
+        BASE + "[postgresql.settings]\nmax_connections = 3",
+        "postgresql.settings.max_connections",
+        "which is 4",
+    ),
+    (BASE + "[workload]\nclient = 4", "workload.client", "Did you mean “clients”?"),
+    (BASE + "[workload]\nclients = 0", "workload.clients", "from 1 to 10000"),
+    (BASE + "[workload]\nclients = 10001", "workload.clients", "from 1 to 10000"),
+    (BASE + "[workload]\nclients = -1", "workload.clients", "found -1"),
+    (BASE + "[workload]\nclients = true", "workload.clients", "found true"),
+    (BASE + "[workload]\nthreads = 5", "workload.threads", "which is 4"),
+    (BASE + "[workload]\nclients = 2\nthreads = 3", "workload.threads", "which is 2"),
+    (BASE + "[workload]\nscale = 0", "workload.scale", "from 1 to 1000000"),
+    (BASE + "[workload]\nscale = 999999999999999999999999", "workload.scale", "a very large number"),
+    (BASE + '[workload]\nscale = 1\nsize = "small"', "workload", "“scale” and “size” exclude each other"),
+    (BASE + '[workload]\nsize = "smal"', "workload.size", "Did you mean “small”?"),
+    (BASE + '[workload]\nsize = "1 MB"', "workload.size", "from 16 MiB"),
+    (BASE + "[workload]\nsize = 3", "workload.size", '"small", "medium", "large" or a size'),
+    (BASE + "[workload]\nduration = 0", "workload.duration", "found 0"),
+    (BASE + "[workload]\nduration = -5", "workload.duration", "found -5"),
+    (BASE + '[workload]\nduration = "-5s"', "workload.duration", "“-5s”"),
+    (BASE + '[workload]\nduration = "1.5s"', "workload.duration", "whole seconds"),
+    (BASE + "[workload]\nduration = 1.5", "workload.duration", "whole seconds"),
+    (BASE + "[workload]\nduration = true", "workload.duration", "found true"),
+    (BASE + '[workload]\nduration = "9999h"', "workload.duration", "to 604800"),
+    (
+        BASE + "[workload]\nduration = 1\ntransactions = 1",
+        "workload",
+        "“duration” and “transactions” exclude",
+    ),
+    (BASE + "[workload]\ntransactions = 0", "workload.transactions", "from 1 to 2147483647"),
+    (BASE + "[workload]\nwarmup = -1", "workload.warmup", "from 0 to 86400"),
+    (BASE + '[workload]\nprotocol = "Prepared"', "workload.protocol", "Did you mean “prepared”?"),
+    (BASE + "[workload]\nrate = 0", "workload.rate", "from 0.01 to 10000000"),
+    (BASE + "[workload]\nrate = nan", "workload.rate", "found nan"),
+    (BASE + "[workload]\nrate = inf", "workload.rate", "found inf"),
+    (BASE + "[workload]\nrate = true", "workload.rate", "found true"),
+    (BASE + "[workload]\nlatency_limit = 50", "workload.latency_limit", "with its unit"),
+    (BASE + '[workload]\nlatency_limit = "50"', "workload.latency_limit", "with its unit"),
+    (BASE + '[workload]\nlatency_limit = "0ms"', "workload.latency_limit", "from 0.001 ms"),
+    (BASE + '[workload]\nlatency_limit = "50 bananas"', "workload.latency_limit", "“50 bananas”"),
+    (BASE + '[workload]\nscript = "select"', "workload.script", "Did you mean “select-only”?"),
+    (BASE + "[workload]\nscript = 1", "workload.script", "found 1"),
+    (BASE + "[workload]\nscript = []", "workload.script", "an empty list"),
+    (BASE + f"[workload]\nscript = [{'1,' * 129}]", "workload.script", "a list of 129"),
+    (BASE + '[workload]\nscript = ["tpcb-like", 5]', "workload.script[2]", "found 5"),
+    (BASE + "[workload]\nscript = {weight = 1}", "workload.script", "exactly one of"),
+    (BASE + '[workload]\nscript = {file = "a", builtin = "tpcb-like"}', "workload.script", "exactly one of"),
+    (BASE + '[workload]\nscript = {builtin = "x"}', "workload.script.builtin", "one of "),
+    (BASE + '[workload]\nscript = {builtin = "tpcb-like", weight = 0}', "workload.script.weight", "from 1"),
+    (BASE + '[workload]\nscript = {fil = "x.sql"}', "workload.script.fil", "Did you mean “file”?"),
+    (BASE + "[workload]\nscript = {file = 1}", "workload.script.file", "the name of a file"),
+    (BASE + '[workload]\nscript = {file = "a\\u0000"}', "workload.script.file", "the name of a file"),
+    (BASE + '[workload]\nscript = {file = "none.sql"}', "workload.script.file", "/none.sql does not exist"),
+    (BASE + '[workload]\nscript = {file = "/"}', "workload.script.file", "is a folder"),
+    (BASE + '[workload]\nscript = {file = "/dev/zero"}', "workload.script.file", "not a regular file"),
+    (BASE + "[configuration]", "configuration", "an empty table"),
+    ("configuration = []\n" + BASE, "configuration", "[[configuration]]"),
+    ("configuration = [1]\n" + BASE, "configuration[1]", "found 1"),
+    (BASE + "[[configuration]]", "configuration[1].name", "a name of its own"),
+    (BASE + "[[configuration]]\nname = 1", "configuration[1].name", "found 1"),
+    (
+        BASE + '[[configuration]]\nname = "a"\nrepeats = 1',
+        "configuration[1].repeats",
+        "at the top of the file",
+    ),
+    (BASE + '[[configuration]]\nname = "a"\n' * 2, "configuration[2].name", "more than one configuration"),
+    (BASE + "[[configuration]]\n" * 101, "configuration", "a list of 101"),
+    (BASE + "[[configurations]]", "configurations", "Did you mean “configuration”?"),
+    ("workload = 1\n" + BASE, "workload", "a table with the keys script"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "words"), REFUSED, ids=[f"{at}-{n}" for n, (_, at, _) in enumerate(REFUSED)]
+)
+def test_a_refusal_names_field_found_and_allowed(text: str, field: str, words: str) -> None:
+    error = refusal(text)
+    assert error.field == field
+    assert words in error.message
+    assert all(c.isprintable() or c == "\n" for c in str(error))
+
+
+def test_more_settings_than_any_server_has_are_refused() -> None:
+    error = refusal(BASE + "[postgresql.settings]\n" + "".join(f"x{n} = 1\n" for n in range(501)))
+    assert (error.field, "at most 500" in error.message) == ("postgresql.settings", True)
+
+
+def test_one_mistake_is_told_once_although_every_configuration_starts_with_it() -> None:
+    text = BASE + "[workload]\nthreads = 9\n" + "".join(f'[[configuration]]\nname = "{n}"\n' for n in "abc")
+    assert refusal(text).message.count("threads") == 1
+
+
+def test_all_problems_are_told_together_each_on_its_line() -> None:
+    error = refusal(
+        """
+        name = "trial"
+        repeats = 0
+        [target.folder]
+        [workload]
+        clients = 0
+        threads = 100
+        colour = "red"
+        [[configuration]]
+        name = "first"
+        [[configuration]]
+        name = "xfs"
+        [configuration.workload]
+        duration = 0
+        [configuration.target.server]
+        """
+    )
+    head, *lines = error.message.splitlines()
+    assert head == "trial.toml has 5 problems; nothing was started."
+    assert [line.split(": ")[0].strip() for line in lines] == [
+        "repeats",
+        "workload.clients",
+        "workload.colour",
+        "configuration[2].target.server (“xfs”)",
+        "configuration[2].workload.duration (“xfs”)",
+    ]
+    assert error.field == "repeats"
+    assert "example.toml" in error.hint
+
+
+def test_a_file_of_garbage_is_told_in_twenty_lines() -> None:
+    error = refusal("".join(f"k{n} = {n}\n" for n in range(5000)))
+    assert "5002 problems" in error.message
+    assert error.message.splitlines()[-1] == "  … and 4982 more."
+    assert len(error.message.splitlines()) == 22
+
+
+def test_a_rule_between_keys_names_the_configuration_that_breaks_it() -> None:
+    error = refusal(
+        BASE + '[workload]\nthreads = 4\nclients = 8\n[[configuration]]\nname = "few"\nworkload.clients = 2'
+    )
+    assert error.field == "workload.threads"
+    assert "which is 2" in error.message
+
+
+def test_more_runs_than_anybody_waits_for_are_refused() -> None:
+    many = "".join(f'[[configuration]]\nname = "{n}"\n' for n in range(11))
+    error = refusal("repeats = 1000\n" + BASE + many)
+    assert error.field == "repeats"
+    assert "11000 runs" in error.message
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b"  \n", "is empty"),
+        (b"SELECT 1;\0", "NUL byte in line 1"),
+        (b"SELECT '\xff';", "not text in UTF-8"),
+        (b"-- " + b"x" * 1024**2, "larger than the 1 MiB"),
+    ],
+)
+def test_a_script_file_that_is_no_script_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+    (tmp_path / "s.sql").write_bytes(content)
+    error = refusal(BASE + '[workload]\nscript = {file = "s.sql"}', tmp_path)
+    assert error.field == "workload.script.file"
+    assert words in error.message
+    assert str(tmp_path / "s.sql") in error.message

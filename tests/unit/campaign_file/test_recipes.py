@@ -1,0 +1,106 @@
+"""The recipes that ship: each loads, and the example holds every key with its explanation."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from app.campaign_file.field import CampaignField
+from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
+from app.campaign_file.reader import load_campaign, parse_campaign
+from app.campaign_file.recipes import DEFAULT_RECIPE, RECIPES, find_recipe, list_recipes, load_recipe
+from app.campaign_file.writer import format_campaign
+from app.domain.campaign.configuration import FolderTarget, MemoryTarget, interleaved_order
+from app.domain.errors import ExitStatus, UsageError
+
+EXAMPLE = (RECIPES / "example.toml").read_text(encoding="utf-8")
+
+EVERY_FIELD = [
+    *((("",), field) for field in CAMPAIGN_FIELDS),
+    *((("target", target.kind), field) for target in TARGETS for field in target.fields),
+    *(((section,), field) for section, fields in SECTIONS.items() for field in fields),
+]
+IDS = [".".join((*table, field.name)).lstrip(".") for table, field in EVERY_FIELD]
+
+
+def given_keys(document: dict[str, object], prefix: tuple[str, ...] = ()) -> set[str]:
+    """Return the dotted keys of a TOML document, those of a configuration as if they stood at the top."""
+    keys: set[str] = set()
+    for key, value in document.items():
+        if key == "configuration" and isinstance(value, list):
+            keys |= {found for entry in value for found in given_keys(entry)}
+            continue
+        keys.add(".".join((*prefix, key)))
+        if isinstance(value, dict):
+            keys |= given_keys(value, (*prefix, key))
+    return keys
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_recipe_loads_and_can_be_written_again(path: Path) -> None:
+    campaign = load_campaign(path)
+    assert parse_campaign(format_campaign(campaign), base_directory="/", source_name="again") == campaign
+    assert campaign.repeats >= 3  # below there is no verdict
+
+
+@pytest.mark.parametrize(("table", "field"), EVERY_FIELD, ids=IDS)
+def test_the_example_holds_every_key_under_its_sentence(table: tuple[str, ...], field: CampaignField) -> None:
+    dotted = ".".join((*table, field.name)).lstrip(".")
+    assert dotted in given_keys(tomllib.loads(EXAMPLE))
+    key = rf"(?:{field.name} = |\[(?:configuration\.)?{re.escape(dotted)}\])"
+    # the sentence is the first line of the comment directly above the key
+    assert re.search(rf"^# {re.escape(field.sentence)}\n(?:#.*\n)*{key}", EXAMPLE, re.MULTILINE)
+
+
+def test_the_example_says_what_is_taken_where_a_key_is_left_out() -> None:
+    workload = load_recipe("clients").configurations[0].workload
+    assert (workload.protocol, workload.threads) == ("prepared", None)
+    for words in ('"small".', "left out: 4.", "left out: 60 s", "Left out: 10 s", "left out: 3."):
+        assert words in EXAMPLE
+
+
+def test_the_default_is_two_minutes_of_a_folder_against_memory() -> None:
+    campaign = load_recipe(DEFAULT_RECIPE)
+    assert [each.target for each in campaign.configurations] == [FolderTarget(), MemoryTarget()]
+    runs = interleaved_order(campaign)
+    assert [run.configuration.name for run in runs] == [
+        *("folder", "memory"),
+        *("memory", "folder"),
+        *("folder", "memory"),
+    ]
+    pgbench_s = sum(
+        (run.configuration.workload.duration_s or 0) + run.configuration.workload.warmup_s for run in runs
+    )
+    assert 60 <= pgbench_s <= 100  # the rest of two minutes goes to initdb and loading
+
+
+def test_the_list_begins_with_the_default_and_tells_what_each_answers() -> None:
+    recipes = list_recipes()
+    assert recipes[0].name == DEFAULT_RECIPE
+    assert {"durability", "checksums", "example"} < {recipe.name for recipe in recipes}
+    assert all(10 < len(recipe.summary) <= 110 for recipe in recipes)
+    assert all(recipe.summary[-1] in ".?" for recipe in recipes)
+
+
+def test_an_unknown_recipe_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(UsageError) as caught:
+        find_recipe("quik")
+    assert "durability" in caught.value.message
+    assert caught.value.hint == "Did you mean “quick”?"
+    assert caught.value.exit_status == ExitStatus.USAGE
+
+
+@pytest.mark.parametrize("name", ["../recipes/quick", "/etc/passwd", "", "quick.toml", "\x1b[2J"])
+def test_a_recipe_is_a_name_and_never_a_path(name: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        find_recipe(name)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_folder_without_recipes_has_none(tmp_path: Path) -> None:
+    assert list_recipes(tmp_path) == ()
+    with pytest.raises(UsageError, match="there are none"):
+        load_recipe("quick", tmp_path)

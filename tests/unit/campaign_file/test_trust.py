@@ -1,0 +1,176 @@
+"""What a campaign file may do beyond measuring is found, and what a person agreed to is known by content."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.campaign_file.reader import CampaignFile, parse_campaign, read_campaign_file
+from app.campaign_file.recipes import RECIPES
+from app.campaign_file.trust import (
+    Concern,
+    campaign_digest,
+    check_trust,
+    find_concerns,
+    refuse_concerns,
+)
+from app.campaign_file.writer import format_campaign
+from app.domain.errors import RefusedError
+
+HARMLESS = 'name = "Mine"\ntarget.memory = {}\n[postgresql.settings]\nwork_mem = "5MB"\nfsync = false\n'
+COMMAND = HARMLESS + 'archive_command = "touch /tmp/x"\n'
+
+
+def read(tmp_path: Path, text: str, **scripts: str) -> CampaignFile:
+    for name, script in scripts.items():
+        (tmp_path / f"{name}.sql").write_text(script)
+    path = tmp_path / "campaign.toml"
+    path.write_text(text)
+    return read_campaign_file(path)
+
+
+def concerns(tmp_path: Path, text: str, **scripts: str) -> tuple[Concern, ...]:
+    return find_concerns(read(tmp_path, text, **scripts).campaign)
+
+
+def test_a_campaign_that_only_measures_is_of_no_concern(tmp_path: Path) -> None:
+    own = '[workload]\nscript = ["tpcb-like", {file = "one.sql"}]\n'
+    assert concerns(tmp_path, HARMLESS + own, one="SELECT 1; -- CHECKPOINT") == ()
+
+
+def test_settings_are_shown_as_they_would_be_written(tmp_path: Path) -> None:
+    (found,) = concerns(tmp_path, COMMAND)
+    assert found.text == "archive_command = 'touch /tmp/x'"
+    assert "archive_command" in found.what
+    assert found.configurations == ("Mine",)
+
+
+def test_scripts_are_shown_whole_with_the_lines_that_matter(tmp_path: Path) -> None:
+    text = HARMLESS + '[workload]\nscript = [{file = "one.sql"}, {file = "two.sql"}]\n'
+    one, two = "SELECT 1;\n\\shell x\n", "SELECT 1;\n\nCHECKPOINT;\n"
+    programs, superuser = concerns(tmp_path, text, one=one, two=two)
+    assert (programs.text, superuser.text) == (one, two)
+    assert str(tmp_path / "one.sql") in programs.what
+    assert "line 2" in programs.what
+    assert str(tmp_path / "two.sql") in superuser.what
+    assert "line 3" in superuser.what
+
+
+def test_what_several_configurations_have_is_told_once_with_their_names(tmp_path: Path) -> None:
+    text = COMMAND + '[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n'
+    text += '[configuration.postgresql.settings]\nrestore_command = "x"\n'
+    first, second = concerns(tmp_path, text)
+    assert (first.configurations, second.configurations) == (("a", "b"), ("b",))
+
+
+def test_programs_that_others_than_root_could_have_put_there_are_shown(tmp_path: Path) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    text = f'name = "x"\ntarget.memory = {{}}\npostgresql.installation = "{folder}"\n'
+    assert concerns(tmp_path, text) == ()  # there is none
+    (folder / "pgbench").write_text("#!/bin/sh\ntouch x\n")
+    (found,) = concerns(tmp_path, text)
+    assert found.text == str(folder)
+    (folder / "pgbench").unlink()
+    (folder / "pgbench").symlink_to("/bin/true")
+    (folder / "bin").mkdir()
+    (folder / "bin" / "initdb").write_text("")
+    assert concerns(tmp_path, text)
+
+
+def test_a_link_to_the_systems_programs_that_others_could_change_is_of_concern(tmp_path: Path) -> None:
+    (tmp_path / "postgres").symlink_to("/bin/true")
+    text = f'name = "x"\ntarget.memory = {{}}\npostgresql.installation = "{tmp_path}"\n'
+    assert concerns(tmp_path, text)
+
+
+def test_a_folder_that_cannot_be_looked_into_holds_nothing_that_could_be_run(tmp_path: Path) -> None:
+    for folder in (f"/{'a' * 300}", "/" + "a/" * 2040, f"{tmp_path}/campaign.toml"):
+        text = f'name = "x"\ntarget.memory = {{}}\npostgresql.installation = "{folder}"\n'
+        assert concerns(tmp_path, text) == ()
+
+
+def test_the_systems_own_programs_are_of_no_concern(tmp_path: Path) -> None:
+    found = [path for path in Path("/usr/lib/postgresql").glob("*/bin") if path.stat().st_uid == 0]
+    if not found:
+        pytest.skip("a packaged PostgreSQL is needed")
+    text = f'name = "x"\ntarget.memory = {{}}\npostgresql.installation = "{found[0]}"\n'
+    assert concerns(tmp_path, text) == ()
+
+
+def test_no_recipe_that_ships_asks(tmp_path: Path) -> None:
+    for path in RECIPES.glob("*.toml"):
+        assert find_concerns(read_campaign_file(path).campaign) == ()
+        changed = path.read_text() + '\n[[configuration]]\nname = "new"\n'
+        changed += (
+            '[configuration.postgresql.settings]\narchive_command = "x"\n[configuration.target.memory]\n'
+        )
+        (tmp_path / path.name).write_text(changed)
+        if path.name == "example.toml":
+            (tmp_path / "example.sql").write_text((RECIPES / "example.sql").read_text())
+        assert find_concerns(read_campaign_file(tmp_path / path.name).campaign)
+    (tmp_path / "example.toml").write_text((RECIPES / "example.toml").read_text())
+    (tmp_path / "example.sql").write_text("\\shell x\n" + (RECIPES / "example.sql").read_text())
+    assert find_concerns(read_campaign_file(tmp_path / "example.toml").campaign)
+
+
+def test_the_digest_changes_with_every_byte_of_file_and_scripts(tmp_path: Path) -> None:
+    text = COMMAND + '[workload]\nscript = [{file = "one.sql"}, {file = "two.sql"}]\n'
+    scripts = {"one": "SELECT 1;", "two": "SELECT 2;"}
+
+    def digest(text: str, **scripts: str) -> str:
+        file = read(tmp_path, text, **scripts)
+        return campaign_digest(file.text, file.campaign)
+
+    known = digest(text, **scripts)
+    assert digest(text, **scripts) == known
+    others = {
+        digest(text + "# \n", **scripts),
+        digest(text.replace("touch", "rm -f"), **scripts),
+        digest(text, one="SELECT 1; ", two="SELECT 2;"),
+        digest(text, one="SELECT 1;S", two="ELECT 2;"),
+        digest(text, one="SELECT 2;", two="SELECT 1;"),
+    }
+    assert len(others) == 5
+    assert known not in others
+
+
+def test_the_digest_is_of_what_was_read_and_not_of_what_lies_there_now(tmp_path: Path) -> None:
+    text = COMMAND + '[workload]\nscript = {file = "one.sql"}\n'
+    file = read(tmp_path, text, one="SELECT 1;")
+    before = campaign_digest(file.text, file.campaign)
+    (tmp_path / "one.sql").write_text("\\shell x")
+    assert campaign_digest(file.text, file.campaign) == before
+    again = read_campaign_file(tmp_path / "campaign.toml")
+    assert campaign_digest(again.text, again.campaign) != before
+
+
+def test_what_the_wizard_shows_writes_and_starts_has_one_digest(tmp_path: Path) -> None:
+    file = read(tmp_path, COMMAND + '[workload]\nscript = {file = "one.sql"}\n', one="CHECKPOINT;")
+    written = format_campaign(file.campaign)
+    again = parse_campaign(written, base_directory="/", source_name="again")
+    assert campaign_digest(written, file.campaign) == campaign_digest(written, again)
+
+
+def test_nobody_is_asked_about_what_is_harmless_or_was_agreed_to(tmp_path: Path) -> None:
+    asked: list[tuple[Concern, ...]] = []
+    check_trust(read(tmp_path, HARMLESS), asked.append, is_trusted=lambda _: False)
+    file = read(tmp_path, COMMAND)
+    check_trust(
+        file, asked.append, is_trusted=lambda digest: digest == campaign_digest(file.text, file.campaign)
+    )
+    assert asked == []
+    check_trust(
+        replace(file, text=file.text + "#"),
+        asked.append,
+        is_trusted=campaign_digest(file.text, file.campaign).__eq__,
+    )
+    assert len(asked) == 1
+
+
+def test_who_has_no_way_to_ask_refuses(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="nothing was started"):
+        check_trust(read(tmp_path, COMMAND), refuse_concerns, is_trusted=lambda _: False)
+    assert [path.name for path in tmp_path.iterdir()] == ["campaign.toml"]

@@ -1,0 +1,211 @@
+"""Writing campaign files: what is written reads back equal."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.campaign_file.reader import parse_campaign
+from app.campaign_file.settings import SettingsTable
+from app.campaign_file.writer import format_campaign
+from app.domain.campaign.configuration import (
+    BuiltinScript,
+    Campaign,
+    Configuration,
+    DataSize,
+    DiskGroup,
+    DiskTarget,
+    FolderTarget,
+    MemoryTarget,
+    PostgresChoice,
+    Protocol,
+    Script,
+    Target,
+    Workload,
+)
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.options.checks import validate_options
+from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
+from app.domain.options.raid import Assembler, Level
+from app.domain.storage_plan.plan import Bitmap, InitialSync
+
+MIB = 1024**2
+
+printable = st.text(
+    st.characters(exclude_categories=("C", "Z"), include_characters=" \"'\\#=[]"), max_size=40
+)
+names = printable.map(str.strip).filter(lambda text: len(text) > 0)
+DISKS = ("S4EWNX0N100001", "WD-WCC4N 5", "0x5000c500a1b2c3d4", 'a"b\\', "eui.0025385b71b0f3a1")
+"""Serial numbers as makers write them, and worse."""
+
+
+@st.composite
+def disk_groups(draw: st.DrawFn, names: list[str]) -> DiskGroup:
+    """Draw a group of one disk of `names`, or a mirror or stripe of two."""
+    spec = draw(st.sampled_from([each for each in FILESYSTEMS if each.levels]))
+    levels = [Level.SINGLE] if len(names) < 2 else [Level.SINGLE, Level.STRIPE, Level.MIRROR]
+    level = draw(st.sampled_from([each for each in levels if each in spec.levels]))
+    taken = tuple(names.pop() for _ in range(1 if level is Level.SINGLE else 2))
+    preset = draw(st.sampled_from([each for each in spec.presets if not validate(spec, each, level)]))
+    on_md = spec.assembler(level) is Assembler.MD
+    sized = draw(st.sampled_from([None, 0]) | st.integers(400, 1 << 30).map(lambda number: number * MIB))
+    return DiskGroup(
+        taken,
+        level,
+        spec.id,
+        preset.id,
+        draw(st.sampled_from([(), *((item,) for item in list(preset.options.items())[:3])])),
+        partition_bytes=sized or None,
+        whole_disk=sized == 0,
+        chunk_bytes=draw(st.sampled_from([None, 65536])) if on_md and level is Level.STRIPE else None,
+        bitmap=draw(st.none() | st.sampled_from(Bitmap)) if on_md and level is Level.MIRROR else None,
+        initial_sync=draw(st.none() | st.sampled_from(InitialSync))
+        if on_md and level is Level.MIRROR
+        else None,
+    )
+
+
+def validate(spec: FilesystemSpec, preset: FilesystemPreset, level: Level) -> bool:
+    return bool(validate_options(spec, preset.options, level=level))
+
+
+@st.composite
+def disk_targets(draw: st.DrawFn) -> DiskTarget:
+    names = draw(st.permutations(DISKS))
+    data = draw(disk_groups(names))
+    wal = draw(st.none() | disk_groups(names))
+    log = (names.pop(),) if data.filesystem == "zfs" and draw(st.booleans()) else ()
+    return DiskTarget(data, wal, log, draw(st.none() | st.integers(64 * MIB, 16 * 1024**4)))
+
+
+targets: st.SearchStrategy[Target] = st.one_of(
+    disk_targets(),
+    st.builds(FolderTarget, st.none() | printable.map(lambda text: f"/{text}")),
+    st.builds(MemoryTarget, st.none() | st.integers(64 * MIB, 16 * 1024**4)),
+)
+setting_names = st.from_regex(r"[a-z_][a-z0-9_$]{0,12}(\.[a-z_][a-z0-9_$]{0,8})?", fullmatch=True)
+server_settings = st.dictionaries(
+    setting_names.filter(lambda name: name != "max_connections"), printable, max_size=5
+).map(lambda pairs: tuple(sorted(pairs.items())))
+choices = st.builds(
+    PostgresChoice,
+    installation=st.sampled_from(["newest", "13", "18", "/opt/pg/bin"]),
+    preset=st.sampled_from(["defaults", "machine", "seeds"]),
+    settings=server_settings,
+    checksums=st.booleans(),
+)
+
+
+@st.composite
+def workloads(draw: st.DrawFn, files: tuple[Path, ...]) -> Workload:
+    builtin = st.builds(Script, st.sampled_from(BuiltinScript), weight=st.integers(1, 10_000))
+    own = st.builds(
+        lambda path, weight: Script(None, str(path), path.read_text(encoding="utf-8"), weight),
+        st.sampled_from(files),
+        st.integers(1, 3),
+    )
+    clients = draw(st.integers(1, 10_000))
+    scale = draw(st.none() | st.integers(1, 1_000_000))
+    duration = draw(st.none() | st.integers(1, 604_800))
+    size = draw(st.sampled_from(DataSize) | st.integers(16 * MIB, 100 * 1024**4))
+    return Workload(
+        scripts=tuple(draw(st.lists(builtin | own, min_size=1, max_size=4))),
+        scale=scale,
+        size=size if scale is None else None,
+        clients=clients,
+        threads=draw(st.none() | st.integers(1, clients)),
+        duration_s=duration,
+        transactions=draw(st.integers(1, 2**31 - 1)) if duration is None else None,
+        warmup_s=draw(st.integers(0, 86_400)),
+        protocol=draw(st.sampled_from(Protocol)),
+        rate_tps=draw(st.none() | st.floats(0.01, 1e7)),
+        latency_limit_ms=draw(st.none() | st.integers(1, 3_600_000_000).map(lambda us: us / 1000)),
+    )
+
+
+@st.composite
+def campaigns(draw: st.DrawFn, files: tuple[Path, ...]) -> Campaign:
+    labels = draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    parts = [Configuration(label, draw(targets), draw(choices), draw(workloads(files))) for label in labels]
+    # configurations that share parts, as people write them
+    shared = draw(st.lists(st.sampled_from(["target", "postgresql", "workload"]), unique=True))
+    made = tuple(
+        Configuration(
+            part.name,
+            *(
+                getattr(parts[0] if kind in shared else part, kind)
+                for kind in ("target", "postgresql", "workload")
+            ),
+        )
+        for part in parts
+    )
+    seeds = draw(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=5))
+    return Campaign(draw(names | st.just(labels[0])), made, draw(st.integers(1, 1000)), tuple(seeds))
+
+
+@pytest.fixture(scope="module")
+def script_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+    folder = tmp_path_factory.mktemp('a "folder" with # marks')
+    files = (folder / "plain.sql", folder / "it's ä.sql")
+    for file in files:
+        file.write_text(f"SELECT '{file.name}';\n", encoding="utf-8")
+    return files
+
+
+@settings(deadline=None)
+@given(data=st.data())
+def test_what_is_written_reads_back_equal(data: st.DataObject, script_files: tuple[Path, ...]) -> None:
+    campaign = data.draw(campaigns(script_files))
+    text = format_campaign(campaign)
+    assert parse_campaign(text, base_directory="/elsewhere", source_name="written") == campaign
+
+
+def test_what_all_configurations_share_is_written_once() -> None:
+    workload = Workload(scale=7, size=None)
+    campaign = Campaign(
+        "pair",
+        (
+            Configuration(
+                "disk", FolderTarget("/srv"), PostgresChoice(settings=(("fsync", "on"),)), workload
+            ),
+            Configuration("memory", MemoryTarget(), PostgresChoice(settings=(("fsync", "on"),)), workload),
+        ),
+    )
+    text = format_campaign(campaign)
+    assert text.count("scale = 7") == text.count("fsync") == text.count("clients") == 1
+    written = tomllib.loads(text)
+    assert written["configuration"] == [
+        {"name": "disk", "target": {"folder": {"path": "/srv"}}},
+        {"name": "memory", "target": {"memory": {}}},
+    ]
+
+
+def test_one_configuration_named_after_the_campaign_needs_no_list() -> None:
+    text = format_campaign(Campaign("solo", (Configuration("solo", MemoryTarget(64 * MIB)),)))
+    assert "configuration" not in text
+    assert '[target.memory]\nsize = "64 MiB"' in text
+
+
+@pytest.mark.parametrize("mark", ['"', "\\", "]", "#", "'''", '"""', "é", "𝄞"])
+def test_marks_of_toml_in_names_stay_themselves(mark: str) -> None:
+    campaign = Campaign(f"a{mark}b", (Configuration(f"c{mark}d", FolderTarget(f"/e{mark}f")),))
+    assert parse_campaign(format_campaign(campaign), base_directory="/", source_name="x") == campaign
+
+
+def test_sizes_are_written_in_the_largest_exact_unit() -> None:
+    sizes = {3 * 1024**3: "3 GiB", 100 * MIB: "100 MiB", 64 * MIB + 1: "67108865 B", 1024**4: "1 TiB"}
+    for (size, words), repeats in itertools.product(sizes.items(), (1, 2)):
+        campaign = Campaign("x", (Configuration("x", MemoryTarget(size)),), repeats)
+        assert f'size = "{words}"' in format_campaign(campaign)
+
+
+@settings(deadline=None)
+@given(server_settings)
+def test_settings_can_be_written_on_one_line_as_well(pairs: tuple[tuple[str, str], ...]) -> None:
+    written = tomllib.loads(f"settings = {SettingsTable().write(pairs)}")
+    assert SettingsTable().read(written["settings"], Path("/")) == pairs

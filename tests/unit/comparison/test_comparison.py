@@ -1,0 +1,315 @@
+"""Several runs compared: groups, pairs, one cut for all, what takes no part, what weakens it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.analysis.facts import RunFacts, read_run_facts
+from app.analysis.sentences import describe_shape, own_interval_words
+from app.analysis.stability import RunStability
+from app.comparison.campaign_verdicts import judge_files
+from app.comparison.comparison import RunComparison, compare_runs, unique_names
+from app.comparison.table import COMPARISON_COLUMNS
+from app.comparison.warmup_truncation import CutReason, common_cut, describe_cut
+from app.comparison.warnings import comparison_warnings
+from app.domain.columns import texts
+from app.domain.errors import CorruptRunFileError
+from app.runfile.writer import RunState
+from app.statistics.verdict import Verdict, compare_unpaired
+from tests.fix_window import Trial, begin_trial, write_campaign, write_trial
+
+
+def facts(folder: Path, *trials: Trial) -> list[RunFacts]:
+    return [
+        read_run_facts(write_trial(folder / f"{trial.campaign}" / f"{number:02}.footing", trial))
+        for number, trial in enumerate(trials)
+    ]
+
+
+def shape_of(tps: Sequence[float], checkpoints: Sequence[tuple[float, float]] = ()) -> RunStability:
+    values = np.array(tps, dtype=np.float64)
+    return RunStability(np.arange(1.0, len(values) + 1), values, float(len(values)), tuple(checkpoints))
+
+
+def noisy(count: int, seed: int, warm_up: int = 0) -> list[float]:
+    values = 1000 + 20 * np.random.default_rng(seed).standard_normal(count)
+    values[:warm_up] *= np.linspace(0.3, 0.9, warm_up)
+    return [float(value) for value in values]
+
+
+def compared(folder: Path, *trials: Trial) -> RunComparison:
+    return compare_runs(facts(folder, *trials))
+
+
+# --- groups and verdicts --------------------------------------------------------------------------
+
+
+def test_interleaved_runs_are_compared_in_pairs_and_need_no_warning(tmp_path: Path) -> None:
+    found = compare_runs([read_run_facts(path) for path in write_campaign(tmp_path)])
+    assert [group.name for group in found.groups] == ["ext4", "xfs"]
+    assert found.rows[1].comparison is not None
+    assert found.rows[1].comparison.paired
+    assert found.verdicts[0].startswith("xfs is 10.0 % faster than ext4 (95 % interval")
+    # The trials last five seconds, which is said; nothing else is.
+    assert comparison_warnings(found) == ("ext4 #1 measured 5 s only: that says next to nothing.",)
+
+
+def test_runs_of_two_campaigns_are_independent_and_said_not_to_be_interleaved(tmp_path: Path) -> None:
+    paths = [*write_campaign(tmp_path, "one")[::2], *write_campaign(tmp_path, "two")[1::2]]
+    found = compare_runs([read_run_facts(path) for path in paths])
+    comparison = found.rows[1].comparison
+    assert comparison is not None
+    assert not comparison.paired
+    expected = compare_unpaired((1000, 1001, 1002), (1100, 1101, 1102))
+    assert comparison.interval == expected.interval
+    assert "3 runs each, not interleaved" in found.verdicts[0]
+    assert any("different campaigns" in warning for warning in comparison_warnings(found))
+
+
+def test_one_configuration_in_two_campaigns_is_two_groups(tmp_path: Path) -> None:
+    paths = [*write_campaign(tmp_path, "one")[::2], *write_campaign(tmp_path, "two")[::2]]
+    found = compare_runs([read_run_facts(path) for path in paths])
+    assert [group.name for group in found.groups] == ["ext4 (Trial) [1]", "ext4 (Trial) [2]"]
+    comparison = found.rows[1].comparison
+    assert comparison is not None
+    assert comparison.verdict is Verdict.EQUAL
+
+
+def test_the_baseline_can_be_another_group(tmp_path: Path) -> None:
+    runs = [read_run_facts(path) for path in write_campaign(tmp_path)]
+    found = compare_runs(runs, baseline="xfs")
+    assert [group.name for group in found.groups] == ["xfs", "ext4"]
+    assert found.verdicts[0].startswith("ext4 is 9.1 % slower than xfs")
+    assert [run.name for run in found.runs_of(found.groups[0])] == ["xfs #1", "xfs #2", "xfs #3"]
+
+
+def test_one_run_each_is_indicative_only(tmp_path: Path) -> None:
+    found = compared(tmp_path, Trial(), Trial("xfs #1", "xfs", tps=1100, filesystem="xfs"))
+    assert found.verdicts == (
+        "indicative only: xfs was 10.0 % faster than ext4 (1 run each; a verdict takes 3).",
+    )
+    assert texts(COMPARISON_COLUMNS, found.rows[0])["interval"] == "indicative only"
+
+
+def test_repeats_numbered_alike_are_no_pairs(tmp_path: Path) -> None:
+    runs = [Trial(f"{fs} {n}", fs, 0, tps=1000 + n) for n in range(3) for fs in ("ext4", "xfs")]
+    comparison = compared(tmp_path, *runs).rows[1].comparison
+    assert comparison is not None
+    assert not comparison.paired
+    assert comparison.runs == (3, 3)
+
+
+def test_a_verdict_names_the_unsafe_one_in_the_same_sentence(tmp_path: Path) -> None:
+    marked = Trial("xfs #1", "xfs", tps=1100, marks=(("unsafe", "fsync = off"),))
+    assert compared(tmp_path, Trial(), marked).verdicts[0].endswith("; UNSAFE options: xfs.")
+    assert (
+        compared(tmp_path, replace(marked, campaign="b"), Trial(campaign="b"))
+        .verdicts[0]
+        .endswith("; UNSAFE options: xfs.")
+    )
+
+
+def test_no_runs_and_one_run_give_no_verdict(tmp_path: Path) -> None:
+    assert compare_runs([]).rows == ()
+    assert comparison_warnings(compare_runs([])) == ()
+    assert compared(tmp_path, Trial(seconds=30)).verdicts == ()
+
+
+def test_the_files_of_a_campaign_are_judged_as_the_window_judges_them(tmp_path: Path) -> None:
+    paths = [str(path) for path in write_campaign(tmp_path)]
+    found = judge_files(paths, baseline="xfs")
+    assert found is not None
+    assert found.verdicts[0].startswith("ext4 is 9.1 % slower than xfs")
+    assert judge_files([*paths, None]) is None
+    Path(paths[2]).write_bytes(b"")
+    assert judge_files(paths) is None
+
+
+def test_words_that_all_configurations_have_are_left_out_where_that_is_asked_for(tmp_path: Path) -> None:
+    names = ("ext4 stripe scale 1000", "xfs stripe scale 1000")
+    runs = facts(tmp_path, *(Trial(name, name) for name in names))
+    assert [group.name for group in compare_runs(runs).groups] == list(names)
+    assert [group.name for group in compare_runs(runs, shorten=True).groups] == ["ext4", "xfs"]
+    assert compare_runs(runs, shorten=True, baseline="xfs").groups[0].name == "xfs"
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+def test_the_same_run_twice_counts_once(tmp_path: Path) -> None:
+    run = facts(tmp_path, Trial(seconds=30))[0]
+    found = compare_runs([run, replace(run, path="/copy.footing", campaign_key="elsewhere")])
+    assert [each.left_out for each in found.runs] == ["", "it is the same run as ext4 #1"]
+    assert found.rows[1].runs == 0
+    assert any("takes no part: it is the same run as" in each for each in comparison_warnings(found))
+
+
+def test_results_of_others_beside_own_runs_are_said_to_be_imported(tmp_path: Path) -> None:
+    foreign = Trial("xfs #1", "xfs", marks=(("imported", "pgbench.log"),))
+    told = comparison_warnings(compared(tmp_path, Trial(seconds=30), foreign))
+    assert any(each.startswith("Imported, not measured by pgFooting: xfs #1.") for each in told)
+    alone = comparison_warnings(compared(tmp_path / "b", foreign, replace(foreign, name="xfs #2", repeat=1)))
+    assert not any("Imported" in each for each in alone)
+
+
+@pytest.mark.parametrize("state", [RunState.STOPPED, RunState.FAILED])
+def test_an_incomplete_run_takes_no_part_and_says_so(tmp_path: Path, state: RunState) -> None:
+    found = compared(tmp_path, Trial(), Trial("xfs #1", "xfs", state=state))
+    assert found.runs[1].tps is None
+    assert texts(COMPARISON_COLUMNS, found.rows[1])["runs"] == "0 of 1"
+    assert "cannot be compared" in found.verdicts[0]
+
+
+def test_a_live_run_takes_no_part(tmp_path: Path) -> None:
+    path = tmp_path / "live.footing"
+    writer = begin_trial(path, Trial("xfs #1", "xfs", state=RunState.RUNNING))
+    found = compare_runs([*facts(tmp_path, Trial()), read_run_facts(path)])
+    writer.close()
+    assert found.runs[1].left_out.startswith("it is ")
+
+
+@pytest.mark.parametrize("tps", [math.nan, math.inf, -5.0, None])
+def test_a_foreign_file_without_a_believable_tps_takes_no_part(tmp_path: Path, tps: float | None) -> None:
+    one, two = facts(tmp_path, Trial(), Trial("xfs #1", "xfs"))
+    found = compare_runs([one, replace(two, summary={"tps": tps})])
+    assert found.runs[1].left_out == "it has no TPS"
+    assert "cannot be compared" in found.verdicts[0]
+
+
+def test_runs_of_nothing_but_zeros_are_compared_with_nothing(tmp_path: Path) -> None:
+    found = compared(tmp_path, Trial(tps=0), Trial("xfs #1", "xfs", tps=0))
+    assert found.rows[0].mean.mean == 0
+    assert "cannot be compared" in found.verdicts[0]
+    assert describe_shape(found.runs[0].facts.shape)
+
+
+def test_a_day_beside_a_minute_keeps_the_minute(tmp_path: Path) -> None:
+    long, short = shape_of(noisy(20_000, 1, warm_up=600)), shape_of(noisy(60, 2))
+    assert common_cut([long]).seconds >= 500
+    assert common_cut([long, short]) == common_cut([short])
+    one, two = facts(tmp_path, Trial(), Trial("xfs #1", "xfs"))
+    found = compare_runs([replace(one, shape=long), replace(two, shape=short)])
+    assert any(each.startswith("They lasted from") for each in comparison_warnings(found))
+    assert found.runs[1].tps is not None
+
+
+@pytest.mark.parametrize("value", [-1.0, 1e300])
+def test_seconds_that_are_no_tps_make_the_file_a_damaged_one(tmp_path: Path, value: float) -> None:
+    path = write_trial(tmp_path / "a.footing", Trial(tps=value))
+    with pytest.raises(CorruptRunFileError, match="TPS"):
+        read_run_facts(path)
+
+
+def test_markup_and_line_breaks_in_names_stay_text(tmp_path: Path) -> None:
+    name = "<b>ext4</b>\n\x1b[31m{count}"
+    found = compared(tmp_path, Trial(name, name), Trial("xfs #1", "xfs"))
+    assert "than <b>ext4</b> [31m{count} (1 run each" in found.verdicts[0]
+
+
+def test_names_are_told_apart_by_campaign_then_by_number() -> None:
+    assert unique_names(["a", "b"], ["", ""]) == ["a", "b"]
+    assert unique_names(["a", "a", "b"], ["x", "y", "y"]) == ["a (x)", "a (y)", "b"]
+    assert unique_names(["a", "a", "a"], ["x", "x", ""]) == ["a (x) [1]", "a (x) [2]", "a"]
+
+
+# --- the common cut -------------------------------------------------------------------------------
+
+
+def test_the_longest_warm_up_is_cut_off_every_run(tmp_path: Path) -> None:
+    slow, quick = shape_of(noisy(600, 1, warm_up=60)), shape_of(noisy(600, 2))
+    cut = common_cut([quick, slow])
+    assert (cut.reason, cut.run) == (CutReason.WARM_UP, 1)
+    assert 45 <= cut.seconds <= 80
+    one, two = facts(tmp_path, Trial(), Trial("xfs #1", "xfs"))
+    found = compare_runs([replace(one, shape=quick), replace(two, shape=slow)])
+    at = int(found.cut.seconds)
+    assert found.runs[1].tps == pytest.approx(float(np.mean(slow.tps[at:])))
+    assert "so long does xfs #1 warm up" in describe_cut(found.cut, ["ext4 #1", "xfs #1"])
+
+
+def test_the_first_checkpoint_cycle_is_cut_off(tmp_path: Path) -> None:
+    shape = shape_of(noisy(900, 3), [(200.0, 260.0), (500.0, 560.0), (800.0, 860.0)])
+    assert common_cut([shape]).seconds == 200
+    assert "no checkpoint" in describe_cut(common_cut([shape]), ["a"])
+    only_one = shape_of(noisy(900, 3), [(200.0, 260.0)])
+    assert common_cut([only_one]).reason is not CutReason.CHECKPOINT
+
+
+def test_a_run_that_never_settles_asks_for_no_cut_and_is_named() -> None:
+    rising = shape_of(list(np.linspace(100, 1000, 600)))
+    cut = common_cut([rising, shape_of(noisy(600, 5))])
+    assert cut.never_settled == (0,)
+    assert cut.seconds == common_cut([shape_of(noisy(600, 5))]).seconds
+
+
+def test_where_only_the_mean_of_a_run_is_known_nothing_is_left_out_of_any() -> None:
+    slow = shape_of(noisy(600, 3, warm_up=60))
+    assert common_cut([slow]).seconds > 0
+    assert common_cut([slow, None]) == common_cut([None])
+
+
+def test_short_runs_are_not_cut_by_their_noise(tmp_path: Path) -> None:
+    assert all(common_cut([shape_of(noisy(60, seed))]).seconds == 0 for seed in range(50))
+    assert describe_cut(common_cut([None]), []) == ""
+
+
+def test_a_chosen_cut_is_taken_and_may_leave_nothing(tmp_path: Path) -> None:
+    runs = facts(tmp_path, Trial(seconds=30), Trial("xfs #1", "xfs", seconds=4))
+    found = compare_runs(runs, cut_s=5)
+    assert found.runs[0].tps is not None
+    assert found.runs[1].left_out == "nothing of it is left after the first 5 s"
+    assert compare_runs(runs, cut_s=0).runs[1].tps == 1000
+
+
+# --- one run --------------------------------------------------------------------------------------
+
+
+def test_merged_reports_weigh_as_long_as_they_lasted() -> None:
+    shape = RunStability(np.array([1.0, 2.0, 5.0]), np.array([10.0, 20.0, 50.0]), 5.0, ())
+    assert shape.mean_after(0) == pytest.approx((10 + 20 + 3 * 50) / 5)
+    assert shape.mean_after(1) == pytest.approx((20 + 150) / 4)
+    assert shape.mean_after(5) is None
+    assert np.isnan(shape.seconds).sum() == 2
+
+
+def test_a_checkpoint_dip_is_inside_by_outside() -> None:
+    tps = [100.0] * 60
+    tps[20:30] = [80.0] * 10
+    assert shape_of(tps, [(20.0, 30.0)]).checkpoint_dip == pytest.approx(-0.2)
+    assert "20 % lower" in " ".join(describe_shape(shape_of(tps, [(20.0, 30.0)])))
+    assert shape_of(tps).checkpoint_dip is None
+    assert shape_of(tps, [(0.0, 60.0)]).checkpoint_dip is None
+
+
+def test_rounds_are_checkpoint_cycles_where_there_are_six_of_them() -> None:
+    saw = [100.0 - 0.5 * (second % 100) for second in range(790)]
+    starts = [(float(s), s + 30.0) for s in range(90, 790, 100)]
+    assert shape_of(saw, starts).steady.rounds == pytest.approx([75.25] * 5)
+    assert len(set(np.round(shape_of(saw).steady.rounds, 6))) > 1
+
+
+def test_the_interval_within_a_run_is_labelled_and_never_below_zero() -> None:
+    shape = shape_of(noisy(300, 7))
+    interval = shape.own_interval()
+    assert interval is not None
+    assert interval.low < float(np.mean(shape.tps)) < interval.high
+    assert own_interval_words(shape).startswith("within this run ")
+    assert own_interval_words(None) == own_interval_words(shape_of([5.0])) == ""
+    wild = shape_of([0.0, 0, 0, 0, 0, 900] * 4)
+    assert (wild.own_interval() or interval).low >= 0
+
+
+def test_stalls_and_drift_are_told_as_facts_of_the_run() -> None:
+    falling = [float(value) for value in np.linspace(1000, 400, 600)]
+    falling[300:307] = [0.0] * 7
+    told = " ".join(describe_shape(shape_of(falling)))
+    assert "Stalled in 7 of 600 s (below 10 % of the median), at most 7 s in a row." in told
+    assert "Its last tenth was 56 % below its first" in told
+    assert "Not steady" in told
+    assert "No stalled second." in describe_shape(shape_of(noisy(60, 1)))

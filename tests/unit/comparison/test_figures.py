@@ -1,0 +1,139 @@
+"""Figures other than TPS, axes of charts, and the comparison as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.analysis.facts import RunFacts, read_run_facts
+from app.analysis.properties import Property
+from app.comparison.comparison import RunComparison, compare_runs
+from app.comparison.factors import find_dimensions, heat_map, number_of, sweep
+from app.comparison.figures import COSTS, compare_figure, compare_figures, figure_values, format_mean
+from app.export.comparison import comparison_as_json
+from app.export.runs import finite
+from app.runfile.writer import Json
+from app.statistics.verdict import compare_paired, run_interval
+from tests.fix_window import Trial, write_campaign, write_trial
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[RunFacts]:
+    return [read_run_facts(path) for path in write_campaign(tmp_path)]
+
+
+def with_figures(runs: list[RunFacts], name: str, values: list[float | None]) -> list[RunFacts]:
+    return [
+        replace(run, summary={**run.summary, name: value}) for run, value in zip(runs, values, strict=True)
+    ]
+
+
+# The campaign is ext4, xfs, ext4, xfs, ext4, xfs.
+P99 = [4.0, 2.0, 4.1, 2.1, 4.2, 2.05]
+
+
+def test_a_figure_is_compared_run_by_run_as_tps_are(runs: list[RunFacts]) -> None:
+    found = compare_figure(compare_runs(with_figures(runs, "latency_p99_ms", [*P99])), "latency_p99_ms")
+    assert found.means == (run_interval(P99[::2]), run_interval(P99[1::2]))
+    assert found.comparisons[0] == compare_paired(P99[::2], P99[1::2])
+    assert found.better(1) is True
+    assert found.better(0) is None
+    sentence = (
+        "latency, 99th percentile: xfs is 50.0 % lower than ext4 (95 % interval 46.9 to 52.9 %, 3 runs each)"
+    )
+    assert found.verdicts == (sentence,)
+    assert format_mean(found, 0) == "4.10 ms"
+
+
+def test_what_only_some_runs_have_is_compared_with_those(runs: list[RunFacts]) -> None:
+    some = with_figures(runs, "wal_bytes", [800.0, None, 810.0, None, 790.0, math.nan])
+    comparison = compare_runs(some)
+    found = compare_figure(comparison, "wal_bytes")
+    assert found.means[1].mean is None
+    assert found.better(1) is None
+    assert figure_values(comparison, comparison.groups[0], "wal_bytes") == {0: 800.0, 2: 810.0, 4: 790.0}
+    assert [each.figure.name for each in compare_figures(comparison, COSTS)] == ["wal_bytes"]
+
+
+def test_an_unknown_figure_is_a_mistake(runs: list[RunFacts]) -> None:
+    with pytest.raises(KeyError):
+        compare_figure(compare_runs(runs), "horsepower")
+
+
+def test_the_json_of_a_comparison_holds_what_the_table_says(runs: list[RunFacts]) -> None:
+    told = json.loads(json.dumps(finite(comparison_as_json(compare_runs(runs))), allow_nan=False))
+    first, second = told["configurations"]
+    assert "verdict" not in first
+    assert (second["name"], second["verdict"], second["paired"]) == ("xfs", "higher", True)
+    assert second["interval"]["low"] < second["ratio"] < second["interval"]["high"]
+    assert second["permutation_p"] == 0.25  # three pairs: two of eight signs are as extreme
+    assert told["runs"][0]["facts"][-1] == "No stalled second."
+    assert json.dumps(finite(comparison_as_json(compare_runs([]))))
+
+
+# --- axes -----------------------------------------------------------------------------------------
+
+
+def configured(folder: Path, *sets: tuple[str, int, float]) -> RunComparison:
+    """Runs of a filesystem with so many clients and TPS, each a configuration of its own."""
+    facts = []
+    for number, (filesystem, clients, tps) in enumerate(sets):
+        name = f"{filesystem} {clients}"
+        workload: dict[str, Json] = {"label": "tpcb-like", "clients": clients, "threads": 1, "duration_s": 5}
+        trial = Trial(name, name, tps=tps, filesystem=filesystem, more={"workload": workload})
+        facts.append(read_run_facts(write_trial(folder / f"{number}.footing", trial)))
+    return compare_runs(facts)
+
+
+SETS = [("ext4", 16, 3.0), ("ext4", 4, 1.0), ("xfs", 4, 2.0), ("xfs", 16, 4.0), ("ext4", 8, 2.0)]
+
+
+def test_dimensions_are_what_differs_between_groups_the_usual_first(tmp_path: Path) -> None:
+    found = find_dimensions(configured(tmp_path, *SETS))
+    assert [(each.name, each.is_swept) for each in found] == [
+        ("filesystem", False),
+        ("clients", True),
+        ("configuration", False),
+    ]
+    assert found[1].levels == ("4", "8", "16")
+    assert found[0].levels == ("ext4", "xfs")
+
+
+def test_a_sweep_has_a_line_for_everything_else(tmp_path: Path) -> None:
+    comparison = configured(tmp_path, *SETS)
+    lines = sweep(comparison, find_dimensions(comparison)[1], "tps")
+    told = {
+        line.name: [(point.x, round(point.value.mean or 0, 9)) for point in line.points] for line in lines
+    }
+    assert told["ext4"] == [(4, 1), (8, 2), (16, 3)]
+    assert told["xfs"] == [(4, 2), (16, 4)]
+
+
+def test_a_heat_map_has_a_cell_for_each_pair_and_holes_where_nothing_ran(tmp_path: Path) -> None:
+    comparison = configured(tmp_path, *SETS)
+    filesystem, clients, _ = find_dimensions(comparison)
+    found = heat_map(comparison, clients, filesystem, "tps")
+    means = [[None if cell is None else cell.mean for cell in row] for row in found.cells]
+    assert means == [
+        [pytest.approx(1), pytest.approx(2), pytest.approx(3)],
+        [pytest.approx(2), None, pytest.approx(4)],
+    ]
+
+
+def test_a_property_that_varies_inside_a_group_is_no_dimension(runs: list[RunFacts]) -> None:
+    odd = [
+        replace(run, properties=(*run.properties, Property("Machine", "kernel build", str(number))))
+        for number, run in enumerate(runs)
+    ]
+    assert [each.name for each in find_dimensions(compare_runs(odd))] == ["filesystem", "configuration"]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("1,000", 1000.0), ("nan", None), ("inf", None), ("ext4", None)]
+)
+def test_only_finite_numbers_are_numbers(text: str, number: float | None) -> None:
+    assert number_of(text) == number

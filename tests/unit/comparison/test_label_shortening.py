@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.comparison.label_shortening import short_names, telling_names
+
+DISKS = "{} on four disks, chunk 64 KiB, {} clients"
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (["ext4 stripe scale 1000 #1", "xfs stripe scale 1000 #1"], ("ext4", "xfs")),
+        (["ext4 stripe scale 1000 #1", "ext4 stripe scale 1000 #2"], ("#1", "#2")),
+        ([DISKS.format("ext4", 64), DISKS.format("xfs", 128)], ("ext4 64", "xfs 128")),
+        (["ext4 stripe scale 1000", "zfs tuned stripe scale 1000"], ("ext4", "zfs tuned")),
+        (["the same ext4 scale 1000 as before", "the same zfs as before"], ("ext4 scale 1000", "zfs")),
+        (["ext4 #1", "xfs #1"], ("ext4 #1", "xfs #1")),
+        (["a long name that is the same"] * 2, ("a long name that is the same",) * 2),
+        (["a long name that goes on", "a long name that goes on and on"], None),
+        (["only one name, however long it may be"], None),
+        ([], None),
+    ],
+)
+def test_words_that_all_have_at_their_place_are_left_out(
+    names: list[str], short: tuple[str, ...] | None
+) -> None:
+    assert short_names(names) == (tuple(names) if short is None else short)
+
+
+@given(st.lists(st.text(), max_size=6))
+def test_names_that_were_different_stay_so_and_none_is_empty(names: list[str]) -> None:
+    for short in (short_names(names), telling_names(names)):
+        assert len(set(short)) == len(set(names))
+        assert all(short) or not all(names)
+
+
+def test_a_number_alone_is_no_name_in_a_sentence() -> None:
+    names = ["ext4 scale 100 clients 4", "ext4 scale 100 clients 16"]
+    assert short_names(names) == ("4", "16")
+    assert telling_names(names) == tuple(names)

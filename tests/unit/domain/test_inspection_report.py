@@ -1,0 +1,47 @@
+"""The sentences that say what was looked at on a disk, and what can escape that."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.domain.inspection_report import InspectionReport
+from app.domain.units import GIB, KIB, MIB
+
+SAMPLED = InspectionReport(16 * MIB, 1280, 64 * KIB, 2 * GIB - 5 * MIB)
+
+
+def test_samples_say_how_much_was_looked_at_and_what_can_escape() -> None:
+    sentence = SAMPLED.sentence()
+    assert "Both ends (16 MiB each) and 1,280 places of 64 KiB were looked at; all are zeros." in sentence
+    assert "Data of others of 2 GiB or more in one piece is found for certain" in sentence
+    assert "smaller or sparser can escape" in sentence
+    assert "blank" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "told"),
+    [
+        (2 * GIB, "2 GiB"),
+        (int(1.4541 * GIB), "1.46 GiB"),
+        (9_000_000_000, "8.39 GiB"),
+        (5 * MIB - 1, "5 MiB"),
+    ],
+)
+def test_the_certain_size_is_never_told_too_small(size_bytes: int, told: str) -> None:
+    assert f"of others of {told} or more" in InspectionReport(16 * MIB, 1, 64 * KIB, size_bytes).sentence()
+
+
+def test_a_disk_of_which_every_byte_was_read_says_when() -> None:
+    sentence = InspectionReport(16 * MIB, 1280, 64 * KIB, 2 * GIB, read_s=1.8e9).sentence()
+    assert sentence.startswith("Every byte was read on 2027-01-1")
+    assert "escape" not in sentence
+
+
+def test_a_released_disk_is_not_called_zeros() -> None:
+    counted = InspectionReport(16 * MIB, 0, 64 * KIB, 2 * GIB, released_s=1.8e9).sentence()
+    assert "the kernel has counted no write since" in counted
+    compared = InspectionReport(16 * MIB, 1000, 64 * KIB, 2 * GIB, released_s=1.8e9).sentence()
+    assert "1,000 secret places of 64 KiB are as pgFooting left them" in compared
+    assert "can escape" in compared
+    for sentence in (counted, compared):
+        assert "Old data of measurements lies on it." in sentence

@@ -1,0 +1,669 @@
+"""The wizard's pages about spare disks without their window: what is chosen, and what becomes of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.campaign_file.reader import parse_campaign
+from app.domain.campaign.configuration import Campaign, Configuration, DiskGroup, DiskTarget
+from app.domain.disk import Disk, DiskRefusal, SpareAnswer
+from app.domain.errors import CampaignError
+from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.inspection_report import InspectionReport
+from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Bitmap, InitialSync, Role
+from app.domain.units import GIB
+from app.draft.disks.alternatives import alternatives
+from app.draft.disks.confirmation import FIELD, confirm, confirmations, looking_words
+from app.draft.disks.filesystems import (
+    choose_filesystem,
+    choose_preset,
+    circumstances,
+    filesystem_cards,
+    preset_choices,
+    say,
+    say_lines,
+    shared_obstacles,
+)
+from app.draft.disks.levels import level_choices
+from app.draft.disks.options import OptionGroup, options_page
+from app.draft.disks.problems import group_warnings
+from app.draft.disks.table import InspectionResult, StorageFacts, assign, disk_rows, move, reasons
+from app.draft.disks.target import read_option, read_target, write_option
+from app.draft.draft import CampaignDraft
+from app.draft.fields.environment import DisksState, DraftEnvironment, PlaceState
+from app.draft.fields.state import Place, Problem, Step
+from app.draft.fields.storage_state import DisksDraft, MadeDraft
+from app.draft.flow import DraftFlow
+from app.draft.from_campaign import parts_of
+from app.draft.machine_answers import DescribeQuestion, SupportQuestion, TargetQuestion
+from app.draft.machine_answers import MachineAnswer as Answered
+from app.hosts.folders.targets import CheckedTarget
+from app.postgres.installations.installation import Installation
+from app.postgres.machine import Machine
+from app.process.starter import current_account
+from app.storage.layout.availability import Support
+from tests.made_disks import NAMELESS, OPEN, SPARE, SYSTEM, everything_works, listing, spare_disk
+
+MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
+CHECKED = CheckedTarget("/x", "", 1 << 40)
+ENVIRONMENT = DraftEnvironment(
+    MACHINE,
+    current_account(),
+    "",
+    (Installation("/opt/new/bin", "17.2", 17, origin="package"),),
+    folder=PlaceState(CHECKED),
+    memory=PlaceState(CHECKED),
+)
+
+
+def keys(*disks: Disk) -> tuple[str, ...]:
+    return tuple(disk.identity.key() for disk in disks)
+
+
+def draft_on(count: int = 4, *, wal: int = 0, support: Support | None = None) -> CampaignDraft:
+    """A draft whose only configuration lies on so many spare disks."""
+    draft = CampaignDraft(environment=ENVIRONMENT)
+    draft.see_disks(listing())
+    draft.take(Answered(SupportQuestion(), support or everything_works()))
+    for place in (Place.FOLDER, Place.MEMORY):
+        draft.configuration_of(place).chosen = False
+    draft.configuration_of(Place.DISKS).chosen = True
+    for disk in SPARE[:count]:
+        assign(draft.parts.disks, disk.identity.key(), Role.DATA)
+    for disk in SPARE[count : count + wal]:
+        assign(draft.parts.disks, disk.identity.key(), Role.WAL)
+    return draft
+
+
+def target_of(draft: CampaignDraft) -> DiskTarget:
+    found = draft.built.targets[0]
+    assert isinstance(found, DiskTarget)
+    return found
+
+
+def told(draft: CampaignDraft, step: Step) -> list[tuple[str, str]]:
+    return [(each.field, each.message) for each in draft.problems_for(step) if not each.pending]
+
+
+# --- the pages come and go
+
+
+def test_the_pages_about_disks_are_there_only_with_spare_disks() -> None:
+    draft = CampaignDraft(environment=ENVIRONMENT)
+    flow = DraftFlow(draft)
+    assert Step.DISKS not in flow.steps
+    assert not flow.may_jump(Step.DISKS)
+    draft.configuration_of(Place.DISKS).chosen = True
+    assert flow.steps == tuple(Step)
+    assert flow.number(Step.POSTGRESQL) == 4
+    draft.configuration_of(Place.DISKS).chosen = False
+    assert flow.number(Step.POSTGRESQL) == 2
+
+
+def test_without_a_helper_the_first_page_says_what_to_install() -> None:
+    draft = draft_on()
+    hint = "sudo packaging/helper install"
+    draft.environment = replace(ENVIRONMENT, disks=DisksState("The root helper is not installed.", hint))
+    (problem,) = [each for each in draft.problems_for(Step.WHERE) if not each.pending]
+    assert problem == Problem(Step.WHERE, "target.disks", "The root helper is not installed.", hint)
+    draft.configuration_of(Place.DISKS).chosen = False
+    draft.configuration_of(Place.FOLDER).chosen = True
+    assert told(draft, Step.WHERE) == []
+
+
+def test_nobody_is_asked_whether_disks_can_hold_the_data_before_the_workload_is_known() -> None:
+    draft = draft_on()
+    assert not any(isinstance(each, TargetQuestion) for each in draft.questions_for(Step.FILESYSTEM))
+
+
+# --- the table
+
+
+def test_disks_that_may_be_used_come_first_and_the_others_say_why_not() -> None:
+    rows = disk_rows(DisksDraft(), StorageFacts(listing(SYSTEM, NAMELESS, OPEN, *SPARE)))
+    assert [row.disk for row in rows] == [OPEN, *SPARE, SYSTEM, NAMELESS]
+    assert [row.obstacle for row in rows[:-2]] == [""] * 7
+    assert rows[-2].obstacle == "mounted at /; A filesystem on it is mounted; It holds a filesystem"
+    assert "neither serial number nor WWN" in rows[-1].obstacle
+    assert "8:2 mounted at /" in reasons(rows[-2])
+    assert "→ Unmount it." in reasons(rows[-2])
+    assert rows[0].answer == "looks spare"
+
+
+def test_a_disk_that_looks_spare_is_not_buried_under_what_only_root_may_see() -> None:
+    denied = "/dev/sdb: Permission denied"
+    questions = tuple(
+        DiskRefusal(rule, f"It cannot be told {what}.", f"disk.content: {denied}", "Root can tell.")
+        for rule, what in (("D08", "what lies on it"), ("D08b", "whether it is blank"))
+    )
+    (row,) = disk_rows(DisksDraft(), StorageFacts(listing(replace(OPEN, questions=questions))))
+    assert reasons(row).splitlines()[1:] == [
+        "Nothing speaks against it; root looks once more before anything is written.",
+        "“Ask root” lets root look now, at what others may not see (rules D08, D08b).",
+    ]
+
+
+def test_a_reason_that_several_sources_give_is_told_once() -> None:
+    seen = ("udev: ext4", "UDisks2: ext4")
+    twice = tuple(DiskRefusal("D08", "It carries a filesystem.", evidence, "Wipe it.") for evidence in seen)
+    (row,) = disk_rows(DisksDraft(), StorageFacts(listing(replace(SYSTEM, refusals=twice))))
+    assert reasons(row).splitlines()[1:] == [
+        "D08: It carries a filesystem. udev: ext4; UDisks2: ext4",
+        "    → Wipe it.",
+    ]
+
+
+def test_twins_that_cannot_be_told_apart_are_not_offered() -> None:
+    twin = replace(SPARE[1], identity=replace(SPARE[1].identity, serial=SPARE[0].identity.serial))
+    rows = disk_rows(DisksDraft(), StorageFacts(listing(SPARE[0], twin)))
+    assert ["same serial number" in row.obstacle for row in rows] == [True, True]
+
+
+def test_disks_are_numbered_in_their_order_and_can_be_moved() -> None:
+    disks = DisksDraft()
+    for key in keys(*SPARE[:3]):
+        assign(disks, key, Role.DATA)
+    assign(disks, SPARE[3].identity.key(), Role.WAL)
+    uses = {row.key: row.use for row in disk_rows(disks, StorageFacts(listing()))}
+    assert [uses[key] for key in keys(*SPARE[:5])] == ["data 1", "data 2", "data 3", "WAL 1", ""]
+    assert move(disks, SPARE[2].identity.key(), -1)
+    assert disks.data.disks == list(keys(SPARE[0], SPARE[2], SPARE[1]))
+    assert not move(disks, SPARE[0].identity.key(), -1)
+    assert not move(disks, "nobody", 1)
+    assign(disks, SPARE[0].identity.key(), Role.ZFS_LOG)
+    assert (disks.data.disks, disks.zfs_log) == (list(keys(SPARE[2], SPARE[1])), list(keys(SPARE[0])))
+    assign(disks, SPARE[0].identity.key(), None)
+    assert disks.zfs_log == []
+
+
+def test_a_chosen_disk_that_is_pulled_stays_in_the_table_and_stops_the_wizard() -> None:
+    draft = draft_on(2)
+    assert told(draft, Step.DISKS) == []
+    draft.see_disks(listing(SYSTEM, SPARE[0]))
+    (problem,) = told(draft, Step.DISKS)
+    assert problem[0] == "target.disks.data"
+    assert SPARE[1].identity.key() in problem[1]
+    assert "not there any more" in problem[1]
+    first = disk_rows(draft.parts.disks, draft.storage)[0]
+    assert (first.disk, first.use, first.answer) == (None, "data 2", "gone")
+    draft.see_disks(listing())
+    assert told(draft, Step.DISKS) == []
+
+
+def test_a_chosen_disk_that_somebody_mounts_meanwhile_stops_the_wizard_with_the_reason() -> None:
+    draft = draft_on(1)
+    used = replace(SPARE[0], answer=SpareAnswer.NOT_SPARE, held_by=("mounted at /mnt",))
+    draft.see_disks(listing(used, *SPARE[1:]))
+    assert "mounted at /mnt" in told(draft, Step.DISKS)[0][1]
+
+
+def test_roots_answer_counts_until_the_disk_looks_different() -> None:
+    facts = StorageFacts(listing(OPEN))
+    refusal = DiskRefusal("D13", "Old data lies in its middle.", "at 1 TiB")
+    asked = replace(facts, inspected={OPEN.name: InspectionResult(OPEN, SpareAnswer.NOT_SPARE, (refusal,))})
+    assert asked.disks[0].answer is SpareAnswer.NOT_SPARE
+    assert asked.disks[0].refusals == (refusal,)
+    changed = replace(OPEN, read_only=True)
+    assert replace(asked, listing=listing(changed)).disks[0].answer is SpareAnswer.LOOKS_SPARE
+
+
+READ = InspectionReport(16 << 20, 4000, 65536, 2 << 30, read_s=1.8e9)
+LEFT = InspectionReport(16 << 20, 0, 65536, 2 << 30, released_s=1.8e9)
+SAMPLED = InspectionReport(16 << 20, 4000, 65536, 2 << 30)
+
+
+@pytest.mark.parametrize(
+    ("looked", "reason", "words", "can_be_read"),
+    [
+        (SAMPLED, "zeros wherever it was looked at", "what is smaller or sparser can escape", True),
+        (READ, "every byte was read: all are zeros", "Every byte was read on", False),
+        (LEFT, "as pgFooting left it", "the kernel has counted no write since", False),
+    ],
+    ids=["sampled", "read", "left"],
+)
+def test_a_spare_disk_says_what_was_looked_at(
+    looked: InspectionReport, reason: str, words: str, *, can_be_read: bool
+) -> None:
+    facts = StorageFacts(
+        listing(OPEN), inspected={OPEN.name: InspectionResult(OPEN, SpareAnswer.SPARE, (), looked)}
+    )
+    (row,) = disk_rows(DisksDraft(), facts)
+    assert (row.reason, row.can_be_read) == (reason, can_be_read)
+    assert words in reasons(row)
+    assert "blank" not in reasons(row)
+
+
+def test_the_review_says_what_was_or_will_be_looked_at_on_each_disk() -> None:
+    draft = draft_on(2)
+    told = looking_words(draft.parts, draft.storage)
+    assert "Before anything is written root looks at both ends" in told
+    assert "\n" not in told, "the disks are alike"
+    known = replace(SPARE[1], looked=READ)
+    draft.see_disks(listing(SPARE[0], known))
+    first, second = looking_words(draft.parts, draft.storage).splitlines()
+    assert first.startswith(f"{SPARE[0].identity.serial}: Before")
+    assert second.startswith(f"{SPARE[1].identity.serial}: Every byte was read")
+
+
+def test_disks_that_do_not_match_are_refused_or_warned_of() -> None:
+    draft = draft_on(2)
+    large, coarse = spare_disk(2, size_bytes=4 * 10**12), replace(SPARE[1], logical_block_bytes=4096)
+    draft.see_disks(listing(SPARE[0], large))
+    made = draft.parts.disks.data.made
+    assert "differ in size" in group_warnings(draft.parts.disks.data, made, draft.storage)[0]
+    assert told(draft, Step.DISKS) == []
+    draft.see_disks(listing(SPARE[0], coarse))
+    assert "blocks of different sizes" in told(draft, Step.DISKS)[0][1]
+
+
+# --- levels
+
+
+def test_the_level_follows_the_number_of_disks_until_somebody_chooses_one() -> None:
+    levels = [target_of(draft_on(count)).data.level for count in (1, 2, 3, 4, 5)]
+    assert levels == [Level.SINGLE, Level.MIRROR, Level.MIRROR, Level.RAID10, Level.RAID10]
+    draft = draft_on(4)
+    draft.parts.disks.data.made.level = Level.RAID5
+    assert target_of(draft).data.level is Level.RAID5
+
+
+def test_each_level_says_what_it_needs_holds_and_survives() -> None:
+    draft = draft_on(4)
+    choices = {each.level: each for each in level_choices(draft.parts.disks.data, MadeDraft(), draft.storage)}
+    assert choices[Level.RAID10].label == "Striped mirrors (RAID 10): 3.64 TiB usable"
+    assert "any 1 disk" in choices[Level.RAID10].facts
+    assert "any 2 disks" in choices[Level.RAID6].facts
+    assert "takes one disk, not 4" in choices[Level.SINGLE].obstacle
+    assert "at least 5 disks" in choices[Level.RAIDZ3].obstacle
+    assert choices[Level.RAIDZ3].words == "Only ZFS."
+
+
+def test_a_level_that_the_filesystem_has_not_is_solved_on_the_page_of_the_filesystem() -> None:
+    draft = draft_on(6)
+    draft.parts.disks.data.made.level = Level.RAIDZ3
+    assert told(draft, Step.DISKS) == []
+    assert [field for field, _ in told(draft, Step.FILESYSTEM)] == ["target.disks.filesystem"]
+    choose_filesystem(draft.parts.disks.data.made, "zfs")
+    assert told(draft, Step.FILESYSTEM) == []
+    assert target_of(draft).data.level is Level.RAIDZ3
+
+
+def test_too_few_disks_for_a_level_are_a_problem_of_the_page_of_the_disks() -> None:
+    draft = draft_on(2)
+    draft.parts.disks.data.made.level = Level.RAID5
+    (problem,) = told(draft, Step.DISKS)
+    assert problem[0] == "target.disks.data"
+    assert "at least 3 disks" in problem[1]
+
+
+def test_log_devices_without_zfs_are_solved_on_the_page_of_the_filesystem() -> None:
+    draft = draft_on(2)
+    assign(draft.parts.disks, SPARE[5].identity.key(), Role.ZFS_LOG)
+    assert "log devices" in told(draft, Step.FILESYSTEM)[0][1]
+    choose_filesystem(draft.parts.disks.data.made, "zfs")
+    assert target_of(draft).zfs_log == keys(SPARE[5])
+
+
+# --- the drawing
+
+
+def test_the_drawing_says_in_words_what_it_shows() -> None:
+    data, wal = draft_on(4, wal=1).drawing()
+    assert data.words == (
+        "Data directory on data 1 Samsung SSD 990 PRO 2TB …001X · 1.82 TiB, data 2 Samsung SSD 990 PRO 2TB "
+        "…002X · 1.82 TiB, data 3 Samsung SSD 990 PRO 2TB …003X · 1.82 TiB, data 4 Samsung SSD 990 PRO 2TB "
+        "…004X · 1.82 TiB: md array, raid10; ext4; 32 GiB usable, survives the loss of any 1 disk."
+    )
+    assert data.pairs
+    assert (data.disks[0].partition, wal.title, wal.array) == ("16 GiB", "WAL (pg_wal)", "")
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_every_choice_of_disks_can_be_drawn_and_either_built_or_explained(data: st.DataObject) -> None:
+    draft = draft_on(0)
+    disks = draft.parts.disks
+    for disk in (*SPARE, OPEN, SYSTEM):
+        assign(disks, disk.identity.key(), data.draw(st.sampled_from((None, *Role))))
+    disks.data.made.level = data.draw(st.sampled_from((None, *Level)))
+    disks.data.made.filesystem = data.draw(st.sampled_from([each.id for each in FILESYSTEMS if each.levels]))
+    disks.data.whole_disk = data.draw(st.booleans())
+    disks.data.partition = data.draw(st.sampled_from(("", "32 GiB", "1 byte", "99 TiB")))
+    if data.draw(st.booleans()):
+        draft.see_disks(listing(*data.draw(st.lists(st.sampled_from((*SPARE, OPEN, SYSTEM)), unique=True))))
+    drawn = draft.drawing()
+    assert len(drawn) == bool(disks.data.disks) + bool(disks.wal.disks) + bool(disks.zfs_log)
+    assert all(group.words for group in drawn)
+    built = read_target(disks)
+    assert (built.target is None) == bool(built.troubles)
+    if built.target is None:
+        assert told(draft, Step.DISKS) or told(draft, Step.FILESYSTEM)
+    else:
+        assert DiskTarget is type(built.target)
+
+
+# --- filesystem and options
+
+
+def test_a_filesystem_that_this_machine_cannot_make_says_why_and_what_to_install() -> None:
+    bare = Support("6.1.0-cloud", frozenset({"ext4"}), programs={"mkfs.ext4": "/usr/sbin/mkfs.ext4"})
+    draft = draft_on(1, support=bare)
+    group = draft.parts.disks.data
+    cards = {each.id: each for each in filesystem_cards(group, group.made, draft.storage)}
+    assert any("zfsutils-linux" in obstacle for obstacle in cards["zfs"].obstacles)
+    assert "tmpfs" not in cards
+    choose_filesystem(group.made, "zfs")
+    assert all(field == "target.disks.filesystem" for field, _ in told(draft, Step.FILESYSTEM))
+    assert any("zfsutils-linux" in message for _, message in told(draft, Step.FILESYSTEM))
+    several = [each for each in shared_obstacles(tuple(cards.values())) if "XFS" in each and "ZFS" in each]
+    assert several  # what speaks against many is told once
+
+
+def test_what_the_machine_can_make_is_waited_for() -> None:
+    draft = CampaignDraft(environment=ENVIRONMENT)
+    draft.configuration_of(Place.DISKS).chosen = True
+    pending = [each.pending for each in draft.problems_for(Step.FILESYSTEM)]
+    assert True in pending
+    assert draft.questions_for(Step.FILESYSTEM)
+
+
+@pytest.mark.parametrize("spec", [each for each in FILESYSTEMS if each.levels], ids=lambda spec: spec.id)
+def test_every_option_of_every_filesystem_stands_on_its_page_with_what_it_does_and_costs(
+    spec: FilesystemSpec,
+) -> None:
+    made = MadeDraft(filesystem=spec.id)
+    draft = draft_on(4)
+    page = options_page(made, circumstances(draft.parts.disks.data, made, draft.storage))
+    declared = filesystem(made.filesystem).options
+    assert [row.option for row in page.rows] == list(declared)
+    for row in page.rows:
+        assert (row.text, row.is_own, row.wrong) == ("", False, ())
+        if isinstance(row.option.kind, Toggle | Choice):
+            assert len(row.values) > 1
+        assert row.default
+    in_presets = {item.option for preset in filesystem(made.filesystem).presets for item in preset.choices}
+    for row in page.rows:
+        if row.option.id in in_presets and row.part is not OptionGroup.SERVER:
+            assert row.part is OptionGroup.MATTERS
+
+
+@pytest.mark.parametrize("spec", [each for each in FILESYSTEMS if each.levels], ids=lambda spec: spec.id)
+def test_every_value_of_every_option_goes_through_its_text_unchanged(spec: FilesystemSpec) -> None:
+    for option in spec.options:
+        values: tuple[OptionValue, ...]
+        match option.kind:
+            case Toggle():
+                values = (True, False)
+            case Choice():
+                values = option.kind.ids
+            case Integer() as kind:
+                middle = kind.minimum * (2 if kind.power_of_two else 1)
+                values = tuple(v for v in (kind.minimum, kind.maximum, middle, *kind.also) if kind.accepts(v))
+        for value in values:
+            assert read_option(option, write_option(option, value)) == value
+
+
+def test_what_counts_anyway_is_not_said_and_a_preset_takes_own_options_back() -> None:
+    made = MadeDraft(filesystem="ext4")
+    option = filesystem("ext4").option("barrier")
+    say(made, option, "true")
+    assert made.typed == {}
+    say(made, option, "false")
+    assert made.typed == {"barrier": "false"}
+    choose_preset(made, "2011-nobarrier")
+    assert made.typed == {}
+    say(made, option, "true")  # against the preset
+    assert made.typed == {"barrier": "true"}
+    choose_filesystem(made, "xfs")
+    assert (made.preset, made.typed) == ("defaults", {})
+    choose_filesystem(made, "ext4")
+    assert (made.preset, made.typed) == ("2011-nobarrier", {"barrier": "true"})
+
+
+def test_options_reach_the_target_over_their_preset_with_their_types() -> None:
+    draft = draft_on(4)
+    made = draft.parts.disks.data.made
+    choose_filesystem(made, "zfs")
+    choose_preset(made, "2022")
+    say_lines(made, "recordsize = 8 KiB\nlogbias=throughput\nautotrim = on\n\n")
+    data = target_of(draft).data
+    assert (data.filesystem, data.preset) == ("zfs", "2022")
+    assert dict(data.options) == {"recordsize": 8192, "logbias": "throughput", "autotrim": True}
+
+
+@pytest.mark.parametrize(
+    ("filesystem_id", "lines", "field", "says"),
+    [
+        ("ext4", "commit = soon", "options.commit", "“soon” is not allowed; allowed is 1 s to 3600 s"),
+        ("ext4", "commit =", "options.commit", "An empty text"),
+        ("ext4", "nobarrier = true", "options.nobarrier", "Say barrier = false"),
+        ("ext4", "bariers = true", "options.bariers", "Did you mean “barrier”?"),
+        ("ext4", "journal = false\ndata = writeback", "options.data", "Without a journal"),
+        ("xfs", "barrier = false", "options.barrier", "no such option since Linux 4.19"),
+        ("zfs", "recordsize = 3 KiB", "options.recordsize", "power of two"),
+    ],
+)
+def test_options_that_cannot_be_or_do_not_go_together_are_told_at_the_option(
+    filesystem_id: str, lines: str, field: str, says: str
+) -> None:
+    draft = draft_on(4)
+    choose_filesystem(draft.parts.disks.data.made, filesystem_id)
+    say_lines(draft.parts.disks.data.made, lines)
+    found = [each for each in told(draft, Step.FILESYSTEM) if says in each[1]]
+    assert [where for where, _ in found] == [f"target.disks.{field}"]
+    assert draft.problems_for(Step.DISKS) == ()
+
+
+def test_a_conflict_and_a_risk_stand_beside_their_option() -> None:
+    draft = draft_on(4)
+    made = draft.parts.disks.data.made
+    say_lines(made, "journal = false\ndata = writeback\nbarrier = false")
+    page = options_page(made, circumstances(draft.parts.disks.data, made, draft.storage))
+    rows = {row.option.id: row for row in page.rows}
+    assert "Without a journal" in rows["data"].wrong[0]
+    assert rows["barrier"].badges == ("NEEDS PLP",)
+    assert "power cut" in rows["barrier"].costs[0]
+    assert {what for what, _, _ in page.unsafe} == {"journal", "data", "barrier"}
+    assert any("NOT DURABLE" in message for message, _ in page.general)
+
+
+def test_presets_that_do_not_work_on_this_kernel_say_so() -> None:
+    draft = draft_on(1)
+    made = MadeDraft(filesystem="xfs")
+    choices = {each.id: each for each in preset_choices(made, draft.storage)}
+    assert "4.19" in choices["2011-nobarrier"].obstacle
+    assert choices["recommended"].obstacle == ""
+    assert "Source:" in choices["recommended"].words
+
+
+def test_server_settings_of_another_page_are_part_of_the_rules() -> None:
+    draft = draft_on(4)
+    draft.parts.postgresql.settings = "full_page_writes = off"
+    ((_, sentence),) = told(draft, Step.FILESYSTEM)
+    assert "half-written pages" in sentence
+    text = (
+        '[target.disks]\ndata = ["S1"]\nfilesystem = "ext4"\n[postgresql.settings]\nfull_page_writes = "off"'
+    )
+    with pytest.raises(CampaignError) as refused:
+        parse_campaign(f'name = "x"\n{text}', base_directory="/", source_name="x")
+    assert sentence in refused.value.message, "a campaign file is told the same"
+    choose_filesystem(draft.parts.disks.data.made, "zfs")
+    assert told(draft, Step.FILESYSTEM) == []
+
+
+def test_small_records_are_refused_only_where_no_own_setting_keeps_full_page_writes() -> None:
+    draft = draft_on(1)
+    made = draft.parts.disks.data.made
+    choose_filesystem(made, "zfs")
+    choose_preset(made, "recommended")
+    say_lines(made, "recordsize = 4 KiB")
+    assert any("smaller than a page" in message for _, message in told(draft, Step.FILESYSTEM))
+    draft.parts.postgresql.settings = "full_page_writes = on"
+    assert told(draft, Step.FILESYSTEM) == []
+
+
+def test_an_own_option_and_an_own_setting_that_contradict_each_other_are_told_on_the_page() -> None:
+    draft = draft_on(1)
+    made = draft.parts.disks.data.made
+    choose_filesystem(made, "zfs")
+    choose_preset(made, "recommended")
+    draft.parts.postgresql.settings = "wal_recycle = on"
+    assert told(draft, Step.FILESYSTEM) == [], "an own setting counts over a preset"
+    say_lines(made, "wal_recycle = off")
+    ((field, message),) = told(draft, Step.FILESYSTEM)
+    assert field == "target.disks.options.wal_recycle"
+    assert "wal_recycle is on" in message
+    draft.parts.postgresql.settings = "wal_recycle = off"
+    assert told(draft, Step.FILESYSTEM) == []
+
+
+def test_fields_of_the_array_count_only_where_there_is_one() -> None:
+    draft = draft_on(4)
+    group = draft.parts.disks.data
+    group.chunk, group.bitmap, group.initial_sync = "64 KiB", "none", "assume-clean"
+    data = target_of(draft).data
+    assert (data.chunk_bytes, data.bitmap, data.initial_sync) == (
+        65536,
+        Bitmap.NONE,
+        InitialSync.ASSUME_CLEAN,
+    )
+    choose_filesystem(group.made, "zfs")
+    data = target_of(draft).data
+    assert (data.chunk_bytes, data.bitmap, data.initial_sync) == (None, None, None)
+    choose_filesystem(group.made, "ext4")
+    group.chunk = "65 KiB"
+    assert [field for field, _ in told(draft, Step.FILESYSTEM)] == ["target.disks.chunk_size"]
+
+
+def test_the_wal_has_a_filesystem_of_its_own() -> None:
+    draft = draft_on(2, wal=2)
+    disks = draft.parts.disks
+    choose_filesystem(disks.wal.made, "xfs")
+    disks.wal.whole_disk = True
+    wal = target_of(draft).wal
+    assert wal == DiskGroup(keys(*SPARE[2:4]), Level.MIRROR, "xfs", whole_disk=True)
+    say_lines(disks.wal.made, "logbufs = 99")
+    assert [field for field, _ in told(draft, Step.FILESYSTEM)] == ["target.disks.wal.options.logbufs"]
+
+
+def test_the_commands_grow_with_what_is_chosen() -> None:
+    draft = draft_on(4, wal=1)
+    choose_filesystem(draft.parts.disks.data.made, "xfs")
+    lines = draft.making_lines()
+    assert [line.split(maxsplit=1)[0] for line in lines] == [
+        "mdadm",
+        "mkfs.xfs",
+        "mount",
+        "mkfs.ext4",
+        "mount",
+    ]
+    assert "--level=raid10 --raid-devices=4" in lines[0]
+    assert "su=524288,sw=2" in lines[1]
+    say_lines(draft.parts.disks.data.made, "atime = noatime")
+    assert "noatime" in draft.making_lines()[2]
+    draft.see_disks(listing(SPARE[0]))
+    assert draft.making_lines() == ()
+
+
+# --- more configurations
+
+
+def test_copies_make_something_else_of_the_same_disks_and_follow_them() -> None:
+    draft = draft_on(4, wal=1)
+    first = draft.configuration_of(Place.DISKS)
+    offered = {each.label: each for each in alternatives(draft.parts, first, draft.storage)}
+    assert "raidz3" in offered or "ZFS" in offered
+    copy = draft.add_alternative(first, offered["ZFS"])
+    inside = draft.add_alternative(first, offered["WAL among the data"])
+    level = draft.add_alternative(first, offered["Stripe (RAID 0)"])
+    assert [copy.name, inside.name, level.name] == [
+        "ZFS raid10",
+        "ext4 raid10, WAL among the data",
+        "ext4 stripe",
+    ]
+    assert first.name == "ext4 raid10"
+    assert [each.name for each in draft.parts.chosen()][-1] == "ext4 stripe"
+    targets = {each.name: each.target for each in draft.built.configurations.values()}
+    zfs, apart, stripe = (targets[each.name] for each in (copy, inside, level))
+    assert isinstance(zfs, DiskTarget)
+    assert isinstance(apart, DiskTarget)
+    assert isinstance(stripe, DiskTarget)
+    assert (zfs.data.filesystem, apart.wal, stripe.data.level) == ("zfs", None, Level.STRIPE)
+    assert zfs.names == stripe.names == target_of(draft).names
+    assign(draft.parts.disks, SPARE[3].identity.key(), None)
+    draft.parts.disks.data.made.level = Level.MIRROR
+    again = {each.name: each.target for each in draft.built.configurations.values()}
+    assert isinstance(again["ext4 stripe"], DiskTarget)
+    assert again["ext4 stripe"].data.disks == keys(*SPARE[:3])
+
+
+def test_an_alternative_that_cannot_be_says_why() -> None:
+    draft = draft_on(3)
+    first = draft.configuration_of(Place.DISKS)
+    offered = {each.label: each for each in alternatives(draft.parts, first, draft.storage)}
+    assert "at least 4 disks" in offered["Striped mirrors (RAID 10)"].obstacle
+    assert offered["Single parity (RAID 5, raidz1)"].obstacle == ""
+
+
+def test_what_is_wrong_with_a_copy_is_told_at_the_copy() -> None:
+    draft = draft_on(4)
+    first = draft.configuration_of(Place.DISKS)
+    offered = {each.label: each for each in alternatives(draft.parts, first, draft.storage)}
+    copy = draft.add_alternative(first, offered["XFS"])
+    assert copy.made is not None
+    say_lines(copy.made, "barrier = false")
+    assert told(draft, Step.FILESYSTEM) == []
+    assert [field for field, _ in told(draft, Step.MORE)] == ["configuration[2].target"]
+
+
+def test_a_campaign_of_different_disks_goes_through_the_fields_unchanged() -> None:
+    def on(name: str, *numbers: int) -> Configuration:
+        group = DiskGroup(keys(*(SPARE[number] for number in numbers)), Level.STRIPE, "xfs", "recommended")
+        return Configuration(name, DiskTarget(group, memory_limit_bytes=4 * GIB))
+
+    campaign = Campaign("Disks", (on("a", 0, 1), on("b", 2, 3), on("c", 0, 1)), 3)
+    draft = CampaignDraft(parts_of(campaign), ENVIRONMENT)
+    draft.see_disks(listing())
+    assert draft.built.campaign == campaign
+    assert [each.serial for each in confirmations(draft.parts, draft.storage)] == list(keys(*SPARE[:4]))
+
+
+# --- confirming
+
+
+def test_nothing_starts_before_the_end_of_every_serial_number_is_typed() -> None:
+    draft = draft_on(2, wal=1)
+
+    def missing() -> list[str]:
+        return [each.message for each in draft.problems_for(Step.REVIEW) if each.field == FIELD]
+
+    assert "(0 of 3)" in missing()[0]
+    for number, disk in enumerate(SPARE[:3], start=1):
+        confirm(draft.parts.disks, disk.identity.key(), "0000")
+        assert f"({number - 1} of 3)" in missing()[0]
+        confirm(draft.parts.disks, disk.identity.key(), f" {disk.identity.tail().lower()} ")
+    assert missing() == []
+    draft.see_disks(listing(*SPARE[:2]))  # one is pulled
+    assert "(2 of 3)" in missing()[0]
+
+
+def test_an_empty_field_never_confirms_a_disk() -> None:
+    odd = replace(SPARE[0], identity=replace(SPARE[0].identity, serial="  ", wwn="eui.1"))
+    draft = draft_on(0)
+    assign(draft.parts.disks, odd.identity.key(), Role.DATA)
+    draft.see_disks(listing(odd))
+    confirm(draft.parts.disks, odd.identity.key(), "")
+    assert [each.matches for each in confirmations(draft.parts, draft.storage)] == [False]
+
+
+def test_resolved_campaigns_without_disks_ask_no_helper() -> None:
+    draft = CampaignDraft(environment=ENVIRONMENT)
+    assert draft.described() == {}
+    assert not any(isinstance(each, DescribeQuestion) for each in draft.questions_for(Step.REVIEW))

@@ -1,0 +1,411 @@
+"""The wizard's flow without its window: fields, problems, the way to a campaign and back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.campaign_file.reader import parse_campaign
+from app.campaign_file.recipes import Recipe, list_recipes, load_recipe
+from app.campaign_file.writer import format_campaign
+from app.domain.campaign.configuration import (
+    BuiltinScript,
+    Campaign,
+    Configuration,
+    DataSize,
+    FolderTarget,
+    MemoryTarget,
+    PostgresChoice,
+    Script,
+    Workload,
+)
+from app.domain.errors import CampaignError
+from app.draft.builder import build
+from app.draft.draft import CampaignDraft
+from app.draft.fields.environment import DraftEnvironment
+from app.draft.fields.fields import CHANGEABLE, FIELDS, automatic_name
+from app.draft.fields.state import (
+    OWN_SCRIPTS,
+    ChangeDraft,
+    ConfigurationDraft,
+    DraftParts,
+    Length,
+    Place,
+    ScriptDraft,
+    SizeChoice,
+    Step,
+)
+from app.draft.from_campaign import first_parts, parts_of
+from app.draft.machine_answers import MachineAnswer, ScriptsQuestion, answer
+from app.postgres.machine import Machine
+
+
+def again(campaign: Campaign) -> Campaign:
+    return parse_campaign(format_campaign(campaign), base_directory="/", source_name="again")
+
+
+def campaign_of(parts: DraftParts) -> Campaign:
+    built = build(parts, {})
+    assert built.problems == ()
+    assert built.campaign is not None
+    return built.campaign
+
+
+def problems_of(parts: DraftParts) -> list[tuple[Step, str, str]]:
+    return [(each.step, each.field, each.message) for each in build(parts, {}).problems]
+
+
+def test_the_first_look_is_a_folder_against_memory_with_little_data_for_half_a_minute() -> None:
+    campaign = campaign_of(first_parts())
+    assert campaign.name == "Folder against memory"
+    assert [each.target for each in campaign.configurations] == [FolderTarget(), MemoryTarget()]
+    assert [each.name for each in campaign.configurations] == ["folder", "memory"]
+    assert {each.workload for each in campaign.configurations} == {Workload(duration_s=30, warmup_s=5)}
+    assert {each.postgresql for each in campaign.configurations} == {PostgresChoice()}
+    assert campaign.repeats >= 3  # below there is no verdict
+
+
+@pytest.mark.parametrize(
+    ("attribute", "text", "step", "field", "says"),
+    [
+        ("workload.clients", "many", Step.WORKLOAD, "workload.clients", "whole number from 1 to 10000"),
+        ("workload.clients", "0", Step.WORKLOAD, "workload.clients", "Found 0"),
+        ("workload.clients", "", Step.WORKLOAD, "workload.clients", "an empty text"),
+        ("workload.threads", "9", Step.WORKLOAD, "workload.threads", "number of clients, which is 4"),
+        ("workload.duration", "1.5s", Step.WORKLOAD, "workload.duration", "whole seconds"),
+        ("workload.warmup", "-3s", Step.WORKLOAD, "workload.warmup", "whole seconds from 0"),
+        ("workload.rate", "fast", Step.WORKLOAD, "workload.rate", "a number from 0.01"),
+        ("workload.latency_limit", "50", Step.WORKLOAD, "workload.latency_limit", "with its unit"),
+        ("workload.protocol", "prepard", Step.WORKLOAD, "workload.protocol", "Did you mean “prepared”?"),
+        ("campaign.repeats", "0", Step.WORKLOAD, "repeats", "from 1 to 1000"),
+        ("campaign.name", "x" * 81, Step.MORE, "name", "1 to 80"),
+        ("where.path", "here/there", Step.WHERE, "target.folder.path", "absolute folder"),
+        ("where.memory_size", "12", Step.WHERE, "target.memory.size", "with its unit"),
+        ("postgresql.installation", "12", Step.POSTGRESQL, "postgresql.installation", "from 13 to 18"),
+        ("postgresql.preset", "machin", Step.POSTGRESQL, "postgresql.preset", "Did you mean “machine”?"),
+        ("postgresql.settings", "work_mem", Step.POSTGRESQL, "postgresql.settings", "Line 1 is not"),
+        ("postgresql.settings", "a = 1\n\nA = 2", Step.POSTGRESQL, "postgresql.settings", "line 1 already"),
+        ("postgresql.settings", "a-b = 1", Step.POSTGRESQL, "postgresql.settings", "a-b: is not a name"),
+        (
+            "postgresql.settings",
+            "max_connections = 3",
+            Step.POSTGRESQL,
+            "postgresql.settings.max_connections",
+            "number of clients, which is 4",
+        ),
+    ],
+)
+def test_a_wrong_field_says_on_its_page_what_was_found_and_what_is_allowed(
+    attribute: str, text: str, step: Step, field: str, says: str
+) -> None:
+    parts = first_parts()
+    part, name = attribute.split(".")
+    setattr(getattr(parts, part), name, text)
+    found = problems_of(parts)
+    assert [(where, which) for where, which, _ in found] == [(step, field)]
+    assert says in found[0][2]
+    assert found[0][2][0].isupper() or found[0][2].startswith("a-b")
+    assert build(parts, {}).campaign is None
+
+
+def test_nothing_ticked_is_a_problem_of_the_first_page() -> None:
+    parts = first_parts()
+    for each in parts.configurations:
+        each.chosen = False
+    assert [(step, field) for step, field, _ in problems_of(parts)] == [(Step.WHERE, "target")]
+
+
+def test_what_nobody_ticked_may_be_wrong() -> None:
+    draft = CampaignDraft()
+    draft.configuration_of(Place.MEMORY).chosen = False
+    draft.parts.where.memory_size = "nonsense"
+    assert campaign_of(draft.parts).configurations[0].target == FolderTarget()
+    draft.configuration_of(Place.MEMORY).chosen = True
+    assert problems_of(draft.parts)[0][:2] == (Step.WHERE, "target.memory.size")
+
+
+def test_a_copy_changes_what_it_names_and_nothing_else() -> None:
+    draft = CampaignDraft()
+    original = draft.configuration_of(Place.FOLDER)
+    copy = draft.copy_configuration(original)
+    assert copy.name == "folder 2"
+    copy.settings = "synchronous_commit = off"
+    copy.changes.append(ChangeDraft("workload.clients", "16"))
+    draft.parts.postgresql.settings = "work_mem = 64MB"
+    made = {each.name: each for each in campaign_of(draft.parts).configurations}
+    assert made["folder 2"].postgresql.settings == (("synchronous_commit", "off"), ("work_mem", "64MB"))
+    assert made["folder 2"].workload == replace(made["folder"].workload, clients=16)
+    assert made["folder"].postgresql.settings == (("work_mem", "64MB"),)
+    draft.parts.where.path = "/srv/other"  # a copy of the folder follows the folder
+    assert campaign_of(draft.parts).configurations[1].target == FolderTarget("/srv/other")
+    draft.remove_configuration(copy)
+    assert len(campaign_of(draft.parts).configurations) == 2
+    draft.remove_configuration(original)
+    assert [each.name for each in campaign_of(draft.parts).configurations] == ["memory"]
+
+
+def test_copies_of_copies_get_names_of_their_own() -> None:
+    draft = CampaignDraft()
+    original = draft.configuration_of(Place.FOLDER)
+    original.name = "x" * 80
+    for _ in range(5):
+        draft.copy_configuration(original)
+    assert len({each.name for each in campaign_of(draft.parts).configurations}) == 7
+
+
+def test_two_configurations_of_one_name_are_a_problem_of_the_second() -> None:
+    draft = CampaignDraft()
+    draft.copy_configuration(draft.configuration_of(Place.FOLDER)).name = " folder "
+    found = problems_of(draft.parts)
+    assert [(step, field) for step, field, _ in found] == [(Step.MORE, "configuration[2].name")]
+    assert "“folder”" in found[0][2]
+
+
+def test_a_change_that_does_not_fit_is_told_at_its_configuration_and_not_on_an_earlier_page() -> None:
+    draft = CampaignDraft()
+    draft.parts.workload.threads = "3"
+    copy = draft.copy_configuration(draft.configuration_of(Place.MEMORY))
+    copy.changes.append(ChangeDraft("workload.clients", "2"))
+    found = problems_of(draft.parts)
+    assert [(step, field) for step, field, _ in found] == [(Step.MORE, "configuration[3]")]
+    assert found[0][2].startswith("workload.threads: found 3")
+    copy.changes.append(ChangeDraft("workload.threads", ""))  # left out: pgFooting chooses
+    assert campaign_of(draft.parts).configurations[2].workload.threads is None
+
+
+def test_a_change_of_the_size_replaces_the_scale() -> None:
+    draft = CampaignDraft()
+    draft.parts.workload.size_choice = SizeChoice.SCALE
+    copy = draft.copy_configuration(draft.configuration_of(Place.FOLDER))
+    copy.changes.append(ChangeDraft("workload.size", "medium"))
+    workload = campaign_of(draft.parts).configurations[1].workload
+    assert (workload.size, workload.scale) == (DataSize.MEDIUM, None)
+
+
+def test_too_many_runs_are_told_with_their_number() -> None:
+    draft = CampaignDraft()
+    draft.parts.campaign.repeats = "1000"
+    for _ in range(9):
+        draft.copy_configuration(draft.configuration_of(Place.FOLDER))
+    assert [(step, field) for step, field, _ in problems_of(draft.parts)] == [(Step.WORKLOAD, "repeats")]
+    assert "11000 runs" in problems_of(draft.parts)[0][2]
+
+
+def test_more_configurations_than_a_file_may_hold_are_told() -> None:
+    draft = CampaignDraft()
+    for _ in range(99):
+        draft.copy_configuration(draft.configuration_of(Place.FOLDER))
+    assert [(step, field) for step, field, _ in problems_of(draft.parts)] == [(Step.MORE, "configuration")]
+
+
+def test_script_files_are_asked_for_and_their_answer_becomes_the_script(tmp_path: Path) -> None:
+    path = tmp_path / "own, with comma.sql"
+    path.write_text("SELECT 1;\n")
+    draft = CampaignDraft()
+    part = draft.parts.workload
+    part.script = OWN_SCRIPTS
+    part.scripts = [ScriptDraft(path=str(path), weight="2"), ScriptDraft("select-only")]
+    built = draft.built
+    assert built.campaign is None
+    (question,) = built.questions
+    assert isinstance(question, ScriptsQuestion)
+    scripts = (Script(None, str(path), "SELECT 1;\n", 2), Script(BuiltinScript.SELECT_ONLY))
+    draft.take(MachineAnswer(question, scripts))
+    assert draft.to_campaign().configurations[0].workload.scripts == scripts
+    assert again(draft.to_campaign()) == draft.to_campaign()
+    draft.forget_refusals()  # files change: they are read again
+    assert draft.built.questions == (question,)
+    draft.take(MachineAnswer(question, error=CampaignError("own.sql does not exist.")))
+    assert [each.message for each in draft.built.problems] == ["Own.sql does not exist."]
+
+
+@pytest.mark.parametrize(("builtin", "weight"), [("", "x"), ("", "1"), ("tpcb-like", "0")])
+def test_a_script_without_name_or_with_a_wrong_weight_is_refused(builtin: str, weight: str) -> None:
+    parts = first_parts()
+    parts.workload.script = OWN_SCRIPTS
+    parts.workload.scripts = [ScriptDraft(builtin, weight=weight)]
+    built = build(parts, {})
+    if not built.questions:
+        assert [each.field for each in built.problems] == ["workload.script"]
+    assert built.campaign is None
+
+
+def test_no_script_at_all_is_refused() -> None:
+    parts = first_parts()
+    parts.workload.script = OWN_SCRIPTS
+    assert [each.field for each in build(parts, {}).problems] == ["workload.script"]
+
+
+@pytest.mark.parametrize(
+    ("names", "name"),
+    [
+        ([], "Benchmark"),
+        (["folder"], "Folder"),
+        (["a", "b", "c"], "A against b against c"),
+        (["ext4", "x" * 80], "Ext4 and 1 others"),
+        (["x" * 80, "y"], "Comparison of 2 configurations"),
+    ],
+)
+def test_a_campaign_without_name_is_called_after_what_it_compares(names: list[str], name: str) -> None:
+    assert automatic_name(names) == name
+
+
+def test_a_draft_with_a_problem_gives_no_campaign_but_the_problem() -> None:
+    draft = CampaignDraft()
+    draft.parts.workload.clients = "many"
+    with pytest.raises(CampaignError, match="Found “many”") as caught:
+        draft.to_campaign()
+    assert caught.value.field == "workload.clients"
+
+
+ANY_MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    list_recipes(),
+    ids=lambda recipe: recipe.name,
+)
+def test_every_recipe_goes_through_the_fields_unchanged(recipe: Recipe) -> None:
+    campaign = load_recipe(recipe.name)
+    draft = CampaignDraft.of(campaign)
+    for question in draft.built.questions:
+        draft.take(answer(question, DraftEnvironment(machine=ANY_MACHINE)))
+    assert draft.to_campaign() == campaign
+
+
+# --- every draft without problems is a campaign file
+
+NAMES = st.one_of(
+    st.sampled_from(["", "folder", "memory", " xfs ", 'a "quoted" \\ name', "Größe #1", "x" * 81, "a\nb"]),
+    st.text(max_size=12),
+)
+SIZES = st.sampled_from(["", "2 GiB", "64 MiB", "1.5 GB", "12", "small", "16 TiB", "1e3 GiB", "100 TiB"])
+WHOLES = st.sampled_from(["", "1", "2", "4", "16", " 8 ", "0", "-1", "10000", "10001", "1e2", "٣", "9" * 30])
+TIMES = st.sampled_from(["", "1", "30s", "5 min", "1h", "1.5s", "0", "7d", "250ms"])
+REALS = st.sampled_from(["", "100", "0.01", "1e3", "0.001", "12345.678", "nan", "inf", "10000000"])
+LIMITS = st.sampled_from(["", "50ms", "1.5s", "50", "0.0001ms"])
+PATHS = st.sampled_from(["", "/srv/bench", "~/bench", "relative", "/a\x00b", "/with space/ünï", "~nobody0/x"])
+SETTINGS = st.lists(
+    st.sampled_from(
+        [
+            "work_mem = 64MB",
+            "Work_Mem '64MB'",
+            "fsync = off",
+            "max_connections = 2",
+            "max_connections = 50",
+            "search_path = '\"$user\", public' # the usual",
+            "auto_explain.log_nested_statements on",
+            "archive_command = 'it''s'",
+            "application_name = ''",
+            "# nothing",
+            "broken",
+            "x = 'open",
+            "",
+        ]
+    ),
+    max_size=4,
+).map("\n".join)
+TEXTS = {
+    "installation": st.sampled_from(["newest", "15", "12", "/usr/lib/postgresql/15/bin", "x"]),
+    "preset": st.sampled_from(["machine", "defaults", "seeds", "seeds-zfs", "none"]),
+    "checksums": st.sampled_from(["true", "off", "maybe"]),
+    "script": st.sampled_from(["tpcb-like", "select-only@3, simple-update", "tpcb", "", "/x.sql"]),
+    "size": SIZES,
+    "scale": WHOLES,
+    "clients": WHOLES,
+    "threads": WHOLES,
+    "duration": TIMES,
+    "transactions": WHOLES,
+    "warmup": TIMES,
+    "protocol": st.sampled_from(["simple", "extended", "prepared", "other"]),
+    "rate": REALS,
+    "latency_limit": LIMITS,
+}
+
+
+@st.composite
+def some_parts(draw: st.DrawFn) -> DraftParts:
+    """Fields as people leave them; most of them right, so that a good part makes a campaign."""
+    parts = first_parts()
+    keys = draw(st.sets(st.sampled_from(list(TEXTS)), max_size=4))
+    for key in keys & {"installation", "preset"}:
+        setattr(parts.postgresql, key, draw(TEXTS[key]))
+    for key in keys - {"installation", "preset", "checksums", "script"}:
+        setattr(parts.workload, key, draw(TEXTS[key]))
+    if "script" in keys:
+        parts.workload.script = draw(st.sampled_from(["select-only", OWN_SCRIPTS, "tpcb"]))
+        names = st.sampled_from(["tpcb-like", "simple-update", "x"])
+        parts.workload.scripts = draw(st.lists(st.builds(ScriptDraft, names, weight=WHOLES), max_size=3))
+    parts.postgresql.checksums = draw(st.booleans())
+    parts.postgresql.settings = draw(SETTINGS)
+    parts.workload.size_choice = draw(st.sampled_from(SizeChoice))
+    parts.workload.length = draw(st.sampled_from(Length))
+    parts.campaign.name = draw(st.one_of(st.just(""), NAMES))
+    parts.campaign.repeats = draw(st.sampled_from(["3", "1", "1000", "x"]))
+    parts.where.path = draw(PATHS)
+    parts.where.memory_size = draw(SIZES)
+    for each in parts.configurations:
+        each.chosen = draw(st.booleans())
+    changes = st.lists(
+        st.sampled_from(CHANGEABLE).flatmap(
+            lambda key: TEXTS[key.split(".")[1]].map(lambda text: ChangeDraft(key, text))
+        ),
+        max_size=3,
+    )
+    others = st.builds(
+        ConfigurationDraft,
+        name=NAMES,
+        place=st.sampled_from(Place),
+        text=st.one_of(PATHS, SIZES),
+        settings=SETTINGS,
+        changes=changes,
+    )
+    parts.configurations += draw(st.lists(others, max_size=3))
+    return parts
+
+
+@settings(max_examples=400, deadline=None)
+@given(some_parts())
+def test_every_draft_without_problems_is_a_campaign_file_and_a_draft_again(parts: DraftParts) -> None:
+    built = build(parts, {})
+    if built.campaign is None:
+        assert built.problems or built.questions
+        assert all(each.message and isinstance(each.step, Step) for each in built.problems)
+        return
+    assert built.problems == ()
+    assert again(built.campaign) == built.campaign
+    assert build(parts_of(built.campaign), {}).campaign == built.campaign
+
+
+def test_every_field_that_a_configuration_may_change_is_tried_above() -> None:
+    assert {key.split(".")[1] for key in CHANGEABLE} == set(TEXTS)
+    assert set(CHANGEABLE) < set(FIELDS)
+
+
+def test_a_campaign_whose_configurations_differ_in_everything_goes_through_the_fields_unchanged() -> None:
+    campaign = Campaign(
+        "All of it",
+        (
+            Configuration(
+                "a",
+                FolderTarget("/a"),
+                PostgresChoice("15", "defaults", (("fsync", "off"), ("work_mem", "1MB")), checksums=False),
+                Workload(scale=7, size=None, threads=2, latency_limit_ms=1.5),
+            ),
+            Configuration("b", FolderTarget("/b"), PostgresChoice(settings=(("fsync", "off"),))),
+            Configuration(
+                "c",
+                MemoryTarget(1 << 30),
+                workload=Workload(duration_s=None, transactions=9, size=3 << 30, rate_tps=12.5),
+            ),
+            Configuration("d", MemoryTarget()),
+        ),
+        repeats=5,
+        seeds=(1, 2),
+    )
+    assert build(parts_of(campaign), {}).campaign == campaign

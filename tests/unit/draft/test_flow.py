@@ -1,0 +1,305 @@
+"""Going through the wizard without its window, with answers of this machine given by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from typing_extensions import override
+
+from app.domain.campaign.configuration import FolderTarget, MemoryTarget
+from app.domain.errors import (
+    CampaignError,
+    FootingError,
+    InstallationError,
+    SettingError,
+    TargetError,
+)
+from app.draft.draft import CampaignDraft
+from app.draft.fields.environment import DraftEnvironment
+from app.draft.fields.state import ABOUT_DISKS, OWN_SCRIPTS, ChangeDraft, Place, ScriptDraft, SizeChoice, Step
+from app.draft.flow import DraftFlow
+from app.draft.machine_answers import (
+    CampaignQuestion,
+    MachineAnswer,
+    MachineQuestion,
+    PostgresQuestion,
+    ScriptsQuestion,
+    TargetQuestion,
+    TrustQuestion,
+    answer,
+)
+from app.hosts.folders.targets import CheckedTarget
+from app.postgres.machine import Machine
+from app.process.starter import current_account
+
+MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
+ENVIRONMENT = DraftEnvironment(MACHINE, current_account())
+
+
+def flow_here() -> DraftFlow:
+    return DraftFlow(CampaignDraft(environment=ENVIRONMENT))
+
+
+def agree(draft: CampaignDraft, step: Step) -> None:
+    """Answer everything that a step wants to know with yes."""
+    while questions := draft.questions_for(step):
+        for question in questions:
+            is_place = isinstance(question, TargetQuestion)
+            draft.take(MachineAnswer(question, CheckedTarget("/x", "", 1 << 40) if is_place else None))
+
+
+def refuse(draft: CampaignDraft, kind: type[MachineQuestion], error: FootingError, step: Step) -> None:
+    """Answer one kind of question with no, everything else with yes."""
+    while questions := draft.questions_for(step):
+        for question in questions:
+            wrong = error if isinstance(question, kind) else None
+            draft.take(MachineAnswer(question, error=wrong))
+
+
+def test_before_the_machine_was_looked_at_every_page_waits() -> None:
+    flow = DraftFlow(CampaignDraft())
+    problem = flow.obstacle()
+    assert problem is not None
+    assert problem.pending
+    assert flow.draft.questions_for(Step.REVIEW) == ()
+
+
+def test_five_steps_lead_to_the_start_with_nothing_typed() -> None:
+    flow = flow_here()
+    seen = [flow.step]
+    agree(flow.draft, Step.REVIEW)
+    while flow.advance():
+        seen.append(flow.step)
+    assert tuple(seen) == flow.steps == tuple(step for step in Step if step not in ABOUT_DISKS)
+    assert flow.is_last
+    assert flow.obstacle() is None
+    assert all(flow.is_complete(step) for step in flow.steps[:-1])
+
+
+def test_a_step_that_waits_for_an_answer_cannot_be_left_and_says_so() -> None:
+    flow = flow_here()
+    assert not flow.advance()
+    assert flow.reason() == "Looking at the places …"
+    agree(flow.draft, Step.WHERE)
+    assert flow.advance()
+
+
+def test_each_step_asks_only_what_it_needs() -> None:
+    draft = flow_here().draft
+    kinds = {}
+    for step in draft.steps:
+        kinds[step] = [type(question) for question in draft.questions_for(step)]
+        agree(draft, step)
+    assert kinds == {
+        Step.WHERE: [TargetQuestion, TargetQuestion],
+        Step.POSTGRESQL: [PostgresQuestion],
+        Step.WORKLOAD: [CampaignQuestion],
+        Step.MORE: [CampaignQuestion],
+        Step.REVIEW: [TrustQuestion, CampaignQuestion],
+    }
+
+
+def test_the_room_that_a_place_needs_follows_the_size_of_the_data() -> None:
+    draft = flow_here().draft
+    small = [q.need_bytes for q in draft.questions_for(Step.WHERE) if isinstance(q, TargetQuestion)]
+    draft.parts.workload.size_choice = SizeChoice.LARGE
+    large = [q.need_bytes for q in draft.questions_for(Step.WHERE) if isinstance(q, TargetQuestion)]
+    assert max(small) < 250e6
+    assert min(large) > 16e9
+
+
+@pytest.mark.parametrize(
+    ("question", "error", "asked", "step", "field"),
+    [
+        (TargetQuestion, TargetError("no"), Step.WHERE, Step.WHERE, "target.folder.path"),
+        (
+            PostgresQuestion,
+            InstallationError("no"),
+            Step.POSTGRESQL,
+            Step.POSTGRESQL,
+            "postgresql.installation",
+        ),
+        (PostgresQuestion, SettingError("no"), Step.POSTGRESQL, Step.POSTGRESQL, "postgresql.settings"),
+        (
+            PostgresQuestion,
+            CampaignError("no", field="postgresql.settings.port"),
+            Step.POSTGRESQL,
+            Step.POSTGRESQL,
+            "postgresql.settings.port",
+        ),
+        (CampaignQuestion, TargetError("no"), Step.WORKLOAD, Step.WORKLOAD, "workload.size"),
+        (
+            CampaignQuestion,
+            CampaignError("no", field="workload.scale"),
+            Step.WORKLOAD,
+            Step.WORKLOAD,
+            "workload.scale",
+        ),
+    ],
+)
+def test_a_no_of_the_machine_stands_beside_the_field_that_can_change_it(
+    question: type[MachineQuestion], error: FootingError, asked: Step, step: Step, field: str
+) -> None:
+    flow = flow_here()
+    flow.step = asked
+    refuse(flow.draft, question, error, asked)
+    problem = flow.obstacle()
+    assert problem is not None
+    assert (problem.step, problem.field, problem.message, problem.pending) == (step, field, "no", False)
+    assert not flow.advance()
+
+
+def test_a_no_about_a_configuration_of_the_list_names_it() -> None:
+    draft = flow_here().draft
+    copy = draft.copy_configuration(draft.configuration_of(Place.FOLDER))
+    copy.settings = "shared_buffers = 1TB"
+    agree(draft, Step.WORKLOAD)
+    for question in draft.questions_for(Step.MORE):
+        assert isinstance(question, CampaignQuestion)
+        wrong = question.campaign.configurations[0].name == "folder 2"
+        draft.take(MachineAnswer(question, error=SettingError("too much", hint="less") if wrong else None))
+    (problem,) = draft.problems_for(Step.MORE)
+    assert (problem.field, problem.message) == ("configuration[2]", "“folder 2”: too much")
+    assert problem.hint == "less"
+
+
+def test_what_is_refused_is_asked_again_after_it_was_forgotten_and_a_yes_is_kept() -> None:
+    draft = flow_here().draft
+    for question in draft.questions_for(Step.WHERE):
+        assert isinstance(question, TargetQuestion)
+        in_memory = isinstance(question.target, MemoryTarget)
+        draft.take(MachineAnswer(question, error=TargetError("full") if in_memory else None))
+    assert [each.field for each in draft.problems_for(Step.WHERE)] == ["target.memory.size"]
+    draft.forget_refusals()
+    (asked,) = draft.questions_for(Step.WHERE)
+    assert isinstance(asked, TargetQuestion)
+    assert asked.target == MemoryTarget()
+
+
+def test_an_answer_to_what_nobody_asks_any_more_changes_nothing() -> None:
+    draft = flow_here().draft
+    old = draft.questions_for(Step.WHERE)
+    draft.parts.where.path = "/elsewhere"
+    for question in old:
+        draft.take(MachineAnswer(question, error=TargetError("no")))
+    (problem, *_) = draft.problems_for(Step.WHERE)
+    assert problem.field == "target.memory.size"  # this one is still asked
+    assert draft.problems_for(Step.WHERE)[-1].pending
+
+
+def test_going_back_loses_nothing_also_what_is_wrong() -> None:
+    flow = flow_here()
+    agree(flow.draft, Step.REVIEW)
+    for _ in range(2):
+        flow.advance()
+    flow.draft.parts.workload.clients = "many"
+    assert not flow.advance()
+    assert flow.reason().startswith("Found “many”")
+    assert flow.retreat()
+    assert flow.retreat()
+    assert not flow.retreat()
+    assert flow.step is Step.WHERE
+    assert flow.draft.parts.workload.clients == "many"
+    agree(flow.draft, Step.WHERE)
+    assert flow.obstacle() is None
+
+
+def test_a_page_further_on_can_break_an_earlier_one_and_the_reason_names_that_page() -> None:
+    flow = flow_here()
+    flow.draft.parts.postgresql.settings = "max_connections = 20"
+    agree(flow.draft, Step.REVIEW)
+    flow.advance()
+    flow.advance()
+    assert flow.step is Step.WORKLOAD
+    flow.draft.parts.workload.clients = "50"
+    assert not flow.advance()
+    assert flow.reason() == ("Page 2: Found 20; allowed is at least the number of clients, which is 50.")
+    assert flow.may_jump(Step.POSTGRESQL)
+    assert not flow.may_jump(Step.MORE)
+
+
+def test_one_jumps_forward_only_to_pages_that_were_open_and_over_complete_ones() -> None:
+    flow = flow_here()
+    agree(flow.draft, Step.REVIEW)
+    assert not flow.jump(Step.REVIEW)
+    while flow.advance():
+        pass
+    assert flow.jump(Step.WHERE)
+    assert flow.jump(Step.REVIEW)
+    flow.jump(Step.WHERE)
+    flow.draft.parts.campaign.repeats = "x"
+    assert not flow.jump(Step.REVIEW)
+    assert not flow.is_complete(Step.WORKLOAD)
+
+
+def test_without_an_account_for_the_server_the_first_page_says_why() -> None:
+    flow = DraftFlow(CampaignDraft(environment=DraftEnvironment(MACHINE, account_sentence="No such user.")))
+    assert flow.reason() == "No such user."
+    (question,) = [TargetQuestion(FolderTarget(), 0)]
+    known = answer(question, DraftEnvironment(MACHINE, account_sentence="No such user."))
+    assert known.error is not None
+    assert known.error.message == "No such user."
+
+
+def test_a_mistake_while_asking_becomes_a_reason_and_no_traceback() -> None:
+    @dataclass(frozen=True)
+    class Mistaken(MachineQuestion):
+        @property
+        @override
+        def waiting(self) -> str:
+            return "Asking …"
+
+        @override
+        def find_out(self, environment: DraftEnvironment) -> object:
+            raise ZeroDivisionError
+
+    known = answer(Mistaken(), ENVIRONMENT)
+    assert known.error is not None
+    assert known.error.code == "internal"
+
+
+@pytest.mark.parametrize("text", ["", "SELECT 1;"])
+def test_a_script_file_is_read_when_asked_for(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("scripts") / "own.sql"
+    path.write_text(text)
+    draft = flow_here().draft
+    draft.parts.workload.script = OWN_SCRIPTS
+    draft.parts.workload.scripts = [ScriptDraft(path=str(path))]
+    (question,) = (q for q in draft.questions_for(Step.WORKLOAD) if isinstance(q, ScriptsQuestion))
+    draft.take(answer(question, ENVIRONMENT))
+    problems = [each for each in draft.problems_for(Step.WORKLOAD) if not each.pending]
+    if text:
+        assert problems == []
+    else:
+        assert [each.field for each in problems] == ["workload.script"]
+        assert "is empty" in problems[0].message
+        path.write_text("SELECT 2;")
+        draft.forget_refusals()
+        (question,) = (q for q in draft.questions_for(Step.WORKLOAD) if isinstance(q, ScriptsQuestion))
+        draft.take(answer(question, ENVIRONMENT))
+        assert draft.to_campaign().configurations[0].workload.scripts[0].text == "SELECT 2;"
+
+
+def test_a_script_that_changed_since_it_was_read_is_not_run_unnoticed(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    path = tmp_path_factory.mktemp("scripts") / "own.sql"
+    path.write_text("SELECT 1;")
+    draft = flow_here().draft
+    copy = draft.copy_configuration(draft.configuration_of(Place.MEMORY))
+    copy.changes.append(ChangeDraft("workload.script", str(path)))
+    (question,) = draft.built.questions
+    draft.take(answer(question, ENVIRONMENT))
+    path.write_text("SELECT 2;")
+    known = answer(CampaignQuestion(draft.to_campaign()), ENVIRONMENT)
+    assert known.error is not None
+    assert "changed since it was read" in known.error.message
+
+
+def test_the_size_classes_are_resolved_for_this_machine() -> None:
+    draft = flow_here().draft
+    sizes = [draft.scale_choice(size) for size in (SizeChoice.SMALL, SizeChoice.MEDIUM, SizeChoice.LARGE)]
+    data = [size.data_bytes / (1 << 30) for size in sizes if size]
+    assert [round(each, 1) for each in data] == [0.2, 4.0, 16.0]
+    assert draft.parts.workload.size_choice is SizeChoice.SMALL  # asking changes nothing

@@ -1,0 +1,172 @@
+"""What the review says of spare disks: places, commands of root, wear, time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.domain.campaign.configuration import (
+    BuiltinScript,
+    Campaign,
+    Configuration,
+    DiskGroup,
+    DiskTarget,
+    Script,
+    Workload,
+)
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import InitialSync, StoragePlan
+from app.domain.units import GIB
+from app.draft.commands import LineAction
+from app.draft.review import make_review
+from app.draft.review_disks import (
+    WrittenVolume,
+    making_seconds,
+    place_words,
+    storage_commands,
+    wear_sentences,
+)
+from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
+from app.hosts.folders.targets import CheckedTarget
+from app.postgres.installations.installation import Installation
+from app.postgres.machine import Machine
+from app.postgres.pgbench.scale import ScaleChoice
+from app.process.starter import current_account
+from app.storage.layout.disk_target import storage_plan
+from tests.made_disks import SPARE
+
+MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
+KEYS = tuple(disk.identity.key() for disk in SPARE)
+DATA = DiskGroup(KEYS[:4], Level.RAID10, "xfs", options=(("atime", "noatime"),), partition_bytes=16 * GIB)
+WAL = DiskGroup(KEYS[4:5], Level.SINGLE, "ext4", options=(("barrier", False),), partition_bytes=2 * GIB)
+
+
+def plan_of(target: DiskTarget) -> StoragePlan:
+    return storage_plan(target, SPARE, GIB)
+
+
+def resolved(target: DiskTarget, workload: Workload | None = None, repeats: int = 3) -> ResolvedCampaign:
+    configuration = Configuration("on disks", target, workload=workload or Workload())
+    plan = plan_of(target)
+    return ResolvedCampaign(
+        Campaign("Disks", (configuration,), repeats),
+        MACHINE,
+        {
+            "on disks": ResolvedConfiguration(
+                configuration,
+                CheckedTarget("", "", 32 * GIB, plan=plan),
+                Installation("/opt/bin", "17.2", 17, origin="package"),
+                (),
+                ScaleChoice(10, 160 << 20, "small", is_contended=False),
+                2,
+                1 << 30,
+                (),
+            )
+        },
+    )
+
+
+def test_the_place_says_filesystem_level_and_where_the_wal_lies() -> None:
+    words = place_words(plan_of(DiskTarget(DATA, WAL)))
+    assert words == "XFS, raid10 of 4 disks\nWAL: ext4 on one disk"
+    log = DiskTarget(replace(DATA, filesystem="zfs", options=()), zfs_log=KEYS[5:])
+    assert place_words(plan_of(log)) == "ZFS, raid10 of 4 disks\nlog devices: 1"
+
+
+def test_the_helpers_own_words_are_shown_and_ours_are_labelled_as_ours() -> None:
+    plan = plan_of(DiskTarget(DATA))
+    (told,) = storage_commands(plan, {plan: ("mdadm --create", "# waits")}, SPARE)
+    assert (told.action, told.text) == (LineAction.ROOT, "mdadm --create\n# waits")
+    assert "own words" in told.comment
+    (ours,) = storage_commands(plan, {}, SPARE)
+    assert "the helper has not told its own" in ours.comment
+    assert "mkfs.xfs" in ours.text
+    assert "00000000" not in ours.text
+    (gone,) = storage_commands(plan, {}, SPARE[:2])
+    assert gone.text == "(a disk is gone)"
+
+
+def test_the_review_shows_what_root_does_before_and_after_the_run() -> None:
+    review = make_review(resolved(DiskTarget(DATA, WAL)), current_account(), None, SPARE)
+    (row,) = review.rows
+    actions = [command.action for command in row.commands]
+    assert actions[0] is LineAction.ROOT
+    assert actions[-1] is LineAction.REMOVE
+    assert "the disks are free again" in row.commands[-1].comment
+    initdb = next(command.text for command in row.commands if "initdb" in command.text)
+    assert "--waldir /run/pgfooting/SESSION/wal/pg_wal" in initdb
+    assert [what for what, _, _ in row.unsafe] == ["barrier"]
+    assert row.removed[0].startswith("/run/pgfooting/SESSION/storage")
+
+
+def test_one_run_is_told_in_the_singular() -> None:
+    target = DiskTarget(DATA)
+    assert make_review(resolved(target, repeats=1), current_account(), None, SPARE).time.startswith("1 run, ")
+    endless = Workload(duration_s=None, transactions=1000)
+    told = make_review(resolved(target, endless, repeats=1), current_account(), None, SPARE).time
+    assert told == "1 run; how long it takes depends on the speed, because a number ends it."
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(0.0001, "less than 0.1\u00a0%"), (0.074, "7.4\u00a0%"), (1.0, "100\u00a0%"), (12.5, "1,250\u00a0%")],
+)
+def test_a_share_of_a_disk_is_told_as_people_write_it(share: float, words: str) -> None:
+    """A small test disk is written more than once in a campaign."""
+    written = int(share * SPARE[0].identity.size_bytes)
+    target = DiskTarget(DiskGroup(KEYS[:1], Level.SINGLE, "xfs", partition_bytes=16 * GIB))
+    told = wear_sentences(resolved(target), {"on disks": WrittenVolume(written)})
+    assert any(f"{words} of its size" in sentence for sentence in told), told
+
+
+def test_the_wear_counts_copies_and_the_first_synchronisation() -> None:
+    fixed = Workload(duration_s=None, transactions=1_000_000, clients=4)
+    sentences = " ".join(
+        make_review(resolved(DiskTarget(DATA), fixed), current_account(), None, SPARE).written
+    )
+    assert "The first synchronisation of arrays writes about 48 GiB to each of their disks." in sentences
+    # 4 million transactions of 16 kB three times, twice on four disks: half of 192 GB on each
+    assert "each data disk is written about 138 GiB, 7.4\u00a0% of its size" in sentences
+    apart = DiskTarget(
+        replace(DATA, filesystem="zfs", options=()),
+        replace(WAL, disks=KEYS[4:6], level=Level.MIRROR, options=()),
+    )
+    of_wal = " ".join(make_review(resolved(apart, fixed), current_account(), None, SPARE).written)
+    assert "writes about 6 GiB to each of their disks" in of_wal  # 2 GiB three times, of the WAL's alone
+    assert "each data disk is written about 89.9 GiB" in of_wal
+    clean = replace(DATA, initial_sync=InitialSync.ASSUME_CLEAN)
+    without = " ".join(make_review(resolved(DiskTarget(clean)), current_account(), None, SPARE).written)
+    assert "synchronisation" not in without
+    # 160 MiB loaded with their WAL, three times, on two of four disks; the speed decides what else
+    assert "each data disk is written at least about 480 MiB without the transactions, less than" in without
+
+
+def test_what_loading_writes_is_told_where_the_speed_decides_the_rest() -> None:
+    """A disk is written by the load alone; 0 is never true, and the wrong direction for its wear."""
+    target = DiskTarget(DiskGroup(KEYS[:1], Level.SINGLE, "xfs", partition_bytes=16 * GIB))
+    for workload in (
+        Workload(),
+        Workload(duration_s=None, transactions=1),
+        Workload(scripts=(Script(BuiltinScript.SELECT_ONLY),)),
+    ):
+        told = " ".join(make_review(resolved(target, workload), current_account(), None, SPARE).written)
+        assert "Loading writes about 960 MiB" in told
+        assert "about 0 B" not in told
+        assert "about 960 MiB" in told.partition("each data disk is written")[2]
+
+
+@pytest.mark.parametrize(
+    ("group", "seconds"),
+    [
+        (DATA, 5 + 16 * GIB / 200e6),
+        (replace(DATA, level=Level.STRIPE), 5),
+        (replace(DATA, filesystem="zfs", options=()), 5),
+    ],
+)
+def test_the_time_counts_what_making_storage_takes(group: DiskGroup, seconds: float) -> None:
+    assert making_seconds(plan_of(DiskTarget(group))) == pytest.approx(seconds)
+    assert making_seconds(None) == 0
+    three = make_review(resolved(DiskTarget(group)), current_account(), None, SPARE)
+    one = make_review(resolved(DiskTarget(group), repeats=1), current_account(), None, SPARE)
+    assert three.about_s == pytest.approx(3 * (one.about_s or 0))

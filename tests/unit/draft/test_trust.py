@@ -1,0 +1,159 @@
+"""The tick of the review: for exactly what is listed, kept for just that, asked again for anything else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.campaign_file.reader import read_campaign_file
+from app.campaign_file.trust import check_trust, refuse_concerns
+from app.campaign_file.writer import format_campaign
+from app.domain.errors import RefusedError
+from app.draft.draft import CampaignDraft
+from app.draft.fields.environment import DraftEnvironment, PlaceState
+from app.draft.fields.state import Step
+from app.draft.machine_answers import MachineAnswer, ScriptsQuestion, TrustQuestion, answer
+from app.draft.trust import (
+    FIELD,
+    Agreement,
+    agreement_problems,
+    agreement_text,
+    keep_agreement,
+    refuse_programs,
+)
+from app.library.trusted_campaigns import is_trusted
+from app.process.starter import current_account
+from tests.fix_postgres import SMALL_MACHINE
+
+SCRIPT = "\\shell touch /tmp/x\nCHECKPOINT;\n"
+
+
+@pytest.fixture(autouse=True)
+def _data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+def _file(tmp_path: Path, script: str = SCRIPT) -> Path:
+    (tmp_path / "own.sql").write_text(script)
+    path = tmp_path / "theirs.toml"
+    path.write_text('name = "Theirs"\ntarget.memory = {}\n[workload]\nscript = {file = "own.sql"}\n')
+    return path
+
+
+def _asked(draft: CampaignDraft) -> CampaignDraft:
+    """Answer what the review asks: scripts and trust really, the rest with yes."""
+    while questions := draft.questions_for(Step.REVIEW):
+        for question in questions:
+            real = isinstance(question, ScriptsQuestion | TrustQuestion)
+            assert draft.environment is not None
+            draft.take(answer(question, draft.environment) if real else MachineAnswer(question))
+    return draft
+
+
+def _draft(path: Path) -> CampaignDraft:
+    place = PlaceState(None)
+    environment = DraftEnvironment(SMALL_MACHINE, current_account(), "", (), "", place, "/", place, ())
+    return _asked(CampaignDraft.of(read_campaign_file(path).campaign, environment))
+
+
+def _open_fields(draft: CampaignDraft) -> list[str]:
+    return [problem.field for problem in draft.problems_for(Step.REVIEW)]
+
+
+def _runner_asks(tmp_path: Path, draft: CampaignDraft) -> bool:
+    """Whether a runner that is started with the draft's campaign would have to ask."""
+    path = tmp_path / "launched.toml"
+    path.write_text(format_campaign(draft.to_campaign()))
+    try:
+        check_trust(read_campaign_file(path), refuse_concerns, is_trusted=is_trusted)
+    except RefusedError:
+        return True
+    return False
+
+
+def test_the_review_wants_a_tick_and_keeps_it_only_when_asked_to(tmp_path: Path) -> None:
+    draft = _draft(_file(tmp_path))
+    assert _open_fields(draft) == [FIELD]
+    assert draft.agreed_digest() == ""
+    draft.agree(agreed=True)
+    assert _open_fields(draft) == []
+    assert _runner_asks(tmp_path, draft)  # ticked, not started
+    keep_agreement(draft.agreed_digest())
+    assert not _runner_asks(tmp_path, draft)
+
+
+def test_a_tick_that_was_taken_away_is_none(tmp_path: Path) -> None:
+    draft = _draft(_file(tmp_path))
+    draft.agree(agreed=True)
+    draft.agree(agreed=False)
+    assert (_open_fields(draft), draft.agreed_digest()) == ([FIELD], "")
+
+
+def test_a_script_that_changes_after_the_tick_is_asked_about_again(tmp_path: Path) -> None:
+    path = _file(tmp_path)
+    draft = _draft(path)
+    draft.agree(agreed=True)
+    _file(tmp_path, SCRIPT.replace("touch", "rm -r"))
+    draft.forget_refusals()  # as when the page is opened again
+    _asked(draft)
+    assert (_open_fields(draft), draft.agreed_digest()) == ([FIELD], "")
+
+
+def test_a_script_that_changes_between_review_and_start_is_asked_about_by_the_runner(tmp_path: Path) -> None:
+    draft = _draft(_file(tmp_path))
+    draft.agree(agreed=True)
+    keep_agreement(draft.agreed_digest())
+    _file(tmp_path, SCRIPT.replace("touch", "rm -r"))
+    assert _runner_asks(tmp_path, draft)
+    _file(tmp_path)
+    assert not _runner_asks(tmp_path, draft)
+
+
+def test_a_harmless_script_that_turns_into_another_after_the_review_is_asked_about(tmp_path: Path) -> None:
+    draft = _draft(_file(tmp_path, "SELECT 1;"))
+    assert (_open_fields(draft), draft.agreed_digest()) == ([], "")
+    keep_agreement(draft.agreed_digest())
+    assert not (tmp_path / "data").exists()
+    _file(tmp_path)
+    assert _runner_asks(tmp_path, draft)
+
+
+def test_a_tick_for_one_campaign_is_none_for_another(tmp_path: Path) -> None:
+    draft = _draft(_file(tmp_path))
+    draft.agree(agreed=True)
+    draft.parts.workload.clients = "7"
+    assert (_open_fields(_asked(draft)), draft.agreed_digest()) == ([FIELD], "")
+
+
+def test_what_was_agreed_to_before_is_not_asked_again(tmp_path: Path) -> None:
+    draft = _draft(_file(tmp_path))
+    draft.agree(agreed=True)
+    keep_agreement(draft.agreed_digest())
+    again = _draft(tmp_path / "theirs.toml")
+    assert (_open_fields(again), again.agreed_digest()) == ([], "")
+
+
+def test_everything_is_listed_with_its_text_once(tmp_path: Path) -> None:
+    agreement = _draft(_file(tmp_path)).agreement()
+    assert agreement is not None
+    text = agreement_text(agreement)
+    assert text.count("\\shell touch /tmp/x") == 1
+    assert "runs programs" in text
+    assert "wants a superuser's rights" in text
+    assert "in: memory" in text or "in: Theirs" in text
+
+
+def test_nothing_is_asked_while_nothing_is_known() -> None:
+    assert agreement_problems(None, "") == ()
+    assert agreement_problems(Agreement((), "1", known=False), "") == ()
+
+
+def test_a_file_with_foreign_programs_is_not_opened_before_it_was_agreed_to(tmp_path: Path) -> None:
+    (tmp_path / "postgres").write_text("#!/bin/sh\n")
+    path = tmp_path / "theirs.toml"
+    path.write_text(f'name = "x"\ntarget.memory = {{}}\npostgresql.installation = "{tmp_path}"\n')
+    with pytest.raises(RefusedError, match="programs of PostgreSQL"):
+        refuse_programs(read_campaign_file(path))
+    path.write_text(path.read_text().replace(str(tmp_path), "newest"))
+    refuse_programs(read_campaign_file(path))

@@ -1,0 +1,211 @@
+"""Launching without a database: what the command itself refuses, and what becomes of its files."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+import app
+from app.domain.errors import FootingError, UsageError
+from app.execution.launch import (
+    KEPT_LAUNCHES,
+    LAUNCHES,
+    LaunchedCampaign,
+    LaunchError,
+    _sentences,
+    live_campaigns,
+    start_campaign,
+)
+from app.hosts.folders import account as accounts
+from app.hosts.recovery.resource_journal import ResourceJournal
+from app.library.entries import CampaignLock
+from app.process.starter import current_account
+
+PATIENCE_S = 60.0
+UNKNOWN_KEY = 'name = "Trial"\nclents = 4\n'
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep records and launches of these tests apart, also from those of root."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(accounts, "ROOT_FOLDER", str(tmp_path / "root"))
+
+
+def launch(text: str, tmp_path: Path) -> LaunchedCampaign:
+    return start_campaign(text, tmp_path / "library")
+
+
+def test_a_campaign_that_is_refused_is_told_in_the_command_s_own_words(tmp_path: Path) -> None:
+    launched = launch(UNKNOWN_KEY, tmp_path)
+    with pytest.raises(LaunchError) as caught:
+        launched.wait_for_folder(PATIENCE_S)
+    assert caught.value.status == 2
+    assert "clents" in caught.value.hint
+    assert not caught.value.message.startswith(app.COMMAND)
+    assert launched.exit_status == 2
+    assert launched.folder is None
+    assert not (tmp_path / "library").exists()
+
+
+@pytest.mark.postgres
+def test_why_a_campaign_was_refused_is_told_after_however_much_it_may_do(tmp_path: Path) -> None:
+    script = tmp_path / "own.sql"
+    script.write_text(("\\shell touch x" + "x" * 3000 + "\n") * 200)
+    text = f'name = "Trial"\ntarget.memory = {{}}\nworkload.script = {{file = "{script}"}}\n'
+    launched = launch(text, tmp_path)
+    with pytest.raises(LaunchError, match="may run programs") as caught:
+        launched.wait_for_folder(PATIENCE_S)
+    assert caught.value.status == 3
+    assert len(caught.value.message) < 200
+    assert (launched.launch_folder / "errors.txt").stat().st_size > 200_000
+
+
+def test_what_a_person_is_asked_before_the_first_run_is_known_to_the_window(tmp_path: Path) -> None:
+    progress = tmp_path / "progress.jsonl"
+    sentence = "An administrator is asked whether the disks may be erased."
+    events = [
+        {"event": "told", "kind": "note", "message": "x"},
+        {"event": "told", "kind": "asking", "message": sentence},
+    ]
+    progress.write_text("".join(json.dumps(event) + "\n" for event in events))
+    launched = LaunchedCampaign(os.getpid(), tmp_path)
+    launched.exit_status = None
+    launched._read_progress()
+    assert (launched.asking, launched.folder) == (sentence, None)
+
+
+def test_polling_never_blocks_and_tells_the_failure_when_it_is_there(tmp_path: Path) -> None:
+    launched = launch(UNKNOWN_KEY, tmp_path)
+    assert launched.poll() is None
+    assert launched.wait(PATIENCE_S) == 2
+    with pytest.raises(LaunchError):
+        launched.poll()
+    with pytest.raises(LaunchError):
+        launched.poll()
+
+
+def test_the_runner_leads_a_session_of_its_own_and_reads_nothing(tmp_path: Path) -> None:
+    launched = launch(UNKNOWN_KEY, tmp_path)
+    assert os.getsid(launched.pid) == launched.pid
+    assert Path(f"/proc/{launched.pid}/fd/0").readlink() == Path(os.devnull)
+    launched.wait(PATIENCE_S)
+
+
+def test_a_runner_that_is_killed_before_it_begins_is_told(tmp_path: Path) -> None:
+    launched = launch(UNKNOWN_KEY, tmp_path)
+    os.kill(launched.pid, signal.SIGKILL)
+    with pytest.raises(LaunchError, match="signal 9") as caught:
+        launched.wait_for_folder(PATIENCE_S)
+    assert caught.value.status == -9
+
+
+def test_a_stopped_launch_ends(tmp_path: Path) -> None:
+    launched = launch(UNKNOWN_KEY, tmp_path)
+    launched.stop()
+    assert launched.wait(PATIENCE_S) != 0
+    launched.stop()  # without effect: it has ended
+
+
+def test_waiting_ends_in_time(tmp_path: Path) -> None:
+    launched = launch(UNKNOWN_KEY, tmp_path)
+    os.kill(launched.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(FootingError, match="goes on"):
+            launched.wait_for_folder(0.05)
+        with pytest.raises(FootingError, match="goes on"):
+            launched.wait(0.05)
+    finally:
+        os.kill(launched.pid, signal.SIGKILL)
+    assert launched.wait(PATIENCE_S) == -9
+
+
+def test_a_python_that_cannot_be_started_is_told_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
+    with pytest.raises(UsageError, match="could not be started"):
+        launch(UNKNOWN_KEY, tmp_path)
+    assert list(tmp_path.glob(f"**/{LAUNCHES}/*")) == []
+
+
+def test_folders_of_ended_launches_are_removed_but_the_newest_and_those_that_run(tmp_path: Path) -> None:
+    running = launch(UNKNOWN_KEY, tmp_path)
+    os.kill(running.pid, signal.SIGSTOP)
+    try:
+        for _ in range(KEPT_LAUNCHES + 2):
+            launch(UNKNOWN_KEY, tmp_path).wait(PATIENCE_S)
+        left = sorted(tmp_path.glob(f"**/{LAUNCHES}/*"))
+        assert len(left) == KEPT_LAUNCHES + 2, "the last ones, the one that was just begun, the one that runs"
+        assert running.launch_folder in left
+    finally:
+        os.kill(running.pid, signal.SIGKILL)
+        running.wait(PATIENCE_S)
+
+
+def test_the_folder_is_told_when_the_first_run_has_begun(tmp_path: Path) -> None:
+    launched = launch(UNKNOWN_KEY, tmp_path)
+    launched.wait(PATIENCE_S)
+    folder = tmp_path / "library" / "x"
+    progress = launched.launch_folder / "progress.jsonl"
+    lines = [{"event": "campaign", "folder": str(folder), "runs": 1}, {"event": "told", "kind": "note"}]
+    progress.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"event": "ru')
+    with pytest.raises(LaunchError):
+        launched.poll()
+    with progress.open("a") as file:
+        file.write('n", "number": 1}\n')
+    assert launched.poll() == folder
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        ("pgfooting: It failed.\n  Do this.\n  And that.\n", "It failed.", "Do this.\nAnd that."),
+        ("warning of a library\npgfooting: It failed.\n", "It failed.", ""),
+        ("Traceback ...\nKeyError: 1\n", "Traceback ...\nKeyError: 1", ""),
+        ("", "", ""),
+    ],
+)
+def test_the_words_of_the_command_are_taken_apart(words: str, message: str, hint: str) -> None:
+    assert _sentences(words) == (message, hint)
+
+
+def test_live_campaigns_are_those_whose_runner_lives(tmp_path: Path) -> None:
+    account = current_account()
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+    assert live_campaigns() == ()
+    lock = CampaignLock(first)
+    with (
+        ResourceJournal.create(str(first), "One", account),
+        ResourceJournal.create(str(second), "Two", account),
+    ):
+        found = live_campaigns()
+        assert [(campaign.folder, campaign.name) for campaign in found] == [(first, "One")]
+    lock.release()
+    assert live_campaigns() == ()
+
+
+def test_why_a_run_failed_is_learnt_from_the_runner_also_after_it_has_begun(tmp_path: Path) -> None:
+    launched = launch(UNKNOWN_KEY, tmp_path)
+    launched.wait(PATIENCE_S)
+    progress = launched.launch_folder / "progress.jsonl"
+    full = {"error": "run-file", "message": "The run file x cannot be written: full.", "hint": "Make room."}
+    lines = [
+        {"event": "campaign", "folder": str(tmp_path / "x"), "runs": 2},
+        {"event": "run", "number": 1},
+        {"event": "finished", "number": 1, "error": None, "message": None, "hint": None},
+    ]
+    progress.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    launched.poll()
+    assert launched.problem == ""
+    with progress.open("a") as file:
+        file.write(json.dumps({"event": "finished", "number": 2, **full}) + "\n")
+    launched.poll()
+    assert launched.problem == "The run file x cannot be written: full. Make room."

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.domain.campaign.configuration import Campaign, Configuration, MemoryTarget, PostgresChoice, Workload
+from app.domain.errors import CampaignError, InstallationError, TargetError
+from app.domain.units import GIB
+from app.execution.resolve import planned_seconds, resolve_campaign
+from app.postgres.presets import PRESETS
+from app.process.starter import Account, CommandOutcome, current_account
+
+SMALL = Workload(scale=1, size=None, clients=2, duration_s=60, warmup_s=10)
+CHOICE = PostgresChoice(preset="defaults", settings=(("shared_buffers", "32MB"),))
+
+
+def campaign(*configurations: Configuration) -> Campaign:
+    return Campaign("Trial", configurations, repeats=2)
+
+
+def configuration(name: str, workload: Workload = SMALL, choice: PostgresChoice = CHOICE) -> Configuration:
+    return Configuration(name, MemoryTarget(), choice, workload)
+
+
+def nothing(_outcome: CommandOutcome) -> None:
+    pass
+
+
+def test_the_planned_time_counts_warm_up_and_measurement_of_every_run() -> None:
+    both = campaign(configuration("a"), configuration("b", replace(SMALL, duration_s=5, warmup_s=0)))
+    assert planned_seconds(both, ["a", "b", "a"]) == 145
+
+
+def test_a_number_of_transactions_takes_nobody_knows_how_long() -> None:
+    open_end = replace(SMALL, duration_s=None, transactions=1000)
+    assert planned_seconds(campaign(configuration("a", open_end)), ["a"]) is None
+
+
+def test_an_installation_that_is_not_there_is_refused() -> None:
+    missing = replace(CHOICE, installation="/nonexistent")
+    with pytest.raises(InstallationError, match="/nonexistent"):
+        resolve_campaign(campaign(configuration("a", choice=missing)), current_account(), nothing)
+
+
+@pytest.mark.postgres
+def test_what_a_target_cannot_hold_is_refused_before_anything_is_written(database_account: Account) -> None:
+    huge = replace(SMALL, scale=50_000_000)
+    with pytest.raises(TargetError, match="memory"):
+        resolve_campaign(campaign(configuration("a", huge)), database_account, nothing)
+
+
+@pytest.mark.postgres
+def test_more_clients_than_the_users_max_connections_are_refused(database_account: Account) -> None:
+    few = replace(CHOICE, settings=(("max_connections", "10"),))
+    with pytest.raises(CampaignError, match="max_connections"):
+        resolve_campaign(
+            campaign(configuration("a", replace(SMALL, clients=50), few)), database_account, nothing
+        )
+
+
+@pytest.mark.postgres
+def test_all_configurations_get_the_same_settings_whatever_their_scale(database_account: Account) -> None:
+    choice = PostgresChoice(preset="machine", settings=(("shared_buffers", "32MB"),))
+    resolved = resolve_campaign(
+        campaign(configuration("a", choice=choice), configuration("b", replace(SMALL, scale=20), choice)),
+        database_account,
+        nothing,
+    ).configurations
+    assert resolved["a"].settings == resolved["b"].settings
+    assert resolved["a"].scale.data_bytes < resolved["b"].scale.data_bytes < GIB
+    assert resolved["a"].need_bytes < resolved["b"].need_bytes
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_limit_of_memory_is_room_enough_for_every_preset(database_account: Account, preset: str) -> None:
+    choice = PostgresChoice(preset=preset, settings=(("shared_buffers", "32MB"),))
+    limited = replace(configuration("a", choice=choice), target=MemoryTarget(size_bytes=2 * GIB))
+    resolved = resolve_campaign(campaign(limited), database_account, nothing).configurations["a"]
+    assert resolved.target.free_bytes >= resolved.target.room_bytes == 2 * GIB
+    assert resolved.need_bytes <= 2 * GIB

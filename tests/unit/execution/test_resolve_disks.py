@@ -1,0 +1,227 @@
+"""Configurations on spare disks on a machine: room, memory limits, marks, what the run file says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.domain.campaign.configuration import (
+    Campaign,
+    Configuration,
+    DiskGroup,
+    DiskTarget,
+    FolderTarget,
+    MemoryTarget,
+    PlannedRun,
+    PostgresChoice,
+)
+from app.domain.disk import DiskIdentity
+from app.domain.errors import TargetError
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import StoragePlan
+from app.domain.storage_plan.reader import parse_plan
+from app.domain.units import GIB
+from app.execution import preflight as disturbances
+from app.execution.resolve import (
+    ResolvedCampaign,
+    ResolvedConfiguration,
+    _check_arc,
+    _unsafe,
+    _with_room,
+    _within_limits,
+    chosen_server_options,
+)
+from app.execution.run_description import describe_run, marks_before
+from app.hosts.folders.targets import CheckedTarget
+from app.postgres.installations.installation import Installation
+from app.postgres.machine import Machine
+from app.postgres.pgbench.scale import ScaleChoice
+from app.postgres.settings import server_settings
+from app.probes.preflight.preflight import PreflightRequest
+from app.process.starter import current_account
+from app.runfile.metadata.typed_json import NotKnown, values_of
+from app.storage.layout.disk_target import storage_plan
+from tests.unit.storage.test_disk_target import machine
+
+MACHINE = Machine(64 * GIB, 60 * GIB, None, 8, 4096, 0, 0, 0, 0)
+ONE = DiskGroup(("SERIAL1",), Level.SINGLE, "ext4")
+PAIR = DiskGroup(("SERIAL1", "SERIAL2"), Level.MIRROR, "ext4")
+
+
+def configuration(target: DiskTarget | MemoryTarget, name: str = "a") -> Configuration:
+    return Configuration(name, target)
+
+
+def resolved(target: DiskTarget, plan: StoragePlan | None = None) -> ResolvedConfiguration:
+    plan = plan or storage_plan(target, machine(1 << 40, 1 << 40), GIB)
+    checked = CheckedTarget("", ", ".join(target.names), 100 * GIB, plan=plan)
+    installation = Installation("/usr/lib/postgresql/15/bin", "15.1", 15, block_size=8192)
+    return ResolvedConfiguration(
+        configuration(target), checked, installation, (), ScaleChoice(1, GIB, ""), 1, GIB, ()
+    )
+
+
+def test_the_smallest_memory_limit_counts_for_all_configurations_alike() -> None:
+    limited = [DiskTarget(ONE, memory_limit_bytes=size * GIB) for size in (8, 4)]
+    parts = (configuration(MemoryTarget()), *map(configuration, limited))
+    campaign = Campaign("x", parts)
+    assert _within_limits(MACHINE, campaign).usable_ram_bytes == 4 * GIB
+    assert _within_limits(replace(MACHINE, memory_limit_bytes=GIB), campaign).usable_ram_bytes == GIB
+    assert _within_limits(MACHINE, Campaign("x", (configuration(DiskTarget(ONE)),))) == MACHINE
+    more = Campaign("x", (configuration(DiskTarget(ONE, memory_limit_bytes=100 * GIB)),))
+    assert _within_limits(MACHINE, more).usable_ram_bytes == 64 * GIB
+
+
+@pytest.mark.parametrize(("value", "words"), [(4 * GIB, ""), (4 * GIB + 1, str(4 * GIB)), (0, str(4 * GIB))])
+def test_a_memory_limit_on_zfs_needs_a_cache_that_is_no_larger(
+    tmp_path: Path, value: int, words: str
+) -> None:
+    parameter = tmp_path / "zfs_arc_max"
+    parameter.write_text(f"{value}\n")
+    target = DiskTarget(replace(ONE, filesystem="zfs"), memory_limit_bytes=4 * GIB)
+    if not words:
+        _check_arc(configuration(target), parameter)
+        return
+    with pytest.raises(TargetError) as caught:
+        _check_arc(configuration(target), parameter)
+    assert words in caught.value.hint
+
+
+def test_a_memory_limit_is_refused_on_zfs_whose_cache_nobody_knows_and_nowhere_else(tmp_path: Path) -> None:
+    absent = tmp_path / "none"
+    limited = DiskTarget(ONE, memory_limit_bytes=4 * GIB)
+    _check_arc(configuration(limited), absent)
+    _check_arc(configuration(DiskTarget(replace(ONE, filesystem="zfs"))), absent)
+    with pytest.raises(TargetError):
+        _check_arc(configuration(replace(limited, wal=replace(ONE, filesystem="zfs"))), absent)
+
+
+def test_disks_without_room_for_data_and_wal_are_refused_with_both_figures() -> None:
+    target = DiskTarget(ONE)
+    checked = resolved(target).target
+    part = configuration(target)
+    assert _with_room(checked, part, current_account(), 100 * GIB) is checked
+    with pytest.raises(TargetError, match="100 GiB; the run needs 101 GiB"):
+        _with_room(checked, part, current_account(), 101 * GIB)
+
+
+def test_a_run_on_disks_is_marked_for_what_it_trades_away() -> None:
+    risky = replace(ONE, options=(("barrier", False),))
+    marks = marks_before(resolved(DiskTarget(risky, memory_limit_bytes=4 * GIB)))
+    assert [kind for kind, _ in marks] == ["unsafe", "memory-limited"]
+    assert marks[0][1].startswith("barrier = false: ")
+    assert "4 GiB" in marks[1][1]
+    assert marks_before(resolved(DiskTarget(ONE))) == []
+
+
+def test_a_run_on_loop_devices_is_marked() -> None:
+    loop = DiskIdentity("file-1", None, "Loop device", 1 << 40, "7:3", 5)
+    target = DiskTarget(ONE)
+    plan = storage_plan(target, machine(1 << 40), GIB)
+    on_loop = replace(plan, data=replace(plan.data, disks=(loop,)))
+    assert [kind for kind, _ in marks_before(resolved(target, on_loop))] == ["test-devices"]
+
+
+def test_the_run_file_holds_the_plan_as_it_was_and_the_level() -> None:
+    one = resolved(DiskTarget(PAIR))
+    described = describe_run(PlannedRun(1, one.configuration, 0, 1), one).target
+    assert (described.kind, described.raid, described.filesystem) == ("disks", "mirror", "ext4")
+    assert described.path == "SERIAL1, SERIAL2"
+    assert described.plan == one.target.plan
+    written = values_of(described)["plan"]
+    assert parse_plan(written) == one.target.plan
+
+
+def with_settings(
+    target: DiskTarget, *own: tuple[str, str], preset: str = "defaults"
+) -> ResolvedConfiguration:
+    """Return a configuration as `resolve_campaign` makes it, as far as settings go."""
+    item = Configuration("a", target, PostgresChoice(preset=preset, settings=own))
+    options = chosen_server_options(item)
+    settings = server_settings(item.postgresql, MACHINE, item.workload, filesystem=options)
+    base = resolved(target)
+    return replace(
+        base, configuration=item, settings=settings, unsafe=_unsafe(item, settings), server_options=options
+    )
+
+
+ZFS = replace(ONE, filesystem="zfs", preset="recommended")
+
+
+def test_what_zfs_makes_safe_marks_no_run_and_what_it_does_not_still_does() -> None:
+    for one in (
+        with_settings(DiskTarget(ZFS)),
+        with_settings(DiskTarget(replace(ZFS, preset="defaults")), ("full_page_writes", "off")),
+        with_settings(DiskTarget(replace(ZFS, preset="defaults")), preset="seeds-zfs"),
+    ):
+        assert {each.name: each.value for each in one.settings}["full_page_writes"] == "off"
+        assert marks_before(one) == []
+    small = replace(ZFS, preset="defaults", options=(("recordsize", 4096),))
+    for target, name in ((small, "full_page_writes"), (ONE, "full_page_writes"), (ZFS, "fsync")):
+        marks = marks_before(with_settings(DiskTarget(target), (name, "off")))
+        assert any(kind == "unsafe" and words.startswith(f"{name} = off: ") for kind, words in marks)
+    btrfs = replace(ONE, filesystem="btrfs", options=(("full_page_writes", False),))
+    (mark,) = marks_before(with_settings(DiskTarget(btrfs)))
+    assert mark[1].startswith("full_page_writes = false: "), "told once, as the option that it is"
+
+
+def test_a_run_says_of_each_option_for_the_server_whether_it_was_applied() -> None:
+    one = with_settings(DiskTarget(ZFS, wal=replace(ONE, disks=("SERIAL2",))), ("full_page_writes", "on"))
+    told = describe_run(PlannedRun(1, one.configuration, 0, 1), one).target.server_options
+    assert not isinstance(told, NotKnown)
+    assert [(each.setting, each.value, each.fate) for each in told] == [
+        ("full_page_writes", "off", "overruled"),
+        ("wal_init_zero", "off", "elsewhere"),
+        ("wal_recycle", "off", "elsewhere"),
+    ]
+    plain = resolved(DiskTarget(ONE))
+    without = describe_run(PlannedRun(1, plain.configuration, 0, 1), plain)
+    assert "server_options" not in str(values_of(without))
+
+
+def test_what_a_preset_advises_and_a_campaign_does_not_do_is_told_before_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(disturbances, "run_preflight", lambda _questions: ())
+    one = with_settings(DiskTarget(ZFS), ("wal_recycle", "on"))
+    campaign = ResolvedCampaign(Campaign("x", (one.configuration,)), MACHINE, {"a": one})
+    (finding,) = disturbances.find_disturbances(campaign, None)
+    assert finding.severity is disturbances.Severity.NOTE
+    assert finding.message == (
+        "a: wal_recycle = off, advised for ZFS, is not applied: your own setting says on."
+    )
+
+
+def test_the_machine_is_watched_once_for_configurations_of_the_same_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[PreflightRequest] = []
+
+    def watch(questions: PreflightRequest) -> tuple[disturbances.PreflightFinding, ...]:
+        asked.append(questions)
+        return ()
+
+    monkeypatch.setattr(disturbances, "run_preflight", watch)
+    base = resolved(DiskTarget(ONE))
+
+    def at(path: str, target: FolderTarget | MemoryTarget) -> ResolvedConfiguration:
+        item = Configuration(path, target)
+        return replace(base, configuration=item, target=CheckedTarget(path, path, GIB))
+
+    configurations = {
+        "a": at("/one", FolderTarget("/one")),
+        "b": at("/one", FolderTarget("/one")),
+        "c": at("/two", FolderTarget("/two")),
+        "d": at("/dev/shm", MemoryTarget()),
+        "e": replace(at("/dev/shm", MemoryTarget()), need_bytes=2 * GIB),
+    }
+    campaign = Campaign("x", tuple(each.configuration for each in configurations.values()))
+    disturbances.find_disturbances(ResolvedCampaign(campaign, MACHINE, configurations), "/library")
+    assert [(each.data_directory, each.needed_bytes) for each in asked] == [
+        ("/one", 0),
+        ("/two", 0),
+        ("/dev/shm", GIB),
+        ("/dev/shm", 2 * GIB),
+    ]

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.execution.control import ControlServer, Request, send_request
+from app.execution.stop import Cancellable, StopRequestedError
+
+
+@pytest.fixture
+def switch() -> Iterator[Cancellable]:
+    switch = Cancellable()
+    yield switch
+    switch.close()
+
+
+FAR_S = 3600.0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_wait_and_is_raised_once(switch: Cancellable, number: signal.Signals) -> None:
+    with switch.signals():
+        os.kill(os.getpid(), number)
+        with pytest.raises(StopRequestedError) as caught:
+            switch.wait(time.monotonic() + FAR_S)
+        assert caught.value.request is Request.STOP
+        os.kill(os.getpid(), number)  # the second Ctrl-C does not disturb the clean-up
+        switch.check()
+        switch.wait(time.monotonic() + 0.01)
+    assert switch.requested is Request.STOP
+
+
+def test_a_signal_of_another_thread_wakes_a_wait_that_has_begun(switch: Cancellable) -> None:
+    waiting = threading.Event()
+
+    def interrupt() -> None:
+        waiting.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with switch.signals():
+        waiting.set()
+        with pytest.raises(StopRequestedError):
+            switch.wait(time.monotonic() + FAR_S)
+    thread.join()
+
+
+def test_the_handlers_before_are_restored(switch: Cancellable) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with switch.signals():
+        assert signal.getsignal(signal.SIGTERM) is not before
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_hang_up_that_is_ignored_stays_ignored(switch: Cancellable) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with switch.signals():
+            os.kill(os.getpid(), signal.SIGHUP)
+            switch.check()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert switch.requested is None
+
+
+def test_finish_does_not_interrupt_and_a_weaker_request_changes_nothing(switch: Cancellable) -> None:
+    switch.request(Request.FINISH)
+    switch.check()
+    switch.request(Request.DISCARD)
+    switch.request(Request.STOP)
+    assert switch.requested is Request.DISCARD
+    with pytest.raises(StopRequestedError) as caught:
+        switch.check()
+    assert caught.value.request is Request.DISCARD
+
+
+def test_a_request_over_the_control_socket_ends_a_wait(switch: Cancellable, tmp_path: Path) -> None:
+    control = ControlServer(tmp_path)
+    switch.listen(control)
+    sender = threading.Thread(target=send_request, args=(tmp_path, Request.STOP))
+    sender.start()
+    with pytest.raises(StopRequestedError):
+        switch.wait(time.monotonic() + FAR_S)
+    sender.join()
+    control.close()
+
+
+def test_a_readable_descriptor_ends_a_wait_without_a_request(switch: Cancellable) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"x")
+    switch.wait(time.monotonic() + FAR_S, reading)
+    switch.wait(time.monotonic() + FAR_S, reading)  # it can be registered again
+    os.close(reading)
+    os.close(writing)

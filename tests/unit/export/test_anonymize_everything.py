@@ -1,0 +1,261 @@
+"""A secret in any text of a run is in no anonymous export: each text of the schema, and of a whole run."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+from pypdf import PdfReader
+
+from app.export.anonymize import KEPT, Anonymizer
+from app.export.known_words import is_known, known_words
+from app.export.runs import export_runs
+from app.report.picture import read_picture
+from app.report.report import read_report
+from app.runfile.schema import SCHEMAS
+from app.runfile.writer import Json
+
+EXAMPLES: Final = Path(__file__).resolve().parents[3] / "resources" / "examples"
+WORD: Final = "Zanzarella"
+"""No word of the program's."""
+
+STRUCTURE: Final = {
+    ("series", "metric"): "planted in one series: a report needs the others to draw anything",
+    ("phase", "name"): "an enumeration: another name is damage",
+    ("summary", "name"): "a figure of ours: what is unknown is not read by name",
+    ("output", "name"): "not exported",
+    ("output", "text"): "not exported",
+    ("command", "stdout"): "not exported",
+    ("command", "stderr"): "not exported",
+    ("fact", "moment"): "before or after: anything else is not read",
+    ("fact", "name"): "a key of ours",
+    ("fact", "value"): "planted by its values, below",
+    ("run", "key"): "a key of ours",
+    ("run", "value"): "planted by its values, below",
+    ("event", "data"): "planted by its values, below",
+    ("command", "argv"): "planted by its values, below",
+    ("tick", "live"): "numbers only: a text is damage",
+}
+"""Columns of texts that are looked at in another way, and why."""
+
+
+def text_columns() -> Iterator[tuple[str, str]]:
+    """Yield table and column of every text that the schema declares."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(SCHEMAS[max(SCHEMAS)].read_text(encoding="utf-8"))
+        tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            for row in connection.execute(f"PRAGMA table_info({table})"):
+                if row[2] == "TEXT":
+                    yield table, row[1]
+
+
+def paths_of(value: Json, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the way to each text inside a JSON value."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from paths_of(item, (*at, name))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from paths_of(item, (*at, number))
+    elif isinstance(value, str):
+        yield at
+
+
+def planted(value: Json, at: tuple[str | int, ...], texts: Mapping[tuple[str | int, ...], str]) -> Json:
+    """Return a JSON value with other texts."""
+    if isinstance(value, Mapping):
+        return {name: planted(item, (*at, name), texts) for name, item in value.items()}
+    if isinstance(value, list):
+        return [planted(item, (*at, number), texts) for number, item in enumerate(value)]
+    return texts.get(at, value) if isinstance(value, str) else value
+
+
+def is_kept(at: tuple[str | int, ...]) -> bool:
+    return any(part in KEPT for part in at)
+
+
+def whole_run(folder: Path) -> Path:
+    """A real run with something in every table, and what no recorded example has."""
+    path = folder / "run.footing"
+    shutil.copyfile(min(EXAMPLES.rglob("*.footing")), path)
+    with closing(sqlite3.connect(path)) as connection:
+        kernel = json.loads(connection.execute("SELECT value FROM fact WHERE name = 'kernel'").fetchone()[0])
+    kernel["command_line"] = "BOOT_IMAGE=/vmlinuz root=ZFS=tank/acme ro quiet ip=10.9.8.7 mitigations=off"
+    more = {
+        "note": "a note",
+        "tags": ["a tag"],
+        "error": {"code": "failed", "message": "it failed", "hint": "none"},
+        "measured_name": "before",
+        "imported": {"path": "/x", "files": ["a.log"], "row": "a.csv, line 2"},
+    }
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE fact SET value = ? WHERE name = 'kernel'", (json.dumps(kernel),))
+        rows = [(name, json.dumps(value)) for name, value in more.items()]
+        connection.executemany("INSERT OR REPLACE INTO run VALUES (?, ?)", rows)
+        connection.execute("INSERT OR REPLACE INTO mark VALUES ('unsafe', 'fsync = off')")
+        connection.execute("INSERT INTO unavailable (t_ms, source, reason) VALUES (1, 'smart', 'no right')")
+    return path
+
+
+def plant(path: Path) -> set[str]:
+    """Put a secret of its own into every text of a run; return those that must not be told."""
+    hidden: set[str] = set()
+    number = 0
+
+    def secret(*, kept: bool = False) -> str:
+        nonlocal number
+        number += 1
+        word = f"{WORD}{number:05}q"
+        if not kept:
+            hidden.add(word)
+        return word
+
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for table, column in text_columns():
+            if (table, column) not in STRUCTURE:
+                key = "rowid" if table in {"event", "command", "series", "unavailable"} else column
+                for (row,) in connection.execute(f"SELECT {key} FROM {table}").fetchall():
+                    statement = f"UPDATE {table} SET {column} = ? WHERE {key} = ?"
+                    word = f"pgbench.{secret()}" if (table, column) == ("series", "metric") else secret()
+                    if (table, column) == ("series", "metric"):
+                        word = connection.execute(
+                            "SELECT metric FROM series WHERE id = ?", (row,)
+                        ).fetchone()[0]
+                    connection.execute(statement, (word, row))
+        connection.execute("UPDATE series SET metric = ? WHERE metric = 'memory.dirty'", (secret(),))
+        for table, key, column in (
+            ("run", "key", "value"),
+            ("fact", "name", "value"),
+            ("event", "id", "data"),
+            ("command", "id", "argv"),
+        ):
+            for name, text in connection.execute(f"SELECT {key}, {column} FROM {table}").fetchall():
+                value = json.loads(text)
+                at = (name,) if table != "command" else ()
+                if name == "state":
+                    continue
+                texts = {way: secret(kept=is_kept(way)) for way in paths_of(value, at)}
+                told = json.dumps(planted(value, at, texts))
+                connection.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (told, name))
+    return hidden
+
+
+def leaks(text: str, hidden: set[str]) -> set[str]:
+    return set(re.findall(rf"{WORD}\d{{5}}q", text, re.IGNORECASE)) & hidden
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
+    path = whole_run(tmp_path_factory.mktemp("whole"))
+    return path, plant(path)
+
+
+def test_every_text_column_is_planted_or_said_why_not() -> None:
+    columns = set(text_columns())
+    assert set(STRUCTURE) <= columns
+    assert len(columns - set(STRUCTURE)) >= 11
+    assert not is_known(WORD)
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_no_secret_is_in_an_anonymous_table(run: tuple[Path, set[str]], tmp_path: Path, ending: str) -> None:
+    path, hidden = run
+    assert len(hidden) > 300
+    output = tmp_path / f"out.{ending}"
+    export_runs([path], output, anonymous=False)
+    assert leaks(output.read_text(), hidden)  # they are there to be found
+    export_runs([path], output, anonymous=True, replace=True)
+    assert leaks(output.read_text(), hidden) == set()
+    assert "acme" not in output.read_text()
+
+
+def test_no_secret_is_in_what_an_anonymous_report_or_picture_is_made_of(run: tuple[Path, set[str]]) -> None:
+    path, hidden = run
+    for read in (read_report, read_picture):
+        for anonymous in (False, True):
+            report = read([path], anonymous=anonymous)
+            text = f"{report.title} {[asdict_of(block) for block in report.blocks]}"
+            assert bool(leaks(text, hidden)) is not anonymous, read
+
+
+def asdict_of(block: object) -> str:
+    return re.sub(r"path=PosixPath\('[^']*'\)", "", repr(block))
+
+
+@pytest.mark.parametrize("ending", ["pdf", "svg", "png"])
+def test_no_secret_is_in_an_anonymous_picture_or_report(
+    run: tuple[Path, set[str]], tmp_path: Path, ending: str
+) -> None:
+    path, hidden = run
+    output = tmp_path / f"out.{ending}"
+    argv = [sys.executable, "-P", "-m", "ui.report", "--output", str(output), "--anonymous", "--", str(path)]
+    subprocess.run(argv, check=True)
+    content = output.read_bytes()
+    text = content.decode("latin-1")
+    if ending == "pdf":
+        reader = PdfReader(io.BytesIO(content))
+        text = (
+            "\n".join(page.extract_text() for page in reader.pages)
+            + str(reader.metadata)
+            + str(reader.outline)
+        )
+        assert "TPS" in text
+    assert leaks(re.sub(r"\s", "", text), hidden) == set()
+
+
+def test_the_kernels_command_line_keeps_what_everybody_has() -> None:
+    disguise = Anonymizer(active=True)
+    told = disguise.json({"command_line": whole_command_line()})
+    words = str(told["command_line"]).split() if isinstance(told, dict) else []
+    assert [word for word in words if "hidden" not in word] == [
+        *("ro", "quiet", "mitigations=off", "isolcpus=2-5,7", "hugepagesz=1G", "transparent_hugepage=never"),
+        *("console=ttyS0,115200n8", "nosmt"),
+    ]
+    assert len(words) == len(whole_command_line().split())
+    for name in ("acme", "10.9.8.7", "tank", "LABEL", "0b6a7d6e", "db7", "vg", "jo", "secret", "PARTUUID"):
+        assert name not in " ".join(words)
+
+
+def whole_command_line() -> str:
+    return (
+        "BOOT_IMAGE=/vmlinuz-6.1 root=ZFS=tank/acme ro quiet ip=10.9.8.7::10.9.8.1:255.255.255.0:db7:eth0:off"
+        " root=LABEL=acme-root resume=UUID=0b6a7d6e-1f4c-4d9a-9a54-6a8f0c1f2d3e rd.lvm.lv=vg0/root"
+        " mitigations=off isolcpus=2-5,7 hugepagesz=1G transparent_hugepage=never"
+        " console=ttyS0,115200n8 console=jo"
+        " systemd.hostname=db7 rd.luks.key=/secret nosmt root=PARTUUID=abc"
+    )
+
+
+def test_a_name_of_known_words_is_told_and_each_other_word_becomes_the_same_one_everywhere() -> None:
+    disguise = Anonymizer(active=True)
+    assert (
+        disguise.sentence("ext4 on RAID10, chunk 64 KiB, noatime #3")
+        == "ext4 on RAID10, chunk 64 KiB, noatime #3"
+    )
+    first, second = disguise.sentence(f"ext4 of {WORD} on nvme0n1"), disguise.sentence(f"{WORD}: xfs")
+    assert first == "ext4 of name-1 on nvme0n1"
+    assert second == "name-1: xfs"
+    assert disguise.sentence("from 192.168.1.77 and fe80::1:2ff:3") == "from address-2 and address-3"
+
+
+def test_the_model_of_a_disk_is_told_in_sentences_and_folders_beside_it_are_not() -> None:
+    disguise = Anonymizer(active=True)
+    disguise.learn({"model": "Zantrox PX-5", "version": f"17.2 from /opt/{WORD}/bin"})
+    told = disguise.sentence(f"disk, Zantrox PX-5, of {WORD}")
+    assert told.startswith("disk, Zantrox PX-5, of name-")
+
+
+def test_the_words_are_those_of_the_source_and_no_names_of_the_examples_of_its_tests() -> None:
+    assert {"ext4", "raid10", "checkpoint", "autovacuum"} <= known_words()
+    assert not {"acme", "zanzarella"} & known_words()

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from app.domain.columns import Column
+from app.domain.errors import CorruptRunFileError, UsageError
+from app.export.anonymize import Anonymizer
+from app.export.runs import CSV_COLUMNS, JSON_KEYS, export_runs, write_csv
+from app.runfile.writer import Json
+from tests.fix_columns import put_in
+from tests.made_runs import finished_run, write_run
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    stream = io.StringIO(newline="")
+    write_csv([path], stream, Anonymizer.none())
+    return list(csv.DictReader(io.StringIO(stream.getvalue(), newline="")))
+
+
+def test_csv_has_one_value_a_row_and_counts_from_the_measured_phase(tmp_path: Path) -> None:
+    rows = table(finished_run(tmp_path / "a.footing"))
+    assert list(rows[0]) == [column.heading for column in CSV_COLUMNS]
+    tps = [row for row in rows if row["metric"] == "pgbench.tps"]
+    assert [(row["t_s"], row["value"], row["phase"]) for row in tps] == [
+        ("1.000", "100", "measure"),
+        ("2.000", "200", "measure"),
+        ("3.000", "300", "measure"),
+    ]
+    p99 = [float(row["value"]) for row in rows if row["metric"] == "latency.p99"]
+    assert p99 == pytest.approx([2.0] * 3, rel=0.01)
+    counted = [float(row["value"]) for row in rows if row["metric"] == "log.transactions"]
+    assert counted == [100, 200, 300]
+
+
+@pytest.mark.parametrize("place", range(len(CSV_COLUMNS) + 1))
+def test_a_column_put_into_the_csv_at_any_place_moves_no_other_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: int
+) -> None:
+    path = finished_run(tmp_path / "a.footing")
+    before = table(path)
+    put_in(monkeypatch, CSV_COLUMNS, Column("new", "new", lambda row: f"new {row.metric}"), place)
+    after = table(path)
+    assert [row.pop("new") for row in after] == [f"new {row['metric']}" for row in before]
+    assert after == before
+
+
+def test_json_holds_series_phases_and_commands(tmp_path: Path) -> None:
+    output = tmp_path / "out.json"
+    export_runs([finished_run(tmp_path / "a.footing")], output, anonymous=False)
+    document = json.loads(output.read_text())
+    assert (document["format"], document["version"]) == ("pgfooting-runs", 1)
+    (run,) = document["runs"]
+    assert run["series"][0]["values"] == [100, 200, 300]
+    assert [phase["phase"] for phase in run["phases"]] == ["prepare", "measure"]
+    assert run["commands"][0]["argv"][0] == "initdb"
+    assert run["path"] == str(tmp_path / "a.footing")
+
+
+def test_an_unknown_ending_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"\.jsn") as caught:
+        export_runs([finished_run(tmp_path / "a.footing")], tmp_path / "out.jsn", anonymous=False)
+    assert ".json" in caught.value.hint
+
+
+def test_an_output_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    path = finished_run(tmp_path / "a.footing")
+    with pytest.raises(UsageError, match="no folder"):
+        export_runs([path], tmp_path / "no" / "out.csv", anonymous=False)
+
+
+def test_every_key_of_the_json_is_documented_and_every_documented_key_exists(tmp_path: Path) -> None:
+    output = tmp_path / "out.json"
+    values: dict[str, Json] = dict.fromkeys(
+        ("configuration", "installation", "postgresql", "settings", "repeat")
+    )
+    writer = write_run(tmp_path / "a.footing", values=values)
+    writer.close()
+    export_runs([tmp_path / "a.footing"], output, anonymous=False)
+    document = json.loads(output.read_text())
+    top = {name for name in JSON_KEYS if "[]" not in name} | {"runs"}
+    assert set(document) == top
+    inside = {name.removeprefix("runs[].") for name in JSON_KEYS if name.startswith("runs[].")}
+    assert set(document["runs"][0]) == inside
+
+
+def spoil(path: Path, statement: str) -> Path:
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+    return path
+
+
+def test_a_damaged_run_leaves_no_half_export_and_the_old_one_untouched(tmp_path: Path) -> None:
+    path = spoil(finished_run(tmp_path / "a.footing"), "UPDATE histogram SET buckets = x'ffff'")
+    output = tmp_path / "out.csv"
+    output.write_text("before")
+    with pytest.raises(CorruptRunFileError):
+        export_runs([path], output, anonymous=False, replace=True)
+    assert output.read_text() == "before"
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["a.footing", "out.csv"]
+
+
+def test_values_that_no_run_of_ours_has_are_left_out_and_json_stays_json(tmp_path: Path) -> None:
+    path = spoil(finished_run(tmp_path / "a.footing"), "UPDATE sample SET value = 9e999 WHERE t_ms = 3000")
+    assert [row["value"] for row in table(path) if row["metric"] == "pgbench.tps"] == ["100", "300"]
+    output = tmp_path / "out.json"
+    export_runs([path], output, anonymous=False)
+    (run,) = json.loads(output.read_text(), parse_constant=pytest.fail)["runs"]
+    assert run["series"][0]["values"] == [100, None, 300]
+
+
+def test_texts_that_cannot_be_encoded_are_escaped(tmp_path: Path) -> None:
+    path = spoil(
+        finished_run(tmp_path / "a.footing"), "UPDATE run SET value = '\"\\ud800\"' WHERE key = 'name'"
+    )
+    for ending in ("csv", "json"):
+        export_runs([path], tmp_path / f"out.{ending}", anonymous=False)
+        assert "\\ud800" in (tmp_path / f"out.{ending}").read_text()

@@ -1,0 +1,46 @@
+"""What Describe works out for whoever asks has an end, however much is wrong with what was sent."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from app.dbus.service import MethodError
+from app.domain.storage_plan.problems import MOST_OPTIONS
+from app.domain.storage_plan.reader import PlanError
+from app.domain.storage_plan.wire import MOST_PLANS, plan_from_wire
+from app.helper.session import describe as describing
+from app.storage.spare.spare import SpareDisks
+
+DISK = ("S1", "", "M", 1 << 40, "8:0", 1)
+
+
+def wire(options: int) -> tuple[Any, ...]:
+    names = {f"no{number}": True for number in range(options)}
+    return ([DISK], "single", "ext4", names, 0, 0, "", ""), [], []
+
+
+def test_more_options_than_any_filesystem_has_are_one_problem() -> None:
+    with pytest.raises(PlanError) as refused:
+        plan_from_wire(*wire(MOST_OPTIONS + 1))
+    assert [problem.field for problem in refused.value.problems] == ["data.options"]
+    with pytest.raises(PlanError) as refused:
+        plan_from_wire(*wire(MOST_OPTIONS))
+    assert len(refused.value.problems) == MOST_OPTIONS
+
+
+def test_after_a_hundred_problems_no_other_plan_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+
+    def counted(*values: Any) -> object:  # noqa: ANN401
+        looked.append(1)
+        return plan_from_wire(*values)
+
+    monkeypatch.setattr(describing, "plan_from_wire", counted)
+    call: Any = SimpleNamespace(arguments=([wire(60)] * MOST_PLANS,), sender=":1.7")
+    with pytest.raises(MethodError) as refused:
+        describing.described(call, 1000, SpareDisks())
+    assert refused.value.code == "BadPlan"
+    assert len(looked) == 2

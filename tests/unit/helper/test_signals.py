@@ -1,0 +1,75 @@
+"""What the owner of a session hears of it: each step, each end, with what went wrong and what is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.domain.disk import UnreleasedItem
+from app.domain.errors import StorageError
+from app.helper.storage.signals import SignalSender
+from app.storage.execution import Progress, StepResult
+
+
+class Owner:
+    """Hears the signals."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[Any, ...]] = []
+        self.over = 0
+        self.teller = SignalSender(self.emit, lambda: None, lambda _refusal: None, self.end)
+
+    def emit(self, *values: object) -> None:
+        self.heard.append(values)
+
+    def end(self) -> None:
+        self.over += 1
+
+
+@pytest.fixture
+def owner() -> Owner:
+    return Owner()
+
+
+KEPT = (UnreleasedItem("/dev/sdb", "S1", "xfs is there", "look at it"),)
+WIRE = [("/dev/sdb", "S1", "xfs is there", "look at it")]
+
+
+def test_an_end_without_an_error_is_told_without_words(owner: Owner) -> None:
+    owner.teller.unmade(None, ())
+    owner.teller.ended(None, KEPT)
+    assert owner.heard == [("Unmade", "", "", "", []), ("Ended", "", "", "", WIRE)]
+
+
+def test_an_error_is_told_with_code_message_and_hint(owner: Owner) -> None:
+    error = StorageError("It is busy.", hint="End that.")
+    owner.teller.unmade(error, KEPT)
+    assert owner.over == 0
+    owner.teller.ended(error, ())
+    assert owner.over == 1
+    assert owner.heard == [
+        ("Unmade", error.code, "It is busy.", "End that.", WIRE),
+        ("Ended", error.code, "It is busy.", "End that.", []),
+    ]
+
+
+def test_steps_are_told_with_their_status_and_those_left_out_are_not(owner: Owner) -> None:
+    owner.teller.executed(StepResult("mkfs", 3, 1.5, 1.0, "x" * 20_000))
+    owner.teller.executed(StepResult("# make folder", None, 0.5, 0.0))
+    owner.teller.executed(StepResult("mkfs", 0, 0.0, 0.0, skipped="it is there"))
+    assert owner.heard == [
+        ("Executed", "mkfs", 3, 1.5, "x" * 16_000),
+        ("Executed", "# make folder", -1000, 0.5, ""),
+    ]
+
+
+def test_progress_is_told_as_far_as_it_is_known(owner: Owner) -> None:
+    owner.teller.progressed(Progress(1, 2, "mkfs", None))
+    owner.teller.progressed(Progress(2, 2, "sync", 0.25))
+    assert owner.heard == [("Progress", 1, 2, "mkfs", -1.0), ("Progress", 2, 2, "sync", 0.25)]
+
+
+def test_where_the_storage_is_is_told(owner: Owner) -> None:
+    owner.teller.ready("/s", "", "/p")
+    assert owner.heard == [("Ready", "/s", "", "/p")]

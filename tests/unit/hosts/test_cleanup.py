@@ -1,0 +1,353 @@
+"""Removing what dead campaigns left: exactly that, and nothing else."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import FootingError, RunFileError
+from app.hosts.folders import as_owner as errands
+from app.hosts.folders.delete_tree import Removal
+from app.hosts.folders.descriptors import FileIdentity
+from app.hosts.recovery.cleanup import CleanupAction, SweepEvent, clear, sweep
+from app.hosts.recovery.resource_journal import ResourceJournal
+from app.hosts.recovery.resource_record import (
+    Owner,
+    ResourceEntry,
+    ResourceKind,
+    ResourceRecord,
+    entry_line,
+    header_line,
+)
+from app.process.starter import Account, named_account
+from tests.unit.hosts.conftest import Records, needs_root
+
+Left = tuple[Path, Path]
+NAME = "pgfooting-0123456789abcdef"
+
+
+@pytest.fixture
+def left(leavings: ResourceJournal, bench: Path, records: Records) -> Left:
+    """Root folder and data directory of a campaign that died, with files in them; decoys beside them."""
+    root = bench / NAME
+    leavings.make_folder(str(root), ResourceKind.FOLDER, records)
+    leavings.make_folder(str(root / "data"), ResourceKind.DATA_DIRECTORY, records)
+    (root / "data" / "base").mkdir()
+    (root / "data" / "base" / "1259").write_bytes(b"x" * 10_000)
+    os.chown(root / "data" / "base", leavings.leaving.account.uid, leavings.leaving.account.gid)
+    (bench / "pgfooting-ffffffffffffffff").mkdir()
+    (bench / "mine").write_bytes(b"mine")
+    leavings.close()
+    return root, root / "data"
+
+
+def deeds(events: tuple[SweepEvent, ...]) -> list[tuple[CleanupAction, str]]:
+    return [(event.deed, event.path) for event in events]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def change_record(leavings: ResourceJournal, change: Callable[[ResourceRecord], ResourceRecord]) -> None:
+    changed = change(leavings.leaving)
+    lines = (header_line(changed), *map(entry_line, changed.entries))
+    leavings.leaving.record.write_bytes(b"".join(lines))
+
+
+def test_what_a_dead_campaign_left_is_removed_and_its_neighbours_are_not(
+    left: Left, leavings: ResourceJournal, bench: Path, state_folder: Path, records: Records
+) -> None:
+    root, data = left
+    events = sweep(state_folder=state_folder, record=records)
+    assert deeds(events) == [(CleanupAction.REMOVED, str(data)), (CleanupAction.REMOVED, str(root))]
+    assert names(bench) == ["mine", "pgfooting-ffffffffffffffff"]
+    assert names(state_folder) == []
+    assert {outcome.account for outcome in records} == {leavings.leaving.account.name}
+    assert sweep(state_folder=state_folder) == ()
+
+
+def test_a_live_campaign_is_not_touched(
+    leavings: ResourceJournal, bench: Path, state_folder: Path, records: Records
+) -> None:
+    leavings.make_folder(str(bench / NAME), ResourceKind.FOLDER, records)
+
+    def unexpected(_leaving: ResourceRecord) -> None:
+        pytest.fail("a live campaign was called abandoned")
+
+    assert sweep(unexpected, state_folder=state_folder) == ()
+    assert (bench / NAME).is_dir()
+
+
+@pytest.mark.usefixtures("left")
+def test_a_campaign_is_finished_before_its_folders_are_removed(
+    left: Left, state_folder: Path, leavings: ResourceJournal
+) -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def finish(leaving: ResourceRecord) -> None:
+        seen.append((leaving.campaign_folder, left[1].is_dir()))
+
+    events = sweep(finish, state_folder=state_folder)
+    assert seen == [(leavings.leaving.campaign_folder, True)]
+    assert events[0].deed is CleanupAction.FINISHED
+    assert not left[0].exists()
+
+
+@pytest.mark.parametrize("error", [RunFileError("damaged"), OSError(28, "No space left on device")])
+def test_a_campaign_that_cannot_be_finished_keeps_its_folders_and_its_record(
+    left: Left, state_folder: Path, error: Exception
+) -> None:
+    def fail(_leaving: ResourceRecord) -> None:
+        raise error
+
+    events = sweep(fail, state_folder=state_folder)
+    assert [event.deed for event in events] == [CleanupAction.KEPT]
+    assert left[1].is_dir()
+    assert len(names(state_folder)) == 1
+    sweep(lambda _leaving: None, state_folder=state_folder)
+    assert not left[0].exists()
+
+
+def test_a_sweep_that_dies_while_it_removes_loses_nothing(
+    left: Left, bench: Path, state_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished: list[str] = []
+
+    def finish(leaving: ResourceRecord) -> None:
+        finished.append(leaving.campaign_folder)
+
+    real = errands.remove
+
+    def die_at_the_second(path: str, *arguments: object, **options: object) -> Removal:
+        if path == str(left[0]):
+            raise KeyboardInterrupt
+        return real(path, *arguments, **options)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(errands, "remove", die_at_the_second)
+        with pytest.raises(KeyboardInterrupt):
+            sweep(finish, state_folder=state_folder)
+    assert not left[1].exists()
+    assert left[0].is_dir()
+    assert deeds(sweep(finish, state_folder=state_folder)) == [(CleanupAction.REMOVED, str(left[0]))]
+    assert len(finished) == 1
+    assert names(state_folder) == []
+    assert "mine" in names(bench)
+
+
+def test_two_sweeps_at_once_share_the_work_without_harm(left: Left, state_folder: Path, bench: Path) -> None:
+    inner: list[tuple[SweepEvent, ...]] = []
+    events = sweep(lambda _leaving: inner.append(sweep(state_folder=state_folder)), state_folder=state_folder)
+    assert inner == [()]
+    assert (CleanupAction.REMOVED, str(left[0])) in deeds(events)
+    assert "mine" in names(bench)
+
+
+def test_a_link_in_a_recorded_folders_place_is_kept_with_all_it_leads_to(
+    left: Left, bench: Path, state_folder: Path, leavings: ResourceJournal
+) -> None:
+    root, data = left
+    decoy = bench / "decoy"
+    (decoy / "data").mkdir(parents=True)
+    (decoy / "data" / "precious").write_bytes(b"x")
+    root.rename(bench / "moved")
+    root.symlink_to(decoy)
+    events = sweep(state_folder=state_folder)
+    assert deeds(events) == [(CleanupAction.KEPT, str(data)), (CleanupAction.KEPT, str(root))]
+    assert "something else has its name" in events[0].text
+    assert str(leavings.leaving.record) in events[0].text
+    assert (decoy / "data" / "precious").exists()
+    assert (bench / "moved" / "data" / "base" / "1259").exists()
+    assert leavings.leaving.record.exists()
+
+
+def test_a_folder_in_a_recorded_folders_place_is_kept(
+    left: Left, account: Account, state_folder: Path
+) -> None:
+    root, data = left
+    data.rename(root / "moved")
+    data.mkdir()
+    os.chown(data, account.uid, account.gid)
+    (data / "precious").write_bytes(b"x")
+    events = sweep(state_folder=state_folder)
+    assert deeds(events) == [(CleanupAction.KEPT, str(data)), (CleanupAction.KEPT, str(root))]
+    assert "something in it was kept" in events[1].text
+    assert (data / "precious").exists()
+
+
+def test_after_a_restart_another_device_number_is_no_obstacle_but_another_inode_is(
+    left: Left, leavings: ResourceJournal, state_folder: Path
+) -> None:
+    def restarted(leaving: ResourceRecord, inode_offset: int) -> ResourceRecord:
+        def moved(identity: FileIdentity | None) -> FileIdentity | None:
+            return identity and replace(
+                identity, device=identity.device + 1, inode=identity.inode + inode_offset
+            )
+
+        entries = tuple(replace(entry, identity=moved(entry.identity)) for entry in leaving.entries)
+        return replace(leaving, boot="another boot", entries=entries)
+
+    if os.statvfs(left[0]).f_fsid == 0:
+        pytest.skip("the filesystem of the test's folder has no identity that survives a restart")
+    change_record(leavings, lambda leaving: restarted(leaving, 1))
+    assert {event.deed for event in sweep(state_folder=state_folder)} == {CleanupAction.KEPT}
+    assert left[1].is_dir()
+    change_record(leavings, lambda leaving: restarted(leaving, 0))
+    assert {event.deed for event in sweep(state_folder=state_folder)} == {CleanupAction.REMOVED}
+
+
+@needs_root
+def test_what_now_belongs_to_another_account_is_kept(left: Left, state_folder: Path) -> None:
+    os.chown(left[1], 1, 1)
+    events = sweep(state_folder=state_folder)
+    assert events[0].deed is CleanupAction.KEPT
+    assert (left[1] / "base" / "1259").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may act for everyone")
+def test_a_record_about_another_account_is_kept(
+    left: Left, leavings: ResourceJournal, state_folder: Path
+) -> None:
+    change_record(leavings, lambda leaving: replace(leaving, account=named_account("root")))
+    events = sweep(state_folder=state_folder)
+    assert "belongs to root" in events[0].text
+    assert left[1].is_dir()
+
+
+def test_an_announced_folder_that_was_never_made_leaves_no_trace(
+    leavings: ResourceJournal, bench: Path, state_folder: Path
+) -> None:
+    announced = ResourceEntry(str(bench / NAME), ResourceKind.FOLDER, Owner.SERVER)
+    leavings.close()
+    change_record(leavings, lambda leaving: replace(leaving, entries=(announced,)))
+    assert sweep(state_folder=state_folder) == ()
+    assert names(state_folder) == []
+
+
+def test_an_announced_folder_that_holds_something_is_not_ours(
+    leavings: ResourceJournal, bench: Path, account: Account, state_folder: Path
+) -> None:
+    announced = ResourceEntry(str(bench / NAME), ResourceKind.FOLDER, Owner.SERVER)
+    leavings.close()
+    change_record(leavings, lambda leaving: replace(leaving, entries=(announced,)))
+    (bench / NAME).mkdir()
+    os.chown(bench / NAME, account.uid, account.gid)
+    (bench / NAME / "mine").write_bytes(b"")
+    assert deeds(sweep(state_folder=state_folder)) == [(CleanupAction.KEPT, str(bench / NAME))]
+    assert (bench / NAME / "mine").exists()
+
+
+def test_a_control_socket_of_the_runner_is_removed(
+    leavings: ResourceJournal, tmp_path: Path, state_folder: Path
+) -> None:
+    control = Path(os.path.realpath(tmp_path)) / "control"
+    control.write_bytes(b"")
+    leavings.adopt_file(str(control))
+    leavings.close()
+    assert deeds(sweep(state_folder=state_folder)) == [(CleanupAction.REMOVED, str(control))]
+    assert not control.exists()
+
+
+@pytest.mark.parametrize("what", ["damaged", "link", "folder", "writable", "huge"])
+def test_a_record_that_cannot_be_trusted_is_reported_and_kept_and_hides_no_other(
+    what: str, left: Left, leavings: ResourceJournal, state_folder: Path
+) -> None:
+    bad = state_folder / "campaign-0.jsonl"
+    good = leavings.leaving.record.read_bytes()
+    match what:
+        case "damaged":
+            bad.write_bytes(b"{}\n")
+        case "link":
+            (state_folder / "elsewhere").write_bytes(good)
+            bad.symlink_to(state_folder / "elsewhere")
+        case "folder":
+            bad.mkdir()
+        case "writable":
+            bad.write_bytes(good)
+        case _:
+            bad.write_bytes(b"\n" * (5 * 1024**2))
+    if not bad.is_symlink():
+        bad.chmod(0o666 if what == "writable" else 0o600)
+    events = sweep(state_folder=state_folder)
+    assert (events[0].deed, events[0].path) == (CleanupAction.UNREADABLE, str(bad))
+    assert os.path.lexists(bad)
+    assert not left[0].exists()
+
+
+def test_records_that_were_never_finished_are_deleted_unless_someone_writes_them(state_folder: Path) -> None:
+    for name in ("new-1.jsonl", "new-2.jsonl"):
+        (state_folder / name).write_bytes(b"")
+        (state_folder / name).chmod(0o600)
+    with (state_folder / "new-1.jsonl").open("rb") as writing:
+        fcntl.flock(writing, fcntl.LOCK_EX)
+        sweep(state_folder=state_folder)
+        assert names(state_folder) == ["new-1.jsonl"]
+    sweep(state_folder=state_folder)
+    assert names(state_folder) == []
+
+
+def test_an_account_that_cannot_be_become_keeps_its_folders(
+    left: Left, state_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> Removal:
+        raise FootingError("becoming nobody failed")
+
+    monkeypatch.setattr(errands, "remove", fail)
+    events = sweep(state_folder=state_folder)
+    assert "becoming nobody failed" in events[0].text
+    assert left[1].is_dir()
+
+
+# --- within a live campaign
+
+
+def test_clearing_removes_only_what_is_named_and_takes_it_out_of_the_record(
+    leavings: ResourceJournal, bench: Path, records: Records
+) -> None:
+    first, second = str(bench / NAME), str(bench / "pgfooting-1111111111111111")
+    for path in (first, second):
+        leavings.make_folder(path, ResourceKind.FOLDER, records)
+    assert deeds(clear(leavings, (second,), records)) == [(CleanupAction.REMOVED, second)]
+    assert [entry.path for entry in leavings.leaving.entries] == [first]
+    assert Path(first).is_dir()
+
+
+def test_clearing_what_was_replaced_keeps_it_recorded(
+    leavings: ResourceJournal, bench: Path, records: Records
+) -> None:
+    path = bench / NAME
+    leavings.make_folder(str(path), ResourceKind.FOLDER, records)
+    path.rename(bench / "moved")
+    path.mkdir()
+    assert deeds(clear(leavings, (str(path),), records)) == [(CleanupAction.KEPT, str(path))]
+    assert [entry.path for entry in leavings.leaving.entries] == [str(path)]
+
+
+def test_clearing_goes_on_where_the_records_disk_is_full_and_a_sweep_settles_it(
+    leavings: ResourceJournal,
+    bench: Path,
+    records: Records,
+    state_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    paths = [str(bench / NAME), str(bench / "pgfooting-1111111111111111")]
+    for path in paths:
+        leavings.make_folder(path, ResourceKind.FOLDER, records)
+
+    def full(_path: str) -> None:
+        raise FootingError("No space left on device")
+
+    monkeypatch.setattr(leavings, "forget", full)
+    assert [event.deed for event in clear(leavings, paths, records)] == [
+        CleanupAction.REMOVED,
+        CleanupAction.REMOVED,
+    ]
+    leavings.close()
+    assert sweep(state_folder=state_folder) == ()
+    assert names(state_folder) == []

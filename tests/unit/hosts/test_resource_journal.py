@@ -1,0 +1,298 @@
+"""The registry of what a campaign would leave."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.errors import FootingError, RefusedError
+from app.hosts.folders.descriptors import FileIdentity
+from app.hosts.recovery import resource_record as leaving_record
+from app.hosts.recovery.resource_journal import ResourceJournal, list_live
+from app.hosts.recovery.resource_record import (
+    Owner,
+    ResourceEntry,
+    ResourceKind,
+    ResourceRecord,
+    UnreadableRecordError,
+    entry_line,
+    finished_line,
+    gone_line,
+    header_line,
+    parse_record,
+)
+from app.process.starter import Account, current_account
+from tests.unit.hosts.conftest import Records
+
+TREE = Path(__file__).resolve().parents[3]
+NAME = "pgfooting-0123456789abcdef"
+LEAVING = ResourceRecord(
+    record=Path("/state/campaign-1.jsonl"),
+    campaign_folder="/home/joe/runs/1",
+    campaign_name="Füße auf “SSD”",
+    started="2025-11-20T10:00:00+01:00",
+    boot="0f0e",
+    account=Account("postgres", 101, 104, (104, 105), "/var/lib/postgresql"),
+    runner=Account("root", 0, 0, (0,), "/root"),
+)
+
+entries = st.builds(
+    ResourceEntry,
+    path=st.from_regex(r"/[a-z \n]{1,5}/pgfooting-[0-9a-f]{16}(/[a-z]{1,3})?", fullmatch=True),
+    kind=st.sampled_from([ResourceKind.FOLDER, ResourceKind.DATA_DIRECTORY]),
+    owner=st.sampled_from(Owner),
+    identity=st.none() | st.builds(FileIdentity, *[st.integers(0, 2**64 - 1)] * 3),
+    volatile=st.booleans(),
+)
+
+
+def parsed(*lines: bytes) -> ResourceRecord:
+    return parse_record(LEAVING.record, b"".join(lines))
+
+
+# --- the record's text
+
+
+def test_a_header_is_read_back_as_it_was_written() -> None:
+    assert parsed(header_line(LEAVING)) == LEAVING
+
+
+@given(written=st.lists(entries, unique_by=lambda entry: entry.path))
+def test_entries_are_read_back_in_their_order(written: list[ResourceEntry]) -> None:
+    assert parsed(header_line(LEAVING), *map(entry_line, written)).entries == tuple(written)
+
+
+@given(written=st.lists(entries, min_size=1, unique_by=lambda entry: entry.path), data=st.data())
+def test_a_record_that_was_cut_anywhere_holds_every_complete_line(
+    written: list[ResourceEntry], data: st.DataObject
+) -> None:
+    lines = [entry_line(entry) for entry in written]
+    whole = b"".join(lines)
+    cut = data.draw(st.integers(0, len(whole)))
+    complete = whole[:cut].count(b"\n")
+    assert parsed(header_line(LEAVING), whole[:cut]).entries == tuple(written[:complete])
+
+
+def test_what_is_gone_is_not_an_entry_any_more() -> None:
+    entry = ResourceEntry(f"/srv/{NAME}", ResourceKind.FOLDER, Owner.SERVER)
+    assert parsed(header_line(LEAVING), entry_line(entry), gone_line(entry.path)).entries == ()
+
+
+def test_a_finished_campaign_is_told() -> None:
+    assert parsed(header_line(LEAVING), finished_line()).finished
+    assert not parsed(header_line(LEAVING)).finished
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/home/joe",
+        "/",
+        "relative/pgfooting-0123456789abcdef",
+        f"/srv/../home/{NAME}",
+        f"/srv/{NAME}/../joe",
+        f"//srv/{NAME}",
+        f"/srv/{NAME}/",
+        f"/srv/x{NAME}",
+        "/srv/pgfooting-",
+        "",
+    ],
+)
+def test_a_record_that_names_a_folder_that_is_never_ours_is_not_believed(path: str) -> None:
+    line = entry_line(ResourceEntry(path, ResourceKind.FOLDER, Owner.SERVER, FileIdentity(1, 2, 3)))
+    with pytest.raises(UnreadableRecordError):
+        parsed(header_line(LEAVING), line)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{}",
+        b"{}\n",
+        b"[]\n",
+        b"1\n",
+        b"null\n",
+        b"not json\n",
+        b"\xff\xfe\n",
+        b"[" * 100_000 + b"\n",
+        header_line(LEAVING).replace(b'"format": 1', b'"format": 2'),
+        header_line(LEAVING).replace(b'"uid": 101', b'"uid": "101"'),
+        header_line(LEAVING).replace(b'"uid": 101', b'"uid": -1'),
+        header_line(LEAVING).replace(b'"uid": 101', b'"uid": true'),
+        header_line(LEAVING) + b"{}\n",
+        header_line(LEAVING) + b"torn{" + gone_line("/x"),
+    ],
+)
+def test_a_damaged_record_is_unreadable_and_never_half_believed(content: bytes) -> None:
+    with pytest.raises(UnreadableRecordError):
+        parse_record(LEAVING.record, content)
+
+
+@given(content=st.binary(max_size=300))
+def test_no_content_breaks_the_reader(content: bytes) -> None:
+    with suppress(UnreadableRecordError):
+        found = parse_record(LEAVING.record, header_line(LEAVING) + content)
+        assert found.campaign_folder == LEAVING.campaign_folder
+
+
+# --- the record's life
+
+
+def on_disk(leavings: ResourceJournal) -> ResourceRecord:
+    return parse_record(leavings.leaving.record, leavings.leaving.record.read_bytes())
+
+
+def test_what_is_made_is_recorded_with_its_identity(
+    leavings: ResourceJournal, bench: Path, records: Records
+) -> None:
+    path = str(bench / NAME)
+    identity = leavings.make_folder(path, ResourceKind.FOLDER, records)
+    found = on_disk(leavings).entries
+    assert found == leavings.leaving.entries
+    assert [(entry.path, entry.identity) for entry in found] == [(path, identity)]
+    assert Path(path).stat().st_ino == identity.inode
+    assert Path(path).stat().st_uid == leavings.leaving.account.uid
+
+
+def test_what_could_not_be_made_is_not_recorded(
+    leavings: ResourceJournal, bench: Path, records: Records
+) -> None:
+    with pytest.raises(FileNotFoundError):
+        leavings.make_folder(str(bench / "missing" / NAME), ResourceKind.FOLDER, records)
+    assert on_disk(leavings).entries == ()
+
+
+def test_the_announcement_is_on_disk_before_the_folder_is(
+    leavings: ResourceJournal, bench: Path, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[ResourceEntry, ...]] = []
+
+    def make_folder(path: str, *_: object) -> FileIdentity:
+        assert not Path(path).exists()
+        seen.append(on_disk(leavings).entries)
+        return FileIdentity(1, 2, 3)
+
+    monkeypatch.setattr("app.hosts.folders.as_owner.make_folder", make_folder)
+    leavings.make_folder(str(bench / NAME), ResourceKind.FOLDER, records)
+    assert seen == [(ResourceEntry(str(bench / NAME), ResourceKind.FOLDER, Owner.SERVER),)]
+
+
+def test_a_record_with_nothing_left_vanishes_with_its_campaign(leavings: ResourceJournal) -> None:
+    leavings.close()
+    assert not leavings.leaving.record.exists()
+    leavings.close()
+
+
+def test_a_record_with_something_left_stays(leavings: ResourceJournal, bench: Path, records: Records) -> None:
+    leavings.make_folder(str(bench / NAME), ResourceKind.FOLDER, records)
+    leavings.close()
+    assert len(on_disk(leavings).entries) == 1
+
+
+def test_a_file_of_the_runner_is_adopted_where_it_really_lies(
+    leavings: ResourceJournal, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    (tmp_path / "control").write_bytes(b"")
+    leavings.adopt_file(str(tmp_path / "link" / "control"))
+    (entry,) = on_disk(leavings).entries
+    assert entry.path == os.path.realpath(tmp_path / "control")
+    assert (entry.kind, entry.owner) == (ResourceKind.FILE, Owner.RUNNER)
+
+
+def test_a_state_folder_that_others_may_write_is_refused(state_folder: Path) -> None:
+    state_folder.chmod(0o770)
+    with pytest.raises(RefusedError, match="could be changed by others"):
+        ResourceJournal.create("/runs", "x", current_account(), state_folder=state_folder)
+    assert list(state_folder.iterdir()) == []
+
+
+def test_a_state_folder_that_does_not_exist_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(FootingError, match="cannot be written"):
+        ResourceJournal.create("/runs", "x", current_account(), state_folder=tmp_path / "none")
+
+
+FULL_DISK = """
+import json, resource, signal, sys
+from pathlib import Path
+from app.domain.errors import FootingError
+from app.hosts.recovery.resource_record import Kind
+from app.hosts.recovery.resource_journal import Leavings
+from app.process.starter import current_account
+state, bench = sys.argv[1:]
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+with Leavings.create("/runs", "x", current_account(), state_folder=Path(state)) as leavings:
+    size = leavings.leaving.record.stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, size + 10))
+    try:
+        leavings.make_folder(bench, Kind.FOLDER, lambda outcome: None)
+    except FootingError as err:
+        print(json.dumps([err.message, leavings.leaving.record.stat().st_size == size]))
+"""
+
+
+def test_a_disk_that_is_full_lets_nothing_be_made_and_no_line_half_written(
+    state_folder: Path, tmp_path: Path
+) -> None:
+    """A limit on the file's size fails a write in the middle, as a full disk does."""
+    made = tmp_path / NAME
+    done = subprocess.run(
+        (sys.executable, "-c", FULL_DISK, str(state_folder), str(made)),
+        cwd=TREE,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    message, is_whole = json.loads(done.stdout)
+    assert "nothing was created" in message
+    assert is_whole
+    assert not made.exists()
+
+
+# --- restarts
+
+
+def test_a_container_that_was_started_again_is_another_boot(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fields = "1 (a) b) S " + " ".join(str(number) for number in range(4, 53))
+    first = tmp_path / "stat"
+    monkeypatch.setattr(leaving_record, "_FIRST", first)
+    first.write_text(fields, encoding="ascii")
+    before = leaving_record.boot_id()
+    assert before.endswith("/22")
+    first.write_text(fields.replace(" 22 ", " 77 "), encoding="ascii")
+    assert leaving_record.boot_id() != before
+    first.unlink()
+    assert leaving_record.boot_id().endswith("/")
+
+
+# --- who lives
+
+
+def test_only_locked_records_are_live(
+    leavings: ResourceJournal, state_folder: Path, bench: Path, records: Records
+) -> None:
+    assert [live.campaign_folder for live in list_live(state_folder)] == [leavings.leaving.campaign_folder]
+    leavings.make_folder(str(bench / NAME), ResourceKind.FOLDER, records)
+    leavings.close()
+    assert list_live(state_folder) == ()
+
+
+def test_listing_who_lives_passes_over_what_is_no_record(
+    leavings: ResourceJournal, state_folder: Path
+) -> None:
+    (state_folder / "campaign-link.jsonl").symlink_to("/etc/passwd")
+    (state_folder / "campaign-dir.jsonl").mkdir()
+    (state_folder / "campaign-torn.jsonl").write_bytes(b"{")
+    (state_folder / "campaign-torn.jsonl").chmod(0o600)
+    assert len(list_live(state_folder)) == 1

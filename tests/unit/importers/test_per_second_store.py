@@ -1,0 +1,125 @@
+"""Latencies by the second in bounded memory: the same as counting them all at once."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.domain.errors import ForeignDataError
+from app.importers.runs import per_second_store as second_store
+from app.importers.runs.per_second_store import LONGEST_S, SecondStore
+from app.postgres.pgbench.histogram import Histogram, bucket_of
+from app.postgres.pgbench.transaction_log import Outcome, TransactionBatch
+
+ORIGIN_US = 1_700_000_000_000_000
+
+
+def batch(ends_us: list[int], latencies_us: list[int], lag_us: list[int] | None = None) -> TransactionBatch:
+    zeros = np.zeros(len(ends_us), np.int64)
+    lags = None if lag_us is None else np.array(lag_us, np.int64)
+    return TransactionBatch(
+        np.array(ends_us, np.int64) + ORIGIN_US, np.array(latencies_us, np.int64), zeros, lags
+    )
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 2_000_000_000), st.integers(0, 10**7)), min_size=1, max_size=20),
+        max_size=12,
+    ),
+    st.integers(0, 30),
+)
+def test_every_transaction_is_in_its_second_whatever_is_spilled(
+    batches: list[list[tuple[int, int]]], most_cells: int
+) -> None:
+    limits = (second_store._MOST_CELLS, second_store._PENDING_CELLS)
+    second_store._MOST_CELLS, second_store._PENDING_CELLS = most_cells, most_cells // 2  # type: ignore[misc]
+    try:
+        with SecondStore(ORIGIN_US) as store:
+            for each in batches:
+                store.add(batch([end for end, _ in each], [latency for _, latency in each]))
+            found = list(store.seconds())
+            sums = store.sums()
+    finally:
+        second_store._MOST_CELLS, second_store._PENDING_CELLS = limits  # type: ignore[misc]
+    expected: dict[int, list[int]] = {}
+    for each in batches:
+        for end, latency in each:
+            expected.setdefault(end // 1_000_000, []).append(latency)
+    assert [second.number for second in found] == sorted(expected) == sums[:, 0].tolist()
+    for second in found:
+        latencies = expected[second.number]
+        assert second.transactions == len(latencies)
+        assert second.latency_sum_us == sum(latencies)
+        counted = Counter(bucket_of(np.array(latencies, np.int64)).tolist())
+        assert (
+            dict(zip(second.histogram.buckets.tolist(), second.histogram.counts.tolist(), strict=True))
+            == counted
+        )
+
+
+def test_skipped_and_failed_transactions_and_lags_are_summed_up() -> None:
+    with SecondStore(ORIGIN_US) as store:
+        store.add(batch([1, 2, 1_000_001], [10, 20, 30], [5, 6, 7]))
+        others = {
+            Outcome.SKIPPED: np.array([ORIGIN_US + 3]),
+            Outcome.DEADLOCK: np.array([ORIGIN_US + 4, ORIGIN_US + 2_000_000]),
+        }
+        empty = np.empty(0, np.int64)
+        store.add(TransactionBatch(empty, empty, empty, others=others))
+        assert store.sums().tolist() == [[0, 2, 30, 11, 1, 1], [1, 1, 30, 7, 0, 0], [2, 0, 0, 0, 0, 1]]
+        assert (store.lines, store.transactions, store.last_us) == (6, 3, ORIGIN_US + 2_000_000)
+        assert [second.histogram.total for second in store.seconds()] == [2, 1, 0]
+
+
+def test_a_log_of_more_than_a_month_or_far_before_its_start_is_refused() -> None:
+    with SecondStore(ORIGIN_US) as store:
+        with pytest.raises(ForeignDataError, match="31 days"):
+            store.add(batch([(LONGEST_S + 2) * 1_000_000], [1]))
+        with pytest.raises(ForeignDataError, match="run backwards"):
+            store.add(batch([-61_000_000], [1]))
+
+
+def test_a_clock_set_back_a_little_belongs_to_the_first_second() -> None:
+    with SecondStore(ORIGIN_US) as store:
+        store.add(batch([-500_000, 10], [1, 2]))
+        assert store.sums().tolist() == [[0, 2, 3, 0, 0, 0]]
+
+
+def _peak_bytes(transactions: int) -> int:
+    """Memory at its peak while a log with latencies of every size is taken in and given back."""
+    random = np.random.default_rng(1)
+    tracemalloc.start()
+    try:
+        with SecondStore(ORIGIN_US) as store:
+            for begin in range(0, transactions, 30_000):
+                ends = ORIGIN_US + begin * 100 + np.arange(30_000) * 100  # ten thousand a second
+                latencies = random.lognormal(7, 1.5, 30_000).astype(np.int64)
+                store.add(TransactionBatch(ends, latencies, np.zeros(30_000, np.int64)))
+            total = sum(second.histogram.total for second in store.seconds())
+        assert total == store.transactions
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_ten_times_the_log_needs_hardly_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Small limits, so that the short log reaches them as well.
+    monkeypatch.setattr(second_store, "_MOST_CELLS", 1 << 15)
+    monkeypatch.setattr(second_store, "_PENDING_CELLS", 1 << 14)
+    monkeypatch.setattr(second_store, "_SECONDS_AT_ONCE", 20)
+    small, large = _peak_bytes(1_500_000), _peak_bytes(15_000_000)
+    assert large < 1.25 * small
+
+
+def test_the_histograms_are_those_of_the_program() -> None:
+    with SecondStore(ORIGIN_US) as store:
+        store.add(batch([1, 2, 3], [100, 100, 5000]))
+        (second,) = store.seconds()
+    assert second.histogram.encode() == Histogram.of(np.array([100, 100, 5000])).encode()

@@ -1,0 +1,137 @@
+"""Names, tags and notes that people give to runs: in the run file, and nowhere a measurement could suffer."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import FootingError, NotARunFileError, RunFileError, UsageError
+from app.library.annotations import (
+    NAME_LIMIT,
+    NOTE_LIMIT,
+    TAG_LIMIT,
+    TAGS_LIMIT,
+    Annotations,
+    annotate,
+    clean_name,
+    clean_note,
+    read_tags,
+)
+from app.library.entries import CampaignLock, read_entry
+from app.runfile.reader import RunFile
+from app.runfile.writer import RunState
+from tests.fix_window import Trial, begin_trial, write_trial
+
+
+def test_name_tags_and_note_stand_in_the_file_and_in_the_list(tmp_path: Path) -> None:
+    path = write_trial(tmp_path / "a.footing", Trial("ext4 #1"))
+    with RunFile(path) as run:
+        before = run.summary(), run.marks(), run.phases()
+    annotate(path, Annotations(name="before the new disks", tags=("baseline", "old"), note="Cold start."))
+    entry = read_entry(path)
+    assert (entry.name, entry.tags, entry.note) == (
+        "before the new disks",
+        ("baseline", "old"),
+        "Cold start.",
+    )
+    with RunFile(path) as run:
+        assert run.values["measured_name"] == "ext4 #1"
+        assert (run.summary(), run.marks(), run.phases()) == before
+        run.check()
+    assert list(tmp_path.iterdir()) == [path], "no journal stays behind"
+
+
+def test_the_name_that_was_measured_is_remembered_through_every_renaming(tmp_path: Path) -> None:
+    path = write_trial(tmp_path / "a.footing", Trial("ext4 #1", campaign="Trial"))
+    annotate(path, Annotations(name="one", campaign="Disks of 2026"))
+    annotate(path, Annotations(name="two"))
+    with RunFile(path) as run:
+        assert run.values["name"] == "two"
+        assert run.values["measured_name"] == "ext4 #1"
+        assert run.values["measured_campaign"] == "Trial"
+        assert run.values["campaign"] == "Disks of 2026"
+
+
+def test_what_is_not_said_stays_and_what_does_not_change_is_not_written(tmp_path: Path) -> None:
+    path = write_trial(tmp_path / "a.footing", Trial("ext4 #1"))
+    annotate(path, Annotations(tags=("old",)))
+    written = path.read_bytes()
+    annotate(path, Annotations(name="ext4 #1", tags=("old",), note=""))
+    assert path.read_bytes() == written
+    annotate(path, Annotations(note="x"))
+    assert read_entry(path).tags == ("old",)
+    annotate(path, Annotations(tags=()))
+    assert read_entry(path).tags == ()
+
+
+def test_a_run_that_is_being_measured_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    writer = begin_trial(path, Trial("ext4 #1", state=RunState.RUNNING))
+    lock = CampaignLock(tmp_path)
+    with pytest.raises(RunFileError, match="still being measured"):
+        annotate(path, Annotations(name="x"))
+    writer.close()
+    lock.release()
+
+
+def test_what_is_no_run_file_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    path.write_text("hello")
+    with pytest.raises(NotARunFileError):
+        annotate(path, Annotations(name="x"))
+    assert path.read_text() == "hello"
+
+
+def test_a_file_with_a_program_of_its_own_is_refused(tmp_path: Path) -> None:
+    path = write_trial(tmp_path / "a.footing", Trial())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM summary; END")
+    with pytest.raises(RunFileError, match="its trigger “t” is none of format 1"):
+        annotate(path, Annotations(name="x"))
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM summary").fetchone() != (0,)
+
+
+def test_a_file_that_cannot_be_written_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_trial(tmp_path / "a.footing", Trial())
+    opened = Path.open
+
+    def refuse(self: Path, mode: str = "r", **more: object) -> object:
+        if self == path and "+" in mode:
+            raise OSError(30, "Read-only file system")
+        return opened(self, mode, **more)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(RunFileError, match="Read-only file system") as caught:
+        annotate(path, Annotations(name="x"))
+    assert "copy it into the library" in caught.value.hint
+
+
+def test_names_tags_and_notes_are_cleaned() -> None:
+    assert clean_name("  two\n words\t") == "two words"
+    assert read_tags(" a, #b ,, a,\nc d ") == ("a", "b", "c d")
+    assert read_tags("") == ()
+    assert clean_note("one  \r\n\ttwo\x00\n\n") == "one\ntwo"
+
+
+@pytest.mark.parametrize(
+    ("clean", "text"),
+    [
+        (clean_name, " \n "),
+        (clean_name, "x" * (NAME_LIMIT + 1)),
+        (read_tags, ",".join(map(str, range(TAGS_LIMIT + 1)))),
+        (read_tags, "x" * (TAG_LIMIT + 1)),
+        (clean_note, "x" * (NOTE_LIMIT + 1)),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_with_the_limit(clean: object, text: str) -> None:
+    assert callable(clean)
+    with pytest.raises(UsageError) as caught:
+        clean(text)
+    assert isinstance(caught.value, FootingError)
+    assert (
+        any(digit in caught.value.message for digit in "0123456789") or "at least one" in caught.value.message
+    )

@@ -1,0 +1,268 @@
+"""What a run file says of its run: each declared field is written, read, compared, searched and shown.
+
+The cases come from the declarations: a field or option that is added has one without anybody remembering it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from app.analysis.facts import read_run_facts
+from app.analysis.properties import properties_of
+from app.campaign_file.writer import format_campaign
+from app.cli.commands.compare import _print_differences
+from app.comparison.comparison import compare_runs
+from app.comparison.differences import compare_properties, describe_sameness, what_differs
+from app.domain.campaign.configuration import (
+    Campaign,
+    Configuration,
+    DiskGroup,
+    DiskTarget,
+    PostgresChoice,
+    Workload,
+)
+from app.domain.options.raid import Level
+from app.domain.units import MIB
+from app.draft.differences import configuration_differences
+from app.export.comparison import comparison_as_json
+from app.library.entries import LibraryEntry, read_entry
+from app.library.facets import option_words, workload_words
+from app.library.query import haystack, matches, parse_query
+from app.report.blocks import ReportTable, Text
+from app.report.findings import find
+from app.report.pages import difference_pages
+from app.runfile.metadata.environment import read_environment_facts
+from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata, read_metadata
+from app.runfile.metadata.stored_campaign import completed
+from app.runfile.metadata.typed_json import NOT_KNOWN, NotKnown, values_of
+from app.runfile.reader import RunFile
+from app.runfile.series import load_run_data
+from app.runfile.writer import SCHEMA
+from tests.known_runs import FACTS, PLAN, WHOLE, Change, all_changes, write_known
+
+ENVIRONMENT = read_environment_facts(FACTS)
+CHANGES = all_changes()
+NOT_SEARCHED = re.compile(r"plan\.|target\.(kind|path|raid|size_bytes)|installation\.|a setting|data_bytes")
+"""What has a field of its own, is a sum of others, or where the programs lay."""
+
+
+def test_what_is_written_is_read_again() -> None:
+    for each in [WHOLE, *(change.run for change in CHANGES)]:
+        assert read_metadata(json.loads(json.dumps(values_of(each)))) == each
+
+
+def test_every_key_of_a_run_file_is_documented_in_its_schema() -> None:
+    told = re.search(
+        r"-- What the run is: key and JSON value\. Keys: (.*?)\nCREATE", SCHEMA.read_text(), re.DOTALL
+    )
+    assert told is not None
+    words = set(re.findall(r"[a-z_]+", told[1]))
+    assert {each.name for each in fields(RunMetadata)} <= words
+
+
+def test_nothing_is_known_of_an_empty_file_and_of_strange_values() -> None:
+    assert read_metadata({}) == RunMetadata()
+    strange = {each.name: [{"a": [1]}] for each in fields(RunMetadata)}
+    found = read_metadata(strange)
+    assert isinstance(found.name, NotKnown)
+    assert found.target == TargetMetadata()
+    assert read_metadata({"scale": True, "started_epoch_s": float("nan"), "tags": "abc"}) == RunMetadata()
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name)
+def test_a_field_that_is_changed_alone_is_told_to_differ(change: Change) -> None:
+    runs = [tuple(properties_of(each, ENVIRONMENT)) for each in (change.before, change.run)]
+    found = compare_properties(runs)
+    assert found.differences
+    assert not found.not_known
+    assert all("not known" not in variant.value for each in found.differences for variant in each.variants)
+
+
+@pytest.mark.parametrize(
+    "change", [each for each in CHANGES if not NOT_SEARCHED.match(each.name)], ids=lambda change: change.name
+)
+def test_a_field_that_is_changed_alone_can_be_searched_for(change: Change) -> None:
+    before = {*option_words(change.before, ENVIRONMENT), *workload_words(change.before)}
+    after = {*option_words(change.run, ENVIRONMENT), *workload_words(change.run)}
+    entry = LibraryEntry(
+        "ab",
+        "/a.footing",
+        "a",
+        "done",
+        options=option_words(change.run, ENVIRONMENT),
+        keys=workload_words(change.run),
+    )
+    words = haystack(entry)
+    assert before != after
+    for word in after - before:
+        assert word.casefold() in words
+        name, _, value = word.partition("=")
+        field = "workload" if word in entry.keys else "option"
+        assert matches(parse_query(f'{field}:"{name}={value}"'), entry, words)
+        assert matches(parse_query(f"{field}:{name}"), entry, words)
+
+
+def test_the_words_of_a_run_are_in_the_library(tmp_path: Path) -> None:
+    entry = read_entry(write_known(tmp_path / "a.footing", WHOLE))
+    assert entry.options == option_words(WHOLE, ENVIRONMENT)
+    assert entry.keys == workload_words(WHOLE)
+    assert {"chunk_size=64KiB", "block_size=4096", "wal.level=mirror", "memory_limit=4GiB"} <= set(
+        entry.options
+    )
+    assert {"clients=4", "protocol=prepared", "rate=100.0", "script=tpcb-like"} <= set(entry.keys)
+
+
+def test_everything_that_differs_is_told_in_the_terminal_in_the_report_and_in_json(tmp_path: Path) -> None:
+    paths = [
+        write_known(
+            tmp_path / f"{number}.footing", replace(each.run, id=f"{number:016x}", name=f"run {number}")
+        )
+        for number, each in enumerate([Change("", WHOLE), *CHANGES])
+        if number == 0 or number % 9 == 1 or not each.name.count(".") or "data." in each.name
+    ]
+    facts = [read_run_facts(path) for path in paths]
+    wanted = {(each.topic, each.name) for each in what_differs(facts).differences}
+    assert len(wanted) > 25
+    comparison = compare_runs(facts)
+    console = Console(file=io.StringIO(), width=5000)
+    _print_differences(comparison, console)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert all(f"{topic}, {name}: " in printed for topic, name in wanted)
+    blocks = list(difference_pages(find(facts, [load_run_data(path) for path in paths])))
+    cells = {
+        cell
+        for block in blocks
+        if isinstance(block, ReportTable)
+        for row in block.rows
+        for cell in row.cells.values()
+    }
+    assert {f"{topic}: {name}" for topic, name in wanted} <= cells
+    told = json.loads(json.dumps(comparison_as_json(comparison)))["differences"]
+    assert {(each["topic"], each["name"]) for each in told} == wanted
+
+
+def test_runs_are_repeats_only_where_everything_chosen_is_known_of_both_and_equal(tmp_path: Path) -> None:
+    paths = [write_known(tmp_path / f"{number}.footing", WHOLE) for number in range(2)]
+    whole = what_differs([read_run_facts(path) for path in paths])
+    assert whole.are_repeats
+    assert describe_sameness(whole).endswith("these are repeats.")
+    blocks = list(
+        difference_pages(find([read_run_facts(path) for path in paths], list(map(load_run_data, paths))))
+    )
+    assert any(isinstance(each, Text) and "these are repeats" in each.text for each in blocks)
+
+
+@pytest.mark.parametrize("name", ["target", "workload", "installation", "postgresql", "settings", "scale"])
+def test_of_what_a_file_does_not_tell_nothing_is_claimed(name: str) -> None:
+    nothing = getattr(RunMetadata(), name)
+    known, unknown = (
+        tuple(properties_of(each, ENVIRONMENT)) for each in (WHOLE, replace(WHOLE, **{name: nothing}))
+    )
+    for runs in ([known, unknown], [unknown, known], [unknown, unknown]):
+        found = compare_properties(runs)
+        assert not found.differences
+        assert not found.are_repeats
+        assert describe_sameness(found).startswith("Nothing known differs; not known: ")
+
+
+def test_of_an_imported_run_neither_plan_nor_kernel_are_known() -> None:
+    foreign = read_metadata({"target": {"kind": "imported", "path": "", "raid": None}})
+    found = compare_properties([tuple(properties_of(foreign, read_environment_facts({})))] * 2)
+    names = {f"{each.topic}: {each.name}" for each in found.not_known}
+    assert {"Target: how the storage was made", "Machine: kernel", "Workload: clients"} <= names
+
+
+def test_disks_for_the_wal_that_one_run_lacks_are_one_difference() -> None:
+    apart = tuple(properties_of(WHOLE, ENVIRONMENT))
+    target = replace(WHOLE.target, plan=replace(PLAN, wal=None), wal_preset=None)
+    among = tuple(properties_of(replace(WHOLE, target=target), ENVIRONMENT))
+    (found,) = compare_properties([apart, among]).differences
+    assert found.name == "WAL: disks"
+    assert [variant.value for variant in found.variants][1] == "none"
+
+
+def test_two_known_values_differ_whatever_a_third_file_does_not_tell() -> None:
+    runs = [WHOLE, replace(WHOLE, scale=99), replace(WHOLE, scale=NOT_KNOWN)]
+    (found,) = compare_properties([tuple(properties_of(each, ENVIRONMENT)) for each in runs]).differences
+    assert [variant.value for variant in found.variants] == ["10", "99", "not known"]
+
+
+def test_a_default_that_was_chosen_explicitly_is_no_other_chunk() -> None:
+    group = replace(PLAN.data, chunk_bytes=None, bitmap=None, initial_sync=None)
+    explicit = replace(PLAN.data, chunk_bytes=512 * 1024)
+    runs = [
+        replace(WHOLE, target=replace(WHOLE.target, plan=replace(PLAN, data=each)))
+        for each in (group, explicit)
+    ]
+    assert not compare_properties([tuple(properties_of(each, ENVIRONMENT)) for each in runs]).differences
+
+
+def test_of_a_file_of_before_presets_and_memory_limit_are_read_from_the_campaigns_text(
+    tmp_path: Path,
+) -> None:
+    group = DiskGroup(("SERIAL0",), Level.SINGLE, "zfs", preset="recommended")
+    wal = DiskGroup(("SERIAL1",), Level.SINGLE, "ext4")
+    asked = Configuration("on zfs", DiskTarget(group, wal, memory_limit_bytes=512 * MIB))
+    old = replace(
+        WHOLE,
+        configuration="on zfs",
+        campaign_file=format_campaign(Campaign("x", (asked,))),
+        target=replace(WHOLE.target, preset=NOT_KNOWN, wal_preset=NOT_KNOWN, memory_limit_bytes=NOT_KNOWN),
+    )
+    with RunFile(write_known(tmp_path / "a.footing", old)) as run:
+        found = completed(run.metadata).target
+    assert (found.preset, found.wal_preset, found.memory_limit_bytes) == (
+        "recommended",
+        "defaults",
+        512 * MIB,
+    )
+
+
+@pytest.mark.parametrize("text", ["", "[", "name = 1", "a" * 10_000, "[[configuration]]\nworkload = 3\n"])
+def test_a_campaigns_text_that_nobody_understands_leaves_it_not_known(text: str) -> None:
+    old = replace(WHOLE, campaign_file=text, target=replace(WHOLE.target, preset=NOT_KNOWN))
+    assert isinstance(completed(old).target.preset, NotKnown)
+
+
+def test_own_scripts_of_a_stored_campaign_are_never_opened(tmp_path: Path) -> None:
+    trap = tmp_path / "trap.sql"
+    asked = Configuration("a", DiskTarget(DiskGroup(("S1",), Level.SINGLE, "ext4", preset="defaults")))
+    text = format_campaign(Campaign("x", (asked,)))
+    assert "[workload]" in text
+    text = text.replace("[workload]", f'[workload]\nscript = "{trap}"', 1)
+    text = re.sub(r'\nscript = "tpcb-like"', "", text)
+    old = replace(
+        WHOLE, configuration="a", campaign_file=text, target=replace(WHOLE.target, preset=NOT_KNOWN)
+    )
+    assert completed(old).target.preset == "defaults"
+
+
+def test_before_the_run_configurations_differ_in_what_their_runs_will_differ_in() -> None:
+    plain = DiskGroup(("S1", "S2"), Level.MIRROR, "btrfs")
+    two = {
+        0: Configuration("plain", DiskTarget(plain)),
+        1: Configuration("nocow", DiskTarget(replace(plain, options=(("datacow", False),)))),
+    }
+    told = configuration_differences(two)
+    assert "WAL" not in f"{told[0]}{told[1]}"
+    assert told[0].count(",") == told[1].count(",") == 0
+    assert told[0].endswith("default (yes)")
+    assert told[1].endswith("no")
+    assert configuration_differences({0: two[0], 1: replace(two[0], name="other")}) == {0: "", 1: ""}
+
+
+def test_before_the_run_each_own_setting_and_key_is_told() -> None:
+    base = Configuration("a", DiskTarget(DiskGroup(("S1",), Level.SINGLE, "ext4")))
+    other = replace(
+        base, postgresql=PostgresChoice(settings=(("fsync", "off"),)), workload=Workload(clients=9)
+    )
+    told = configuration_differences({0: base, 1: other})
+    assert told[0] == "clients 4, fsync none"
+    assert told[1] == "clients 9, fsync off"

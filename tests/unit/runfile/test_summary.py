@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import CorruptRunFileError
+from app.domain.metrics import Sample
+from app.runfile.reader import RunFile
+from app.runfile.summary import FIGURES, summarise
+from tests.made_runs import finished_run, write_run
+
+
+def figures_of(path: Path) -> dict[str, float | None]:
+    with RunFile(path) as run:
+        return summarise(run)
+
+
+def test_pgbenchs_own_figures_count_where_it_printed_them(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    printed = {"tps": 205.5, "transactions": 617, "latency_ms": 1.9, "failed": 2, "skipped": None}
+    writer = write_run(path, values={"pgbench": printed})
+    with writer.transaction():
+        writer.end_phase(4000)
+    writer.close()
+    found = figures_of(path)
+    assert found["tps"] == 205.5
+    assert found["transactions"] == 617
+    assert found["failed"] == 2
+    assert found["skipped"] is None
+    assert found["latency_mean_ms"] == 1.9
+    assert found["duration_s"] == 3.0
+
+
+def test_a_run_that_was_cut_off_is_weighted_by_the_length_of_its_reports(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    write_run(path, (100.0, 200.0, 300.0), partial=1).close()
+    found = figures_of(path)
+    assert found["tps"] == pytest.approx(200.0)
+    assert found["transactions"] == pytest.approx(600.0)
+    assert found["duration_s"] == 3.0
+    assert found["latency_mean_ms"] == pytest.approx(2.0)
+    assert found["latency_p99_ms"] == pytest.approx(2.0, rel=0.01)
+    assert found["partial_seconds"] == 1
+    assert found["stall_s"] == 0
+
+
+def test_costs_are_rates_divided_by_tps(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    samples = [
+        Sample("storage.write_bytes", 400_000.0),
+        Sample("process.cpu_user", 0.5, "postgres"),
+        Sample("process.cpu_system", 0.3, "postgres"),
+    ]
+    write_run(path, (200.0, 200.0, 200.0), samples=samples).close()
+    found = figures_of(path)
+    assert found["device_write_bytes"] == pytest.approx(2000.0)
+    assert found["server_cpu_us"] == pytest.approx(0.8e6 / 200)
+    assert found["wal_bytes"] is None
+
+
+WRITTEN = (Sample("storage.write_bytes", 1_000_000.0), Sample("wal.bytes", 300_000.0))
+
+
+@pytest.mark.parametrize(
+    ("samples", "amplification"),
+    [
+        ((*WRITTEN, Sample("server.io_write_bytes", 200_000.0)), 2.0),
+        (
+            (
+                *WRITTEN,
+                Sample("server.buffers_checkpoint", 20.0),
+                Sample("server.buffers_clean", 1.0),
+                Sample("server.buffers_backend", 4.0),
+            ),
+            1_000_000 / (300_000 + 25 * 8192),
+        ),
+        (WRITTEN, None),
+        (WRITTEN[1:], None),
+        ((Sample("storage.write_bytes", 1.0), Sample("wal.bytes", 0.0)), None),
+    ],
+)
+def test_write_amplification_is_what_reached_the_devices_over_what_postgresql_wrote(
+    tmp_path: Path, samples: tuple[Sample, ...], amplification: float | None
+) -> None:
+    path = tmp_path / "a.footing"
+    write_run(path, samples=samples, values={"installation": {"block_size": 8192}}).close()
+    found = figures_of(path)["write_amplification"]
+    assert found == (None if amplification is None else pytest.approx(amplification))
+
+
+def test_a_run_that_never_measured_has_no_figures(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    write_run(path, measured=False).close()
+    assert figures_of(path) == {}
+
+
+def test_an_empty_measure_phase_has_every_figure_and_nothing_to_say(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    write_run(path, ()).close()
+    found = figures_of(path)
+    assert set(found) == {figure.name for figure in FIGURES}
+    assert {name for name, value in found.items() if value is not None} <= {"missed_ticks", "partial_seconds"}
+
+
+def test_one_second_has_a_mean_and_no_shape(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    write_run(path, (150.0,)).close()
+    found = figures_of(path)
+    assert found["tps"] == pytest.approx(150.0)
+    assert found["jitter_cv"] is None
+    assert found["drift"] is None
+
+
+def test_a_foreign_file_whose_seconds_span_ages_is_refused_and_not_computed(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    writer = write_run(path)
+    with writer.transaction():
+        writer.add_tick(9, 10**15, lateness_us=0, missed=0, samples=[(10**15, Sample("pgbench.tps", 1.0))])
+    writer.close()
+    with pytest.raises(CorruptRunFileError, match="a hundred days"):
+        figures_of(path)
+
+
+def change(path: Path, statement: str) -> Path:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+    return path
+
+
+def test_a_sum_that_a_foreign_file_makes_infinite_is_no_figure_and_no_warning(tmp_path: Path) -> None:
+    path = change(finished_run(tmp_path / "run.footing"), "UPDATE tick SET missed = 1e308")
+    found = figures_of(path)
+    assert found["missed_ticks"] is None
+    assert found["tps"] == pytest.approx(200.0)
+
+
+def test_seconds_with_impossible_throughput_are_damage(tmp_path: Path) -> None:
+    for value in ("-1", "-1e308", "1e308"):
+        path = finished_run(tmp_path / f"{value}.footing")
+        with pytest.raises(CorruptRunFileError, match="impossible TPS"):
+            figures_of(change(path, f"UPDATE sample SET value = {value}"))

@@ -1,0 +1,319 @@
+"""Statistics over runs: intervals, verdicts, families of comparisons."""
+
+from __future__ import annotations
+
+import csv
+import math
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.statistics.holm import holm, holm_levels
+from app.statistics.sample_size import minimum_detectable_effect, runs_needed
+from app.statistics.verdict import (
+    Comparison,
+    Samples,
+    Verdict,
+    compare,
+    compare_family,
+    compare_paired,
+    compare_unpaired,
+    run_interval,
+)
+
+DATA = Path(__file__).parents[2] / "data" / "statistics"
+
+means = st.floats(0.01, 1e7)
+several = st.lists(means, min_size=3, max_size=12)
+anything = st.lists(st.floats(0, 1e7), max_size=12)
+
+
+def read(name: str) -> list[dict[str, str]]:
+    with (DATA / name).open(encoding="ascii", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def numbers(text: str) -> list[float]:
+    return [float(word) for word in text.split()]
+
+
+def interval_of(comparison: Comparison) -> tuple[float, float]:
+    assert comparison.interval is not None
+    return comparison.interval.low, comparison.interval.high
+
+
+# --- one configuration ---------------------------------------------------------------------------
+
+
+def test_the_mean_is_geometric_and_its_interval_students_on_logarithms() -> None:
+    # logs 0, 1, 2: mean 1, sd 1, t(.975, 2) = 4.302653
+    interval = run_interval([1, math.e, math.e**2])
+    half = 4.302652729911275 / math.sqrt(3)
+    assert interval.mean == pytest.approx(math.e)
+    assert interval.low == pytest.approx(math.exp(1 - half))
+    assert interval.high == pytest.approx(math.exp(1 + half))
+    assert not interval.indicative_only
+
+
+@pytest.mark.parametrize("values", [[100.0], [100.0, 110.0]])
+def test_fewer_than_three_runs_have_a_mean_and_no_interval(values: list[float]) -> None:
+    interval = run_interval(values)
+    assert interval.mean == pytest.approx(math.prod(values) ** (1 / len(values)))
+    assert (interval.low, interval.high) == (None, None)
+    assert interval.indicative_only
+
+
+def test_no_run_has_no_mean_and_a_run_of_zero_has_no_interval() -> None:
+    assert run_interval([]).mean is None
+    assert run_interval([0, 0, 0]).mean == 0
+    assert run_interval([0, 5, 5, 5]).low is None
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])
+def test_what_is_no_mean_of_a_run_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match=r"\["):
+        run_interval([1, value, 2])
+    with pytest.raises(ValueError, match=r"\("):
+        compare_unpaired([1, 2, 3], [1, value, 2])
+
+
+@settings(deadline=None)
+@given(several, st.floats(1e-3, 1e3), st.randoms())
+def test_interval_scales_and_does_not_mind_the_order(
+    values: list[float], factor: float, random: np.random.Generator
+) -> None:
+    one = run_interval(values)
+    shuffled = list(values)
+    random.shuffle(shuffled)
+    other = run_interval([value * factor for value in shuffled])
+    for attribute in ("mean", "low", "high"):
+        assert getattr(other, attribute) == pytest.approx(getattr(one, attribute) * factor, rel=1e-6)
+    assert min(values) * (1 - 1e-9) <= (one.mean or 0) <= max(values) * (1 + 1e-9)
+
+
+def test_the_interval_covers_the_true_mean_in_95_of_100_campaigns() -> None:
+    random = np.random.default_rng(20221010)
+    runs = np.exp(random.normal(math.log(7700), 0.05, (4000, 4)))
+    intervals = [run_interval(row) for row in runs]
+    covered = sum((i.low or 0) <= 7700 <= (i.high or 0) for i in intervals) / len(intervals)
+    assert 0.94 < covered < 0.96  # binomial standard error 0.0034
+
+
+# --- two configurations --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", read("welch.csv"), ids=str)
+def test_unpaired_equals_welch_of_scipy_on_logarithms(row: dict[str, str]) -> None:
+    comparison = compare_unpaired(numbers(row["a"]), numbers(row["b"]))
+    assert comparison.p_value == pytest.approx(float(row["p"]), rel=1e-8)
+    assert comparison.narrow is not None
+    found = (*interval_of(comparison), comparison.narrow.low, comparison.narrow.high)
+    for value, column in zip(found, ("low95", "high95", "low90", "high90"), strict=True):
+        assert math.log(value) == pytest.approx(float(row[column]), rel=1e-8)
+
+
+@pytest.mark.parametrize("row", read("paired.csv"), ids=str)
+def test_paired_equals_the_t_test_of_scipy_on_logarithms(row: dict[str, str]) -> None:
+    comparison = compare_paired(numbers(row["a"]), numbers(row["b"]))
+    assert comparison.p_value == pytest.approx(float(row["p"]), rel=1e-8)
+    for value, column in zip(interval_of(comparison), ("low95", "high95"), strict=True):
+        assert math.log(value) == pytest.approx(float(row[column]), rel=1e-8)
+
+
+BASE = (1000.0, 1010.0, 990.0, 1005.0, 995.0)
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict", "equivalent"),
+    [
+        (1.10, Verdict.HIGHER, False),
+        (0.90, Verdict.LOWER, False),
+        (1.001, Verdict.EQUAL, True),
+    ],
+)
+@pytest.mark.parametrize("paired", [True, False])
+def test_each_verdict_has_its_case(factor: float, verdict: Verdict, equivalent: bool, paired: bool) -> None:  # noqa: FBT001
+    wobble = (1.001, 0.999, 1.002, 0.998, 1.0)
+    candidate = tuple(value * factor * w for value, w in zip(BASE, wobble, strict=True))
+    comparison = compare(Samples(BASE, candidate, paired))
+    assert (comparison.verdict, comparison.equivalent) == (verdict, equivalent)
+    assert comparison.ratio == pytest.approx(factor, rel=1e-3)
+    assert comparison.more_runs is None
+
+
+def test_noise_is_inconclusive_and_says_how_many_more_runs_would_do() -> None:
+    noisy = compare_paired([1000, 1100, 900, 1000], [1050, 950, 1000, 1030])
+    assert noisy.verdict is Verdict.INCONCLUSIVE
+    spread = float(np.std(np.log([1.05, 950 / 1100, 1000 / 900, 1.03]), ddof=1))
+    needed = runs_needed(spread, paired=True)
+    assert needed is not None
+    assert noisy.more_runs == needed - 4
+    hopeless = compare_unpaired([1, 1000, 5], [2, 900, 70])
+    assert (hopeless.verdict, hopeless.more_runs) == (Verdict.INCONCLUSIVE, None)
+
+
+def test_a_real_difference_too_small_to_matter_is_both() -> None:
+    candidate = [value * w for value, w in zip(BASE, (1.0041, 1.0039, 1.004, 1.0042, 1.0038), strict=True)]
+    comparison = compare_paired(BASE, candidate)
+    assert (comparison.verdict, comparison.equivalent) == (Verdict.HIGHER, True)
+
+
+def test_pairs_see_through_a_drift_that_hides_the_difference_from_independent_runs() -> None:
+    drifting = (1000.0, 900.0, 800.0, 700.0)
+    better = tuple(value * w for value, w in zip(drifting, (1.04, 1.05, 1.05, 1.06), strict=True))
+    assert compare_paired(drifting, better).verdict is Verdict.HIGHER
+    assert compare_unpaired(drifting, better).verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [([1.0], [2.0]), ([1.0, 2.0], [2.0, 3.0]), ([1.0, 2.0, 3.0], [2.0, 3.0])]
+)
+def test_fewer_than_three_runs_are_indicative_only(a: list[float], b: list[float]) -> None:
+    comparison = compare_unpaired(a, b)
+    assert comparison.verdict is Verdict.INDICATIVE
+    assert comparison.ratio is not None
+    assert (comparison.interval, comparison.p_value) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [([], []), ([1.0] * 3, []), ([1.0] * 3, [0.0] * 3), ([0.0, 1, 1], [1.0] * 3)]
+)
+def test_without_runs_or_with_a_run_of_zero_nothing_can_be_compared(a: list[float], b: list[float]) -> None:
+    comparison = compare_unpaired(a, b)
+    assert comparison.verdict is Verdict.IMPOSSIBLE
+    assert comparison.ratio is None
+
+
+def test_runs_at_a_fixed_rate_that_are_all_alike_are_equal() -> None:
+    for value in (100.0, 1 / 3, 7699.9999):
+        same = compare_unpaired([value] * 3, [value] * 4)
+        assert (same.verdict, same.p_value) == (Verdict.EQUAL, 1)
+        other = compare_unpaired([value] * 3, [value * 1.1] * 3)
+        assert (other.verdict, other.p_value) == (Verdict.HIGHER, 0)
+        assert interval_of(other) == pytest.approx((1.1, 1.1))
+
+
+def test_pairs_of_different_length_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"\(3, 4\)"):
+        compare_paired([1, 2, 3], [1, 2, 3, 4])
+
+
+@settings(deadline=None)
+@given(several, several, st.floats(1e-3, 1e3))
+def test_a_comparison_has_no_unit_and_turns_around(a: list[float], b: list[float], factor: float) -> None:
+    one = compare_unpaired(a, b)
+    scaled = compare_unpaired([value * factor for value in a], [value * factor for value in b])
+    turned = compare_unpaired(b, a)
+    assert interval_of(scaled) == pytest.approx(interval_of(one), rel=1e-6)
+    low, high = interval_of(one)
+    if high < 1e300 and low > 1e-300:  # runs that differ a billionfold have no bounds
+        assert interval_of(turned) == pytest.approx((1 / high, 1 / low), rel=1e-6)
+
+
+@settings(deadline=None)
+@given(anything, anything)
+def test_any_run_means_give_a_verdict_without_nan(a: list[float], b: list[float]) -> None:
+    comparison = compare_unpaired(a, b)
+    assert (comparison.ratio is None) == (comparison.verdict is Verdict.IMPOSSIBLE)
+    assert (comparison.interval is None) == (comparison.verdict in {Verdict.INDICATIVE, Verdict.IMPOSSIBLE})
+    if comparison.interval and comparison.p_value is not None:
+        low, high = interval_of(comparison)
+        assert low <= high
+        assert (low <= 1 <= high) == (comparison.verdict in {Verdict.EQUAL, Verdict.INCONCLUSIVE})
+        assert 0 <= comparison.p_value <= 1
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_identical_configurations_are_called_different_in_5_of_100_campaigns(paired: bool) -> None:  # noqa: FBT001
+    random = np.random.default_rng(1)
+    runs = np.exp(random.normal(0, 0.04, (3000, 2, 5)))
+    verdicts = [compare(Samples(tuple(a), tuple(b), paired)).verdict for a, b in runs]
+    wrong = sum(verdict in {Verdict.HIGHER, Verdict.LOWER} for verdict in verdicts) / len(verdicts)
+    assert 0.035 < wrong < 0.065  # Welch is a little conservative; standard error 0.004
+
+
+def test_a_true_difference_at_the_bound_is_called_equal_in_at_most_5_of_100_campaigns() -> None:
+    random = np.random.default_rng(2)
+    noise = random.normal(0, 0.01, (3000, 2, 6))
+    noise[:, 1] += math.log(1.02)
+    equal = sum(compare_paired(np.exp(a), np.exp(b)).equivalent for a, b in noise) / len(noise)
+    assert equal < 0.06
+
+
+# --- several configurations ----------------------------------------------------------------------
+
+
+def test_holm_adjusts_as_published() -> None:
+    # R: p.adjust(c(.01, .04, .03, .005), "holm") = .03 .06 .06 .02
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx((0.03, 0.06, 0.06, 0.02))
+    assert holm([]) == ()
+    assert holm([0.7, 0.9]) == (1.0, 1.0)
+
+
+@given(st.lists(st.floats(0, 1), max_size=8))
+def test_levels_reject_exactly_what_adjusted_values_reject(p_values: list[float]) -> None:
+    adjusted, levels = holm(p_values), holm_levels(p_values, 0.05)
+    for p, q, level in zip(p_values, adjusted, levels, strict=True):
+        if not math.isclose(q, 0.05):
+            assert (q < 0.05) == (p < level)
+        assert p - 1e-12 <= q <= 1
+
+
+def test_a_family_asks_for_more_than_a_single_comparison() -> None:
+    candidate = [value * w for value, w in zip(BASE, (1.05, 1.01, 1.03, 1.0, 1.04), strict=True)]
+    single = Samples(BASE, tuple(candidate), paired=True)
+    assert compare(single).verdict is Verdict.HIGHER
+    unlike = Samples(BASE, tuple(np.multiply(BASE, (1.3, 0.8, 1.1, 0.9, 1))), paired=True)
+    few = Samples((1.0,), (2.0,), paired=True)
+    family = compare_family([single, unlike, few, unlike])
+    assert family[0].verdict is Verdict.INCONCLUSIVE
+    assert family[0].interval is not None
+    assert family[0].interval.confidence == pytest.approx(
+        1 - 0.05 / 3
+    )  # the one without a verdict is not tested
+    assert family[2].verdict is Verdict.INDICATIVE
+    assert compare_family([single])[0] == compare(single)
+
+
+# --- how many runs -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("runs", "percent"), [(3, 3.0), (4, 2.4), (5, 2.0), (6, 1.8), (8, 1.5), (10, 1.3), (20, 0.9)]
+)
+def test_the_detectable_effect_equals_the_published_table(runs: int, percent: float) -> None:
+    effect = minimum_detectable_effect(0.01, runs)
+    assert effect is not None
+    assert round(effect * 100, 1) == percent
+    twice = minimum_detectable_effect(0.02, runs)
+    assert twice == pytest.approx(2 * effect)
+
+
+def test_one_run_detects_nothing_and_pairs_detect_more() -> None:
+    assert minimum_detectable_effect(0.01, 1) is None
+    assert minimum_detectable_effect(0.01, 0) is None
+    paired = minimum_detectable_effect(0.01, 10, paired=True)
+    assert paired == pytest.approx((2.262157 + 0.883404) * 0.01 / math.sqrt(10), rel=1e-6)
+    assert minimum_detectable_effect(0, 5) == 0
+
+
+@pytest.mark.parametrize(("spread", "paired"), list(product([0.0, 0.005, 0.02, 0.1], [True, False])))
+def test_the_runs_needed_are_the_fewest_that_detect_the_effect(spread: float, paired: bool) -> None:  # noqa: FBT001
+    runs = runs_needed(spread, effect=0.02, paired=paired)
+    assert runs is not None
+    bound = math.log(1.02)
+    detectable = minimum_detectable_effect(spread, runs, paired=paired)
+    assert detectable is not None
+    assert detectable <= bound
+    if runs > 3:
+        fewer = minimum_detectable_effect(spread, runs - 1, paired=paired)
+        assert fewer is not None
+        assert fewer > bound
+
+
+def test_an_effect_that_takes_more_than_ten_thousand_runs_is_out_of_reach() -> None:
+    assert runs_needed(1.0, effect=0.001, paired=False) is None

@@ -1,0 +1,60 @@
+"""How large the partitions are, and over how many disks a stripe lies."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.options.raid import Assembler, Level
+from app.domain.storage_plan.plan import Group
+from app.domain.units import GIB, KIB, MIB, TIB
+from app.storage.layout.partition_size import default_partition_bytes, whole_disk_bytes
+from app.storage.layout.steps import StripeGeometry
+from app.storage.layout.stripe_geometry import alignment_of, ext_items, ext_tokens, xfs_items, xfs_tokens
+from tests.unit.storage.plans import disks
+
+
+@pytest.mark.parametrize(
+    ("data_set", "data_disks", "sizes", "expected"),
+    [
+        (GIB, 1, [TIB], 16 * GIB),
+        (4 * GIB, 1, [TIB], 16 * GIB),
+        (10 * GIB, 1, [TIB], 40 * GIB),
+        (10 * GIB, 4, [TIB] * 4, 16 * GIB),
+        (100 * GIB, 3, [TIB] * 4, 136534 * MIB),
+        (TIB, 1, [TIB], TIB - 2 * MIB),
+        (GIB, 1, [8 * GIB + 12345], 8 * GIB - 2 * MIB),
+        (0, 0, [TIB], 16 * GIB),
+    ],
+)
+def test_partitions_are_as_large_as_the_run_needs(
+    data_set: int, data_disks: int, sizes: list[int], expected: int
+) -> None:
+    assert default_partition_bytes(data_set, data_disks, sizes) == expected
+
+
+@given(st.lists(st.integers(0, 1 << 50), min_size=1), st.integers(0, 1 << 50), st.integers(1, 64))
+def test_partitions_are_whole_mebibytes_and_leave_room_for_both_tables(
+    sizes: list[int], data_set: int, data_disks: int
+) -> None:
+    for size in (whole_disk_bytes(sizes), default_partition_bytes(data_set, data_disks, sizes)):
+        assert size % MIB == 0
+        assert size == 0 or size + 2 * MIB <= min(sizes)
+
+
+def test_alignment_is_told_and_looked_for_in_each_tools_own_units() -> None:
+    alignment = StripeGeometry(512 * KIB, 3)
+    assert ext_items(alignment, 4096) == ("stride=128", "stripe_width=384")
+    assert ext_tokens(alignment, 4096) == ("RAID stride: 128", "RAID stripe width: 384")
+    assert xfs_items(alignment) == ("su=524288", "sw=3")
+    assert xfs_tokens(alignment, 4096) == ("data.sunit=128", "data.swidth=384")
+
+
+def test_only_md_with_even_stripes_is_aligned_and_what_people_say_themselves_comes_first() -> None:
+    striped = Group(disks(4), Level.RAID5, "xfs")
+    assert alignment_of(striped, Assembler.MD) == StripeGeometry(512 * KIB, 3)
+    assert alignment_of(striped, Assembler.ZFS) is None
+    assert alignment_of(Group(disks(5), Level.RAID10, "xfs"), Assembler.MD) is None
+    own = Group(disks(1), Level.SINGLE, "xfs", (("su", 64 * KIB), ("sw", 4)))
+    assert alignment_of(own, Assembler.RAW) == StripeGeometry(64 * KIB, 4)

@@ -1,0 +1,1 @@
+"""What charts show, without widgets: registry, scales, curves of runs at several coarsenesses."""

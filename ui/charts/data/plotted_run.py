@@ -1,0 +1,73 @@
+"""What a chart is asked to show: a run with its colour and name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.runfile.reader import RunEvent
+
+Array = NDArray[np.float64]
+
+
+class PlotDataset(Protocol):
+    """What charts need to know of a run, or of whatever else is drawn like one; see `app.runfile.series`."""
+
+    @property
+    def begin_s(self) -> float:
+        """Where its axis begins, at most 0."""
+
+    @property
+    def end_s(self) -> float:
+        """Where its axis ends."""
+
+    @property
+    def planned_s(self) -> float | None:
+        """Where its axis will end."""
+
+    def series_keys(self) -> tuple[tuple[str, str], ...]:
+        """Return (metric, instance) of every series."""
+
+    def series(self, metric: str, instance: str = "") -> tuple[Array, Array]:
+        """Return (places, values), ascending."""
+
+    def percentile(self, percent: float) -> tuple[Array, Array]:
+        """Return (places, latency in ms)."""
+
+    def stalls(self) -> list[tuple[float, float]]:
+        """Return (start, end) of what is shaded."""
+
+    def checkpoints(self) -> list[tuple[float, float, RunEvent]]:
+        """Return (start, end, event) of what is marked."""
+
+
+@runtime_checkable
+class WithBand(Protocol):
+    """What has an interval around its values."""
+
+    def band(self, metric: str) -> tuple[Array, Array]:
+        """Return lower and upper ends of the values of `series`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunTrace:
+    """A saved run on a chart.
+
+    Attributes:
+        run_id: identity, for signals and focus.
+        data: its series.
+        colour_index: number of its colour, the same everywhere; from 8 on the line style differs too.
+        label: its name in lists and boxes.
+        visible: whether it is drawn.
+        pale: drawn behind, as the earlier runs of a campaign.
+    """
+
+    run_id: str
+    data: PlotDataset = field(repr=False, compare=False)
+    colour_index: int
+    label: str
+    visible: bool = True
+    pale: bool = False

@@ -1,0 +1,296 @@
+"""Every chart that can be shown: one frozen object each, in one registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from app.domain.text import tr
+from ui.charts.data.x_axis import XQuantity
+
+PERCENTILE: Final = "latency.p"
+"""A curve's metric that begins like this is a percentile of the histograms: latency.p99 ..."""
+
+
+EVERY: Final = "*"
+"""Instance of a part: every one there is, added up."""
+
+EACH: Final = "each"
+"""Instance of a part: a curve of its own for every one there is (`expanded`)."""
+
+_STYLES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class CurveSpec:
+    """A line of a chart.
+
+    Attributes:
+        id: unique in the chart.
+        label: what people read.
+        parts: (metric, instance) pairs that are added up; the instance may be `EVERY` or `EACH`.
+        style: number of the line style, 0 solid; tells curves of one run apart.
+        main: shown when many runs lie over each other.
+        smooth: whether a running mean is drawn over the seconds.
+    """
+
+    id: str
+    label: str
+    parts: tuple[tuple[str, str], ...]
+    style: int = 0
+    main: bool = True
+    smooth: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ChartSpec:
+    """A chart.
+
+    Attributes:
+        id: stable name, kept in settings.
+        title: what people read.
+        unit: of the axis, after `factor`.
+        curves: its lines.
+        log_y: decades instead of equal steps.
+        zero_based: the axis begins at zero.
+        factor: from the metric's unit to the axis's.
+        checkpoints: whether the labels of checkpoints stand here.
+        along: quantity of the horizontal axis; a stack shows charts of one only.
+        highest: where the axis ends at the latest; None for no such end.
+    """
+
+    id: str
+    title: str
+    unit: str
+    curves: tuple[CurveSpec, ...]
+    log_y: bool = False
+    zero_based: bool = True
+    factor: float = 1.0
+    checkpoints: bool = False
+    along: XQuantity = XQuantity.TIME
+    highest: float | None = None
+
+
+def _one(metric: str) -> tuple[tuple[str, str], ...]:
+    return ((metric, ""),)
+
+
+def _program(name: str) -> tuple[tuple[str, str], ...]:
+    return (("process.cpu_user", name), ("process.cpu_system", name))
+
+
+def _each(curve_id: str, *metrics: str) -> CurveSpec:
+    return CurveSpec(curve_id, "", tuple((metric, EACH) for metric in metrics), main=False)
+
+
+_ALL: Final = (
+    ChartSpec(
+        "tps", tr("Transactions"), tr("per second"), (CurveSpec("tps", tr("TPS"), _one("pgbench.tps")),)
+    ),
+    ChartSpec(
+        "latency",
+        tr("Latency"),
+        "ms",
+        (
+            CurveSpec("p50", "p50", _one("latency.p50"), style=2, main=False),
+            CurveSpec("p95", "p95", _one("latency.p95"), style=1, main=False),
+            CurveSpec("p99", "p99", _one("latency.p99")),
+        ),
+        log_y=True,
+        zero_based=False,
+    ),
+    ChartSpec(
+        "iops",
+        tr("Device operations"),
+        tr("per second"),
+        (
+            CurveSpec("writes", tr("writes"), _one("storage.writes")),
+            CurveSpec("flushes", tr("flushes"), _one("storage.flushes"), style=1, main=False),
+            CurveSpec("reads", tr("reads"), _one("storage.reads"), style=2, main=False),
+        ),
+    ),
+    ChartSpec(
+        "throughput",
+        tr("Device throughput"),
+        "MB/s",
+        (
+            CurveSpec("written", tr("written"), _one("storage.write_bytes")),
+            CurveSpec("read", tr("read"), _one("storage.read_bytes"), style=1, main=False),
+        ),
+        factor=1e-6,
+    ),
+    ChartSpec(
+        "disk-iops",
+        tr("Operations of each disk"),
+        tr("per second"),
+        (
+            CurveSpec("all", tr("all disks"), (*_one("storage.reads"), *_one("storage.writes"))),
+            _each("disk", "device.reads", "device.writes"),
+        ),
+    ),
+    ChartSpec(
+        "disk-throughput",
+        tr("Throughput of each disk"),
+        "MB/s",
+        (
+            CurveSpec("all", tr("all disks"), (*_one("storage.read_bytes"), *_one("storage.write_bytes"))),
+            _each("disk", "device.read_bytes", "device.write_bytes"),
+        ),
+        factor=1e-6,
+    ),
+    ChartSpec(
+        "flush-time",
+        tr("Time of a flush"),
+        "ms",
+        (
+            CurveSpec("all", tr("all disks"), _one("storage.flush_await")),
+            _each("disk", "device.flush_await"),
+        ),
+        log_y=True,
+        zero_based=False,
+    ),
+    ChartSpec(
+        "write-time",
+        tr("Time of a write"),
+        "ms",
+        (
+            CurveSpec("all", tr("all disks"), _one("storage.write_await")),
+            _each("disk", "device.write_await"),
+        ),
+        log_y=True,
+        zero_based=False,
+    ),
+    ChartSpec(
+        "array-missing",
+        tr("Arrays: disks missing"),
+        tr("disks"),
+        (CurveSpec("missing", tr("missing"), (("array.missing_members", EVERY),), smooth=False),),
+    ),
+    ChartSpec(
+        "array-sync",
+        tr("Arrays: still to be synchronised"),
+        "GiB",
+        (CurveSpec("remaining", tr("remaining"), (("array.sync_remaining", EVERY),), smooth=False),),
+        factor=1 / 1024**3,
+    ),
+    ChartSpec(
+        "cpu",
+        tr("CPU"),
+        tr("cores busy"),
+        (
+            CurveSpec("postgres", tr("PostgreSQL"), _program("postgres")),
+            CurveSpec("pgbench", tr("pgbench"), _program("pgbench"), style=1, main=False),
+            CurveSpec("user", tr("machine, user"), _one("cpu.user"), style=2, main=False),
+            CurveSpec("system", tr("machine, system"), _one("cpu.system"), style=3, main=False),
+            CurveSpec("iowait", tr("I/O wait"), _one("cpu.iowait"), style=2, main=False),
+        ),
+    ),
+    ChartSpec(
+        "wal",
+        tr("WAL and checkpoints"),
+        "MB/s",
+        (CurveSpec("wal", tr("WAL written"), _one("wal.bytes")),),
+        factor=1e-6,
+        checkpoints=True,
+    ),
+    ChartSpec(
+        "memory",
+        tr("Memory"),
+        "GiB",
+        (
+            CurveSpec("cached", tr("page cache"), _one("memory.cached"), smooth=False),
+            CurveSpec("dirty", tr("dirty"), _one("memory.dirty"), style=1, main=False, smooth=False),
+            CurveSpec(
+                "available", tr("available"), _one("memory.available"), style=2, main=False, smooth=False
+            ),
+        ),
+        factor=1 / 1024**3,
+    ),
+    ChartSpec(
+        "pressure",
+        tr("Pressure: tasks waiting"),
+        "%",
+        (
+            CurveSpec("io", tr("some for I/O"), _one("pressure.io_some")),
+            CurveSpec("cpu", tr("some for CPU"), _one("pressure.cpu_some"), style=1, main=False),
+            CurveSpec("io_full", tr("all for I/O"), _one("pressure.io_full"), style=2, main=False),
+            CurveSpec("memory", tr("some for memory"), _one("pressure.memory_some"), style=3, main=False),
+        ),
+    ),
+    ChartSpec(
+        "nines",
+        tr("Latency by percentile"),
+        "ms",
+        (CurveSpec("nines", tr("latency"), _one("distribution.nines"), smooth=False),),
+        log_y=True,
+        zero_based=False,
+        along=XQuantity.NINES,
+    ),
+    ChartSpec(
+        "shares",
+        tr("Transactions within a latency"),
+        "%",
+        (CurveSpec("shares", tr("share"), _one("distribution.shares"), smooth=False),),
+        factor=100.0,
+        highest=100.0,
+        along=XQuantity.LATENCY,
+    ),
+    ChartSpec(
+        "sweep-tps",
+        tr("Transactions"),
+        tr("per second"),
+        (CurveSpec("tps", tr("TPS"), _one("sweep.tps"), smooth=False),),
+        along=XQuantity.SWEPT,
+    ),
+    ChartSpec(
+        "sweep-p99",
+        tr("Latency, 99th percentile"),
+        "ms",
+        (CurveSpec("p99", "p99", _one("sweep.latency_p99_ms"), smooth=False),),
+        along=XQuantity.SWEPT,
+    ),
+)
+
+CHARTS: Final[Mapping[str, ChartSpec]] = MappingProxyType(
+    {chart.id: chart for chart in _ALL if chart.along is XQuantity.TIME}
+)
+"""All charts over time by id, in the order in which they are offered."""
+
+
+def charts_along(along: XQuantity) -> Mapping[str, ChartSpec]:
+    """Return the charts that a stack with this horizontal axis can show, by id."""
+    return {chart.id: chart for chart in _ALL if chart.along is along}
+
+
+DEFAULT_CHARTS: Final = ("tps", "latency", "iops")
+
+
+def expanded(chart: ChartSpec, keys: Iterable[tuple[str, str]]) -> ChartSpec:
+    """Return a chart whose curves of `EACH` instance became one for every instance there is.
+
+    Args:
+        chart: of the registry.
+        keys: (metric, instance) of the series that there are.
+    """
+    if not any(instance == EACH for curve in chart.curves for _, instance in curve.parts):
+        return chart
+    known = tuple(keys)
+    curves: list[CurveSpec] = []
+    for curve in chart.curves:
+        metrics = [metric for metric, instance in curve.parts if instance == EACH]
+        if not metrics:
+            curves.append(curve)
+            continue
+        # Of every metric of the kind, so that a disk has one colour in all charts.
+        kind = metrics[0].partition(".")[0] + "."
+        instances = sorted({instance for metric, instance in known if instance and metric.startswith(kind)})
+        curves += [_of_instance(curve, each, len(curves) + number) for number, each in enumerate(instances)]
+    return replace(chart, curves=tuple(curves))
+
+
+def _of_instance(curve: CurveSpec, instance: str, place: int) -> CurveSpec:
+    parts = tuple((metric, instance if each == EACH else each) for metric, each in curve.parts)
+    label = f"{curve.label} {instance}".strip()
+    return replace(curve, id=f"{curve.id}:{instance}", label=label, parts=parts, style=place % _STYLES)

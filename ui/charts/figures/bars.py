@@ -1,0 +1,220 @@
+"""Bars with intervals, in groups, with published figures as marks beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen
+
+from app.domain.text import tr
+from ui.charts.data.scale import format_value, nice_top
+from ui.charts.painting.sheet_painting import (
+    PLAIN,
+    QUIET,
+    Look,
+    Scale,
+    line_height,
+    put_text,
+    put_ticks_below,
+    put_title,
+    put_whisker,
+    text_width,
+)
+from ui.charts.stack.saving import table_text
+from ui.theme import SMALL, TINY, Theme
+
+_NAMES_SHARE = 0.32
+_VALUES = "0,000,000 to 0,000,000"
+_HEADROOM = 1.03
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One row.
+
+    Attributes:
+        label: its name.
+        value: its length; None where there is nothing to show.
+        interval: whiskers; None for none.
+        within: whether the interval is one within a run, drawn dotted.
+        points: values of its runs.
+        colour_index: of its colour.
+        note: stands behind the bar: "indicative only", "UNSAFE".
+        tip: lines that explain it.
+        published: a figure of somebody else: a mark, no bar.
+    """
+
+    label: str
+    value: float | None
+    interval: tuple[float, float] | None = None
+    within: bool = False
+    points: tuple[float, ...] = ()
+    colour_index: int = 0
+    note: str = ""
+    tip: str = ""
+    published: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BarGroup:
+    """Rows under a heading; the heading may be empty."""
+
+    heading: str
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True)
+class BarFigure:
+    """Groups of bars on one axis that begins at zero.
+
+    Attributes:
+        title: what is measured, with its unit.
+        groups: top first.
+        note: beside the title.
+    """
+
+    title: str
+    groups: tuple[BarGroup, ...]
+    note: str = ""
+
+    def least_height(self, theme: Theme, width: float) -> float:  # noqa: ARG002 - see Figure
+        """Return the pixels below which it cannot be read."""
+        return self._above(theme) + self._below(theme) + self._rows_height(theme, 0.0) + SMALL
+
+    def paint(self, painter: QPainter, size: QSizeF, theme: Theme) -> None:
+        """Paint all of it."""
+        put_title(painter, theme, size.width(), self.title, self.note)
+        scale, rows = self._scale(size, theme), list(self._rows(theme, size.height()))
+        bottom = self._above(theme) + self._rows_height(theme, size.height())
+        put_ticks_below(painter, theme, scale, self._above(theme), bottom)
+        for area_top, height, heading, bar in rows:
+            if bar is None:
+                area = QRectF(SMALL, area_top, size.width() - 2 * SMALL, height)
+                put_text(painter, theme, area, heading, Look(bold=True))
+            else:
+                self._paint_bar(painter, theme, scale, bar, (area_top, height, size.width()))
+
+    def paint_pointer(self, painter: QPainter, size: QSizeF, theme: Theme, at: QPointF) -> None:
+        """Mark the row under the pointer."""
+        for top, height, _, bar in self._rows(theme, size.height()):
+            if bar is not None and top <= at.y() < top + height:
+                painter.setPen(QPen(theme.colour("accent"), 1))
+                painter.drawRect(QRectF(TINY, top + 0.5, size.width() - 2 * TINY, height - 1))
+
+    def tell(self, size: QSizeF, theme: Theme, at: QPointF) -> str:
+        """Return what the row under the pointer says."""
+        for top, height, _, bar in self._rows(theme, size.height()):
+            if bar is not None and top <= at.y() < top + height:
+                value = "" if bar.value is None else format_value(bar.value)
+                return "\n".join(
+                    part for part in (f"{bar.label}: {value}".rstrip(": "), bar.note, bar.tip) if part
+                )
+        return ""
+
+    def csv(self) -> str:
+        """Return a row a bar."""
+        rows: list[Sequence[object]] = [("group", "name", "value", "low", "high", "interval", "published")]
+        for group in self.groups:
+            for bar in group.bars:
+                low, high = bar.interval or ("", "")
+                kind = "" if bar.interval is None else "within-run" if bar.within else "between-runs"
+                rows.append((group.heading, bar.label, bar.value, low, high, kind, int(bar.published)))
+        return table_text(rows)
+
+    # Where things lie
+
+    def _above(self, theme: Theme) -> float:
+        return line_height(theme) + 2 * SMALL
+
+    def _below(self, theme: Theme) -> float:
+        return line_height(theme, 0.9) + SMALL
+
+    def _rows_height(self, theme: Theme, height: float) -> float:
+        return sum(tall for _, tall, _, _ in self._rows(theme, height)) + SMALL
+
+    def _rows(self, theme: Theme, height: float) -> Iterator[tuple[float, float, str, Bar | None]]:
+        """Yield (top, height, heading, bar) of every row; the bar of a heading is None.
+
+        Bars grow with the height of the whole, to twice what they need.
+        """
+        line, top = line_height(theme), self._above(theme)
+        counts = [sum(bar.published for bar in group.bars) for group in self.groups]
+        marks, bars = sum(counts), sum(len(group.bars) for group in self.groups)
+        headings = sum(bool(group.heading) for group in self.groups)
+        room = height - top - self._below(theme) - 2 * SMALL - marks * line - headings * (line + SMALL)
+        tall = min(2 * (line + SMALL), max(line + SMALL, room / max(1, bars - marks)))
+        for group in self.groups:
+            if group.heading:
+                yield top, line + SMALL, group.heading, None
+                top += line + SMALL
+            for bar in group.bars:
+                used = line if bar.published else tall
+                yield top, used, group.heading, bar
+                top += used
+
+    def _scale(self, size: QSizeF, theme: Theme) -> Scale:
+        bars = [bar for group in self.groups for bar in group.bars]
+        names = max((text_width(theme, bar.label) for bar in bars), default=0.0) + 3 * SMALL
+        left = min(names, _NAMES_SHARE * size.width())
+        right = size.width() - text_width(theme, _VALUES, 0.9) - 2 * SMALL
+        values = [value for bar in bars if (value := bar.value) is not None]
+        # An interval of three runs may reach to infinity: it must not make every bar a stroke.
+        most = max(values, default=1.0)
+        ends = [min(bar.interval[1], 1.6 * most) for bar in bars if bar.interval is not None]
+        top = nice_top(_HEADROOM * max([most, *ends, *(point for bar in bars for point in bar.points)]))
+        return Scale(0.0, top, left, max(left + 40, right))
+
+    # One row
+
+    def _paint_bar(
+        self, painter: QPainter, theme: Theme, scale: Scale, bar: Bar, place: tuple[float, float, float]
+    ) -> None:
+        top, height, width = place
+        name = QRectF(2 * SMALL, top, scale.begin - 3 * SMALL, height)
+        put_text(painter, theme, name, bar.label, QUIET if bar.published else PLAIN)
+        middle = top + height / 2
+        if bar.value is not None:
+            if bar.published:
+                _paint_mark(painter, theme, QPointF(scale.at(bar.value), middle))
+            else:
+                self._paint_value(painter, theme, scale, bar, QRectF(0, top, width, height))
+        text = QRectF(scale.end + SMALL, top, width - scale.end - 2 * SMALL, height)
+        put_text(painter, theme, text, _words(bar), QUIET)
+
+    def _paint_value(self, painter: QPainter, theme: Theme, scale: Scale, bar: Bar, row: QRectF) -> None:
+        colour, middle = theme.series_colour(bar.colour_index), row.center().y()
+        thick = min(row.height() - SMALL, 1.5 * line_height(theme))
+        body = QRectF(scale.begin, middle - thick / 2, scale.at(bar.value or 0.0) - scale.begin, thick)
+        painter.fillRect(body, theme.pale(colour, 0.45))
+        painter.setPen(QPen(colour, 1.5))
+        painter.drawRect(body)
+        for point in bar.points:
+            _paint_point(painter, theme, QPointF(scale.at(point), middle), colour)
+        if bar.interval is not None:
+            style = Qt.PenStyle.DotLine if bar.within else Qt.PenStyle.SolidLine
+            put_whisker(painter, QPen(theme.text, 1.5, style), scale, bar.interval, middle, thick / 4)
+
+
+def _words(bar: Bar) -> str:
+    if bar.value is None:
+        return bar.note
+    value = format_value(bar.value)
+    return tr("{value}, {note}").format(value=value, note=bar.note) if bar.note else value
+
+
+def _paint_point(painter: QPainter, theme: Theme, at: QPointF, colour: QColor) -> None:
+    painter.setPen(QPen(theme.background, 1))
+    painter.setBrush(colour)
+    painter.drawEllipse(at, 3.2, 3.2)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+
+
+def _paint_mark(painter: QPainter, theme: Theme, at: QPointF) -> None:
+    """Draw an empty diamond: it is nobody's run here."""
+    painter.setPen(QPen(theme.text, 1.3))
+    painter.setBrush(theme.background)
+    x, y = at.x(), at.y()
+    painter.drawPolygon([QPointF(x, y - 5), QPointF(x + 5, y), QPointF(x, y + 5), QPointF(x - 5, y)])
+    painter.setBrush(Qt.BrushStyle.NoBrush)

@@ -1,0 +1,246 @@
+"""Many runs beside each other: one small chart each, all on the same scales."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from PySide6.QtCore import QLineF, QPointF, QRectF, QSizeF, Qt
+from PySide6.QtGui import QPainter, QPen, QPolygonF
+
+from app.domain.text import tr
+from ui.charts.data.lines import CurveData, Line, LineStyler, curve_data
+from ui.charts.data.plotted_run import RunTrace
+from ui.charts.data.registry import ChartSpec
+from ui.charts.data.scale import (
+    Frame,
+    Range,
+    format_log_tick,
+    format_moment,
+    format_time,
+    format_value,
+    log_ticks,
+    tick_step,
+    time_ticks,
+    time_unit,
+    value_range,
+    value_ticks,
+)
+from ui.charts.painting.painting import (
+    ChartBackground,
+    paint_checkpoints,
+    paint_grid,
+    paint_lines,
+    paint_sample,
+    paint_stalls,
+)
+from ui.charts.painting.sheet_painting import (
+    QUIET,
+    RIGHT,
+    TICK_BELOW,
+    TICK_LEFT,
+    Look,
+    line_height,
+    put_text,
+    put_title,
+    text_width,
+)
+from ui.charts.stack.chart_model import ground_of
+from ui.charts.stack.saving import csv_text
+from ui.theme import SMALL, TINY, Theme
+
+_LOWEST_CELL = 90.0
+_NARROWEST_CELL = 230.0
+
+
+@dataclass(frozen=True)
+class SmallMultiples:
+    """The main curve of a chart for every run.
+
+    Attributes:
+        spec: which chart.
+        traces: runs, in the order of the cells.
+        focus: run whose cell is framed.
+    """
+
+    spec: ChartSpec
+    traces: tuple[RunTrace, ...]
+    focus: str = ""
+
+    @property
+    def title(self) -> str:
+        """Name of the chart."""
+        return tr("{title}, {unit}").format(title=self.spec.title, unit=self.spec.unit)
+
+    @cached_property
+    def _curves(self) -> tuple[CurveData, ...]:
+        main = next(curve for curve in self.spec.curves if curve.main)
+        return tuple(curve_data(trace.data, main, self.spec.factor) for trace in self.traces)
+
+    @cached_property
+    def _grounds(self) -> tuple[ChartBackground, ...]:
+        return tuple(ground_of(trace.data) for trace in self.traces)
+
+    @cached_property
+    def times(self) -> Range:
+        """The time that all cells show."""
+        return 0.0, max([5.0, *(trace.data.end_s for trace in self.traces)])
+
+    @cached_property
+    def values(self) -> Range:
+        """The values that all cells show."""
+        found = [extremes for curve in self._curves if (extremes := curve.seconds.extremes) is not None]
+        extremes = (min(low for low, _ in found), max(high for _, high in found)) if found else None
+        return value_range(extremes, zero_based=self.spec.zero_based, is_log=self.spec.log_y)
+
+    def least_height(self, theme: Theme, width: float) -> float:
+        """Return the pixels below which it cannot be read."""
+        rows = math.ceil(len(self.traces) / self._columns(width))
+        cell = _LOWEST_CELL + line_height(theme)
+        return line_height(theme) + SMALL + rows * cell + line_height(theme, 0.9) + SMALL
+
+    def paint(self, painter: QPainter, size: QSizeF, theme: Theme) -> None:
+        """Paint all cells."""
+        put_title(
+            painter,
+            theme,
+            size.width(),
+            self.title,
+            tr("the same scales everywhere; thin: seconds, thick: 15 s mean"),
+        )
+        for place, (head, body) in enumerate(self._cells(size, theme)):
+            self._paint_cell(painter, theme, place, head, body)
+        self._paint_axes(painter, size, theme)
+
+    def paint_pointer(self, painter: QPainter, size: QSizeF, theme: Theme, at: QPointF) -> None:
+        """Draw the crosshair through every cell, with the value of each beside its name."""
+        t_s = self._time_at(size, theme, at)
+        if t_s is None:
+            return
+        for place, (head, body) in enumerate(self._cells(size, theme)):
+            x = body.left() + (t_s - self.times[0]) / (self.times[1] - self.times[0]) * body.width()
+            painter.setPen(QPen(theme.muted, 1))
+            painter.drawLine(QLineF(x, body.top(), x, body.bottom()))
+            value = self._line(theme, place).read(t_s)
+            text = "\N{EN DASH}" if value is None else format_value(value)
+            wide = text_width(theme, text, bold=True) + SMALL
+            area = QRectF(head.right() - wide, head.top(), wide, head.height())
+            painter.fillRect(area, theme.background)
+            put_text(painter, theme, area, text, Look(RIGHT, bold=True))
+
+    def tell(self, size: QSizeF, theme: Theme, at: QPointF) -> str:
+        """Return the time under the pointer."""
+        t_s = self._time_at(size, theme, at)
+        return "" if t_s is None else format_moment(t_s, self.times[1])
+
+    def csv(self) -> str:
+        """Return the seconds of every run."""
+        theme = Theme()
+        lines = [self._line(theme, place) for place in range(len(self.traces))]
+        return csv_text(lines, self.times, self.spec.unit)
+
+    # Where things lie
+
+    def _columns(self, width: float) -> int:
+        most = max(1, int(width / _NARROWEST_CELL))
+        count = max(1, len(self.traces))
+        rows = math.ceil(count / min(most, max(1, math.ceil(math.sqrt(count)))))
+        return math.ceil(count / rows)
+
+    def _axis_width(self, theme: Theme) -> float:
+        low, high = self.values
+        labels = (
+            (format_log_tick(low), format_log_tick(high)) if self.spec.log_y else (format_value(high, 1),)
+        )
+        unit = text_width(theme, time_unit(self.times[1]) + "00", 0.9)
+        return max(unit, *(text_width(theme, label, 0.9) for label in labels)) + 2 * SMALL
+
+    def _cells(self, size: QSizeF, theme: Theme) -> Iterator[tuple[QRectF, QRectF]]:
+        """Yield areas of name and chart of every run."""
+        columns, left = self._columns(size.width()), self._axis_width(theme)
+        rows = max(1, math.ceil(len(self.traces) / columns))
+        top, name = line_height(theme) + SMALL, line_height(theme)
+        width = (size.width() - left - SMALL) / columns
+        height = (size.height() - top - line_height(theme, 0.9) - TINY) / rows
+        for place in range(len(self.traces)):
+            x, y = left + place % columns * width, top + place // columns * height
+            head = QRectF(x, y, width - SMALL, name)
+            yield head, QRectF(x, y + name, width - SMALL, max(10.0, height - name - SMALL))
+
+    def _time_at(self, size: QSizeF, theme: Theme, at: QPointF) -> float | None:
+        for _, body in self._cells(size, theme):
+            if body.contains(at):
+                return self.times[0] + (at.x() - body.left()) / body.width() * (self.times[1] - self.times[0])
+        return None
+
+    # One cell
+
+    def _line(self, theme: Theme, place: int) -> Line:
+        main = next(curve for curve in self.spec.curves if curve.main)
+        wardrobe = LineStyler(theme, None, 2)
+        line = wardrobe.dress(self.traces[place], self.spec, main, self._curves[place])
+        return replace(line, style=Qt.PenStyle.SolidLine)  # nothing else is in its cell
+
+    def _frame(self, body: QRectF, ratio: float) -> Frame:
+        width, height = max(2, round(body.width() * ratio)), max(2, round(body.height() * ratio))
+        return Frame(*self.times, *self.values, width, height, self.spec.log_y)
+
+    def _paint_cell(self, painter: QPainter, theme: Theme, place: int, head: QRectF, body: QRectF) -> None:
+        trace, line = self.traces[place], self._line(theme, place)
+        paint_sample(painter, QRectF(head.left(), head.top(), 18, head.height()), line.colour, line.style, 3)
+        named = head.adjusted(18 + TINY, 0, -text_width(theme, "0,000,000"), 0)
+        put_text(painter, theme, named, trace.label, Look(bold=trace.run_id == self.focus))
+        ratio = painter.device().devicePixelRatioF()
+        frame = self._frame(body, ratio)
+        painter.save()
+        painter.translate(body.topLeft())
+        painter.scale(1 / ratio, 1 / ratio)
+        painter.setClipRect(QRectF(0, 0, frame.width, frame.height))
+        paint_stalls(painter, frame, theme, self._grounds[place])
+        paint_grid(painter, frame, theme, self._time_ticks(theme, body), self._value_ticks(theme, body))
+        paint_checkpoints(painter, frame, theme, self._grounds[place], ratio)
+        paint_lines(painter, frame, [line] if len(line.main.t_s) else [], ratio)
+        painter.restore()
+        focused = trace.run_id == self.focus
+        painter.setPen(QPen(theme.colour("accent" if focused else "frame"), 2 if focused else 1))
+        painter.drawPolyline(QPolygonF([body.topLeft(), body.bottomLeft(), body.bottomRight()]))
+        if not len(line.main.t_s):
+            put_text(painter, theme, body, tr("no samples"), TICK_BELOW)
+
+    def _time_ticks(self, theme: Theme, body: QRectF) -> list[float]:
+        return time_ticks(*self.times, max(2, int(body.width() / text_width(theme, "00:00:00", 1.1))))
+
+    def _value_ticks(self, theme: Theme, body: QRectF) -> Sequence[float]:
+        most = max(2, int(body.height() / (2.2 * line_height(theme, 0.9))))
+        return log_ticks(*self.values, most) if self.spec.log_y else value_ticks(*self.values, most)
+
+    def _paint_axes(self, painter: QPainter, size: QSizeF, theme: Theme) -> None:
+        """Put labels at the left of the first column and below the last cell of each column."""
+        cells, columns = list(self._cells(size, theme)), self._columns(size.width())
+        height = line_height(theme, 0.9)
+        for place, (_, body) in enumerate(cells):
+            if place % columns == 0:
+                self._label_values(painter, theme, body)
+            if place + columns >= len(cells):
+                last = place + 1 == len(cells) or (place + 1) % columns == 0
+                for tick in self._time_ticks(theme, body):
+                    if not last and tick > self.times[0] + 0.9 * (self.times[1] - self.times[0]):
+                        continue  # the next chart's first label stands there
+                    x = body.left() + (tick - self.times[0]) / (self.times[1] - self.times[0]) * body.width()
+                    area = QRectF(x - 30, body.bottom() + 1, 60, height)
+                    put_text(painter, theme, area, format_time(tick, self.times[1]), TICK_BELOW)
+        if cells:
+            area = QRectF(TINY, cells[-1][1].bottom() + 1, cells[0][1].left(), height)
+            put_text(painter, theme, area, time_unit(self.times[1]), QUIET)
+
+    def _label_values(self, painter: QPainter, theme: Theme, body: QRectF) -> None:
+        frame, height = self._frame(body, 1.0), line_height(theme, 0.9)
+        ticks = self._value_ticks(theme, body)
+        step = ticks[1] - ticks[0] if len(ticks) > 1 else tick_step(self.values[1] - self.values[0], 2)
+        for tick in ticks:
+            label = format_log_tick(tick) if self.spec.log_y else format_value(tick, step)
+            y = body.top() + float(frame.y(tick))
+            area = QRectF(0, y - height / 2, body.left() - TINY, height)
+            put_text(painter, theme, area, label, TICK_LEFT)

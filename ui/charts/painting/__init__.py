@@ -1,0 +1,1 @@
+"""Painting of a chart's pieces in pixels."""

@@ -1,0 +1,184 @@
+"""The axes of charts: round numbers, thousands separators, times as mm:ss or h:mm."""
+
+from __future__ import annotations
+
+import math
+
+import pyqtgraph as pg
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QPainter
+from PySide6.QtWidgets import QGraphicsItem, QGraphicsWidget, QStyleOptionGraphicsItem, QWidget
+from typing_extensions import override
+
+from ui.charts.data.scale import (
+    format_log_tick,
+    format_value,
+    log_ticks,
+    tick_step,
+    value_ticks,
+)
+from ui.charts.data.x_axis import TIME, XAxisKind
+from ui.theme import TINY, Theme
+
+_SMALLER = 0.9
+
+
+class _Axis(pg.AxisItem):  # type: ignore[misc]
+    """An axis of ours: keeps its picture between frames, takes colours and font from the theme."""
+
+    def __init__(self, orientation: str, theme: Theme) -> None:
+        super().__init__(orientation)
+        self._theme = theme
+        self._type_scale = 1.0
+        self.enableAutoSIPrefix(False)  # noqa: FBT003 - pyqtgraph's signature
+        self.setStyle(tickLength=0, autoExpandTextSpace=False)
+        self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
+        self.dress()
+
+    @property
+    def overhang(self) -> float:
+        """Pixels by which a label may reach over the end of the axis."""
+        return float(self.metrics.horizontalAdvance("00:00:00")) / 2 + 1
+
+    def set_type_scale(self, scale: float) -> None:
+        """Use larger or smaller type."""
+        self._type_scale = scale
+        self.dress()
+
+    def draw(self, painter: QPainter) -> None:
+        """Paint the axis at the painter's origin, without the picture that is kept of it."""
+        specs = self.generateDrawSpecs(painter)
+        if specs is not None:
+            painter.save()
+            self.drawPicture(painter, *specs)
+            painter.restore()
+
+    def dress(self) -> None:
+        """Take colours and font from the theme."""
+        self.font_used = self._theme.number_font(_SMALLER * self._type_scale)
+        self.metrics = QFontMetricsF(self.font_used)
+        self.setTickFont(self.font_used)
+        # So far a label may reach over the end of the axis; one that reaches farther is left out.
+        self.setStyle(hideOverlappingLabels=math.ceil(self.overhang))
+        self.setPen(self._theme.colour("frame"))
+        self.setTextPen(self._theme.muted)
+
+
+class TimeAxis(_Axis):
+    """The horizontal axis: time since the measured phase began, unless it is of another kind.
+
+    Signals:
+        ranged: it shows another time now.
+        fitted: its height in pixels is another now.
+    """
+
+    ranged = Signal()
+    fitted = Signal(float)
+
+    def __init__(self, theme: Theme, kind: XAxisKind = TIME) -> None:
+        self.kind = kind
+        super().__init__("bottom", theme)
+
+    @override
+    def dress(self) -> None:
+        super().dress()
+        height = math.ceil(self.metrics.height()) + TINY
+        self.setHeight(height)
+        self.fitted.emit(height)
+
+    @override
+    def setRange(self, mn: float, mx: float) -> None:
+        super().setRange(mn, mx)
+        self.ranged.emit()
+
+    def ticks(self, start_s: float, end_s: float, width: float) -> list[float]:
+        """Return where labels stand on this many pixels."""
+        widest = self.metrics.horizontalAdvance("\N{MINUS SIGN}0:00:00") + 3 * TINY
+        return self.kind.ticks(start_s, end_s, max(2, int(width / widest)))
+
+    @override
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
+        return [(1.0, self.ticks(minVal, maxVal, size))]
+
+    @override
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        return [self.kind.label(value, self.range[1]) for value in values]
+
+
+class Caption(QGraphicsWidget):
+    """What the labels of the time axis are written in, at its left."""
+
+    def __init__(self, theme: Theme, axis: TimeAxis) -> None:
+        super().__init__()
+        self._theme, self._axis = theme, axis
+        axis.ranged.connect(self.update)
+        axis.fitted.connect(self._fit)
+        self._fit(axis.height())
+
+    def wanted_width(self) -> float:
+        """Return the pixels that the caption and half of the axis's first label need."""
+        metrics = self._axis.metrics
+        return float(
+            metrics.horizontalAdvance(self._axis.kind.unit(0))
+            + metrics.horizontalAdvance("\N{MINUS SIGN}00:00") / 2
+            + 4 * TINY
+        )
+
+    def _fit(self, height: float) -> None:
+        self.setMinimumHeight(height)
+        self.setPreferredHeight(height)
+        self.setMaximumHeight(height)
+
+    @override
+    def paint(
+        self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
+    ) -> None:
+        painter.setFont(self._axis.font_used)
+        painter.setPen(self._theme.muted)
+        area = QRectF(TINY, 0, self.size().width(), self.size().height())
+        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(area, left, self._axis.kind.unit(self._axis.range[1]))
+
+
+class ValueAxis(_Axis):
+    """Values of a chart; on a log axis pyqtgraph counts in powers of ten."""
+
+    def __init__(self, theme: Theme, *, is_log: bool) -> None:
+        super().__init__("left", theme)
+        self._is_log = is_log
+
+    def ticks(self, low: float, high: float, height: float) -> list[float]:
+        """Return the values at which labels stand on this many pixels."""
+        most = max(2, int(height / (2.2 * self.metrics.height())))
+        return log_ticks(low, high, most + 2) if self._is_log else value_ticks(low, high, most)
+
+    def labels(self, low: float, high: float, height: float) -> list[str]:
+        """Return the labels at these ticks."""
+        ticks = self.ticks(low, high, height)
+        if self._is_log:
+            return [format_log_tick(tick) for tick in ticks]
+        step = ticks[1] - ticks[0] if len(ticks) > 1 else tick_step(high - low, 2)
+        return [format_value(tick, step) for tick in ticks]
+
+    def wanted_width(self, low: float, high: float, height: float) -> float:
+        """Return the pixels that the labels need."""
+        return (
+            max(
+                (self.metrics.horizontalAdvance(label) for label in self.labels(low, high, height)), default=0
+            )
+            + 3 * TINY
+        )
+
+    @override
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
+        if self._is_log:
+            return [(1.0, [math.log10(tick) for tick in self.ticks(10**minVal, 10**maxVal, size)])]
+        return [(1.0, self.ticks(minVal, maxVal, size))]
+
+    @override
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        if self._is_log:
+            return [format_log_tick(10**value) for value in values]
+        low, high = self.range
+        step = values[1] - values[0] if len(values) > 1 else tick_step(high - low, 2)
+        return [format_value(value, step) for value in values]

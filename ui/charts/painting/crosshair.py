@@ -1,0 +1,198 @@
+"""The crosshair: a line at a time, and a box with the value of every line there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPen
+from PySide6.QtWidgets import QGraphicsItem, QGraphicsObject, QStyleOptionGraphicsItem, QWidget
+from typing_extensions import override
+
+from app.domain.text import tr
+from ui.charts.data.lines import Line
+from ui.charts.data.registry import CurveSpec
+from ui.charts.data.scale import format_value
+from ui.charts.painting.painting import paint_sample
+from ui.theme import SMALL, TINY, Theme
+
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_LONGEST = 28
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the crosshair says in one chart.
+
+    Attributes:
+        title: the time.
+        columns: names of the columns of values, empty where there is one.
+        rows: (line that gives the sample, name, values).
+        left_out: rows for which there was no room.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Line, str, tuple[str, ...]], ...]
+    left_out: int = 0
+
+
+def read_lines(lines: Sequence[Line], curves: Sequence[CurveSpec], t_s: float, title: str) -> Reading:
+    """Return the value of every line at a time: runs as rows, their curves as columns in the order given."""
+    runs = list(dict.fromkeys(line.run_id for line in lines))
+    drawn = {line.curve.id for line in lines}
+    curves = [curve for curve in curves if curve.id in drawn]
+    values = {(line.run_id, line.curve.id): _value(line.read(t_s)) for line in lines}
+    if len(runs) == 1:
+        rows = tuple((line, line.curve.label, (values[line.run_id, line.curve.id],)) for line in lines)
+        return Reading(title, (), rows)
+    first = {line.run_id: line for line in sorted(lines, key=lambda line: line.curve.main)}
+    columns = tuple(curve.label for curve in curves) if len(curves) > 1 else ()
+    return Reading(
+        title,
+        columns,
+        tuple(
+            (first[run], first[run].label, tuple(values.get((run, curve.id), "") for curve in curves))
+            for run in runs
+        ),
+    )
+
+
+def _value(value: float | None) -> str:
+    return "\N{EN DASH}" if value is None else format_value(value)
+
+
+class Crosshair(QGraphicsObject):
+    """Paints line and box over a chart."""
+
+    def __init__(self, theme: Theme, parent: QGraphicsItem) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._size = (0.0, 0.0)
+        self._x: float | None = None
+        self._reading: Reading | None = None
+        self._type_scale = 1.0
+        self.setZValue(100)
+
+    def set_size(self, width: float, height: float) -> None:
+        """Cover the parent, in its pixels."""
+        self.prepareGeometryChange()
+        self._size = (width, height)
+
+    def set_type_scale(self, scale: float) -> None:
+        """Use larger or smaller type."""
+        self._type_scale = scale
+
+    def show_at(self, x: float | None, reading: Reading | None) -> None:
+        """Stand at a pixel from the left with a reading; None: nowhere."""
+        self.update(self._area())
+        self._x, self._reading = x, self._fitting(reading)
+        self.update(self._area())
+
+    @property
+    def reading(self) -> Reading | None:
+        """What is shown."""
+        return self._reading if self._x is not None else None
+
+    @override
+    def boundingRect(self) -> QRectF:
+        return QRectF(0, 0, *self._size)
+
+    @override
+    def paint(
+        self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
+    ) -> None:
+        if self._x is None:
+            return
+        x = round(self._x) + 0.5
+        painter.setPen(QPen(self._theme.muted, 0))
+        painter.drawLine(QPointF(x, 0), QPointF(x, self._size[1]))
+        if self._reading is not None and self._reading.rows:
+            self._paint_box(painter, self._reading, self._box(self._reading, self._x))
+
+    @property
+    def _metrics(self) -> QFontMetricsF:
+        return QFontMetricsF(self._theme.number_font(0.85 * self._type_scale))
+
+    def _fitting(self, reading: Reading | None) -> Reading | None:
+        """Leave out rows for which the chart is too low."""
+        if reading is None:
+            return None
+        lines = (
+            int((self._size[1] - 2 * TINY) / math.ceil(self._metrics.height())) - 1 - bool(reading.columns)
+        )
+        if len(reading.rows) <= max(1, lines):
+            return reading
+        kept = reading.rows[: max(1, lines - 1)]
+        return Reading(reading.title, reading.columns, kept, len(reading.rows) - len(kept))
+
+    def _widths(self, reading: Reading) -> tuple[float, list[float]]:
+        metrics = self._metrics
+        names = max(metrics.horizontalAdvance(_short(name)) for _, name, _ in reading.rows)
+        count = len(reading.rows[0][2])
+        columns = []
+        for place in range(count):
+            texts = [values[place] for _, _, values in reading.rows]
+            texts.append(reading.columns[place] if reading.columns else "")
+            columns.append(max(metrics.horizontalAdvance(text) for text in texts) + SMALL)
+        return names + 2 * metrics.height(), columns
+
+    def _box(self, reading: Reading, x: float) -> QRectF:
+        names, columns = self._widths(reading)
+        line = math.ceil(self._metrics.height())
+        rows = len(reading.rows) + 1 + bool(reading.columns) + bool(reading.left_out)
+        width = max(names + sum(columns), self._metrics.horizontalAdvance(reading.title)) + 2 * SMALL
+        right_of = x + SMALL
+        left = right_of if right_of + width < self._size[0] else x - SMALL - width
+        return QRectF(max(0.0, left), TINY, width, rows * line + TINY)
+
+    def _area(self) -> QRectF:
+        if self._x is None:
+            return QRectF()
+        area = QRectF(self._x - 2, 0, 4, self._size[1])
+        if self._reading is not None and self._reading.rows:
+            area = area.united(self._box(self._reading, self._x).adjusted(-2, -2, 2, 2))
+        return area
+
+    def _paint_box(self, painter: QPainter, reading: Reading, box: QRectF) -> None:
+        line = math.ceil(self._metrics.height())
+        names, columns = self._widths(reading)
+        painter.setFont(self._theme.number_font(0.85 * self._type_scale))
+        painter.setPen(QPen(self._theme.colour("frame"), 0))
+        painter.setBrush(self._theme.colour("box"))
+        painter.drawRoundedRect(box, 3, 3)
+        area = box.adjusted(SMALL, TINY / 2, -SMALL, 0)
+        painter.setPen(self._theme.muted)
+        painter.drawText(QRectF(area.left(), area.top(), area.width(), line), _LEFT, reading.title)
+        y = area.top() + line
+        if reading.columns:
+            self._paint_values(painter, area.left() + names, y, columns, reading.columns)
+            y += line
+        for sample, name, values in reading.rows:
+            paint_sample(painter, QRectF(area.left(), y, 1.4 * line, line), sample.colour, sample.style, 2)
+            painter.setPen(self._theme.text)
+            painter.drawText(QRectF(area.left() + 1.8 * line, y, names, line), _LEFT, _short(name))
+            self._paint_values(painter, area.left() + names, y, columns, values)
+            y += line
+        if reading.left_out:
+            painter.setPen(self._theme.muted)
+            text = tr("and {count} more").format(count=reading.left_out)
+            painter.drawText(QRectF(area.left(), y, area.width(), line), _LEFT, text)
+
+    def _paint_values(
+        self, painter: QPainter, x: float, y: float, columns: Sequence[float], values: Sequence[str]
+    ) -> None:
+        for width, value in zip(columns, values, strict=True):
+            painter.drawText(QRectF(x, y, width, math.ceil(self._metrics.height())), _RIGHT, value)
+            x += width
+
+
+def _short(name: str) -> str:
+    """Return a name cut in the middle: configurations differ at the beginning, repeats at the end."""
+    if len(name) <= _LONGEST:
+        return name
+    half = (_LONGEST - 1) // 2
+    return f"{name[:half]}\N{HORIZONTAL ELLIPSIS}{name[-half:]}"

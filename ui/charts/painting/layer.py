@@ -1,0 +1,238 @@
+"""The content of one chart, kept as pictures: what does not change is painted once.
+
+Two pixmaps of the chart's size: `base` holds ground, grid and saved runs; `whole` is the base with all of the
+live run but its last seconds. A second that arrives costs copying a strip and painting those.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QFontInfo, QPaintDevice, QPainter, QPixmap
+from PySide6.QtWidgets import QGraphicsItem, QGraphicsObject, QStyleOptionGraphicsItem, QWidget
+from typing_extensions import override
+
+from ui.charts.data.lines import Line
+from ui.charts.data.scale import GAP_S, Frame, Range
+from ui.charts.painting.painting import (
+    ChartBackground,
+    draw_lines,
+    paint_checkpoints,
+    paint_grid,
+    paint_lines,
+    paint_stalls,
+    paint_warm_up,
+)
+from ui.theme import Theme
+
+SETTLED_S: Final = 8.0
+"""A centred mean over 15 s is final after half of them."""
+_TAIL_S: Final = 48.0
+_MARGIN: Final = 4
+
+Ticks = Callable[[Frame], tuple[Sequence[float], Sequence[float]]]
+
+
+class CurvesItem(QGraphicsObject):
+    """Paints the lines of a chart into its parent's rectangle.
+
+    Attributes:
+        rendering_s: how long the last complete painting took.
+        sketching: while True an old picture is moved instead of painting a new one.
+    """
+
+    def __init__(
+        self, theme: Theme, parent: QGraphicsItem, ticks: Ticks, *, is_log: bool, gap: float = GAP_S
+    ) -> None:
+        super().__init__(parent)
+        self._theme, self._ticks, self._is_log, self._gap = theme, ticks, is_log, gap
+        self._times: Range = (0.0, 60.0)
+        self._values: Range = (0.1, 10.0) if is_log else (0.0, 1.0)
+        self._size = (0.0, 0.0)
+        self._saved: Sequence[Line] = ()
+        self._saved_ground, self._live_ground = ChartBackground(), ChartBackground()
+        self._live: Sequence[Line] = ()
+        self._live_end_s = 0.0
+        self._message = ""
+        self._base: tuple[Frame, QPixmap] | None = None
+        self._whole: tuple[Frame, QPixmap] | None = None
+        self._frozen_s = 0.0
+        self.rendering_s = 0.0
+        self.sketching = False
+
+    def set_size(self, width: float, height: float) -> None:
+        """Fill the parent, in its pixels."""
+        if (width, height) != self._size:
+            self.prepareGeometryChange()
+            self._size = (width, height)
+            self.update()
+
+    def set_ranges(self, times: Range, values: Range) -> None:
+        """Show this time and these values."""
+        if (times, values) != (self._times, self._values):
+            self._times, self._values = times, values
+            self.update()
+
+    def set_saved(self, lines: Sequence[Line], ground: ChartBackground) -> None:
+        """Show these lines of runs that do not change."""
+        self._saved, self._saved_ground = lines, ground
+        self.invalidate()
+
+    def set_live(self, lines: Sequence[Line], ground: ChartBackground, end_s: float) -> None:
+        """Show these lines of a run that lasts."""
+        self._live, self._live_ground, self._live_end_s = lines, ground, end_s
+        self._whole = None
+        self.update()
+
+    def grow_live(
+        self, lines: Sequence[Line], ground: ChartBackground, end_s: float, changed_s: float
+    ) -> None:
+        """Show what came since; nothing before `changed_s` is different."""
+        if ground != self._live_ground or changed_s < self._frozen_s or self._whole is None:
+            self.set_live(lines, ground, end_s)
+            return
+        frame = self._whole[0]
+        self._live, self._live_end_s = lines, end_s
+        ratio = self._size[0] / frame.width
+        left = float(frame.x(self._frozen_s)) * ratio - _MARGIN
+        right = float(frame.x(end_s)) * ratio + _MARGIN
+        self.update(QRectF(left, 0, right - left, self._size[1]))
+
+    def set_message(self, text: str) -> None:
+        """Say why there are no lines."""
+        if text != self._message:
+            self._message = text
+            self.invalidate()
+
+    def invalidate(self) -> None:
+        """Paint everything anew."""
+        self._base = self._whole = None
+        self.update()
+
+    @override
+    def boundingRect(self) -> QRectF:
+        return QRectF(0, 0, *self._size)
+
+    @override
+    def paint(
+        self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
+    ) -> None:
+        device: QPaintDevice = painter.device()
+        ratio = device.devicePixelRatio()
+        # Not deviceTransform: it holds the place of the widget in its window too, which stays.
+        area = painter.worldTransform().mapRect(self.boundingRect())
+        left, top = round(area.left() * ratio), round(area.top() * ratio)
+        frame = self._frame(round(area.right() * ratio) - left, round(area.bottom() * ratio) - top)
+        if frame is None:
+            return
+        painter.save()
+        painter.resetTransform()
+        painter.scale(1 / ratio, 1 / ratio)
+        painter.translate(left, top)
+        painter.setClipRect(QRectF(0, 0, frame.width, frame.height))
+        if not (self.sketching and self._sketch(painter, frame)):
+            self._paint_pictures(painter, frame, ratio)
+        painter.restore()
+
+    def _frame(self, width: int, height: int) -> Frame | None:
+        if width < 2 or height < 2 or self._times[1] <= self._times[0]:
+            return None
+        return Frame(*self._times, *self._values, width, height, self._is_log, self._gap)
+
+    def _sketch(self, painter: QPainter, frame: Frame) -> bool:
+        """Paint the old picture where it belongs now; what was not visible before stays empty.
+
+        Returns False where there is none, or where it differs in more than the time.
+        """
+        if self._whole is None:
+            return False
+        old, picture = self._whole
+        if (old.low, old.high, old.width, old.height) != (frame.low, frame.high, frame.width, frame.height):
+            return False
+        painter.fillRect(QRectF(0, 0, frame.width, frame.height), self._theme.background)
+        left, right = float(frame.x(old.start_s)), float(frame.x(old.end_s))
+        if abs(right - left - frame.width) < 0.5:
+            painter.drawPixmap(QPointF(round(left), 0), picture)
+        else:
+            target = QRectF(left, 0, right - left, frame.height)
+            painter.drawPixmap(target, picture, QRectF(0, 0, old.width, old.height))
+        return True
+
+    def _paint_pictures(self, painter: QPainter, frame: Frame, ratio: float) -> None:
+        began_s = time.perf_counter()
+        fresh = self._base is None or self._base[0] != frame
+        if self._base is None or self._base[0] != frame:
+            self._base, self._whole = (frame, self._paint_base(frame, ratio)), None
+        if self._whole is None:
+            self._whole = (frame, self._paint_whole(self._base[1], frame, ratio))
+        if fresh:
+            self.rendering_s = time.perf_counter() - began_s
+        if self._live and self._live_end_s - self._frozen_s > _TAIL_S:
+            self._freeze(self._whole[1], frame, ratio)
+        painter.drawPixmap(QPointF(0, 0), self._whole[1])
+        if self._live:
+            paint_lines(painter, frame, self._live, ratio, self._frozen_s)
+
+    def _paint_base(self, frame: Frame, ratio: float) -> QPixmap:
+        picture = QPixmap(frame.width, frame.height)
+        picture.fill(self._theme.background)
+        painter = QPainter(picture)
+        self._paint_saved(painter, frame, ratio)
+        painter.end()
+        return picture
+
+    def _paint_saved(self, painter: QPainter, frame: Frame, ratio: float) -> None:
+        paint_warm_up(painter, frame, self._theme)
+        paint_stalls(painter, frame, self._theme, self._saved_ground)
+        paint_grid(painter, frame, self._theme, *self._ticks(frame))
+        paint_checkpoints(painter, frame, self._theme, self._saved_ground, ratio)
+        paint_lines(painter, frame, self._saved, ratio)
+        if self._message:
+            font = self._theme.font()
+            font.setPixelSize(round(QFontInfo(font).pixelSize() * ratio))
+            painter.setFont(font)
+            painter.setPen(self._theme.muted)
+            area = QRectF(0, 0, frame.width, frame.height)
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._message)
+
+    def _paint_whole(self, base: QPixmap, frame: Frame, ratio: float) -> QPixmap:
+        if not self._live:
+            return base
+        picture = base.copy()
+        painter = QPainter(picture)
+        paint_stalls(painter, frame, self._theme, self._live_ground)
+        paint_checkpoints(painter, frame, self._theme, self._live_ground, ratio)
+        self._frozen_s = self._live_end_s - SETTLED_S
+        self._clip_settled(painter, frame)
+        paint_lines(painter, frame, self._live, ratio)
+        painter.end()
+        return picture
+
+    def _freeze(self, picture: QPixmap, frame: Frame, ratio: float) -> None:
+        """Paint what has settled since into the picture."""
+        painter = QPainter(picture)
+        before_s, self._frozen_s = self._frozen_s, self._live_end_s - SETTLED_S
+        self._clip_settled(painter, frame)
+        paint_lines(painter, frame, self._live, ratio, before_s)
+        painter.end()
+
+    def _clip_settled(self, painter: QPainter, frame: Frame) -> None:
+        painter.setClipRect(QRectF(0, 0, max(0.0, float(frame.x(self._frozen_s)) + 1), frame.height))
+
+    def draw(self, painter: QPainter) -> None:
+        """Paint everything anew as lines, at the painter's origin, in the window's pixels: for files."""
+        frame = self._frame(round(self._size[0]), round(self._size[1]))
+        if frame is None:
+            return
+        painter.save()
+        for ground in (self._saved_ground, self._live_ground):
+            if ground is self._saved_ground:
+                paint_warm_up(painter, frame, self._theme)
+                paint_grid(painter, frame, self._theme, *self._ticks(frame))
+            paint_stalls(painter, frame, self._theme, ground)
+            paint_checkpoints(painter, frame, self._theme, ground, 1.0)
+        draw_lines(painter, frame, (*self._saved, *self._live))
+        painter.restore()

@@ -1,0 +1,268 @@
+"""Painting of a chart's content in pixels: ground, grid, marks and lines. Knows no widgets.
+
+Opaque pens of one pixel are what Qt's raster engine paints fast; a thicker line is the same one painted
+again beside itself (measured: 0.1 ms, where a pen of two pixels takes 7 to 30 ms).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+import numpy as np
+from pyqtgraph.functions import arrayToQPolygonF
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
+
+from app.runfile.series import MEAN_S
+from ui.charts.data.lines import Line
+from ui.charts.data.min_max_pyramid import Pyramid
+from ui.charts.data.scale import Array, Frame
+from ui.theme import Theme
+
+_BESIDE: Final = (
+    (0.0, 0.0),
+    (0.0, 0.7),
+    (0.7, 0.0),
+    (0.7, 0.7),
+    (0.0, -0.7),
+    (-0.7, 0.0),
+    (1.4, 0.7),
+    (0.7, 1.4),
+)
+"""Where a line is painted again for weights 1, 2, 3 ...; two more for each."""
+
+
+_BAND_OPACITY: Final = 0.16
+_BAND_PIXELS: Final = 3
+_MOST_MARKED: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ChartBackground:
+    """What lies behind the lines, times in seconds.
+
+    Attributes:
+        stalls: (start, end).
+        checkpoints: (start, end).
+    """
+
+    stalls: tuple[tuple[float, float], ...] = ()
+    checkpoints: tuple[tuple[float, float], ...] = ()
+
+
+def paint_warm_up(painter: QPainter, frame: Frame, theme: Theme) -> None:
+    """Shade the time before the measured phase, which does not count."""
+    if frame.start_s < 0 and np.isfinite(frame.gap):
+        painter.fillRect(QRectF(0, 0, float(frame.x(0.0)), frame.height), theme.colour("warm_up"))
+
+
+def paint_stalls(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBackground) -> None:
+    """Shade the stalls; what is painted already shines through."""
+    colour = theme.colour("stall")
+    colour.setAlphaF(0.75)
+    for start_s, end_s in ground.stalls:
+        left, right = float(frame.x(start_s)), float(frame.x(end_s))
+        painter.fillRect(QRectF(left, 0, max(1.0, right - left), frame.height), colour)
+
+
+def paint_grid(
+    painter: QPainter, frame: Frame, theme: Theme, times: Sequence[float], values: Sequence[float]
+) -> None:
+    """Draw the lines of the grid at the ticks, the zero lines a little stronger."""
+    painter.setPen(QPen(theme.grid, 0))
+    xs = [round(float(frame.x(t_s))) + 0.5 for t_s in times]
+    painter.drawLines([QLineF(x, 0, x, frame.height) for x in xs])
+    ys = [min(round(float(frame.y(value))), frame.height - 1) + 0.5 for value in values]
+    painter.drawLines([QLineF(0, y, frame.width, y) for y in ys])
+    if frame.start_s < 0 < frame.end_s and np.isfinite(frame.gap):
+        painter.setPen(QPen(theme.colour("frame"), 0))
+        x = round(float(frame.x(0.0))) + 0.5
+        painter.drawLine(QLineF(x, 0, x, frame.height))
+
+
+def paint_checkpoints(
+    painter: QPainter, frame: Frame, theme: Theme, ground: ChartBackground, unit: float
+) -> None:
+    """Draw a thin line where a checkpoint began and a bar at the foot for as long as it took."""
+    colour = theme.colour("checkpoint")
+    painter.setPen(QPen(colour, 0, Qt.PenStyle.DotLine))
+    for start_s, end_s in ground.checkpoints:
+        left, right = float(frame.x(start_s)), float(frame.x(end_s))
+        if right < 0 or left > frame.width:
+            continue
+        x = round(left) + 0.5
+        painter.drawLine(QLineF(x, 0, x, frame.height))
+        height = 3 * unit
+        painter.fillRect(QRectF(left, frame.height - height, max(unit, right - left), height), colour)
+
+
+def paint_lines(
+    painter: QPainter, frame: Frame, lines: Iterable[Line], unit: float, after_s: float | None = None
+) -> None:
+    """Draw lines: first the seconds of all, then the means; what ranks higher later.
+
+    Args:
+        painter: in pixels of the device.
+        frame: what is shown.
+        lines: in any order.
+        unit: pixels of the device in one of the window.
+        after_s: only what is later, joined to what is before.
+    """
+    ordered = sorted(lines, key=lambda line: line.rank)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
+    if after_s is None:
+        paint_bands(painter, frame, ordered)
+    for line in ordered:
+        if line.seconds_colour is not None:
+            painter.setPen(QPen(line.seconds_colour, 0))
+            _paint(painter, _rows_of(line.data.seconds, frame, after_s), _BESIDE[:1])
+    for line in ordered:
+        smooth = line.data.mean is not None or line.gap == np.inf
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=smooth)
+        pen = QPen(line.colour, 1, line.style)
+        pen.setCosmetic(True)
+        painter.setPen(pen)
+        weight = max(1, round(line.weight * unit)) if smooth else round(unit)
+        beside = _BESIDE[: min(len(_BESIDE), 2 * weight - 2 or 1)]
+        _paint(painter, _rows_of(line.main, frame, after_s, _columns_of(line, frame)), beside)
+        _paint_points(painter, frame, line, unit)
+
+
+def _paint_points(painter: QPainter, frame: Frame, line: Line, unit: float) -> None:
+    """Mark where a curve of a few points was measured: between them it is only drawn."""
+    if np.isfinite(line.gap) or len(line.main.t_s) > _MOST_MARKED:
+        return
+    painter.setBrush(line.colour)
+    for x, y in zip(frame.x(line.main.t_s).tolist(), frame.y(line.main.values).tolist(), strict=True):
+        painter.drawEllipse(QPointF(x, y), 3 * unit, 3 * unit)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+
+
+def draw_lines(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
+    """Draw lines once each with pens of their width: slow, but small in a vector file."""
+    ordered = sorted(lines, key=lambda line: line.rank)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=True)
+    paint_bands(painter, frame, ordered)
+    for line in ordered:
+        if line.seconds_colour is not None:
+            painter.setPen(QPen(line.seconds_colour, 0.6))
+            _paint(painter, _rows_of(line.data.seconds, frame, None), _BESIDE[:1])
+    for line in ordered:
+        painter.setPen(QPen(line.colour, 0.4 + 0.5 * line.weight, line.style))
+        _paint(painter, _rows_of(line.main, frame, None), _BESIDE[:1])
+        _paint_points(painter, frame, line, 1.0)
+
+
+def paint_bands(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
+    """Fill what lies around lines; several that lie over each other shine through."""
+    for line in lines:
+        if line.data.band is None:
+            continue
+        colour = QColor(line.colour)
+        colour.setAlphaF(_BAND_OPACITY)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour)
+        (t_s, low), (other_t_s, high) = _band_ends(line.data.band, frame)
+        if not len(t_s) or not len(other_t_s):
+            continue
+        for begin_s, end_s in _rows(t_s, frame):
+            below = (t_s >= begin_s) & (t_s <= end_s)
+            above = (other_t_s >= begin_s) & (other_t_s <= end_s)
+            xs = np.concatenate((frame.x(other_t_s[above]), frame.x(t_s[below])[::-1]))
+            ys = np.concatenate((frame.y(high[above]), frame.y(low[below])[::-1]))
+            painter.drawPolygon(arrayToQPolygonF(xs, np.clip(ys, -1e5, 1e5)))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+
+
+def _band_ends(
+    band: tuple[Pyramid, Pyramid], frame: Frame
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return both ends of a band, of many seconds one point in a few pixels: filling costs by corners.
+
+    The lower end is the lowest of its pixels, the upper one the highest: nothing sticks out.
+    """
+    columns = max(2, frame.width // _BAND_PIXELS)
+    (t_s, low), (other_t_s, high) = (end.reduced(frame.start_s, frame.end_s, columns) for end in band)
+    if len(t_s) > 1 and t_s[0] == t_s[1]:  # minimum and maximum of each column
+        t_s, low = t_s[::2], low.reshape(-1, 2).min(axis=1)
+        other_t_s, high = other_t_s[::2], high.reshape(-1, 2).max(axis=1)
+    return (t_s, low), (other_t_s, high)
+
+
+def _rows(t_s: Array, frame: Frame) -> Iterator[tuple[float, float]]:
+    """Yield first and last place of each row without a gap."""
+    longest_s = max(frame.gap, 2.5 * _BAND_PIXELS * (frame.end_s - frame.start_s) / frame.width)
+    breaks = np.flatnonzero(np.diff(t_s) > longest_s) + 1
+    for begin, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(t_s)], strict=True):
+        yield float(t_s[begin]), float(t_s[end - 1])
+
+
+def _columns_of(line: Line, frame: Frame) -> int:
+    """Return on how many columns a line is drawn: every second one shows all of a mean over several.
+
+    Painting costs by the points: a tick of one run repaints eleven others.
+    """
+    pixel_s = (frame.end_s - frame.start_s) / frame.width
+    return frame.width // 2 if line.data.mean is not None and 4 * pixel_s <= MEAN_S else frame.width
+
+
+def _piece(series: Pyramid, frame: Frame, after_s: float | None, columns: int) -> tuple[Array, Array]:
+    if after_s is not None:
+        return series.after(after_s)
+    return _cut(*series.reduced(frame.start_s, frame.end_s, columns), frame)
+
+
+def _cut(t_s: Array, values: Array, frame: Frame) -> tuple[Array, Array]:
+    """End a line at the edges of the frame instead of at the points beyond them."""
+    if len(t_s) < 2 or (t_s[0] >= frame.start_s and t_s[-1] <= frame.end_s):
+        return t_s, values
+    inside = (t_s > frame.start_s) & (t_s < frame.end_s)
+    edges = [edge for edge in (frame.start_s, frame.end_s) if t_s[0] <= edge <= t_s[-1]]
+    times = np.concatenate((t_s[inside], edges))
+    order = np.argsort(times, kind="stable")
+    at_edges = np.interp(edges, t_s, values)
+    return times[order], np.concatenate((values[inside], at_edges))[order]
+
+
+def _rows_of(
+    series: Pyramid, frame: Frame, after_s: float | None, columns: int | None = None
+) -> list[QPolygonF]:
+    """Return what is drawn of a series in pixels, a row for each stretch without a gap.
+
+    Kept until another frame is drawn: a tick of one run repaints all, and computing costs a quarter of it.
+    """
+    if after_s is None and series.drawn is not None and series.drawn[0] == frame:
+        return cast("list[QPolygonF]", series.drawn[1])
+    t_s, values = _piece(series, frame, after_s, columns or frame.width)
+    found: list[QPolygonF] = []
+    if len(t_s):
+        xs, ys = frame.x(t_s), np.clip(frame.y(values), -1e5, 1e5)
+        longest_s = max(frame.gap, 2.5 * (frame.end_s - frame.start_s) / frame.width)
+        breaks = np.flatnonzero(np.diff(t_s) > longest_s) + 1
+        for begin, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(t_s)], strict=True):
+            found.append(arrayToQPolygonF(xs[begin:end], ys[begin:end]))
+    if after_s is None:
+        series.drawn = frame, found
+    return found
+
+
+def _paint(painter: QPainter, rows: Sequence[QPolygonF], beside: Sequence[tuple[float, float]]) -> None:
+    for right, down in beside:
+        painter.translate(right, down)
+        for row in rows:
+            if row.size() == 1:  # a second between two that were missed
+                painter.drawPoint(row.at(0))
+            else:
+                painter.drawPolyline(row)
+        painter.translate(-right, -down)
+
+
+def paint_sample(painter: QPainter, area: QRectF, colour: QColor, style: Qt.PenStyle, weight: float) -> None:
+    """Draw a short piece of a line, for lists and headings."""
+    pen = QPen(colour, weight, style, Qt.PenCapStyle.FlatCap)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=True)
+    painter.setPen(pen)
+    y = area.center().y()
+    painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))

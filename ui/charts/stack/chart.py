@@ -1,0 +1,209 @@
+"""One chart of the stack: heading, value axis, content, crosshair."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pyqtgraph as pg
+from PySide6.QtCore import QObject, QPointF, Qt, Signal
+
+from app.domain.text import tr
+from ui.charts.data.lines import Line
+from ui.charts.data.registry import ChartSpec
+from ui.charts.data.scale import Frame, Range, keep_range, value_range
+from ui.charts.painting.axes import TimeAxis, ValueAxis
+from ui.charts.painting.crosshair import Crosshair, read_lines
+from ui.charts.painting.heading import Heading, Key
+from ui.charts.painting.layer import CurvesItem
+from ui.charts.painting.painting import ChartBackground
+from ui.theme import Theme
+
+_CLICK_REACH = 8.0
+
+
+class Chart(QObject):
+    """A chart in a graphics layout; three cells: heading above, axis left, view right.
+
+    Signals:
+        moved: the user moved or zoomed this chart's time; start and end in s.
+    """
+
+    moved = Signal(float, float)
+
+    def __init__(self, spec: ChartSpec, theme: Theme, time_axis: TimeAxis) -> None:
+        super().__init__()
+        self.spec = spec
+        self._theme, self.time_axis = theme, time_axis
+        self.heading = Heading(theme, spec)
+        self.axis = ValueAxis(theme, is_log=spec.log_y)
+        self.view = pg.ViewBox(enableMenu=False, defaultPadding=0)
+        self.view.setMouseEnabled(x=True, y=False)
+        self.view.disableAutoRange()
+        self.view.setMenuEnabled(False)
+        self.axis.linkToView(self.view)
+        self.layer = CurvesItem(theme, self.view, self._ticks, is_log=spec.log_y, gap=time_axis.kind.gap)
+        self.crosshair = Crosshair(theme, self.view)
+        self.view.sigResized.connect(self._on_view_resized)
+        self.view.sigRangeChangedManually.connect(self._on_view_moved)
+        self.saved: Sequence[Line] = ()
+        self.live: Sequence[Line] = ()
+        self._values: Range | None = None
+        self._times: Range = (0.0, 60.0)
+        self.set_times(self._times)
+        self.dress()
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Everything that is drawn."""
+        return (*self.live, *self.saved)
+
+    @property
+    def times(self) -> Range:
+        """The time shown, in s."""
+        return self._times
+
+    @property
+    def values(self) -> Range:
+        """Range of the value axis."""
+        return self._values or value_range(None, zero_based=self.spec.zero_based, is_log=self.spec.log_y)
+
+    def dress(self) -> None:
+        """Take the theme's colours."""
+        self.view.setBackgroundColor(self._theme.background)
+        self.axis.dress()
+        self.heading.update()
+        self.layer.invalidate()
+
+    def set_shown(self, *, shown: bool) -> None:
+        """Show or hide the chart; a hidden one holds no lines."""
+        for item in (self.heading, self.axis, self.view):
+            item.setVisible(shown)
+        if not shown:
+            self.set_saved((), ChartBackground())
+            self.set_live((), ChartBackground(), 0.0, None)
+
+    def set_type_scale(self, scale: float) -> None:
+        """Use larger or smaller type."""
+        self.heading.set_type_scale(scale)
+        self.axis.set_type_scale(scale)
+        self.crosshair.set_type_scale(scale)
+
+    def set_saved(self, lines: Sequence[Line], ground: ChartBackground) -> None:
+        """Show these lines of runs that do not change."""
+        self.saved = lines
+        self.layer.set_saved(lines, ground)
+
+    def set_live(
+        self, lines: Sequence[Line], ground: ChartBackground, end_s: float, changed_s: float | None
+    ) -> None:
+        """Show these lines of a run that lasts; nothing before `changed_s` is new, None: all of it is."""
+        self.live = lines
+        if changed_s is None:
+            self.layer.set_live(lines, ground, end_s)
+        else:
+            self.layer.grow_live(lines, ground, end_s, changed_s)
+
+    def fit_values(self, whole: Range, *, anew: bool) -> bool:
+        """Make the value axis hold its lines in the whole time; one that holds them with room stays as it is.
+
+        What lies before that, such as loading, would only make the lines flat.
+
+        Returns whether it is another now.
+        """
+        found = [extremes for line in self.lines if (extremes := line.extremes_in(whole)) is not None]
+        extremes = (min(low for low, _ in found), max(high for _, high in found)) if found else None
+        wanted = value_range(extremes, zero_based=self.spec.zero_based, is_log=self.spec.log_y)
+        if self.spec.highest is not None:
+            wanted = wanted[0], min(wanted[1], self.spec.highest)
+        kept = keep_range(None if anew else self._values, wanted, is_log=self.spec.log_y)
+        if kept == self._values:
+            return False
+        self._values = kept
+        low, high = (math.log10(kept[0]), math.log10(kept[1])) if self.spec.log_y else kept
+        self.view.setYRange(low, high, padding=0)
+        self._update_layer()
+        return True
+
+    def set_times(self, times: Range) -> None:
+        """Show this time."""
+        self._times = times
+        self.view.setXRange(*times, padding=0)
+        self._update_layer()
+
+    def wanted_axis_width(self) -> float:
+        """Return the pixels that the value axis needs."""
+        return self.axis.wanted_width(*self.values, max(40.0, self.view.height()))
+
+    def set_axis_width(self, pixels: float) -> None:
+        """Make the axis as wide as the widest, so that all charts begin at the same place."""
+        self.axis.setWidth(pixels)
+        self.heading.set_indent(pixels)
+
+    def explain(self, empty: str) -> None:
+        """Tell in the heading what the line styles stand for, and say `empty` where there is no line."""
+        self.layer.set_message("" if self.lines else empty)
+        keys: dict[str, Key] = {}
+        full = {line.run_id for line in self.lines if line.rank}
+        for line in sorted(self.lines, key=lambda line: -line.rank):
+            colour = line.colour if len(full) <= 1 else self._theme.muted
+            # Where the style tells runs apart it says nothing about the curve.
+            styles = {each.style for each in self.lines if each.curve.id == line.curve.id}
+            style = line.style if len(styles) == 1 else Qt.PenStyle.SolidLine
+            keys.setdefault(line.curve.id, Key(line.curve.label, colour, style))
+        ordered = [keys[curve.id] for curve in self.spec.curves if curve.id in keys]
+        smooth = any(line.data.mean is not None for line in self.lines)
+        seconds = any(line.seconds_colour is not None for line in self.lines)
+        note = ""
+        if smooth:
+            note = tr("thin: seconds, thick: 15 s mean") if seconds else tr("15 s mean")
+            if any(line.data.band is not None for line in self.lines):
+                note = tr("15 s mean, band: lowest and highest second around it")
+        self.heading.set_keys(ordered if len(self.spec.curves) > 1 else (), note)
+
+    def show_crosshair(self, t_s: float | None, title: str) -> None:
+        """Read every line at a time; None: take the crosshair away."""
+        if t_s is None or not self._times[0] <= t_s <= self._times[1]:
+            self.crosshair.show_at(None, None)
+            return
+        x = (t_s - self._times[0]) / (self._times[1] - self._times[0]) * self.view.width()
+        self.crosshair.show_at(x, read_lines(self.lines, self.spec.curves, t_s, title))
+
+    def time_at(self, scene: QPointF) -> float:
+        """Return the time under a point of the scene."""
+        x: float = self.view.mapFromScene(scene).x()
+        return self._times[0] + x / max(1.0, float(self.view.width())) * (self._times[1] - self._times[0])
+
+    def holds(self, scene: QPointF) -> bool:
+        """Return whether a point of the scene lies on the content."""
+        return bool(self.view.boundingRect().contains(self.view.mapFromScene(scene)))
+
+    def run_at(self, scene: QPointF) -> str | None:
+        """Return the run whose line is nearest to a point, None where none is near."""
+        place = self.view.mapFromScene(scene)
+        frame = Frame(
+            *self._times, *self.values, int(self.view.width()), int(self.view.height()), self.spec.log_y
+        )
+        near: list[tuple[float, str]] = []
+        for line in self.lines:
+            value = line.read(self.time_at(scene))
+            if value is not None:
+                near.append((abs(float(frame.y(value)) - place.y()), line.run_id))
+        best = min(near, default=(math.inf, ""))
+        return best[1] if best[0] <= _CLICK_REACH else None
+
+    def _ticks(self, frame: Frame) -> tuple[Sequence[float], Sequence[float]]:
+        width, height = self.view.width(), self.view.height()
+        times = self.time_axis.ticks(frame.start_s, frame.end_s, width)
+        return times, self.axis.ticks(frame.low, frame.high, height)
+
+    def _on_view_resized(self, *_: object) -> None:
+        self.layer.set_size(self.view.width(), self.view.height())
+        self.crosshair.set_size(self.view.width(), self.view.height())
+
+    def _on_view_moved(self, *_: object) -> None:
+        start_s, end_s = self.view.viewRange()[0]
+        self.moved.emit(start_s, end_s)
+
+    def _update_layer(self) -> None:
+        self.layer.set_ranges(self._times, self.values)

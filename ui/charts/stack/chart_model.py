@@ -1,0 +1,207 @@
+"""Which runs and curves a stack of charts shows, and the lines that follow from it. Knows no widgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from PySide6.QtCore import Qt
+
+from app.domain.text import tr
+from app.runfile.reader import RunEvent
+from ui.charts.data.lines import BandKind, CurveData, Line, LineStyler, curve_data, with_envelope
+from ui.charts.data.live_lines import LiveCurves
+from ui.charts.data.plotted_run import PlotDataset, RunTrace
+from ui.charts.data.registry import ChartSpec, CurveSpec
+from ui.charts.data.scale import Range
+from ui.charts.data.x_axis import TIME, XAxisKind
+from ui.charts.painting.painting import ChartBackground
+from ui.theme import Theme
+
+LIVE = "live"
+_GROWTH = 1.25
+_MOST_WARM_UP = 0.15
+
+
+class ChartModel:
+    """What is shown.
+
+    Attributes:
+        runs: saved runs, hidden ones included.
+        live: the run that lasts.
+        focus: run that is drawn thick.
+        planned: time that was set as the whole.
+        thick: lines for a projector.
+        around: what is drawn around the means.
+        styled: whether the line style tells runs apart.
+    """
+
+    def __init__(self, theme: Theme, kind: XAxisKind = TIME) -> None:
+        self._theme = theme
+        self._kind = kind
+        self.around = BandKind.AUTOMATIC
+        self.styled = False
+        self.runs: tuple[RunTrace, ...] = ()
+        self.live: RunTrace | None = None
+        self.focus: str | None = None
+        self.planned: Range | None = None
+        self.thick = False
+        self._live_curves = LiveCurves()
+        self._known: dict[tuple[str, str, str], tuple[PlotDataset, CurveData]] = {}
+        self._bands: dict[tuple[str, str, str], tuple[CurveData, CurveData]] = {}
+        self._chosen: dict[tuple[str, str], bool] = {}
+
+    @property
+    def traces(self) -> tuple[RunTrace, ...]:
+        """The runs that are drawn, the live one last; behind a live one the others are pale."""
+        shown = tuple(trace for trace in self.runs if trace.visible)
+        if self.live is None:
+            return shown
+        behind = (replace(trace, pale=trace.run_id != self.focus) for trace in shown)
+        return (*behind, self.live)
+
+    @property
+    def told(self) -> PlotDataset | None:
+        """The run whose checkpoints and stalls are shown: of several they could not be told apart."""
+        if self.live is not None:
+            return self.live.data
+        shown = self.traces
+        focused = [trace.data for trace in shown if trace.run_id == self.focus]
+        if focused:
+            return focused[0]
+        return shown[0].data if len(shown) == 1 else None
+
+    @property
+    def words_for_nothing(self) -> str:
+        """What a chart without lines says."""
+        if self.live is not None:
+            return tr("No samples yet.")
+        if self.traces:
+            return tr("The runs shown hold no samples for this chart.")
+        return tr("No run is shown.")
+
+    def set_runs(self, runs: Sequence[RunTrace]) -> None:
+        """Show these saved runs; what was computed of those that were shown already is kept."""
+        self.runs = tuple(runs)
+        data = {trace.run_id: trace.data for trace in runs}
+        self._bands = {key: kept for key, kept in self._bands.items() if key[0] in data}
+        self._known = {key: kept for key, kept in self._known.items() if data.get(key[0]) is kept[0]}
+
+    def set_run_visible(self, run_id: str, *, visible: bool) -> None:
+        """Show or hide a saved run."""
+        self.runs = tuple(
+            replace(trace, visible=visible) if trace.run_id == run_id else trace for trace in self.runs
+        )
+
+    def set_live(self, live: RunTrace | None) -> None:
+        """Show another run that lasts."""
+        self.live, self._live_curves = live, LiveCurves()
+
+    def choose_curve(self, chart_id: str, curve_id: str, *, visible: bool) -> None:
+        """Show or hide a curve, however many runs there are."""
+        self._chosen[chart_id, curve_id] = visible
+
+    def whole_times(self) -> Range:
+        """Return the time from the warm-up to the end, the planned one where a run lasts.
+
+        A run that lasts longer than planned makes it longer in steps: the axis must not move every second.
+        """
+        traces = self.traces
+        if self.planned is not None:
+            start_s, end_s = self.planned
+        else:
+            ends = [trace.data.end_s for trace in traces]
+            if self.live is not None:
+                ends.append(self.live.data.planned_s or 0.0)
+            start_s, end_s = self._kind.empty
+            if traces:
+                start_s = min(trace.data.begin_s for trace in traces)
+                end_s = max([*ends, start_s + self._kind.shortest])
+            if self._kind is TIME:
+                start_s = max(start_s, -_MOST_WARM_UP * end_s)
+        while self.live is not None and self.live.data.end_s > end_s:
+            end_s = start_s + (end_s - start_s) * _GROWTH
+        return start_s, end_s
+
+    def saved_lines(self, chart: ChartSpec) -> list[Line]:
+        """Return the lines of the saved runs on a chart; none for curves without samples."""
+        wardrobe = self._wardrobe()
+        lines = [
+            wardrobe.dress(trace, chart, curve, self._curve_data(trace, chart, curve))
+            for trace in self.traces
+            if trace is not self.live
+            for curve in chart.curves
+            if self._wants(wardrobe, chart, curve, trace)
+        ]
+        return [line for line in lines if len(line.main.t_s)]
+
+    def live_lines(self, chart: ChartSpec) -> tuple[list[Line], float]:
+        """Return the lines of the run that lasts, and the time before which nothing of them is new."""
+        lines: list[Line] = []
+        changed_s = float("inf")
+        if self.live is None:
+            return lines, changed_s
+        wardrobe = self._wardrobe()
+        for curve in chart.curves:
+            if self._wants(wardrobe, chart, curve, self.live):
+                data, since_s = self._live_curves.update(self.live.data, chart, curve)
+                changed_s = min(changed_s, since_s)
+                if len(data.seconds.t_s):
+                    lines.append(wardrobe.dress(self.live, chart, curve, data))
+        return lines, changed_s
+
+    def style_of(self, trace: RunTrace) -> Qt.PenStyle:
+        """Return the line style of a run's main curve."""
+        return self._wardrobe().style_of(trace)
+
+    def _wardrobe(self) -> LineStyler:
+        count = sum(not trace.pale for trace in self.traces)
+        return LineStyler(
+            self._theme, self.focus, count, self.thick, self.around, self.styled, gap=self._kind.gap
+        )
+
+    def _wants(self, wardrobe: LineStyler, chart: ChartSpec, curve: CurveSpec, trace: RunTrace) -> bool:
+        return self._chosen.get((chart.id, curve.id), wardrobe.is_shown(curve, trace))
+
+    def _curve_data(self, trace: RunTrace, chart: ChartSpec, curve: CurveSpec) -> CurveData:
+        key = (trace.run_id, chart.id, curve.id)
+        if key not in self._known:
+            self._known[key] = trace.data, curve_data(trace.data, curve, chart.factor)
+        data = self._known[key][1]
+        if self.around is not BandKind.ENVELOPE or trace.run_id == self.focus:
+            return data
+        if key not in self._bands or self._bands[key][0] is not data:
+            self._bands[key] = data, with_envelope(data)
+        return self._bands[key][1]
+
+
+def ground_of(data: PlotDataset | None) -> ChartBackground:
+    """Return the stalls and checkpoints of a run."""
+    if data is None:
+        return ChartBackground()
+    # A checkpoint that lasts is a line only: its bar would be painted anew every second.
+    checkpoints = tuple(
+        (start_s, start_s if event.kind == "checkpoint-start" else end_s)
+        for start_s, end_s, event in data.checkpoints()
+    )
+    return ChartBackground(tuple(data.stalls()), checkpoints)
+
+
+def describe_events(data: PlotDataset, t_s: float, reach_s: float) -> list[str]:
+    """Return what happened to a run at a time, in a few words each."""
+    words = [
+        _describe_checkpoint(event, end_s - start_s)
+        for start_s, end_s, event in data.checkpoints()
+        if start_s - reach_s <= t_s <= end_s + reach_s
+    ]
+    if any(start_s <= t_s <= end_s for start_s, end_s in data.stalls()):
+        words.append(tr("stalled"))
+    return words
+
+
+def _describe_checkpoint(event: RunEvent, duration_s: float) -> str:
+    buffers = event.data.get("buffers")
+    if event.kind == "checkpoint-start" or not isinstance(buffers, int | float):
+        return tr("checkpoint")
+    text = tr("checkpoint, {seconds:.0f} s, {buffers:,.0f} buffers")
+    return text.format(seconds=duration_s, buffers=buffers)

@@ -1,0 +1,248 @@
+"""A chart as picture and as numbers: PNG, SVG, the clipboard, CSV.
+
+A picture holds what the window shows, with the time axis and the names of the runs below.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRectF, QSaveFile, QSize, QSizeF, Qt
+from PySide6.QtGui import QFontMetricsF, QImage, QPainter
+from PySide6.QtSvg import QSvgGenerator
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from app.export.csv_cells import write_rows
+from ui.charts.data.lines import Line
+from ui.charts.data.x_axis import TIME, XAxisKind
+from ui.charts.painting.painting import paint_sample
+from ui.theme import SMALL, TINY, Theme
+
+if TYPE_CHECKING:
+    from ui.charts.stack.chart import Chart
+
+_SHARPNESS: Final = 2.0
+_MARGIN: Final = 20.0
+_PLACES: Final = 6
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+
+
+class SavingError(FootingError):
+    """A picture or table could not be written."""
+
+
+class Picture:
+    """A chart ready to be painted elsewhere: heading, axes, lines, and the names of the runs below."""
+
+    def __init__(self, chart: Chart, theme: Theme) -> None:
+        self._chart, self._theme = chart, theme
+        self._left = chart.axis.width()
+        self._top = chart.heading.size().height()
+        self._content = QSizeF(chart.view.width(), chart.view.height())
+        self._width = self._left + self._content.width() + _MARGIN
+        self._metrics = QFontMetricsF(theme.font(0.9))
+        self._legend = self._legend_rows()
+
+    @property
+    def size(self) -> QSize:
+        """In device-independent pixels."""
+        below = self._chart.time_axis.height() + len(self._legend) * self._row
+        return QSize(
+            math.ceil(self._width), math.ceil(self._top + self._content.height() + below + 2 * SMALL)
+        )
+
+    @property
+    def _row(self) -> float:
+        return float(math.ceil(self._metrics.height()) + 2)
+
+    def _runs(self) -> list[Line]:
+        """Return the line that stands for each run."""
+        first: dict[str, Line] = {}
+        for line in sorted(self._chart.lines, key=lambda line: not line.curve.main):
+            first.setdefault(line.run_id, line)
+        return list(first.values())
+
+    def _legend_rows(self) -> list[list[tuple[Line, float]]]:
+        """Return the runs in rows that fit the width, with the place of each."""
+        rows: list[list[tuple[Line, float]]] = []
+        x = math.inf
+        for line in self._runs():
+            width = self._metrics.horizontalAdvance(line.label) + 4 * self._row
+            if x + width > self._width:
+                rows.append([])
+                x = float(SMALL)
+            rows[-1].append((line, x))
+            x += width
+        return rows
+
+    def paint(self, painter: QPainter) -> None:
+        """Paint the picture at the origin, in device-independent pixels."""
+        chart, bottom = self._chart, self._top + self._content.height()
+        painter.fillRect(QRectF(0, 0, self.size.width(), self.size.height()), self._theme.background)
+        chart.heading.draw(painter, QSizeF(self._width - _MARGIN, self._top))
+        for draw, x, y in (
+            (chart.layer.draw, self._left, self._top),
+            (chart.axis.draw, 0.0, self._top),
+            (chart.time_axis.draw, self._left, bottom),
+        ):
+            painter.save()
+            painter.translate(x, y)
+            draw(painter)
+            painter.restore()
+        painter.setFont(chart.time_axis.font_used)
+        painter.setPen(self._theme.muted)
+        unit = QRectF(TINY, bottom, self._left, chart.time_axis.height())
+        painter.drawText(unit, _LEFT, chart.time_axis.kind.unit(chart.times[1]))
+        self._paint_legend(painter, bottom + chart.time_axis.height() + SMALL)
+
+    def _paint_legend(self, painter: QPainter, top: float) -> None:
+        painter.setFont(self._theme.font(0.9))
+        for number, row in enumerate(self._legend):
+            y = top + number * self._row
+            for line, x in row:
+                sample = QRectF(x, y, 2 * self._row, self._row)
+                paint_sample(painter, sample, line.colour, line.style, 2)
+                painter.setPen(self._theme.text)
+                place = QRectF(sample.right() + SMALL, y, self._width, self._row)
+                painter.drawText(place, _LEFT, line.label)
+
+
+class Paintable(Protocol):
+    """What can be painted into a file."""
+
+    @property
+    def size(self) -> QSize:
+        """In device-independent pixels."""
+
+    def paint(self, painter: QPainter) -> None:
+        """Paint it at the origin, in device-independent pixels."""
+
+
+def picture_image(picture: Paintable, theme: Theme) -> QImage:
+    """Return a picture, twice as sharp as the window."""
+    image = QImage(picture.size * _SHARPNESS, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(_SHARPNESS)
+    image.fill(theme.background)
+    painter = QPainter(image)
+    picture.paint(painter)
+    painter.end()
+    return image
+
+
+def chart_image(chart: Chart, theme: Theme) -> QImage:
+    """Return a picture of a chart, twice as sharp as the window."""
+    return picture_image(Picture(chart, theme), theme)
+
+
+def write_png(picture: Paintable, theme: Theme, path: Path) -> None:
+    """Write a PNG file.
+
+    Raises:
+        SavingError: it cannot be written; what was there before is untouched.
+    """
+    content = QByteArray()
+    buffer = QBuffer(content)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    picture_image(picture, theme).save(buffer, "PNG")  # type: ignore[call-overload]
+    _write(path, content)
+
+
+def write_svg(picture: Paintable, title: str, path: Path) -> None:
+    """Write an SVG file, lines as lines.
+
+    Raises:
+        SavingError: it cannot be written; what was there before is untouched.
+    """
+    content = QByteArray()
+    buffer = QBuffer(content)
+    generator = QSvgGenerator()
+    generator.setOutputDevice(buffer)
+    generator.setSize(picture.size)
+    generator.setViewBox(QRectF(0, 0, picture.size.width(), picture.size.height()))
+    generator.setTitle(title)
+    generator.setResolution(96)
+    painter = QPainter(generator)
+    picture.paint(painter)
+    painter.end()
+    _write(path, content)
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write a text file in UTF-8.
+
+    Raises:
+        SavingError: it cannot be written; what was there before is untouched.
+    """
+    _write(path, QByteArray(text.encode()))
+
+
+def save_png(chart: Chart, theme: Theme, path: Path) -> None:
+    """Write a PNG file.
+
+    Raises:
+        SavingError: it cannot be written; what was there before is untouched.
+    """
+    write_png(Picture(chart, theme), theme, path)
+
+
+def save_svg(chart: Chart, theme: Theme, path: Path) -> None:
+    """Write an SVG file, lines as lines.
+
+    Raises:
+        SavingError: it cannot be written; what was there before is untouched.
+    """
+    write_svg(Picture(chart, theme), chart.spec.title, path)
+
+
+def save_csv(chart: Chart, path: Path) -> None:
+    """Write the seconds of every line between the edges of the chart: one row a second, one column a line.
+
+    Raises:
+        SavingError: it cannot be written; what was there before is untouched.
+    """
+    write_text(csv_text(chart.lines, chart.times, chart.spec.unit, chart.time_axis.kind), path)
+
+
+def csv_text(lines: Sequence[Line], times: tuple[float, float], unit: str, kind: XAxisKind = TIME) -> str:
+    """Return a table of lines: seconds as measured, not their means; empty where a second was missed."""
+    columns = []
+    for line in lines:
+        t_s, values = line.data.seconds.t_s, line.data.seconds.values
+        inside = (t_s >= times[0]) & (t_s <= times[1])
+        columns.append(
+            dict(zip(np.round(t_s[inside], _PLACES).tolist(), values[inside].tolist(), strict=True))
+        )
+    places = sorted({t_s for column in columns for t_s in column})
+    headings = [kind.column, *(f"{line.label}: {line.curve.label} ({unit})" for line in lines)]
+    rows = [
+        [f"{kind.number(place):.10g}", *(f"{each[place]:.6g}" if place in each else "" for each in columns)]
+        for place in places
+    ]
+    return table_text([headings, *rows])
+
+
+def table_text(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV; numbers with ten digits, None as nothing."""
+    stream = io.StringIO(newline="")
+    told = ([f"{cell:.10g}" if isinstance(cell, float) else cell for cell in row] for row in rows)
+    write_rows(stream, told)
+    return stream.getvalue()
+
+
+def _write(path: Path, content: QByteArray) -> None:
+    file = QSaveFile(str(path))
+    if (
+        not file.open(QIODevice.OpenModeFlag.WriteOnly)
+        or file.write(content) != content.size()
+        or not file.commit()
+    ):
+        message = tr("{path} cannot be written: {reason}. Nothing there was changed.")
+        raise SavingError(
+            message.format(path=path, reason=file.errorString()), hint=tr("Choose another folder.")
+        )

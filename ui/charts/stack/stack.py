@@ -1,0 +1,334 @@
+"""Charts below each other on one time axis, with a crosshair that reads every line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from PySide6.QtCore import QPointF, Qt, QTimer, Signal
+from PySide6.QtGui import QContextMenuEvent, QCursor, QKeyEvent, QShowEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.domain.text import tr
+from app.runfile.series import RunData
+from ui.charts.data.lines import BandKind, needed
+from ui.charts.data.plotted_run import RunTrace
+from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, charts_along, expanded
+from ui.charts.data.scale import Range
+from ui.charts.data.x_axis import TIME, XAxisKind
+from ui.charts.painting.painting import ChartBackground
+from ui.charts.stack.canvas import Canvas
+from ui.charts.stack.chart import Chart
+from ui.charts.stack.chart_model import LIVE, ChartModel, describe_events, ground_of
+from ui.charts.stack.menu import ChartMenu
+from ui.theme import Theme
+
+_SKETCH_ABOVE_S = 0.008
+"""Where painting the charts takes longer, a gesture moves the old pictures."""
+_GESTURE_ENDS_MS = 120
+
+
+def prefetch(data: RunData, chart_ids: Iterable[str], shown: int = 1) -> RunData:
+    """Read what these charts need of one of `shown` runs, in whatever thread this is, and return the run.
+
+    Raises:
+        RunFileError: the file cannot be read any more, or is damaged.
+    """
+    charts = [CHARTS[chart_id] for chart_id in chart_ids if chart_id in CHARTS]
+    return data.load(*needed(charts, shown))
+
+
+class ChartStack(QWidget):
+    """Charts of saved runs and of one that lasts.
+
+    The mouse: drag moves the time, the wheel zooms it, a double click shows everything, a click on a line
+    chooses its run. Keys: Left and Right move the crosshair, with Shift the time, + and - zoom, Home shows
+    everything, Esc takes the crosshair away.
+
+    Signals:
+        hovered: time under the crosshair in s; NaN when the pointer has left.
+        run_clicked: id of the run whose line was clicked.
+        charts_changed: the user chose or reordered charts; ids.
+        lines_changed: other lines are shown.
+    """
+
+    hovered = Signal(float)
+    run_clicked = Signal(str)
+    charts_changed = Signal(list)
+    lines_changed = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None, kind: XAxisKind = TIME) -> None:
+        super().__init__(parent)
+        self.kind = kind
+        self.setAccessibleName(tr("Charts"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.theme = theme
+        self.shown = ChartModel(theme, kind)
+        self._chart_ids: tuple[str, ...] = ()
+        self._zoom: Range | None = None
+        self._times: Range = (0.0, 60.0)
+        self._crosshair_s: float | None = None
+        self._canvas = Canvas(theme, kind)
+        self._canvas.pointed.connect(self._on_pointed)
+        self._canvas.left.connect(lambda: self.show_crosshair(None))
+        self._canvas.moved.connect(self.show_times)
+        self._canvas.clicked.connect(self._on_clicked)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._canvas)
+        self._gesture = QTimer(self, singleShot=True, interval=_GESTURE_ENDS_MS)
+        self._gesture.timeout.connect(self._on_gesture_ended)
+        theme.changed.connect(self._on_theme_changed)
+        if kind is TIME:
+            self.set_charts(DEFAULT_CHARTS)
+
+    # What is shown
+
+    @property
+    def charts(self) -> Sequence[Chart]:
+        """The charts, top first."""
+        return self._canvas.charts
+
+    @property
+    def chart_ids(self) -> tuple[str, ...]:
+        """The ids of the charts, top first."""
+        return self._chart_ids
+
+    @property
+    def runs(self) -> tuple[RunTrace, ...]:
+        """The saved runs, hidden ones included."""
+        return self.shown.runs
+
+    def set_charts(self, ids: Iterable[str]) -> None:
+        """Show these charts, top first; unknown ids are left out."""
+        offered = charts_along(self.kind.along)
+        wanted = tuple(dict.fromkeys(chart_id for chart_id in ids if chart_id in offered))
+        if wanted == self._chart_ids:
+            return
+        self._chart_ids = wanted
+        self._canvas.lay_out(wanted)
+        self._update_lines()
+        self.charts_changed.emit(list(wanted))
+
+    def set_runs(self, runs: Sequence[RunTrace]) -> None:
+        """Show these saved runs. Their series should be read before, see `prefetch`."""
+        self.shown.set_runs(runs)
+        self._zoom = None
+        self._update_lines()
+
+    def set_run_visible(self, run_id: str, *, visible: bool) -> None:
+        """Show or hide a saved run."""
+        self.shown.set_run_visible(run_id, visible=visible)
+        self._update_lines()
+
+    def set_curve_visible(self, chart_id: str, curve_id: str, *, visible: bool) -> None:
+        """Show or hide a curve of every run."""
+        self.shown.choose_curve(chart_id, curve_id, visible=visible)
+        self._update_lines()
+
+    def is_curve_visible(self, chart_id: str, curve_id: str) -> bool:
+        """Return whether any run shows a curve."""
+        charts = [chart for chart in self.charts if chart.spec.id == chart_id]
+        return any(line.curve.id == curve_id for chart in charts for line in chart.lines)
+
+    def set_focus(self, run_id: str | None) -> None:
+        """Draw one run thick, with its seconds, checkpoints and stalls."""
+        if run_id != self.shown.focus:
+            self.shown.focus = run_id
+            self._update_lines()
+
+    def set_around(self, around: BandKind) -> None:
+        """Draw this around the means."""
+        if around is not self.shown.around:
+            self.shown.around = around
+            self._update_lines()
+
+    def set_styled(self, styled: bool) -> None:  # noqa: FBT001 - a setter
+        """Tell runs apart by line style as well as colour, where each has one line only."""
+        if styled != self.shown.styled:
+            self.shown.styled = styled
+            self._update_lines()
+
+    def set_live(self, data: RunData | None, colour_index: int = 0, label: str = "") -> None:
+        """Show a run that lasts, or none; the time shown is the planned one unless it was set."""
+        live = None if data is None else RunTrace(LIVE, data, colour_index, label or data.name)
+        self.shown.set_live(live)
+        self._update_lines()
+
+    def update_live(self, data: RunData) -> None:
+        """Show what came since; called once a second."""
+        if self.shown.live is None:
+            self.set_live(data)
+            return
+        self.shown.live = replace(self.shown.live, data=data)
+        self._update_times()
+        self._show_live(anew=False)
+        if self._crosshair_s is not None:
+            self.show_crosshair(self._crosshair_s)
+
+    def set_planned_range(self, start_s: float, end_s: float) -> None:
+        """Show this time as the whole; what lies in the future is empty."""
+        self.shown.planned = (start_s, end_s)
+        self._update_times()
+
+    def set_thick(self, thick: bool, scale: float = 1.0) -> None:  # noqa: FBT001 - a setter
+        """Use thick lines and larger type, for a projector."""
+        self.shown.thick = thick
+        self._canvas.set_type_scale(scale)
+        self._update_lines()
+
+    # Time
+
+    @property
+    def times(self) -> Range:
+        """The time shown, in s."""
+        return self._times
+
+    def show_times(self, start_s: float, end_s: float) -> None:
+        """Zoom to a time: at least 5 s of it, half of it at most beyond what there is."""
+        whole = self.shown.whole_times()
+        span = max(self.kind.shortest, min(end_s - start_s, whole[1] - whole[0]))
+        start_s = min(max(start_s, whole[0] - span / 2), whole[1] - span / 2)
+        times = (start_s, start_s + span)
+        self._zoom = None if times == whole else times
+        self._begin_gesture()
+        self._update_times()
+
+    def show_everything(self) -> None:
+        """Show the whole time."""
+        self._zoom = None
+        self._update_times()
+
+    def _update_times(self) -> None:
+        times = self._zoom or self.shown.whole_times()
+        if times != self._times or any(chart.times != times for chart in self.charts):
+            self._times = times
+            for chart in self.charts:
+                chart.set_times(times)
+            self.show_crosshair(self._crosshair_s)
+
+    def _begin_gesture(self) -> None:
+        """While a gesture lasts, pictures are moved where painting them anew would make it jerk."""
+        if sum(chart.layer.rendering_s for chart in self.charts) > _SKETCH_ABOVE_S:
+            for chart in self.charts:
+                chart.layer.sketching = True
+        self._gesture.start()
+
+    def _on_gesture_ended(self) -> None:
+        for chart in self.charts:
+            chart.layer.sketching = False
+            chart.layer.update()
+
+    # Lines
+
+    def _update_lines(self) -> None:
+        self._update_times()
+        self._expand_charts()
+        ground = ChartBackground() if self.shown.live is not None else ground_of(self.shown.told)
+        for chart in self.charts:
+            chart.set_saved(self.shown.saved_lines(chart.spec), ground)
+        self._show_live(anew=True)
+        self.lines_changed.emit()
+
+    def _expand_charts(self) -> None:
+        """Give each chart a curve for every disk that its runs have."""
+        offered = charts_along(self.kind.along)
+        for chart in self.charts:
+            keys = (key for trace in self.shown.traces for key in trace.data.series_keys())
+            chart.spec = expanded(offered[chart.spec.id], keys)
+
+    def _show_live(self, *, anew: bool) -> None:
+        live = self.shown.live
+        ground = ChartBackground() if live is None else ground_of(live.data)
+        end_s = 0.0 if live is None else live.data.end_s
+        moved, whole = False, self.shown.whole_times()
+        self._expand_charts()
+        for chart in self.charts:
+            lines, changed_s = self.shown.live_lines(chart.spec)
+            others = anew or len(lines) != len(chart.live)
+            chart.set_live(lines, ground, end_s, None if others else changed_s)
+            moved = chart.fit_values(whole, anew=anew) or moved
+            if others:
+                chart.explain(self.shown.words_for_nothing)
+        if moved or anew:
+            self._canvas.align()
+
+    def _on_theme_changed(self) -> None:
+        self._canvas.dress()
+        self._update_lines()
+
+    # Pointer and keys
+
+    def show_crosshair(self, t_s: float | None) -> None:
+        """Read every line at a time; None: take the crosshair away."""
+        if t_s is None and self._crosshair_s is None:
+            return
+        self._crosshair_s = t_s
+        title = "" if t_s is None else self._title_at(t_s)
+        for chart in self.charts:
+            chart.show_crosshair(t_s, title)
+        self.hovered.emit(math.nan if t_s is None else t_s)
+
+    def _title_at(self, t_s: float) -> str:
+        """Return the time, and what happened there to the run whose events are shown."""
+        words = [self.kind.moment(t_s, self._times[1])]
+        if self.shown.told is not None:
+            words += describe_events(self.shown.told, t_s, (self._times[1] - self._times[0]) / 300)
+        return " \N{MIDDLE DOT} ".join(words)
+
+    def _on_pointed(self, scene: QPointF) -> None:
+        chart = self._canvas.chart_at(scene)
+        self.show_crosshair(None if chart is None else chart.time_at(scene))
+
+    def _on_clicked(self, scene: QPointF, button: Qt.MouseButton, twice: bool) -> None:  # noqa: FBT001
+        chart = self._canvas.chart_at(scene)
+        if chart is None:
+            return
+        if button is Qt.MouseButton.RightButton:
+            ChartMenu(self, chart).popup(QCursor.pos())
+        elif twice:
+            self.show_everything()
+        elif button is Qt.MouseButton.LeftButton:
+            run_id = chart.run_at(scene)
+            if run_id is not None:
+                self.run_clicked.emit(run_id)
+
+    @override
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        if self.charts and event.reason() is QContextMenuEvent.Reason.Keyboard:
+            ChartMenu(self, self.charts[0]).popup(event.globalPos())
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._canvas.align()
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        start_s, end_s = self._times
+        span = end_s - start_s
+        keys: dict[Qt.Key, Callable[[], None]] = {
+            Qt.Key.Key_Plus: lambda: self.show_times(start_s + span / 4, end_s - span / 4),
+            Qt.Key.Key_Equal: lambda: self.show_times(start_s + span / 4, end_s - span / 4),
+            Qt.Key.Key_Minus: lambda: self.show_times(start_s - span / 2, end_s + span / 2),
+            Qt.Key.Key_Home: self.show_everything,
+            Qt.Key.Key_Left: lambda: self._step(event, -span / 100),
+            Qt.Key.Key_Right: lambda: self._step(event, span / 100),
+        }
+        if self._crosshair_s is not None:
+            keys[Qt.Key.Key_Escape] = lambda: self.show_crosshair(None)
+        action = keys.get(Qt.Key(event.key()))
+        if action is None:
+            super().keyPressEvent(event)
+        else:
+            action()
+
+    def _step(self, event: QKeyEvent, seconds: float) -> None:
+        start_s, end_s = self._times
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self.show_times(start_s + 10 * seconds, end_s + 10 * seconds)
+            return
+        at_s = (start_s + end_s) / 2 if self._crosshair_s is None else self._crosshair_s + seconds
+        self.show_crosshair(min(max(at_s, start_s), end_s))

@@ -1,0 +1,320 @@
+"""The row of large numbers: what one reads from three metres away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetricsF, QPalette, QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QSizePolicy, QWidget
+from typing_extensions import override
+
+from app.domain.campaign.configuration import MemoryTarget
+from app.domain.text import tr
+from app.domain.units import format_duration
+from app.live.snapshot import LiveNumbers, RunSnapshot
+from app.runfile.series import RunData
+from ui.live.spark_line import SparkLine
+from ui.live.words import NOTHING, format_cores, format_megabytes, format_number, format_rate
+from ui.theme import MEDIUM, SMALL, Theme
+from ui.widgets.elided import ElidedLabel
+from ui.widgets.plain_label import plain_label
+
+Series = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+_NUMBER_SCALE: Final = 2.3
+_LEAST_SCALE: Final = 1.0
+_USUAL: Final = "88,888"
+"""What numbers are made to fit, so that their size does not change with every second."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberSpec:
+    """One large number.
+
+    Attributes:
+        id: of the tile.
+        title: what people read.
+        short: the same in a word, with the unit, for large type.
+        unit: of the number.
+        value: the number as text.
+        beneath: a second line.
+        series: of the spark line.
+    """
+
+    id: str
+    title: str
+    short: str
+    unit: str
+    value: Callable[[LiveNumbers], str]
+    beneath: Callable[[LiveNumbers, RunData], str]
+    series: Callable[[RunData], Series]
+
+
+def _sum_of(*keys: tuple[str, str]) -> Callable[[RunData], Series]:
+    def add(data: RunData) -> Series:
+        found = [data.series(*key) for key in keys]
+        t_s = max((t for t, _ in found), key=len)
+        total = np.zeros(len(t_s))
+        for t, values in found:
+            if len(t):
+                total += np.interp(t_s, t, values)
+        return t_s, total
+
+    return add
+
+
+def _checkpoint_words(data: RunData) -> str:
+    now_s = (data.last_ms - data.origin_ms) / 1000
+    begun = [start_s for start_s, _, _ in data.checkpoints() if start_s <= now_s]
+    if not begun:
+        return tr("no checkpoint yet")
+    return tr("checkpoint {time} ago").format(time=format_duration(now_s - begun[-1]))
+
+
+def _flush_words(numbers: LiveNumbers, data: RunData) -> str:
+    if numbers.iops is None and data.metadata.target.kind == MemoryTarget.kind:
+        return tr("memory: no disk below")
+    if numbers.flushes is None:
+        return ""
+    return tr("flushes {rate} /s").format(rate=format_rate(numbers.flushes))
+
+
+def _latency_words(numbers: LiveNumbers, _data: RunData) -> str:
+    if numbers.latency_ms is None:
+        return ""
+    return tr("latency {mean} ms on average").format(mean=format_number(numbers.latency_ms))
+
+
+def _cpu_words(numbers: LiveNumbers, _data: RunData) -> str:
+    if numbers.cpu_pgbench is None and numbers.cpu_iowait is None:
+        return ""
+    return tr("pgbench {pgbench} · I/O wait {iowait}").format(
+        pgbench=format_cores(numbers.cpu_pgbench), iowait=format_cores(numbers.cpu_iowait)
+    )
+
+
+NUMBERS: Final = (
+    NumberSpec(
+        "tps",
+        tr("Transactions"),
+        tr("TPS"),
+        tr("TPS"),
+        lambda numbers: format_rate(numbers.tps),
+        _latency_words,
+        lambda data: data.series("pgbench.tps"),
+    ),
+    NumberSpec(
+        "p99",
+        tr("Latency, 99th percentile"),
+        tr("p99, ms"),
+        "ms",
+        lambda numbers: format_number(numbers.p99_ms),
+        lambda numbers, _: "" if numbers.p99_ms is None else tr("of the newest second"),
+        lambda data: data.percentile(99.0),
+    ),
+    NumberSpec(
+        "iops",
+        tr("Device operations"),
+        tr("IOPS"),
+        tr("IOPS"),
+        lambda numbers: format_rate(numbers.iops),
+        _flush_words,
+        _sum_of(("storage.reads", ""), ("storage.writes", "")),
+    ),
+    NumberSpec(
+        "cpu",
+        tr("CPU of PostgreSQL"),
+        tr("CPU, cores"),
+        tr("cores"),
+        lambda numbers: format_cores(numbers.cpu_server),
+        _cpu_words,
+        _sum_of(("process.cpu_user", "postgres"), ("process.cpu_system", "postgres")),
+    ),
+    NumberSpec(
+        "wal",
+        tr("WAL"),
+        tr("WAL, MB/s"),
+        "MB/s",
+        lambda numbers: format_megabytes(numbers.wal_bytes),
+        lambda _, data: _checkpoint_words(data),
+        lambda data: data.series("wal.bytes"),
+    ),
+)
+
+
+def numbers_of_summary(data: RunData) -> LiveNumbers:
+    """Return the figures of a run that has ended, as means of its measured phase."""
+    summary = data.summary
+    tps = summary.get("tps")
+
+    def rate(*names: str) -> float | None:
+        parts = [summary.get(name) for name in names]
+        known = [part for part in parts if part is not None]
+        return None if tps is None or not known else tps * sum(known)
+
+    server, pgbench = rate("server_cpu_us"), rate("pgbench_cpu_us")
+    return LiveNumbers(
+        tps=tps,
+        p99_ms=summary.get("latency_p99_ms"),
+        latency_ms=summary.get("latency_mean_ms"),
+        iops=rate("device_reads", "device_writes"),
+        flushes=rate("device_flushes"),
+        cpu_server=None if server is None else server / 1e6,
+        cpu_pgbench=None if pgbench is None else pgbench / 1e6,
+        wal_bytes=rate("wal_bytes"),
+    )
+
+
+def shown_numbers(run: RunSnapshot) -> LiveNumbers:
+    """Return the latest numbers; of a run that has ended its means, never its last second."""
+    if not run.finished:
+        return run.numbers
+    return numbers_of_summary(run.data)
+
+
+def _mean_words(number: str, numbers: LiveNumbers, data: RunData) -> str:
+    """Return what the number of an ended run is."""
+    if number == "iops" and (numbers.iops is None or numbers.flushes is None):
+        return _flush_words(numbers, data)
+    if number == "iops":
+        return tr("mean of the run, flushes {rate} /s").format(rate=format_rate(numbers.flushes))
+    if number == "p99":
+        return tr("of all transactions of the run")
+    return tr("mean of the run")
+
+
+class NumberTile(QFrame):
+    """One large number with its unit, a line beneath, and its last minute.
+
+    Attributes:
+        spec: which one.
+        value: the number.
+        beneath: the line beneath.
+        spark: the last minute.
+    """
+
+    def __init__(self, spec: NumberSpec, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.spec = spec
+        self._theme = theme
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self.setAutoFillBackground(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.title, self.beneath = ElidedLabel(self), ElidedLabel(self)
+        self.value, self.unit = plain_label(NOTHING, self), plain_label(spec.unit, self)
+        self._scale = _NUMBER_SCALE
+        for label in (self.value, self.unit):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setMinimumWidth(1)  # the type gives way, not the window
+        self.title.show_line(spec.title)
+        self.spark = SparkLine(theme, self)
+        number = QHBoxLayout()
+        number.setSpacing(SMALL)
+        number.addWidget(self.value, 0, Qt.AlignmentFlag.AlignBaseline)
+        number.addWidget(self.unit, 0, Qt.AlignmentFlag.AlignBaseline)
+        number.addStretch(1)
+        layout = QGridLayout(self)
+        layout.setContentsMargins(MEDIUM, SMALL, MEDIUM, SMALL)
+        layout.setVerticalSpacing(0)
+        layout.addWidget(self.title, 0, 0)
+        layout.addLayout(number, 1, 0)
+        layout.addWidget(self.beneath, 2, 0)
+        layout.addWidget(self.spark, 3, 0)
+        theme.changed.connect(self._dress)
+        self._dress()
+
+    def _dress(self) -> None:
+        theme = self._theme
+        self.value.setFont(theme.number_font(self._scale, bold=True))
+        self.unit.setFont(theme.font(1.1))
+        palette = QPalette(self.palette())
+        palette.setColor(QPalette.ColorRole.Window, theme.background)
+        palette.setColor(QPalette.ColorRole.WindowText, theme.text)
+        self.setPalette(palette)
+        palette.setColor(QPalette.ColorRole.WindowText, theme.muted)
+        for label in (self.title, self.beneath, self.unit):
+            label.setPalette(palette)
+
+    def fitting_scale(self) -> float:
+        """Return the scale of the type at which the number and its unit fit."""
+        metrics = QFontMetricsF(self._theme.number_font(_NUMBER_SCALE, bold=True))
+        longest = max(_USUAL, self.value.text(), key=len)
+        unit = QFontMetricsF(self.unit.font()).horizontalAdvance(self.spec.unit)
+        room = self.width() - 2 * MEDIUM - SMALL - unit - 4
+        return max(
+            _LEAST_SCALE, min(_NUMBER_SCALE, _NUMBER_SCALE * room / metrics.horizontalAdvance(longest))
+        )
+
+    def set_scale(self, scale: float) -> None:
+        """Use larger or smaller type for the number."""
+        if scale != self._scale:
+            self._scale = scale
+            self.value.setFont(self._theme.number_font(scale, bold=True))
+
+    def tell(self, value: str, beneath: str) -> None:
+        """Show a number and a line beneath it."""
+        if self.value.text() != value:
+            self.value.setText(value)
+        self.beneath.show_line(beneath)
+        words = tr("no value") if value == NOTHING else f"{value} {self.spec.unit}"
+        self.setAccessibleName(f"{self.spec.title}: {words}")
+        self.setAccessibleDescription(beneath)
+
+
+class BigNumbers(QWidget):
+    """All large numbers in a row.
+
+    Attributes:
+        tiles: by id.
+    """
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.tiles = {spec.id: NumberTile(spec, theme, self) for spec in NUMBERS}
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SMALL)
+        for tile in self.tiles.values():
+            layout.addWidget(tile, 1)
+
+    def set_colour(self, index: int) -> None:
+        """Use the colour that the run has in the charts."""
+        for tile in self.tiles.values():
+            tile.spark.set_colour(index)
+
+    def clear(self) -> None:
+        """Show that there is nothing yet."""
+        for tile in self.tiles.values():
+            tile.tell(NOTHING, "")
+            tile.spark.show_series(np.empty(0), np.empty(0), 0.0)
+
+    def show_run(self, run: RunSnapshot) -> None:
+        """Show the latest numbers; of a run that has ended, its means."""
+        data = run.data
+        summarised = run.finished and data.summary.get("tps") is not None
+        numbers = shown_numbers(run)
+        end_s = (data.last_ms - data.origin_ms) / 1000
+        now_s = min(end_s, data.end_s) if run.finished else end_s
+        for tile in self.tiles.values():
+            value, beneath = tile.spec.value(numbers), tile.spec.beneath(numbers, data)
+            if run.finished:
+                beneath = _mean_words(tile.spec.id, numbers, data) if summarised else ""
+            tile.tell(value, beneath)
+            tile.spark.show_series(*tile.spec.series(data), now_s)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Use one size of type for all, the largest that fits everywhere."""
+        scale = min(tile.fitting_scale() for tile in self.tiles.values())
+        for tile in self.tiles.values():
+            tile.set_scale(scale)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()

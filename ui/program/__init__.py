@@ -1,0 +1,1 @@
+"""The program around the window: arguments, display, theme, signals."""

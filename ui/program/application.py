@@ -1,0 +1,157 @@
+"""The program with a window: arguments, display, theme, window; the one place that wires them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NoReturn
+
+from typing_extensions import override
+
+from app import APPLICATION_ID, COMMAND, TOP, VERSION
+from app.domain.errors import FootingError, UsageError
+from app.domain.text import tr
+from ui.program.platform_plugin import check_plugin, missing_library_error, soname_in
+
+ICON: Final = TOP / "resources" / "icons" / f"{APPLICATION_ID}.svg"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRequest:
+    """What the command line asks for.
+
+    Attributes:
+        library: folder of the runs.
+        runs: files or folders to show.
+        replay: run to play; None for none.
+        speed: of the replay, recorded seconds in a second.
+    """
+
+    library: Path
+    runs: tuple[Path, ...] = ()
+    replay: Path | None = None
+    speed: float = 1.0
+
+
+class _Parser(argparse.ArgumentParser):
+    @override
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message[:1].upper() + message[1:] + ".", hint=self.format_usage().strip())
+
+
+def _speed(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(tr("a speed is a number above 0"))
+    return value
+
+
+def read_arguments(argv: Sequence[str]) -> WindowRequest:
+    """Return what the command line asks for.
+
+    Raises:
+        UsageError: it asks for what does not exist.
+    """
+    parser = _Parser(prog=COMMAND, description=tr("Opens the window."))
+    parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
+    parser.add_argument("--library", type=Path, metavar="DIR", help=tr("folder of the runs"))
+    parser.add_argument("--replay", metavar="RUN", help=tr("play this run as if it were live"))
+    parser.add_argument("--speed", type=_speed, default=1.0, metavar="N", help=tr("speed of the replay"))
+    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help=tr("run files to show"))
+    found = parser.parse_args(list(argv))
+    from app.library.entries import default_library, find_run  # noqa: PLC0415 - `--help` answers at once
+
+    library: Path = found.library if found.library is not None else default_library()
+    for path in found.runs:
+        if not path.exists():
+            raise UsageError(tr("There is no run file {path}.").format(path=path))
+    replay = find_run(found.replay, library) if found.replay is not None else None
+    return WindowRequest(library.absolute(), tuple(found.runs), replay, found.speed)
+
+
+def check_display(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what has to be set in the environment so that Qt finds the display.
+
+    Qt ends the process (abort) where it cannot reach a display, or lacks a library for it, so that is
+    looked at before.
+
+    Raises:
+        UsageError: there is no display, or a library is missing.
+    """
+    chosen = environment.get("QT_QPA_PLATFORM", "")
+    if chosen and chosen != "xcb":
+        return {}  # somebody knows what they want
+    wayland, x11 = environment.get("WAYLAND_DISPLAY", ""), environment.get("DISPLAY", "")
+    if not chosen and wayland and _answers(Path(environment.get("XDG_RUNTIME_DIR", "/")) / wayland):
+        check_plugin("wayland")
+        return {}
+    if x11 and _x11_answers(x11):
+        check_plugin("xcb")
+        return {"QT_QPA_PLATFORM": "xcb"} if wayland else {}
+    where = " ".join(
+        f"{name}={value}" for name, value in (("WAYLAND_DISPLAY", wayland), ("DISPLAY", x11)) if value
+    )
+    message = tr("There is no display for the window ({where}).").format(where=where or tr("none is named"))
+    hint = tr("`pgfooting --help` lists the commands that need none; over ssh, `ssh -X` lends yours.")
+    raise UsageError(message, hint=hint)
+
+
+def _answers(path: Path | str) -> bool:
+    """Return whether something listens on a Unix socket; a text begins with a null byte (abstract)."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+        peer.settimeout(2)
+        try:
+            peer.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def _x11_answers(display: str) -> bool:
+    """Return whether the X server of a DISPLAY lives; one on another machine is believed.
+
+    Sockets as in X(7) and, for forwarding by ssh, TCP port 6000 + number of this machine.
+    """
+    host, _, rest = display.rpartition(":")
+    number = rest.partition(".")[0]
+    if not number.isdigit():
+        return True
+    if host in {"", "unix"}:
+        path = f"/tmp/.X11-unix/X{number}"  # noqa: S108 - where X servers listen
+        return _answers(path) or _answers(f"\0{path}")
+    if host not in {"localhost", "127.0.0.1"}:
+        return True
+    try:
+        socket.create_connection((host, 6000 + int(number)), timeout=2).close()
+    except OSError:
+        return False
+    return True
+
+
+def run_window(argv: Sequence[str]) -> int:
+    """Show the window until it is closed; return the exit status."""
+    try:
+        request = read_arguments(argv)
+        os.environ.update(check_display(os.environ))
+    except FootingError as error:
+        return _tell(error)
+    try:
+        from ui.program.program import show_window  # noqa: PLC0415 - mistakes are told before Qt is loaded
+    except ImportError as error:
+        soname = soname_in(str(error))
+        if not soname:
+            raise
+        return _tell(missing_library_error(soname))
+    return show_window(request, ICON)
+
+
+def _tell(error: FootingError) -> int:
+    sys.stderr.write(f"{COMMAND}: {error.message}\n")
+    if error.hint:
+        sys.stderr.write(f"  {error.hint}\n")
+    return int(error.exit_status)

@@ -1,0 +1,115 @@
+"""The program once Qt is loaded: application, theme, window, signals of the system."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QSocketNotifier, QTimer
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QApplication
+
+from app import APPLICATION_ID, COMMAND
+from app.domain.errors import InternalError
+from ui.background import finish_background
+from ui.style import apply_theme
+from ui.theme import Theme
+from ui.window.main_window import MainWindow
+from ui.window.pages.window_settings import ORGANISATION, WindowSettings, open_settings
+
+if TYPE_CHECKING:
+    from ui.program.application import WindowRequest
+
+_log = logging.getLogger(__name__)
+
+
+class SystemSignals(QObject):
+    """SIGINT, SIGTERM and SIGHUP close the window as its close button does, but without a question.
+
+    Python runs signal handlers only between byte codes; the file descriptor wakes Qt's loop up for them.
+    """
+
+    def __init__(self, close: Callable[[], object]) -> None:
+        super().__init__()
+        self._close = close
+        self._reader, self._writer = socket.socketpair()
+        for end in (self._reader, self._writer):
+            end.settimeout(0)
+        self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._woken)
+        self._before = {
+            number: signal.signal(number, self._received)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        }
+        signal.set_wakeup_fd(self._writer.fileno())
+
+    def _received(self, _number: int, _frame: FrameType | None) -> None:
+        """The wake-up follows through the descriptor."""
+
+    def _woken(self) -> None:
+        self._reader.recv(64)
+        self._close()
+
+    def restore(self) -> None:
+        """Handle signals as before."""
+        signal.set_wakeup_fd(-1)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._notifier.setEnabled(False)
+        self._reader.close()
+        self._writer.close()
+
+
+def _tell_mistakes(tell: Callable[[str], None]) -> None:
+    """Show what nobody expected in the window; its traceback goes to the log."""
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            sys.__excepthook__(kind, error, trace)
+            return
+        _log.error("unexpected", exc_info=(kind, error, trace))
+        told = InternalError.of(error)
+        tell(f"{told.message} {told.hint}")
+
+    sys.excepthook = hook
+
+
+def make_application() -> QApplication:
+    """Return the application, its names set so that desktops know it."""
+    app = QApplication([COMMAND])
+    app.setApplicationName(COMMAND)
+    app.setApplicationDisplayName("pgFooting")
+    app.setOrganizationName(ORGANISATION)
+    app.setDesktopFileName(APPLICATION_ID)
+    return app
+
+
+def show_window(request: WindowRequest, icon: Path) -> int:
+    """Show the window until it is closed; return the exit status."""
+    app = make_application()
+    app.setWindowIcon(QIcon(str(icon)))
+    theme = Theme()
+    apply_theme(app, theme)
+    window = MainWindow(request.library, theme, WindowSettings(open_settings()))
+    _tell_mistakes(window.notice.tell)
+    signals = SystemSignals(window.close_without_question)
+    window.show()
+
+    def begin() -> None:
+        window.begin()
+        if request.runs:
+            window.open_files(request.runs)
+        if request.replay is not None:
+            window.campaigns.replay(str(request.replay), request.speed)
+
+    QTimer.singleShot(0, begin)
+    status = app.exec()
+    signals.restore()
+    finish_background()
+    return status

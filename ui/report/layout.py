@@ -1,0 +1,207 @@
+"""Every block of a report as pieces that fit a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from app.domain.text import tr
+from app.report.blocks import (
+    BarFigure,
+    Block,
+    Facts,
+    Grid,
+    Key,
+    Report,
+    ReportTable,
+    Text,
+    TextRole,
+    TimeFigure,
+    letters,
+)
+from ui.charts.data.registry import CHARTS
+from ui.report.bar_chart import bar_chart_mm, paint_bars
+from ui.report.canvas import Canvas, TextStyle
+from ui.report.flow import Draw, Flowable, Paper, gap, paragraph
+from ui.report.tables import facts_pieces, paint_sample, table_pieces
+from ui.report.time_chart import TimeCharts, chart_title
+
+TYPES: Final = {
+    TextRole.TITLE: TextStyle(18, bold=True),
+    TextRole.SUBTITLE: TextStyle(8.5, colour="muted"),
+    TextRole.HEADING: TextStyle(14, bold=True),
+    TextRole.SUBHEADING: TextStyle(10.5, bold=True),
+    TextRole.ANSWER: TextStyle(11.5),
+    TextRole.BODY: TextStyle(10),
+    TextRole.NOTE: TextStyle(8, colour="muted"),
+    TextRole.WARNING: TextStyle(10, bold=True, colour="warning"),
+    TextRole.CODE: TextStyle(7, mono=True),
+}
+_AFTER_MM: Final = {
+    TextRole.TITLE: 0.5,
+    TextRole.SUBTITLE: 3.5,
+    TextRole.HEADING: 2.5,
+    TextRole.SUBHEADING: 1.5,
+    TextRole.ANSWER: 1.5,
+    TextRole.BODY: 2.0,
+    TextRole.NOTE: 1.5,
+    TextRole.WARNING: 2.0,
+    TextRole.CODE: 0.8,
+}
+_HEADINGS: Final = frozenset({TextRole.TITLE, TextRole.HEADING, TextRole.SUBHEADING})
+_HANGING_MM: Final = 4.0
+_SIGN_MM: Final = 4.5
+_KEY: Final = TextStyle(8)
+_KEY_SAMPLE_MM: Final = 8.0
+_CAPTION: Final = TYPES[TextRole.NOTE]
+_GRID_GAP_MM: Final = 4.0
+
+
+class PageLayout:
+    """Sets the blocks of one report on one size of paper."""
+
+    def __init__(self, canvas: Canvas, paper: Paper, report: Report) -> None:
+        self._canvas = canvas
+        self._width = paper.text_width
+        self._charts = TimeCharts(canvas, report.runs)
+
+    def pieces(self, blocks: Sequence[Block]) -> list[Flowable]:
+        """Return all blocks as pieces."""
+        return [piece for block in blocks for piece in self._set(block)]
+
+    def _set(self, block: Block) -> list[Flowable]:
+        match block:
+            case Text():
+                return self._text(block)
+            case ReportTable():
+                return table_pieces(self._canvas, block, self._width)
+            case Facts():
+                return facts_pieces(self._canvas, block, self._width)
+            case _:
+                return list(self._figure(block))
+
+    def _figure(self, block: BarFigure | TimeFigure | Grid | Key) -> Iterable[Flowable]:
+        match block:
+            case BarFigure():
+                return self._bars(block)
+            case TimeFigure():
+                return self._time(block)
+            case Grid():
+                return self._grid(block)
+            case Key():
+                return self._key(block)
+
+    def _text(self, block: Text) -> list[Flowable]:
+        kind, after = TYPES[block.role], _AFTER_MM[block.role]
+        if not block.text:
+            return []
+        if block.role is TextRole.CODE:
+            return self._hanging(block.text, kind, after)
+        indent = _SIGN_MM if block.role is TextRole.WARNING else 0.0
+        pieces = paragraph(self._canvas, block.text, kind, self._width - indent, after=after)
+        if indent:
+            pieces = [_indented(piece, indent) for piece in pieces]
+            pieces[0] = _with_sign(pieces[0], kind)
+        if block.role in _HEADINGS:
+            pieces = [replace(piece, with_next=True) for piece in pieces]
+        bookmark = (block.bookmark, block.level) if block.bookmark else None
+        pieces[0] = replace(pieces[0], bookmark=bookmark, new_page=block.new_page)
+        if block.role is TextRole.SUBHEADING and not block.new_page:
+            return [gap(1.5), *pieces]
+        return pieces
+
+    def _hanging(self, text: str, kind: TextStyle, after: float) -> list[Flowable]:
+        """Return a command: what does not fit its first line is set in."""
+        lines = self._canvas.wrap(text, kind, self._width - _HANGING_MM)
+        pieces = []
+        for number, line in enumerate(lines):
+            last = number == len(lines) - 1
+            [piece] = paragraph(self._canvas, line, kind, self._width, after=after if last else 0.0)
+            pieces.append(_indented(piece, _HANGING_MM) if number else piece)
+        return pieces
+
+    def _bars(self, figure: BarFigure) -> list[Flowable]:
+        width = self._width
+
+        def draw(canvas: Canvas, x: float, y: float) -> None:
+            paint_bars(canvas, figure, x, y, width)
+
+        return [
+            gap(1.0),
+            Flowable(bar_chart_mm(figure) + 1.0, draw, with_next=True),
+            *self._caption(figure.caption),
+        ]
+
+    def _time(self, figure: TimeFigure) -> list[Flowable]:
+        width = self._width
+
+        def draw(_canvas: Canvas, x: float, y: float) -> None:
+            self._charts.paint(figure, x, y, width)
+
+        caption = self._caption(figure.caption)
+        return [Flowable(figure.height_mm + 2.0, draw, with_next=bool(caption)), *caption]
+
+    def _caption(self, text: str) -> list[Flowable]:
+        return paragraph(self._canvas, text, _CAPTION, self._width, after=2.5) if text else []
+
+    def _grid(self, grid: Grid) -> Iterator[Flowable]:
+        """Yield rows of charts of one scale."""
+        high = max(map(self._charts.high, grid.figures))
+        end_s = max(map(self._charts.end_s, grid.figures))
+        figures = [replace(figure, high=high, end_s=end_s) for figure in grid.figures]
+        spec = CHARTS[figures[0].chart]
+        title = tr("{title}, {unit}").format(title=chart_title(spec, figures[0].traces), unit=spec.unit)
+        for piece in paragraph(self._canvas, title, TYPES[TextRole.SUBHEADING], self._width, after=1.0):
+            yield replace(piece, with_next=True)
+        column = (self._width - _GRID_GAP_MM * (grid.columns - 1)) / grid.columns
+        for start in range(0, len(figures), grid.columns):
+            row = figures[start : start + grid.columns]
+            yield Flowable(max(figure.height_mm for figure in row) + 2.0, self._grid_row(row, column))
+        yield from self._caption(grid.caption)
+
+    def _grid_row(self, row: Sequence[TimeFigure], column: float) -> Draw:
+        def draw(_canvas: Canvas, x: float, y: float) -> None:
+            for place, figure in enumerate(row):
+                self._charts.paint(figure, x + place * (column + _GRID_GAP_MM), y, column)
+
+        return draw
+
+    def _key(self, key: Key) -> Iterator[Flowable]:
+        """Yield line samples with names, as many in a row as fit."""
+        row: list[tuple[float, int, str]] = []
+        x = 0.0
+        for look, name in key.entries:
+            text = self._canvas.elide(f"{letters(look)} {name}", _KEY, self._width - _KEY_SAMPLE_MM - 2)
+            needed = _KEY_SAMPLE_MM + 2 + self._canvas.width(text, _KEY) + 5
+            if row and x + needed - 5 > self._width:
+                yield _key_row(row)
+                row, x = [], 0.0
+            row.append((x, look, text))
+            x += needed
+        if row:
+            yield _key_row(row)
+        yield gap(2.0)
+
+
+def _key_row(row: Sequence[tuple[float, int, str]]) -> Flowable:
+    entries = tuple(row)
+
+    def draw(canvas: Canvas, x: float, y: float) -> None:
+        for left, look, text in entries:
+            paint_sample(canvas, look, x + left, y + _KEY.line_mm / 2, _KEY_SAMPLE_MM)
+            canvas.text(x + left + _KEY_SAMPLE_MM + 2, y, text, _KEY)
+
+    return Flowable(_KEY.line_mm + 0.6, draw, with_next=True)
+
+
+def _indented(piece: Flowable, indent: float) -> Flowable:
+    return replace(piece, draw=lambda canvas, x, y: piece.draw(canvas, x + indent, y))
+
+
+def _with_sign(piece: Flowable, kind: TextStyle) -> Flowable:
+    def draw(canvas: Canvas, x: float, y: float) -> None:
+        canvas.warning_sign(x, y + 0.5, kind.line_mm * 0.7)
+        piece.draw(canvas, x, y)
+
+    return replace(piece, draw=draw)

@@ -1,0 +1,92 @@
+"""A large button with a title and a sentence; where it cannot be pressed, the reason instead."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from ui.theme import LARGE, SMALL, Theme
+from ui.widgets.plain_label import mnemonic_label, plain_label
+
+
+class ChoiceButton(QPushButton):
+    """One of a few choices of a page.
+
+    Attributes:
+        title: its label.
+        sentence: what it does, or why it cannot.
+    """
+
+    def __init__(self, title: str, sentence: str, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._sentence = sentence
+        self._plain_title = title.replace("&", "")
+        self.title = mnemonic_label(title, self)
+        self.title.setBuddy(self)  # its mnemonic clicks the button
+        self.sentence = plain_label(sentence, self)
+        self.sentence.setTextFormat(Qt.TextFormat.PlainText)
+        for label in (self.title, self.sentence):
+            label.setWordWrap(True)
+            label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.sentence.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
+        layout.setSpacing(SMALL)
+        layout.addWidget(self.title)
+        layout.addWidget(self.sentence, 1)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.setAutoDefault(True)
+        self.allow()
+        self._fit_font()
+
+    def allow(self) -> None:
+        """Let it be pressed."""
+        self.setEnabled(True)
+        self._tell(self._sentence)
+
+    def refuse(self, reason: str) -> None:
+        """Grey it out and say why."""
+        self.setEnabled(False)
+        self._tell(reason)
+
+    def _tell(self, sentence: str) -> None:
+        self.sentence.setText(sentence)
+        self.setAccessibleName(self._plain_title)
+        self.setAccessibleDescription(sentence)
+        self.updateGeometry()
+
+    def _fit_font(self) -> None:
+        font = self.font()
+        font.setPointSizeF(font.pointSizeF() * 1.3)
+        font.setBold(True)
+        if self.title.font() != font:
+            self.title.setFont(font)
+
+    @override
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit_font()
+
+    @override
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    @override
+    def heightForWidth(self, width: int) -> int:
+        layout = self.layout()
+        return layout.heightForWidth(width) if layout is not None else -1
+
+    @override
+    def sizeHint(self) -> QSize:
+        width = self.fontMetrics().averageCharWidth() * 30 + 2 * LARGE
+        return QSize(width, self.heightForWidth(width))
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        width = self.fontMetrics().averageCharWidth() * 20 + 2 * LARGE
+        return QSize(width, self.heightForWidth(width))

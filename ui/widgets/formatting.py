@@ -1,0 +1,93 @@
+"""Words of the window for states, marks, moments and figures; no widgets."""
+
+from __future__ import annotations
+
+import html
+from datetime import datetime
+from typing import Final
+
+from app.analysis.labels import (
+    MARK_WORDS,
+    STATE_WORDS,
+    UNREADABLE,
+    format_figure,
+    format_number,
+    format_tps,
+    mark_words,
+    one_line,
+    state_words,
+)
+from app.domain.text import tr
+from app.library.scan import ListedRun
+from app.runfile.writer import RunState
+
+__all__ = [
+    "MARK_WORDS",
+    "SEPARATOR",
+    "STATE_WORDS",
+    "UNREADABLE",
+    "format_figure",
+    "format_number",
+    "mark_words",
+    "moment",
+    "one_line",
+    "run_name",
+    "second_line",
+    "spoken",
+    "state_words",
+    "tooltip",
+]
+
+SEPARATOR: Final = " · "
+
+
+def tooltip(*lines: str) -> str:
+    """Return a tool tip that Qt shows as these lines, whatever is in them; it wraps long ones."""
+    told = [html.escape(line) for line in lines if line]
+    return f"<qt>{'<br>'.join(told)}</qt>" if told else ""
+
+
+def moment(epoch_s: float | None) -> str:
+    """Return a moment in local time, as short as it stays clear: the year only where it is another one."""
+    if epoch_s is None:
+        return ""
+    try:
+        then = datetime.fromtimestamp(epoch_s).astimezone()
+    except (ValueError, OverflowError, OSError):  # a file from elsewhere may say anything
+        return ""
+    now = datetime.now().astimezone()
+    if then.date() == now.date():
+        return tr("today {time}").format(time=then.strftime("%H:%M"))
+    return then.strftime("%d %b %H:%M") if then.year == now.year else then.strftime("%d %b %Y")
+
+
+def run_name(run: ListedRun) -> str:
+    """Return the name of a listed run in one line, never empty."""
+    entry = run.entry
+    return one_line(entry.name or "") or entry.path.rsplit("/", 1)[-1]
+
+
+def second_line(run: ListedRun) -> str:
+    """Return what stands below the name in the list: why it cannot be read, or place and latency."""
+    entry = run.entry
+    if entry.problem is not None:
+        return one_line(entry.problem.replace(entry.path, "").strip())
+    parts = [state_words(entry.state)] if entry.state == RunState.RUNNING else []
+    if entry.filesystem:
+        parts.append(one_line(entry.filesystem))
+    if entry.p99_ms is not None:
+        parts.append(tr("p99 {value:.3g} ms").format(value=entry.p99_ms))
+    parts += [f"#{one_line(tag)}" for tag in entry.tags]
+    return SEPARATOR.join(parts)
+
+
+def spoken(run: ListedRun) -> str:
+    """Return a listed run as a screen reader says it."""
+    entry = run.entry
+    tps = (
+        tr("{tps} transactions per second").format(tps=format_tps(entry.tps)) if entry.tps is not None else ""
+    )
+    state = "" if entry.state in {RunState.DONE, RunState.RUNNING} else state_words(entry.state)
+    words = [tps, state, *map(mark_words, entry.marks), second_line(run), moment(entry.started)]
+    parts = [run_name(run), *words]
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,171 @@
+"""Wrapped texts of the pages: explanations, errors, headings; and the line between parts of the window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.draft.fields.state import Problem
+from ui.theme import TINY, Theme
+from ui.widgets.formatting import tooltip
+from ui.widgets.plain_label import plain_label
+
+
+class WrappedLabel(QLabel):
+    """A label whose lines wrap, and which gets the room for it."""
+
+    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(text, parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        self.setWordWrap(True)
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        # Qt's own guesses a width and keeps two lines for one; the layouts ask heightForWidth.
+        return QSize(0, self.fontMetrics().height())
+
+    @override
+    def heightForWidth(self, width: int) -> int:
+        # Painting wraps a little earlier than measuring.
+        return super().heightForWidth(max(1, width - TINY))
+
+
+class Text(WrappedLabel):
+    """A wrapped text; foreign words are never read as markup."""
+
+    def __init__(
+        self, theme: Theme, text: str = "", *, role: str = "text", parent: QWidget | None = None
+    ) -> None:
+        super().__init__(text, parent)
+        self._theme = theme
+        self._role = role
+        theme.changed.connect(self._apply_colour)
+        self._apply_colour()
+
+    def set_role(self, role: str) -> None:
+        """Change the colour: a name of the theme's palette."""
+        if role != self._role:
+            self._role = role
+            self._apply_colour()
+
+    def _apply_colour(self) -> None:
+        palette = self.palette()
+        for group in (palette.ColorGroup.Active, palette.ColorGroup.Inactive, palette.ColorGroup.Disabled):
+            palette.setColor(group, self.foregroundRole(), self._theme.colour(self._role))
+        self.setPalette(palette)
+
+
+class ReservedLines(QWidget):
+    """Room for so many lines that is there whether or not anything is said: nothing moves when it is.
+
+    Of its texts the first that says something is shown; what is longer is cut, and whole in its tool tip.
+    """
+
+    def __init__(self, lines: int, *texts: Text) -> None:
+        super().__init__()
+        self._lines = lines
+        self._texts = texts
+        for text in texts:
+            text.setParent(self)
+        self._more = plain_label("…", self)
+        self._more.setAutoFillBackground(True)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def arrange(self) -> None:
+        """Show the first text that says something."""
+        chosen = next((text for text in self._texts if text.text()), None)
+        for text in self._texts:
+            text.setGeometry(self.rect())
+            text.setVisible(text is chosen)
+        words = chosen.text() if chosen is not None else ""
+        is_cut = chosen is not None and chosen.heightForWidth(self.width()) > self.height()
+        self.setToolTip(tooltip(*words.splitlines()) if is_cut else "")
+        self._more.setVisible(is_cut)
+        if is_cut:
+            size = self._more.sizeHint()
+            line = self.fontMetrics().lineSpacing()
+            self._more.setGeometry(self.width() - size.width(), self.height() - line, size.width(), line)
+            self._more.raise_()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.arrange()
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(0, self._lines * self.fontMetrics().lineSpacing())
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+
+class ErrorText(Text):
+    """Why a field is not right; takes no room while it is."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(theme, role="warning", parent=parent)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.hide()
+
+    def show_problems(self, problems: Sequence[Problem]) -> None:
+        """Show what is wrong; what is only not known yet is told beside the button."""
+        lines = [f"{problem.message}\n{problem.hint}".strip() for problem in problems if not problem.pending]
+        self.setText("\n".join(dict.fromkeys(lines)))
+        self.setVisible(bool(lines))
+
+
+class Heading(Text):
+    """The title of a part of a page."""
+
+    def __init__(self, theme: Theme, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(theme, text, parent=parent)
+        font = QFont(self.font())
+        font.setBold(True)
+        self.setFont(font)
+
+
+class ScrollingTexts(QScrollArea):
+    """Texts below each other in a room of so many lines, which scrolls: nothing around them moves."""
+
+    def __init__(self, lines: int, *texts: Text) -> None:
+        super().__init__()
+        inside = QWidget()
+        layout = QVBoxLayout(inside)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(TINY)
+        for text in texts:
+            layout.addWidget(text)
+        layout.addStretch(1)
+        self.setWidget(inside)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFixedHeight(lines * self.fontMetrics().lineSpacing() + 2 * TINY)
+
+
+class Rule(QFrame):
+    """A thin line between parts of the window."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setFixedHeight(1)
+        self.setAutoFillBackground(True)
+        theme.changed.connect(self._apply_colour)
+        self._apply_colour()
+
+    def _apply_colour(self) -> None:
+        palette = self.palette()
+        palette.setColor(self.backgroundRole(), self._theme.colour("frame"))
+        self.setPalette(palette)

@@ -1,0 +1,1 @@
+"""Campaigns in the window: started, followed, stopped when it closes."""

@@ -1,0 +1,181 @@
+"""From the wizard to the running campaign, and replay: pages that are made when they are first needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QSettings, Signal
+from PySide6.QtWidgets import QWidget
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from ui.background import BackgroundOp
+from ui.theme import Theme
+from ui.window.campaigns.campaign_starter import CampaignStarter
+from ui.window.campaigns.close_dialog import ask_runner
+from ui.window.commands.deferred import load_replay
+
+if TYPE_CHECKING:  # charts take a third of a second to import: see chart_area
+    from app.domain.campaign.configuration import Campaign
+    from app.draft.draft import CampaignDraft
+    from app.live.campaign_status import CampaignStatus
+    from app.live.replay import ReplaySource
+    from ui.live.page import LivePage
+    from ui.wizard.wizard import Wizard
+
+
+class CampaignPages(QObject):
+    """Wizard, live page and replay page of one window.
+
+    Attributes:
+        starter: starts runners.
+        wizard: while it is open.
+        live_page: of the running or last campaign; None before there was one.
+        replay_page: of the last replay; None before there was one.
+
+    Signals:
+        page_made: a page for the window's stack.
+        page_wanted: a page that shall be shown.
+        begun: folder of a campaign that this window started.
+        ended: folder of a campaign that was watched to its end.
+        runs_wanted: folder of a campaign whose runs shall be shown.
+        told: a sentence that somebody should see.
+    """
+
+    page_made = Signal(QWidget)
+    page_wanted = Signal(QWidget)
+    begun = Signal(Path)
+    ended = Signal(Path)
+    runs_wanted = Signal(Path)
+    told = Signal(str)
+
+    def __init__(self, window: QWidget, theme: Theme, library: Path, settings: QSettings) -> None:
+        super().__init__(window)
+        self._window = window
+        self._theme = theme
+        self._settings = settings
+        self._library = library
+        self.live_page: LivePage | None = None
+        self.replay_page: LivePage | None = None
+        self._folder: Path | None = None
+        self.wizard: Wizard | None = None
+        self._loading: BackgroundOp[ReplaySource] | None = None
+        self._draft: CampaignDraft | None = None
+        self.starter = CampaignStarter(library, self)
+        self.starter.started.connect(self._on_started)
+        self.starter.asking.connect(self.told)
+        self.starter.failed.connect(self._on_failed)
+        self.starter.run_failed.connect(self._on_run_failed)
+
+    # The wizard
+
+    def open_wizard(self) -> None:
+        """Ask what shall be measured; one wizard at a time."""
+        from ui.wizard.wizard import Wizard  # noqa: PLC0415 - not needed to show the window
+
+        if self.wizard is not None:
+            self.wizard.activateWindow()
+            return
+        self.wizard = Wizard(
+            self._theme, self._draft, self._window, settings=self._settings, library=self._library
+        )
+        self.wizard.accepted_campaign.connect(self.start)
+        self.wizard.finished.connect(self._forget_wizard)
+        self.wizard.open()
+
+    def _forget_wizard(self) -> None:
+        if self.wizard is not None:
+            self._draft = self.wizard.draft  # what was filled in is there the next time
+            self.wizard.deleteLater()
+        self.wizard = None
+
+    # A campaign
+
+    def start(self, campaign: Campaign) -> None:
+        """Start the runner of a campaign."""
+        self.told.emit(tr("Starting “{name}” …").format(name=campaign.name))
+        self.starter.start(campaign)
+
+    def _on_started(self, folder: Path) -> None:
+        self._forget_confirmations()
+        self.told.emit("")
+        self.begun.emit(folder)
+        self.show_live(folder)
+
+    def _forget_confirmations(self) -> None:
+        """Want serial numbers typed anew for the next campaign; after one that was refused they may stay."""
+        from app.draft.disks.confirmation import forget_confirmations  # noqa: PLC0415 - not needed to show the window
+
+        if self.wizard is not None:
+            self.wizard.forget_confirmations()
+        elif self._draft is not None:
+            forget_confirmations(self._draft.parts.disks)
+
+    def _on_failed(self, message: str, hint: str) -> None:
+        self.told.emit(" ".join(part for part in (message, hint) if part))
+
+    def _on_run_failed(self, folder: Path, problem: str) -> None:
+        if self.live_page is not None and self.live_page.folder == folder:
+            self.live_page.add_problem(problem)
+
+    def show_live(self, folder: Path) -> None:
+        """Show a campaign while it runs."""
+        if self.live_page is None:
+            self.live_page = self._make_page()
+            self.live_page.finished.connect(self._on_finished)
+            self.live_page.runs_wanted.connect(self.runs_wanted)
+        if folder != self._folder:
+            self._folder = folder
+            self.live_page.set_campaign(folder)
+        self.page_wanted.emit(self.live_page)
+
+    def _on_finished(self, folder: Path) -> None:
+        self._folder = None
+        self.ended.emit(folder)
+
+    def ask_to_stop(self, statuses: tuple[CampaignStatus, ...]) -> None:
+        """Ask how the running campaign shall stop, and tell its runner."""
+        from ui.live.stop_dialog import ask_how_to_stop  # noqa: PLC0415 - as above
+
+        if statuses:
+            status = statuses[0]
+            ask_how_to_stop(
+                self._window,
+                self._theme,
+                status.name,
+                lambda request: ask_runner(status.folder, request, self.told.emit),
+            )
+
+    # Replay
+
+    def replay(self, path: str, speed: float = 1.0) -> None:
+        """Play a run as if it were live."""
+        if path:
+            work = BackgroundOp(lambda: load_replay(Path(path), speed), self._show_replay, self._on_no_replay)
+            self._loading = work.start()
+
+    def _show_replay(self, source: ReplaySource) -> None:
+        if self.replay_page is None:
+            self.replay_page = self._make_page()
+        self.replay_page.set_source(source)
+        self.page_wanted.emit(self.replay_page)
+
+    def _on_no_replay(self, error: FootingError) -> None:
+        self.told.emit(error.message)
+
+    def _make_page(self) -> LivePage:
+        from ui.live.page import LivePage  # noqa: PLC0415 - see above
+
+        page = LivePage(self._theme, self._settings)
+        self.page_made.emit(page)
+        return page
+
+    def stop(self) -> None:
+        """Follow nothing any more."""
+        if self._loading is not None:
+            self._loading.cancel()
+        self.starter.stop()
+        for page in (self.live_page, self.replay_page):
+            if page is not None:
+                page.stop()

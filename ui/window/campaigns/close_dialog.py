@@ -1,0 +1,63 @@
+"""What becomes of a running campaign when the window closes, and asking its runner. Never blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMessageBox, QPushButton, QWidget
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from app.execution.control import Request, send_request
+from ui.background import BackgroundOp
+from ui.widgets.formatting import one_line
+
+Role = QMessageBox.ButtonRole
+
+
+def ask_runner(
+    folder: Path, request: Request, told: Callable[[str], None], done: Callable[[], None] = lambda: None
+) -> None:
+    """Ask a campaign's runner in the background; a refusal is told."""
+
+    def refused(error: FootingError) -> None:
+        told(error.message)
+
+    BackgroundOp(lambda: send_request(folder, request), lambda _none: done(), refused).start()
+
+
+def _box(parent: QWidget, title: str, text: str, more: str) -> QMessageBox:
+    box = QMessageBox(QMessageBox.Icon.Question, title, text, QMessageBox.StandardButton.NoButton, parent)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setInformativeText(more)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    return box
+
+
+def ask_whether_it_goes_on(
+    parent: QWidget, name: str, go_on: Callable[[], None], stop: Callable[[], None]
+) -> QMessageBox:
+    """Ask what becomes of a running campaign when the window closes."""
+    box = _box(
+        parent,
+        tr("Close the window"),
+        tr("“{name}” is still being measured.").format(name=one_line(name)),
+        tr("It does not need this window: the next start shows it again."),
+    )
+    leave = box.addButton(tr("Close, let it &go on"), Role.AcceptRole)
+    end = box.addButton(tr("&Stop it, keep what was measured"), Role.DestructiveRole)
+    stay = box.addButton(tr("&Cancel"), Role.RejectRole)
+    box.setDefaultButton(leave)
+    box.setEscapeButton(stay)
+
+    def clicked(button: QPushButton) -> None:
+        if button is leave:
+            go_on()
+        elif button is end:
+            stop()
+
+    box.buttonClicked.connect(clicked)
+    box.open()
+    return box

@@ -1,0 +1,119 @@
+"""Everything that the window can be told, with its keys: menus, tool bar and the help read this registry.
+
+Commands of `ui.window.commands.tools` are shown where their tool is there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.text import tr
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Something that the window does.
+
+    Attributes:
+        id: stable name.
+        text: of menu and button, with its mnemonic.
+        keys: shortcut, as `QKeySequence` reads it; empty for none.
+        help: what it does, a sentence.
+        checkable: whether it switches something on and off.
+        in_tool_bar: whether it stands in the tool bar.
+        is_tool: whether `ui.window.commands.tools` does it.
+    """
+
+    id: str
+    text: str
+    keys: str
+    help: str
+    checkable: bool = False
+    in_tool_bar: bool = False
+    is_tool: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key that a page understands; told in the help, handled by the page."""
+
+    keys: str
+    help: str
+
+
+COMMANDS: Final = (
+    Command(
+        "new",
+        tr("&New benchmark"),
+        "Ctrl+N",
+        tr("Asks a few questions and starts a campaign."),
+        in_tool_bar=True,
+    ),
+    Command("runs", tr("&Runs"), "Ctrl+1", tr("Shows library and charts."), in_tool_bar=True),
+    Command("open", tr("&Open runs …"), "Ctrl+O", tr("Shows run files from any folder."), in_tool_bar=True),
+    Command(
+        "compare",
+        tr("Compar&e"),
+        "Ctrl+M",
+        tr("Compares the ticked runs: verdicts, bars, distributions."),
+        in_tool_bar=True,
+        is_tool=True,
+    ),
+    Command(
+        "report",
+        tr("Re&port …"),
+        "Ctrl+P",
+        tr("Writes a PDF about the ticked runs."),
+        in_tool_bar=True,
+        is_tool=True,
+    ),
+    Command(
+        "charts",
+        tr("&Charts …"),
+        "Ctrl+K",
+        tr("Chooses and orders the charts that are shown."),
+        in_tool_bar=True,
+    ),
+    Command(
+        "replay",
+        tr("&Replay"),
+        "Ctrl+R",
+        tr("Plays the run in focus as if it were live: any speed, pause, jump, talk mode."),
+    ),
+    Command(
+        "import", tr("&Import …"), "Ctrl+I", tr("Makes run files of other tools' results."), is_tool=True
+    ),
+    Command("live", tr("&Live campaign"), "Ctrl+2", tr("Shows the campaign that runs now.")),
+    Command("start", tr("&Start page"), "Ctrl+3", tr("Shows the first page.")),
+    Command("search", tr("Fin&d runs"), "Ctrl+F", tr("Searches the library by words and fields.")),
+    Command(
+        "edit",
+        tr("Name, ta&gs, note …"),
+        "F2",
+        tr("Renames the run or campaign in focus, gives it tags and a note."),
+    ),
+    Command("library", tr("&Library"), "F9", tr("Shows or hides the list of runs."), checkable=True),
+    Command("facts", tr("&Facts"), "F10", tr("Shows or hides what differs between runs."), checkable=True),
+    Command("panel", tr("Ne&xt panel"), "F6", tr("Goes from library to charts to facts.")),
+    Command("campaign", tr("&Whole campaign"), "Ctrl+A", tr("Shows all runs of the campaign in focus.")),
+    Command("clear", tr("&Empty the charts"), "Ctrl+Backspace", tr("Takes all runs out of the charts.")),
+    Command("refresh", tr("Re&ad again"), "F5", tr("Reads the library and looks at the machine again.")),
+    Command("example", tr("Look at an &example"), "", tr("Shows runs that come with pgFooting.")),
+    Command("help", tr("&Help and machine"), "F1", tr("Keys, and what works on this machine.")),
+    Command("close", tr("&Close"), "Ctrl+W", tr("Closes this window; a campaign can go on without it.")),
+)
+
+KEYS: Final = (
+    Key("Up, Down", tr("In the library: moves the focus; the run in focus is drawn thick.")),
+    Key("Space", tr("In the library: adds the run or campaign to the charts or takes it out.")),
+    Key("Return", tr("In the library: shows the run or campaign alone.")),
+    Key("Delete", tr("In the library: moves the run or campaign to the trash; it can be undone.")),
+    Key("Menu, Shift+F10", tr("Opens the menu of a run or of a chart.")),
+    Key("Alt+letter", tr("Presses what has this letter underlined.")),
+)
+
+
+def find_command(name: str) -> Command:
+    """Return a command by its id."""
+    return next(command for command in COMMANDS if command.id == name)

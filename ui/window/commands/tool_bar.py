@@ -1,0 +1,66 @@
+"""The tool bar: the few commands that are used all the time, and a menu with all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
+
+from app.domain.text import tr
+from ui.window.commands.tools import shown_commands
+
+_BREAKS_AFTER = frozenset({"import", "replay", "start", "edit", "panel", "clear", "example"})
+
+
+class ToolBar(QToolBar):
+    """Text only, at most six things.
+
+    Attributes:
+        menu_button: opens the menu of all commands.
+    """
+
+    def __init__(self, actions: Mapping[str, QAction], parent: QWidget | None = None) -> None:
+        super().__init__(tr("Commands"), parent)
+        self.setObjectName("commands")
+        self.setMovable(False)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self._buttons = {
+            command.id: self._add_button(actions[command.id], command.text)
+            for command in shown_commands()
+            if command.in_tool_bar
+        }
+        space = QWidget(self)
+        space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self.addWidget(space)
+        self.menu_button = QToolButton(self)
+        self.menu_button.setText(tr("&Menu") + " ▾")
+        self.menu_button.setAccessibleName(tr("Menu"))
+        self.menu_button.setToolTip(tr("All commands"))
+        self.menu_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.menu_button.setMenu(_make_menu(self.menu_button, actions))
+        self.addWidget(self.menu_button)
+
+    def _add_button(self, action: QAction, text: str) -> QAction:
+        button = QToolButton(self)
+        button.setDefaultAction(action)
+        button.setText(text)
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        return self.addWidget(button)
+
+    def show_commands(self, wanted: Container[str]) -> None:
+        """Show the buttons of these commands beside the menu."""
+        for name, action in self._buttons.items():
+            action.setVisible(name in wanted)
+
+
+def _make_menu(parent: QWidget, actions: Mapping[str, QAction]) -> QMenu:
+    menu = QMenu(parent)
+    for command in shown_commands():
+        menu.addAction(actions[command.id])
+        if command.id in _BREAKS_AFTER:
+            menu.addSeparator()
+    return menu

@@ -1,0 +1,158 @@
+"""What other packages add to the window: each tool is one entry here, imported when it is first used.
+
+A tool gets the window as it is at that moment (`ToolContext`), and shows a page in it or a dialog of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QObject, QSettings, Signal
+from PySide6.QtWidgets import QWidget
+
+from app.library.scan import ListedRun
+from ui.theme import Theme
+from ui.window.commands.commands import COMMANDS, Command
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """The window when a tool's command is given.
+
+    Attributes:
+        window: parent of dialogs.
+        theme: colours and fonts.
+        settings: where a tool may remember things, below a group of its own name.
+        library: folder of the runs.
+        runs: the ticked runs in the order of ticking, those of the list that can be read.
+        colours: number of each ticked run's colour in the charts, by the path of its file.
+        focus: path of the run in focus, empty for none.
+        page: what this tool showed last in this window; None before.
+        show_page: shows a page in the window, for ever this tool's; with the command “Runs” one comes back.
+        tell: shows a sentence at the top, with an action where there is one: (sentence, action, do).
+        open_files: lists and shows run files, wherever they are; a folder means the run files in it.
+        refresh: reads the library again.
+        files: that were dropped on the window for this tool.
+    """
+
+    window: QWidget
+    theme: Theme
+    settings: QSettings
+    library: Path
+    runs: tuple[ListedRun, ...]
+    colours: Mapping[str, int]
+    focus: str
+    page: QWidget | None
+    show_page: Callable[[QWidget], None]
+    tell: Callable[..., None]
+    open_files: Callable[[Iterable[Path]], None]
+    refresh: Callable[[], None]
+    files: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One entry.
+
+    Attributes:
+        command: id of its command, see `ui.window.commands.commands`.
+        use: does it.
+        least_runs: its command is greyed while fewer runs are ticked.
+    """
+
+    command: str
+    use: Callable[[ToolContext], None]
+    least_runs: int = 0
+
+
+def _compare(context: ToolContext) -> None:
+    from ui.window.commands.compare_command import open_compare  # noqa: PLC0415 - imported when first used
+
+    open_compare(context)
+
+
+def _report(context: ToolContext) -> None:
+    from ui.window.commands.report_command import open_report  # noqa: PLC0415 - imported when first used
+
+    open_report(context)
+
+
+def _import(context: ToolContext) -> None:
+    from ui.window.files.import_window import ImportWindow  # noqa: PLC0415 - imported when first used
+
+    window = context.window.findChild(ImportWindow)
+    if window is None:
+
+        def done(paths: Sequence[Path]) -> None:
+            context.refresh()
+            context.open_files(paths)
+
+        window = ImportWindow(context.library, context.theme, done, context.window)
+    window.show()
+    window.activateWindow()
+    window.take(context.files)
+
+
+TOOLS: Final[tuple[Tool, ...]] = (
+    Tool("compare", _compare, least_runs=2),
+    Tool("report", _report, least_runs=1),
+    Tool("import", _import),
+)
+"""In any order; a command without a tool is not shown."""
+
+
+def shown_commands() -> tuple[Command, ...]:
+    """Return the commands of this window: those of tools only where the tool is there."""
+    there = {tool.command for tool in TOOLS}
+    return tuple(command for command in COMMANDS if not command.is_tool or command.id in there)
+
+
+class ToolUser(QObject):
+    """Uses the tools in one window, and keeps the page of each.
+
+    Signals:
+        page_made: a page for the window's stack.
+        page_wanted: a page that shall be shown.
+    """
+
+    page_made = Signal(QWidget)
+    page_wanted = Signal(QWidget)
+
+    def __init__(self, window: QWidget, make_context: Callable[..., ToolContext]) -> None:
+        """Make one.
+
+        Args:
+            window: the parent.
+            make_context: gets `page` and `show_page`, adds the rest.
+        """
+        super().__init__(window)
+        self._make_context = make_context
+        self._pages: dict[str, QWidget] = {}
+
+    def deeds(self) -> dict[str, Callable[[], None]]:
+        """Return what the command of each tool does."""
+        return {tool.command: partial(self.use, tool) for tool in TOOLS}
+
+    def use(self, tool: Tool, files: Sequence[Path] = ()) -> None:
+        """Use a tool now, for files where some were dropped."""
+        page, show = self._pages.get(tool.command), partial(self._show_page, tool)
+        tool.use(replace(self._make_context(page=page, show_page=show), files=tuple(files)))
+
+    def import_files(self, files: Sequence[Path]) -> None:
+        """Hand files that are no run files to the tool that imports; nothing where there is none."""
+        for tool in TOOLS:
+            if tool.command == "import":
+                self.use(tool, files)
+
+    def _show_page(self, tool: Tool, page: QWidget) -> None:
+        before = self._pages.get(tool.command)
+        if page is not before:
+            self._pages[tool.command] = page
+            self.page_made.emit(page)
+        self.page_wanted.emit(page)
+        if before is not None and page is not before:
+            before.deleteLater()

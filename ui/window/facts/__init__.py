@@ -1,0 +1,1 @@
+"""The facts panel at the right of the charts."""

@@ -1,0 +1,184 @@
+"""Importing results of others: files or a folder are chosen or dropped, and what came of them is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QDialog,
+    QFileDialog,
+    QHBoxLayout,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from app.importers.importing import ImportedRun, ImportReport, import_paths
+from ui.background import BackgroundOp
+from ui.theme import Theme
+from ui.widgets.texts import Text
+
+_MOST_LINES = 40
+
+
+class ImportWindow(QDialog):
+    """Not modal; one import at a time.
+
+    Attributes:
+        files: chooses files.
+        folder: chooses a folder.
+        state: what is being done, or came of it.
+        told: every run, what is not known of it, and every file that could not be read.
+        show_runs: shows the runs of the last import.
+    """
+
+    _progressed = Signal(int, int, str)
+
+    def __init__(
+        self,
+        library: Path,
+        theme: Theme,
+        done: Callable[[Sequence[Path]], None],
+        parent: QWidget | None = None,
+    ) -> None:
+        """Make an empty window.
+
+        Args:
+            library: gets the runs.
+            theme: colours and fonts.
+            done: gets the run files of an import that made some.
+            parent: Qt's.
+        """
+        super().__init__(parent)
+        self._library = library
+        self._done = done
+        self._op: BackgroundOp[ImportReport] | None = None
+        self._made: tuple[Path, ...] = ()
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("Import results"))
+        sentence = tr(
+            "Outputs and logs of pgbench from runs made by hand, folders and archives with them, "
+            "and CSV files of TPS by the second. What they do not say stays unknown."
+        )
+        self.intro = Text(theme, sentence)
+        self.files = QPushButton(tr("&Files …"), self)
+        self.folder = QPushButton(tr("F&older …"), self)
+        self.show_runs = QPushButton(tr("&Show the runs"), self)
+        self.state = Text(theme)
+        self.told = QPlainTextEdit(self)
+        self.told.setReadOnly(True)
+        self.told.setAccessibleName(tr("What came of the import"))
+        self.told.setPlaceholderText(tr("Files and folders can also be dropped on the main window."))
+        self._lay_out()
+        self.files.clicked.connect(lambda: self._choose(QFileDialog.FileMode.ExistingFiles))
+        self.folder.clicked.connect(lambda: self._choose(QFileDialog.FileMode.Directory))
+        self.show_runs.clicked.connect(lambda: self._done(self._made))
+        self._progressed.connect(self._show_progress)
+
+    def _lay_out(self) -> None:
+        choices = QHBoxLayout()
+        choices.addWidget(self.files)
+        choices.addWidget(self.folder)
+        choices.addStretch(1)
+        close = QPushButton(tr("&Close"), self)
+        close.clicked.connect(self.reject)
+        foot = QHBoxLayout()
+        foot.addStretch(1)
+        foot.addWidget(self.show_runs)
+        foot.addWidget(close)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.intro)
+        layout.addLayout(choices)
+        layout.addWidget(self.state)
+        layout.addWidget(self.told, 1)
+        layout.addLayout(foot)
+        self.show_runs.hide()
+        em = self.fontMetrics().averageCharWidth()
+        self.resize(em * 100, em * 70)
+
+    def _choose(self, mode: QFileDialog.FileMode) -> None:
+        dialog = QFileDialog(self, tr("Import results"))
+        dialog.setFileMode(mode)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(lambda names: self.take(map(Path, names)))
+        dialog.open()
+
+    def take(self, paths: Iterable[Path]) -> None:
+        """Import these; nothing while another import lasts."""
+        wanted = tuple(paths)
+        if self._op is not None or not wanted:
+            return
+        self.state.setText(tr("Looking …"))
+        self.told.clear()
+        self.show_runs.hide()
+        for button in (self.files, self.folder):
+            button.setEnabled(False)
+        library, tell = self._library, self._progressed.emit
+        self._op = BackgroundOp(lambda: import_paths(wanted, library, tell), self._show, self._fail).start()
+
+    def _show_progress(self, done: int, total: int, what: str) -> None:
+        if self._op is not None:
+            head = tr("Run {done} of {total}: ").format(done=done + 1, total=total) if total else ""
+            self.state.setText(f"{head}{what}")
+
+    def _ended(self) -> None:
+        self._op = None
+        for button in (self.files, self.folder):
+            button.setEnabled(True)
+
+    def _show(self, report: ImportReport) -> None:
+        self._ended()
+        self.state.setText(summary_of(report))
+        self.told.setPlainText("\n".join(report_lines(report)))
+        self._made = tuple(each.path for each in report.imported)
+        self.show_runs.setVisible(bool(self._made))
+        if self._made:
+            self.show_runs.setDefault(True)
+
+    def _fail(self, error: FootingError) -> None:
+        self._ended()
+        self.state.setText(f"{error.message} {error.hint}".strip())
+
+    @override
+    def done(self, result: int) -> None:
+        if self._op is not None:
+            self._op.cancel()
+        super().done(result)
+
+
+def summary_of(report: ImportReport) -> str:
+    """Return what came of an import, in a line."""
+    parts = [tr("1 run was imported.")] if len(report.imported) == 1 else []
+    if len(report.imported) > 1:
+        parts = [tr("{count} runs were imported.").format(count=len(report.imported))]
+    if report.present:
+        parts.append(tr("{count} are in the library already.").format(count=len(report.present)))
+    if report.problems:
+        parts.append(tr("{count} files could not be read.").format(count=len(report.problems)))
+    return " ".join(parts) or tr("Nothing was imported: no result of pgbench that can be read was found.")
+
+
+def report_lines(report: ImportReport) -> list[str]:
+    """Return every run with what is not known of it, and every file that was not used with the reason."""
+    lines = [line for run in report.imported for line in _run_lines(run)]
+    lines += [tr("in the library already: {name}").format(name=name) for name, _ in report.present]
+    ordered = sorted(report.left, key=lambda each: not each.is_problem)
+    lines += [f"{each.path}: {each.reason}" for each in ordered[:_MOST_LINES]]
+    if len(ordered) > _MOST_LINES:
+        lines.append(tr("and {count} files more").format(count=len(ordered) - _MOST_LINES))
+    return lines
+
+
+def _run_lines(run: ImportedRun) -> list[str]:
+    tps = tr("{tps} TPS").format(tps=f"{run.tps:,.1f}") if run.tps is not None else tr("TPS not known")
+    lines = [f"{run.name}: {tps}"]
+    lines += [
+        tr("    not known: {what}: {reason}").format(what=what, reason=why) for what, why in run.missing
+    ]
+    return lines + [f"    {note}" for note in run.notes]

@@ -1,0 +1,93 @@
+"""Run files from elsewhere: choosing them, finding them in folders, and the examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from app.library.examples import find_examples
+from app.runfile.writer import SUFFIX
+from ui.window.pages.window_settings import WindowSettings
+
+
+class RunOpener(QObject):
+    """Opens run files for one window.
+
+    Signals:
+        opened: absolute paths of run files that shall be shown.
+        elsewhere: the same paths, where they are not those of the examples.
+        told: why nothing is opened.
+    """
+
+    opened = Signal(list)
+    elsewhere = Signal(list)
+    told = Signal(str)
+
+    def __init__(self, window: QWidget, settings: WindowSettings, library: Path) -> None:
+        super().__init__(window)
+        self._window = window
+        self._settings = settings
+        self._library = library
+
+    def open_files(self, paths: Iterable[Path]) -> None:
+        """Open these run files; a folder means the run files in it."""
+        if files := self._open(paths):
+            self.elsewhere.emit(files)
+
+    def _open(self, paths: Iterable[Path]) -> list[Path]:
+        files = [file.absolute() for path in paths for file in _run_files(path)]
+        if files:
+            self.opened.emit(files)
+        else:
+            self.told.emit(tr("There is no run file (*{suffix}) in there.").format(suffix=SUFFIX))
+        return files
+
+    def open_example(self) -> None:
+        """Open the runs that ship with the program."""
+        try:
+            self._open(find_examples())
+        except FootingError as error:
+            self.told.emit(error.message)
+
+    def why_no_example(self) -> str:
+        """Return why there is no example; empty where there is one."""
+        try:
+            find_examples()
+        except FootingError as error:
+            return error.message
+        return ""
+
+    def choose_files(self) -> None:
+        """Let the user choose run files; never blocks."""
+        folder = self._settings.open_folder or str(self._library)
+        dialog = QFileDialog(self._window, tr("Open runs"), folder)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.setNameFilters([tr("Run files (*{suffix})").format(suffix=SUFFIX), tr("All files (*)")])
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(self._take_files)
+        dialog.open()
+
+    def _take_files(self, names: list[str]) -> None:
+        if names:
+            self._settings.open_folder = str(Path(names[0]).parent)
+            self.open_files(map(Path, names))
+
+
+def _run_files(path: Path) -> list[Path]:
+    return sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
+
+
+def holds_runs(path: Path) -> bool:
+    """Whether something dropped is a run file, or a folder with some."""
+    return path.suffix == SUFFIX or (path.is_dir() and next(path.rglob(f"*{SUFFIX}"), None) is not None)
+
+
+def open_folder_of(path: str) -> None:
+    """Show the folder of a file in the desktop's file manager."""
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(Path(path).parent)))

@@ -1,0 +1,147 @@
+"""What one does with the files of the library: name and tag them, throw them away, take in others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QWidget
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from app.library.import_files import CopiedFiles, copy_into_library
+from app.library.trash import TrashedFile, TrashError, move_to_trash, restore
+from ui.background import BackgroundOp
+from ui.theme import Theme
+from ui.widgets.formatting import run_name
+from ui.window.files.run_details import RunDetails
+from ui.window.library.model import LibraryModel
+from ui.window.library.reader import LibraryReader
+
+Tell = Callable[..., None]
+
+
+class RunCare(QObject):
+    """Works for one window, in the background; nothing is asked that can be undone.
+
+    Attributes:
+        details: the window for name, tags and note that was opened last; None once it is closed.
+    """
+
+    def __init__(
+        self, window: QWidget, theme: Theme, model: LibraryModel, reader: LibraryReader, tell: Tell
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._theme = theme
+        self._model = model
+        self._reader = reader
+        self._tell = tell
+        self.details: RunDetails | None = None
+
+    # Names, tags, notes
+
+    def edit(self, paths: Sequence[str]) -> None:
+        """Let the user write about a run, or about all runs of a campaign."""
+        runs = [run for path in paths if (run := self._model.run(path)) is not None]
+        if not runs:
+            return
+        if self.details is not None:
+            self.details.close()
+        self.details = RunDetails(runs, self._theme, self._reader.refresh, self._window)
+        self.details.finished.connect(self._forget)
+        self.details.show()
+
+    def _forget(self) -> None:
+        self.details = None
+
+    # Trash
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Move runs of the library to the trash; those from elsewhere only leave the list."""
+        inside = [path for path in map(Path, paths) if path.is_relative_to(self._reader.library)]
+        outside = [path for path in map(Path, paths) if path not in inside]
+        if not paths:
+            return
+        name = self._name_of(paths)
+        gone = {str(path) for path in (*inside, *outside)}
+        self._model.choose([path for path in self._model.chosen if path not in gone])
+        if outside:
+            self._reader.forget(outside)
+            self._tell(tr("{name}: off the list; the file is where it was.").format(name=name))
+        if inside:
+            BackgroundOp(
+                lambda: _move_all(inside), lambda moved: self._moved(name, *moved), self._failed
+            ).start()
+
+    def _name_of(self, paths: Sequence[str]) -> str:
+        run = self._model.run(paths[0])
+        if len(paths) > 1 or run is None:
+            return tr("{count} runs").format(count=len(paths))
+        return f"“{run_name(run)}”"
+
+    def _moved(self, name: str, trashed: Sequence[TrashedFile], problems: Sequence[str]) -> None:
+        self._reader.refresh()
+        if not trashed:
+            self._tell(" ".join(problems))
+            return
+        told = [tr("{name}: moved to the trash.").format(name=name), *problems]
+        self._tell(" ".join(told), tr("Un&do"), lambda: self._undo(trashed))
+
+    def _undo(self, trashed: Sequence[TrashedFile]) -> None:
+        def back(_none: None) -> None:
+            self._tell("")
+            self._reader.refresh()
+
+        BackgroundOp(lambda: restore(trashed), back, self._failed).start()
+
+    def _failed(self, error: FootingError) -> None:
+        self._reader.refresh()
+        self._tell(f"{error.message} {error.hint}".strip())
+
+    # Runs from elsewhere
+
+    def offer_copy(self, files: Sequence[Path]) -> None:
+        """Say that files lie elsewhere, and offer to copy them into the library."""
+        library, known = self._reader.library, self._model.run
+        outside = [path for path in files if not path.is_relative_to(library) and known(str(path)) is None]
+        if not outside:
+            return
+        where = str(outside[0].parent)
+        sentence = (
+            tr("Shown from where it is: {folder}.")
+            if len(outside) == 1
+            else tr("{count} runs, shown from where they are: {folder}.")
+        )
+        told = sentence.format(count=len(outside), folder=where)
+        self._tell(told, tr("Cop&y into the library"), lambda: self._copy(outside))
+
+    def _copy(self, files: Sequence[Path]) -> None:
+        library = self._reader.library
+        BackgroundOp(lambda: copy_into_library(files, library), self._copied, self._failed).start()
+
+    def _copied(self, result: CopiedFiles) -> None:
+        told = []
+        if result.copies:
+            count = len(result.copies)
+            told.append(
+                tr("1 run was copied into the library.")
+                if count == 1
+                else tr("{count} runs were copied into the library.").format(count=count)
+            )
+        if result.known:
+            told.append(tr("{count} are in the library already.").format(count=len(result.known)))
+        self._tell(" ".join([*told, *result.problems]))
+        self._reader.forget(result.known)
+        self._reader.refresh()
+
+
+def _move_all(paths: Sequence[Path]) -> tuple[list[TrashedFile], list[str]]:
+    trashed, problems = [], []
+    for path in paths:
+        try:
+            trashed.append(move_to_trash(path))
+        except TrashError as error:
+            problems.append(error.message)
+    return trashed, problems

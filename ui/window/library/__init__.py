@@ -1,0 +1,1 @@
+"""The library panel at the left: rows, search, reading in the background."""

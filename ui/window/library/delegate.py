@@ -1,0 +1,244 @@
+"""How a row of the library is painted: tick, line sample, name, TPS, spark line, marks.
+
+All measures come from the font, so that nothing is clipped at 200 % type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPalette, QPen, QPolygonF
+from PySide6.QtWidgets import (
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.analysis.labels import DISK_MARKS, format_tps
+from app.runfile.writer import RunState
+from ui.theme import Theme, mix
+from ui.widgets.formatting import SEPARATOR, mark_words, run_name, second_line, state_words
+from ui.window.library.model import COLOUR_ROLE, ROW_ROLE
+from ui.window.library.rows import Heading, RunRow
+
+Index = QModelIndex | QPersistentModelIndex
+
+_SMALL: Final = 0.88
+"""Size of the second line, relative to the first."""
+_SPARK_EMS: Final = 7
+_WARNING_MARKS: Final = frozenset({"unsafe", *DISK_MARKS})
+_BAD_STATES: Final = frozenset({RunState.FAILED, RunState.INCOMPLETE, RunState.STOPPED})
+_ELIDE: Final = Qt.TextElideMode.ElideRight
+_LEFT: Final = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Fonts and colours of one row."""
+
+    font: QFont
+    small: QFont
+    text: QColor
+    quiet: QColor
+
+    @classmethod
+    def of(cls, option: QStyleOptionViewItem) -> _Look:
+        small = QFont(option.font)
+        small.setPointSizeF(option.font.pointSizeF() * _SMALL)
+        text = option.palette.color(QPalette.ColorRole.Text)
+        base = option.palette.color(QPalette.ColorRole.Base)
+        return cls(option.font, small, text, mix(text, base, 0.68))
+
+
+def check_width(metrics: QFontMetrics) -> int:
+    """Return the width of the part of a row in which a click ticks it."""
+    return round(metrics.height() * 1.6)
+
+
+def _fit(text: str, metrics: QFontMetrics, width: int) -> str:
+    """Return a line without its last parts where there is no room: half a number is worse than none."""
+    while metrics.horizontalAdvance(text) > width and SEPARATOR in text:
+        text = text.rpartition(SEPARATOR)[0]
+    return metrics.elidedText(text, _ELIDE, width)
+
+
+class LibraryDelegate(QStyledItemDelegate):
+    """Paints headings and runs."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._view = parent
+
+    @override
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        line = QFontMetrics(option.font).height()
+        row = index.data(ROW_ROLE)
+        height = line * 1.7 if isinstance(row, Heading) else line * 2.45
+        return QSize(line * 8, round(height))
+
+    @override
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        row = index.data(ROW_ROLE)
+        painter.save()
+        self._paint_background(painter, option)
+        if isinstance(row, Heading):
+            self._paint_heading(painter, option, row)
+        elif isinstance(row, RunRow):
+            self._paint_run(painter, option, row, int(index.data(COLOUR_ROLE)))
+        painter.restore()
+
+    def _paint_background(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
+        """Mark the current row so that colours of lines stay readable on it."""
+        if not option.state & QStyle.StateFlag.State_Selected:
+            return
+        accent = self._theme.colour("accent")
+        strong = bool(option.state & QStyle.StateFlag.State_Active) and self._view.hasFocus()
+        painter.fillRect(option.rect, mix(accent, self._theme.colour("background"), 0.18 if strong else 0.1))
+        painter.fillRect(option.rect.adjusted(0, 0, 3 - option.rect.width(), 0), accent)
+
+    def _paint_heading(self, painter: QPainter, option: QStyleOptionViewItem, row: Heading) -> None:
+        look = _Look.of(option)
+        line = QFontMetrics(look.font).height()
+        area = option.rect.adjusted(line // 3, line // 4, -line // 3, 0)
+        bold = QFont(look.font)
+        bold.setBold(True)
+        painter.setFont(look.small)
+        painter.setPen(look.quiet)
+        width = QFontMetrics(look.small).horizontalAdvance(row.when)
+        painter.drawText(area, _RIGHT, row.when)
+        painter.setFont(bold)
+        painter.setPen(look.text)
+        title = area.adjusted(0, 0, -width - line // 2, 0)
+        painter.drawText(title, _LEFT, QFontMetrics(bold).elidedText(row.title, _ELIDE, title.width()))
+
+    def _paint_run(
+        self, painter: QPainter, option: QStyleOptionViewItem, row: RunRow, colour_number: int
+    ) -> None:
+        look = _Look.of(option)
+        line = QFontMetrics(look.font).height()
+        left = option.rect.left() + check_width(QFontMetrics(look.font))
+        right = option.rect.right() - line // 3
+        top = QRect(left, option.rect.top() + line // 6, right - left, round(line * 1.1))
+        bottom = QRect(left, top.bottom(), right - left, option.rect.bottom() - line // 6 - top.bottom())
+        if row.readable:
+            self._paint_tick(painter, option, chosen=colour_number >= 0)
+        self._paint_name(painter, top, look, row, colour_number)
+        self._paint_details(painter, bottom, look, row, colour_number)
+
+    def _paint_tick(self, painter: QPainter, option: QStyleOptionViewItem, *, chosen: bool) -> None:
+        """Paint a box that can be seen in light and dark, as large as the type asks for."""
+        metrics = QFontMetrics(option.font)
+        side = round(metrics.height() * 0.8)
+        left = option.rect.left() + (check_width(metrics) - side) / 2 + 1.5
+        box = QRectF(left, option.rect.center().y() - side / 2, side, side)
+        accent = self._theme.colour("accent")
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(accent if chosen else self._theme.colour("muted"), 1))
+        painter.setBrush(accent if chosen else self._theme.colour("background"))
+        painter.drawRoundedRect(box, 2, 2)
+        if chosen:
+            painter.setPen(QPen(self._theme.colour("background"), max(1.5, side / 8)))
+            marks = ((0.22, 0.52), (0.43, 0.73), (0.79, 0.28))
+            points = [QPointF(box.left() + x * side, box.top() + y * side) for x, y in marks]
+            painter.drawPolyline(QPolygonF(points))
+        painter.restore()
+
+    def _paint_name(
+        self, painter: QPainter, area: QRect, look: _Look, row: RunRow, colour_number: int
+    ) -> None:
+        metrics = QFontMetrics(look.font)
+        sample = round(metrics.height() * 1.5)
+        if colour_number >= 0:
+            y = area.center().y() + 0.5
+            style = self._theme.series_style(colour_number)
+            painter.setPen(QPen(self._theme.series_colour(colour_number), 3.0, style))
+            painter.drawLine(QPointF(area.left(), y), QPointF(area.left() + sample * 0.8, y))
+            area = area.adjusted(sample, 0, 0, 0)
+        tps = format_tps(row.run.entry.tps)
+        painter.setFont(look.font)
+        painter.setPen(look.text if row.readable else look.quiet)
+        painter.drawText(area, _RIGHT, tps)
+        name = area.adjusted(0, 0, -metrics.horizontalAdvance(tps) - metrics.height() // 2, 0)
+        painter.drawText(name, _LEFT, metrics.elidedText(run_name(row.run), _ELIDE, name.width()))
+
+    def _paint_details(
+        self, painter: QPainter, area: QRect, look: _Look, row: RunRow, colour_number: int
+    ) -> None:
+        metrics = QFontMetrics(look.small)
+        width = min(metrics.height() * _SPARK_EMS, area.width() // 3)
+        if len(row.run.spark) > 1 and self._warning_width(metrics, row) <= area.width() - width:
+            self._paint_spark(
+                painter, area.adjusted(area.width() - width, 2, 0, -2), look, row, colour_number
+            )
+            area = area.adjusted(0, 0, -width - metrics.height() // 2, 0)
+        painter.setFont(look.small)
+        state = row.run.entry.state
+        if state in _BAD_STATES:
+            area = self._paint_word(painter, area, look, state_words(state), warns=True)
+        for kind in sorted(row.run.entry.marks, key=lambda kind: kind not in _WARNING_MARKS):
+            area = self._paint_mark(painter, area, look, kind)
+        painter.setPen(look.quiet)
+        painter.drawText(area, _LEFT, _fit(second_line(row.run), metrics, area.width()))
+
+    def _warning_width(self, metrics: QFontMetrics, row: RunRow) -> int:
+        """Return the width of what must be read before a spark line is looked at."""
+        entry = row.run.entry
+        words = [state_words(entry.state)] if entry.state in _BAD_STATES else []
+        words += [mark_words(kind) for kind in entry.marks if kind in _WARNING_MARKS]
+        return sum(metrics.horizontalAdvance(word) + metrics.height() for word in words)
+
+    def _paint_mark(self, painter: QPainter, area: QRect, look: _Look, kind: str) -> QRect:
+        """Paint a mark as word, an unsafe one with a triangle before it; return what is left of the line."""
+        warns = kind in _WARNING_MARKS
+        if warns:
+            side = QFontMetrics(look.small).ascent()
+            base = area.center().y() + side / 2
+            corners = [
+                QPointF(area.left(), base),
+                QPointF(area.left() + side, base),
+                QPointF(area.left() + side / 2, base - side),
+            ]
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(self._theme.colour("warning"))
+            painter.drawPolygon(QPolygonF(corners))
+            area = area.adjusted(side + side // 3, 0, 0, 0)
+        return self._paint_word(painter, area, look, mark_words(kind), warns=warns)
+
+    def _paint_word(self, painter: QPainter, area: QRect, look: _Look, word: str, *, warns: bool) -> QRect:
+        """Paint a word where there is room for all of it, a warning also a part; return what is left."""
+        metrics = QFontMetrics(look.small)
+        if warns:
+            word = metrics.elidedText(word, _ELIDE, area.width())
+        width = metrics.horizontalAdvance(word)
+        if width > area.width():
+            return area
+        painter.setPen(self._theme.colour("warning") if warns else look.text)
+        painter.drawText(area, _LEFT, word)
+        return area.adjusted(width + metrics.height() // 2, 0, 0, 0)
+
+    def _paint_spark(
+        self, painter: QPainter, area: QRect, look: _Look, row: RunRow, colour_number: int
+    ) -> None:
+        """Draw TPS over time from zero up, so that noise does not look like collapse."""
+        spark = row.run.spark
+        top = max(spark)
+        if top <= 0 or area.height() < 4:
+            return
+        step = area.width() / (len(spark) - 1)
+        points = [
+            QPointF(area.left() + number * step, area.bottom() - value / top * area.height())
+            for number, value in enumerate(spark)
+        ]
+        colour = look.quiet if colour_number < 0 else self._theme.series_colour(colour_number)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(colour, 1.2))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawPolyline(QPolygonF(points))

@@ -1,0 +1,244 @@
+"""The list model of the library, and which of its runs are chosen, each with the colour of its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QMimeData,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    QUrl,
+    Signal,
+)
+from typing_extensions import override
+
+from app.library.scan import ListedRun, folder_of, newest_first
+from ui.widgets.formatting import mark_words, moment, one_line, run_name, second_line, spoken, tooltip
+from ui.window.library.rows import Heading, Row, RunRow, make_rows
+
+Index = QModelIndex | QPersistentModelIndex
+
+ROW_ROLE: Final = Qt.ItemDataRole.UserRole + 1
+"""The `Row` itself."""
+COLOUR_ROLE: Final = Qt.ItemDataRole.UserRole + 2
+"""Number of the colour of a chosen run; -1 where it is not chosen."""
+MIME_TYPE: Final = "application/x-pgfooting-runs"
+
+_NOTE_LINES: Final = 6
+"""Of a note in a tool tip."""
+_MOST_CHANGES: Final = 60
+"""From so many rows that come and go on, one reset of the list costs less."""
+_NO_PARENT: Final = QModelIndex()
+
+
+class LibraryModel(QAbstractListModel):
+    """Headings and runs.
+
+    Signals:
+        chosen_changed: other runs are chosen, or one has another colour.
+    """
+
+    chosen_changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: list[Row] = []
+        self._numbers: dict[str, int] = {}
+        self._runs: dict[str, ListedRun] = {}
+        self._colours: dict[str, int] = {}
+        self._remembered: dict[str, int] = {}
+
+    # What others ask
+
+    def row(self, index: Index) -> Row | None:
+        """Return the row of an index."""
+        return self._rows[index.row()] if index.isValid() and index.row() < len(self._rows) else None
+
+    def run(self, key: str) -> ListedRun | None:
+        """Return a run by the path of its file, also one that the search hides."""
+        return self._runs.get(key)
+
+    def index_of(self, key: str) -> QModelIndex:
+        """Return the index of a row by its key, an invalid one where it is not shown."""
+        number = self._numbers.get(key, -1)
+        return self.index(number) if number >= 0 else QModelIndex()
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are, hidden and unreadable ones included."""
+        return len(self._runs)
+
+    @property
+    def chosen(self) -> dict[str, int]:
+        """Paths of the chosen runs and the number of each one's colour, in the order of choosing."""
+        return dict(self._colours)
+
+    def newest_campaign(self) -> tuple[str, ...]:
+        """Return the runs of the newest campaign."""
+        return next((row.paths for row in self._rows if isinstance(row, Heading) and row.paths), ())
+
+    def paths_in(self, folder: str) -> tuple[str, ...]:
+        """Return the runs of one campaign folder that can be shown, hidden ones included."""
+        inside = (run for run in self._runs.values() if folder_of(run) == folder)
+        return tuple(run.entry.path for run in newest_first(inside) if run.entry.problem is None)
+
+    # What others change
+
+    def set_runs(self, runs: Sequence[ListedRun], shown: Sequence[ListedRun] | None = None) -> None:
+        """Show runs; rows that stay keep their place in the view.
+
+        Args:
+            runs: all there are: those that are chosen stay chosen whether they are shown or not.
+            shown: those that have a row; None for all.
+        """
+        self._runs = {run.entry.path: run for run in runs}
+        rows = make_rows(runs if shown is None else shown)
+        if not self._merge(rows):
+            self.beginResetModel()
+            self._rows = rows
+            self._count()
+            self.endResetModel()
+        if gone := [key for key in self._colours if not self.is_readable(key)]:
+            self.choose([key for key in self._colours if key not in gone])
+
+    def choose(self, keys: Iterable[str]) -> None:
+        """Choose exactly these runs; a run keeps the colour that it had, if that is free."""
+        wanted = [key for key in dict.fromkeys(keys) if self.is_readable(key)]
+        before = self._colours
+        colours = {key: before[key] for key in wanted if key in before}
+        for key in wanted:
+            if key not in colours:
+                colours[key] = self._free_colour(key, set(colours.values()))
+        self._colours = {key: colours[key] for key in wanted}
+        self._remembered |= self._colours
+        if before != self._colours:
+            self._repaint()
+            self.chosen_changed.emit()
+
+    def toggle(self, key: str) -> None:
+        """Add a run to the chosen ones or take it out; for a campaign all its runs."""
+        row = self.row(self.index_of(key))
+        keys = row.paths if isinstance(row, Heading) else (key,)
+        if all(one in self._colours for one in keys):
+            self.choose([one for one in self._colours if one not in keys])
+        else:
+            self.choose([*self._colours, *keys])
+
+    def is_readable(self, key: str) -> bool:
+        """Return whether a run can be shown."""
+        run = self._runs.get(key)
+        return run is not None and run.entry.problem is None
+
+    def _count(self) -> None:
+        self._numbers = {row.key: number for number, row in enumerate(self._rows)}
+
+    def _free_colour(self, key: str, taken: set[int]) -> int:
+        remembered = self._remembered.get(key)
+        if remembered is not None and remembered not in taken:
+            return remembered
+        return next(number for number in range(len(taken) + 1) if number not in taken)
+
+    def _repaint(self) -> None:
+        if self._rows:
+            roles = [COLOUR_ROLE, int(Qt.ItemDataRole.CheckStateRole)]
+            self.dataChanged.emit(self.index(0), self.index(len(self._rows) - 1), roles)
+
+    def _merge(self, rows: list[Row]) -> bool:
+        """Insert, remove and change rows one by one; False where it is many, or rows changed their order."""
+        wanted = {row.key for row in rows}
+        known = [row.key for row in self._rows if row.key in wanted]
+        changes = len(self._rows) + len(rows) - 2 * len(known)
+        kept = set(known)
+        if changes > _MOST_CHANGES or known != [row.key for row in rows if row.key in kept]:
+            return False
+        for number in range(len(self._rows) - 1, -1, -1):
+            if self._rows[number].key not in wanted:
+                self.beginRemoveRows(_NO_PARENT, number, number)
+                del self._rows[number]
+                self.endRemoveRows()
+        for number, row in enumerate(rows):
+            if row.key not in kept:
+                self.beginInsertRows(_NO_PARENT, number, number)
+                self._rows.insert(number, row)
+                self.endInsertRows()
+            elif self._rows[number] != row:
+                self._rows[number] = row
+                self.dataChanged.emit(self.index(number), self.index(number))
+        self._count()
+        return True
+
+    # What the view asks
+
+    @override
+    def rowCount(self, parent: Index = _NO_PARENT) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    @override
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        row = self.row(index)
+        if row is None:
+            return Qt.ItemFlag.NoItemFlags
+        flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemNeverHasChildren
+        flags |= Qt.ItemFlag.ItemIsDragEnabled
+        if isinstance(row, RunRow) and row.readable:
+            flags |= Qt.ItemFlag.ItemIsUserCheckable
+        return flags
+
+    @override
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        row = self.row(index)
+        if row is None:
+            return None
+        if role == ROW_ROLE:
+            return row
+        if role == COLOUR_ROLE:
+            return self._colours.get(row.key, -1)
+        return _heading_data(row, role) if isinstance(row, Heading) else self._run_data(row, role)
+
+    def _run_data(self, row: RunRow, role: int) -> object:
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return run_name(row.run)
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return spoken(row.run)
+            case Qt.ItemDataRole.ToolTipRole:
+                entry = row.run.entry
+                marks = ", ".join(map(mark_words, entry.marks))
+                tags = " ".join(f"#{one_line(tag)}" for tag in entry.tags)
+                lines = (run_name(row.run), one_line(entry.campaign or ""), second_line(row.run), marks, tags)
+                return tooltip(
+                    *lines, *entry.note.splitlines()[:_NOTE_LINES], moment(entry.started), entry.path
+                )
+            case Qt.ItemDataRole.CheckStateRole if row.readable:
+                chosen = row.key in self._colours
+                return Qt.CheckState.Checked if chosen else Qt.CheckState.Unchecked
+            case _:
+                return None
+
+    @override
+    def mimeTypes(self) -> list[str]:
+        return [MIME_TYPE, "text/uri-list"]
+
+    @override
+    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
+        """Return runs for our charts and, as files, for other programs; a campaign means all its runs."""
+        rows = [row for index in indexes if (row := self.row(index)) is not None]
+        keys = [key for row in rows for key in (row.paths if isinstance(row, Heading) else (row.key,))]
+        data = QMimeData()
+        if readable := [key for key in keys if self.is_readable(key)]:
+            data.setData(MIME_TYPE, "\0".join(readable).encode())
+        data.setUrls([QUrl.fromLocalFile(key) for key in keys])
+        return data
+
+
+def _heading_data(row: Heading, role: int) -> object:
+    if role == Qt.ItemDataRole.DisplayRole:
+        return row.title
+    if role == Qt.ItemDataRole.AccessibleTextRole:
+        return ", ".join(part for part in (row.title, row.when) if part)
+    return tooltip(row.title, row.when) if role == Qt.ItemDataRole.ToolTipRole else None

@@ -1,0 +1,299 @@
+"""The list of runs at the left: what is ticked is in the charts, what is current is in focus there.
+
+Mouse: a click shows a run alone, a click on its tick or with Ctrl adds it. Keyboard: Space ticks,
+Return shows it alone, arrows move the focus, Delete throws it away, Escape goes to the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
+from PySide6.QtGui import (
+    QAction,
+    QContextMenuEvent,
+    QDrag,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+)
+from PySide6.QtWidgets import QAbstractItemView, QListView, QMenu, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.domain.text import tr
+from app.library.query import Term
+from app.library.scan import ListedRun
+from ui.theme import Theme
+from ui.widgets.plain_label import mnemonic_label, plain_label
+from ui.window.library.delegate import LibraryDelegate, check_width
+from ui.window.library.model import Index, LibraryModel
+from ui.window.library.rows import RunRow
+from ui.window.library.search import Search, SearchLine
+
+
+class RunList(QListView):
+    """The list view with the panel's keys and clicks.
+
+    Signals:
+        ticked: this row shall be added to the charts or taken out.
+        shown: this row alone shall be in the charts.
+        moved: another row is current.
+        removed: this row shall be thrown away.
+    """
+
+    ticked = Signal(QModelIndex)
+    shown = Signal(QModelIndex)
+    moved = Signal(QModelIndex)
+    removed = Signal(QModelIndex)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setDragDropMode(QAbstractItemView.DragDropMode.DragOnly)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.empty = ""
+        self._pressed = QModelIndex()
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.empty and not self.model().rowCount():
+            painter = QPainter(self.viewport())
+            painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
+            gap = self.fontMetrics().height()
+            area = self.viewport().rect().adjusted(gap, gap, -gap, -gap)
+            flags = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignHCenter | Qt.TextFlag.TextWordWrap
+            painter.drawText(area, flags, self.empty)
+            painter.end()
+
+    @override
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._pressed = self.indexAt(event.position().toPoint())
+        super().mousePressEvent(event)
+
+    @override
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        place = event.position().toPoint()
+        index = self.indexAt(place)
+        if event.button() != Qt.MouseButton.LeftButton or not index.isValid() or index != self._pressed:
+            return
+        adds = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        if adds or place.x() < check_width(self.fontMetrics()):
+            self.ticked.emit(index)
+        else:
+            self.shown.emit(index)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        index = self.currentIndex()
+        if index.isValid() and event.key() == Qt.Key.Key_Space:
+            self.ticked.emit(index)
+        elif index.isValid() and event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            self.shown.emit(index)
+        elif index.isValid() and event.key() == Qt.Key.Key_Delete:
+            self.removed.emit(index)
+        else:
+            super().keyPressEvent(event)
+
+    @override
+    def currentChanged(self, current: Index, previous: Index) -> None:
+        super().currentChanged(current, previous)
+        self.moved.emit(self.model().index(current.row(), 0))
+
+    @override
+    def startDrag(self, supportedActions: Qt.DropAction) -> None:
+        indexes = [index for index in self.selectedIndexes() if self.model().flags(index)]
+        data = self.model().mimeData(indexes)
+        if data.hasUrls():
+            drag = QDrag(self)
+            drag.setMimeData(data)
+            drag.exec(Qt.DropAction.CopyAction)
+
+
+class LibraryPanel(QWidget):
+    """Title, search, list, and a line about how many runs there are.
+
+    Attributes:
+        folder: of the library: runs below it are thrown away, others only leave the list.
+
+    Signals:
+        focus_changed: the path of the run in focus, empty for none.
+        replay_asked: the path of a run that shall be played.
+        folder_asked: the path of a run whose folder shall be opened.
+        edit_asked: paths of runs whose names, tags and notes shall be edited.
+        remove_asked: paths of runs that shall be thrown away, or leave the list.
+    """
+
+    focus_changed = Signal(str)
+    replay_asked = Signal(str)
+    folder_asked = Signal(str)
+    edit_asked = Signal(list)
+    remove_asked = Signal(list)
+
+    def __init__(self, model: LibraryModel, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = model
+        self._runs: Sequence[ListedRun] = ()
+        self._complete = False
+        self._picking = Search()
+        self.folder = Path()
+        self.search = SearchLine(self)
+        self.list = RunList(self)
+        self.list.setAccessibleName(tr("Runs of the library"))
+        self.list.setModel(model)
+        self.list.setItemDelegate(LibraryDelegate(theme, self.list))
+        self.list.setFrameShape(QListView.Shape.NoFrame)
+        self.list.ticked.connect(self._tick)
+        self.list.shown.connect(self._show_alone)
+        self.list.moved.connect(self._move)
+        self.list.removed.connect(lambda index: self.remove_asked.emit(list(self._paths(index))))
+        self.search.changed.connect(self._search)
+        self.search.left.connect(self._enter_list)
+        title = mnemonic_label(tr("&Library"), self)
+        title.setBuddy(self.list)
+        self.count = plain_label(parent=self)
+        self.count.setTextFormat(Qt.TextFormat.PlainText)
+        self.count.setWordWrap(True)
+        layout = QVBoxLayout(self)
+        layout.addWidget(title)
+        layout.addWidget(self.search)
+        layout.addWidget(self.list, 1)
+        layout.addWidget(self.count)
+        theme.changed.connect(self.list.viewport().update)
+
+    def show_runs(self, runs: Sequence[ListedRun], *, complete: bool) -> None:
+        """Show those of these runs that are searched for; `complete` is False while more are being read."""
+        if (runs, complete) == (self._runs, self._complete):
+            return  # looked at every few seconds while a campaign runs: that must cost the machine nothing
+        self._runs, self._complete = runs, complete
+        self.search.set_runs(runs)
+        self._show()
+
+    def _search(self, terms: tuple[Term, ...]) -> None:
+        self._picking.terms = terms
+        self._show()
+
+    def _show(self) -> None:
+        current = self._model.row(self.list.currentIndex())
+        shown = self._picking.pick(self._runs)
+        self._model.set_runs(self._runs, shown)
+        if current is not None and not self.list.currentIndex().isValid():  # the list was reset
+            self.list.setCurrentIndex(self._model.index_of(current.key))
+        searched = tr("No run is found by “{text}”.").format(text=self.search.text.strip())
+        self.list.empty = searched if self._picking.terms else ""
+        self.count.setText(self._count(len(shown)))
+
+    def _count(self, shown: int) -> str:
+        """Return how many runs are shown, as a line."""
+        total = len(self._runs)
+        count = tr("1 run") if total == 1 else tr("{count} runs").format(count=f"{total:,}")
+        if self._picking.terms:
+            count = tr("{shown} of {runs}").format(shown=f"{shown:,}", runs=count)
+        bad = sum(run.entry.problem is not None for run in self._runs)
+        if bad:
+            count += ", " + tr("{count} cannot be read").format(count=bad)
+        if not self._complete:
+            count += ", " + tr("reading …")
+        return count
+
+    def _enter_list(self) -> None:
+        """Go on in the list, at the first run that is found."""
+        self.list.setFocus(Qt.FocusReason.TabFocusReason)
+        if not self.list.currentIndex().isValid() and self._model.rowCount():
+            self.list.setCurrentIndex(self._model.index(min(1, self._model.rowCount() - 1)))
+
+    def enter_search(self) -> None:
+        """Go to the search."""
+        self.search.line.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.line.selectAll()
+
+    def _paths(self, index: QModelIndex) -> tuple[str, ...]:
+        """Return the files that a row stands for."""
+        row = self._model.row(index)
+        return () if row is None else (row.key,) if isinstance(row, RunRow) else row.paths
+
+    @property
+    def current_paths(self) -> tuple[str, ...]:
+        """The files that the row in focus stands for."""
+        return self._paths(self.list.currentIndex())
+
+    def focus_run(self, key: str) -> None:
+        """Make a run current; the search gives way where it hides it."""
+        index = self._model.index_of(key)
+        if not index.isValid() and self._model.run(key) is not None:
+            self.search.line.clear()
+            index = self._model.index_of(key)
+        if index.isValid():
+            self.list.setCurrentIndex(index)
+            self.list.scrollTo(index)
+
+    def _key(self, index: QModelIndex) -> str:
+        row = self._model.row(index)
+        return row.key if isinstance(row, RunRow) and row.readable else ""
+
+    def _tick(self, index: QModelIndex) -> None:
+        row = self._model.row(index)
+        if row is not None:
+            self._model.toggle(row.key)
+
+    def _show_alone(self, index: QModelIndex) -> None:
+        row = self._model.row(index)
+        if isinstance(row, RunRow):
+            if row.readable:
+                self._model.choose([row.key])
+        elif row is not None:
+            self._model.choose(row.paths)
+
+    def _move(self, index: QModelIndex) -> None:
+        self.focus_changed.emit(self._key(index))
+
+    @override
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        index = self.list.currentIndex()
+        place = event.globalPos()
+        if event.reason() is QContextMenuEvent.Reason.Keyboard:
+            corner = self.list.visualRect(index).bottomLeft()
+            place = self.list.viewport().mapToGlobal(corner)
+        if index.isValid():
+            self.open_menu(index, place)
+
+    def open_menu(self, index: QModelIndex, place: QPoint) -> QMenu:
+        """Open the menu of a row; it deletes itself when it closes."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        key = self._key(index)
+        row = self._model.row(index)
+        chosen = key in self._model.chosen
+
+        def add(text: str, do: object, *, enabled: bool = True) -> None:
+            action = QAction(text, menu)
+            action.setEnabled(enabled)
+            action.triggered.connect(do)
+            menu.addAction(action)
+
+        add(tr("&Show only this"), lambda: self._show_alone(index), enabled=bool(key or not _is_run(row)))
+        word = tr("&Take out of the charts") if chosen else tr("&Add to the charts")
+        add(word, lambda: self._tick(index), enabled=bool(key or not _is_run(row)))
+        add(tr("&Replay"), lambda: self.replay_asked.emit(key), enabled=bool(key))
+        path = row.key if isinstance(row, RunRow) else ""
+        add(tr("Open its &folder"), lambda: self.folder_asked.emit(path), enabled=bool(path))
+        menu.addSeparator()
+        paths = list(self._paths(index))
+        readable = bool(paths) and all(self._model.is_readable(one) for one in paths)
+        words = tr("&Name, tags, note …") if path else tr("&Name and tags of the campaign …")
+        add(words, lambda: self.edit_asked.emit(paths), enabled=readable)
+        inside = all(Path(one).is_relative_to(self.folder) for one in paths)
+        word = tr("&Move to the trash") if inside else tr("Take &off the list")
+        add(word, lambda: self.remove_asked.emit(paths), enabled=bool(paths))
+        menu.popup(place)
+        return menu
+
+
+def _is_run(row: object) -> bool:
+    return isinstance(row, RunRow)

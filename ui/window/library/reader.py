@@ -1,0 +1,144 @@
+"""Follows the library: reads it in the background, a slice at a time, again whenever files come or go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
+
+from app.domain.errors import FootingError
+from app.library.index import LibraryIndex, index_path
+from app.library.scan import LibraryScan, ListedRun
+from app.runfile.writer import RunState
+from ui.background import BackgroundOp
+
+SLICE_S: Final = 0.15
+"""So long is read before the list shows what there is."""
+_SETTLE_MS: Final = 300
+_LIVE_MS: Final = 3_000
+_QUIET_MS: Final = 30_000
+"""Where no watcher tells of changes, on network filesystems, this long passes at most."""
+
+
+class LibraryReader(QObject):
+    """Reads one library and files from elsewhere.
+
+    Signals:
+        read: the runs so far, and whether these are all.
+        failed: the library cannot be read; a sentence.
+    """
+
+    read = Signal(list, bool)
+    failed = Signal(str)
+
+    def __init__(self, library: Path, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.library = library
+        self._scan = LibraryScan(library, index=LibraryIndex(index_path(library)))
+        self._iterator: Iterator[ListedRun] = iter(())
+        self._found: list[ListedRun] = []
+        self._shown: list[ListedRun] = []
+        self._reading = False
+        self._again = False
+        self._stopped = False
+        self._op: BackgroundOp[tuple[list[ListedRun], bool]] | None = None
+        self._watcher = QFileSystemWatcher(self)
+        self._settle = QTimer(self, singleShot=True, interval=_SETTLE_MS)
+        self._next = QTimer(self, singleShot=True)
+        self._watcher.directoryChanged.connect(lambda _path: self._settle.start())
+        self._settle.timeout.connect(self.refresh)
+        self._next.timeout.connect(self.refresh)
+
+    @property
+    def extra(self) -> tuple[Path, ...]:
+        """Files outside the library that are listed as well."""
+        return self._scan.extra
+
+    def add_files(self, paths: Iterable[Path]) -> None:
+        """List these files as well, wherever they are."""
+        known = dict.fromkeys((*self._scan.extra, *(path.absolute() for path in paths)))
+        self._scan.extra = tuple(known)
+        self.refresh()
+
+    def forget(self, paths: Iterable[Path]) -> None:
+        """List these files from elsewhere no more."""
+        gone = {path.absolute() for path in paths}
+        self._scan.extra = tuple(path for path in self._scan.extra if path not in gone)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read what changed."""
+        if self._stopped:
+            return
+        if self._reading:
+            self._again = True
+            return
+        self._reading, self._again = True, False
+        self._settle.stop()
+        self._next.stop()
+        self._iterator = self._scan.read()
+        self._found = []
+        self._read_slice()
+
+    def stop(self) -> None:
+        """Read nothing any more."""
+        self._stopped = True
+        self._settle.stop()
+        self._next.stop()
+        self._again = False
+        if self._op is not None:
+            self._op.cancel()
+
+    def _read_slice(self) -> None:
+        iterator = self._iterator
+        self._op = BackgroundOp(lambda: _take_slice(iterator, SLICE_S), self._take, self._fail).start()
+
+    def _take(self, slice_: tuple[list[ListedRun], bool]) -> None:
+        found, complete = slice_
+        self._found += found
+        # While a list that is known is read again, what was shown stays until all is read.
+        if complete or len(self._found) > len(self._shown):
+            self._shown = list(self._found)
+            self.read.emit(self._shown, complete)
+        if complete:
+            self._finish()
+        else:
+            self._read_slice()
+
+    def _finish(self) -> None:
+        self._reading = False
+        self._watch()
+        live = any(run.entry.state == RunState.RUNNING for run in self._shown)
+        self._next.start(_LIVE_MS if live else _QUIET_MS)
+        if self._again:
+            self.refresh()
+
+    def _fail(self, error: FootingError) -> None:
+        self._reading = False
+        self._next.start(_QUIET_MS)
+        self.failed.emit(error.message)
+
+    def _watch(self) -> None:
+        """Watch the library and every folder with runs; a missing library is watched through its parent."""
+        folders = {str(Path(run.entry.path).parent) for run in self._shown}
+        there = next(path for path in (self.library, *self.library.parents) if path.is_dir())
+        folders.add(str(there))
+        watched = set(self._watcher.directories())
+        if watched - folders:
+            self._watcher.removePaths(sorted(watched - folders))
+        if folders - watched:
+            self._watcher.addPaths(sorted(folders - watched))
+
+
+def _take_slice(iterator: Iterator[ListedRun], seconds: float) -> tuple[list[ListedRun], bool]:
+    """Return the next runs, as many as a time allows but at least one, and whether these were the last."""
+    found: list[ListedRun] = []
+    deadline_s = time.monotonic() + seconds
+    for run in iterator:
+        found.append(run)
+        if time.monotonic() >= deadline_s:
+            return found, False
+    return found, True

@@ -1,0 +1,86 @@
+"""Loads what charts and facts panel need of the chosen runs, in the background, and keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from app.analysis.facts import RunFacts, read_run_facts
+from app.domain.errors import FootingError
+from app.library.scan import ListedRun
+from app.runfile.series import RunData, load_run_data
+from ui.background import BackgroundOp
+from ui.charts.data.lines import needed
+from ui.charts.data.registry import CHARTS
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRun:
+    """A run with everything that is shown of it, or why it cannot be shown."""
+
+    listed: ListedRun
+    data: RunData | None
+    facts: RunFacts | None
+    problem: str = ""
+
+
+def load_run(listed: ListedRun, charts: Iterable[str], shown: int) -> LoadedRun:
+    """Read a run file for these charts and the facts; never raises for a bad or missing file.
+
+    Args:
+        listed: the run.
+        charts: ids of the charts in which it will be.
+        shown: how many runs will be in them.
+    """
+    path = Path(listed.entry.path)
+    try:
+        series = needed((CHARTS[chart] for chart in charts if chart in CHARTS), shown)
+        return LoadedRun(listed, load_run_data(path).load(*series), read_run_facts(path))
+    except FootingError as error:
+        return LoadedRun(listed, None, None, error.message)
+
+
+class RunLoader(QObject):
+    """Delivers loaded runs; only the newest request is answered.
+
+    Signals:
+        loaded: path and `LoadedRun` of every run that was asked for last.
+    """
+
+    loaded = Signal(dict)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._kept: dict[str, LoadedRun] = {}
+        self._op: BackgroundOp[list[LoadedRun]] | None = None
+
+    def load(self, wanted: Mapping[str, ListedRun], charts: tuple[str, ...]) -> None:
+        """Load these runs; those that did not change are not read again."""
+        if self._op is not None:
+            self._op.cancel()
+        self._kept = {path: run for path, run in self._kept.items() if wanted.get(path) == run.listed}
+        missing = [listed for path, listed in wanted.items() if path not in self._kept]
+        if not missing:
+            self.loaded.emit(dict(self._kept))
+            return
+        self._op = BackgroundOp(
+            lambda: [load_run(listed, charts, len(wanted)) for listed in missing],
+            self._take,
+            lambda error: self._fail(missing, error),
+        )
+        self._op.start()
+
+    def stop(self) -> None:
+        """Deliver nothing any more."""
+        if self._op is not None:
+            self._op.cancel()
+
+    def _take(self, runs: list[LoadedRun]) -> None:
+        self._kept |= {run.listed.entry.path: run for run in runs}
+        self.loaded.emit(dict(self._kept))
+
+    def _fail(self, missing: list[ListedRun], error: FootingError) -> None:
+        self._take([LoadedRun(listed, None, None, error.message) for listed in missing])

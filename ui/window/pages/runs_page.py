@@ -1,0 +1,245 @@
+"""Library, charts and facts side by side: the saved runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.analysis.facts import RunFacts
+from app.domain.text import tr
+from app.library.scan import ListedRun
+from ui.charts.data.registry import DEFAULT_CHARTS
+from ui.theme import Theme
+from ui.widgets.formatting import one_line, run_name
+from ui.window.facts.panel import FactsPanel
+from ui.window.library.model import LibraryModel
+from ui.window.library.panel import LibraryPanel
+from ui.window.library.run_loader import LoadedRun, RunLoader
+from ui.window.pages.chart_area import ChartArea
+
+
+@dataclass(frozen=True, slots=True)
+class RunsState:
+    """What is remembered of this page.
+
+    Attributes:
+        chosen: paths of the runs in the charts.
+        charts: ids of the charts.
+        sizes: of the three panels, as QSplitter stores them.
+        library: whether the list is shown.
+        facts: whether the facts are shown.
+    """
+
+    chosen: tuple[str, ...] = ()
+    charts: tuple[str, ...] = DEFAULT_CHARTS
+    sizes: QByteArray = field(default_factory=QByteArray)
+    library: bool = True
+    facts: bool = True
+
+
+class RunsPage(QWidget):
+    """Keeps library, charts and facts of one mind.
+
+    Attributes:
+        model: the runs and which are chosen.
+
+    Signals:
+        focus_changed: path of the run in focus, empty for none.
+        told: a sentence that somebody should see.
+    """
+
+    focus_changed = Signal(str)
+    told = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._focus = ""
+        self._sized = False
+        self._charts_wanted: tuple[str, ...] = DEFAULT_CHARTS
+        self._asked: tuple[str, ...] = ()
+        self._folder_when_read = ""
+        self._shown: list[tuple[RunFacts, int]] = []
+        self._problems: list[str] = []
+        self._facts_timer = QTimer(self, singleShot=True, interval=0)
+        self.model = LibraryModel(self)
+        self.library = LibraryPanel(self.model, theme)
+        self.charts = ChartArea(theme)
+        self.facts = FactsPanel(theme)
+        self._loader = RunLoader(self)
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.splitter.setChildrenCollapsible(False)
+        for panel in (self.library, self.charts, self.facts):
+            self.splitter.addWidget(panel)
+        self.splitter.setStretchFactor(1, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.splitter)
+        self._set_least_sizes()
+        self.setFocusProxy(self.library.list)
+        self.model.chosen_changed.connect(self._on_chosen_changed)
+        self.library.focus_changed.connect(self._set_focus)
+        self.charts.run_clicked.connect(self.library.focus_run)
+        self.charts.dropped.connect(self._add)
+        self._loader.loaded.connect(self._show)
+        self._facts_timer.timeout.connect(self._show_facts)
+
+    def _set_least_sizes(self) -> None:
+        em = self.fontMetrics().averageCharWidth()
+        self.library.setMinimumWidth(em * 20)
+        self.facts.setMinimumWidth(em * 20)
+        self.charts.setMinimumWidth(em * 34)
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self._sized:
+            self._sized = True
+            em, width = self.fontMetrics().averageCharWidth(), self.width()
+            library, facts = min(em * 48, round(width * 0.23)), min(em * 52, round(width * 0.25))
+            self.splitter.setSizes([library, width - library - facts, facts])
+
+    # The library
+
+    @property
+    def focus(self) -> str:
+        """Path of the run in focus, empty for none."""
+        return self._focus
+
+    def show_runs(self, runs: Sequence[ListedRun], *, complete: bool) -> None:
+        """Show these runs in the list; the ones that were asked for are chosen as soon as they are there."""
+        before = self.model.chosen
+        self.library.show_runs(runs, complete=complete)
+        lost = [path for path in before if path not in self.model.chosen]
+        if lost and complete:
+            names = ", ".join(Path(path).name for path in lost)
+            self.told.emit(
+                tr("Gone from the charts, because the file was removed: {names}.").format(names=names)
+            )
+        if self._folder_when_read and complete:
+            self._asked = self.model.paths_in(self._folder_when_read)
+            self._folder_when_read = ""
+        if self._asked:
+            self._choose_asked()
+        elif any(run.entry.path in self.model.chosen for run in runs):
+            self._load()
+
+    def choose_charts(self) -> None:
+        """Let the user choose and order the charts."""
+        self.charts.open_chooser(self._charts_wanted)
+
+    def choose(self, paths: Iterable[str]) -> None:
+        """Show these runs and no others, as soon as the list has them."""
+        self._asked = tuple(paths)
+        self._choose_asked()
+
+    def choose_campaign(self, path: str) -> None:
+        """Show every run of the campaign to which this run belongs; the newest where it is empty."""
+        folder = str(Path(path).parent)
+        paths = self.model.newest_campaign() if not path else self.model.paths_in(folder)
+        self.model.choose(paths)
+
+    def choose_folder(self, folder: str) -> None:
+        """Show every run of a campaign folder once the library has been read to its end."""
+        self._folder_when_read = folder
+
+    def _choose_asked(self) -> None:
+        """Choose what is there of what was asked for; the rest as soon as it comes."""
+        asked = self._asked
+        there = [path for path in asked if self.model.run(path) is not None]
+        if there:
+            self.model.choose(there)
+            if self._focus not in there:
+                self.library.focus_run(there[0])
+        self._asked = asked if len(there) < len(asked) else ()
+
+    def _add(self, paths: list[str]) -> None:
+        self.model.choose([*self.model.chosen, *paths])
+
+    def _set_focus(self, path: str) -> None:
+        self._focus = path
+        self.charts.set_focus(path)
+        self.facts.set_focus_run(path)
+        self.focus_changed.emit(path)
+
+    def focus_next_panel(self) -> None:
+        """Give the focus to the panel after the one that has it; hidden ones are left out."""
+        panels = [self.library.list, self.charts.stack, self.facts.text]
+        there = [panel for panel in panels if panel is not None and panel.isVisible()]
+        if there:
+            having = [index for index, panel in enumerate(there) if _holds_focus(panel)]
+            there[(having[0] + 1) % len(there) if having else 0].setFocus(Qt.FocusReason.TabFocusReason)
+
+    # What is chosen
+
+    def _on_chosen_changed(self) -> None:
+        self._asked = ()  # somebody chose; what `_choose_asked` still waits for, it sets again
+        self._load()
+
+    def _load(self) -> None:
+        wanted = {path: run for path in self.model.chosen if (run := self.model.run(path)) is not None}
+        self._loader.load(wanted, self.charts.chart_ids or self._charts_wanted)
+
+    def _show(self, loaded: dict[str, LoadedRun]) -> None:
+        chosen = self.model.chosen
+        shown = [(loaded[path], colour) for path, colour in chosen.items() if path in loaded]
+        problems = [run.problem for run, _ in shown if run.problem]
+        if problems:
+            self.told.emit(" ".join(map(one_line, problems)))
+        good = [(run, colour) for run, colour in shown if run.data is not None and run.facts is not None]
+        campaigns = {run.listed.entry.campaign for run, _ in good}
+        self.charts.show_runs(
+            [(run, colour, _label(run.listed, with_campaign=len(campaigns) > 1)) for run, colour in good],
+            self._charts_wanted,
+        )
+        self.charts.set_focus(self._focus)
+        self._shown = [(run.facts, colour) for run, colour in good if run.facts is not None]
+        self._problems = problems
+        self._facts_timer.start()  # charts are painted first: they are what somebody waits for
+
+    def _show_facts(self) -> None:
+        if self._problems and not self._shown:
+            self.facts.show_problem(" ".join(self._problems))
+        else:
+            self.facts.show_runs(self._shown)
+
+    # Remembering
+
+    def state(self) -> RunsState:
+        """Return what is to be remembered."""
+        return RunsState(
+            self._asked or tuple(self.model.chosen),
+            self.charts.chart_ids or self._charts_wanted,
+            self.splitter.saveState(),
+            not self.library.isHidden(),
+            not self.facts.isHidden(),
+        )
+
+    def restore(self, state: RunsState) -> None:
+        """Take up what was remembered."""
+        self._charts_wanted = state.charts
+        self._sized = self.splitter.restoreState(state.sizes)
+        self.library.setVisible(state.library)
+        self.facts.setVisible(state.facts)
+        if state.chosen:
+            self.choose(state.chosen)
+
+    def stop(self) -> None:
+        """Load nothing any more."""
+        self._loader.stop()
+
+
+def _holds_focus(panel: QWidget) -> bool:
+    having = QApplication.focusWidget()
+    return having is not None and (having is panel or panel.isAncestorOf(having))
+
+
+def _label(run: ListedRun, *, with_campaign: bool) -> str:
+    name = run_name(run)
+    return f"{one_line(run.entry.campaign or '')} · {name}" if with_campaign else name

@@ -1,0 +1,215 @@
+"""The first page: three large choices, and what is missing on this machine before one of them can work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.domain.text import tr
+from ui.theme import LARGE, MEDIUM, SMALL, Theme
+from ui.widgets.choice_button import ChoiceButton
+from ui.widgets.formatting import one_line
+from ui.widgets.plain_label import plain_label
+
+_WIDEST_EMS = 150
+
+if TYPE_CHECKING:
+    from app.draft.fields.environment import DraftEnvironment
+
+
+class StartPage(QScrollArea):
+    """New benchmark, Open runs, Look at an example.
+
+    Signals:
+        new_asked: start the wizard.
+        open_asked: choose run files.
+        example_asked: show the runs that ship with the program.
+        look_again_asked: look at the machine again.
+        library_asked: show the library.
+    """
+
+    new_asked = Signal()
+    open_asked = Signal()
+    example_asked = Signal()
+    look_again_asked = Signal()
+    library_asked = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.title = plain_label("pgFooting")
+        self.question = plain_label(
+            tr("On which disks, filesystem and options does PostgreSQL run best on this hardware?")
+        )
+        self.question.setWordWrap(True)
+        self.new = ChoiceButton(
+            tr("&New benchmark"),
+            tr("Choose where the data lives; a folder and memory need no preparation. Live in a minute."),
+            theme,
+        )
+        self.open = ChoiceButton(
+            tr("&Open runs"),
+            tr("Run files (*.footing) of this or another machine, laid over each other."),
+            theme,
+        )
+        self.example = ChoiceButton(
+            tr("Look at an &example"), tr("Runs recorded by pgFooting, to see what comes out."), theme
+        )
+        self.library = QPushButton(tr("Show the &library"))
+        self.library.setVisible(False)
+        self._choices = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._choices.setSpacing(MEDIUM)
+        for button in (self.new, self.open, self.example):
+            self._choices.addWidget(button, 1)
+        self.findings = _Findings(theme)
+        self._lay_out()
+        self.new.clicked.connect(self.new_asked)
+        self.open.clicked.connect(self.open_asked)
+        self.example.clicked.connect(self.example_asked)
+        self.library.clicked.connect(self.library_asked)
+        self.findings.again.clicked.connect(self.look_again_asked)
+        self.setFocusProxy(self.new)
+        self._fit_fonts()
+        theme.changed.connect(self._fit_fonts)
+
+    def _lay_out(self) -> None:
+        page = QWidget()
+        middle = QVBoxLayout()
+        middle.addStretch(2)
+        middle.addWidget(self.title)
+        middle.addWidget(self.question)
+        middle.addSpacing(LARGE)
+        middle.addLayout(self._choices)
+        middle.addSpacing(MEDIUM)
+        middle.addWidget(self.findings)
+        middle.addWidget(self.library, 0, Qt.AlignmentFlag.AlignLeft)
+        middle.addStretch(3)
+        self._column = QWidget(page)
+        self._column.setLayout(middle)
+        around = QHBoxLayout(page)
+        around.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
+        around.addStretch(1)
+        around.addWidget(self._column, 1000)
+        around.addStretch(1)
+        self.setWidget(page)
+
+    # What is found out in the background
+
+    def show_environment(self, environment: DraftEnvironment) -> None:
+        """Say what of this machine stands in the way of a benchmark."""
+        problem, hint = "", ""
+        if environment.account is None:
+            problem = environment.account_sentence
+        elif environment.newest is None:
+            problem = tr("No PostgreSQL that can be used was found on this machine.")
+            unusable = [
+                f"{found.bin_directory}: {' '.join(found.unusable)}" for found in environment.installations
+            ]
+            hint = "\n".join([environment.install_hint, *map(one_line, unusable)])
+        elif environment.folder.checked is None and environment.memory.checked is None:
+            problem, hint = environment.folder.problem, environment.folder.hint
+        self.findings.tell(problem, hint)
+        if problem:
+            self.new.refuse(problem)
+        else:
+            self.new.allow()
+
+    def show_problem(self, message: str) -> None:
+        """Say that the machine could not be looked at; the wizard tells more."""
+        self.findings.tell(message, "")
+        self.new.allow()
+
+    def show_example(self, reason: str) -> None:
+        """Let the example be opened, or say why it cannot: an empty reason means that it can."""
+        if reason:
+            self.example.refuse(reason)
+        else:
+            self.example.allow()
+
+    def show_library_size(self, runs: int) -> None:
+        """Offer the library where it holds runs."""
+        self.library.setVisible(runs > 0)
+
+    # Sizes
+
+    def _fit_fonts(self) -> None:
+        self.title.setFont(self._theme.font(2.0, bold=True))
+        self.question.setFont(self._theme.font(1.25))
+        self._column.setMaximumWidth(self.fontMetrics().averageCharWidth() * _WIDEST_EMS)
+        self._turn()
+
+    def _turn(self) -> None:
+        """Put the choices side by side where there is room, else below each other."""
+        needed = 3 * self.new.minimumSizeHint().width() + 2 * MEDIUM + 2 * LARGE
+        wide = self.viewport().width() >= needed
+        direction = QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.TopToBottom
+        if self._choices.direction() is not direction:
+            self._choices.setDirection(direction)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._turn()
+
+    @override
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit_fonts()
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.new.minimumSizeHint().width() + 4 * LARGE, 10 * self.fontMetrics().height())
+
+
+class _Findings(QFrame):
+    """What is missing, and what would help."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self.message = plain_label(parent=self)
+        self.hint = plain_label(parent=self)
+        self.hint.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        for label in (self.message, self.hint):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setWordWrap(True)
+        self.again = QPushButton(tr("Look a&gain"), self)
+        layout = QVBoxLayout(self)
+        layout.setSpacing(SMALL)
+        layout.addWidget(self.message)
+        layout.addWidget(self.hint)
+        layout.addWidget(self.again, 0, Qt.AlignmentFlag.AlignLeft)
+        theme.changed.connect(self._colour)
+        self._colour()
+        self.hide()
+
+    def tell(self, message: str, hint: str) -> None:
+        """Show a finding; nothing where the message is empty."""
+        self.message.setText(message)
+        self.hint.setText(hint)
+        self.hint.setVisible(bool(hint))
+        self.setVisible(bool(message))
+
+    def _colour(self) -> None:
+        palette = self.message.palette()
+        palette.setColor(self.message.foregroundRole(), self._theme.colour("warning"))
+        self.message.setPalette(palette)

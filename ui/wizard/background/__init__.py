@@ -1,0 +1,1 @@
+"""What the wizard asks in the background: the machine, its disks, root."""

@@ -1,0 +1,1 @@
+"""What a page of the wizard is, and the help beside it."""

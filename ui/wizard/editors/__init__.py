@@ -1,0 +1,1 @@
+"""Forms for parts of pages: disks, options, configurations, scripts, settings."""

@@ -1,0 +1,267 @@
+"""The form for one configuration of the list: name, place, settings and other changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.domain.text import tr
+from app.draft.disks.alternatives import made_by, short_name
+from app.draft.draft import CampaignDraft
+from app.draft.fields.fields import CHANGEABLE, FIELDS
+from app.draft.fields.state import ChangeDraft, ConfigurationDraft, Place, Problem
+from ui.theme import SMALL, TINY, Theme
+from ui.widgets.columns import Columns
+from ui.widgets.fields import HELP, Field, combo_box, line_edit, push_button, text_box
+from ui.widgets.formatting import tooltip
+from ui.widgets.texts import ErrorText
+from ui.wizard.base.page import belongs
+from ui.wizard.editors.layout_editor import MadeEditor
+
+_PLACES: Final = {
+    Place.FOLDER: tr("The folder of the first page"),
+    Place.MEMORY: tr("Memory, as on the first page"),
+    Place.DISKS: tr("The spare disks"),
+    Place.OTHER_FOLDER: tr("Another folder"),
+    Place.OTHER_MEMORY: tr("Memory, at most"),
+}
+_CHANGES: Final = {
+    "postgresql.installation": tr("PostgreSQL"),
+    "postgresql.preset": tr("Settings from"),
+    "postgresql.checksums": tr("Checksums"),
+    "workload.script": tr("Script"),
+    "workload.size": tr("Data size"),
+    "workload.scale": tr("Scale factor"),
+    "workload.clients": tr("Clients"),
+    "workload.threads": tr("Threads of pgbench"),
+    "workload.duration": tr("Measure for"),
+    "workload.transactions": tr("Transactions of each client"),
+    "workload.warmup": tr("Warm-up"),
+    "workload.protocol": tr("Query protocol"),
+    "workload.rate": tr("Rate"),
+    "workload.latency_limit": tr("Latency limit"),
+}
+_FIRST_CHANGE: Final = "workload.clients"
+
+
+def place_label(draft: CampaignDraft, configuration: ConfigurationDraft) -> str:
+    """Return where the data of a configuration lies, in one line."""
+    environment = draft.environment
+    match configuration.place:
+        case Place.FOLDER:
+            default = environment.folder_path if environment else ""
+            return draft.parts.where.path.strip() or default or tr("default folder")
+        case Place.OTHER_FOLDER:
+            return configuration.text.strip() or tr("default folder")
+        case Place.MEMORY:
+            return tr("memory")
+        case Place.DISKS:
+            made = made_by(draft.parts, configuration)
+            count = len(draft.parts.disks_of(configuration).data.disks)
+            return tr("{count} disks: {made}").format(count=count, made=short_name(made, count))
+        case Place.OTHER_MEMORY:
+            return tr("memory, at most {size}").format(size=configuration.text)
+
+
+class ConfigurationEditor(QWidget):
+    """Edits a configuration of the draft in place.
+
+    Signals:
+        edited: something was changed.
+    """
+
+    edited = Signal()
+
+    def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
+        super().__init__()
+        self._configuration: ConfigurationDraft | None = None
+        self._loading = False
+        self.name = line_edit()
+        self.place = combo_box()
+        for place, label in _PLACES.items():
+            self.place.addItem(label, place)
+        self.place_text = line_edit()
+        self.place_text.setAccessibleName(tr("Folder or size"))
+        self.place_text.setProperty(HELP, "configuration.place")
+        self.settings = text_box(theme, "synchronous_commit = off", 3)
+        self.changes = _ChangesEditor()
+        self.made = MadeEditor(draft, theme)
+        self._name = Field(theme, tr("Na&me:"), self.name, "configuration.name")
+        self._place = Field(
+            theme, tr("&Data in:"), self.place, "configuration.place", beside=(self.place_text,)
+        )
+        self._settings = Field(theme, tr("Se&ttings of this one:"), self.settings, "configuration.settings")
+        self._error = ErrorText(theme)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SMALL)
+        layout.addWidget(Columns((self._name, self._place), 34))
+        layout.addWidget(self.made)
+        layout.addWidget(self._settings)
+        layout.addWidget(self.changes)
+        layout.addWidget(self._error)
+        self.name.textEdited.connect(self._on_name)
+        self.place.currentIndexChanged.connect(self._on_place)
+        self.place_text.textEdited.connect(self._on_place_text)
+        self.settings.textChanged.connect(self._on_settings)
+        self.made.edited.connect(self.edited)
+        self.changes.edited.connect(self.edited)
+
+    def show_configuration(self, configuration: ConfigurationDraft) -> None:
+        """Show this one; a place of the first page has only a name of its own."""
+        self._loading = True
+        self._configuration = configuration
+        if self.name.text() != configuration.name:
+            self.name.setText(configuration.name)
+        self.place.setCurrentIndex(self.place.findData(configuration.place))
+        self.place_text.setText(configuration.text)
+        if self.settings.toPlainText() != configuration.settings:
+            self.settings.setPlainText(configuration.settings)
+        self.changes.show_changes(configuration.changes)
+        for widget in (self._place, self._settings, self.changes):
+            widget.setVisible(not configuration.from_where)
+        self._loading = False
+        self._show_place_text()
+        self._show_made()
+
+    def show_problems(self, problems: Sequence[Problem], path: str) -> None:
+        """Show what is wrong with this one beside its field."""
+        rest = list(problems)
+        for field, key in (
+            (self._name, f"{path}.name"),
+            (self._place, f"{path}.target"),
+            (self._settings, f"{path}.postgresql.settings"),
+        ):
+            mine = [each for each in rest if belongs(each.field, key)]
+            field.show_problems(mine)
+            rest = [each for each in rest if each not in mine]
+        self._error.show_problems(rest)
+
+    def _show_place_text(self) -> None:
+        own = self.place.currentData() in {Place.OTHER_FOLDER, Place.OTHER_MEMORY}
+        self.place_text.setVisible(own)
+        in_memory = self.place.currentData() == Place.OTHER_MEMORY
+        self.place_text.setPlaceholderText("4 GiB" if in_memory else "/srv/bench")
+
+    def _show_made(self) -> None:
+        each = self._configuration
+        on_disks = each is not None and each.place is Place.DISKS and not each.from_where
+        self.made.setVisible(on_disks)
+        if each is not None and on_disks:
+            self.made.show_configuration(each)
+
+    def _on_name(self, text: str) -> None:
+        if self._configuration is not None:
+            self._configuration.name = text
+            self.edited.emit()
+
+    def _on_place(self) -> None:
+        if self._configuration is not None and not self._loading:
+            self._configuration.place = Place(self.place.currentData())
+            self._show_place_text()
+            self._show_made()
+            self.edited.emit()
+
+    def _on_place_text(self, text: str) -> None:
+        if self._configuration is not None:
+            self._configuration.text = text
+            self.edited.emit()
+
+    def _on_settings(self) -> None:
+        if self._configuration is not None and not self._loading:
+            self._configuration.settings = self.settings.toPlainText()
+            self.edited.emit()
+
+
+class _ChangesEditor(QWidget):
+    """Rows of what and how: the clients, 16.
+
+    Signals:
+        edited: something was changed.
+    """
+
+    edited = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changes: list[ChangeDraft] = []
+        self._rows: list[QWidget] = []
+        self.add = push_button(tr("C&hange something else"), "changes")
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(TINY)
+        bottom = QHBoxLayout()
+        bottom.addWidget(self.add)
+        bottom.addStretch(1)
+        self._layout.addLayout(bottom)
+        self.add.clicked.connect(self._add)
+
+    def show_changes(self, changes: list[ChangeDraft]) -> None:
+        """Show and edit these in place."""
+        self._changes = changes
+        for row in self._rows:
+            self._layout.removeWidget(row)
+            row.deleteLater()
+        self._rows = []
+        for number, change in enumerate(changes):
+            row = self._row(change, number + 1)
+            self._layout.insertWidget(number, row)
+            self._rows.append(row)
+        self.add.setEnabled(len(changes) < len(CHANGEABLE))
+
+    def _row(self, change: ChangeDraft, number: int) -> QWidget:
+        row = QWidget()
+        key = combo_box()
+        taken = {each.key for each in self._changes if each is not change}
+        for each in CHANGEABLE:
+            if each not in taken:
+                key.addItem(_CHANGES[each], each)
+        key.setCurrentIndex(key.findData(change.key))
+        text = line_edit()
+        text.setText(change.text)
+        text.setToolTip(tooltip(FIELDS[change.key].kind.allowed))
+        remove = push_button("✕", "changes")
+        remove.setFixedWidth(remove.sizeHint().height() + SMALL)
+        names = {
+            key: tr("What change {number} changes"),
+            text: tr("Value of change {number}"),
+            remove: tr("Remove change {number}"),
+        }
+        layout = QHBoxLayout(row)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SMALL)
+        for widget, name in names.items():
+            widget.setAccessibleName(name.format(number=number))
+            widget.setProperty(HELP, "changes")
+            layout.addWidget(widget, {key: 2, text: 3}.get(widget, 0))
+        row.setFocusProxy(key)
+        key.currentIndexChanged.connect(lambda: self._on_key(change, str(key.currentData())))
+        text.textEdited.connect(partial(self._on_text, change))
+        remove.clicked.connect(partial(self._remove, change))
+        return row
+
+    def _add(self) -> None:
+        taken = {each.key for each in self._changes}
+        wanted = (_FIRST_CHANGE, *CHANGEABLE)
+        self._changes.append(ChangeDraft(next(key for key in wanted if key not in taken), ""))
+        self.show_changes(self._changes)
+        self._rows[-1].setFocus()
+        self.edited.emit()
+
+    def _on_key(self, change: ChangeDraft, key: str) -> None:
+        change.key = key
+        self.edited.emit()
+
+    def _on_text(self, change: ChangeDraft, text: str) -> None:
+        change.text = text
+        self.edited.emit()
+
+    def _remove(self, change: ChangeDraft) -> None:
+        self._changes[:] = [each for each in self._changes if each is not change]
+        self.show_changes(self._changes)
+        self.add.setFocus()
+        self.edited.emit()

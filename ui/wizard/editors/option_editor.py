@@ -1,0 +1,128 @@
+"""One option of a filesystem as a form field: tick, list or text; what it does, costs, and what is wrong."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QStandardItemModel
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QVBoxLayout, QWidget
+
+from app.domain.text import tr
+from app.draft.disks.options import OptionRow
+from app.draft.fields.state import Problem, Step
+from ui.theme import SMALL, TINY, Theme
+from ui.widgets.fields import HELP, combo_box, line_edit
+from ui.widgets.formatting import tooltip
+from ui.widgets.texts import ErrorText, ReservedLines, Text, WrappedLabel
+
+
+class OptionEditor(QWidget):
+    """Edits one option.
+
+    Attributes:
+        control: what is ticked, chosen or typed in.
+
+    Signals:
+        said: id of the option, and what somebody says about it; empty for nothing.
+    """
+
+    said = Signal(str, str)
+
+    def __init__(self, theme: Theme, row: OptionRow, filesystem: str) -> None:
+        super().__init__()
+        self._theme, self._row, self._loading = theme, row, False
+        self.option_id = row.option.id
+        self.control = self._make_control(row)
+        self.effect = Text(theme, row.option.effect, role="muted")
+        self.badge = Text(theme, role="warning")
+        self.note = Text(theme, role="muted")
+        self.error = ErrorText(theme)
+        self.setProperty(HELP, f"option:{filesystem}:{row.option.id}")
+        self.control.setProperty(HELP, f"option:{filesystem}:{row.option.id}")
+        self.setAccessibleName(row.option.label)
+        self.control.setAccessibleName(row.option.label)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, SMALL)
+        layout.setSpacing(TINY)
+        if not isinstance(self.control, QCheckBox):
+            label = WrappedLabel(row.option.label)
+            label.setBuddy(self.control)
+            layout.addWidget(label)
+        self._badges = ReservedLines(1 if row.option.risks else 0, self.badge)
+        self._told = ReservedLines(
+            2 if any(value.effect for value in row.values) else 1, self.error, self.note
+        )
+        for widget in (self.control, self._badges, self.effect, self._told):
+            layout.addWidget(widget)
+        layout.addStretch(1)
+        self.show_row(row)
+
+    def _make_control(self, row: OptionRow) -> QCheckBox | QComboBox | QLineEdit:
+        if row.is_switch:
+            tick = QCheckBox(row.option.label)
+            tick.toggled.connect(self._on_toggled)
+            return tick
+        if row.values:
+            box = combo_box()
+            for value in row.values:
+                box.addItem(value.label, value.text)
+            box.currentIndexChanged.connect(self._on_chosen)
+            return box
+        edit = line_edit()
+        edit.textEdited.connect(self._say)
+        return edit
+
+    def show_row(self, row: OptionRow) -> None:
+        """Show another state of the same option."""
+        self._row, self._loading = row, True
+        control = self.control
+        if isinstance(control, QCheckBox):
+            control.setChecked(row.text == "true" if row.text else row.option.default is True)
+        elif isinstance(control, QComboBox):
+            self._show_values(control, row)
+        else:
+            shown = row.text if row.is_own else ""
+            if control.text() != shown:
+                control.setText(shown)
+            control.setPlaceholderText(row.default)
+        control.setEnabled(not row.obstacle or row.is_own)
+        self._show_words(row)
+        self._loading = False
+
+    def _show_values(self, box: QComboBox, row: OptionRow) -> None:
+        model = box.model()
+        for number, value in enumerate(row.values):
+            box.setItemText(number, value.label)
+            box.setItemData(number, tooltip(value.obstacle or value.effect), Qt.ItemDataRole.ToolTipRole)
+            if isinstance(model, QStandardItemModel):
+                model.item(number).setEnabled(not value.obstacle)
+        box.setCurrentIndex(max(0, box.findData(row.text)) if row.is_own else 0)
+
+    def _show_words(self, row: OptionRow) -> None:
+        self.badge.setText("  ".join(f"⚠ {badge}" for badge in row.badges))
+        self.badge.setToolTip(tooltip(*row.costs))
+        self.badge.setVisible(bool(row.badges))
+        chosen = next((value.effect for value in row.values if row.text and value.text == row.text), "")
+        notes = [chosen[:1].upper() + chosen[1:] + "." if chosen else "", *row.warnings]
+        if row.obstacle:
+            notes.append(tr("Not here: {reason}.").format(reason=row.obstacle))
+        if row.implied:
+            notes.append(tr("Follows from what else is chosen: {value}.").format(value=row.implied))
+        told = "\n".join(note for note in notes if note)
+        self.note.setText(told)
+        self.note.setVisible(bool(told))
+        self.error.show_problems([Problem(Step.FILESYSTEM, "", message) for message in row.wrong])
+        for slot in (self._badges, self._told):
+            slot.arrange()
+        description = " ".join((row.option.effect, *row.costs, told, *row.wrong))
+        self.control.setAccessibleDescription(description.strip())
+
+    def _on_toggled(self, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
+        self._say("true" if ticked else "false")
+
+    def _on_chosen(self) -> None:
+        if isinstance(self.control, QComboBox):
+            self._say(str(self.control.currentData() or ""))
+
+    def _say(self, text: str) -> None:
+        if not self._loading:
+            self.said.emit(self.option_id, text)

@@ -1,0 +1,231 @@
+"""Fourth page: the list of configurations, and what else should be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QMenu,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.domain.text import tr
+from app.draft.disks.alternatives import Alternative, alternatives
+from app.draft.draft import CampaignDraft
+from app.draft.fields.state import ConfigurationDraft, Place, Problem, Step
+from ui.theme import MEDIUM, SMALL, Theme
+from ui.widgets.fields import HELP, Field, line_edit, push_button
+from ui.widgets.formatting import tooltip
+from ui.widgets.texts import Heading, Text
+from ui.wizard.base.page import Page, belongs
+from ui.wizard.editors.configuration_editor import ConfigurationEditor, place_label
+
+_LINES: Final = 6
+
+
+class MorePage(Page):
+    """The list; below it what the chosen one is called and in what it differs."""
+
+    step = Step.MORE
+    title = tr("What else should be compared?")
+
+    def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
+        super().__init__(draft, theme)
+        self.list = self._make_list()
+        self.copy = push_button(tr("C&opy"), "list")
+        self.remove = push_button(tr("Remo&ve"), "list")
+        self.compare = push_button(tr("Compare &with"), "compare")
+        self.menu = QMenu(self.compare)
+        self.menu.setToolTipsVisible(True)
+        self.compare.setMenu(self.menu)
+        self.name = line_edit()
+        self.fields = {"name": Field(theme, tr("Name of the &campaign:"), self.name, "name")}
+        self.editor = ConfigurationEditor(draft, theme)
+        self.heading = Heading(theme, "")
+        intro = Text(
+            theme,
+            tr("Copy a configuration and change one thing in the copy: its place, a setting, the clients."),
+            role="muted",
+        )
+        top = QWidget()
+        top_layout = QHBoxLayout(top)
+        top_layout.setContentsMargins(0, 0, 0, 0)
+        top_layout.setSpacing(MEDIUM)
+        buttons = QVBoxLayout()
+        buttons.setSpacing(SMALL)
+        buttons.addWidget(self.copy)
+        buttons.addWidget(self.compare)
+        buttons.addWidget(self.remove)
+        buttons.addStretch(1)
+        top_layout.addWidget(self.list, 1)
+        top_layout.addLayout(buttons)
+        sentence = tr("Its place comes from the first page. Copy it to change more than its name.")
+        self.origin = Text(theme, sentence, role="muted")
+        for widget in (intro, top, self.heading, self.origin, self.editor, self.fields["name"]):
+            self.layout_.addWidget(widget)
+        self.layout_.addStretch(1)
+        self.list.currentCellChanged.connect(self._on_row)
+        self.menu.aboutToShow.connect(self._fill_menu)
+        self.copy.clicked.connect(self._copy)
+        self.remove.clicked.connect(self._remove)
+        self.name.textEdited.connect(self._on_name)
+        self.editor.edited.connect(self.tell)
+
+    def _make_list(self) -> QTableWidget:
+        headings = (tr("Name"), tr("Data in"), tr("Differs in"))
+        table = QTableWidget(0, len(headings))
+        table.setHorizontalHeaderLabels(list(headings))
+        table.verticalHeader().hide()
+        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        table.setTabKeyNavigation(False)
+        table.setShowGrid(False)
+        table.setWordWrap(False)
+        table.setAccessibleName(tr("Configurations"))
+        table.setProperty(HELP, "list")
+        header = table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        table.setFixedHeight(table.fontMetrics().lineSpacing() * _LINES * 7 // 4)
+        return table
+
+    @override
+    def first_control(self) -> QWidget:
+        return self.list
+
+    @override
+    def fill(self) -> None:
+        self._show_rows()
+        if self.list.currentRow() < 0 and self.list.rowCount():
+            self.list.setCurrentCell(0, 0)
+        if self.name.text() != self.draft.parts.campaign.name:
+            self.name.setText(self.draft.parts.campaign.name)
+        self._show_chosen()
+
+    def _show_rows(self) -> None:
+        """Show what each configuration is called and differs in; the chosen row stays."""
+        chosen, differences = self.draft.parts.chosen(), self.draft.differs_in()
+        self.list.setRowCount(len(chosen))
+        for row, (each, difference) in enumerate(zip(chosen, differences, strict=True)):
+            texts = (each.name, place_label(self.draft, each), difference or tr("nothing else"))
+            for column, text in enumerate(texts):
+                item = self.list.item(row, column)
+                if item is None:
+                    item = QTableWidgetItem()
+                    self.list.setItem(row, column, item)
+                if item.text() != text:
+                    item.setText(text)
+                    item.setToolTip(tooltip(text))
+
+    @override
+    def refresh(self) -> None:
+        self._show_rows()
+        self.name.setPlaceholderText(self.draft.automatic_name())
+        self.remove.setEnabled(self.list.rowCount() > 1)
+        self._show_compare()
+        super().refresh()
+
+    @override
+    def show_problems(self, problems: Sequence[Problem]) -> None:
+        number = self.list.currentRow() + 1
+        mine = [each for each in problems if belongs(each.field, f"configuration[{number}]")]
+        self.editor.show_problems(mine, f"configuration[{number}]")
+        others = [each for each in problems if each not in mine]
+        super().show_problems([self._named(each) for each in others])
+
+    def _named(self, problem: Problem) -> Problem:
+        """Return a problem of another row with the name of that row."""
+        for number, each in enumerate(self.draft.parts.chosen(), start=1):
+            if belongs(problem.field, f"configuration[{number}]") and f"“{each.name}”" not in problem.message:
+                message = tr("“{name}”: {message}").format(name=each.name, message=problem.message)
+                return Problem(problem.step, problem.field, message, problem.hint)
+        return problem
+
+    def _chosen(self) -> ConfigurationDraft | None:
+        chosen = self.draft.parts.chosen()
+        row = self.list.currentRow()
+        return chosen[row] if 0 <= row < len(chosen) else None
+
+    def _show_chosen(self) -> None:
+        each = self._chosen()
+        self.editor.setVisible(each is not None)
+        if each is None:
+            self.heading.setText("")
+            self.origin.hide()
+            return
+        self.heading.setText(tr("Selected configuration"))
+        self.origin.setVisible(each.from_where)
+        self.editor.show_configuration(each)
+
+    def _on_row(self) -> None:
+        if not self.is_loading:
+            self._show_chosen()
+            super().refresh()
+
+    def _copy(self) -> None:
+        original = self._chosen()
+        if original is None:
+            return
+        copy = self.draft.copy_configuration(original)
+        self._show_rows()
+        self.list.setCurrentCell(self.draft.parts.chosen().index(copy), 0)
+        self._show_chosen()
+        self.editor.name.setFocus()
+        self.editor.name.selectAll()
+        self.tell()
+
+    def _show_compare(self) -> None:
+        """Offer what else can be made of the disks, for a configuration on disks."""
+        chosen = self._chosen()
+        self.compare.setVisible(bool(self.draft.parts.on_disks()))
+        self.compare.setEnabled(chosen is not None and chosen.place is Place.DISKS)
+
+    def _fill_menu(self) -> None:
+        self.menu.clear()
+        chosen = self._chosen()
+        if chosen is None:
+            return
+        menus: dict[str, QMenu] = {}
+        for each in alternatives(self.draft.parts, chosen, self.draft.storage):
+            if each.heading not in menus:
+                menus[each.heading] = self.menu.addMenu(each.heading)
+                menus[each.heading].setToolTipsVisible(True)
+            action = menus[each.heading].addAction(each.label)
+            action.setEnabled(not each.obstacle)
+            action.setToolTip(tooltip(each.obstacle or each.name))
+            action.triggered.connect(partial(self._compare, chosen, each))
+
+    def _compare(self, original: ConfigurationDraft, wanted: Alternative, _checked: bool = False) -> None:  # noqa: FBT001, FBT002 - the signal's signature
+        copy = self.draft.add_alternative(original, wanted)
+        self._show_rows()
+        self.list.setCurrentCell(self.draft.parts.chosen().index(original), 0)
+        self.heading.setText(tr("Added: {name}").format(name=copy.name))
+        self.tell()
+
+    def _remove(self) -> None:
+        chosen = self._chosen()
+        if chosen is None:
+            return
+        row = self.list.currentRow()
+        self.draft.remove_configuration(chosen)
+        self._show_rows()
+        self.list.setCurrentCell(min(row, self.list.rowCount() - 1), 0)
+        self._show_chosen()
+        self.list.setFocus()
+        self.tell()
+
+    def _on_name(self, text: str) -> None:
+        self.draft.parts.campaign.name = text
+        self.tell()

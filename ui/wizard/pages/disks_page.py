@@ -1,0 +1,350 @@
+"""Which disks, in which order, as which RAID level: every disk of the machine, live, with its reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QStandardItemModel
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.domain.disk import SpareAnswer
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Role
+from app.domain.text import tr
+from app.draft.disks.confirmation import forget_confirmations
+from app.draft.disks.levels import LevelChoice, level_choices
+from app.draft.disks.problems import group_warnings
+from app.draft.disks.table import assign, chosen_words, disk_rows, move, reasons
+from app.draft.disks.target import PREFIX, WAL_PREFIX
+from app.draft.draft import CampaignDraft
+from app.draft.fields.state import Problem, Step
+from app.draft.fields.storage_state import GroupDraft, level_of
+from ui.theme import SMALL, Theme
+from ui.widgets.columns import Columns
+from ui.widgets.fields import Field, Section, combo_box, line_edit, push_button
+from ui.widgets.formatting import tooltip
+from ui.widgets.texts import ReservedLines, ScrollingTexts, Text
+from ui.wizard.base.page import Page
+from ui.wizard.editors.disk_table import DiskTable
+from ui.wizard.editors.layout_drawing import LayoutDrawing
+from ui.wizard.editors.partition_editor import PartitionEditor
+
+_USES: Final = (
+    (None, tr("nothing: it stays as it is")),
+    (Role.DATA, tr("data")),
+    (Role.WAL, tr("WAL, on disks of its own")),
+    (Role.ZFS_LOG, tr("log device of a ZFS pool")),
+)
+_NONE_SPARE: Final = tr(
+    "None of these disks may be used. Each row says why, and what would help; data of others is never wiped."
+)
+_ASK: Final = tr("As&k root")
+_ASKING: Final = tr("Asking root …")
+_RELEASE: Final = tr("Release &it")
+_READ: Final = tr("Read ever&y byte")
+_STOP_READING: Final = tr("Stop read&ing")
+_TOLD_LINES: Final = 5
+"""Of what is known about the disk under the cursor: enough for most disks, and the rest scrolls."""
+_DATA: Final = f"{PREFIX}data"
+_LEVEL: Final = f"{PREFIX}level"
+_WAL_LEVEL: Final = f"{WAL_PREFIX}level"
+_PARTITION: Final = f"{PREFIX}partition_size"
+_WAL_PARTITION: Final = f"{WAL_PREFIX}partition_size"
+_MEMORY: Final = f"{PREFIX}memory_limit"
+
+
+class DisksPage(Page):
+    """Table, what speaks against the disk under the cursor, levels, partitions, drawing.
+
+    Signals:
+        root_wanted: somebody wants root's answer about the disks that look spare.
+        release_wanted: key of a disk on which pgFooting left something; root shall give it back.
+        read_wanted: key of a disk of which root shall read every byte; empty where that shall end.
+    """
+
+    step = Step.DISKS
+    title = tr("Which disks, and how are they combined?")
+
+    root_wanted = Signal()
+    release_wanted = Signal(str)
+    read_wanted = Signal(str)
+
+    def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
+        super().__init__(draft, theme)
+        self.table = DiskTable(theme)
+        self.nothing = Text(theme, role="muted")
+        self.why = Text(theme)
+        self.why.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.use = combo_box()
+        for role, label in _USES:
+            self.use.addItem(label, role)
+        self.earlier = push_button(tr("&Earlier"), "order")
+        self.later = push_button(tr("La&ter"), "order")
+        self.ask = push_button(_ASK, "inspect")
+        self.release = push_button(_RELEASE, "release")
+        self.read = push_button(_READ, "read")
+        self._reading = ("", "")
+        for button in (self.ask, self.release):
+            _keep_its_room(button, (_ASK, _ASKING, _RELEASE))
+        _keep_its_room(self.read, (_READ, _STOP_READING))
+        self.summary = Text(theme)
+        self.warnings = Text(theme, role="warning")
+        self.level, self.wal_level = combo_box(), combo_box()
+        self.partition = PartitionEditor(draft.parts.disks.data)
+        self.wal_partition = PartitionEditor(draft.parts.disks.wal)
+        self.memory = line_edit(tr("no limit"))
+        self.drawing = LayoutDrawing(theme)
+        self._use = Field(theme, tr("&Use this disk for:"), self.use, "use")
+        self.fields = {
+            _LEVEL: Field(theme, tr("RAID &level of the data:"), self.level, _LEVEL, lines=3),
+            _WAL_LEVEL: Field(theme, tr("RAID level of the &WAL:"), self.wal_level, _LEVEL, lines=3),
+            _PARTITION: Field(
+                theme,
+                tr("&Partition on each disk:"),
+                self.partition.kind,
+                _PARTITION,
+                beside=(self.partition.amount,),
+                lines=1,
+            ),
+            _WAL_PARTITION: Field(
+                theme,
+                tr("Partition on each disk of the W&AL:"),
+                self.wal_partition.kind,
+                _PARTITION,
+                beside=(self.wal_partition.amount,),
+                lines=1,
+            ),
+            _MEMORY: Field(theme, tr("&Memory of PostgreSQL and pgbench:"), self.memory, _MEMORY, lines=1),
+        }
+        self._lay_out()
+        self._connect()
+
+    def _lay_out(self) -> None:
+        buttons = QWidget()
+        row = QHBoxLayout(buttons)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(SMALL)
+        row.addWidget(self._use, 1)
+        column = QVBoxLayout()
+        column.addStretch(1)
+        pressed = QHBoxLayout()
+        for button in (self.earlier, self.later):
+            pressed.addWidget(button)
+        column.addLayout(pressed)
+        row.addLayout(column)
+        self._summary = ReservedLines(2, self.summary)
+        root = QHBoxLayout()
+        root.setSpacing(SMALL)
+        root.addWidget(self._summary, 1)
+        for button in (self.read, self.ask, self.release):
+            root.addWidget(button)
+        for widget in (self.table, self.nothing, buttons):
+            self.layout_.addWidget(widget)
+        self.layout_.addLayout(root)
+        self._buttons = buttons
+        levels = Columns([self.fields[key] for key in (_LEVEL, _WAL_LEVEL)], 44)
+        sizes = Columns([self.fields[key] for key in (_PARTITION, _WAL_PARTITION, _MEMORY)], 34)
+        self._chosen = (
+            Section(self.theme, tr("How they are combined"), [levels]),
+            Section(self.theme, tr("How much of them"), [sizes]),
+        )
+        for widget in (*self._chosen, self.drawing):
+            self.layout_.addWidget(widget)
+        self.layout_.addStretch(1)
+        # What is said of a disk or a tick has its own room: it must not move the next tick away.
+        self.layout_.removeWidget(self.general)
+        self.footer = ScrollingTexts(_TOLD_LINES, self.general, self.warnings, self.why)
+
+    def _connect(self) -> None:
+        self.table.ticked.connect(self._on_ticked)
+        self.table.chosen.connect(lambda _: self._show_disk())
+        self.use.currentIndexChanged.connect(self._on_use)
+        self.earlier.clicked.connect(partial(self._move, -1))
+        self.later.clicked.connect(partial(self._move, 1))
+        self.ask.clicked.connect(self.root_wanted)
+        self.release.clicked.connect(lambda: self.release_wanted.emit(self.table.key))
+        self.read.clicked.connect(self._on_read)
+        self.level.currentIndexChanged.connect(partial(self._on_level, self.level))
+        self.wal_level.currentIndexChanged.connect(partial(self._on_level, self.wal_level))
+        self.memory.textEdited.connect(self._on_memory)
+        for editor in (self.partition, self.wal_partition):
+            editor.edited.connect(self.tell)
+
+    @override
+    def first_control(self) -> QWidget:
+        return self.table
+
+    @override
+    def fill(self) -> None:
+        disks = self.draft.parts.disks
+        self.partition.show_group(disks.data)
+        self.wal_partition.show_group(disks.wal)
+        self.table.forget_order()
+        if self.memory.text() != disks.memory_limit:
+            self.memory.setText(disks.memory_limit)
+
+    @override
+    def refresh(self) -> None:
+        before, self._loading = self._loading, True
+        try:
+            self._show_all()
+        finally:
+            self._loading = before
+        super().refresh()
+
+    def _show_all(self) -> None:
+        disks, facts = self.draft.parts.disks, self.draft.storage
+        self.table.show_rows(disk_rows(disks, facts))
+        rows = self.table.disks.rows  # those that went while the page is open keep their places
+        known = facts.listing is not None
+        self.table.setVisible(bool(rows))
+        self.nothing.setVisible(not rows)
+        self.nothing.setText(_words_for_nothing(known=known))
+        none = bool(rows) and all(row.obstacle for row in rows)
+        self.summary.setText(_NONE_SPARE if none else chosen_words(disks, facts) if rows else "")
+        self._summary.arrange()
+        warnings = [
+            f"⚠ {each}"
+            for group in (disks.data, disks.wal)
+            for each in group_warnings(group, group.made, facts)
+        ]
+        self.warnings.setText("\n".join(dict.fromkeys(warnings)))
+        self.warnings.setVisible(bool(warnings))
+        for section in self._chosen:
+            section.setEnabled(bool(disks.chosen))
+        self._show_levels(self.level, _LEVEL, disks.data)
+        self._show_levels(self.wal_level, _WAL_LEVEL, disks.wal)
+        self.fields[_WAL_LEVEL].setEnabled(bool(disks.wal.disks))
+        self.fields[_WAL_PARTITION].setEnabled(bool(disks.wal.disks))
+        self.drawing.setVisible(bool(disks.chosen))
+        self.drawing.show_groups(self.draft.drawing())
+        self._show_partitions()
+        self._show_disk()
+
+    def _show_levels(self, box: QComboBox, key: str, group: GroupDraft) -> None:
+        choices = level_choices(group, group.made, self.draft.storage)
+        if box.count() != len(choices):
+            box.clear()
+            for choice in choices:
+                box.addItem(choice.label, choice.level)
+        for number, choice in enumerate(choices):
+            box.setItemText(number, choice.label)
+            told = tooltip(f"{choice.obstacle} {choice.words}".strip())
+            box.setItemData(number, told, Qt.ItemDataRole.ToolTipRole)
+            model = box.model()
+            if isinstance(model, QStandardItemModel):
+                model.item(number).setEnabled(not choice.obstacle)
+        level = level_of(group.made, len(group.disks))
+        box.setCurrentIndex(box.findData(level))
+        note = _note(next(each for each in choices if each.level is level)) if group.disks else ""
+        self.fields[key].set_note(note)
+
+    def _show_partitions(self) -> None:
+        plan = self.draft.storage_plan()
+        for editor, group in (
+            (self.partition, plan.data if plan else None),
+            (self.wal_partition, plan.wal if plan else None),
+        ):
+            editor.show_size(group.partition_bytes if group else None)
+
+    def _show_disk(self) -> None:
+        """Show what is known of the disk under the cursor, and what can be done with it."""
+        row = self.table.row
+        before, self._loading = self._loading, True
+        self.why.setVisible(row is not None)
+        self._buttons.setVisible(row is not None)
+        if row is not None:
+            is_read = row.key == self._reading[0]
+            self.why.setText(f"{reasons(row)}\n{self._reading[1]}" if is_read else reasons(row))
+            usable = not row.obstacle or row.role is not None
+            self.use.setEnabled(usable)
+            self.use.setCurrentIndex([role for role, _ in _USES].index(row.role))
+            self.earlier.setEnabled(row.number > 1)
+            count = sum(each.role is row.role for each in self.table.disks.rows)
+            self.later.setEnabled(0 < row.number < count)
+        looks = any(disk.answer is SpareAnswer.LOOKS_SPARE for disk in self.draft.storage.disks)
+        self.ask.setVisible(looks)
+        self.release.setVisible(row is not None and row.is_left_over)
+        self.read.setText(_STOP_READING if self._reading[0] else _READ)
+        self.read.setEnabled(bool(self._reading[0]) or (row is not None and row.can_be_read))
+        self._loading = before
+
+    def show_asking(self, asking: bool) -> None:  # noqa: FBT001 - a signal's argument
+        """Show whether root's answer is awaited: a helper that sleeps starts first."""
+        if asking and (self.ask.hasFocus() or self.release.hasFocus()):
+            self.table.setFocus()  # else the next control, the level, would get the keys that follow
+        for button, words in ((self.ask, _ASK), (self.release, _RELEASE)):
+            button.setEnabled(not asking)
+            button.setText(_ASKING if asking else words)
+
+    def show_reading(self, key: str, words: str) -> None:
+        """Show how far the reading of a disk is; an empty key where none is read."""
+        self._reading = (key, words)
+        self._show_disk()
+
+    @override
+    def show_problems(self, problems: Sequence[Problem]) -> None:
+        """Show what is wrong; that no disk is chosen yet is seen, and told beside Next."""
+        super().show_problems(problems if self.draft.parts.disks.chosen else ())
+
+    # --- what a person does
+
+    def _on_ticked(self, key: str, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
+        self._assign(key, Role.DATA if ticked else None)
+
+    def _on_read(self) -> None:
+        self.read_wanted.emit("" if self._reading[0] else self.table.key)
+
+    def _on_use(self) -> None:
+        row = self.table.row
+        if not self.is_loading and row is not None:
+            self._assign(row.key, _USES[self.use.currentIndex()][0])
+
+    def _assign(self, key: str, role: Role | None) -> None:
+        assign(self.draft.parts.disks, key, role)
+        forget_confirmations(self.draft.parts.disks)
+        self.tell()
+
+    def _move(self, by: int) -> None:
+        if move(self.draft.parts.disks, self.table.key, by):
+            self.tell()
+
+    def _on_level(self, box: QComboBox, _row: int) -> None:
+        if not self.is_loading:
+            group = self.draft.parts.disks.data if box is self.level else self.draft.parts.disks.wal
+            group.made.level = Level(box.currentData())
+            self.tell()
+
+    def _on_memory(self, text: str) -> None:
+        self.draft.parts.disks.memory_limit = text
+        self.tell()
+
+
+def _keep_its_room(button: QPushButton, texts: Sequence[str]) -> None:
+    """Give a button a width that fits each of its texts, and its room also while it is hidden."""
+    shown, widest = button.text(), 0
+    for text in texts:
+        button.setText(text)
+        widest = max(widest, button.sizeHint().width())
+    button.setText(shown)
+    button.setFixedWidth(widest)
+    policy = button.sizePolicy()
+    policy.setRetainSizeWhenHidden(True)
+    button.setSizePolicy(policy)
+
+
+def _note(choice: LevelChoice) -> str:
+    return f"{choice.obstacle or choice.facts} {choice.words}".strip()
+
+
+def _words_for_nothing(*, known: bool) -> str:
+    if not known:
+        return tr("Looking at the disks of this machine …")
+    return tr(
+        "This machine shows no disk that pgFooting could format. Plug one in: it appears here within a "
+        "second. Or go back and measure a folder."
+    )

@@ -1,0 +1,199 @@
+"""Second page: which PostgreSQL, and how it is set up."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QStandardItemModel
+from PySide6.QtWidgets import QCheckBox, QWidget
+from typing_extensions import override
+
+from app.domain.text import tr
+from app.draft.draft import CampaignDraft
+from app.draft.fields.environment import DraftEnvironment
+from app.draft.fields.state import Step
+from app.postgres.installations.installation import Installation
+from app.postgres.presets import PRESETS
+from ui.theme import Theme
+from ui.widgets.columns import Columns
+from ui.widgets.fields import Choice, Field, combo_box, line_edit, text_box
+from ui.widgets.formatting import tooltip
+from ui.widgets.texts import Text
+from ui.wizard.base.page import Page
+from ui.wizard.editors.settings_table import SettingsTable
+
+_INSTALLATION: Final = "postgresql.installation"
+_PRESET: Final = "postgresql.preset"
+_SETTINGS: Final = "postgresql.settings"
+_CHECKSUMS: Final = "postgresql.checksums"
+_OTHER: Final = "other"
+
+
+class PostgresPage(Page):
+    """Installation, preset with what it sets and why, own settings, checksums."""
+
+    step = Step.POSTGRESQL
+    title = tr("Which PostgreSQL, and how is it set up?")
+
+    def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
+        super().__init__(draft, theme)
+        self.installation = combo_box()
+        self.folder = line_edit("/usr/local/pgsql/bin")
+        self.folder.setAccessibleName(tr("Folder of the programs"))
+        self.preset = combo_box()
+        for preset in PRESETS.values():
+            self.preset.addItem(preset.label, preset.id)
+        self.settings = text_box(theme, "work_mem = 64MB\nwal_compression = on", 5)
+        self.checksums = QCheckBox(tr("Data chec&ksums"))
+        self.table = SettingsTable(theme)
+        self.unsafe = Text(theme, role="warning")
+        self._unusable = Text(theme, role="muted")
+        self.fields = {
+            _INSTALLATION: Field(theme, tr("&PostgreSQL:"), self.installation, _INSTALLATION),
+            _PRESET: Field(theme, tr("S&ettings from:"), self.preset, _PRESET),
+            _SETTINGS: Field(theme, tr("Yo&ur own settings, over those:"), self.settings, _SETTINGS),
+        }
+        self._folder_field = Field(theme, tr("&Folder of the programs:"), self.folder, _INSTALLATION)
+        self._table_field = Field(theme, tr("What the server &gets, and why:"), self.table, "table")
+        checksums = Choice(
+            theme,
+            self.checksums,
+            tr("Damage is noticed when a page is read. On by default since PostgreSQL 18."),
+            _CHECKSUMS,
+        )
+        choices = Columns((self.fields[_INSTALLATION], self.fields[_PRESET]), 36)
+        for widget in (
+            choices,
+            self._folder_field,
+            self._unusable,
+            self.fields[_SETTINGS],
+            self.unsafe,
+            checksums,
+            self._table_field,
+        ):
+            self.layout_.addWidget(widget)
+        self.layout_.addStretch(1)
+        self._shown: DraftEnvironment | None = None
+        self.installation.currentIndexChanged.connect(self._on_installation)
+        self.folder.textEdited.connect(self._on_folder)
+        self.preset.currentIndexChanged.connect(self._on_preset)
+        self.settings.textChanged.connect(self._on_settings)
+        self.checksums.toggled.connect(self._on_checksums)
+
+    @override
+    def first_control(self) -> QWidget:
+        return self.installation
+
+    @override
+    def fill(self) -> None:
+        part = self.draft.parts.postgresql
+        self._fill_installations()
+        self.preset.setCurrentIndex(self.preset.findData(part.preset))
+        if self.settings.toPlainText() != part.settings:
+            self.settings.setPlainText(part.settings)
+        self.checksums.setChecked(part.checksums)
+
+    def _fill_installations(self) -> None:
+        """Show what was found; what cannot be used is greyed and its reasons stand below."""
+        environment = self.draft.environment
+        self._shown = environment
+        found = environment.installations if environment else ()
+        self.installation.clear()
+        newest = environment.newest if environment else None
+        label = (
+            tr("The newest here: {version}").format(version=newest.version) if newest else tr("The newest")
+        )
+        self.installation.addItem(label, "newest")
+        for each in found:
+            self.installation.addItem(_label_of(each), _choice_of(each, found))
+            if not each.usable:
+                self._disable(self.installation.count() - 1, " ".join(each.unusable))
+        self.installation.addItem(tr("In another folder …"), _OTHER)
+        choice = self.draft.parts.postgresql.installation
+        index = self.installation.findData(choice)
+        if index < 0:
+            index = self.installation.count() - 1
+            self.folder.setText(choice)
+        self.installation.setCurrentIndex(index)
+        reasons = [
+            tr("{version} in {folder} cannot be used: {reasons}").format(
+                version=each.version or "PostgreSQL",
+                folder=each.bin_directory,
+                reasons=" ".join(each.unusable),
+            )
+            for each in found
+            if not each.usable
+        ]
+        self._unusable.setText("\n".join(reasons))
+        self._unusable.setVisible(bool(reasons))
+
+    def _disable(self, row: int, reason: str) -> None:
+        model = self.installation.model()
+        if isinstance(model, QStandardItemModel):
+            model.item(row).setEnabled(False)
+            model.item(row).setToolTip(tooltip(reason))
+            model.item(row).setData(reason, Qt.ItemDataRole.AccessibleDescriptionRole)
+
+    @override
+    def refresh(self) -> None:
+        if self._shown is not self.draft.environment:
+            self.load()
+            return
+        part = self.draft.parts.postgresql
+        self._folder_field.setVisible(self.installation.currentData() == _OTHER)
+        self.fields[_PRESET].set_note(PRESETS[part.preset].description if part.preset in PRESETS else "")
+        known = self.draft.postgres_answer()
+        if known is not None:
+            self.fields[_INSTALLATION].set_note(
+                tr("{version}\n{folder}").format(
+                    version=known.installation.version_text, folder=known.installation.bin_directory
+                )
+            )
+            self.table.show_settings(known.settings)
+        self._table_field.setVisible(known is not None)
+        risks = known.unsafe if known else ()
+        sentence = tr("⚠ UNSAFE: {name} = {value}: {risk}. The runs are marked so everywhere.")
+        self.unsafe.setText(
+            "\n".join(sentence.format(name=name, value=value, risk=risk) for name, value, risk in risks)
+        )
+        self.unsafe.setVisible(bool(risks))
+        super().refresh()
+
+    def _on_installation(self) -> None:
+        if self.is_loading:
+            return
+        choice = self.installation.currentData()
+        self.draft.parts.postgresql.installation = self.folder.text() if choice == _OTHER else choice
+        self.fields[_INSTALLATION].set_note("")
+        self.tell()
+
+    def _on_folder(self, text: str) -> None:
+        self.draft.parts.postgresql.installation = text.strip()
+        self.tell()
+
+    def _on_preset(self) -> None:
+        if not self.is_loading:
+            self.draft.parts.postgresql.preset = self.preset.currentData()
+            self.tell()
+
+    def _on_settings(self) -> None:
+        if not self.is_loading:
+            self.draft.parts.postgresql.settings = self.settings.toPlainText()
+            self.tell()
+
+    def _on_checksums(self, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
+        if not self.is_loading:
+            self.draft.parts.postgresql.checksums = ticked
+            self.tell()
+
+
+def _label_of(installation: Installation) -> str:
+    label = tr("{version}, {origin}") if installation.usable else tr("{version}, {origin}: cannot be used")
+    return label.format(version=installation.version or "?", origin=installation.origin)
+
+
+def _choice_of(installation: Installation, found: tuple[Installation, ...]) -> str:
+    """Return what a campaign file says for an installation: the major version where that is unique."""
+    alike = [each for each in found if each.major == installation.major and each.usable]
+    return str(installation.major) if alike == [installation] else installation.bin_directory

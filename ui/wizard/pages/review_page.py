@@ -1,0 +1,312 @@
+"""Last page: what will be measured, what it takes, what it can show, and the exact commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QCheckBox,
+    QHeaderView,
+    QPlainTextEdit,
+    QTableWidget,
+    QTableWidgetItem,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.cli.terminal.plain_text import plain_lines
+from app.domain.columns import Alignment, CellKind, Column
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.draft.commands import CommandLine, LineAction
+from app.draft.disks.confirmation import FIELD, confirm, confirmations, looking_words
+from app.draft.draft import CampaignDraft
+from app.draft.fields.state import Problem, Step
+from app.draft.review import Review, ReviewRow, make_review
+from app.draft.trust import FIELD as FIELD_OF_TRUST
+from app.draft.trust import agreement_text
+from app.execution.resolve import ResolvedCampaign
+from ui.theme import Theme
+from ui.widgets.fields import HELP, Field, Section, combo_box, describe_button, text_box
+from ui.widgets.formatting import tooltip
+from ui.widgets.texts import Text
+from ui.wizard.base.page import Page
+from ui.wizard.editors.confirm_disks import ConfirmDisks
+from ui.wizard.editors.disturbances import Disturbances
+
+_LINES: Final = 14
+_ROWS: Final = 6
+_RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_ORDER_LIMIT: Final = 24
+
+
+class ReviewPage(Page):
+    """Everything before the start; nothing is changed here."""
+
+    step = Step.REVIEW
+    title = tr("Is this what should be measured?")
+
+    def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
+        super().__init__(draft, theme)
+        self._shown: ResolvedCampaign | None = None
+        self.table = self._make_table()
+        self.unsafe = Text(theme, role="warning")
+        self.time = Text(theme)
+        self.disturbances = Disturbances(theme)
+        self.effect = Text(theme)
+        self.written = Text(theme)
+        self.removed = Text(theme)
+        self.configuration = combo_box()
+        self.commands = text_box(theme, "", _LINES)
+        self.commands.setReadOnly(True)
+        self.commands.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        which = Field(theme, tr("Commands &of:"), self.configuration, "commands")
+        listed = Field(theme, tr("In this order, for its &first run:"), self.commands, "commands")
+        self.confirm = ConfirmDisks(theme)
+        self.erased = Text(theme, role="warning")
+        sentence = tr(
+            "Everything on these disks will be erased. Type the last four characters of the serial number of "
+            "each one."
+        )
+        self.erased.setText(sentence)
+        self.stored = Text(theme, role="warning")
+        self.looked = Text(theme, role="muted")
+        self.asked = text_box(theme, "", _LINES)
+        self.asked.setReadOnly(True)
+        self.asked.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        self.trust = QCheckBox(tr("I have read this and &trust it"))
+        describe_button(self.trust, FIELD_OF_TRUST)
+        sentence = tr(
+            "Settings or scripts of this campaign may run programs on this machine: right for your own ones, "
+            "dangerous for a stranger's."
+        )
+        warning = Text(theme, sentence, role="warning")
+        listed_too = Field(theme, tr("What it &may do:"), self.asked, FIELD_OF_TRUST)
+        self._trusting = Section(
+            theme, tr("This campaign does more than measure"), [warning, listed_too, self.trust]
+        )
+        self._erasing = Section(
+            theme, tr("Disks that will be erased"), [self.erased, self.confirm, self.looked, self.stored]
+        )
+        self._sections = (
+            Section(theme, "", [self.table, self.unsafe]),
+            Section(theme, tr("Time"), [self.time]),
+            Section(theme, tr("What would disturb the measurement"), [self.disturbances]),
+            Section(theme, tr("What these runs can show"), [self.effect]),
+            Section(theme, tr("What is written"), [self.written]),
+            Section(theme, tr("What is made, and removed after each run"), [self.removed]),
+            Section(theme, tr("Exact commands"), [which, listed]),
+        )
+        for section in (self._sections[0], self._trusting, self._erasing, *self._sections[1:]):
+            self.layout_.addWidget(section)
+        self.layout_.addStretch(1)
+        self._review: Review | None = None
+        self._shown_words: object = None
+        self.configuration.currentIndexChanged.connect(self._show_commands)
+        self.confirm.typed.connect(self._on_confirmed)
+        self.trust.clicked.connect(self._on_trust)
+
+    def _make_table(self) -> QTableWidget:
+        table = QTableWidget(0, len(REVIEW_COLUMNS))
+        table.setHorizontalHeaderLabels([column.heading for column in REVIEW_COLUMNS])
+        table.verticalHeader().hide()
+        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        table.setTabKeyNavigation(False)
+        table.setShowGrid(False)
+        table.setWordWrap(True)
+        table.verticalHeader().sectionResized.connect(lambda *_sizes: self._fit_table())
+        table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        table.setAccessibleName(tr("What will be measured"))
+        table.setProperty(HELP, "review")
+        header = table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        for place, column in enumerate(REVIEW_COLUMNS):
+            if column.kind is CellKind.WORDS:
+                header.setSectionResizeMode(place, QHeaderView.ResizeMode.Stretch)
+        header.setMinimumSectionSize(9 * table.fontMetrics().averageCharWidth())
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        return table
+
+    @override
+    def first_control(self) -> QWidget:
+        return self.table
+
+    @override
+    def load(self) -> None:
+        self._shown = None  # what disturbs is looked for anew each time the page opens
+        super().load()
+
+    @override
+    def refresh(self) -> None:
+        resolved = self.draft.resolved()
+        environment = self.draft.environment
+        known = resolved is not None and environment is not None and environment.account is not None
+        for section in self._sections:
+            section.setVisible(known)
+        if resolved is not None and environment is not None and environment.account is not None:
+            described = self.draft.described()
+            if resolved is not self._shown or described != self._shown_words:
+                self._show(make_review(resolved, environment.account, described, self.draft.storage.disks))
+            if resolved is not self._shown:
+                self.disturbances.look(resolved)
+            self._shown, self._shown_words = resolved, described
+        self._show_disks()
+        self._show_trust()
+        super().refresh()
+
+    def _show_trust(self) -> None:
+        """Show what a person has to agree to, where there is anything."""
+        agreement = self.draft.agreement()
+        self._trusting.setVisible(agreement is not None and agreement.is_open)
+        if agreement is None or not agreement.is_open:
+            return
+        text = plain_lines(agreement_text(agreement))
+        if text != self.asked.toPlainText():  # the same text keeps its place
+            self.asked.setPlainText(text)
+        self.trust.setChecked(self.draft.parts.agreed == agreement.digest)
+
+    def _on_trust(self, checked: bool) -> None:  # noqa: FBT001 - Qt's signal
+        self.draft.agree(agreed=checked)
+        self.tell()
+
+    def _show_disks(self) -> None:
+        """Show the disks that will be erased, where there are any."""
+        self._erasing.setVisible(bool(self.draft.parts.on_disks()))
+        if self.draft.parts.on_disks():
+            found = confirmations(self.draft.parts, self.draft.storage)
+            self.confirm.show_disks(found)
+            self.looked.setText(looking_words(self.draft.parts, self.draft.storage))
+            is_test = any(each.is_test_device for each in found)
+            self.stored.setText(tr("⚠ TEST DEVICES: their figures measure a file. The runs are marked so."))
+            self.stored.setVisible(is_test)
+
+    @override
+    def show_problems(self, problems: Sequence[Problem]) -> None:
+        """What is still to be typed is told beside Start and not as something wrong."""
+        super().show_problems([each for each in problems if each.field not in {FIELD, FIELD_OF_TRUST}])
+
+    def _on_confirmed(self, key: str, typed: str) -> None:
+        confirm(self.draft.parts.disks, key, typed)
+        self.tell()
+
+    def _show(self, review: Review) -> None:
+        self._review = review
+        self._show_table(review)
+        self.time.setText(f"{review.time} {_order(review.order)}")
+        self.effect.setText("\n".join(review.effect))
+        self.written.setText(" ".join(review.written))
+        folders = dict.fromkeys(folder for row in review.rows for folder in row.removed)
+        nothing = tr("Nothing else is changed or removed.")
+        if self.draft.parts.on_disks():
+            sentence = tr(
+                "The disks named above are free again at the end: released (pgFooting's partitions and "
+                "signatures are wiped, root has recorded that), not zeroed. {nothing}"
+            )
+            nothing = sentence.format(nothing=nothing)
+        self.removed.setText("\n".join((*folders, nothing)))
+        marked = _risks(review)
+        self.unsafe.setText("\n".join(marked))
+        self.unsafe.setVisible(bool(marked))
+        before = self.configuration.currentText()
+        self.configuration.blockSignals(True)  # noqa: FBT003 - Qt's signature
+        self.configuration.clear()
+        self.configuration.addItems([row.name for row in review.rows])
+        self.configuration.setCurrentIndex(max(0, self.configuration.findText(before)))
+        self.configuration.blockSignals(False)  # noqa: FBT003
+        self._show_commands()
+
+    def _show_table(self, review: Review) -> None:
+        self.table.setRowCount(len(review.rows))
+        for number, row in enumerate(review.rows):
+            for place, column in enumerate(REVIEW_COLUMNS):
+                text = column.cell(row)
+                item = QTableWidgetItem(text)
+                item.setToolTip(tooltip(*text.splitlines()))
+                if column.alignment is Alignment.RIGHT:
+                    item.setTextAlignment(_RIGHT)
+                self.table.setItem(number, place, item)
+        self.table.setCurrentCell(0, 0)
+        self._fit_table()
+
+    def _fit_table(self) -> None:
+        """Give the table the height of its first rows; the rest is scrolled."""
+        rows = sum(self.table.rowHeight(row) for row in range(min(_ROWS, self.table.rowCount())))
+        header = self.table.horizontalHeader().sizeHint().height()
+        bar = self.table.horizontalScrollBar()
+        below = bar.sizeHint().height() if bar.maximum() > 0 else 0
+        self.table.setFixedHeight(header + rows + below + 2 * self.table.frameWidth())
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_table()
+
+    def _show_commands(self) -> None:
+        row = self.configuration.currentIndex()
+        if self._review is not None and 0 <= row < len(self._review.rows):
+            self.commands.setPlainText(commands_text(self._review.rows[row].commands))
+
+
+def commands_text(commands: tuple[CommandLine, ...]) -> str:
+    """Return commands as one reads them in a terminal: comment, prompt, command."""
+    blocks = []
+    for line in commands:
+        match line.action:
+            case LineAction.PROGRAM:
+                blocks.append(f"# {line.comment}\n$ {line.text}")
+            case LineAction.SQL:
+                blocks.append(f"# {line.comment}\n=# {line.text}")
+            case LineAction.FILE:
+                body = "\n".join(f"    {part}" for part in line.text.splitlines() if part[:1] != "#")
+                blocks.append(f"# {line.comment}: {line.file}\n{body}")
+            case LineAction.ROOT:
+                body = "\n".join(
+                    part if part[:1] == "#" else f"root# {part}" for part in line.text.splitlines()
+                )
+                blocks.append(f"# {line.comment}\n{body}")
+            case LineAction.REMOVE:
+                body = "\n".join(f"    {part}" for part in line.text.splitlines())
+                blocks.append(f"# {line.comment}:\n{body}")
+    return "\n\n".join(blocks)
+
+
+def _risks(review: Review) -> list[str]:
+    """Return each unsafe setting once, with the configurations that have it."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for row in review.rows:
+        for risk in row.unsafe:
+            found.setdefault(risk, []).append(row.name)
+    sentences = []
+    for (setting, value, reason), names in found.items():
+        everywhere = len(names) == len(review.rows)
+        whose = tr("all") if everywhere else ", ".join(f"“{name}”" for name in names)
+        sentence = tr("⚠ UNSAFE, {whose}: {setting} = {value}: {risk}.")
+        sentences.append(sentence.format(whose=whose, setting=setting, value=value, risk=reason.rstrip(".")))
+    return sentences
+
+
+def _data(row: ReviewRow) -> str:
+    scale, _, _ = row.scale.partition(":")
+    return tr("{size}\n{scale}").format(size=format_size(row.data_bytes), scale=scale)
+
+
+REVIEW_COLUMNS: Final[tuple[Column[ReviewRow], ...]] = (
+    Column("configuration", tr("Configuration"), lambda row: row.name, CellKind.WORDS),
+    Column("place", tr("Data in"), lambda row: row.place, CellKind.WORDS),
+    Column("postgresql", tr("PostgreSQL"), lambda row: row.postgresql.replace(" · ", "\n"), CellKind.WORDS),
+    Column("data", tr("Data"), _data, CellKind.NUMBERS),
+    Column("free", tr("Free"), lambda row: format_size(row.free_bytes)),
+)
+"""Of the table of what will be measured."""
+
+
+def _order(order: tuple[str, ...]) -> str:
+    names = ", ".join(order[:_ORDER_LIMIT])
+    more = " …" if len(order) > _ORDER_LIMIT else ""
+    return tr("In turn: {names}{more}").format(names=names, more=more)

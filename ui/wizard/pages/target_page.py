@@ -1,0 +1,168 @@
+"""First page: where PostgreSQL's data lives."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit, QWidget
+from typing_extensions import override
+
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.draft.draft import CampaignDraft
+from app.draft.fields.environment import LATER_PLACES, PlaceState
+from app.draft.fields.state import Place, Step
+from ui.theme import Theme
+from ui.widgets.fields import Choice, Field, line_edit, push_button
+from ui.widgets.texts import Text
+from ui.wizard.base.page import Page
+
+_PATH = "target.folder.path"
+_MEMORY = "target.memory.size"
+
+
+class WherePage(Page):
+    """Ticks for the folder and for memory; what comes later is shown with its reason."""
+
+    step = Step.WHERE
+    title = tr("Where should PostgreSQL's data live?")
+
+    def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
+        super().__init__(draft, theme)
+        self.folder = QCheckBox(tr("A &folder on this machine"))
+        self.path = line_edit()
+        self.choose = push_button(tr("C&hoose …"), _PATH)
+        self.choose.setAccessibleDescription(tr("Opens a dialog to choose the folder."))
+        self.memory = QCheckBox(tr("&Memory"))
+        self.memory_size = line_edit(tr("as much as the data needs"))
+        self.fields = {
+            _PATH: Field(theme, tr("F&older:"), self.path, _PATH, beside=(self.choose,)),
+            _MEMORY: Field(theme, tr("&At most:"), self.memory_size, _MEMORY),
+        }
+        self.disks = QCheckBox(tr("&Spare disks: arrays and filesystems made anew"))
+        self._disks = Choice(
+            theme,
+            self.disks,
+            tr("They are erased, formatted for each run and free again afterwards. Asks for authorisation."),
+            "spare",
+        )
+        self._folder = Choice(
+            theme,
+            self.folder,
+            tr("On the filesystem and disks as they are. Nothing is formatted, and no root is needed."),
+            "folder",
+            (self.fields[_PATH],),
+        )
+        self._memory = Choice(
+            theme,
+            self.memory,
+            tr("What no storage could exceed: shows how much the folder costs."),
+            "memory",
+            (self.fields[_MEMORY],),
+        )
+        hint = Text(theme, tr("What is ticked is compared."), role="muted")
+        for widget in (hint, self._folder, self._memory, self._disks, *self._later()):
+            self.layout_.addWidget(widget)
+        self.layout_.addStretch(1)
+        self._connect()
+
+    def _later(self) -> list[QWidget]:
+        made: list[QWidget] = []
+        for place in LATER_PLACES:
+            tick = QCheckBox(place.label)
+            tick.setEnabled(False)
+            made.append(Choice(self.theme, tick, place.reason, "later"))
+        return made
+
+    def _connect(self) -> None:
+        self.folder.toggled.connect(lambda ticked: self._tick(Place.FOLDER, ticked=ticked))
+        self.memory.toggled.connect(lambda ticked: self._tick(Place.MEMORY, ticked=ticked))
+        self.disks.toggled.connect(lambda ticked: self._tick(Place.DISKS, ticked=ticked))
+        self.path.textEdited.connect(self._on_path)
+        self.memory_size.textEdited.connect(self._on_memory)
+        self.choose.clicked.connect(self._choose_folder)
+
+    @override
+    def first_control(self) -> QWidget:
+        return self.folder
+
+    @override
+    def fill(self) -> None:
+        self.folder.setChecked(self.draft.configuration_of(Place.FOLDER).chosen)
+        self.memory.setChecked(self.draft.configuration_of(Place.MEMORY).chosen)
+        self.disks.setChecked(self.draft.configuration_of(Place.DISKS).chosen)
+        _set(self.path, self.draft.parts.where.path)
+        _set(self.memory_size, self.draft.parts.where.memory_size)
+
+    @override
+    def refresh(self) -> None:
+        environment = self.draft.environment
+        if environment is not None:
+            self.path.setPlaceholderText(environment.folder_path)
+        for place, choice, key in (
+            (Place.FOLDER, self._folder, _PATH),
+            (Place.MEMORY, self._memory, _MEMORY),
+        ):
+            ticked = self.draft.configuration_of(place).chosen
+            self.fields[key].setEnabled(ticked)
+            choice.set_state(self._state(place, ticked=ticked))
+        self._show_disks()
+        super().refresh()
+
+    def _show_disks(self) -> None:
+        """Show whether spare disks can be used; a tick that is there can always be taken away."""
+        environment = self.draft.environment
+        state = environment.disks if environment else None
+        ticked = self.draft.configuration_of(Place.DISKS).chosen
+        self.disks.setEnabled(ticked or (state is not None and not state.problem))
+        if state is None:
+            self._disks.set_state(tr("Looking at this machine …"))
+        else:
+            told = "" if ticked else f"{state.problem} {state.hint}".strip()
+            self._disks.set_state(told)
+
+    def _state(self, place: Place, *, ticked: bool) -> str:
+        """Return what is known about a place: where it is and how much is free."""
+        environment = self.draft.environment
+        if environment is None:
+            return tr("Looking at this machine …")
+        state = environment.folder if place is Place.FOLDER else environment.memory
+        checked = self.draft.checked_target(place) if ticked else None
+        if ticked and checked is None:
+            return ""  # being looked at, or told as a problem
+        known = PlaceState(checked) if checked is not None else state
+        if known.checked is None:
+            return f"{known.problem} {known.hint}".strip()
+        return tr("{path}: {free} free").format(
+            path=known.checked.path, free=format_size(known.checked.free_bytes)
+        )
+
+    def _tick(self, place: Place, *, ticked: bool) -> None:
+        if not self.is_loading:
+            self.draft.configuration_of(place).chosen = ticked
+            self.tell()
+
+    def _on_path(self, text: str) -> None:
+        self.draft.parts.where.path = text
+        self.tell()
+
+    def _on_memory(self, text: str) -> None:
+        self.draft.parts.where.memory_size = text
+        self.tell()
+
+    def _choose_folder(self) -> None:
+        dialog = QFileDialog(self, tr("Folder for PostgreSQL's data"), self.path.text())
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self._on_folder_chosen)
+        dialog.open()
+
+    def _on_folder_chosen(self, path: str) -> None:
+        self.path.setText(path)
+        self._on_path(path)
+
+
+def _set(edit: QLineEdit, text: str) -> None:
+    """Show a text, leaving the cursor where it is if it is shown already."""
+    if edit.text() != text:
+        edit.setText(text)
