@@ -103,11 +103,13 @@ class HelperSignal:
         name: of the signal; ``Lost`` where the helper has left the bus.
         values: without the session's handle.
         received_s: `time.monotonic`.
+        about: the session's handle; of Looking the number of the device.
     """
 
     name: str
     values: tuple[Any, ...]
     received_s: float
+    about: str = ""
 
 
 @dataclass(slots=True)
@@ -177,19 +179,38 @@ class HelperClient:
                     raise
 
     def inspect(
-        self, disks: Sequence[DiskIdentity], watch: Watch = _nothing, *, interactive: bool = True
+        self,
+        disks: Sequence[DiskIdentity],
+        watch: Watch = _nothing,
+        *,
+        progress: Callable[[float], None] | None = None,
+        interactive: bool = True,
     ) -> dict[str, RootAnswer]:
         """Return by device number what root says of disks; some seconds for each that rotates.
 
         Args:
             disks: as they were listed.
             watch: called often while it is waited for.
+            progress: told which share of all disks is looked at, 0 to 1.
             interactive: whether a person may be asked for a password, where this machine's rules want one.
         """
+        places = {disk.device_number: place for place, disk in enumerate(disks)}
+
+        def tell() -> None:
+            while progress is not None and (event := self.next_event(0)) is not None:
+                if event.name == "Looking" and event.about in places:
+                    done, whole = event.values
+                    progress((places[event.about] + done / max(whole, 1)) / len(places))
+
+        def look() -> None:
+            tell()
+            watch()
+
         wires = [identity_to_wire(disk) for disk in disks]
         (answers,) = self.call(
-            "Inspect", f"(a{IDENTITY})", wires, timeout_s=PERSON_S, interactive=interactive, watch=watch
+            "Inspect", f"(a{IDENTITY})", wires, timeout_s=PERSON_S, interactive=interactive, watch=look
         )
+        tell()
         return {number: _root_answer(*answer) for number, *answer in answers}
 
     def read(
@@ -325,7 +346,7 @@ class HelperClient:
     def _on_signal(self, _c: Any, _sender: str, _p: str, _i: str, name: str, content: Any) -> None:  # noqa: ANN401
         handle, *values = content.unpack()
         if not self._session or handle == self._session:
-            self._events.put(HelperSignal(name, tuple(values), time.monotonic()))
+            self._events.put(HelperSignal(name, tuple(values), time.monotonic(), handle))
 
     def _on_lost(self, *_values: object) -> None:
         self._events.put(HelperSignal("Lost", (), time.monotonic()))

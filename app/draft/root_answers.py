@@ -15,15 +15,19 @@ from app.domain.storage_plan.plan import StoragePlan
 from app.draft.disks.table import InspectionResult
 
 
-def inspect_disks(disks: Sequence[Disk]) -> Mapping[str, InspectionResult]:
+def inspect_disks(disks: Sequence[Disk], progress: Callable[[float], None]) -> Mapping[str, InspectionResult]:
     """Return root's answers about disks, by kernel name.
+
+    Args:
+        disks: as they were listed.
+        progress: told which share of all disks is looked at, 0 to 1; disks that rotate take a while.
 
     Raises:
         FootingError: there is no helper, or it does not answer; nothing was touched.
     """
     client = HelperClient.open()
     try:
-        told = client.inspect([disk.identity for disk in disks])
+        told = client.inspect([disk.identity for disk in disks], progress=progress)
     finally:
         client.close()
     found: dict[str, InspectionResult] = {}

@@ -98,6 +98,9 @@ class StandIn:
         reasons = [("D18", "It was not given back.", "xfs is there", "Look at it.")]
         looked = (16 << 20, 1280, 65536, 2 << 30, 0.0, 0.0)
         told = ("not spare", reasons, looked) if self.behaviour == "keeps" else ("spare", [], looked)
+        for disk in disks:
+            for done in (0, 320, 1280):
+                self.service.emit(call.sender, "Looking", disk[4], done, 1280)
         answer.give([(disk[4], *told) for disk in disks])
 
     def _Adopt(self, _call: Call, _answer: Reply) -> None:  # noqa: N802

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,17 @@ def test_what_root_says_of_a_disk_comes_with_what_was_looked_at(helping: Helping
     assert told.is_spare is False
     assert told.refusals == (DiskRefusal("D18", "It was not given back.", "xfs is there", "Look at it."),)
     assert told.looked == InspectionReport(16 << 20, 1280, 65536, 2 << 30)
+
+
+def test_how_far_root_looks_is_told_as_a_share_of_all_disks(helping: Helping) -> None:
+    helping("works")
+    disks = [replace(DISK, device_number=f"8:{minor}") for minor in (16, 32)]
+    shares: list[float] = []
+    with closing(HelperClient.open()) as client:
+        client._events.put(HelperSignal("Looking", (1, 2), 0.0, "8:48"))  # of another question
+        told = client.inspect(disks, progress=shares.append)
+    assert sorted(told) == ["8:16", "8:32"]
+    assert shares == [0, 0.125, 0.5, 0.5, 0.625, 1]
 
 
 def test_reading_every_byte_ends_with_what_root_says(helping: Helping) -> None:

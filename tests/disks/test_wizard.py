@@ -163,9 +163,12 @@ def test_the_helper_answers_in_its_own_words(
     with readable_proc(tmp_path) as proc:
         listed = list_disks(Policy(accept_loop_devices=True), SourceFolders(proc=proc, as_root=True)).disks
     here = {disk.path: disk for disk in listed}
-    told = inspect_disks([here[blank], here[taken]])
+    shares: list[float] = []
+    told = inspect_disks([here[blank], here[taken]], shares.append)
     assert told[here[blank].name].answer is SpareAnswer.SPARE
     assert told[here[taken].name].answer is SpareAnswer.NOT_SPARE
+    assert shares == sorted(shares)
+    assert shares[0] < 0.5
     assert any(refusal.rule == "D08" for refusal in told[here[taken].name].refusals)
     target = DiskTarget(
         DiskGroup((here[blank].identity.key(),), Level.SINGLE, "xfs", partition_bytes=2 * GIB)

@@ -354,8 +354,9 @@ def test_root_is_asked_only_on_request_and_its_answer_stands_in_the_row(
     asked: list[list[str]] = []
     may_answer = threading.Event()
 
-    def inspect(disks: list[Disk]) -> dict[str, InspectionResult]:
+    def inspect(disks: list[Disk], progress: Callable[[float], None]) -> dict[str, InspectionResult]:
         asked.append([disk.name for disk in disks])
+        progress(0.386)
         assert may_answer.wait(30)
         return {disk.name: InspectionResult(disk, DiskAnswer.SPARE) for disk in disks}
 
@@ -364,6 +365,10 @@ def test_root_is_asked_only_on_request_and_its_answer_stands_in_the_row(
     assert asked == []
     page.ask.click()
     assert (page.ask.text(), page.ask.isEnabled()) == ("Asking root …", False)
+    width = page.ask.width()
+    qtbot.waitUntil(lambda: page.ask.text() == "Root looks … 38 %")
+    assert page.ask.width() == width
+    assert page.ask.sizeHint().width() <= width
     may_answer.set()
     qtbot.waitUntil(lambda: "✔ spare" in words_of(page, DiskColumn.ANSWER)[0])
     assert asked == [["sdb"]]
@@ -395,7 +400,7 @@ def test_every_byte_of_a_disk_is_read_on_request_with_progress_and_root_is_asked
     read = InspectionReport(16 << 20, 4000, 65536, 2 << 30, read_s=1.8e9)
     asked: list[str] = []
 
-    def inspect(disks: list[Disk]) -> dict[str, InspectionResult]:
+    def inspect(disks: list[Disk], _progress: object) -> dict[str, InspectionResult]:
         asked.extend(disk.name for disk in disks)
         return {disk.name: InspectionResult(disk, DiskAnswer.SPARE, (), read) for disk in disks}
 
@@ -459,7 +464,7 @@ def test_a_disk_that_pgfooting_left_something_on_can_be_released_by_root(
     answers = [InspectionResult(left, DiskAnswer.NOT_SPARE, (reason,))]
     asked: list[str] = []
 
-    def inspect(disks: list[Disk]) -> dict[str, InspectionResult]:
+    def inspect(disks: list[Disk], _progress: object) -> dict[str, InspectionResult]:
         asked.extend(disk.name for disk in disks)
         return {disk.name: answers[-1] for disk in disks}
 

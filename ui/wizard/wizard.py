@@ -147,6 +147,7 @@ class Wizard(QDialog):
                 page.root_wanted.connect(self.roots.ask)
                 page.release_wanted.connect(self.roots.release)
                 self.roots.asking.connect(page.show_asking)
+                self.roots.progressed.connect(page.show_progress)
                 page.read_wanted.connect(self._on_read_wanted)
                 self.whole_read.told.connect(page.show_reading)
             area = QScrollArea()

@@ -28,7 +28,7 @@ def read_every_byte(fd: int, size_bytes: int, tell: Tell) -> int | None:
     """Return where the first byte that is not zero lies; None for nothing but zeros.
 
     At the lowest priority of this thread, of which the kernel makes that of its requests as well
-    (block/ioprio.c, get_current_ioprio).
+    (block/ioprio.c, get_current_ioprio); afterwards the thread has its own again.
 
     Args:
         fd: the disk, open for reading past the page cache.
@@ -38,10 +38,16 @@ def read_every_byte(fd: int, size_bytes: int, tell: Tell) -> int | None:
     Raises:
         OSError: it cannot be read to its end.
     """
+    thread = threading.get_native_id()
+    before = os.getpriority(os.PRIO_PROCESS, thread)
     with suppress(OSError):  # who may not give way reads all the same
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_PRIORITY)
-    with PieceReader(fd) as reader:
-        return reader.first_data(0, size_bytes, tell)
+        os.setpriority(os.PRIO_PROCESS, thread, _LOWEST_PRIORITY)
+    try:
+        with PieceReader(fd) as reader:
+            return reader.first_data(0, size_bytes, tell)
+    finally:
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, before)
 
 
 def record_full_read(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import random
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -182,6 +183,20 @@ def test_nobody_is_told_more_often_than_four_times_a_second(monkeypatch: pytest.
         pace(done, 11)
         now_s += 0.125
     assert told == [("8:16", done, 11) for done in (0, 2, 4, 6, 8, 10)]
+
+
+def test_every_byte_is_read_at_the_lowest_priority_and_what_comes_after_at_its_own(disks: Disks) -> None:
+    thread, seen = threading.get_native_id(), set()
+
+    def tell(_number: str, _done: int, whole: int) -> None:
+        if whole == SIZE:
+            seen.add(os.getpriority(os.PRIO_PROCESS, thread))
+
+    before = os.getpriority(os.PRIO_PROCESS, thread)
+    assert reading(disks, tell=tell)[0] == "spare"
+    assert seen == {19}
+    if os.geteuid() == 0:  # only root may raise it again
+        assert os.getpriority(os.PRIO_PROCESS, thread) == before
 
 
 def test_a_write_while_it_is_read_leaves_no_record(disks: Disks) -> None:

@@ -19,11 +19,13 @@ class RootAnswers(QObject):
 
     Signals:
         asking: whether an answer is awaited.
+        progressed: which share of all disks that were asked about is looked at, 0 to 1.
         answered: the draft knows root's answers.
         failed: the helper could not be asked; carries the sentence.
     """
 
     asking = Signal(bool)
+    progressed = Signal(float)
     answered = Signal()
     failed = Signal(str)
 
@@ -42,7 +44,9 @@ class RootAnswers(QObject):
 
     def _ask(self, disks: list[Disk]) -> None:
         if self._op is None and disks:
-            self._op = BackgroundOp(lambda: inspect_disks(disks), self._take, self._fail).start()
+            self._op = BackgroundOp(
+                lambda: inspect_disks(disks, self.progressed.emit), self._take, self._fail
+            ).start()
             self.asking.emit(True)  # noqa: FBT003 - Qt's signature
 
     def stop(self) -> None:

@@ -44,6 +44,7 @@ _NONE_SPARE: Final = tr(
 )
 _ASK: Final = tr("As&k root")
 _ASKING: Final = tr("Asking root …")
+_LOOKING: Final = tr("Root looks … {percent} %")
 _RELEASE: Final = tr("Release &it")
 _READ: Final = tr("Read ever&y byte")
 _STOP_READING: Final = tr("Stop read&ing")
@@ -89,7 +90,7 @@ class DisksPage(Page):
         self.read = push_button(_READ, "read")
         self._reading = ("", "")
         for button in (self.ask, self.release):
-            _keep_its_room(button, (_ASK, _ASKING, _RELEASE))
+            _keep_its_room(button, (_ASK, _ASKING, _LOOKING.format(percent=100), _RELEASE))
         _keep_its_room(self.read, (_READ, _STOP_READING))
         self.summary = Text(theme)
         self.warnings = Text(theme, role="warning")
@@ -280,6 +281,12 @@ class DisksPage(Page):
         for button, words in ((self.ask, _ASK), (self.release, _RELEASE)):
             button.setEnabled(not asking)
             button.setText(_ASKING if asking else words)
+
+    def show_progress(self, share: float) -> None:
+        """Show how much of the disks root has looked at; on disks that rotate it takes a while."""
+        for button in (self.ask, self.release):
+            if not button.isEnabled():
+                button.setText(_LOOKING.format(percent=int(100 * share)))
 
     def show_reading(self, key: str, words: str) -> None:
         """Show how far the reading of a disk is; an empty key where none is read."""
