@@ -104,7 +104,7 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
         lock = CampaignLock(folder)
         stack.callback(lock.release)
         machine_lock = stack.enter_context(acquire_machine_lock(str(folder), campaign.name))
-        leavings = stack.enter_context(ResourceJournal.create(str(folder), campaign.name, account))
+        resources = stack.enter_context(ResourceJournal.create(str(folder), campaign.name, account))
         deaf = _listen(stack, switch, folder)
         stack.enter_context(switch.signals())
         listener.campaign_started(str(folder), campaign.repeats * len(campaign.configurations))
@@ -118,7 +118,7 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
             campaign=campaign,
             folder=folder,
             account=account,
-            leavings=leavings,
+            resources=resources,
             listener=listener,
             switch=switch,
             findings=findings,

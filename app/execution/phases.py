@@ -313,7 +313,7 @@ class Runner:
         if site is None:
             return
         for event in self.host.release(site):
-            if event.deed is CleanupAction.KEPT:
+            if event.action is CleanupAction.KEPT:
                 self.listener.told("left-over", event.text)
                 self.recorder.event("left-over", event.text)
                 self.recorder.mark("left-over", event.text)

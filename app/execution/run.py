@@ -59,7 +59,7 @@ class RunContext:
         campaign: as stated.
         folder: of the campaign in the library.
         account: whom server and pgbench run as.
-        leavings: record of what would be left behind.
+        resources: record of what would be left behind.
         listener: watches.
         switch: how a person stops.
         findings: of the preflight.
@@ -72,7 +72,7 @@ class RunContext:
     campaign: Campaign
     folder: Path
     account: Account
-    leavings: ResourceJournal
+    resources: ResourceJournal
     listener: CampaignListener
     switch: Cancellable
     findings: tuple[PreflightFinding, ...] = ()
@@ -116,7 +116,7 @@ def _host(execution: RunContext, resolved: ResolvedConfiguration, recorder: Reco
     """Return who gives the storage of a run: this user's own folders, or the helper."""
     plan = resolved.target.plan
     if plan is None:
-        return LocalHost(execution.account, execution.leavings, recorder.command)
+        return LocalHost(execution.account, execution.resources, recorder.command)
     assert execution.disks is not None  # noqa: S101 - the campaign opens it where there is a plan
     return HelperHost(
         account=execution.account,
@@ -220,7 +220,7 @@ def _memory_folder(execution: RunContext) -> Path | None:
         return None
     path = f"{os.path.realpath(MEMORY_FOLDER)}/{own_name()}"
     try:
-        execution.leavings.make_folder(path, ResourceKind.FOLDER, lambda _outcome: None, owner=Owner.RUNNER)
+        execution.resources.make_folder(path, ResourceKind.FOLDER, lambda _outcome: None, owner=Owner.RUNNER)
     except OSError:
         return None
     return Path(path)
@@ -229,7 +229,7 @@ def _memory_folder(execution: RunContext) -> Path | None:
 def _forget_memory_folder(execution: RunContext, folder: Path) -> None:
     """Remove the folder of a live file that has left it; with a run file in it, it is left to the sweep."""
     if not any(folder.glob(f"*{SUFFIX}")):
-        clear(execution.leavings, (str(folder),), lambda _outcome: None)
+        clear(execution.resources, (str(folder),), lambda _outcome: None)
 
 
 def _introduce(

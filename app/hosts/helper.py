@@ -1,8 +1,8 @@
 """The host of spare disks: the helper makes and unmakes storage, everything else is done as the account.
 
 Root starts nothing of PostgreSQL: programs are started here as for every target and only moved into the
-session's control group, before they are executed. Nothing is recorded in the leavings: what this process
-leaves when it dies, the helper unmakes with everything that works on it.
+session's control group, before they are executed. Nothing is recorded in the resource journal: what this
+process leaves when it dies, the helper unmakes with everything that works on it.
 """
 
 from __future__ import annotations

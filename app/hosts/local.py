@@ -1,7 +1,7 @@
 """The local host: this user's own folders and processes, without root's help.
 
 Makes the folders of one run, each with a random name, mode 0700, owned by the server's account and recorded
-in the leavings, and removes them.
+in the resource journal, and removes them.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class LocalHost:
         account: whom server and pgbench run as.
     """
 
-    def __init__(self, account: Account, leavings: ResourceJournal, record: Recorder) -> None:
+    def __init__(self, account: Account, resources: ResourceJournal, record: Recorder) -> None:
         self.account = account
-        self._leavings = leavings
+        self._resources = resources
         self._record = record
 
     def prepare(self, target: Target, need_bytes: int, watch: Watch = look_at_nothing) -> RunFolders:  # noqa: ARG002
@@ -56,7 +56,7 @@ class LocalHost:
         if isinstance(target, DiskTarget):
             raise TargetError(tr("Spare disks need the helper: nothing of them was touched."))
         checked = check_target(target, self.account, need_bytes)
-        before = {entry.path for entry in self._leavings.leaving.entries}
+        before = {entry.path for entry in self._resources.state.entries}
         try:
             return self._make_site(checked)
         except OSError as err:
@@ -82,7 +82,7 @@ class LocalHost:
             released.private_directory,
             released.socket_directory,
         )
-        return tuple(event for path in places for event in clear(self._leavings, (path,), self._record))
+        return tuple(event for path in places for event in clear(self._resources, (path,), self._record))
 
     def check_alive(self, checked: RunFolders, reserve_bytes: int) -> None:
         """Make sure that a run can go on; see `app.hosts.folders.run_folders.check_alive`.
@@ -123,7 +123,7 @@ class LocalHost:
     def _make_site(self, checked: CheckedTarget) -> RunFolders:
         root, identity = self._make_first((checked.path,))
         data_directory = f"{root}/data"
-        self._leavings.make_folder(data_directory, ResourceKind.DATA_DIRECTORY, self._record)
+        self._resources.make_folder(data_directory, ResourceKind.DATA_DIRECTORY, self._record)
         socket_directory, _ = self._make_first(socket_places(self.account))
         private_directory, private_identity = self._make_first(private_places(self.account))
         notes: tuple[str, ...] = ()
@@ -152,13 +152,13 @@ class LocalHost:
         for place in places:
             path = os.path.join(os.path.realpath(place), own_name())  # noqa: PTH118 - paths are strings here
             try:
-                return path, self._leavings.make_folder(path, ResourceKind.FOLDER, self._record)
+                return path, self._resources.make_folder(path, ResourceKind.FOLDER, self._record)
             except OSError as err:
                 failure = err
         raise failure
 
     def _undo(self, before: set[str]) -> None:
         """Remove what was made meanwhile; where that fails, a sweep does it."""
-        made = [entry.path for entry in self._leavings.leaving.entries if entry.path not in before]
+        made = [entry.path for entry in self._resources.state.entries if entry.path not in before]
         with suppress(FootingError):
-            clear(self._leavings, made, self._record)
+            clear(self._resources, made, self._record)

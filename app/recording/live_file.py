@@ -77,7 +77,7 @@ def settle_live_file(file: LiveFile) -> None:
         raise RunFileError(
             message.format(path=file.final, reason=reason, live=file.live), hint=hint
         ) from error
-    with suppress(OSError):  # it is safe in its place; what is left in memory is in the record of leavings
+    with suppress(OSError):  # it is safe in its place; what is left in memory is in the record of resources
         file.live.unlink()
 
 

@@ -351,9 +351,9 @@ def rig(workload: Workload, cpu: int | None, target: Target = MEMORY) -> Iterato
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pgf-bench-", dir="/var/tmp")))
         account = server_account(lambda _outcome: None)
         resolved = resolve_campaign(campaign, account, lambda _outcome: None).configurations["bench"]
-        leavings = stack.enter_context(ResourceJournal.create(str(folder), "bench", account))
+        resources = stack.enter_context(ResourceJournal.create(str(folder), "bench", account))
         console = stack.enter_context(terminal((before - {cpu}) or before))
-        host = LocalHost(account, leavings, lambda _outcome: None)
+        host = LocalHost(account, resources, lambda _outcome: None)
         site = host.prepare(configuration.target, resolved.need_bytes)
         stack.callback(host.release, site)
         made = Rig(account, interleaved_order(campaign)[0], resolved, host, site, folder, console)

@@ -236,8 +236,8 @@ def record_hour(seconds: int, template: Template, blocks: Path, path: Path) -> R
     found = Recorded()
     keep_freed_memory()
     account = server_account(lambda _outcome: None)
-    with ResourceJournal.create(str(path.parent), "bench", account) as leavings:
-        host = LocalHost(account, leavings, lambda _outcome: None)
+    with ResourceJournal.create(str(path.parent), "bench", account) as resources:
+        host = LocalHost(account, resources, lambda _outcome: None)
         site = host.prepare(FolderTarget(str(path.parent / "target")), 1)
         try:
             recorder = Recorder(RunFileWriter(path))

@@ -57,14 +57,16 @@ def test_an_abandoned_server_is_ended_and_removed_and_another_runs_on(
     production.start()
     with ResourceJournal.create(
         str(tmp_path), "abandoned", database_account, state_folder=tmp_path
-    ) as leavings:
-        site = LocalHost(database_account, leavings, lambda _outcome: None).prepare(target, 200 * MIB)
+    ) as resources:
+        site = LocalHost(database_account, resources, lambda _outcome: None).prepare(target, 200 * MIB)
         server = served(site, installation)
     try:
         with psycopg.connect(server.conninfo, autocommit=True) as connection:
             backend = os.pidfd_open(connection.info.backend_pid)
             events = sweep(state_folder=tmp_path)
-        assert [event.deed for event in events] == [CleanupAction.ENDED, *[CleanupAction.REMOVED] * 4], events
+        assert [event.action for event in events] == [CleanupAction.ENDED, *[CleanupAction.REMOVED] * 4], (
+            events
+        )
         assert not server.is_running()
         poller = select.poll()
         poller.register(backend, select.POLLIN)
@@ -98,8 +100,10 @@ def test_a_killed_server_leaves_nothing_in_shared_memory_and_another_keeps_its_o
     production = workbench.server()
     production.start()
     before = shared_memory_of_account(database_account)
-    with ResourceJournal.create(str(tmp_path), "killed", database_account, state_folder=tmp_path) as leavings:
-        site = LocalHost(database_account, leavings, lambda _outcome: None).prepare(target, 200 * MIB)
+    with ResourceJournal.create(
+        str(tmp_path), "killed", database_account, state_folder=tmp_path
+    ) as resources:
+        site = LocalHost(database_account, resources, lambda _outcome: None).prepare(target, 200 * MIB)
         server = served(site, installation)
         assert server.pid is not None
         made = shared_memory_of_account(database_account) - before

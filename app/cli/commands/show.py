@@ -52,7 +52,7 @@ def print_json(value: Json) -> None:
 def tell_left_over(events: Sequence[SweepEvent]) -> None:
     """Say on standard error what dead campaigns left that could not be put in order."""
     for event in events:
-        if event.deed in {CleanupAction.KEPT, CleanupAction.UNREADABLE}:
+        if event.action in {CleanupAction.KEPT, CleanupAction.UNREADABLE}:
             sys.stderr.write(f"{COMMAND}: {plain(event.text)}\n")
 
 

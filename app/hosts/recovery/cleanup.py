@@ -49,12 +49,12 @@ class SweepEvent:
     """One thing that a sweep did, or did not and why.
 
     Attributes:
-        deed: what was done.
+        action: what was done.
         path: of the thing, or of the record.
         text: the whole sentence.
     """
 
-    deed: CleanupAction
+    action: CleanupAction
     path: str
     text: str
 
@@ -91,16 +91,16 @@ def sweep(
     return tuple(events)
 
 
-def clear(leavings: ResourceJournal, paths: Sequence[str], record: Recorder) -> tuple[SweepEvent, ...]:
+def clear(resources: ResourceJournal, paths: Sequence[str], record: Recorder) -> tuple[SweepEvent, ...]:
     """Remove some of what a live campaign made, in the reverse order of creation; the rest stays recorded."""
-    wanted = [entry for entry in leavings.leaving.entries if entry.path in paths]
+    wanted = [entry for entry in resources.state.entries if entry.path in paths]
     events: list[SweepEvent] = []
     for entry in reversed(wanted):
-        done = _remove(entry, leavings.leaving, leavings.leaving.entries, record)
+        done = _remove(entry, resources.state, resources.state.entries, record)
         events += done
         if not _is_kept(done):
             with suppress(FootingError):  # the record's disk is full: a sweep finds out that it is gone
-                leavings.forget(entry.path)
+                resources.forget(entry.path)
     return tuple(events)
 
 
@@ -111,7 +111,7 @@ def _sweep_campaign(
     if on_abandoned is not None and not leaving.finished:
         finishing = _finish(leaving, on_abandoned)
         events.append(finishing)
-        if finishing.deed is CleanupAction.KEPT:
+        if finishing.action is CleanupAction.KEPT:
             return events
     left = list(leaving.entries)
     for entry in reversed(leaving.entries):
@@ -140,7 +140,7 @@ def _finish(leaving: ResourceRecord, on_abandoned: Callable[[ResourceRecord], No
 
 
 def _is_kept(events: Sequence[SweepEvent]) -> bool:
-    return any(event.deed is CleanupAction.KEPT for event in events)
+    return any(event.action is CleanupAction.KEPT for event in events)
 
 
 def _end_servers(entry: ResourceEntry, leaving: ResourceRecord, record: Recorder) -> list[SweepEvent]:

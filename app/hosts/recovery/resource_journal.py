@@ -50,11 +50,11 @@ class ResourceJournal:
     """The record of this process's campaign; use it as a context manager.
 
     Attributes:
-        leaving: what the record says now.
+        state: what the record says now.
     """
 
-    def __init__(self, leaving: ResourceRecord, descriptor: int) -> None:
-        self.leaving = leaving
+    def __init__(self, state: ResourceRecord, descriptor: int) -> None:
+        self.state = state
         self._descriptor = descriptor
         self._mutex = threading.Lock()
 
@@ -76,7 +76,7 @@ class ResourceJournal:
         try:
             folder = _state_folder(state_folder)
             name = secrets.token_hex(8)
-            leaving = ResourceRecord(
+            state = ResourceRecord(
                 record=folder / f"campaign-{name}.jsonl",
                 campaign_folder=campaign_folder,
                 campaign_name=campaign_name,
@@ -85,7 +85,7 @@ class ResourceJournal:
                 account=account,
                 runner=current_account(),
             )
-            return cls(leaving, _create_locked(leaving, folder / f"new-{name}.jsonl"))
+            return cls(state, _create_locked(state, folder / f"new-{name}.jsonl"))
         except OSError as err:
             raise _unwritable(err) from err
 
@@ -102,9 +102,9 @@ class ResourceJournal:
         with self._mutex:
             if self._descriptor < 0:
                 return
-            if not self.leaving.entries:
+            if not self.state.entries:
                 with suppress(OSError):  # a sweep finds it empty and deletes it
-                    self.leaving.record.unlink()
+                    self.state.record.unlink()
             os.close(self._descriptor)
             self._descriptor = -1
 
@@ -120,7 +120,7 @@ class ResourceJournal:
         intended = ResourceEntry(path, kind, owner)
         self._put(intended)
         try:
-            identity = errands.make_folder(path, self.leaving.owner(intended), record)
+            identity = errands.make_folder(path, self.state.owner(intended), record)
         except OSError:
             self.forget(path)
             raise
@@ -161,9 +161,9 @@ class ResourceJournal:
                 with suppress(OSError):
                     os.ftruncate(self._descriptor, size_bytes)
                 raise _unwritable(err) from err
-            others = tuple(other for other in self.leaving.entries if other.path != path)
+            others = tuple(other for other in self.state.entries if other.path != path)
             entries = others if entry is None else (*others, entry)
-            self.leaving = replace(self.leaving, entries=entries)
+            self.state = replace(self.state, entries=entries)
 
 
 def read_records(state_folder: Path | None = None) -> Iterator[Path]:
@@ -241,7 +241,7 @@ def _state_folder(given: Path | None) -> Path:
     return given
 
 
-def _create_locked(leaving: ResourceRecord, beginning: Path) -> int:
+def _create_locked(state: ResourceRecord, beginning: Path) -> int:
     """Create the record under another name, lock it, and only then let sweeps see it."""
     for _ in range(_ATTEMPTS):
         descriptor = os.open(
@@ -249,9 +249,9 @@ def _create_locked(leaving: ResourceRecord, beginning: Path) -> int:
         )
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            _write(descriptor, header_line(leaving))
-            beginning.rename(leaving.record)
-            _sync_folder(leaving.record.parent)
+            _write(descriptor, header_line(state))
+            beginning.rename(state.record)
+            _sync_folder(state.record.parent)
         except FileNotFoundError:  # a sweep took it for an unfinished one before it was locked
             os.close(descriptor)
             continue

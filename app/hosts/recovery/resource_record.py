@@ -116,17 +116,17 @@ def boot_id() -> str:
 # --- writing
 
 
-def header_line(leaving: ResourceRecord) -> bytes:
+def header_line(record: ResourceRecord) -> bytes:
     """Return the first line."""
     return _line(
         {
             "format": FORMAT,
-            "folder": leaving.campaign_folder,
-            "name": leaving.campaign_name,
-            "started": leaving.started,
-            "boot": leaving.boot,
-            "account": _account_values(leaving.account),
-            "runner": _account_values(leaving.runner),
+            "folder": record.campaign_folder,
+            "name": record.campaign_name,
+            "started": record.started,
+            "boot": record.boot,
+            "account": _account_values(record.account),
+            "runner": _account_values(record.runner),
         }
     )
 

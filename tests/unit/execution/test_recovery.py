@@ -73,8 +73,8 @@ def abandon(tmp_path: Path, library: Path) -> Path:
     state.mkdir(mode=0o700)
     check_private(state)
     memory = Path("/dev/shm") / own_name()
-    with ResourceJournal.create(str(library), "Trial", current_account(), state_folder=state) as leavings:
-        leavings.make_folder(str(memory), ResourceKind.FOLDER, lambda _outcome: None, owner=Owner.RUNNER)
+    with ResourceJournal.create(str(library), "Trial", current_account(), state_folder=state) as resources:
+        resources.make_folder(str(memory), ResourceKind.FOLDER, lambda _outcome: None, owner=Owner.RUNNER)
     write_run(begin_live_file(library / "a.footing", memory).live).close()
     return memory
 
@@ -85,7 +85,7 @@ def swept(tmp_path: Path) -> list[SweepEvent]:
 
 def test_a_file_in_memory_is_finished_and_moved_by_the_sweep(tmp_path: Path, library: Path) -> None:
     memory = abandon(tmp_path, library)
-    assert {event.deed for event in swept(tmp_path)} == {CleanupAction.FINISHED, CleanupAction.REMOVED}
+    assert {event.action for event in swept(tmp_path)} == {CleanupAction.FINISHED, CleanupAction.REMOVED}
     assert not memory.exists()
     assert not (library / "a.footing").is_symlink()
     with RunFile(library / "a.footing") as run:
@@ -97,7 +97,7 @@ def test_a_file_in_memory_outlasts_a_library_that_is_not_mounted(tmp_path: Path,
     memory = abandon(tmp_path, library)
     elsewhere = library.rename(tmp_path / "unmounted")
     (event,) = swept(tmp_path)
-    assert event.deed is CleanupAction.KEPT
+    assert event.action is CleanupAction.KEPT
     assert str(memory / "a.footing") in event.text
     assert (memory / "a.footing").exists()
     elsewhere.rename(library)

@@ -65,8 +65,8 @@ class Storage:
 def test_a_disk_that_cannot_be_unmade_keeps_nobody_from_other_disks_and_is_never_written_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(session, "Claim", Claimed)
-    monkeypatch.setattr(session, "Made", Storage)
+    monkeypatch.setattr(session, "DiskLocks", Claimed)
+    monkeypatch.setattr(session, "ProvisionedStorage", Storage)
     monkeypatch.setattr(Storage, "stuck", {"/dev/a"})
     monkeypatch.setattr(Storage, "tried", [])
     layouts = tuple(
@@ -116,8 +116,8 @@ def test_a_mistake_ends_the_session_and_gives_the_disks_back(monkeypatch: pytest
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(session, "Claim", Claimed)
-    monkeypatch.setattr(session, "Made", fail)
+    monkeypatch.setattr(session, "DiskLocks", Claimed)
+    monkeypatch.setattr(session, "ProvisionedStorage", fail)
     described = SimpleNamespace(layouts=(SimpleNamespace(id=uuid.uuid4()),), disks=dict)
     disks = SimpleNamespace(identify=None, refusals=None, release=None, users=None, places=None)
     leftovers = Leftovers(cast("Any", None), cast("Any", disks))

@@ -86,8 +86,8 @@ class World:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     world = World()
-    monkeypatch.setattr(session, "Claim", world.claim)
-    monkeypatch.setattr(session, "Made", world.made)
+    monkeypatch.setattr(session, "DiskLocks", world.claim)
+    monkeypatch.setattr(session, "ProvisionedStorage", world.made)
     return world
 
 

@@ -54,7 +54,7 @@ def state_folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def leavings(account: Account, state_folder: Path, tmp_path: Path) -> Iterator[ResourceJournal]:
+def resources(account: Account, state_folder: Path, tmp_path: Path) -> Iterator[ResourceJournal]:
     with ResourceJournal.create(
         str(tmp_path / "runs"), "a campaign", account, state_folder=state_folder
     ) as created:

@@ -32,50 +32,50 @@ NAME = "pgfooting-0123456789abcdef"
 
 
 @pytest.fixture
-def left(leavings: ResourceJournal, bench: Path, records: Records) -> Left:
+def left(resources: ResourceJournal, bench: Path, records: Records) -> Left:
     """Root folder and data directory of a campaign that died, with files in them; decoys beside them."""
     root = bench / NAME
-    leavings.make_folder(str(root), ResourceKind.FOLDER, records)
-    leavings.make_folder(str(root / "data"), ResourceKind.DATA_DIRECTORY, records)
+    resources.make_folder(str(root), ResourceKind.FOLDER, records)
+    resources.make_folder(str(root / "data"), ResourceKind.DATA_DIRECTORY, records)
     (root / "data" / "base").mkdir()
     (root / "data" / "base" / "1259").write_bytes(b"x" * 10_000)
-    os.chown(root / "data" / "base", leavings.leaving.account.uid, leavings.leaving.account.gid)
+    os.chown(root / "data" / "base", resources.state.account.uid, resources.state.account.gid)
     (bench / "pgfooting-ffffffffffffffff").mkdir()
     (bench / "mine").write_bytes(b"mine")
-    leavings.close()
+    resources.close()
     return root, root / "data"
 
 
 def deeds(events: tuple[SweepEvent, ...]) -> list[tuple[CleanupAction, str]]:
-    return [(event.deed, event.path) for event in events]
+    return [(event.action, event.path) for event in events]
 
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def change_record(leavings: ResourceJournal, change: Callable[[ResourceRecord], ResourceRecord]) -> None:
-    changed = change(leavings.leaving)
+def change_record(resources: ResourceJournal, change: Callable[[ResourceRecord], ResourceRecord]) -> None:
+    changed = change(resources.state)
     lines = (header_line(changed), *map(entry_line, changed.entries))
-    leavings.leaving.record.write_bytes(b"".join(lines))
+    resources.state.record.write_bytes(b"".join(lines))
 
 
 def test_what_a_dead_campaign_left_is_removed_and_its_neighbours_are_not(
-    left: Left, leavings: ResourceJournal, bench: Path, state_folder: Path, records: Records
+    left: Left, resources: ResourceJournal, bench: Path, state_folder: Path, records: Records
 ) -> None:
     root, data = left
     events = sweep(state_folder=state_folder, record=records)
     assert deeds(events) == [(CleanupAction.REMOVED, str(data)), (CleanupAction.REMOVED, str(root))]
     assert names(bench) == ["mine", "pgfooting-ffffffffffffffff"]
     assert names(state_folder) == []
-    assert {outcome.account for outcome in records} == {leavings.leaving.account.name}
+    assert {outcome.account for outcome in records} == {resources.state.account.name}
     assert sweep(state_folder=state_folder) == ()
 
 
 def test_a_live_campaign_is_not_touched(
-    leavings: ResourceJournal, bench: Path, state_folder: Path, records: Records
+    resources: ResourceJournal, bench: Path, state_folder: Path, records: Records
 ) -> None:
-    leavings.make_folder(str(bench / NAME), ResourceKind.FOLDER, records)
+    resources.make_folder(str(bench / NAME), ResourceKind.FOLDER, records)
 
     def unexpected(_leaving: ResourceRecord) -> None:
         pytest.fail("a live campaign was called abandoned")
@@ -86,7 +86,7 @@ def test_a_live_campaign_is_not_touched(
 
 @pytest.mark.usefixtures("left")
 def test_a_campaign_is_finished_before_its_folders_are_removed(
-    left: Left, state_folder: Path, leavings: ResourceJournal
+    left: Left, state_folder: Path, resources: ResourceJournal
 ) -> None:
     seen: list[tuple[str, bool]] = []
 
@@ -94,8 +94,8 @@ def test_a_campaign_is_finished_before_its_folders_are_removed(
         seen.append((leaving.campaign_folder, left[1].is_dir()))
 
     events = sweep(finish, state_folder=state_folder)
-    assert seen == [(leavings.leaving.campaign_folder, True)]
-    assert events[0].deed is CleanupAction.FINISHED
+    assert seen == [(resources.state.campaign_folder, True)]
+    assert events[0].action is CleanupAction.FINISHED
     assert not left[0].exists()
 
 
@@ -107,7 +107,7 @@ def test_a_campaign_that_cannot_be_finished_keeps_its_folders_and_its_record(
         raise error
 
     events = sweep(fail, state_folder=state_folder)
-    assert [event.deed for event in events] == [CleanupAction.KEPT]
+    assert [event.action for event in events] == [CleanupAction.KEPT]
     assert left[1].is_dir()
     assert len(names(state_folder)) == 1
     sweep(lambda _leaving: None, state_folder=state_folder)
@@ -150,7 +150,7 @@ def test_two_sweeps_at_once_share_the_work_without_harm(left: Left, state_folder
 
 
 def test_a_link_in_a_recorded_folders_place_is_kept_with_all_it_leads_to(
-    left: Left, bench: Path, state_folder: Path, leavings: ResourceJournal
+    left: Left, bench: Path, state_folder: Path, resources: ResourceJournal
 ) -> None:
     root, data = left
     decoy = bench / "decoy"
@@ -161,10 +161,10 @@ def test_a_link_in_a_recorded_folders_place_is_kept_with_all_it_leads_to(
     events = sweep(state_folder=state_folder)
     assert deeds(events) == [(CleanupAction.KEPT, str(data)), (CleanupAction.KEPT, str(root))]
     assert "something else has its name" in events[0].text
-    assert str(leavings.leaving.record) in events[0].text
+    assert str(resources.state.record) in events[0].text
     assert (decoy / "data" / "precious").exists()
     assert (bench / "moved" / "data" / "base" / "1259").exists()
-    assert leavings.leaving.record.exists()
+    assert resources.state.record.exists()
 
 
 def test_a_folder_in_a_recorded_folders_place_is_kept(
@@ -182,7 +182,7 @@ def test_a_folder_in_a_recorded_folders_place_is_kept(
 
 
 def test_after_a_restart_another_device_number_is_no_obstacle_but_another_inode_is(
-    left: Left, leavings: ResourceJournal, state_folder: Path
+    left: Left, resources: ResourceJournal, state_folder: Path
 ) -> None:
     def restarted(leaving: ResourceRecord, inode_offset: int) -> ResourceRecord:
         def moved(identity: FileIdentity | None) -> FileIdentity | None:
@@ -195,47 +195,47 @@ def test_after_a_restart_another_device_number_is_no_obstacle_but_another_inode_
 
     if os.statvfs(left[0]).f_fsid == 0:
         pytest.skip("the filesystem of the test's folder has no identity that survives a restart")
-    change_record(leavings, lambda leaving: restarted(leaving, 1))
-    assert {event.deed for event in sweep(state_folder=state_folder)} == {CleanupAction.KEPT}
+    change_record(resources, lambda leaving: restarted(leaving, 1))
+    assert {event.action for event in sweep(state_folder=state_folder)} == {CleanupAction.KEPT}
     assert left[1].is_dir()
-    change_record(leavings, lambda leaving: restarted(leaving, 0))
-    assert {event.deed for event in sweep(state_folder=state_folder)} == {CleanupAction.REMOVED}
+    change_record(resources, lambda leaving: restarted(leaving, 0))
+    assert {event.action for event in sweep(state_folder=state_folder)} == {CleanupAction.REMOVED}
 
 
 @needs_root
 def test_what_now_belongs_to_another_account_is_kept(left: Left, state_folder: Path) -> None:
     os.chown(left[1], 1, 1)
     events = sweep(state_folder=state_folder)
-    assert events[0].deed is CleanupAction.KEPT
+    assert events[0].action is CleanupAction.KEPT
     assert (left[1] / "base" / "1259").exists()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may act for everyone")
 def test_a_record_about_another_account_is_kept(
-    left: Left, leavings: ResourceJournal, state_folder: Path
+    left: Left, resources: ResourceJournal, state_folder: Path
 ) -> None:
-    change_record(leavings, lambda leaving: replace(leaving, account=named_account("root")))
+    change_record(resources, lambda leaving: replace(leaving, account=named_account("root")))
     events = sweep(state_folder=state_folder)
     assert "belongs to root" in events[0].text
     assert left[1].is_dir()
 
 
 def test_an_announced_folder_that_was_never_made_leaves_no_trace(
-    leavings: ResourceJournal, bench: Path, state_folder: Path
+    resources: ResourceJournal, bench: Path, state_folder: Path
 ) -> None:
     announced = ResourceEntry(str(bench / NAME), ResourceKind.FOLDER, Owner.SERVER)
-    leavings.close()
-    change_record(leavings, lambda leaving: replace(leaving, entries=(announced,)))
+    resources.close()
+    change_record(resources, lambda leaving: replace(leaving, entries=(announced,)))
     assert sweep(state_folder=state_folder) == ()
     assert names(state_folder) == []
 
 
 def test_an_announced_folder_that_holds_something_is_not_ours(
-    leavings: ResourceJournal, bench: Path, account: Account, state_folder: Path
+    resources: ResourceJournal, bench: Path, account: Account, state_folder: Path
 ) -> None:
     announced = ResourceEntry(str(bench / NAME), ResourceKind.FOLDER, Owner.SERVER)
-    leavings.close()
-    change_record(leavings, lambda leaving: replace(leaving, entries=(announced,)))
+    resources.close()
+    change_record(resources, lambda leaving: replace(leaving, entries=(announced,)))
     (bench / NAME).mkdir()
     os.chown(bench / NAME, account.uid, account.gid)
     (bench / NAME / "mine").write_bytes(b"")
@@ -244,22 +244,22 @@ def test_an_announced_folder_that_holds_something_is_not_ours(
 
 
 def test_a_control_socket_of_the_runner_is_removed(
-    leavings: ResourceJournal, tmp_path: Path, state_folder: Path
+    resources: ResourceJournal, tmp_path: Path, state_folder: Path
 ) -> None:
     control = Path(os.path.realpath(tmp_path)) / "control"
     control.write_bytes(b"")
-    leavings.adopt_file(str(control))
-    leavings.close()
+    resources.adopt_file(str(control))
+    resources.close()
     assert deeds(sweep(state_folder=state_folder)) == [(CleanupAction.REMOVED, str(control))]
     assert not control.exists()
 
 
 @pytest.mark.parametrize("what", ["damaged", "link", "folder", "writable", "huge"])
 def test_a_record_that_cannot_be_trusted_is_reported_and_kept_and_hides_no_other(
-    what: str, left: Left, leavings: ResourceJournal, state_folder: Path
+    what: str, left: Left, resources: ResourceJournal, state_folder: Path
 ) -> None:
     bad = state_folder / "campaign-0.jsonl"
-    good = leavings.leaving.record.read_bytes()
+    good = resources.state.record.read_bytes()
     match what:
         case "damaged":
             bad.write_bytes(b"{}\n")
@@ -275,7 +275,7 @@ def test_a_record_that_cannot_be_trusted_is_reported_and_kept_and_hides_no_other
     if not bad.is_symlink():
         bad.chmod(0o666 if what == "writable" else 0o600)
     events = sweep(state_folder=state_folder)
-    assert (events[0].deed, events[0].path) == (CleanupAction.UNREADABLE, str(bad))
+    assert (events[0].action, events[0].path) == (CleanupAction.UNREADABLE, str(bad))
     assert os.path.lexists(bad)
     assert not left[0].exists()
 
@@ -308,29 +308,29 @@ def test_an_account_that_cannot_be_become_keeps_its_folders(
 
 
 def test_clearing_removes_only_what_is_named_and_takes_it_out_of_the_record(
-    leavings: ResourceJournal, bench: Path, records: Records
+    resources: ResourceJournal, bench: Path, records: Records
 ) -> None:
     first, second = str(bench / NAME), str(bench / "pgfooting-1111111111111111")
     for path in (first, second):
-        leavings.make_folder(path, ResourceKind.FOLDER, records)
-    assert deeds(clear(leavings, (second,), records)) == [(CleanupAction.REMOVED, second)]
-    assert [entry.path for entry in leavings.leaving.entries] == [first]
+        resources.make_folder(path, ResourceKind.FOLDER, records)
+    assert deeds(clear(resources, (second,), records)) == [(CleanupAction.REMOVED, second)]
+    assert [entry.path for entry in resources.state.entries] == [first]
     assert Path(first).is_dir()
 
 
 def test_clearing_what_was_replaced_keeps_it_recorded(
-    leavings: ResourceJournal, bench: Path, records: Records
+    resources: ResourceJournal, bench: Path, records: Records
 ) -> None:
     path = bench / NAME
-    leavings.make_folder(str(path), ResourceKind.FOLDER, records)
+    resources.make_folder(str(path), ResourceKind.FOLDER, records)
     path.rename(bench / "moved")
     path.mkdir()
-    assert deeds(clear(leavings, (str(path),), records)) == [(CleanupAction.KEPT, str(path))]
-    assert [entry.path for entry in leavings.leaving.entries] == [str(path)]
+    assert deeds(clear(resources, (str(path),), records)) == [(CleanupAction.KEPT, str(path))]
+    assert [entry.path for entry in resources.state.entries] == [str(path)]
 
 
 def test_clearing_goes_on_where_the_records_disk_is_full_and_a_sweep_settles_it(
-    leavings: ResourceJournal,
+    resources: ResourceJournal,
     bench: Path,
     records: Records,
     state_folder: Path,
@@ -338,16 +338,16 @@ def test_clearing_goes_on_where_the_records_disk_is_full_and_a_sweep_settles_it(
 ) -> None:
     paths = [str(bench / NAME), str(bench / "pgfooting-1111111111111111")]
     for path in paths:
-        leavings.make_folder(path, ResourceKind.FOLDER, records)
+        resources.make_folder(path, ResourceKind.FOLDER, records)
 
     def full(_path: str) -> None:
         raise FootingError("No space left on device")
 
-    monkeypatch.setattr(leavings, "forget", full)
-    assert [event.deed for event in clear(leavings, paths, records)] == [
+    monkeypatch.setattr(resources, "forget", full)
+    assert [event.action for event in clear(resources, paths, records)] == [
         CleanupAction.REMOVED,
         CleanupAction.REMOVED,
     ]
-    leavings.close()
+    resources.close()
     assert sweep(state_folder=state_folder) == ()
     assert names(state_folder) == []

@@ -64,7 +64,7 @@ def test_children_and_folders_of_a_killed_runner_are_gone_after_a_sweep(
         assert await_end(tied)  # by the kernel, before anything of ours has run again
         events = sweep(state_folder=state_folder, record=Records())
         assert await_end(server)
-        assert [event.deed for event in events] == [CleanupAction.ENDED, *[CleanupAction.REMOVED] * 4]
+        assert [event.action for event in events] == [CleanupAction.ENDED, *[CleanupAction.REMOVED] * 4]
         assert sorted(path.name for path in bench.iterdir()) == expected
         assert (bench / "pgfooting-ffffffffffffffff" / "PG_VERSION").exists()
         assert list(state_folder.iterdir()) == []
@@ -84,6 +84,6 @@ def test_a_runner_that_dies_while_it_prepares_leaves_nothing(
     runner.communicate()
     assert runner.returncode == -signal.SIGKILL
     events = sweep(state_folder=state_folder, record=Records())
-    assert {event.deed for event in events} <= {CleanupAction.REMOVED}
+    assert {event.action for event in events} <= {CleanupAction.REMOVED}
     assert sorted(path.name for path in bench.iterdir()) == expected
     assert list(state_folder.iterdir()) == []

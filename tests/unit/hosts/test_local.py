@@ -27,8 +27,8 @@ from tests.unit.hosts.mounts import in_own_mounts, needs_mounts
 
 
 @pytest.fixture
-def host(account: Account, leavings: ResourceJournal, records: Records) -> LocalHost:
-    return LocalHost(account, leavings, records)
+def host(account: Account, resources: ResourceJournal, records: Records) -> LocalHost:
+    return LocalHost(account, resources, records)
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def test_every_folder_is_private_and_the_accounts(ready: RunFolders, account: Ac
     assert list(Path(ready.data_directory).iterdir()) == []
 
 
-def test_every_folder_is_recorded(ready: RunFolders, leavings: ResourceJournal) -> None:
-    recorded = {entry.path: entry.identity for entry in leavings.leaving.entries}
+def test_every_folder_is_recorded(ready: RunFolders, resources: ResourceJournal) -> None:
+    recorded = {entry.path: entry.identity for entry in resources.state.entries}
     assert set(recorded) == {
         ready.root,
         ready.data_directory,
@@ -93,20 +93,20 @@ def test_a_memory_target_lies_in_memory(host: LocalHost) -> None:
     assert not Path(made.root).exists()
 
 
-def test_disks_are_never_mistaken_for_a_folder(host: LocalHost, leavings: ResourceJournal) -> None:
+def test_disks_are_never_mistaken_for_a_folder(host: LocalHost, resources: ResourceJournal) -> None:
     with pytest.raises(TargetError, match="nothing of them was touched"):
         host.prepare(DiskTarget(DiskGroup(("S1",), Level.SINGLE, "ext4")), MIB)
-    assert list(leavings.leaving.entries) == []
+    assert list(resources.state.entries) == []
 
 
 def test_where_a_folder_cannot_be_made_the_others_are_removed_again(
-    host: LocalHost, bench: Path, leavings: ResourceJournal, monkeypatch: pytest.MonkeyPatch
+    host: LocalHost, bench: Path, resources: ResourceJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.hosts.local.private_places", lambda _account: ("/proc",))
     with pytest.raises(TargetError, match="cannot create the folder /proc"):
         host.prepare(FolderTarget(str(bench)), MIB)
     assert list(bench.iterdir()) == []
-    assert leavings.leaving.entries == ()
+    assert resources.state.entries == ()
 
 
 def test_where_no_place_is_left_it_is_a_clear_error(
@@ -300,14 +300,14 @@ import subprocess, sys
 from pathlib import Path
 from app.domain.campaign.configuration import FolderTarget
 from app.domain.errors import TargetLostError
-from app.hosts.recovery.resource_journal import Leavings
+from app.hosts.recovery.resource_journal import ResourceJournal
 from app.hosts.local import LocalHost
 from app.process.starter import current_account
 state, folder = sys.argv[1:]
 mount = ["mount", "-t", "tmpfs", "-o", "size=8m,mode=755", "none", folder]
 subprocess.run(mount, check=True)
-with Leavings.create("/runs", "x", current_account(), state_folder=Path(state)) as leavings:
-    host = LocalHost(current_account(), leavings, lambda outcome: None)
+with ResourceJournal.create("/runs", "x", current_account(), state_folder=Path(state)) as resources:
+    host = LocalHost(current_account(), resources, lambda outcome: None)
     site = host.prepare(FolderTarget(folder), 1024**2)
     host.check_alive(site, 1024**2)
     subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
@@ -322,7 +322,7 @@ with Leavings.create("/runs", "x", current_account(), state_folder=Path(state)) 
     except TargetLostError as err:
         print(err.message)
     subprocess.run(["umount", folder], check=True)
-    print(*[event.deed for event in host.release(site)])
+    print(*[event.action for event in host.release(site)])
 """
 
 
@@ -342,20 +342,20 @@ def test_a_target_that_became_read_only_or_was_mounted_over_is_lost(
 
 
 def test_releasing_removes_everything_and_the_data_directory_first(
-    host: LocalHost, bench: Path, leavings: ResourceJournal, records: Records
+    host: LocalHost, bench: Path, resources: ResourceJournal, records: Records
 ) -> None:
     made = host.prepare(FolderTarget(str(bench)), MIB)
     (bench / "mine").write_bytes(b"")
     Path(made.data_directory, "PG_VERSION").write_bytes(b"15\n")
     events = host.release(made)
-    assert [(event.deed, event.path) for event in events] == [
+    assert [(event.action, event.path) for event in events] == [
         (CleanupAction.REMOVED, made.data_directory),
         (CleanupAction.REMOVED, made.root),
         (CleanupAction.REMOVED, made.private_directory),
         (CleanupAction.REMOVED, made.socket_directory),
     ]
     assert [path.name for path in bench.iterdir()] == ["mine"]
-    assert leavings.leaving.entries == ()
+    assert resources.state.entries == ()
     assert {outcome.account for outcome in records} == {made.account.name}
 
 
@@ -374,15 +374,15 @@ def test_releasing_ends_a_server_that_still_runs(host: LocalHost, bench: Path, a
         (str(program), "1000"), account=account, death_signal=signal.SIGKILL, cwd=made.data_directory
     )
     events = host.release(made)
-    assert events[0].deed is CleanupAction.ENDED
+    assert events[0].action is CleanupAction.ENDED
     assert not Path(made.root).exists()
     assert server.wait(60) == -signal.SIGQUIT
 
 
-def test_what_was_replaced_is_kept_and_told(host: LocalHost, bench: Path, leavings: ResourceJournal) -> None:
+def test_what_was_replaced_is_kept_and_told(host: LocalHost, bench: Path, resources: ResourceJournal) -> None:
     made = host.prepare(FolderTarget(str(bench)), MIB)
     Path(made.data_directory).rename(bench / "moved")
     Path(made.data_directory).mkdir()
     events = host.release(made)
-    assert [event.deed for event in events[:2]] == [CleanupAction.KEPT, CleanupAction.KEPT]
-    assert [entry.path for entry in leavings.leaving.entries] == [made.root, made.data_directory]
+    assert [event.action for event in events[:2]] == [CleanupAction.KEPT, CleanupAction.KEPT]
+    assert [entry.path for entry in resources.state.entries] == [made.root, made.data_directory]

@@ -147,64 +147,66 @@ def test_no_content_breaks_the_reader(content: bytes) -> None:
 # --- the record's life
 
 
-def on_disk(leavings: ResourceJournal) -> ResourceRecord:
-    return parse_record(leavings.leaving.record, leavings.leaving.record.read_bytes())
+def on_disk(resources: ResourceJournal) -> ResourceRecord:
+    return parse_record(resources.state.record, resources.state.record.read_bytes())
 
 
 def test_what_is_made_is_recorded_with_its_identity(
-    leavings: ResourceJournal, bench: Path, records: Records
+    resources: ResourceJournal, bench: Path, records: Records
 ) -> None:
     path = str(bench / NAME)
-    identity = leavings.make_folder(path, ResourceKind.FOLDER, records)
-    found = on_disk(leavings).entries
-    assert found == leavings.leaving.entries
+    identity = resources.make_folder(path, ResourceKind.FOLDER, records)
+    found = on_disk(resources).entries
+    assert found == resources.state.entries
     assert [(entry.path, entry.identity) for entry in found] == [(path, identity)]
     assert Path(path).stat().st_ino == identity.inode
-    assert Path(path).stat().st_uid == leavings.leaving.account.uid
+    assert Path(path).stat().st_uid == resources.state.account.uid
 
 
 def test_what_could_not_be_made_is_not_recorded(
-    leavings: ResourceJournal, bench: Path, records: Records
+    resources: ResourceJournal, bench: Path, records: Records
 ) -> None:
     with pytest.raises(FileNotFoundError):
-        leavings.make_folder(str(bench / "missing" / NAME), ResourceKind.FOLDER, records)
-    assert on_disk(leavings).entries == ()
+        resources.make_folder(str(bench / "missing" / NAME), ResourceKind.FOLDER, records)
+    assert on_disk(resources).entries == ()
 
 
 def test_the_announcement_is_on_disk_before_the_folder_is(
-    leavings: ResourceJournal, bench: Path, records: Records, monkeypatch: pytest.MonkeyPatch
+    resources: ResourceJournal, bench: Path, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[ResourceEntry, ...]] = []
 
     def make_folder(path: str, *_: object) -> FileIdentity:
         assert not Path(path).exists()
-        seen.append(on_disk(leavings).entries)
+        seen.append(on_disk(resources).entries)
         return FileIdentity(1, 2, 3)
 
     monkeypatch.setattr("app.hosts.folders.as_owner.make_folder", make_folder)
-    leavings.make_folder(str(bench / NAME), ResourceKind.FOLDER, records)
+    resources.make_folder(str(bench / NAME), ResourceKind.FOLDER, records)
     assert seen == [(ResourceEntry(str(bench / NAME), ResourceKind.FOLDER, Owner.SERVER),)]
 
 
-def test_a_record_with_nothing_left_vanishes_with_its_campaign(leavings: ResourceJournal) -> None:
-    leavings.close()
-    assert not leavings.leaving.record.exists()
-    leavings.close()
+def test_a_record_with_nothing_left_vanishes_with_its_campaign(resources: ResourceJournal) -> None:
+    resources.close()
+    assert not resources.state.record.exists()
+    resources.close()
 
 
-def test_a_record_with_something_left_stays(leavings: ResourceJournal, bench: Path, records: Records) -> None:
-    leavings.make_folder(str(bench / NAME), ResourceKind.FOLDER, records)
-    leavings.close()
-    assert len(on_disk(leavings).entries) == 1
+def test_a_record_with_something_left_stays(
+    resources: ResourceJournal, bench: Path, records: Records
+) -> None:
+    resources.make_folder(str(bench / NAME), ResourceKind.FOLDER, records)
+    resources.close()
+    assert len(on_disk(resources).entries) == 1
 
 
 def test_a_file_of_the_runner_is_adopted_where_it_really_lies(
-    leavings: ResourceJournal, tmp_path: Path
+    resources: ResourceJournal, tmp_path: Path
 ) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     (tmp_path / "control").write_bytes(b"")
-    leavings.adopt_file(str(tmp_path / "link" / "control"))
-    (entry,) = on_disk(leavings).entries
+    resources.adopt_file(str(tmp_path / "link" / "control"))
+    (entry,) = on_disk(resources).entries
     assert entry.path == os.path.realpath(tmp_path / "control")
     assert (entry.kind, entry.owner) == (ResourceKind.FILE, Owner.RUNNER)
 
@@ -225,18 +227,18 @@ FULL_DISK = """
 import json, resource, signal, sys
 from pathlib import Path
 from app.domain.errors import FootingError
-from app.hosts.recovery.resource_record import Kind
-from app.hosts.recovery.resource_journal import Leavings
+from app.hosts.recovery.resource_record import ResourceKind
+from app.hosts.recovery.resource_journal import ResourceJournal
 from app.process.starter import current_account
 state, bench = sys.argv[1:]
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-with Leavings.create("/runs", "x", current_account(), state_folder=Path(state)) as leavings:
-    size = leavings.leaving.record.stat().st_size
+with ResourceJournal.create("/runs", "x", current_account(), state_folder=Path(state)) as resources:
+    size = resources.state.record.stat().st_size
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, size + 10))
     try:
-        leavings.make_folder(bench, Kind.FOLDER, lambda outcome: None)
+        resources.make_folder(bench, ResourceKind.FOLDER, lambda outcome: None)
     except FootingError as err:
-        print(json.dumps([err.message, leavings.leaving.record.stat().st_size == size]))
+        print(json.dumps([err.message, resources.state.record.stat().st_size == size]))
 """
 
 
@@ -280,16 +282,16 @@ def test_a_container_that_was_started_again_is_another_boot(
 
 
 def test_only_locked_records_are_live(
-    leavings: ResourceJournal, state_folder: Path, bench: Path, records: Records
+    resources: ResourceJournal, state_folder: Path, bench: Path, records: Records
 ) -> None:
-    assert [live.campaign_folder for live in list_live(state_folder)] == [leavings.leaving.campaign_folder]
-    leavings.make_folder(str(bench / NAME), ResourceKind.FOLDER, records)
-    leavings.close()
+    assert [live.campaign_folder for live in list_live(state_folder)] == [resources.state.campaign_folder]
+    resources.make_folder(str(bench / NAME), ResourceKind.FOLDER, records)
+    resources.close()
     assert list_live(state_folder) == ()
 
 
 def test_listing_who_lives_passes_over_what_is_no_record(
-    leavings: ResourceJournal, state_folder: Path
+    resources: ResourceJournal, state_folder: Path
 ) -> None:
     (state_folder / "campaign-link.jsonl").symlink_to("/etc/passwd")
     (state_folder / "campaign-dir.jsonl").mkdir()

@@ -18,7 +18,7 @@ from typing import ParamSpec, TypeVar
 from app.domain.campaign.configuration import FolderTarget
 from app.hosts import local
 from app.hosts.folders import as_owner as errands
-from app.hosts.recovery import resource_journal as leavings
+from app.hosts.recovery import resource_journal as resources
 from app.process.starter import CommandOutcome, current_account, named_account, spawn
 
 P = ParamSpec("P")
@@ -40,13 +40,13 @@ def main(state: str, bench: str, account_name: str, moment: int) -> None:
 
         return wrapped
 
-    leavings._write = mortal(leavings._write)
-    leavings._sync_folder = mortal(leavings._sync_folder)
+    resources._write = mortal(resources._write)
+    resources._sync_folder = mortal(resources._sync_folder)
     errands.make_folder = mortal(errands.make_folder)
     for name in ("socket_places", "private_places"):
         setattr(local, name, lambda _account: (bench,))
     account = current_account() if account_name == "self" else named_account(account_name)
-    with leavings.ResourceJournal.create("/runs/1", "killed", account, state_folder=Path(state)) as left:
+    with resources.ResourceJournal.create("/runs/1", "killed", account, state_folder=Path(state)) as left:
         host = local.LocalHost(account, left, forget)
         site = host.prepare(FolderTarget(bench), 1)
         host.write_private(site, "script1", "SELECT 1;")
