@@ -31,6 +31,7 @@ from app.storage.layout.steps import (
     Condition,
     MakeFolder,
     Mark,
+    OwnMember,
     OwnPartition,
     ReadBack,
     RecordPool,
@@ -266,7 +267,7 @@ class Execution:
             each.disk
             for each in command.writes
             if not state.size_bytes(each.disk)
-            or (isinstance(each, OwnPartition) and mark_of(self.facts, each.place) is Mark.WIPED)
+            or (isinstance(each, OwnPartition | OwnMember) and mark_of(self.facts, each.place) is Mark.WIPED)
         )
         return gone if gone < {each.disk for each in command.writes} else frozenset()
 

@@ -22,6 +22,7 @@ from app.storage.layout.steps import (
     NoPool,
     NoSignature,
     NotMounted,
+    OwnMember,
     OwnPartition,
     OwnPool,
     OwnTable,
@@ -93,6 +94,8 @@ def check(condition: Condition, facts: Mapping[str, str], run: Run = probe_with_
     match condition:
         case OwnTable() | OwnPartition():
             return _owned(condition)
+        case OwnMember():
+            return _owned_member(condition, facts, run)
         case SignatureIs():
             return _signed(condition, facts, run)
         case NoSignature(node):
@@ -163,6 +166,17 @@ def _owned(condition: OwnTable | OwnPartition) -> ConditionResult:
     return ConditionResult(
         ours, f"{condition.disk} has {len(table.partitions)} partition(s), the first {shown}"
     )
+
+
+def _owned_member(condition: OwnMember, facts: Mapping[str, str], run: Run) -> ConditionResult:
+    partition = condition.partition
+    by_table = _owned(OwnPartition(partition.disk, partition.partition_uuid))
+    if by_table.holds or not state.size_bytes(partition.node):
+        return by_table
+    if state.partition_place(partition.node) != (partition.start_bytes, partition.size_bytes):
+        return by_table
+    signed = _signed(condition.signature, facts, run)
+    return ConditionResult(signed.holds, f"{by_table.evidence}; {signed.evidence}")
 
 
 def _signed(condition: SignatureIs, facts: Mapping[str, str], run: Run) -> ConditionResult:

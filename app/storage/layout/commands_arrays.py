@@ -55,7 +55,7 @@ def array_steps(group: Group, members: Sequence[PlanMember], names: Names) -> It
                 ("mdadm", "--stop", node),
                 "the array is taken apart",
                 when=(runs,),
-                writes=tuple(member.own for member in members),
+                writes=tuple(member.own_member for member in members),
                 after=(NoArray(nodes),),
             ),
             *(wipe_member(member, NoArray(nodes)) for member in members),

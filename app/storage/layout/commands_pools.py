@@ -56,7 +56,7 @@ def pool_steps(
                 "the pool is taken apart",
                 timeout_s=LONG_S,
                 when=(OwnPool(pool),),
-                writes=tuple(member.own for member in everyone),
+                writes=tuple(member.own_member for member in everyone),
                 after=(NoPool(pool),),
             ),
             *(wipe_member(member, NoPool(pool)) for member in everyone),

@@ -12,7 +12,7 @@ from app.domain.storage_plan.plan import PARTITION_TYPE, Group, Role, StoragePla
 from app.domain.units import MIB
 from app.storage.layout.names import Names, PlannedDevice
 from app.storage.layout.partition_size import whole_disk_bytes
-from app.storage.layout.steps import POOL_GUID, OwnPartition, SessionPartition, SignatureIs
+from app.storage.layout.steps import POOL_GUID, OwnMember, OwnPartition, SessionPartition, SignatureIs
 
 START_BYTES: Final = MIB
 """Where our partition begins on every disk."""
@@ -59,6 +59,11 @@ class PlanMember:
     def own(self) -> OwnPartition:
         """Return the condition that the partition is ours."""
         return OwnPartition(self.disk, self.partition_uuid)
+
+    @property
+    def own_member(self) -> OwnMember:
+        """Return the condition that the partition is ours, or still a member of what we made of it."""
+        return OwnMember(self.partition, self.signature)
 
 
 def members_of(

@@ -140,6 +140,33 @@ class SessionPartition:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnMember:
+    """A partition that an array or a pool of ours holds is ours: by the table, or by what lies in it.
+
+    As long as it is held the kernel takes no notice of a table that somebody changed. Taking the array or
+    pool apart writes to its own superblocks or labels only (md.c, md_update_sb; spa.c, spa_export_common),
+    and the other disks cannot be freed before.
+
+    Attributes:
+        partition: as it was made.
+        signature: what makes it a member of ours.
+    """
+
+    partition: SessionPartition
+    signature: SignatureIs
+
+    @property
+    def disk(self) -> str:
+        """Return the node of the disk."""
+        return self.partition.disk
+
+    @property
+    def place(self) -> str:
+        """Return the place of what lies in the partition, for its mark."""
+        return self.partition.place
+
+
+@dataclass(frozen=True, slots=True)
 class NoSignature:
     """libblkid finds no signature on a device; a device that is gone has none either."""
 
@@ -250,6 +277,7 @@ class NoBtrfs:
 Condition = (
     OwnTable
     | OwnPartition
+    | OwnMember
     | SignatureIs
     | NoSignature
     | MountIs
@@ -309,7 +337,7 @@ class Command:
     input: str = ""
     timeout_s: float = QUICK_S
     claims: tuple[str, ...] = ()
-    writes: tuple[OwnPartition | OwnTable, ...] = ()
+    writes: tuple[OwnPartition | OwnTable | OwnMember, ...] = ()
     when: tuple[Condition, ...] = ()
     before: tuple[Condition, ...] = ()
     after: tuple[Condition, ...] = ()

@@ -26,10 +26,12 @@ from app.storage.layout.steps import (
     NoPool,
     NoSignature,
     NotMounted,
+    OwnMember,
     OwnPartition,
     OwnPool,
     OwnTable,
     PoolImported,
+    SessionPartition,
     SignatureIs,
     pool_fact,
 )
@@ -46,6 +48,7 @@ class State:
     def __init__(self) -> None:
         self.sizes = {DISK: 10**9, NODE: 10**9}
         self.table: PartitionTable | None = None
+        self.place = (1048576, 10**9)
         self.mounts: tuple[MountEntry, ...] = ()
         self.held_by: tuple[str, ...] = ()
         self.array: str | None = None
@@ -58,6 +61,9 @@ class State:
     def read_table(self, node: str) -> PartitionTable | None:
         assert node in self.sizes, "there is nothing to be read"
         return self.table
+
+    def partition_place(self, _node: str) -> tuple[int, int]:
+        return self.place
 
     def mounts_on(self, folder: str) -> tuple[MountEntry, ...]:
         return tuple(each for each in self.mounts if each.folder == folder)
@@ -136,6 +142,28 @@ def test_a_partition_is_ours_by_place_type_and_identifier(state: State) -> None:
         assert not holds(OwnPartition(DISK, UUID))
     state.table = PartitionTable(OTHER, ())
     assert not holds(OwnPartition(DISK, UUID))
+
+
+def test_a_member_is_ours_by_the_table_or_where_that_was_changed_by_its_place_and_superblock(
+    state: State,
+) -> None:
+    partition = SessionPartition(DISK, NODE, OTHER, UUID, PARTITION_TYPE, 1048576, 10**9)
+    member = OwnMember(partition, SignatureIs(NODE, "linux_raid_member", UUID))
+    ours = GptPartition(1, PARTITION_TYPE, UUID, "x", 1048576, 10**9)
+    signed, foreign = ended(f"TYPE=linux_raid_member\nUUID={UUID}\n"), ended(f"TYPE=ext4\nUUID={UUID}\n")
+    state.table = PartitionTable(OTHER, (ours,))
+    assert holds(member), "nothing else has to be asked"
+    changed: tuple[PartitionTable | None, ...] = (PartitionTable(OTHER, (replace(ours, type=OTHER),)), None)
+    for table in changed:
+        state.table = table
+        assert holds(member, signed)
+        assert not holds(member, foreign)
+        assert not holds(member, ended(code=2))
+        state.place = (1048576, 10**9 + 4096)
+        assert not holds(member), "the kernel has another partition there"
+        state.place = (1048576, 10**9)
+    del state.sizes[NODE]
+    assert not holds(member), "it is gone"
 
 
 # --- signatures
