@@ -72,6 +72,33 @@ def closure(first: str) -> frozenset[str]:
     return frozenset(seen)
 
 
+ROOT_EXECUTES: Final = (
+    "app.dbus",
+    "app.domain",
+    "app.domain.filesystems",
+    "app.domain.options",
+    "app.domain.storage_plan",
+    "app.helper",
+    "app.helper.base",
+    "app.helper.session",
+    "app.helper.storage",
+    "app.storage",
+    "app.storage.checks",
+    "app.storage.inspect",
+    "app.storage.layout",
+    "app.storage.spare",
+    "app.storage.system",
+    "app.storage.wiping",
+)
+"""Every package of which root's service imports a module."""
+
+
+def packages_of(names: Iterable[str]) -> frozenset[str]:
+    """Return the packages in which modules lie; a package is its own."""
+    is_package = {name: path.name == "__init__.py" for name, path in modules().items()}
+    return frozenset(name if is_package[name] else name.rpartition(".")[0] for name in names) - {"app"}
+
+
 def folders() -> Mapping[str, int]:
     """Return how many modules each folder holds, without ``__init__``."""
     return Counter(
@@ -124,9 +151,8 @@ def report() -> str:
         code, every = lines(name for name in modules() if name.partition(".")[0] == top)
         told.append(f"{top}: {code:,} lines of code ({every:,} in all)")
     service = closure("app.helper.__main__")
-    rooms = Counter(".".join(name.split(".")[:2]) for name in service)
-    for room in sorted(rooms):
-        inside = [name for name in service if ".".join(name.split(".")[:2]) == room]
+    for room in sorted(packages_of(service)):
+        inside = [name for name in service if packages_of((name,)) == {room}]
         code, every = lines(inside)
         told.append(f"  root executes of {room}: {len(inside)} modules, {code:,} lines of code ({every:,})")
     code, every = lines(service)

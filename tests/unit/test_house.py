@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from tests.house import DECLARATIONS, MOST_MODULES, folders, repeated_class_names
+import pytest
+
+from tests.house import (
+    DECLARATIONS,
+    MOST_MODULES,
+    ROOT_EXECUTES,
+    closure,
+    folders,
+    packages_of,
+    repeated_class_names,
+    report,
+)
 
 
 def test_no_folder_holds_more_modules_than_one_can_look_over() -> None:
@@ -16,3 +27,9 @@ def test_no_folder_holds_more_modules_than_one_can_look_over() -> None:
 
 def test_a_class_name_is_used_once_in_app() -> None:
     assert repeated_class_names() == {}
+
+
+def test_root_executes_these_packages_and_no_others(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sorted(packages_of(closure("app.helper.__main__"))) == list(ROOT_EXECUTES)
+    with capsys.disabled():
+        print(f"\n{report()}")  # noqa: T201 - whoever reviews what root executes looks at how much it is
