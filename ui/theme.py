@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPen
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication
 
 TINY: Final = 4
 SMALL: Final = 8
@@ -224,10 +224,6 @@ class Theme(QObject):
     def series_style(self, index: int) -> Qt.PenStyle:
         """Return the style that tells line `index` from the one of the same colour."""
         return _STYLES[index // SERIES % len(_STYLES)]
-
-    def series_pen(self, index: int, width: float = 1.0) -> QPen:
-        """Return the pen of line `index`, for samples of it."""
-        return QPen(self.series_colour(index), width, self.series_style(index))
 
     def pale(self, colour: QColor, share: float = _PALE_SHARE) -> QColor:
         """Return the colour as it looks through paper: opaque, which paints ten times as fast as alpha."""

@@ -81,10 +81,6 @@ class RunComparison:
         """The verdicts as sentences, each with a full stop."""
         return tuple(f"{row.verdict}." for row in self.rows if row.verdict)
 
-    def runs_of(self, group: ComparedGroup) -> tuple[ComparedRun, ...]:
-        """Return the runs of a group."""
-        return tuple(self.runs[place] for place in group.members)
-
 
 def compare_runs(
     runs: Sequence[RunFacts],

@@ -40,11 +40,6 @@ class SleepInhibitor:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    @property
-    def is_held(self) -> bool:
-        """Whether the lock is held."""
-        return self._descriptor >= 0
-
     def release(self) -> None:
         """Let the machine sleep again; a second call does nothing."""
         descriptor, self._descriptor = self._descriptor, -1

@@ -101,10 +101,6 @@ def _at_least(size_bytes: int) -> str:
     return format_size(math.ceil(round(size_bytes / unit, 6)) * unit)
 
 
-LOOKED: Final = "(ttttdd)"
-"""A `InspectionReport` as it crosses the bus; nothing but zeros for none."""
-
-
 def looked_to_wire(looked: InspectionReport | None) -> tuple[int | float, ...]:
     """Return what was looked at as plain values."""
     return astuple(looked or InspectionReport(0, 0, 0, 0))

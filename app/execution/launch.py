@@ -15,7 +15,6 @@ import fcntl
 import json
 import os
 import secrets
-import select
 import shutil
 import signal
 import sys
@@ -41,7 +40,6 @@ _CAMPAIGN: Final = "campaign.toml"
 _PROGRESS: Final = "progress.jsonl"
 _ERRORS: Final = "errors.txt"
 _WORDS_LIMIT_BYTES: Final = 64 * 1024
-_POLL_S: Final = 0.05
 
 
 class LaunchError(FootingError):
@@ -74,7 +72,7 @@ class LiveCampaign:
 
 
 class LaunchedCampaign:
-    """A runner that this process started. No method but `wait_for_folder` blocks.
+    """A runner that this process started. No method blocks.
 
     Attributes:
         pid: of the runner; it leads a session and a process group of its own.
@@ -109,50 +107,6 @@ class LaunchedCampaign:
         if ended:
             raise self._failure()
         return None
-
-    def wait_for_folder(self, timeout_s: float) -> Path:
-        """Return the campaign's folder when its first run has begun; blocks, not for the GUI thread.
-
-        Raises:
-            LaunchError: the runner ended before its first run, and why.
-            FootingError: neither happened in time; the runner goes on.
-        """
-        deadline_s = time.monotonic() + timeout_s
-        while (folder := self.poll()) is None:
-            if time.monotonic() > deadline_s:
-                message = tr("The runner {pid} has not begun a run after {seconds:.0f} s; it goes on.")
-                raise FootingError(message.format(pid=self.pid, seconds=timeout_s))
-            self._wait(_POLL_S)
-        return folder
-
-    def wait(self, timeout_s: float) -> int:
-        """Return the exit status when the runner has ended; blocks.
-
-        Raises:
-            FootingError: it still runs; it goes on.
-        """
-        deadline_s = time.monotonic() + timeout_s
-        while not self._reap():
-            left_s = deadline_s - time.monotonic()
-            if left_s <= 0:
-                message = tr("The runner {pid} still runs after {seconds:.0f} s; it goes on.")
-                raise FootingError(message.format(pid=self.pid, seconds=timeout_s))
-            self._wait(left_s)
-        self._read_progress()
-        return self.exit_status if self.exit_status is not None else 0
-
-    def stop(self) -> None:
-        """Ask the runner to stop and keep what it has, also before it listens on its control socket."""
-        if not self._reap():
-            os.kill(self.pid, signal.SIGTERM)  # it is our child and not reaped: the id is still its own
-
-    def _wait(self, timeout_s: float) -> None:
-        with suppress(ProcessLookupError):
-            descriptor = os.pidfd_open(self.pid)
-            try:
-                select.select([descriptor], [], [], timeout_s)
-            finally:
-                os.close(descriptor)
 
     def _reap(self) -> bool:
         if self.exit_status is None:

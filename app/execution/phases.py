@@ -60,14 +60,12 @@ class RunOutcome:
         discard: the person wants the run file removed.
         error: why it failed.
         measured: whether the phase `measure` was reached.
-        measured_tps: what pgbench reported, to choose the sampling of later runs.
     """
 
     state: RunState = RunState.FAILED
     discard: bool = False
     error: FootingError | None = None
     measured: bool = False
-    measured_tps: float | None = None
 
 
 @dataclass(slots=True)
@@ -173,8 +171,7 @@ class Runner:
             if self.log_one_in is None:
                 self.log_one_in = sampling_rate(self._workload, warm_tps)
             self._pgbench.log_one_in = self.log_one_in
-            summary = self._pgbench.run(site, server, Phase.MEASURE)
-            self.outcome.measured_tps = summary.tps
+            self._pgbench.run(site, server, Phase.MEASURE)
         with self._phase(Phase.COLLECT):
             self.recorder.facts("after", read_changing_facts())
             self._record_health("after")

@@ -37,7 +37,6 @@ from app.runfile.metadata.typed_json import NOT_KNOWN
 from app.storage.layout.disk_target import is_test_device
 
 TEST_DEVICES = "test-devices"
-RAM_DISKS = frozenset({"tmpfs", "ramfs"})
 
 
 def describe_run(planned: PlannedRun, resolved: ResolvedConfiguration) -> RunMetadata:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import IO, Final
+from typing import Final
 
 from app.dbus.helper_errors import CannotError
 from app.domain.campaign.configuration import DiskTarget, Target
@@ -134,10 +134,6 @@ class HelperHost:
             return self.session.session.kernel_log()
         except FootingError:
             return ()
-
-    def open_private(self, of: RunFolders, name: str) -> IO[bytes]:
-        """Open a file of the private folder for reading; see `app.hosts.folders.run_folders.open_private`."""
-        return site.open_private(of, name)
 
     def write_private(self, of: RunFolders, name: str, text: str) -> str:
         """Write a new file into the private folder; see `app.hosts.folders.run_folders.write_private`."""

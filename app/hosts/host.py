@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import IO, Final, Protocol
+from typing import Final, Protocol
 
 from app.domain.campaign.configuration import Target
 from app.hosts.folders.run_folders import RunFolders
@@ -56,9 +56,6 @@ class Host(Protocol):
         Raises:
             TargetLostError: the target vanished, was replaced, is read-only, nearly full, or over its limit.
         """
-
-    def open_private(self, of: RunFolders, name: str) -> IO[bytes]:
-        """Open a file of the private folder for reading; see `app.hosts.folders.run_folders.open_private`."""
 
     def write_private(self, of: RunFolders, name: str, text: str) -> str:
         """Write a new file into the private folder; see `app.hosts.folders.run_folders.write_private`."""

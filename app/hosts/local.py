@@ -10,7 +10,6 @@ import errno
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import IO
 
 from app.domain.campaign.configuration import DiskTarget, Target
 from app.domain.errors import FootingError, TargetError
@@ -91,15 +90,6 @@ class LocalHost:
             TargetLostError: the target vanished, was replaced, is read-only, nearly full, or over its limit.
         """
         site.check_alive(checked, reserve_bytes)
-
-    def open_private(self, of: RunFolders, name: str) -> IO[bytes]:
-        """Open a file of the private folder for reading; see `app.hosts.folders.run_folders.open_private`.
-
-        Raises:
-            FileNotFoundError: there is no such file (yet).
-            TargetLostError: the folder is another one now, or the file is not a file.
-        """
-        return site.open_private(of, name)
 
     def write_private(self, of: RunFolders, name: str, text: str) -> str:
         """Write a new file, such as a user's script, into the private folder as its owner; return its path.

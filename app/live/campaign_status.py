@@ -191,15 +191,6 @@ class CampaignWatch:
         return status
 
 
-def read_campaign_status(folder: Path) -> CampaignStatus:
-    """Return the status of the campaign in `folder`.
-
-    Raises:
-        RunFileError: the folder cannot be read.
-    """
-    return CampaignWatch(folder).read()
-
-
 def remaining_seconds(
     campaign: Campaign | None, runs: Sequence[RunStatus], now_epoch_s: float
 ) -> float | None:

@@ -82,15 +82,6 @@ class ServerFacts:
     settings: tuple[SettingInEffect, ...]
 
 
-def settings_in_effect(conninfo: str) -> tuple[SettingInEffect, ...]:
-    """Return the settings of a running server that are no defaults, and those always reported.
-
-    Raises:
-        ServerError: it cannot be asked.
-    """
-    return read_server_facts(conninfo).settings
-
-
 def read_server_facts(conninfo: str) -> ServerFacts:
     """Return version, build and settings of a running server; the role must be a superuser.
 

@@ -47,8 +47,3 @@ def state_cell(run: ReportedRun) -> str:
     words = [] if state == RunState.DONE else [state_words(state)]
     words += dict.fromkeys(mark_words(kind) for kind, _ in run.facts.marks)
     return ", ".join(words)
-
-
-def number_words(count: int, one: str, many: str) -> str:
-    """Return `one` for one thing, else `many` with the number put in."""
-    return one if count == 1 else many.format(count=count)

@@ -119,11 +119,6 @@ class RunData:
         ends_ms = self.source.partial_ends_ms()
         return self._seen(ends_ms, ends_ms)[0]
 
-    def mean_15s(self, metric: str, instance: str = "") -> tuple[Array, Array]:
-        """Return (t_s, running mean over 15 s around it): for charts only."""
-        t_s, values = self.series(metric, instance)
-        return t_s, running_mean(t_s, values)
-
     def stalls(self) -> list[tuple[float, float]]:
         """Return (start_s, end_s) of the measured seconds below 10 % of the median TPS, rows joined.
 

@@ -17,7 +17,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from app.statistics.holm import holm_levels
 from app.statistics.sample_size import DEFAULT_ALPHA, DEFAULT_EFFECT, RUNS_FOR_A_VERDICT, runs_needed
 from app.statistics.student_t import student_t_quantile, student_t_tail
 
@@ -243,26 +242,22 @@ def compare(samples: Samples, *, effect: float = DEFAULT_EFFECT, alpha: float = 
     )
 
 
-def compare_paired(
-    baseline: Sequence[float], candidate: Sequence[float], *, effect: float = DEFAULT_EFFECT
-) -> Comparison:
-    """Return `compare` of runs that were interleaved, repeat by repeat.
+def holm_levels(p_values: Sequence[float], alpha: float) -> tuple[float, ...]:
+    """Return the level at which Holm's procedure (Holm 1979) tested each hypothesis.
 
-    Raises:
-        ValueError: not as many of one as of the other, or a value that is no run mean.
+    An interval at 1 - level excludes no difference exactly where Holm rejects; after the first hypothesis
+    that stands, the others are judged at its level.
     """
-    return compare(Samples(tuple(baseline), tuple(candidate), paired=True), effect=effect)
-
-
-def compare_unpaired(
-    baseline: Sequence[float], candidate: Sequence[float], *, effect: float = DEFAULT_EFFECT
-) -> Comparison:
-    """Return `compare` of runs of different campaigns (Welch's test on logarithms).
-
-    Raises:
-        ValueError: a value that is no run mean.
-    """
-    return compare(Samples(tuple(baseline), tuple(candidate), paired=False), effect=effect)
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    levels = [alpha] * len(p_values)
+    level = alpha
+    stands = False
+    for rank, place in enumerate(order):
+        if not stands:
+            level = alpha / (len(order) - rank)
+            stands = p_values[place] >= level
+        levels[place] = level
+    return tuple(levels)
 
 
 def compare_family(

@@ -1,8 +1,7 @@
-"""How right latency percentiles are: against the exact ones of a real transaction log, full and thinned.
+"""How right latency percentiles are: against the exact ones of a real transaction log.
 
 pgbench writes a full log of a short run; numpy sorts it for the exact percentiles (percentile_disc). Beside
-them stand those of the product's histograms by window, and those of a log thinned as --sampling-rate does:
-how often the exact value lies inside the interval that the product gives with a sampled percentile.
+them stand those of the product's histograms by window.
 """
 
 from __future__ import annotations
@@ -18,23 +17,20 @@ import numpy as np
 from app.domain.campaign.configuration import BuiltinScript, Workload
 from app.domain.errors import FootingError
 from app.postgres.pgbench.histogram import Histogram
-from app.postgres.pgbench.log_sampling import sampling_rate
 from app.postgres.pgbench.second_histograms import SecondHistograms
 from app.postgres.pgbench.summary import PgbenchSummary
 from app.postgres.pgbench.transaction_log import (
     Integers,
     LogFormat,
     TransactionBatch,
-    concatenate,
     parse_transactions,
 )
 from tests.bench._figures import describe_machine
 from tests.bench._rig import Rig, builtin_workload, rig
+from tests.transactions import concatenate
 
 PERCENTS = (50.0, 95.0, 99.0, 99.9)
 WINDOWS_S = (1, 10)
-FEWEST = 20
-"""Transactions beyond the percentile that a window must have to be looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,35 +100,13 @@ def print_errors(recording: Recording) -> None:
         print(f"    {len(ordered):3} windows of {length_s:2} s: " + "   ".join(words))
 
 
-def print_intervals(recording: Recording, one_in: int, repeats: int) -> None:
-    """Print how often the exact percentile lies inside the 95 % interval of a thinned log."""
-    print(f"  thinned to one in {one_in}: exact value inside the 95 % rank interval; width of the interval")
-    random = np.random.default_rng(20110421)
-    for length_s in WINDOWS_S:
-        ordered = list(windows(recording.batch, length_s))
-        for percent in PERCENTS:
-            inside, widths, looks = 0, [], 0
-            for _ in range(repeats):
-                for latencies in ordered:
-                    thinned = latencies[random.random(len(latencies)) < 1 / one_in]
-                    if len(thinned) * (1 - percent / 100) < FEWEST:
-                        continue
-                    low, high = Histogram.of(thinned).rank_interval(percent)
-                    value = exact(latencies, percent)
-                    looks += 1
-                    inside += low <= value <= high
-                    widths.append((high - low) / value)
-            told = f"{inside / looks:6.1%} of {looks}, {np.median(widths):6.1%} wide" if looks else "too few"
-            print(f"    windows of {length_s:2} s, p{percent:<5g} {told}")
-
-
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seconds", type=int, default=31, help="length of each run")
-    parser.add_argument("--quick", action="store_true", help="runs of 11 s, fewer repeats")
+    parser.add_argument("--quick", action="store_true", help="runs of 11 s")
     options = parser.parse_args()
-    seconds, repeats = (11, 5) if options.quick else (options.seconds, 20)
+    seconds = 11 if options.quick else options.seconds
     print(describe_machine())
     try:
         with rig(builtin_workload(BuiltinScript.SELECT_ONLY, seconds), None) as bench:
@@ -142,8 +116,6 @@ def main() -> int:
                 print(f"\n{script.value}: {seconds} s at {tps:.0f} TPS, {recording.batch.lines} lines")
                 print_sums(recording)
                 print_errors(recording)
-                for one_in in sorted({2, sampling_rate(recording.workload, max(tps, 10_001)), 10}):
-                    print_intervals(recording, one_in, repeats)
     except FootingError as error:
         print(f"could not measure: {error}", file=sys.stderr)
         return 1

@@ -20,6 +20,7 @@ from tests.disks.helper_owner import SPARE
 from tests.disks.layout_proof import leftovers
 from tests.fix_campaign import PATIENCE_S, SETTINGS, CampaignBench, kill, server_settings_of
 from tests.fix_helper import Running, journaled, standing_in, wait_until
+from tests.launched import wait_for_end, wait_for_folder
 
 pytestmark = [
     pytest.mark.disks,
@@ -305,9 +306,9 @@ def test_what_the_window_starts_erases_only_what_was_confirmed(
     text = campaign(("one", disks_table(disk)))
     refused = start_campaign(text, campaign_bench.library)
     with pytest.raises(LaunchError, match="no terminal to ask on") as caught:
-        refused.wait_for_folder(PATIENCE_S)
+        wait_for_folder(refused, PATIENCE_S)
     assert caught.value.status == 3
     launched = start_campaign(text, campaign_bench.library, [serial_of(disk)])
-    assert launched.wait(PATIENCE_S) == 0
+    assert wait_for_end(launched, PATIENCE_S) == 0
     assert len(campaign_bench.run_files()) == 1
     assert nothing_left(disk)

@@ -20,6 +20,7 @@ from app.domain.options.raid import Assembler, Level, layout
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.units import MIB
 from app.domain.versions import Component, parse_version
+from app.storage.checks.hooks import ExecutionReport
 from app.storage.checks.readback import ReadBackError
 from app.storage.spare.spare import SpareDisks
 from tests.disks.layout_loops import SENTINEL_BYTES, MakeLoop, loops, spare_loops
@@ -180,6 +181,11 @@ def test_an_option_that_the_kernel_drops_silently_is_an_error_that_names_it(
     assert leftovers(nodes, folder) == []
 
 
+def own_seconds(report: ExecutionReport) -> float:
+    """Time in neither programs nor the kernel's work that is waited for."""
+    return report.seconds - sum(step.program_seconds for step in report.steps)
+
+
 def test_our_own_share_of_making_and_unmaking_is_under_a_second_each(
     make_loop: MakeLoop, folder: Path, spare: SpareDisks
 ) -> None:
@@ -191,6 +197,6 @@ def test_our_own_share_of_making_and_unmaking_is_under_a_second_each(
     trial = make_and_unmake(plan, nodes, folder, spare)
     ours_s = time.process_time() - began_s
     sys.stdout.write(
-        f"ours {trial.made.own_seconds:.3f} {trial.unmade.own_seconds:.3f}, CPU {ours_s:.3f} s\n"
+        f"ours {own_seconds(trial.made):.3f} {own_seconds(trial.unmade):.3f}, CPU {ours_s:.3f} s\n"
     )
     assert ours_s < 2.0

@@ -32,6 +32,7 @@ from app.storage.spare.disks import list_disks
 from tests.disks.workshop import readable_proc
 from tests.fix_campaign import PATIENCE_S, CampaignBench
 from tests.fix_helper import Running, journaled
+from tests.launched import wait_for_end
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
 from ui.window.commands.deferred import launch
@@ -219,7 +220,7 @@ def test_the_wizard_leads_to_a_run_on_spare_disks_that_are_free_again(
     QTest.mouseClick(wizard.next, Qt.MouseButton.LeftButton)
     (campaign,) = accepted
     launched = launch(campaign, campaign_bench.library)
-    assert launched.wait(PATIENCE_S) == 0, launched.problem
+    assert wait_for_end(launched, PATIENCE_S) == 0, launched.problem
     (path,) = campaign_bench.run_files()
     with RunFile(path) as run:
         assert run.values["state"] == "done"

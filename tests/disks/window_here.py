@@ -41,11 +41,13 @@ from ui.wizard.wizard import Wizard
 
 LIMIT_S = 60
 _launch = looking.launch
+_held: list[int] = []
 
 
 def launch_and_hold(*arguments: object) -> LaunchedCampaign:
     launched = _launch(*arguments)  # type: ignore[arg-type]
     os.kill(launched.pid, signal.SIGSTOP)
+    _held.append(launched.pid)
     return launched
 
 
@@ -291,11 +293,10 @@ class Hand:
         """Press Start; return the runner's process id, which is stopped."""
         wizard = self._wizard()
         wait(lambda: wizard.next.isEnabled() and wizard.flow.obstacle() is None, "start")
+        _held.clear()
         self._press(wizard.next)
-        wait(lambda: self.window.campaigns.starter.runner_pid is not None, "runner")
-        pid = self.window.campaigns.starter.runner_pid
-        assert pid is not None
-        return pid
+        wait(lambda: _held, "runner")
+        return _held[-1]
 
     def wait_for_notice(self, words: str) -> str:
         """Wait until the line of the window says something."""

@@ -256,16 +256,17 @@ def test_a_run_that_grows_looks_as_if_it_were_drawn_at_once(
 
 
 def test_the_future_of_a_live_run_is_empty_and_a_longer_one_makes_room(
-    stack: ChartStack, runs: list[RunData]
+    stack: ChartStack, tmp_path: Path
 ) -> None:
-    stack.set_live(runs[0].until(30.0), 0, "live")
+    writer = begin_run(tmp_path / "run.footing", SHAPE, "run")
+    growing = GrowingRun(writer.path)
+    add_seconds(writer, SHAPE, 0, 30)
+    stack.set_live(growing.refresh(), 0, "live")
     assert stack.times == (-10.0, 120.0)
-    stack.set_planned_range(-10.0, 60.0)
-    assert stack.times == (-10.0, 60.0)
-    stack.update_live(runs[0].until(61.0))
-    assert stack.times == (-10.0, 77.5)
-    stack.update_live(runs[0].until(62.0))
-    assert stack.times == (-10.0, 77.5)
+    for begin, end in ((30, 132), (132, 133)):
+        add_seconds(writer, replace(SHAPE, seconds=140), begin, end)
+        stack.update_live(growing.refresh())
+        assert stack.times == (-10.0, 152.5)
 
 
 def test_late_lines_of_the_log_change_what_was_drawn_already(stack: ChartStack, tmp_path: Path) -> None:

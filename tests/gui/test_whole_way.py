@@ -191,9 +191,9 @@ def test_a_runner_killed_while_it_is_watched_is_told_and_its_seconds_are_kept(
     window = open_window(bench.library)
     page = start_campaign(qtbot, window, bench.target, seconds=60)
     qtbot.waitUntil(lambda: is_measuring(page) and bool(window.live.statuses), timeout=PATIENCE_MS)
-    runner = window.campaigns.starter.runner_pid
+    runner = window.campaigns.starter._launched
     assert runner is not None
-    os.kill(runner, signal.SIGKILL)
+    os.kill(runner.pid, signal.SIGKILL)
     qtbot.waitUntil(lambda: page.watched.ended, timeout=PATIENCE_MS)
     assert "has died" in page.banner.words.text()
     qtbot.waitUntil(lambda: not window.live.statuses, timeout=PATIENCE_MS)

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.campaign_file.reader import load_campaign, read_campaign_file
-from app.campaign_file.recipes import list_recipes, load_recipe
+from app.campaign_file.recipes import RECIPES, list_recipes
 from app.campaign_file.trust import check_trust, refuse_concerns
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign, FolderTarget, MemoryTarget
@@ -575,7 +575,7 @@ def test_a_recipe_fills_every_page(qtbot: QtBot, make_wizard: MakeWizard) -> Non
     recipe = next(each for each in list_recipes() if each.name == "clients")
     with qtbot.waitSignal(wizard.files.loaded, timeout=PATIENCE_MS):
         wizard.files.load(recipe.path)
-    assert wizard.draft.to_campaign() == load_recipe("clients")
+    assert wizard.draft.to_campaign() == load_campaign(RECIPES / "clients.toml")
     assert wizard.flow.step is Step.WHERE
 
 

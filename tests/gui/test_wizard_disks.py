@@ -429,9 +429,9 @@ def test_reading_is_stopped_by_the_same_button_and_by_closing_the_wizard(
     for stop in (page.read.click, wizard.reject):
         page.read.click()
         qtbot.waitUntil(lambda: "12.5 %" in page.why.text())
-        readings = [wizard.whole_read.is_reading]
+        readings = [wizard.whole_read._process is not None]
         stop()
-        assert [*readings, wizard.whole_read.is_reading] == [True, False]
+        assert [*readings, wizard.whole_read._process is not None] == [True, False]
         assert "12.5 %" not in page.why.text()
 
 
@@ -446,7 +446,7 @@ def test_a_disk_that_could_not_be_read_is_told_in_the_commands_own_words(
     with qtbot.waitSignal(wizard.whole_read.failed) as failed:
         page.read.click()
     assert "12.5 % read" in failed.args[0]
-    assert not wizard.whole_read.is_reading
+    assert wizard.whole_read._process is None
 
 
 def test_a_disk_that_pgfooting_left_something_on_can_be_released_by_root(

@@ -22,6 +22,7 @@ from app.live.campaign_follower import CampaignFollower, LiveState
 from app.runfile.reader import RunFile
 from app.runfile.writer import Phase, RunState
 from tests.fix_campaign import PATIENCE_S, TOP, CampaignBench, campaign_text
+from tests.launched import wait_for_end, wait_for_folder
 
 pytestmark = pytest.mark.postgres
 
@@ -50,10 +51,10 @@ def looks(folder: Path, pid: int) -> Iterator[LiveState]:
 
 def test_a_launched_campaign_is_followed_to_its_end(bench: CampaignBench) -> None:
     launched = start_campaign(campaign_text(folder=bench.target, memory=True), bench.library)
-    folder = launched.wait_for_folder(PATIENCE_S)
+    folder = wait_for_folder(launched, PATIENCE_S)
     assert [campaign.folder for campaign in live_campaigns()] == [folder]
     seen = list(looks(folder, launched.pid))
-    assert launched.wait(PATIENCE_S) == 0
+    assert wait_for_end(launched, PATIENCE_S) == 0
     # A look five times a second can miss a phase that is shorter, such as loading where the machine is fast.
     assert Phase.MEASURE in {watched.run.phase for watched in seen if watched.run is not None}
     numbers = [w.run.numbers for w in seen if w.run is not None and w.run.phase is Phase.MEASURE]
@@ -83,7 +84,7 @@ def test_what_may_run_programs_is_launched_only_where_a_person_agreed_to_just_th
 
     def refused() -> bool:
         with pytest.raises(LaunchError, match="may run programs") as caught:
-            start_campaign(campaign, bench.library).wait_for_folder(PATIENCE_S)
+            wait_for_folder(start_campaign(campaign, bench.library), PATIENCE_S)
         return caught.value.status == ExitStatus.REFUSED and not witness.exists()
 
     assert refused()
@@ -95,7 +96,7 @@ def test_what_may_run_programs_is_launched_only_where_a_person_agreed_to_just_th
     assert refused()
     script.write_text(shown)
     launched = start_campaign(campaign, bench.library)
-    assert launched.wait(PATIENCE_S) == ExitStatus.DONE
+    assert wait_for_end(launched, PATIENCE_S) == ExitStatus.DONE
     assert witness.exists()
 
 
@@ -103,9 +104,10 @@ WINDOW = """
 import signal, sys
 from pathlib import Path
 from app.execution.launch import start_campaign
+from tests.launched import wait_for_folder
 launched = start_campaign(Path(sys.argv[1]).read_text(), Path(sys.argv[2]))
 print(launched.pid, flush=True)
-print(launched.wait_for_folder(120), flush=True)
+print(wait_for_folder(launched, 120), flush=True)
 signal.pause()
 """
 
@@ -140,7 +142,7 @@ def test_a_campaign_is_stopped_from_where_it_is_watched(
     bench: CampaignBench, request_: Request, state: RunState | None
 ) -> None:
     launched = start_campaign(campaign_text(folder=bench.target, workload=LONG), bench.library)
-    folder = launched.wait_for_folder(PATIENCE_S)
+    folder = wait_for_folder(launched, PATIENCE_S)
     asked = False
     last = LiveState()
     for watched in looks(folder, launched.pid):
@@ -150,7 +152,7 @@ def test_a_campaign_is_stopped_from_where_it_is_watched(
             send_request(folder, request_)
             asked = True
     assert asked
-    assert launched.wait(PATIENCE_S) == 130
+    assert wait_for_end(launched, PATIENCE_S) == 130
     assert last.ended
     if state is None:
         assert bench.run_files() == []

@@ -12,7 +12,7 @@ import pytest
 
 from app.domain.errors import FootingError, ServerError, SettingError
 from app.postgres.connection import connect, connection_string
-from app.postgres.facts import read_server_facts, settings_in_effect
+from app.postgres.facts import read_server_facts
 from app.postgres.installations.find import Installation
 from app.postgres.server import Server, StopMode
 from app.process.starter import Account, run_command
@@ -61,7 +61,7 @@ def test_a_server_of_every_version_is_made_started_and_stopped(
 def test_settings_in_effect_hold_what_is_no_default_and_what_is_always_told(workbench: Workbench) -> None:
     server = workbench.server(("random_page_cost", "1.5"))
     server.start()
-    found = {setting.name: setting for setting in settings_in_effect(server.conninfo)}
+    found = {setting.name: setting for setting in read_server_facts(server.conninfo).settings}
     assert (found["random_page_cost"].value, found["random_page_cost"].source) == (
         "1.5",
         "configuration file",

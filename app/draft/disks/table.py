@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from app.domain.disk import Disk, DiskIdentity, DiskRefusal, SpareAnswer, grouped_reasons
+from app.domain.disk import Disk, DiskRefusal, SpareAnswer, grouped_reasons
 from app.domain.inspection_report import InspectionReport
 from app.domain.storage_plan.plan import Role
 from app.domain.text import tr
@@ -261,12 +261,6 @@ def _told(refusals: Sequence[DiskRefusal]) -> Iterator[str]:
         yield f"{rule}: {message} {evidence}".strip()
         for remedy in remedies:
             yield f"    → {remedy}"
-
-
-def identities(disks: DisksDraft, facts: StorageFacts) -> tuple[DiskIdentity, ...]:
-    """Return the identities of the chosen disks that are there."""
-    found = (facts.disk(key) for key in disks.chosen)
-    return tuple(disk.identity for disk in found if disk is not None)
 
 
 # --- choosing

@@ -84,11 +84,6 @@ def format_scripts(scripts: Sequence[Script]) -> str:
     )
 
 
-def names_files(text: str) -> bool:
-    """Return whether a line of scripts names files, which have to be read."""
-    return any(isinstance(item, dict) and "file" in item for item in parse_scripts(text))
-
-
 def builtin_names() -> tuple[str, ...]:
     """Return the names of pgbench's own scripts."""
     return tuple(script.value for script in BuiltinScript)

@@ -68,7 +68,7 @@ def remove(
     account: Account,
     record: Recorder,
 ) -> Removal:
-    """Remove a file or folder as `account`; see `app.hosts.folders.delete_tree.remove`.
+    """Remove a folder as `account`; see `app.hosts.folders.delete_tree.remove`.
 
     Raises:
         OSError: some of it could not be removed.

@@ -33,7 +33,7 @@ class Removal(StrEnum):
 
 
 def remove(path: str, identity: FileIdentity | None, *, same_boot: bool, volatile: bool) -> Removal:
-    """Remove a folder with all it holds, or a file, if it is the one that `identity` says and is ours.
+    """Remove a folder with all it holds, if it is the one that `identity` says and is ours.
 
     Args:
         path: absolute, without symbolic links.
@@ -62,10 +62,9 @@ def _remove_in(parent: int, name: str, identity: FileIdentity | None, *, same_bo
         return _remove_unfinished(name, parent)
     if not identity.is_same(current, same_boot=same_boot):
         return Removal.FOREIGN
-    if stat.S_ISDIR(found.st_mode):
-        return _remove_folder(name, parent, current)
-    os.unlink(name, dir_fd=parent)
-    return Removal.REMOVED
+    if not stat.S_ISDIR(found.st_mode):
+        return Removal.FOREIGN
+    return _remove_folder(name, parent, current)
 
 
 def _identity_at(name: str, folder: int) -> tuple[os.stat_result, FileIdentity]:

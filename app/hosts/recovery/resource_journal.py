@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
@@ -126,19 +126,6 @@ class ResourceJournal:
             raise
         self._put(replace(intended, identity=identity, volatile=lies_in_memory(identity.device)))
         return identity
-
-    def adopt_file(self, path: str) -> None:
-        """Record a file or socket that this process has just created, so that a sweep removes it.
-
-        Raises:
-            OSError: it does not exist.
-            FootingError: the record cannot be written.
-        """
-        where = PurePosixPath(os.path.realpath(PurePosixPath(path).parent), PurePosixPath(path).name)
-        found = os.stat(where, follow_symlinks=False)  # noqa: PTH116 - a pure path
-        identity = FileIdentity(found.st_dev, found.st_ino, os.statvfs(where.parent).f_fsid)
-        volatile = lies_in_memory(identity.device)
-        self._put(ResourceEntry(str(where), ResourceKind.FILE, Owner.RUNNER, identity, volatile))
 
     def forget(self, path: str) -> None:
         """Take something out of the record that its owner has removed.

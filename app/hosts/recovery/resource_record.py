@@ -30,7 +30,6 @@ class ResourceKind(StrEnum):
 
     FOLDER = "folder"
     DATA_DIRECTORY = "data-directory"
-    FILE = "file"
 
 
 class Owner(StrEnum):
@@ -226,8 +225,8 @@ def _entry(value: dict[str, Any]) -> ResourceEntry:
     parts = Path(entry.path).parts
     if parts[0] != "/" or ".." in parts or str(Path(entry.path)) != entry.path:
         raise ValueError(entry.path)
-    # SECURITY: whatever a record says, only folders that carry our name are ever emptied.
-    if entry.kind is not ResourceKind.FILE and not any(OWN_NAME.fullmatch(part) for part in parts):
+    # SECURITY: whatever a record says, only what carries our name or lies below it is ever removed.
+    if not any(OWN_NAME.fullmatch(part) for part in parts):
         raise ValueError(entry.path)
     return entry
 

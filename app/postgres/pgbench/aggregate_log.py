@@ -6,7 +6,6 @@ Formats of 13 to 18 (doLog() of pgbench.c; recorded in tests/data/pgbench).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
@@ -116,26 +115,6 @@ def parse_aggregate_line(line: str) -> AggregateInterval:
     if len(words) == _COUNT_INCLUDES_SKIPPED:
         return replace(interval, transactions=interval.transactions - interval.skipped)
     return interval
-
-
-def parse_aggregates(logs: Iterable[str]) -> tuple[AggregateInterval, ...]:
-    """Return the intervals of all threads' logs, those that begin at the same second added up.
-
-    Args:
-        logs: the text of each thread's file.
-
-    Raises:
-        PgbenchError: a line that is none; the last one of a file may be cut off and is then left out.
-    """
-    found: dict[int, AggregateInterval] = {}
-    for log in logs:
-        for line in log.splitlines(keepends=True):
-            if not line.endswith("\n"):
-                break
-            interval = parse_aggregate_line(line)
-            present = found.get(interval.start_s)
-            found[interval.start_s] = interval if present is None else present + interval
-    return tuple(found[start_s] for start_s in sorted(found))
 
 
 def _not_a_line(line: str) -> PgbenchError:

@@ -57,11 +57,6 @@ def bucket_high(bucket: int) -> int:
     return bucket_low(bucket + 1) - 1
 
 
-def bucket_mid(bucket: int) -> float:
-    """Return the middle of a bucket's microseconds: at most 0.4 % from any of them."""
-    return (bucket_low(bucket) + bucket_high(bucket)) / 2
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
     """How many latencies fell into which bucket.
@@ -127,27 +122,6 @@ class Histogram:
         share = (rank - (int(ends[place]) - count) - 0.5) / count
         low = bucket_low(bucket)
         return low + (bucket_high(bucket) - low) * share
-
-    def rank_interval(self, percent: float, *, z: float = 1.96) -> tuple[float, float]:
-        """Return between which latencies the percentile of all lies when these are a random sample of them.
-
-        The rank of the percentile in a sample of m is binomial with standard error sqrt(m p (1 - p)); the
-        ends are the outer edges of the buckets at `z` standard errors (1.96: 95 %) around it. The upper end
-        is infinite where the sample is too small to bound it.
-
-        Raises:
-            ValueError: there are no latencies, or `percent` is none.
-        """
-        self._rank(percent)
-        m, p = self.total, percent / 100
-        reach = z * math.sqrt(m * p * (1 - p))
-        low_rank = max(1, math.floor(m * p - reach))
-        high_rank = math.ceil(m * p + reach) + 1
-        ends = np.cumsum(self.counts)
-        low = float(bucket_low(int(self.buckets[np.searchsorted(ends, low_rank)])))
-        if high_rank > m:
-            return low, math.inf
-        return low, float(bucket_high(int(self.buckets[np.searchsorted(ends, high_rank)])))
 
     def encode(self) -> bytes:
         """Return it as compact bytes: a version byte, then zlib over variable-length numbers.

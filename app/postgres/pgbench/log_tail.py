@@ -98,11 +98,6 @@ class TransactionLogTail:
         self.close()
 
     @property
-    def unread_bytes(self) -> int:
-        """What stands in the files and was not handed on: after `drain` only lines that were cut off."""
-        return sum(os.fstat(log.descriptor).st_size - log.consumed for log in self._logs.values())
-
-    @property
     def read_up_to_us(self) -> int | None:
         """The time since the epoch up to which no line can come any more; None where that is unknown.
 

@@ -19,14 +19,6 @@ _PROGRESS: Final = re.compile(
 )
 _EPOCH_DECIMALS: Final = 3
 
-_LOADING: Final = re.compile(
-    r"(?P<done>\d+) of (?P<total>\d+) tuples \(\d+%\)(?: of (?P<table>\w+))? done"
-    r" \(elapsed (?P<elapsed>\d+\.\d+) s, remaining (?P<remaining>\d+\.\d+) s\)",
-    re.ASCII,
-)
-_LOADED: Final = re.compile(r"done in (?P<total>\d+\.\d+) s \((?P<steps>[^()]+)\)\.", re.ASCII)
-_STEP: Final = re.compile(r"(?P<name>[\w -]+?) (?P<seconds>\d+\.\d+) s", re.ASCII)
-
 
 @dataclass(frozen=True, slots=True)
 class ProgressLine:
@@ -60,38 +52,6 @@ class ProgressLine:
     retries: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LoadingProgress:
-    """One report of ``--initialize``.
-
-    Attributes:
-        table: the table being filled; empty where the version does not say (before 17).
-        rows: rows loaded so far.
-        total_rows: rows to load.
-        elapsed_s: since the table's first row.
-        remaining_s: pgbench's estimate.
-    """
-
-    table: str
-    rows: int
-    total_rows: int
-    elapsed_s: float
-    remaining_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class LoadingSummary:
-    """The last line of ``--initialize``.
-
-    Attributes:
-        total_s: the whole.
-        steps_s: (step, seconds) in the order of execution, such as ``("primary keys", 0.03)``.
-    """
-
-    total_s: float
-    steps_s: tuple[tuple[str, float], ...]
-
-
 def parse_progress(line: str) -> ProgressLine | None:
     """Return the report that `line` is, or None where it is another line."""
     match = _PROGRESS.fullmatch(line.rstrip("\r\n"))
@@ -110,29 +70,6 @@ def parse_progress(line: str) -> ProgressLine | None:
         retried=_count(match["retried"]),
         retries=_count(match["retries"]),
     )
-
-
-def parse_loading_progress(line: str) -> LoadingProgress | None:
-    """Return the loading report that `line` is, or None where it is another line."""
-    match = _LOADING.fullmatch(line.rstrip("\r\n "))
-    if match is None:
-        return None
-    return LoadingProgress(
-        table=match["table"] or "",
-        rows=int(match["done"]),
-        total_rows=int(match["total"]),
-        elapsed_s=float(match["elapsed"]),
-        remaining_s=float(match["remaining"]),
-    )
-
-
-def parse_loading_summary(line: str) -> LoadingSummary | None:
-    """Return the summary of loading that `line` is, or None where it is another line."""
-    match = _LOADED.fullmatch(line.rstrip("\r\n "))
-    if match is None:
-        return None
-    steps = tuple((step["name"].strip(), float(step["seconds"])) for step in _STEP.finditer(match["steps"]))
-    return LoadingSummary(float(match["total"]), steps)
 
 
 def _count(text: str | None) -> int | None:

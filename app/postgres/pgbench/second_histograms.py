@@ -78,11 +78,6 @@ class SecondHistograms:
         self._decoded: set[int] = set()
         self._changed: set[int] = set()
 
-    @property
-    def transactions(self) -> int:
-        """All transactions with a latency."""
-        return sum(second.transactions for second in self._seconds.values())
-
     def add(self, batch: TransactionBatch) -> None:
         """Count the transactions of a piece of the log."""
         if batch.transactions:
@@ -102,12 +97,6 @@ class SecondHistograms:
         """Return the seconds with new lines since the last call, ascending, each with all its lines."""
         changed, self._changed = sorted(self._changed), set()
         return tuple(map(self._latencies, changed))
-
-    def merged(self, first: int, last: int) -> Histogram:
-        """Return the latencies of the seconds `first` to `last`, both included."""
-        return Histogram.merged(
-            second.decoded() for number, second in self._seconds.items() if first <= number <= last
-        )
 
     def _numbers(self, epoch_us: Integers) -> Integers:
         numbers: Integers = (epoch_us - self.origin_us) // _SECOND_US

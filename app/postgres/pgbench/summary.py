@@ -66,7 +66,6 @@ _STATEMENT: Final = re.compile(
     r"\s+(?P<latency>-?(?:\d+\.\d+|nan))(?P<counts>(?:\s+\d+){0,2})\s{1,2}(?P<text>\S.*)"
 )
 _ABORTED: Final = "Run was aborted"
-_GIVEN_UP: Final = re.compile(r"\bclient \d+ (?:script \d+ )?(?:aborted|command)\b.*")
 _ERROR: Final = re.compile(r"\b(?:error|fatal): (.+)")
 _CHATTER: Final = re.compile(r"progress: |pgbench: setting random seed|(?:pgbench: hint: )?Try ")
 
@@ -214,15 +213,6 @@ def error_messages(errors: str) -> tuple[str, ...]:
     lines = errors.splitlines()
     marked = tuple(match[1] for match in map(_ERROR.search, lines) if match)
     return marked or tuple(line for line in lines if line.strip() and not _CHATTER.match(line))
-
-
-def client_abort(line: str) -> str | None:
-    """Return why a client was given up, where a line of stderr says so; the run is lost from there on.
-
-    None for every other line.
-    """
-    match = _GIVEN_UP.search(line)
-    return match[0] if match else None
 
 
 class _Reader:

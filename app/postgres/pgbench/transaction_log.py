@@ -12,7 +12,7 @@ It is strict: whatever is not exactly such a line is an error with its place, ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -139,31 +139,6 @@ def parse_transactions(
                 count=log_format.fields
             ),
         ) from err
-
-
-def concatenate(batches: Iterable[TransactionBatch]) -> TransactionBatch:
-    """Return one batch of all `batches`, which are of the same format."""
-    parts = list(batches)
-    if not parts:
-        empty = np.empty(0, np.int64)
-        return TransactionBatch(empty, empty, empty)
-    outcomes = [outcome for outcome in Outcome if any(outcome in part.others for part in parts)]
-    return TransactionBatch(
-        epoch_us=np.concatenate([part.epoch_us for part in parts]),
-        latency_us=np.concatenate([part.latency_us for part in parts]),
-        script=np.concatenate([part.script for part in parts]),
-        lag_us=_joined([part.lag_us for part in parts]),
-        retries=_joined([part.retries for part in parts]),
-        others={
-            outcome: np.concatenate([part.others[outcome] for part in parts if outcome in part.others])
-            for outcome in outcomes
-        },
-    )
-
-
-def _joined(columns: list[Integers | None]) -> Integers | None:
-    present = [column for column in columns if column is not None]
-    return np.concatenate(present) if present else None
 
 
 def _parse(chunk: bytes, log_format: LogFormat) -> TransactionBatch:

@@ -5,8 +5,6 @@ Stable keys, no root, well under a second. What cannot be read says why (see `ap
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,9 +92,3 @@ def _memory_now(proc: Path) -> Facts:
     fields = parse_meminfo((proc / "meminfo").read_bytes())
     names = ("MemAvailable", "Cached", "Dirty", "Writeback", "SwapFree")
     return {name: fields.get(name.encode()) for name in names}
-
-
-def facts_hash(facts: Facts) -> str:
-    """Return a hash of facts, equal for equal facts whatever the order of their keys."""
-    text = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.domain.metrics import Sample
-from app.probes.base.probe import Clock, MissingMetric, Probe, ProbeContext
+from app.probes.base.probe import Clock, Probe, ProbeContext
 from app.probes.sampling.probe_slot import ProbeSlot, SourceChange
 
 STOP_TIMEOUT_S: Final = 2.0
@@ -116,26 +116,6 @@ class Sampler:
         self._start_s = 0.0
         self._previous: Tick | None = None
         self._failure: BaseException | None = None
-
-    @property
-    def start_s(self) -> float:
-        """Return the monotonic time of the first deadline."""
-        return self._start_s
-
-    @property
-    def is_running(self) -> bool:
-        """Return whether ticks are still made."""
-        return self._thread.is_alive()
-
-    @property
-    def unavailable(self) -> dict[str, str]:
-        """Return the reason of each source that gives nothing now, by probe id."""
-        return {source.probe.id: source.reason for source in self._all_sources() if source.reason}
-
-    @property
-    def omissions(self) -> tuple[MissingMetric, ...]:
-        """Return the metrics that working sources cannot give here."""
-        return tuple(item for source in self._all_sources() for item in source.probe.omissions)
 
     def _all_sources(self) -> list[ProbeSlot]:
         return [*self._sources, *(worker.source for worker in self._workers)]

@@ -59,18 +59,6 @@ def parse_process_stat(text: bytes) -> ProcessTimes:
     return ProcessTimes(int(fields[1]), *(int(field) for field in fields[11:15]))
 
 
-def client_bound(cpu_s: float, threads: int, elapsed_s: float, cpus: int | None = None) -> bool:
-    """Return whether pgbench itself limited the run: 90 % or more of the CPU its threads could use.
-
-    Args:
-        cpu_s: user and system time of pgbench in the interval.
-        threads: ``--jobs``.
-        elapsed_s: length of the interval.
-        cpus: CPUs it may run on; None asks for this process's own.
-    """
-    return elapsed_s > 0 and cpu_s / elapsed_s >= CLIENT_BOUND_SHARE * usable_threads(threads, cpus)
-
-
 def usable_threads(threads: int, cpus: int | None = None) -> int:
     """Return how many of pgbench's threads can run at once."""
     return max(1, min(threads, cpus or len(os.sched_getaffinity(0))))

@@ -62,11 +62,6 @@ class ExecutionReport:
     seconds: float
     facts: Mapping[str, str]
 
-    @property
-    def own_seconds(self) -> float:
-        """Return our own overhead: time in neither programs nor the kernel's work that is waited for."""
-        return self.seconds - sum(step.program_seconds for step in self.steps)
-
 
 @dataclass(frozen=True, slots=True)
 class User:

@@ -17,7 +17,7 @@ from app.storage.layout.commands_partition import partition_steps
 from app.storage.layout.commands_pools import pool_steps
 from app.storage.layout.names import Names, PlannedDevice
 from app.storage.layout.partitions import PlanMember, members_of
-from app.storage.layout.steps import ClaimDisks, Settle, Step, undo_of
+from app.storage.layout.steps import ClaimDisks, Settle, Step
 
 MOUNT_NAMES = {Role.DATA: "storage", Role.WAL: "wal"}
 """Names of the mount points below the session's folder."""
@@ -38,13 +38,6 @@ def build_steps(
         KeyError: a disk of the plan is not among the devices.
     """
     return tuple(_steps(plan, devices, names, folder))
-
-
-def build_undo(
-    plan: StoragePlan, devices: Mapping[str, PlannedDevice], names: Names, folder: str
-) -> tuple[Step, ...]:
-    """Return what unmakes a plan, in the order of execution; each step may find its work done already."""
-    return undo_of(build_steps(plan, devices, names, folder))
 
 
 def _steps(

@@ -11,10 +11,9 @@ import pytest
 from app.campaign_file.field import CampaignField
 from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
 from app.campaign_file.reader import load_campaign, parse_campaign
-from app.campaign_file.recipes import DEFAULT_RECIPE, RECIPES, find_recipe, list_recipes, load_recipe
+from app.campaign_file.recipes import DEFAULT_RECIPE, RECIPES, list_recipes
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import FolderTarget, MemoryTarget, interleaved_order
-from app.domain.errors import ExitStatus, UsageError
 
 EXAMPLE = (RECIPES / "example.toml").read_text(encoding="utf-8")
 
@@ -56,14 +55,14 @@ def test_the_example_holds_every_key_under_its_sentence(table: tuple[str, ...], 
 
 
 def test_the_example_says_what_is_taken_where_a_key_is_left_out() -> None:
-    workload = load_recipe("clients").configurations[0].workload
+    workload = load_campaign(RECIPES / "clients.toml").configurations[0].workload
     assert (workload.protocol, workload.threads) == ("prepared", None)
     for words in ('"small".', "left out: 4.", "left out: 60 s", "Left out: 10 s", "left out: 3."):
         assert words in EXAMPLE
 
 
 def test_the_default_is_two_minutes_of_a_folder_against_memory() -> None:
-    campaign = load_recipe(DEFAULT_RECIPE)
+    campaign = load_campaign(RECIPES / f"{DEFAULT_RECIPE}.toml")
     assert [each.target for each in campaign.configurations] == [FolderTarget(), MemoryTarget()]
     runs = interleaved_order(campaign)
     assert [run.configuration.name for run in runs] == [
@@ -85,22 +84,5 @@ def test_the_list_begins_with_the_default_and_tells_what_each_answers() -> None:
     assert all(recipe.summary[-1] in ".?" for recipe in recipes)
 
 
-def test_an_unknown_recipe_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UsageError) as caught:
-        find_recipe("quik")
-    assert "durability" in caught.value.message
-    assert caught.value.hint == "Did you mean “quick”?"
-    assert caught.value.exit_status == ExitStatus.USAGE
-
-
-@pytest.mark.parametrize("name", ["../recipes/quick", "/etc/passwd", "", "quick.toml", "\x1b[2J"])
-def test_a_recipe_is_a_name_and_never_a_path(name: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        find_recipe(name)
-    assert "\x1b" not in str(caught.value)
-
-
 def test_a_folder_without_recipes_has_none(tmp_path: Path) -> None:
     assert list_recipes(tmp_path) == ()
-    with pytest.raises(UsageError, match="there are none"):
-        load_recipe("quick", tmp_path)

@@ -21,7 +21,7 @@ from app.comparison.warnings import comparison_warnings
 from app.domain.columns import texts
 from app.domain.errors import CorruptRunFileError
 from app.runfile.writer import RunState
-from app.statistics.verdict import Verdict, compare_unpaired
+from app.statistics.verdict import Samples, Verdict, compare
 from tests.fix_window import Trial, begin_trial, write_campaign, write_trial
 
 
@@ -66,7 +66,7 @@ def test_runs_of_two_campaigns_are_independent_and_said_not_to_be_interleaved(tm
     comparison = found.rows[1].comparison
     assert comparison is not None
     assert not comparison.paired
-    expected = compare_unpaired((1000, 1001, 1002), (1100, 1101, 1102))
+    expected = compare(Samples((1000, 1001, 1002), (1100, 1101, 1102), paired=False))
     assert comparison.interval == expected.interval
     assert "3 runs each, not interleaved" in found.verdicts[0]
     assert any("different campaigns" in warning for warning in comparison_warnings(found))
@@ -86,7 +86,11 @@ def test_the_baseline_can_be_another_group(tmp_path: Path) -> None:
     found = compare_runs(runs, baseline="xfs")
     assert [group.name for group in found.groups] == ["xfs", "ext4"]
     assert found.verdicts[0].startswith("ext4 is 9.1 % slower than xfs")
-    assert [run.name for run in found.runs_of(found.groups[0])] == ["xfs #1", "xfs #2", "xfs #3"]
+    assert [run.name for run in [found.runs[place] for place in found.groups[0].members]] == [
+        "xfs #1",
+        "xfs #2",
+        "xfs #3",
+    ]
 
 
 def test_one_run_each_is_indicative_only(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from app.comparison.figures import COSTS, compare_figure, compare_figures, figur
 from app.export.comparison import comparison_as_json
 from app.export.runs import finite
 from app.runfile.writer import Json
-from app.statistics.verdict import compare_paired, run_interval
+from app.statistics.verdict import Samples, compare, run_interval
 from tests.fix_window import Trial, write_campaign, write_trial
 
 
@@ -39,7 +39,7 @@ P99 = [4.0, 2.0, 4.1, 2.1, 4.2, 2.05]
 def test_a_figure_is_compared_run_by_run_as_tps_are(runs: list[RunFacts]) -> None:
     found = compare_figure(compare_runs(with_figures(runs, "latency_p99_ms", [*P99])), "latency_p99_ms")
     assert found.means == (run_interval(P99[::2]), run_interval(P99[1::2]))
-    assert found.comparisons[0] == compare_paired(P99[::2], P99[1::2])
+    assert found.comparisons[0] == compare(Samples(tuple(P99[::2]), tuple(P99[1::2]), paired=True))
     assert found.better(1) is True
     assert found.better(0) is None
     sentence = (

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.campaign_file.reader import parse_campaign
-from app.campaign_file.recipes import Recipe, list_recipes, load_recipe
+from app.campaign_file.reader import load_campaign, parse_campaign
+from app.campaign_file.recipes import Recipe, list_recipes
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import (
     BuiltinScript,
@@ -271,7 +271,7 @@ ANY_MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
     ids=lambda recipe: recipe.name,
 )
 def test_every_recipe_goes_through_the_fields_unchanged(recipe: Recipe) -> None:
-    campaign = load_recipe(recipe.name)
+    campaign = load_campaign(recipe.path)
     draft = CampaignDraft.of(campaign)
     for question in draft.built.questions:
         draft.take(answer(question, DraftEnvironment(machine=ANY_MACHINE)))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import app
-from app.domain.errors import FootingError, UsageError
+from app.domain.errors import UsageError
 from app.execution.launch import (
     KEPT_LAUNCHES,
     LAUNCHES,
@@ -25,6 +25,7 @@ from app.hosts.folders import account as accounts
 from app.hosts.recovery.resource_journal import ResourceJournal
 from app.library.entries import CampaignLock
 from app.process.starter import current_account
+from tests.launched import wait_for_end, wait_for_folder
 
 PATIENCE_S = 60.0
 UNKNOWN_KEY = 'name = "Trial"\nclents = 4\n'
@@ -44,7 +45,7 @@ def launch(text: str, tmp_path: Path) -> LaunchedCampaign:
 def test_a_campaign_that_is_refused_is_told_in_the_command_s_own_words(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     with pytest.raises(LaunchError) as caught:
-        launched.wait_for_folder(PATIENCE_S)
+        wait_for_folder(launched, PATIENCE_S)
     assert caught.value.status == 2
     assert "clents" in caught.value.hint
     assert not caught.value.message.startswith(app.COMMAND)
@@ -60,7 +61,7 @@ def test_why_a_campaign_was_refused_is_told_after_however_much_it_may_do(tmp_pat
     text = f'name = "Trial"\ntarget.memory = {{}}\nworkload.script = {{file = "{script}"}}\n'
     launched = launch(text, tmp_path)
     with pytest.raises(LaunchError, match="may run programs") as caught:
-        launched.wait_for_folder(PATIENCE_S)
+        wait_for_folder(launched, PATIENCE_S)
     assert caught.value.status == 3
     assert len(caught.value.message) < 200
     assert (launched.launch_folder / "errors.txt").stat().st_size > 200_000
@@ -83,7 +84,7 @@ def test_what_a_person_is_asked_before_the_first_run_is_known_to_the_window(tmp_
 def test_polling_never_blocks_and_tells_the_failure_when_it_is_there(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     assert launched.poll() is None
-    assert launched.wait(PATIENCE_S) == 2
+    assert wait_for_end(launched, PATIENCE_S) == 2
     with pytest.raises(LaunchError):
         launched.poll()
     with pytest.raises(LaunchError):
@@ -94,35 +95,15 @@ def test_the_runner_leads_a_session_of_its_own_and_reads_nothing(tmp_path: Path)
     launched = launch(UNKNOWN_KEY, tmp_path)
     assert os.getsid(launched.pid) == launched.pid
     assert Path(f"/proc/{launched.pid}/fd/0").readlink() == Path(os.devnull)
-    launched.wait(PATIENCE_S)
+    wait_for_end(launched, PATIENCE_S)
 
 
 def test_a_runner_that_is_killed_before_it_begins_is_told(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     os.kill(launched.pid, signal.SIGKILL)
     with pytest.raises(LaunchError, match="signal 9") as caught:
-        launched.wait_for_folder(PATIENCE_S)
+        wait_for_folder(launched, PATIENCE_S)
     assert caught.value.status == -9
-
-
-def test_a_stopped_launch_ends(tmp_path: Path) -> None:
-    launched = launch(UNKNOWN_KEY, tmp_path)
-    launched.stop()
-    assert launched.wait(PATIENCE_S) != 0
-    launched.stop()  # without effect: it has ended
-
-
-def test_waiting_ends_in_time(tmp_path: Path) -> None:
-    launched = launch(UNKNOWN_KEY, tmp_path)
-    os.kill(launched.pid, signal.SIGSTOP)
-    try:
-        with pytest.raises(FootingError, match="goes on"):
-            launched.wait_for_folder(0.05)
-        with pytest.raises(FootingError, match="goes on"):
-            launched.wait(0.05)
-    finally:
-        os.kill(launched.pid, signal.SIGKILL)
-    assert launched.wait(PATIENCE_S) == -9
 
 
 def test_a_python_that_cannot_be_started_is_told_and_leaves_nothing(
@@ -139,18 +120,18 @@ def test_folders_of_ended_launches_are_removed_but_the_newest_and_those_that_run
     os.kill(running.pid, signal.SIGSTOP)
     try:
         for _ in range(KEPT_LAUNCHES + 2):
-            launch(UNKNOWN_KEY, tmp_path).wait(PATIENCE_S)
+            wait_for_end(launch(UNKNOWN_KEY, tmp_path), PATIENCE_S)
         left = sorted(tmp_path.glob(f"**/{LAUNCHES}/*"))
         assert len(left) == KEPT_LAUNCHES + 2, "the last ones, the one that was just begun, the one that runs"
         assert running.launch_folder in left
     finally:
         os.kill(running.pid, signal.SIGKILL)
-        running.wait(PATIENCE_S)
+        wait_for_end(running, PATIENCE_S)
 
 
 def test_the_folder_is_told_when_the_first_run_has_begun(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
-    launched.wait(PATIENCE_S)
+    wait_for_end(launched, PATIENCE_S)
     folder = tmp_path / "library" / "x"
     progress = launched.launch_folder / "progress.jsonl"
     lines = [{"event": "campaign", "folder": str(folder), "runs": 1}, {"event": "told", "kind": "note"}]
@@ -194,7 +175,7 @@ def test_live_campaigns_are_those_whose_runner_lives(tmp_path: Path) -> None:
 
 def test_why_a_run_failed_is_learnt_from_the_runner_also_after_it_has_begun(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
-    launched.wait(PATIENCE_S)
+    wait_for_end(launched, PATIENCE_S)
     progress = launched.launch_folder / "progress.jsonl"
     full = {"error": "run-file", "message": "The run file x cannot be written: full.", "hint": "Make room."}
     lines = [

@@ -243,17 +243,6 @@ def test_an_announced_folder_that_holds_something_is_not_ours(
     assert (bench / NAME / "mine").exists()
 
 
-def test_a_control_socket_of_the_runner_is_removed(
-    resources: ResourceJournal, tmp_path: Path, state_folder: Path
-) -> None:
-    control = Path(os.path.realpath(tmp_path)) / "control"
-    control.write_bytes(b"")
-    resources.adopt_file(str(control))
-    resources.close()
-    assert deeds(sweep(state_folder=state_folder)) == [(CleanupAction.REMOVED, str(control))]
-    assert not control.exists()
-
-
 @pytest.mark.parametrize("what", ["damaged", "link", "folder", "writable", "huge"])
 def test_a_record_that_cannot_be_trusted_is_reported_and_kept_and_hides_no_other(
     what: str, left: Left, resources: ResourceJournal, state_folder: Path

@@ -17,6 +17,7 @@ from app.domain.options.raid import Level
 from app.domain.units import GIB, MIB
 from app.hosts.folders import run_folders as site
 from app.hosts.folders import socket_folders as places
+from app.hosts.folders.run_folders import open_private
 from app.hosts.folders.targets import MEMORY_FOLDER
 from app.hosts.local import LocalHost, RunFolders
 from app.hosts.recovery.cleanup import CleanupAction
@@ -188,7 +189,7 @@ def test_a_script_is_written_as_the_account_and_read_back(
     assert path == f"{ready.private_directory}/script1"
     assert Path(path).stat().st_uid == account.uid
     assert Path(path).stat().st_mode & 0o777 == 0o600
-    with host.open_private(ready, "script1") as file:
+    with open_private(ready, "script1") as file:
         assert file.read() == "SELECT 'ä';\n".encode()
 
 
@@ -198,7 +199,7 @@ def test_names_that_lead_elsewhere_are_refused(host: LocalHost, ready: RunFolder
         host.write_private(ready, name, "")
     if name not in {".", ".."}:
         with pytest.raises(ValueError, match=name or "^$"):
-            host.open_private(ready, name)
+            open_private(ready, name)
 
 
 def test_a_second_file_of_the_same_name_is_an_error(host: LocalHost, ready: RunFolders) -> None:
@@ -215,13 +216,13 @@ def test_reading_follows_no_link_and_waits_for_no_fifo(
     Path(ready.private_directory, "link").symlink_to(decoy)
     os.mkfifo(Path(ready.private_directory, "fifo"))
     with pytest.raises(OSError, match="symbolic links"):
-        host.open_private(ready, "link")
+        open_private(ready, "link")
     with pytest.raises(TargetLostError, match="replaced"):
-        host.open_private(ready, "fifo")
+        open_private(ready, "fifo")
     with pytest.raises(TargetLostError, match="replaced"):
-        host.open_private(ready, "..")
+        open_private(ready, "..")
     with pytest.raises(FileNotFoundError):
-        host.open_private(ready, "none")
+        open_private(ready, "none")
 
 
 def test_nothing_is_read_from_a_folder_that_took_the_place_of_ours(
@@ -234,7 +235,7 @@ def test_nothing_is_read_from_a_folder_that_took_the_place_of_ours(
     private.mkdir()
     (private / "server.log").write_bytes(b"LOG")
     with pytest.raises(TargetLostError, match="replaced"):
-        host.open_private(made, "server.log")
+        open_private(made, "server.log")
     with pytest.raises(TargetLostError, match="replaced"):
         host.check_alive(made, 0)
     with pytest.raises(TargetLostError, match="replaced"):

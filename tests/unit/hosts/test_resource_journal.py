@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -44,10 +43,12 @@ LEAVING = ResourceRecord(
     runner=Account("root", 0, 0, (0,), "/root"),
 )
 
+OURS = ResourceEntry(f"/srv/{NAME}", ResourceKind.FOLDER, Owner.SERVER, FileIdentity(1, 2, 3))
+
 entries = st.builds(
     ResourceEntry,
     path=st.from_regex(r"/[a-z \n]{1,5}/pgfooting-[0-9a-f]{16}(/[a-z]{1,3})?", fullmatch=True),
-    kind=st.sampled_from([ResourceKind.FOLDER, ResourceKind.DATA_DIRECTORY]),
+    kind=st.sampled_from(ResourceKind),
     owner=st.sampled_from(Owner),
     identity=st.none() | st.builds(FileIdentity, *[st.integers(0, 2**64 - 1)] * 3),
     volatile=st.booleans(),
@@ -130,6 +131,7 @@ def test_a_record_that_names_a_folder_that_is_never_ours_is_not_believed(path: s
         header_line(LEAVING).replace(b'"uid": 101', b'"uid": true'),
         header_line(LEAVING) + b"{}\n",
         header_line(LEAVING) + b"torn{" + gone_line("/x"),
+        header_line(LEAVING) + entry_line(OURS).replace(b'"folder"', b'"file"'),
     ],
 )
 def test_a_damaged_record_is_unreadable_and_never_half_believed(content: bytes) -> None:
@@ -198,17 +200,6 @@ def test_a_record_with_something_left_stays(
     resources.make_folder(str(bench / NAME), ResourceKind.FOLDER, records)
     resources.close()
     assert len(on_disk(resources).entries) == 1
-
-
-def test_a_file_of_the_runner_is_adopted_where_it_really_lies(
-    resources: ResourceJournal, tmp_path: Path
-) -> None:
-    (tmp_path / "link").symlink_to(tmp_path)
-    (tmp_path / "control").write_bytes(b"")
-    resources.adopt_file(str(tmp_path / "link" / "control"))
-    (entry,) = on_disk(resources).entries
-    assert entry.path == os.path.realpath(tmp_path / "control")
-    assert (entry.kind, entry.owner) == (ResourceKind.FILE, Owner.RUNNER)
 
 
 def test_a_state_folder_that_others_may_write_is_refused(state_folder: Path) -> None:

@@ -21,7 +21,8 @@ from app.importers.formats.transaction_logs import (
     read_transactions,
     survey_log,
 )
-from app.postgres.pgbench.transaction_log import LogFormat, concatenate
+from app.postgres.pgbench.transaction_log import LogFormat
+from tests.transactions import concatenate
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "pgbench"
 GOOD = b"0 1 900 0 1700000000 250000\n"

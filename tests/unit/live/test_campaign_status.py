@@ -12,7 +12,7 @@ from app.domain.campaign.configuration import Campaign
 from app.domain.errors import RunFileError
 from app.library.entries import CAMPAIGN_NAME, CampaignLock
 from app.live.campaign_follower import CampaignFollower
-from app.live.campaign_status import CampaignWatch, RunStatus, read_campaign_status, remaining_seconds
+from app.live.campaign_status import CampaignWatch, RunStatus, remaining_seconds
 from app.runfile.writer import RunFileWriter, RunState
 from tests.fix_window import Trial, begin_trial, write_trial
 
@@ -89,7 +89,7 @@ def states(runs: tuple[RunStatus, ...]) -> list[str | None]:
 
 
 def test_every_planned_run_is_listed_in_the_order_of_execution(live: Path) -> None:
-    status = read_campaign_status(live)
+    status = CampaignWatch(live).read()
     assert [(run.configuration, run.repeat) for run in status.runs] == ORDER
     assert [run.name for run in status.runs] == ["ext4 #1", "memory #1", "memory #2", "ext4 #2"]
     assert states(status.runs) == [None] * 4
@@ -100,7 +100,7 @@ def test_every_planned_run_is_listed_in_the_order_of_execution(live: Path) -> No
 def test_the_run_that_lasts_is_the_current_one(live: Path) -> None:
     write(live, 1)
     writer = begin(live, 2)
-    status = read_campaign_status(live)
+    status = CampaignWatch(live).read()
     assert states(status.runs) == ["done", "running", None, None]
     assert (status.done, status.total) == (1, 4)
     assert status.current is not None
@@ -111,7 +111,7 @@ def test_the_run_that_lasts_is_the_current_one(live: Path) -> None:
 
 def test_between_two_runs_the_newest_is_the_one_that_ended(live: Path) -> None:
     write(live, 1)
-    status = read_campaign_status(live)
+    status = CampaignWatch(live).read()
     assert status.current is None
     assert status.newest is not None
     assert status.newest.number == 1
@@ -120,7 +120,7 @@ def test_between_two_runs_the_newest_is_the_one_that_ended(live: Path) -> None:
 def test_without_a_runner_a_run_that_says_running_is_incomplete(folder: Path) -> None:
     write(folder, 1)
     begin(folder, 2).close()
-    status = read_campaign_status(folder)
+    status = CampaignWatch(folder).read()
     assert states(status.runs) == ["done", "incomplete", None, None]
     assert (status.live, status.current, status.left_s) == (False, None, 0.0)
 
@@ -132,7 +132,7 @@ def test_a_configuration_that_could_not_begin_is_left_out(live: Path) -> None:
     with writer.transaction():
         writer.set_run({"number": 2, "configuration": "memory", "state": "failed", "error": error})
     writer.close()
-    status = read_campaign_status(live)
+    status = CampaignWatch(live).read()
     assert [run.left_out for run in status.runs] == [False, False, True, False]
     assert status.runs[1].problem == "initdb failed."
     assert status.done == 2
@@ -140,7 +140,7 @@ def test_a_configuration_that_could_not_begin_is_left_out(live: Path) -> None:
 
 def test_a_file_that_is_just_being_created_belongs_to_the_run_that_begins(live: Path) -> None:
     path_of(live, 1).touch()
-    status = read_campaign_status(live)
+    status = CampaignWatch(live).read()
     assert states(status.runs)[0] == "running"
     assert (status.runs[0].configuration, status.runs[0].name) == ("ext4", "ext4 #1")
     assert "not a pgFooting run file" in status.runs[0].problem
@@ -148,7 +148,7 @@ def test_a_file_that_is_just_being_created_belongs_to_the_run_that_begins(live: 
 
 def test_a_damaged_file_of_a_dead_campaign_is_incomplete_with_its_reason(folder: Path) -> None:
     path_of(folder, 1).write_text("rubbish" * 100)
-    run = read_campaign_status(folder).runs[0]
+    run = CampaignWatch(folder).read().runs[0]
     assert run.state is RunState.INCOMPLETE
     assert "not a pgFooting run file" in run.problem
 
@@ -157,14 +157,14 @@ def test_of_several_attempts_the_one_that_was_done_counts(folder: Path) -> None:
     write(folder, 1, RunState.FAILED)
     again = replace(trial(1), started=NOW + 5000)
     write_trial(folder / "01-ext4-r1-2.footing", again)
-    run = read_campaign_status(folder).runs[0]
+    run = CampaignWatch(folder).read().runs[0]
     assert run.state is RunState.DONE
     assert run.path == folder / "01-ext4-r1-2.footing"
 
 
 def test_a_file_of_something_else_in_the_folder_changes_nothing(live: Path) -> None:
     write_trial(live / "01-other.footing", replace(trial(1), configuration="something else"))
-    assert states(read_campaign_status(live).runs) == [None] * 4
+    assert states(CampaignWatch(live).read().runs) == [None] * 4
 
 
 def test_finished_files_are_opened_once(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,13 +181,13 @@ def test_finished_files_are_opened_once(live: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_folder_that_is_gone_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RunFileError, match="cannot be read"):
-        read_campaign_status(tmp_path / "none")
+        CampaignWatch(tmp_path / "none").read()
 
 
 def test_a_campaign_file_that_is_gone_leaves_the_runs_that_began(folder: Path) -> None:
     write(folder, 1)
     (folder / CAMPAIGN_NAME).unlink()
-    status = read_campaign_status(folder)
+    status = CampaignWatch(folder).read()
     assert states(status.runs) == ["done"]
     assert status.problem
 
@@ -195,7 +195,7 @@ def test_a_campaign_file_that_is_gone_leaves_the_runs_that_began(folder: Path) -
 def test_the_time_left_is_that_of_the_runs_to_come_with_what_they_took_besides(live: Path) -> None:
     write(live, 1)  # 90 s, of which 70 are warm-up and measuring
     campaign = parsed(CAMPAIGN)
-    runs = read_campaign_status(live).runs
+    runs = CampaignWatch(live).read().runs
     assert remaining_seconds(campaign, runs, NOW) == pytest.approx(3 * 90)
     begun = replace(runs[1], state=RunState.RUNNING, started_epoch_s=NOW - 30)
     assert remaining_seconds(campaign, (runs[0], begun, *runs[2:]), NOW) == pytest.approx(3 * 90 - 30)
@@ -209,7 +209,7 @@ def test_the_time_left_is_that_of_the_runs_to_come_with_what_they_took_besides(l
 
 def test_during_the_first_run_its_own_preparation_tells_what_others_will_take(live: Path) -> None:
     campaign = parsed(CAMPAIGN)
-    runs = read_campaign_status(live).runs
+    runs = CampaignWatch(live).read().runs
     begun = replace(runs[0], state=RunState.RUNNING, started_epoch_s=NOW - 20, before_benchmark_s=15.0)
     assert remaining_seconds(campaign, (begun, *runs[1:]), NOW) == pytest.approx(4 * 85 - 20)
 
@@ -217,10 +217,10 @@ def test_during_the_first_run_its_own_preparation_tells_what_others_will_take(li
 def test_where_transactions_end_a_run_the_time_left_is_known_from_ended_runs(live: Path) -> None:
     campaign = parsed(CAMPAIGN.replace('duration = "60s"', "transactions = 1000"))
     write(live, 1)
-    runs = read_campaign_status(live).runs
+    runs = CampaignWatch(live).read().runs
     assert remaining_seconds(campaign, runs, NOW) is None, "nothing is known of memory yet"
     write(live, 2)
-    runs = read_campaign_status(live).runs
+    runs = CampaignWatch(live).read().runs
     prepared = tuple(replace(run, before_benchmark_s=20.0) for run in runs)
     assert remaining_seconds(campaign, prepared, NOW) == pytest.approx(2 * 90)
 
@@ -303,6 +303,6 @@ def test_a_live_campaign_counts_from_the_wall_clock(live: Path) -> None:
         path_of(live, 1),
         replace(trial(1, RunState.RUNNING), started=time.time() - 30, seconds=2),
     )
-    status = read_campaign_status(live)
+    status = CampaignWatch(live).read()
     assert status.left_s == pytest.approx(4 * 70 - 30, abs=10)
     writer.close()

@@ -17,7 +17,6 @@ from app.postgres.pgbench.histogram import (
     Histogram,
     bucket_high,
     bucket_low,
-    bucket_mid,
     bucket_of,
 )
 from tests.unit.postgres.exact import exact_percentile
@@ -42,7 +41,6 @@ def test_a_latency_lies_within_its_bucket_which_is_narrow(latency_us: int) -> No
     assert low <= latency_us <= high
     assert bucket < BUCKETS
     assert high - low <= 0.0079 * low
-    assert abs(bucket_mid(bucket) - latency_us) <= 0.004 * latency_us
 
 
 def test_below_256_microseconds_every_one_has_a_bucket_of_its_own() -> None:
@@ -159,8 +157,6 @@ def test_shares_that_are_none_are_mistakes_of_the_caller(percent: float) -> None
 def test_nothing_has_no_percentiles() -> None:
     with pytest.raises(ValueError, match="percentile 50 of 0"):
         Histogram.empty().percentile(50)
-    with pytest.raises(ValueError, match="percentile 50 of 0"):
-        Histogram.empty().rank_interval(50)
 
 
 ENCODED = Histogram.of(DISTRIBUTIONS["lognormal"]).encode()
@@ -233,33 +229,3 @@ def _numbers(*numbers: int) -> bytes:
 def test_foreign_bytes_are_refused_with_the_reason(encoded: bytes, reason: str) -> None:
     with pytest.raises(CorruptRunFileError, match=reason):
         Histogram.decode(encoded)
-
-
-@pytest.mark.parametrize("percent", [50, 95, 99, 99.9])
-@pytest.mark.parametrize("name", ["lognormal", "exponential", "pareto", "two humps"])
-def test_a_thinned_log_tells_the_percentile_within_its_rank_interval(name: str, percent: float) -> None:
-    latency_us = DISTRIBUTIONS[name]
-    exact = exact_percentile(latency_us, percent)
-    random = np.random.default_rng(20110421)
-    inside = 0
-    for _ in range(200):
-        sample = Histogram.of(latency_us[random.random(len(latency_us)) < 0.1])
-        low, high = sample.rank_interval(percent)
-        assert low <= sample.percentile(percent) <= high
-        inside += low <= exact <= high
-    assert inside >= 186  # 95 % of 200 less two standard errors
-
-
-def test_a_rank_interval_is_of_use_not_just_wide() -> None:
-    latency_us = DISTRIBUTIONS["exponential"]
-    low, high = Histogram.of(latency_us[::4]).rank_interval(99)  # m = 5000
-    p98_6, p99_4 = np.percentile(latency_us, [98.6, 99.4])
-    assert p98_6 < low < high < p99_4
-
-
-def test_too_small_a_sample_has_no_upper_bound() -> None:
-    histogram = Histogram.of(np.arange(1, 201))
-    low, high = histogram.rank_interval(99.9)
-    assert math.isinf(high)
-    assert 190 <= low <= 200
-    assert histogram.rank_interval(50) == (86.0, 115.0)

@@ -16,9 +16,9 @@ from app.postgres.pgbench.transaction_log import (
     LogFormat,
     Outcome,
     TransactionBatch,
-    concatenate,
     parse_transactions,
 )
+from tests.transactions import concatenate
 from tests.unit.postgres.recordings import Recording, recordings
 
 LOGGED = tuple(run for run in recordings() if "-l" in run.arguments and not run.name.startswith("aggregate"))

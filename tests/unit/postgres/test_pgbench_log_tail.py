@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from app.domain.errors import PgbenchError
 from app.postgres.pgbench import log_tail as pgbench_log_tail
 from app.postgres.pgbench.log_tail import CHUNK_BYTES, TransactionLogTail
-from app.postgres.pgbench.transaction_log import LogFormat, TransactionBatch, concatenate
+from app.postgres.pgbench.transaction_log import LogFormat, TransactionBatch
+from tests.transactions import concatenate, unread_bytes
 
 PID = 4242
 MEMORY = Path("/dev/shm")  # where the logs of a run lie
@@ -58,7 +59,7 @@ def test_only_new_lines_are_read(folder: Path, tail: TransactionLogTail) -> None
     assert _read(tail) == []
     _append(log, _line(3))
     assert _read(tail) == [3]
-    assert (tail.lines, tail.transactions, tail.unread_bytes) == (3, 3, 0)
+    assert (tail.lines, tail.transactions, unread_bytes(tail)) == (3, 3, 0)
 
 
 def test_a_cut_line_waits_for_its_rest(folder: Path, tail: TransactionLogTail) -> None:
@@ -197,7 +198,7 @@ def test_draining_reads_what_came_while_it_read(folder: Path, tail: TransactionL
         if found == [1]:
             _append(log, _line(2) + b"0 3 10")
     assert found == [1, 2]
-    assert tail.unread_bytes == len(b"0 3 10")
+    assert unread_bytes(tail) == len(b"0 3 10")
 
 
 def test_a_damaged_line_is_an_error_with_its_file_and_place(folder: Path, tail: TransactionLogTail) -> None:
@@ -274,4 +275,4 @@ def test_however_writes_are_cut_every_line_is_read_once_and_in_order(cuts: list[
             position += cut
             found += _read(tail)
         assert found == list(range(count))
-        assert tail.unread_bytes == 0
+        assert unread_bytes(tail) == 0

@@ -1,4 +1,4 @@
-"""Progress lines of running and of loading, recorded from 13 to 18."""
+"""Progress lines, recorded from 13 to 18."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.postgres.pgbench.progress import (
-    LoadingProgress,
-    ProgressLine,
-    parse_loading_progress,
-    parse_loading_summary,
-    parse_progress,
-)
+from app.postgres.pgbench.progress import ProgressLine, parse_progress
 from tests.unit.postgres.recordings import MAJORS, Recording, recording, recordings
 
 
@@ -142,31 +136,3 @@ def test_any_line_that_pgbench_can_print_is_read_back(line: ProgressLine) -> Non
 @given(st.text())
 def test_any_other_text_is_none_and_no_crash(text: str) -> None:
     assert parse_progress(text) is None
-    assert parse_loading_progress(text) is None
-    assert parse_loading_summary(text) is None
-
-
-@pytest.mark.parametrize("major", MAJORS)
-def test_loading_reports_rows_and_their_table_since_17(major: int) -> None:
-    lines = recording(major, "init").errors.splitlines()
-    reports = [report for line in lines if (report := parse_loading_progress(line))]
-    assert [report.rows for report in reports] == [100_000, 200_000]
-    assert {report.total_rows for report in reports} == {200_000}
-    assert {report.table for report in reports} == {"pgbench_accounts" if major >= 17 else ""}
-
-
-def test_a_loading_report_keeps_its_times() -> None:
-    line = "100000 of 200000 tuples (50%) of pgbench_accounts done (elapsed 0.08 s, remaining 1.25 s)"
-    assert parse_loading_progress(line) == LoadingProgress("pgbench_accounts", 100_000, 200_000, 0.08, 1.25)
-
-
-@pytest.mark.parametrize("run", recordings("init", "init_quiet", "init_server_side"), ids=str)
-def test_loading_ends_with_the_seconds_of_each_step(run: Recording) -> None:
-    summaries = [found for line in run.errors.splitlines() if (found := parse_loading_summary(line))]
-    generate = "server-side generate" if run.name == "init_server_side" else "client-side generate"
-    steps = ["drop tables", "create tables", generate, "vacuum", "primary keys"]
-    assert [name for name, _ in summaries[0].steps_s] == steps
-    assert len(summaries) == 1
-    assert summaries[0].total_s == pytest.approx(
-        sum(seconds for _, seconds in summaries[0].steps_s), abs=0.05
-    )

@@ -12,7 +12,6 @@ from app.domain.errors import PgbenchError
 from app.postgres.pgbench.summary import (
     PgbenchSummary,
     StatementSummary,
-    client_abort,
     error_messages,
     parse_summary,
 )
@@ -223,21 +222,8 @@ def test_partitions_are_told_where_there_are_some() -> None:
     assert (summary.partition_method, summary.partitions) == ("hash", 8)
 
 
-@pytest.mark.parametrize("run", recordings("one_client_aborted", "backend_killed"), ids=str)
-def test_a_client_that_is_given_up_is_noticed_while_the_run_goes_on(run: Recording) -> None:
-    found = [client_abort(line) for line in run.errors.splitlines()]
-    assert any(reason and "aborted in command" in reason for reason in found)
-    assert found[0] is None  # the random seed
-
-
-@pytest.mark.parametrize("run", [run for run in FINISHED if run.exit_code == 0], ids=str)
-def test_no_client_is_given_up_in_a_run_that_went_well(run: Recording) -> None:
-    assert not any(client_abort(line) for line in run.errors.splitlines())
-
-
 def test_messages_woven_into_each_other_are_still_found() -> None:
     errors = recording(13, "all_clients_aborted").errors
-    assert len([line for line in errors.splitlines() if client_abort(line)]) == 2
     assert "client 0 script 0 aborted in command 0 query 0: ERROR:  division by zero" in error_messages(
         errors
     )

@@ -11,7 +11,7 @@ from app.domain.errors import ProgramError
 from app.probes.base.backing_devices import BackingDevice, Resolver
 from app.probes.base.fact_tree import Fact, Facts, attempt, file_fact, parse_value, selected
 from app.probes.base.mounts import Mount
-from app.probes.facts.environment import FactSources, facts_hash, read_changing_facts, read_facts
+from app.probes.facts.environment import FactSources, read_changing_facts, read_facts
 from app.probes.facts.machine import on_battery, processor_facts, thermal_facts
 from app.probes.facts.storage import device_facts, storage_facts
 from tests.unit.probes.fakes import write
@@ -71,11 +71,6 @@ def test_facts_that_a_run_may_change_are_few() -> None:
     facts = read_changing_facts()
     assert list(facts) == ["format", "thermal", "power", "memory", "load"]
     assert json.loads(json.dumps(facts)) == facts
-
-
-def test_equal_facts_have_equal_hashes_whatever_their_order() -> None:
-    assert facts_hash({"a": 1, "b": [2]}) == facts_hash({"b": [2], "a": 1})
-    assert facts_hash({"a": 1}) != facts_hash({"a": 2})
 
 
 @pytest.mark.parametrize(

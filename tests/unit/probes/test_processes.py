@@ -13,7 +13,6 @@ from app.probes.sources.processes import (
     ProcessesProbe,
     ProcessTimes,
     ServerTree,
-    client_bound,
     parse_process_stat,
 )
 from tests.unit.probes.fakes import HandClock, add_process, process_stat, set_children, values, write
@@ -47,23 +46,6 @@ def test_a_name_may_hold_anything(name: str) -> None:
 def test_a_cut_text_is_an_error() -> None:
     with pytest.raises(ValueError, match=".*"):
         parse_process_stat(b"7 (x) S 1 2")
-
-
-@pytest.mark.parametrize(
-    ("cpu_s", "threads", "elapsed_s", "cpus", "expected"),
-    [
-        (9.0, 1, 10.0, 8, True),
-        (8.9, 1, 10.0, 8, False),
-        (17.9, 2, 10.0, 8, False),
-        (18.0, 2, 10.0, 8, True),
-        (18.0, 16, 10.0, 2, True),
-        (1.0, 1, 0.0, 1, False),
-    ],
-)
-def test_a_client_is_the_limit_from_90_per_cent_of_its_threads_on(
-    cpu_s: float, threads: int, elapsed_s: float, cpus: int, *, expected: bool
-) -> None:
-    assert client_bound(cpu_s, threads, elapsed_s, cpus) is expected
 
 
 @pytest.fixture

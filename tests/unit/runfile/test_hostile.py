@@ -25,7 +25,7 @@ from app.library.entries import UNREADABLE, list_runs, read_entry
 from app.library.import_files import copy_into_library
 from app.library.index import LibraryIndex
 from app.library.scan import LibraryScan, read_listed
-from app.live.campaign_status import read_campaign_status
+from app.live.campaign_status import CampaignWatch
 from app.live.tail import GrowingRun
 from app.report.report import read_report
 from app.runfile.reader import RunFile
@@ -140,7 +140,7 @@ def test_no_bad_file_keeps_a_library_from_the_good_ones(good: Path, tmp_path: Pa
     adopted = copy_into_library(sorted(library.rglob("*.footing")), tmp_path / "mine")
     assert len(adopted.copies) == 1
     for folder in library.iterdir():
-        read_campaign_status(folder)
+        CampaignWatch(folder).read()
 
 
 def test_a_file_name_that_is_no_text_does_not_keep_a_library_from_its_index(

@@ -15,8 +15,8 @@ from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan
 from app.domain.units import GIB, KIB
-from app.storage.layout.commands import build_steps, build_undo
-from app.storage.layout.steps import Step, describe
+from app.storage.layout.commands import build_steps
+from app.storage.layout.steps import Step, describe, undo_of
 from tests.unit.storage.plans import FOLDER, NAMES, devices, disk, disks, plan_of
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -88,8 +88,7 @@ def section(title: str, plan: StoragePlan) -> str:
     """Return one plan as its steps and their reverse."""
     found = devices(plan)
     make = build_steps(plan, found, NAMES, FOLDER)
-    undo = build_undo(plan, found, NAMES, FOLDER)
-    lines = [f"== {title}", "-- make", *map(_line, make), "-- unmake", *map(_line, undo)]
+    lines = [f"== {title}", "-- make", *map(_line, make), "-- unmake", *map(_line, undo_of(make))]
     return "\n".join(lines) + "\n"
 
 

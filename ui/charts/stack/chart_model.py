@@ -30,7 +30,6 @@ class ChartModel:
         runs: saved runs, hidden ones included.
         live: the run that lasts.
         focus: run that is drawn thick.
-        planned: time that was set as the whole.
         thick: lines for a projector.
         around: what is drawn around the means.
         styled: whether the line style tells runs apart.
@@ -44,7 +43,6 @@ class ChartModel:
         self.runs: tuple[RunTrace, ...] = ()
         self.live: RunTrace | None = None
         self.focus: str | None = None
-        self.planned: Range | None = None
         self.thick = False
         self._live_curves = LiveCurves()
         self._known: dict[tuple[str, str, str], tuple[PlotDataset, CurveData]] = {}
@@ -107,18 +105,15 @@ class ChartModel:
         A run that lasts longer than planned makes it longer in steps: the axis must not move every second.
         """
         traces = self.traces
-        if self.planned is not None:
-            start_s, end_s = self.planned
-        else:
-            ends = [trace.data.end_s for trace in traces]
-            if self.live is not None:
-                ends.append(self.live.data.planned_s or 0.0)
-            start_s, end_s = self._kind.empty
-            if traces:
-                start_s = min(trace.data.begin_s for trace in traces)
-                end_s = max([*ends, start_s + self._kind.shortest])
-            if self._kind is TIME:
-                start_s = max(start_s, -_MOST_WARM_UP * end_s)
+        ends = [trace.data.end_s for trace in traces if trace is not self.live]
+        if self.live is not None:
+            ends.append(self.live.data.planned_s or 0.0)
+        start_s, end_s = self._kind.empty
+        if traces:
+            start_s = min(trace.data.begin_s for trace in traces)
+            end_s = max([*ends, start_s + self._kind.shortest])
+        if self._kind is TIME:
+            start_s = max(start_s, -_MOST_WARM_UP * end_s)
         while self.live is not None and self.live.data.end_s > end_s:
             end_s = start_s + (end_s - start_s) * _GROWTH
         return start_s, end_s

@@ -168,11 +168,6 @@ class ChartStack(QWidget):
         if self._crosshair_s is not None:
             self.show_crosshair(self._crosshair_s)
 
-    def set_planned_range(self, start_s: float, end_s: float) -> None:
-        """Show this time as the whole; what lies in the future is empty."""
-        self.shown.planned = (start_s, end_s)
-        self._update_times()
-
     def set_thick(self, thick: bool, scale: float = 1.0) -> None:  # noqa: FBT001 - a setter
         """Use thick lines and larger type, for a projector."""
         self.shown.thick = thick

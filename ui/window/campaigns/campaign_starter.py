@@ -48,11 +48,6 @@ class CampaignStarter(QObject):
         """Whether a runner was started that has not begun its first run."""
         return self._launched is not None and self._timer.interval() == _POLL_MS
 
-    @property
-    def runner_pid(self) -> int | None:
-        """Process id of the runner that this object started; None where none of its runs."""
-        return self._launched.pid if self._launched is not None else None
-
     def start(self, campaign: Campaign) -> None:
         """Start a runner."""
         library = self._library

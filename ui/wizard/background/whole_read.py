@@ -40,11 +40,6 @@ class WholeRead(QObject):
         self._errors: list[str] = []
         self._process: QProcess | None = None
 
-    @property
-    def is_reading(self) -> bool:
-        """Return whether a disk is read."""
-        return self._process is not None
-
     def start(self, disk: Disk) -> None:
         """Begin to read a disk; without effect while one is read."""
         if self._process is not None:
