@@ -96,7 +96,7 @@ def _used(stage: Stage, how: str, *, whole: bool = False) -> Foreign | None:
     start = at if whole else at + PARTITION_START
     # what it writes changes all the time: the rest must not
     ranges: tuple[Range, ...] = ((0, start), (start + MIB, stage.subject.size_bytes))
-    if stage.is_mounted():
+    if stage.is_live():
         ranges = stage.outside() if not whole else ((0, PARTITION_START),)
     return Foreign(
         Certainty.ALWAYS,

@@ -101,6 +101,11 @@ class Stage:
         """Whether the storage of the session is still mounted."""
         return bool(self.mounts())
 
+    def is_live(self) -> bool:
+        """Whether the kernel may write to our partition by itself: mounted, or a pool or array holds it."""
+        held = self.subject.has_partition() and state.is_claimed(self.subject.partition)
+        return self.is_mounted() or held
+
     def free(self) -> None:
         """Unmount the storage and stop what it is made of, as an administrator does who wants the disk."""
         for place in reversed(self.mounts()):

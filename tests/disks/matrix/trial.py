@@ -100,7 +100,7 @@ class Trial:
         self.plan = layout.plan(disks)
         self.foreign: Foreign | None = None
         self.had_ours = False
-        self.was_mounted = False
+        self.was_live = False
         self._before: list[str] = []
         self._stack = stack
 
@@ -128,7 +128,7 @@ class Trial:
         if self.foreign is None:
             raise NotApplicableError
         settle()
-        self.was_mounted = self.stage.is_mounted()
+        self.was_live = self.stage.is_live()
         self._before = self._digests()
 
     def recovered(self) -> Said:
@@ -149,7 +149,7 @@ class Trial:
     def _digests(self) -> list[str]:
         assert self.foreign is not None
         ranges = self.foreign.ranges
-        if ranges == () and self.was_mounted:
+        if ranges == () and self.was_live:
             ranges = self.stage.outside()
         mine = "" if ranges is None else self.foreign.disk.digest(ranges)
         return [mine, *(disk.digest() for disk in self.foreign.others)]
