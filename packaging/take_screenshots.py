@@ -26,7 +26,7 @@ from ui.style import apply_theme
 from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow
 from ui.window.pages.window_settings import WindowSettings
-from ui.wizard.editors.disturbances import Disturbances
+from ui.wizard.pages.review_page import Disturbances
 from ui.wizard.wizard import Wizard
 
 SIZE = QSize(1280, 800)

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from app.campaign_file.field import CampaignField
-from app.campaign_file.kinds import EnumKind, Name, ValueKind, bare_key, quote
+from app.campaign_file.kinds import CampaignField, EnumKind, Name, ValueKind, bare_key, quote
 from app.campaign_file.problems import Fault, InvalidValueError, printable, refusal, unfit
 from app.campaign_file.quantities import SizeKind
 from app.domain.campaign.configuration import DiskGroup, DiskTarget

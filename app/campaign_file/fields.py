@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.campaign_file.disks import DISK_FIELDS, disk_faults, make_disk_target, values_of_disks
-from app.campaign_file.field import CampaignField
-from app.campaign_file.kinds import BoolKind, EnumKind, FloatKind, IntKind, Name, Seeds
+from app.campaign_file.kinds import BoolKind, CampaignField, EnumKind, FloatKind, IntKind, Name, Seeds
 from app.campaign_file.paths import Folder, InstallationName, Scripts
 from app.campaign_file.problems import Fault
 from app.campaign_file.quantities import Milliseconds, SizeKind, WholeSeconds

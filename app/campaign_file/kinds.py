@@ -1,6 +1,7 @@
 """Kinds of values in a campaign file: what each accepts, how it is read, how it is written back.
 
-A kind knows nothing about the field that uses it; `app.campaign_file.fields` puts the two together.
+A kind knows nothing about the field that uses it: `CampaignField` is one key with its kind, and
+`app.campaign_file.fields` lists them.
 """
 
 from __future__ import annotations
@@ -220,3 +221,22 @@ class Seeds(ValueKind):
     @override
     def write(self, value: tuple[int, ...]) -> str:
         return f"[{', '.join(str(seed) for seed in value)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignField:
+    """One key of a campaign file.
+
+    Attributes:
+        name: the key.
+        kind: what it accepts.
+        attribute: where the domain's class holds the value.
+        sentence: what it is for, for documentation.
+        instead_of: attribute of the key that may not stand beside it and that it replaces.
+    """
+
+    name: str
+    kind: ValueKind
+    attribute: str
+    sentence: str
+    instead_of: str = ""

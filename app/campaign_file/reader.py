@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from app.campaign_file.field import CampaignField
 from app.campaign_file.fields import (
     CAMPAIGN_FIELDS,
     LATER_TARGETS,
@@ -27,6 +26,7 @@ from app.campaign_file.fields import (
     TargetTable,
     where_it_belongs,
 )
+from app.campaign_file.kinds import CampaignField
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable_path, refusal
 from app.campaign_file.scopes import RULES, Scope, ScopedValue, Table
 from app.campaign_file.text_files import UnreadableFileError, read_text_file

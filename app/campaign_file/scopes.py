@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from app.campaign_file.field import CampaignField
 from app.campaign_file.fields import SECTIONS
+from app.campaign_file.kinds import CampaignField
 from app.campaign_file.problems import KeyPath
 from app.campaign_file.settings import setting_value
 from app.domain.campaign.configuration import DiskTarget, Workload

@@ -11,13 +11,11 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from typing_extensions import override
 
 from app import COMMAND, VERSION
-from app.cli.commands.import_arguments import add_import_parser
-from app.cli.commands.output_arguments import add_export_arguments, add_report_arguments
 from app.cli.terminal.error_boundary import run_guarded
 from app.domain.errors import UsageError
 from app.domain.text import tr
@@ -309,3 +307,62 @@ def _execute(argv: Sequence[str] | None) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; never lets a traceback out."""
     return run_guarded(lambda: _execute(argv))
+
+
+# --- The command line of `pgfooting import`.
+
+
+Parser = TypeVar("Parser", bound=argparse.ArgumentParser)
+
+
+def add_import_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
+    """Return the parser of the command, added to the others."""
+    parser = commands.add_parser("import", help=tr("import results of others: pgbench's own, folders, CSV"))
+    parser.description = tr(
+        "Makes run files of what pgbench printed and logged by hand, of folders of benchmarks, and of tables"
+        " of seconds (resources/import/example.csv shows their format). What is missing is said, nothing is"
+        " invented; the same files are not imported twice."
+    )
+    paths = tr("folder, log, output, table, or archive (tar, gz, bz2)")
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=paths)
+    parser.add_argument("--output", type=Path, metavar="DIR", help=tr("library that gets the runs"))
+    parser.add_argument("--json", action="store_true", help=tr("one object"))
+    return parser
+
+
+# --- The arguments of `pgfooting report` and `export`.
+
+
+RUN_HELP = tr("id (or its beginning), path, or a folder of runs")
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--anonymous", action="store_true", help=tr("replace serials, host, user, folders and other names")
+    )
+    parser.add_argument("--force", action="store_true", help=tr("replace a file that is there already"))
+
+
+def add_report_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `report` takes."""
+    parser.description = tr(
+        "Writes a PDF: the answer on the first page, then what differs, charts, every configuration, the "
+        "method, the environment and the exact commands. The same runs give the same file."
+    )
+    help_of_runs = f"{RUN_HELP}; {tr('the others are compared with the configuration of the first')}"
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=help_of_runs)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.pdf")
+    parser.add_argument("--paper", choices=("a4", "letter"), default="a4", help=tr("size of its pages (a4)"))
+    _add_common(parser)
+
+
+def add_export_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `export` takes."""
+    parser.description = tr(
+        "The ending of FILE chooses: .csv is one long table (run, name, t_s, phase, metric, instance, unit, "
+        "value); .json is one object with format, version and everything that the run files hold (its keys "
+        "stand in app/export/runs.py); .png and .svg are the charts of the runs over each other."
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.{csv,json,png,svg}")
+    _add_common(parser)

@@ -2,8 +2,8 @@
 
 ::
 
-    fields (`draft_parts`) -> `draft_build` -> problems of fields, questions, campaign
-    questions -> answered in the background (`draft_questions`) -> problems that only the machine knows
+    fields (`app.draft.fields`) -> `app.draft.builder` -> problems of fields, questions, campaign
+    questions -> answered in the background (`machine_questions`) -> problems that only the machine knows
 
 A draft never waits: what is not known yet is a problem that is *pending*, and goes away with its answer.
 """
@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import cast
+from typing import Final, cast
 
-from app.domain.campaign.configuration import Campaign
+from app.analysis.properties import KIND, LABELS, PATH, TARGET, Property, properties_of
+from app.comparison.differences import compare_properties
+from app.domain.campaign.configuration import Campaign, Configuration
 from app.domain.errors import CampaignError
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.draft.builder import ValidationResult, build
-from app.draft.differences import configuration_differences
 from app.draft.disks.alternatives import Alternative, made_by, short_name
 from app.draft.disks.commands import making_lines, plan_of
 from app.draft.disks.confirmation import confirmation_problems
@@ -43,6 +44,7 @@ from app.draft.machine_answers import (
 from app.draft.machine_questions import Inquiry, describe_question
 from app.draft.trust import Agreement, agreement_problems
 from app.execution.resolve import ResolvedCampaign
+from app.execution.run_description import describe_configuration
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.pgbench.scale import ScaleChoice
 from app.storage.layout.availability import Support
@@ -312,3 +314,31 @@ class CampaignDraft:
 
     def _up_to(self, step: Step) -> tuple[Step, ...]:
         return tuple(each for each in self.steps if each.value <= step.value)
+
+
+# --- In what the configurations of a draft differ, before anything is measured: as said of runs. Pure.
+
+
+_PLACE: Final = {(TARGET, name) for name in (KIND, PATH, LABELS["size_bytes"])}
+"""What the place of a configuration says by itself, beside which the differences stand."""
+
+
+def configuration_differences(configurations: Mapping[int, Configuration]) -> Mapping[int, str]:
+    """Return for each configuration its values of everything that is not the same in all of them.
+
+    Empty where it is as all the others, apart from its place.
+    """
+    numbers = list(configurations)
+    runs = [_beside_the_place(configurations[each]) for each in numbers]
+    told: dict[int, list[str]] = {number: [] for number in numbers}
+    for difference in compare_properties(runs).differences:
+        for variant in difference.variants:
+            words = tr("{name} {value}").format(name=difference.name, value=variant.value)
+            for index in variant.runs:
+                told[numbers[index]].append(words)
+    return {number: ", ".join(words) for number, words in told.items()}
+
+
+def _beside_the_place(configuration: Configuration) -> tuple[Property, ...]:
+    found = properties_of(describe_configuration(configuration), None)
+    return tuple(each for each in found if each.key not in _PLACE)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from app.campaign_file.kept_copy import changed_scripts, state_campaign
 from app.campaign_file.reader import load_campaign, read_campaign_file
 from app.campaign_file.trust import Ask, check_trust, foreign_programs, refuse_concerns
+from app.campaign_file.writer import changed_scripts, state_campaign
 from app.dbus.login import InhibitorUnavailable, inhibit_sleep
 from app.domain.campaign.configuration import Campaign, PlannedRun, interleaved_order
 from app.domain.errors import UsageError

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.execution.resolve import ResolvedCampaign
-from app.probes.preflight.preflight import PreflightFinding, PreflightRequest, Severity, run_preflight
+from app.probes.preflight.checks import run_preflight
+from app.probes.preflight.context import PreflightFinding, PreflightRequest, Severity
 
 __all__ = ["PreflightFinding", "Severity", "find_disturbances"]
 

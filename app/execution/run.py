@@ -35,7 +35,7 @@ from app.hosts.recovery.resource_record import Owner, ResourceKind
 from app.postgres.installations.installation import fingerprint
 from app.probes.base.backing_devices import Resolver
 from app.probes.base.probe import ProbeUnavailable
-from app.probes.preflight.preflight import PreflightFinding
+from app.probes.preflight.context import PreflightFinding
 from app.process.starter import Account, CommandOutcome
 from app.recording.events import CampaignListener, RunResult
 from app.recording.live_file import LiveFile, begin_live_file, discard_live_file, settle_live_file

@@ -2,7 +2,7 @@
 
 What stands under a telling key (`serial`, `path` ...) is learned first and then replaced wherever it occurs,
 also inside a sentence or a command line. Whatever else people or programs wrote is told word by word, and
-only words that pgFooting knows (`app.export.known_words`). What hardware and software are stays as it is.
+only words that pgFooting knows (`known_words`). What hardware and software are stays as it is.
 """
 
 from __future__ import annotations
@@ -12,11 +12,50 @@ import os
 import re
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final, Self
 
-from app.export.known_words import is_known
+from app import TOP
 from app.runfile.writer import Json
+
+# --- The words that pgFooting knows: those of its own source, which are English, Linux's and PostgreSQL's.
+# A text that others wrote may be told word by word where each word is one of these; a name that people gave
+# to something is none of them, or says nothing about them.
+
+
+_SOURCE: Final = TOP / "app"
+_ENDINGS: Final = frozenset({".py", ".sql"})
+_NUMBER: Final = re.compile(
+    r"[vr]?\d{1,12}(?:[kmgtp]?i?b|[kmgt]?hz|[kmgt]|[nmu\N{MICRO SIGN}]?s|min|h|d|x|st|nd|rd|th)?",
+    re.IGNORECASE,
+)
+_DEVICE: Final = re.compile(
+    r"(?:[shv]d[a-z]{1,3}|xvd[a-z]{1,2}|nvme\d+(?:c\d+)?(?:n\d+)?|md|dm|loop|zd|ram|zram|sr|mmcblk\d+|cpu|ttys?)\d{0,5}"
+    r"(?:p\d{1,3})?",
+    re.IGNORECASE,
+)
+
+
+@cache
+def known_words() -> frozenset[str]:
+    """Return them in small letters; none where the source cannot be read, so that nothing is told."""
+    found: set[str] = set()
+    with suppress(OSError, UnicodeDecodeError):
+        for path in _SOURCE.rglob("*"):
+            if path.suffix in _ENDINGS:
+                found.update(_WORD.findall(path.read_text(encoding="utf-8").casefold()))
+    return frozenset(found)
+
+
+def is_known(word: str) -> bool:
+    """Return whether a word is one of these, a number with its unit, or a device as the kernel calls it."""
+    return bool(word.casefold() in known_words() or _NUMBER.fullmatch(word) or _DEVICE.fullmatch(word))
+
+
+# --- Names are taken out
+
 
 _SECRET_KEYS: Final = re.compile(
     r"serial|wwn|wwid|uuid|guid|host_?name|machine_id|user|account|home", re.IGNORECASE

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from app import TOP
 from app.domain.errors import BusyError, FootingError, UsageError
 from app.domain.text import tr
 from app.library.facets import option_words, workload_words
@@ -273,3 +274,22 @@ def find_run(name: str, library: Path) -> Path:
     message = tr("No run in {library} has an id that begins with {name}.")
     hint = tr("`pgfooting list` shows the ids; a path of a run file is understood as well.")
     raise UsageError(message.format(library=library, name=name), hint=hint)
+
+
+# --- Runs that ship with pgFooting, recorded by itself: what “Look at an example” opens.
+
+
+EXAMPLES: Final = TOP / "resources" / "examples"
+
+
+def find_examples(folder: Path = EXAMPLES) -> tuple[Path, ...]:
+    """Return the run files of the examples, by path.
+
+    Raises:
+        UsageError: none came with this copy of the program.
+    """
+    found = tuple(run_paths(folder))
+    if not found:
+        message = tr("This copy of pgFooting came without examples ({folder}).")
+        raise UsageError(message.format(folder=folder))
+    return found

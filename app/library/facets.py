@@ -11,8 +11,8 @@ from dataclasses import fields
 from typing import Final
 
 from app.campaign_file.disks import DISK_FIELDS, GROUP_FIELDS
-from app.campaign_file.field import CampaignField
 from app.campaign_file.fields import POSTGRESQL_FIELDS, WORKLOAD_FIELDS
+from app.campaign_file.kinds import CampaignField
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.runfile.metadata.environment import EnvironmentFacts
 from app.runfile.metadata.run_metadata import RunMetadata

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.cli.doctor.helper import helper_check
+from app.cli.doctor.doctor import helper_check
 from tests.fix_bus import Serving, next_line
 
 pytestmark = pytest.mark.bus

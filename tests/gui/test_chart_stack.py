@@ -24,7 +24,7 @@ from tests.fix_runs import Shape, add_seconds, begin_run, write_run
 from tests.fix_window import Trial, begin_trial, write_trial
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS
-from ui.charts.stack.chooser import ChartChooser
+from ui.charts.stack.chart_window import ChartChooser
 from ui.charts.stack.menu import ChartMenu, save_chart
 from ui.charts.stack.saving import chart_image, csv_text
 from ui.charts.stack.series_list import SeriesList

@@ -22,7 +22,7 @@ from tests.fix_runs import Shape, write_run
 from tests.fix_window import Trial, write_trial
 from ui.compare.content import Choices, Content, compare_content
 from ui.compare.figures import known_figures, make_bars, make_scatter
-from ui.compare.loading import load_data, load_facts
+from ui.compare.page import load_data, load_facts
 
 HUGE = "x" * 3_000_000
 

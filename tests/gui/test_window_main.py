@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.library import examples
+from app.library import entries
 from app.live.campaign_status import CampaignStatus, RunStatus
 from app.runfile.writer import RunState
 from tests.fix_main_window import until_read
@@ -442,7 +442,7 @@ def test_the_example_is_opened_where_it_came_with_the_program(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = write_campaign(tmp_path / "examples", repeats=1)
-    monkeypatch.setattr(examples.find_examples, "__defaults__", (tmp_path / "examples",))
+    monkeypatch.setattr(entries.find_examples, "__defaults__", (tmp_path / "examples",))
     window = open_window(tmp_path / "none")
     QTest.mouseClick(window.start_page.example, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: shown_runs(window) == [str(path) for path in paths], timeout=PATIENCE_MS)
@@ -451,7 +451,7 @@ def test_the_example_is_opened_where_it_came_with_the_program(
 def test_a_missing_example_is_greyed_with_the_reason(
     open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(examples.find_examples, "__defaults__", (tmp_path / "none",))
+    monkeypatch.setattr(entries.find_examples, "__defaults__", (tmp_path / "none",))
     window = open_window(tmp_path / "none")
     assert not window.start_page.example.isEnabled()
     assert "came without examples" in window.start_page.example.sentence.text()

@@ -53,11 +53,10 @@ from tests.made_disks import SPARE, everything_works, listing
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
 from ui.wizard.background import validation as asking
-from ui.wizard.editors import disturbances
-from ui.wizard.editors.disturbances import Disturbances
+from ui.wizard.pages import review_page
 from ui.wizard.pages.configurations_page import MorePage
 from ui.wizard.pages.postgres_page import PostgresPage
-from ui.wizard.pages.review_page import ReviewPage
+from ui.wizard.pages.review_page import Disturbances, ReviewPage
 from ui.wizard.pages.target_page import WherePage
 from ui.wizard.pages.workload_page import WorkloadPage
 from ui.wizard.wizard import Wizard
@@ -357,7 +356,7 @@ def test_what_would_disturb_the_measurement_stands_on_the_review(
         asked.append(library)
         return (battery, note)
 
-    monkeypatch.setattr(disturbances, "find_disturbances", find)
+    monkeypatch.setattr(review_page, "find_disturbances", find)
     box = Disturbances(Theme(Scheme.LIGHT))
     qtbot.addWidget(box)
     box.library = Path("/")
@@ -367,7 +366,7 @@ def test_what_would_disturb_the_measurement_stands_on_the_review(
     assert box.warnings.text() == "⚠ The machine runs on battery. Plug it in."
     assert box.notes.text() == "The library lies on a disk under test (sda)."
     assert asked == ["/"]
-    monkeypatch.setattr(disturbances, "find_disturbances", lambda *_: ())
+    monkeypatch.setattr(review_page, "find_disturbances", lambda *_: ())
     box.look(ResolvedCampaign(Campaign("x", (), 1, ()), MACHINE, {}))
     qtbot.waitUntil(lambda: "Nothing was found" in box.notes.text(), timeout=PATIENCE_MS)
     assert box.warnings.isHidden()

@@ -25,7 +25,7 @@ from ui.theme import Theme
 
 def read_published() -> tuple[PublishedFigure, ...]:
     """Return the published figures; none where their files cannot be read."""
-    from app.published.files import published_figures  # noqa: PLC0415 - read when first asked for
+    from app.published.reading import published_figures  # noqa: PLC0415 - read when first asked for
 
     try:
         return published_figures()

@@ -1,7 +1,49 @@
 """`python -m ui.report`: what `pgfooting report` and `export` of pictures become; needs no display."""
 
+from __future__ import annotations
+
+import argparse
+import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
-from ui.report.program import main
+from PySide6.QtGui import QGuiApplication
 
-sys.exit(main(sys.argv[1:]))
+from app import COMMAND
+from app.cli.commands.show import tell_left_out
+from app.cli.terminal.error_boundary import run_guarded
+from app.domain.errors import ExitStatus
+from ui.report.save import SaveRequest, save
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write one file and return the exit status.
+
+    Args:
+        argv: as `app.cli.commands.report` puts it together, after it has checked everything.
+    """
+    return run_guarded(lambda: _save(argv))
+
+
+def _save(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog=COMMAND)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--paper", default="a4")
+    parser.add_argument("--anonymous", action="store_true")
+    parser.add_argument("--force", action="store_true")
+    parser.add_argument("runs", nargs="+", type=Path)
+    given = parser.parse_args(list(argv))
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"  # nothing is shown, so no display is asked for
+    app = QGuiApplication([COMMAND])
+    request = SaveRequest(tuple(given.runs), given.output, given.paper, given.anonymous, given.force)
+    left_out: list[str] = []
+    save(request, left_out=left_out.append)
+    for sentence in left_out:
+        tell_left_out(sentence)
+    del app
+    return ExitStatus.FAILED if left_out else ExitStatus.DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -24,7 +24,7 @@ from ui.window.campaigns.campaign_pages import CampaignPages
 from ui.window.campaigns.close_dialog import ask_runner, ask_whether_it_goes_on
 from ui.window.campaigns.live_campaigns import LiveCampaigns
 from ui.window.commands import tools
-from ui.window.commands.actions import make_actions
+from ui.window.commands.commands import make_actions
 from ui.window.commands.deferred import find_live_folders, import_pages, look_at_machine, sweep
 from ui.window.commands.tool_bar import ToolBar
 from ui.window.commands.tools import ToolContext, ToolUser

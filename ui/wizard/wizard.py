@@ -6,6 +6,7 @@ has to say arrives later, and an Enter that came too early is remembered.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QStackedWidget,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -33,7 +35,7 @@ from app.draft.fields.state import Problem, Step
 from app.draft.flow import DraftFlow
 from app.draft.trust import keep_agreement
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
-from ui.widgets.fields import describe_button
+from ui.widgets.fields import describe_button, plain
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import Rule, Text
 from ui.wizard.background.disk_feed import DiskFeed, MakeWatch, follow_disks
@@ -50,7 +52,64 @@ from ui.wizard.pages.postgres_page import PostgresPage
 from ui.wizard.pages.review_page import ReviewPage
 from ui.wizard.pages.target_page import WherePage
 from ui.wizard.pages.workload_page import WorkloadPage
-from ui.wizard.steps import StepList
+
+_LABELS: Final = {
+    Step.WHERE: tr("Where"),
+    Step.DISKS: tr("Disks and RAID"),
+    Step.FILESYSTEM: tr("Filesystem"),
+    Step.POSTGRESQL: tr("PostgreSQL"),
+    Step.WORKLOAD: tr("Workload"),
+    Step.MORE: tr("More to compare"),
+    Step.REVIEW: tr("Review"),
+}
+
+
+class StepList(QWidget):
+    """One button a step.
+
+    Signals:
+        chosen: a step that the flow allows to jump to.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._buttons: dict[Step, QToolButton] = {}
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
+        layout.setSpacing(SMALL)
+        for step in _LABELS:
+            button = QToolButton()
+            button.setAutoRaise(True)
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+            button.clicked.connect(partial(self.chosen.emit, step))
+            layout.addWidget(button)
+            self._buttons[step] = button
+        layout.addStretch(1)
+
+    def show_flow(self, flow: DraftFlow) -> None:
+        """Show ticks, the open step, and what can be jumped to."""
+        for step, button in self._buttons.items():
+            button.setVisible(step in flow.steps)
+            if step not in flow.steps:
+                continue
+            is_open = step is flow.step
+            complete = flow.is_complete(step)
+            sign = "✓" if complete else "▸" if is_open else "   "
+            button.setText(f"{sign}  {_LABELS[step]}")
+            state = tr("open") if is_open else tr("complete") if complete else tr("not yet")
+            name = tr("Step {number}, {name}: {state}")
+            button.setAccessibleName(
+                name.format(number=flow.number(step), name=plain(_LABELS[step]), state=state)
+            )
+            font = QFont(button.font())
+            font.setBold(is_open)
+            button.setFont(font)
+            button.setEnabled(flow.may_jump(step))
+
 
 _GEOMETRY: Final = "wizard/geometry"
 _STEPS_EMS: Final = 115

@@ -6,18 +6,20 @@ import argparse
 import json
 import sys
 import textwrap
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import Final, Self
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
 from app import COMMAND
 from app.cli.commands.read_disk import read_whole
-from app.cli.terminal.looking import InspectionProgress
 from app.cli.terminal.plain_text import json_text, plain
 from app.dbus.udisks import UdisksUnavailable, fetch_objects
 from app.domain.disk import Disk, SpareAnswer, grouped_reasons
@@ -186,3 +188,42 @@ def _description(disk: Disk) -> Iterator[str]:
         yield disk.identity.wwn
     if disk.is_test_device:
         yield tr("TEST DEVICE")
+
+
+# --- How far the looking at disks is, on a terminal, where it takes longer than a moment: disks that rotate.
+
+
+_MOMENT_S: Final = 0.7
+
+
+class InspectionProgress:
+    """Told by several threads how many places of each disk were looked at; a bar each, gone in the end."""
+
+    def __init__(self, console: Console | None = None, moment_s: float = _MOMENT_S) -> None:
+        console = console or Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        self._bars = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._tasks: dict[str, TaskID] = {}
+        self._lock = threading.Lock()
+        self._shown_s = time.monotonic() + moment_s
+        self._is_shown = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_shown:
+            self._bars.stop()
+
+    def __call__(self, name: str, done: int, whole: int) -> None:
+        """Show how far a disk is."""
+        if time.monotonic() < self._shown_s:
+            return
+        with self._lock:
+            if not self._is_shown:
+                self._is_shown = True
+                self._bars.start()
+            if name not in self._tasks:
+                words = tr("places of {name}").format(name=plain(name))
+                self._tasks[name] = self._bars.add_task(words, total=whole)
+            self._bars.update(self._tasks[name], completed=done)

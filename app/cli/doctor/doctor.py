@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Console
@@ -10,14 +13,16 @@ from rich.text import Text
 
 from app import VERSION
 from app.cli.commands.show import print_json
-from app.cli.doctor.check import Check
-from app.cli.doctor.helper import helper_check
 from app.cli.doctor.option_table import show_options
-from app.cli.doctor.storage import storage_as_json, storage_checks, versions_as_json
 from app.cli.terminal.tables import indented, print_indented
+from app.dbus.helper_client import HelperClient
+from app.dbus.helper_errors import NOTHING_TOUCHED
 from app.dbus.login import InhibitorUnavailable, inhibit_sleep
 from app.domain.campaign.configuration import FolderTarget, MemoryTarget, Target
 from app.domain.errors import ExitStatus, FootingError
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.raid import LAYOUTS, Assembler, Level
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.execution.recovery import sweep_abandoned
@@ -27,9 +32,37 @@ from app.library.entries import default_library
 from app.postgres.installations.distributions import install_hint, this_family
 from app.postgres.installations.find import find_installations
 from app.postgres.machine import read_machine
-from app.probes.preflight.preflight import PreflightRequest, Severity, run_preflight
+from app.probes.base.fact_tree import Fact
+from app.probes.preflight.checks import run_preflight
+from app.probes.preflight.context import PreflightRequest, Severity
 from app.process.starter import Account, CommandOutcome
-from app.storage.layout.availability import Support, read_support
+from app.storage.layout.availability import (
+    Reason,
+    Support,
+    array_availability,
+    describe_versions,
+    filesystem_availability,
+    level_availability,
+    read_support,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the doctor's.
+
+    Attributes:
+        topic: what was looked at.
+        works: True, False, or None for what is only worth knowing.
+        message: what was found.
+        hint: what would help.
+    """
+
+    topic: str
+    works: bool | None
+    message: str
+    hint: str = ""
+
 
 _MARGIN: Final = 14
 
@@ -147,3 +180,122 @@ def _show(checks: list[Check], console: Console) -> None:
             console.print(text, overflow="ignore", crop=False, soft_wrap=not console.is_terminal)
         for hint in item.hint.splitlines():
             print_indented(console, hint, _MARGIN, style="dim")
+
+
+# --- What the doctor says of the helper, without which spare disks cannot be used.
+
+
+def helper_check() -> Check:
+    """Return whether the helper answers and speaks our version; it is started where it sleeps."""
+    try:
+        with closing(HelperClient.open()) as client:
+            version = client.version
+    except FootingError as error:
+        message = error.message.removesuffix(NOTHING_TOUCHED).strip()
+        return Check("disks", works=False, message=message, hint=error.hint)
+    message = tr("The helper {version} answers; pgfooting disks says which disks are spare.")
+    message = message.format(version=version.program)
+    if version.test_devices:
+        message += " " + tr("It takes loop devices for disks (TEST DEVICES, /etc/pgfooting/helper.conf).")
+    return Check("disks", works=True, message=message)
+
+
+# --- What the doctor says of filesystems and RAID levels: what works here, and why the rest does not.
+
+
+def storage_checks(support: Support) -> list[Check]:
+    """Return a line for each filesystem and for md, then one with what would install what is missing."""
+    checks = [*(_filesystem_check(spec, support) for spec in FILESYSTEMS), _array_check(support)]
+    checks.append(Check("tools", None, describe_versions(support.versions)))
+    packages = sorted(
+        {
+            reason.package
+            for spec in FILESYSTEMS
+            for level in spec.levels
+            for reason in level_availability(spec, level, support).reasons
+            if reason.package
+        }
+    )
+    if packages:
+        message = tr("Missing programs and modules are in {packages} (Debian's names).")
+        hint = tr("On Debian: sudo apt-get install {packages}")
+        checks.append(
+            Check(
+                "packages",
+                None,
+                message.format(packages=", ".join(packages)),
+                hint.format(packages=" ".join(packages)),
+            )
+        )
+    return checks
+
+
+def storage_as_json(support: Support) -> list[Fact]:
+    """Return every filesystem with its levels and all reasons."""
+    return [
+        {
+            "id": spec.id,
+            "label": spec.label,
+            "works": filesystem_availability(spec, support).works,
+            "reasons": _reasons_as_json(filesystem_availability(spec, support).reasons),
+            "levels": [
+                {
+                    "id": level.value,
+                    "assembler": spec.assembler(level).value,
+                    "works": level_availability(spec, level, support).works,
+                    "reasons": _reasons_as_json(level_availability(spec, level, support).reasons),
+                }
+                for level in spec.levels
+            ],
+        }
+        for spec in FILESYSTEMS
+    ]
+
+
+def versions_as_json(support: Support) -> dict[str, Fact]:
+    """Return versions of kernel and tools by name."""
+    return {component.value: ".".join(map(str, version)) for component, version in support.versions.items()}
+
+
+def _reasons_as_json(reasons: Iterable[Reason]) -> list[Fact]:
+    return [{"message": item.message, "remedy": item.remedy, "package": item.package} for item in reasons]
+
+
+def _array_check(support: Support) -> Check:
+    """Return the line of md, which makes the levels of every filesystem that has none of its own."""
+    levels = [item.level for item in LAYOUTS if item.assembler is Assembler.MD]
+    works = [level for level in levels if array_availability(level, support).works]
+    reasons = [reason for level in levels for reason in array_availability(level, support).reasons]
+    if not works:
+        return Check("md", works=False, message=_messages(reasons), hint=_remedies(reasons))
+    return Check(
+        "md", works=True, message=_names(works), hint=f"{_messages(reasons)} {_remedies(reasons)}".strip()
+    )
+
+
+def _filesystem_check(spec: FilesystemSpec, support: Support) -> Check:
+    own = filesystem_availability(spec, support)
+    if not own.works:
+        return Check(spec.id, works=False, message=_messages(own.reasons), hint=_remedies(own.reasons))
+    if not spec.levels:
+        return Check(spec.id, works=True, message=tr("in memory"))
+    works = [level for level in spec.levels if level_availability(spec, level, support).works]
+    message = _names(works)
+    if len(works) < len(spec.levels):
+        lacking = _names([level for level in spec.levels if level not in works])
+        message = tr("{levels}; not {lacking}: see {assembler}").format(
+            levels=message, lacking=lacking, assembler=spec.several.value
+        )
+    return Check(spec.id, works=True, message=message)
+
+
+def _names(levels: Iterable[Level]) -> str:
+    return ", ".join(level.value for level in levels)
+
+
+def _messages(reasons: Iterable[Reason]) -> str:
+    return " ".join(dict.fromkeys(item.message for item in reasons))
+
+
+def _remedies(reasons: Iterable[Reason]) -> str:
+    return "\n".join(dict.fromkeys(item.remedy for item in reasons if item.remedy))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from app.campaign_file.disks import GROUP_FIELDS
-from app.campaign_file.field import CampaignField
 from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
+from app.campaign_file.kinds import CampaignField
 from app.domain.text import tr
 from app.draft.fields.state import Step
 

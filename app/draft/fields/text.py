@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from app.campaign_file.field import CampaignField
-from app.campaign_file.kinds import BoolKind, FloatKind, IntKind, ValueKind
+from app.campaign_file.kinds import BoolKind, CampaignField, FloatKind, IntKind, ValueKind
 from app.campaign_file.paths import Scripts
 from app.campaign_file.problems import Fault, InvalidValueError
 from app.campaign_file.settings import Settings, SettingsTable

@@ -8,7 +8,14 @@ from typing import Final
 from app.domain.text import tr
 from app.domain.units import GIB, MIB, format_size
 from app.probes.base.fact_tree import Fact
-from app.probes.preflight.context import PreflightContext, PreflightFinding, Severity
+from app.probes.facts.environment import FactSources
+from app.probes.preflight.context import (
+    PreflightContext,
+    PreflightFinding,
+    PreflightRequest,
+    Severity,
+    observe,
+)
 
 FOREIGN_SHARE: Final = 0.05
 STEAL_SHARE: Final = 0.01
@@ -288,3 +295,16 @@ def _number(value: Fact) -> int:
 
 def _text(value: Fact) -> str:
     return ", ".join(str(one) for one in value) if isinstance(value, list) else str(value)
+
+
+def run_preflight(
+    questions: PreflightRequest, places: FactSources | None = None
+) -> tuple[PreflightFinding, ...]:
+    """Watch the machine for less than a second and return what may spoil a measurement."""
+    return findings_of(observe(questions, places or FactSources()))
+
+
+def findings_of(situation: PreflightContext) -> tuple[PreflightFinding, ...]:
+    """Return the findings of all checks, warnings first."""
+    found = [finding for check in CHECKS for finding in check(situation)]
+    return tuple(sorted(found, key=lambda finding: finding.severity is not Severity.WARNING))

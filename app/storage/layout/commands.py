@@ -6,18 +6,38 @@ Source: storage reference, sections 2 and 3.3; design.md, sections 4 and 6.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from app.domain.filesystems import filesystem
-from app.domain.options.raid import Assembler
-from app.domain.storage_plan.plan import Group, Role, StoragePlan
-from app.storage.layout.commands_arrays import array_steps
+from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.option import Stage
+from app.domain.options.raid import Assembler, Level, layout
+from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, Role, StoragePlan
+from app.domain.units import KIB
 from app.storage.layout.commands_filesystem import filesystem_steps, mount_steps
-from app.storage.layout.commands_partition import partition_steps
-from app.storage.layout.commands_pools import pool_steps
-from app.storage.layout.names import Names, PlannedDevice
+from app.storage.layout.commands_partition import partition_steps, wipe_member
+from app.storage.layout.names import HOST, Names, PlannedDevice
+from app.storage.layout.option_arguments import written
 from app.storage.layout.partitions import PlanMember, members_of
-from app.storage.layout.steps import ClaimDisks, Settle, Step
+from app.storage.layout.steps import (
+    LONG_S,
+    ArrayRuns,
+    AwaitNode,
+    AwaitSync,
+    ClaimDisks,
+    Command,
+    DeviceFree,
+    MemberOf,
+    NoArray,
+    NoPool,
+    NoSignature,
+    OwnPool,
+    PoolImported,
+    RecordPool,
+    Settle,
+    Step,
+)
+from app.storage.layout.stripe_geometry import STRIPED, chunk_bytes
 
 MOUNT_NAMES = {Role.DATA: "storage", Role.WAL: "wal"}
 """Names of the mount points below the session's folder."""
@@ -76,3 +96,119 @@ def _group_steps(
         nodes = (names.array_node(role),)
     yield from filesystem_steps(group, spec, members, nodes, names)
     yield from mount_steps(group, spec, nodes, place, names.filesystem(role))
+
+
+# --- An md array over our partitions, its initial synchronisation, and its end.
+# Source: mdadm(8), md(4); mdadm's Create.c and util.c (`ask` takes the end of its input for no, so that
+# anything it would ask about ends it). Everything is said: defaults have changed between versions, that of
+# the bitmap twice.
+
+
+def array_steps(group: Group, members: Sequence[PlanMember], names: Names) -> Iterator[Step]:
+    """Yield the steps that make the array of a group and wait until it is complete."""
+    role = members[0].role
+    node, uuid = names.array_node(role), names.array_uuid(role)
+    nodes = tuple(member.node for member in members)
+    runs = ArrayRuns(node, uuid, nodes)
+    yield Command(
+        (
+            *("mdadm", "--create", node, "--metadata=1.2"),
+            *(f"--homehost={HOST}", f"--name={names.array(role)}", f"--uuid={uuid}"),
+            *_shape(group),
+            *nodes,
+        ),
+        "the disks become one array",
+        timeout_s=LONG_S,
+        writes=tuple(member.own for member in members),
+        before=tuple(condition for each in nodes for condition in (NoSignature(each), DeviceFree(each))),
+        signs=tuple(member.partition.place for member in members),
+        after=(runs, *(MemberOf(each, uuid) for each in nodes)),
+        undo=(
+            Command(
+                ("mdadm", "--stop", node),
+                "the array is taken apart",
+                when=(runs,),
+                writes=tuple(member.own_member for member in members),
+                after=(NoArray(nodes),),
+            ),
+            *(wipe_member(member, NoArray(nodes)) for member in members),
+        ),
+    )
+    yield Settle("udevd has named the array")
+    yield AwaitNode(node, 1, f"{node} is there")
+    if group.level is not Level.STRIPE:
+        yield AwaitSync(node, "the array is complete and has nothing to synchronise")
+
+
+def _shape(group: Group) -> Iterator[str]:
+    made = layout(group.level, Assembler.MD)
+    yield f"--level={made.name}"
+    yield f"--raid-devices={len(group.disks)}"
+    if group.level in STRIPED:
+        yield f"--chunk={chunk_bytes(group) // KIB}K"
+    if made.md_layout:
+        yield f"--layout={made.md_layout}"
+    if group.level is not Level.STRIPE:
+        yield f"--bitmap={(group.bitmap or Bitmap.INTERNAL).value}"
+    if group.initial_sync is InitialSync.ASSUME_CLEAN:
+        yield "--assume-clean"
+
+
+# --- A ZFS pool over our partitions, and its end.
+# Source: zpool-create(8), zpoolprops(7), zfsprops(7). The pool is in no cache file,
+# mounts nothing by itself, and answers a failed disk with an error instead of waiting for ever.
+
+
+def pool_steps(
+    group: Group, spec: FilesystemSpec, members: Sequence[PlanMember], logs: Sequence[PlanMember], pool: str
+) -> Iterator[Step]:
+    """Yield the steps that make the pool of a group, with its log devices."""
+    everyone = (*members, *logs)
+    nodes = tuple(member.node for member in everyone)
+    yield Command(
+        (
+            *("zpool", "create"),
+            *_properties("-o", written(spec, group, Stage.POOL)),
+            *_properties("-O", written(spec, group, Stage.DATASET)),
+            pool,
+            *_vdevs(group.level, [member.node for member in members]),
+            *(("log", *_mirrored([member.node for member in logs])) if logs else ()),
+        ),
+        "the disks become one pool",
+        timeout_s=LONG_S,
+        writes=tuple(member.own for member in everyone),
+        before=(NoPool(pool), *(each for node in nodes for each in (NoSignature(node), DeviceFree(node)))),
+        signs=tuple(member.partition.place for member in everyone),
+        after=(PoolImported(pool),),
+        undo=(
+            RecordPool(pool, nodes, "the pool's GUID, to know its labels again", required=False),
+            Command(
+                ("zpool", "destroy", pool),
+                "the pool is taken apart",
+                timeout_s=LONG_S,
+                when=(OwnPool(pool),),
+                writes=tuple(member.own_member for member in everyone),
+                after=(NoPool(pool),),
+            ),
+            *(wipe_member(member, NoPool(pool)) for member in everyone),
+        ),
+    )
+    yield RecordPool(pool, nodes, "the pool's GUID, for the journal")
+
+
+def _properties(flag: str, items: Sequence[tuple[str, str]]) -> Iterator[str]:
+    for _, item in items:
+        yield flag
+        yield item
+
+
+def _vdevs(level: Level, nodes: Sequence[str]) -> tuple[str, ...]:
+    word = layout(level, Assembler.ZFS).name
+    if level is Level.RAID10:
+        pairs = [nodes[at : at + 2] for at in range(0, len(nodes), 2)]
+        return tuple(part for pair in pairs for part in (word, *pair))
+    return (word, *nodes) if word else tuple(nodes)
+
+
+def _mirrored(nodes: Sequence[str]) -> tuple[str, ...]:
+    return ("mirror", *nodes) if len(nodes) > 1 else tuple(nodes)

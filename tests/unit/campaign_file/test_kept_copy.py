@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.campaign_file.kept_copy import changed_scripts, state_campaign
 from app.campaign_file.reader import load_campaign, parse_campaign
-from app.campaign_file.writer import format_campaign
+from app.campaign_file.writer import changed_scripts, format_campaign, state_campaign
 from app.domain.campaign.configuration import Campaign
 from app.domain.errors import UsageError
 from app.execution.campaign import CampaignRequest, _campaign_folder

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.campaign_file.field import CampaignField
 from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
+from app.campaign_file.kinds import CampaignField
 from app.campaign_file.reader import load_campaign, parse_campaign
 from app.campaign_file.recipes import DEFAULT_RECIPE, RECIPES, list_recipes
 from app.campaign_file.writer import format_campaign

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from app.cli.doctor import option_table
+from app.cli.doctor.doctor import storage_as_json, storage_checks, versions_as_json
 from app.cli.doctor.option_table import ALL, filesystem_as_json, show_options
-from app.cli.doctor.storage import storage_as_json, storage_checks, versions_as_json
 from app.cli.main import main
 from app.domain.errors import UsageError
 from app.domain.filesystems import FILESYSTEMS, filesystem

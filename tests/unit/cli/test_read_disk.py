@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from app.cli.commands import read_disk
+from app.cli.commands.disks import InspectionProgress
 from app.cli.commands.read_disk import read_whole
 from app.cli.main import build_parser
-from app.cli.terminal.looking import InspectionProgress
 from app.domain.disk import Disk, SpareAnswer
 from app.domain.errors import UsageError
 from app.domain.inspection_report import InspectionReport, ReadProgress

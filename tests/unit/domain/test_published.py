@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import ReferenceDataError
-from app.published.files import REFERENCE, published_figures
-from app.published.numbers import WrittenNumber, read_number
-from app.published.reading import read_reference
+from app.published.reading import REFERENCE, WrittenNumber, published_figures, read_number, read_reference
 
 SMALL = """
 id = "small"

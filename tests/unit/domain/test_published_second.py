@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.published.files import REFERENCE, published_figures
+from app.published.reading import REFERENCE, published_figures
 from tests.unit.domain.transcriptions import differences
 
 SECOND = Path(__file__).resolve().parents[2] / "data" / "reference-second"

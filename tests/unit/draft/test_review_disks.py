@@ -19,9 +19,9 @@ from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import InitialSync, StoragePlan
 from app.domain.units import GIB
 from app.draft.commands import LineAction
-from app.draft.review import make_review
-from app.draft.review_disks import (
+from app.draft.review import (
     WrittenVolume,
+    make_review,
     making_seconds,
     place_words,
     storage_commands,

@@ -39,7 +39,7 @@ from app.postgres.installations.installation import Installation
 from app.postgres.machine import Machine
 from app.postgres.pgbench.scale import ScaleChoice
 from app.postgres.settings import server_settings
-from app.probes.preflight.preflight import PreflightRequest
+from app.probes.preflight.context import PreflightRequest
 from app.process.starter import current_account
 from app.runfile.metadata.typed_json import NotKnown, values_of
 from app.storage.layout.disk_target import storage_plan

@@ -17,11 +17,9 @@ from typing import Final
 import pytest
 from pypdf import PdfReader
 
-from app.export.anonymize import KEPT, Anonymizer
-from app.export.known_words import is_known, known_words
+from app.export.anonymize import KEPT, Anonymizer, is_known, known_words
 from app.export.runs import export_runs
-from app.report.picture import read_picture
-from app.report.report import read_report
+from app.report.report import read_picture, read_report
 from app.runfile.schema import SCHEMAS
 from app.runfile.writer import Json
 

@@ -9,9 +9,9 @@ from app.domain.units import GIB
 from app.probes.base.backing_devices import Backing, BackingDevice
 from app.probes.base.cgroup import CgroupLimits
 from app.probes.base.mounts import Mount
-from app.probes.preflight.context import PreflightContext
+from app.probes.preflight.checks import findings_of, run_preflight
+from app.probes.preflight.context import PreflightContext, PreflightRequest, Severity
 from app.probes.preflight.load import BusyProcess, Load
-from app.probes.preflight.preflight import PreflightRequest, Severity, findings_of, run_preflight
 
 MOUNT = Mount(1, "8:1", "/", "/data", (), "ext4", "/dev/sda1", ())
 DISK = BackingDevice("sda", "disk", is_leaf=True)

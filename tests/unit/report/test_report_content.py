@@ -24,8 +24,7 @@ from app.report.blocks import (
     letters,
 )
 from app.report.findings import common_ending
-from app.report.picture import read_picture
-from app.report.report import read_report
+from app.report.report import read_picture, read_report
 from app.runfile.writer import RunState
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape

@@ -30,7 +30,7 @@ from app.domain.campaign.configuration import (
 )
 from app.domain.options.raid import Level
 from app.domain.units import MIB
-from app.draft.differences import configuration_differences
+from app.draft.draft import configuration_differences
 from app.export.comparison import comparison_as_json
 from app.library.entries import LibraryEntry, read_entry
 from app.library.facets import option_words, workload_words

@@ -9,8 +9,7 @@ from PySide6.QtCore import Qt
 
 from app.domain.text import tr
 from app.runfile.reader import RunEvent
-from ui.charts.data.lines import BandKind, CurveData, Line, LineStyler, curve_data, with_envelope
-from ui.charts.data.live_lines import LiveCurves
+from ui.charts.data.lines import BandKind, CurveData, Line, LineStyler, LiveCurves, curve_data, with_envelope
 from ui.charts.data.plotted_run import PlotDataset, RunTrace
 from ui.charts.data.registry import ChartSpec, CurveSpec
 from ui.charts.data.scale import Range

@@ -13,8 +13,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTabWidget, QTextBrowse
 from typing_extensions import override
 
 from app import VERSION
-from app.cli.doctor.check import Check
-from app.cli.doctor.doctor import examine_machine
+from app.cli.doctor.doctor import Check, examine_machine
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.storage.layout.availability import read_support

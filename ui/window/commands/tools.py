@@ -11,9 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QObject, QSettings, Signal
+from PySide6.QtCore import QObject, QSettings, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
+from app.domain.text import tr
 from app.library.scan import ListedRun
 from ui.theme import Theme
 from ui.window.commands.commands import COMMANDS, Command
@@ -70,15 +72,32 @@ class Tool:
 
 
 def _compare(context: ToolContext) -> None:
-    from ui.window.commands.compare_command import open_compare  # noqa: PLC0415 - imported when first used
+    """Show the ticked runs on the compare page, which is made once."""
+    from ui.compare.page import ComparePage  # noqa: PLC0415 - imported when first used
 
-    open_compare(context)
+    page = context.page
+    if not isinstance(page, ComparePage):
+        page = ComparePage(context.theme)
+        page.told.connect(context.tell)
+    page.go_back = partial(context.open_files, [Path(run.entry.path) for run in context.runs])
+    context.show_page(page)
+    page.show_runs(context.runs, context.colours, context.focus)
 
 
 def _report(context: ToolContext) -> None:
-    from ui.window.commands.report_command import open_report  # noqa: PLC0415 - imported when first used
+    """Ask for a report of the ticked runs; tell where it is when it is written."""
+    from ui.report.dialog import ReportDialog, ReportRequest, title_of  # noqa: PLC0415 - imported when first used
 
-    open_report(context)
+    paths = tuple(Path(run.entry.path) for run in context.runs)
+    asked = ReportRequest(paths, title_of([run.entry.campaign for run in context.runs]))
+    dialog = ReportDialog(asked, context.settings, context.window)
+
+    def tell(path: Path) -> None:
+        sentence = tr("Written: {path}").format(path=path)
+        context.tell(sentence, tr("&Open"), lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))))
+
+    dialog.written.connect(tell)
+    dialog.open()
 
 
 def _import(context: ToolContext) -> None:

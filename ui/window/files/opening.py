@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.library.examples import find_examples
+from app.library.entries import find_examples
 from app.runfile.writer import SUFFIX
 from ui.window.pages.window_settings import WindowSettings
 
