@@ -32,7 +32,7 @@ from app.domain.errors import FootingError, UsageError
 from app.domain.text import tr
 from app.hosts.folders.own_folders import create_state_folder
 from app.hosts.recovery.resource_journal import list_live
-from app.library.entries import is_live
+from app.library.entries import is_live, is_locked
 
 LAUNCHES: Final = "launches"
 KEPT_LAUNCHES: Final = 3
@@ -221,24 +221,9 @@ def _launch_folder() -> Path:
 
 
 def _forget_old(around: Path) -> None:
-    ended = [path for path in sorted(around.iterdir()) if path.is_dir() and not _is_locked(path / _PROGRESS)]
+    ended = [path for path in sorted(around.iterdir()) if path.is_dir() and not is_locked(path / _PROGRESS)]
     for path in ended[: max(0, len(ended) - KEPT_LAUNCHES)]:
         shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_locked(path: Path) -> bool:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    else:
-        return False
-    finally:
-        os.close(descriptor)
 
 
 def _spawn(folder: Path, library: Path, erase: Sequence[str]) -> int:

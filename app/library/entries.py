@@ -92,8 +92,13 @@ class CampaignLock:
 
 def is_live(folder: Path) -> bool:
     """Return whether a runner holds the lock of this campaign folder."""
+    return is_locked(folder / LOCK_NAME)
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process holds the lock (flock) of a file."""
     try:
-        descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return False
     try:

@@ -50,9 +50,8 @@ from ui.background import finish_background
 from ui.theme import Scheme, Theme
 from ui.widgets.texts import Text
 from ui.window.campaigns.campaign_pages import CampaignPages
-from ui.wizard.background import root_inspection as root_answers
+from ui.wizard.background import disk_feed, whole_read
 from ui.wizard.background import validation as asking
-from ui.wizard.background import whole_read
 from ui.wizard.editors.disk_model import DiskColumn
 from ui.wizard.pages.configurations_page import MorePage
 from ui.wizard.pages.disks_page import DisksPage
@@ -360,7 +359,7 @@ def test_root_is_asked_only_on_request_and_its_answer_stands_in_the_row(
         assert may_answer.wait(30)
         return {disk.name: InspectionResult(disk, DiskAnswer.SPARE) for disk in disks}
 
-    monkeypatch.setattr(root_answers, "inspect_disks", inspect)
+    monkeypatch.setattr(disk_feed, "inspect_disks", inspect)
     page = disks_page(open_wizard(Step.DISKS))
     assert asked == []
     page.ask.click()
@@ -404,7 +403,7 @@ def test_every_byte_of_a_disk_is_read_on_request_with_progress_and_root_is_asked
         asked.extend(disk.name for disk in disks)
         return {disk.name: InspectionResult(disk, DiskAnswer.SPARE, (), read) for disk in disks}
 
-    monkeypatch.setattr(root_answers, "inspect_disks", inspect)
+    monkeypatch.setattr(disk_feed, "inspect_disks", inspect)
     page = disks_page(open_wizard(Step.DISKS))
     page.table.selectRow(0)
     key, name = page.table.key, OPEN.name
@@ -468,7 +467,7 @@ def test_a_disk_that_pgfooting_left_something_on_can_be_released_by_root(
         asked.extend(disk.name for disk in disks)
         return {disk.name: answers[-1] for disk in disks}
 
-    monkeypatch.setattr(root_answers, "inspect_disks", inspect)
+    monkeypatch.setattr(disk_feed, "inspect_disks", inspect)
     machinery.disks = (left, SYSTEM)
     wizard = open_wizard(Step.DISKS)
     page = disks_page(wizard)

@@ -38,8 +38,7 @@ from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.fields import describe_button, plain
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import Rule, Text
-from ui.wizard.background.disk_feed import DiskFeed, MakeWatch, follow_disks
-from ui.wizard.background.root_inspection import RootAnswers
+from ui.wizard.background.disk_feed import DiskFeed, MakeWatch, RootAnswers, follow_disks
 from ui.wizard.background.validation import BackgroundValidation
 from ui.wizard.background.whole_read import WholeRead
 from ui.wizard.base.help_panel import HelpPanel

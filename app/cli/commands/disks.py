@@ -8,10 +8,10 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from rich.console import Console
@@ -19,14 +19,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.text import Text
 
 from app import COMMAND
-from app.cli.commands.read_disk import read_whole
 from app.cli.terminal.plain_text import json_text, plain
+from app.cli.terminal.terminal_agent import terminal_agent
 from app.dbus.udisks import UdisksUnavailable, fetch_objects
 from app.domain.disk import Disk, SpareAnswer, grouped_reasons
-from app.domain.errors import ExitStatus
+from app.domain.errors import ExitStatus, UsageError
+from app.domain.inspection_report import ReadProgress
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.disks.table import JOURNALED
+from app.draft.root_answers import read_disk
 from app.helper.base.configuration import read_policy
 from app.hosts.disk_recovery import UnmakeOutcome, ask_root, recover
 from app.storage.inspect.snapshot import Policy
@@ -227,3 +229,63 @@ class InspectionProgress:
                 words = tr("places of {name}").format(name=plain(name))
                 self._tasks[name] = self._bars.add_task(words, total=whole)
             self._bars.update(self._tasks[name], completed=done)
+
+
+# --- `--read SERIAL`: root reads every byte of one disk, with progress, until Ctrl-C
+
+
+_LINE_S: Final = 1.0
+
+
+def read_whole(disks: Sequence[Disk], serial: str) -> Disk:
+    """Have root read a disk; return it with root's answer.
+
+    Args:
+        disks: of this machine.
+        serial: serial number or WWN of the disk.
+
+    Raises:
+        UsageError: no disk or several have it.
+        FootingError: root cannot be asked.
+    """
+    disk = _named(disks, serial)
+    with terminal_agent(), _telling(disk) as told:
+        answer = read_disk(disk, told)
+    return replace(disk, answer=answer.answer, refusals=answer.refusals, questions=(), looked=answer.looked)
+
+
+@contextmanager
+def _telling(disk: Disk) -> Iterator[Callable[[ReadProgress], None]]:
+    """Give what shows how far it is: a bar on a terminal, else a line every second, for who starts us."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Lines()
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[words]}"))
+    with Progress(*columns, console=console, transient=True) as bars:
+        task = bars.add_task(plain(disk.name), total=1.0, words=tr("root is asked; Ctrl-C ends it"))
+        yield lambda now: bars.update(task, completed=now.fraction, words=now.sentence())
+
+
+@dataclass(slots=True)
+class _Lines:
+    told_s: float = -_LINE_S
+
+    def __call__(self, now: ReadProgress) -> None:
+        if now.seconds - self.told_s >= _LINE_S:
+            self.told_s = now.seconds
+            sys.stderr.write(f"{now.sentence()}\n")
+            sys.stderr.flush()
+
+
+def _named(disks: Sequence[Disk], serial: str) -> Disk:
+    found = [
+        disk for disk in disks if serial in {disk.identity.serial, disk.identity.wwn, disk.identity.key()}
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        message = tr("Several disks here have the serial number {serial}; name the WWN.")
+    else:
+        message = tr("No disk here has the serial number or WWN {serial}.")
+    raise UsageError(message.format(serial=plain(serial)), hint=tr("“pgfooting disks” lists them."))

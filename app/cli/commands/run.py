@@ -10,13 +10,12 @@ from rich.console import Console
 
 from app import COMMAND
 from app.cli.commands.show import tell_left_over
-from app.cli.terminal.erasure import ErasureQuestion
+from app.cli.terminal.consent import ErasureQuestion, TrustPrompt
 from app.cli.terminal.plain_text import plain
 from app.cli.terminal.progress import BrokenPipeGuard, choose_listener
 from app.cli.terminal.standard_streams import drop_output
 from app.cli.terminal.tables import print_line, print_sentence, print_table
 from app.cli.terminal.terminal_agent import terminal_agent
-from app.cli.terminal.trust import TrustPrompt
 from app.comparison.campaign_verdicts import judge_files
 from app.comparison.table import COMPARISON_COLUMNS, MeasuredConfiguration, MeasuredRun, build_rows
 from app.comparison.warnings import comparison_notes

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from app.domain.errors import ForeignDataError
 from app.domain.text import tr
+from app.domain.units import GIB, MIB, TIB
 from app.importers.files.open_members import text_of
 from app.importers.formats.file_types import FileType
 from app.importers.formats.folder_names import FolderNameFacts
-from app.importers.formats.machine_texts import machine_facts, parse_machines
 from app.importers.formats.server_log_times import server_version
 from app.importers.formats.settings_texts import ServerSettings, parse_pg_config, parse_settings
 from app.importers.formats.storage_texts import StorageInfo, read_storage
 from app.importers.runs.discovery import FoundFile, ScanResult, members_of
+from app.probes.base.fact_tree import Facts
 from app.runfile.writer import Json
 
 _DATA_BYTES_CELL: Final = -1
@@ -144,3 +146,47 @@ def _data_bytes(text: str) -> int | None:
         if cells[0] == "before" and cells[_DATA_BYTES_CELL].isdigit():
             return int(cells[_DATA_BYTES_CELL])
     return None
+
+
+_HEADING: Final = re.compile(r"#{1,4}\s+(.+?)\s*#*")
+_ITEM: Final = re.compile(
+    r"\s*[*•-]\s+(?:(CPU|processor|RAM|memory|storage|disks?|kernel|OS|system)\s*:?\s+)(.+)", re.IGNORECASE
+)
+_SIZE: Final = re.compile(r"(\d{1,6})\s*(MB|MiB|GB|GiB|TB|TiB)\b", re.IGNORECASE)
+_UNITS: Final = {"m": MIB, "g": GIB, "t": TIB}
+_KERNEL: Final = re.compile(r"\d+\.\d+(?:\.\d+)?\S*")
+_NAMES: Final = {
+    "cpu": "processor",
+    "ram": "memory",
+    "disk": "storage",
+    "disks": "storage",
+    "os": "system",
+}
+
+Machine = Mapping[str, str]
+
+
+def parse_machines(text: str) -> dict[str, Machine]:
+    """Return what a README says of machines, by heading; headings without such lines are left out."""
+    found: dict[str, dict[str, str]] = {}
+    heading = ""
+    for line in text.splitlines():
+        if match := _HEADING.fullmatch(line):
+            heading = match[1]
+        elif (match := _ITEM.fullmatch(line)) and heading:
+            kind = match[1].lower()
+            found.setdefault(heading, {}).setdefault(_NAMES.get(kind, kind), match[2].strip())
+    return dict(found)
+
+
+def machine_facts(name: str, machine: Machine) -> Facts:
+    """Return facts as the probes name them, of what a README says."""
+    facts: Facts = {"machine": {"name": name, **machine}}
+    if processor := machine.get("processor"):
+        facts["processor"] = {"info": {"model_name": processor}}
+    if size := _SIZE.search(machine.get("memory", "")):
+        # Memory is sold in powers of two, whatever unit is written.
+        facts["memory"] = {"info": {"MemTotal": int(size[1]) * _UNITS[size[2][0].lower()]}}
+    if kernel := _KERNEL.search(machine.get("kernel", "")):
+        facts["kernel"] = {"release": kernel[0]}
+    return facts

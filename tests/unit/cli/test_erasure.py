@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.cli.terminal.erasure import ErasureQuestion
+from app.cli.terminal.consent import ErasureQuestion
 from app.domain.errors import CancelledError, ExitStatus, RefusedError, UsageError
 from app.domain.inspection_report import InspectionReport
 from app.execution.disks import DiskConsent, ErasePrompt, refuse_erasure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.campaign_file.trust import Concern
-from app.cli.terminal.trust import TrustPrompt
+from app.cli.terminal.consent import TrustPrompt
 from app.domain.errors import CancelledError, ExitStatus, RefusedError
 
 SCRIPT = "\\shell touch x\n\x1b[2JSELECT 1;"

@@ -9,11 +9,11 @@ import pytest
 
 from app.importers.files.parse_errors import BadLines
 from app.importers.formats.folder_names import FolderNameFacts, read_place
-from app.importers.formats.machine_texts import machine_facts, parse_machines
 from app.importers.formats.results_tables import is_results, parse_results
 from app.importers.formats.server_log_times import is_server_log, server_events, server_version, zone_of
 from app.importers.formats.settings_texts import is_pg_config, is_settings, parse_pg_config, parse_settings
 from app.importers.formats.storage_texts import StorageInfo, read_storage
+from app.importers.runs.environment import machine_facts, parse_machines
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 VONDRA = DATA / "import" / "vondra-2022"
