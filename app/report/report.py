@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from app.analysis.facts import RunFacts
+from app.analysis.labels import one_line
+from app.analysis.sentences import describe_shape
+from app.comparison.differences import describe_sameness, what_differs
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.export.anonymize import Anonymizer
 from app.report.appendix import appendix
-from app.report.blocks import Block, Report, Text, TextRole
-from app.report.figures import MOST_LINES, charts_of, key_of, overlay, sources
+from app.report.blocks import Block, Facts, Report, Text, TextRole
+from app.report.figures import MOST_LINES, charts_of, details, has_chart, key_of, overlay, sources
 from app.report.findings import Findings, find
-from app.report.first_page import first_page
-from app.report.pages import (
-    configuration_pages,
-    difference_pages,
-    overlay_pages,
-    verdict_pages,
-)
-from app.report.report_data import read_runs
-from app.report.run_tables import figure_pages
+from app.report.first_page import first_page, told_first, warned_first
+from app.report.report_data import ReportedConfiguration, ReportedRun, read_runs
+from app.report.run_tables import SharedValue, cost_table, figure_pages, shared_value_table, speed_table
 
 _LATEST_EPOCH_S: Final = 253402300799.0
 """The end of the year 9999, after which there are no dates; a foreign file may say anything."""
@@ -107,3 +104,122 @@ def _picture_blocks(found: Findings) -> Iterable[Block]:
     for chart in charts:
         yield from overlay(found.configurations, chart, _HEIGHT_MM)
     yield Text(TextRole.NOTE, sources(found.runs))
+
+
+# --- The pages behind the first: verdicts, what differs, overlays, one page per configuration.
+
+
+_OVERLAYS: Final = ("tps", "latency", "iops", "cpu")
+MOST_ON_FIRST_PAGE: Final = 12
+"""Values that differ and still stand on the first page."""
+
+
+def verdict_pages(found: Findings) -> Iterator[Block]:
+    """Yield the verdicts and reservations where the first page had no room for them all."""
+    if len(found.verdicts) <= told_first(found) and len(found.warnings) <= warned_first(found):
+        return
+    yield Text(TextRole.HEADING, tr("Verdicts"), bookmark=tr("Verdicts"), new_page=True)
+    for verdict in found.verdicts:
+        yield Text(TextRole.BODY, verdict)
+    if found.warnings:
+        yield Text(TextRole.SUBHEADING, tr("Reservations"))
+    for warning in found.warnings:
+        yield Text(TextRole.BODY, warning)
+
+
+def overlay_pages(found: Findings) -> Iterator[Block]:
+    """Yield all runs over each other, one chart a metric; nothing for a single configuration."""
+    configurations, runs = found.configurations, found.runs
+    charts = charts_of(runs, _OVERLAYS)
+    if len(configurations) < 2 or not charts:
+        return
+    yield Text(TextRole.HEADING, tr("All runs over time"), bookmark=tr("All runs over time"), new_page=True)
+    if len(configurations) <= MOST_LINES:
+        yield key_of(configurations)
+    height = 48.0 if len(charts) > 3 else 66.0
+    for chart in charts:
+        yield from overlay(configurations, chart, height)
+    sentence = tr(
+        "Lines are means over 15 s around each second, for the eye only: no figure is made from them."
+    )
+    drawn = [run for run in runs if any(has_chart(run.data, chart) for chart in charts)]
+    yield Text(TextRole.NOTE, f"{sentence} {sources(drawn)}")
+
+
+def difference_pages(found: Findings) -> Iterator[Block]:
+    """Yield what is not the same in all runs; on the first page where it is little."""
+    if len(found.runs) < 2:
+        return
+    comparability = what_differs([run.facts for run in found.runs])
+    differences = comparability.differences
+    values = sum(len(difference.variants) for difference in differences)
+    brief = values <= MOST_ON_FIRST_PAGE and len(found.configurations) <= MOST_ON_FIRST_PAGE // 2
+    brief = brief or not differences
+    role = TextRole.SUBHEADING if brief else TextRole.HEADING
+    yield Text(role, tr("What differs"), bookmark=tr("What differs"), new_page=not brief)
+    if not differences:
+        yield Text(TextRole.BODY, describe_sameness(comparability))
+        return
+    rows = (
+        SharedValue(
+            f"{difference.topic}: {one_line(difference.name)}" if place == 0 else "",
+            one_line(variant.value),
+            _whose(found.configurations, [found.runs[index] for index in variant.runs]),
+        )
+        for difference in differences
+        for place, variant in enumerate(difference.variants)
+    )
+    yield shared_value_table(tr("Property"), rows)
+
+
+def _whose(configurations: Sequence[ReportedConfiguration], runs: Sequence[ReportedRun]) -> str:
+    """Return the tags of whole configurations, else of runs."""
+    having = {run.number for run in runs}
+    tags: list[str] = []
+    for configuration in configurations:
+        mine = [run for run in configuration.runs if run.number in having]
+        tags += [configuration.tag] if len(mine) == len(configuration.runs) else [run.tag for run in mine]
+    return ", ".join(tags)
+
+
+def configuration_pages(found: Findings, configuration: ReportedConfiguration) -> Iterator[Block]:
+    """Yield the page of one configuration."""
+    title = f"{configuration.tag}  {configuration.full_name}"
+    yield Text(TextRole.HEADING, title, bookmark=title, level=1, new_page=True)
+    for reason in configuration.unsafe:
+        yield Text(TextRole.WARNING, tr("UNSAFE: {reason}").format(reason=one_line(reason)))
+    yield speed_table(configuration.runs, compared=bool(found.comparison.cut.seconds))
+    yield from cost_table(configuration.runs)
+    yield from _sentences(configuration)
+    figures = details(configuration)
+    yield from figures
+    if figures:
+        sentence = tr(
+            "Thin: every second; thick: mean over 15 s, for the eye only. Shaded: stalled seconds; dotted: a "
+            "checkpoint began."
+        )
+        yield Text(TextRole.NOTE, f"{sentence} {sources([configuration.shown])}")
+    yield Facts(
+        tuple(
+            (f"{item.topic}: {one_line(item.name)}", one_line(item.value))
+            for item in configuration.shown.facts.properties
+        )
+    )
+
+
+def _sentences(configuration: ReportedConfiguration) -> Iterator[Block]:
+    """Yield what the seconds of the shown run say, and of each run what its figures do not."""
+    runs, shown = configuration.runs, configuration.shown
+    for run in runs:
+        told = list(describe_shape(run.facts.shape, run.facts.summary.get("tps"))) if run is shown else []
+        if run.compared.left_out:
+            told.insert(0, tr("Takes no part in the comparison: {why}.").format(why=run.compared.left_out))
+        if run.facts.error:
+            told.insert(0, one_line(run.facts.error))
+        told += [
+            f"{one_line(reason)[:1].upper()}{one_line(reason)[1:]}."
+            for kind, reason in run.facts.marks
+            if kind != "unsafe" and reason
+        ]
+        if told:
+            yield Text(TextRole.NOTE, f"{run.tag}: {' '.join(told)}")

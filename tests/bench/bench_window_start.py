@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app.domain.errors import UsageError
 from tests.fix_runs import Shape, write_run
-from ui.program.platform_plugin import check_plugin
+from ui.program.application import check_plugin
 
 TOP = Path(__file__).resolve().parents[2]
 STARTS = 7

@@ -28,7 +28,7 @@ from ui.live.page import LivePage
 from ui.program.program import make_application
 from ui.style import apply_theme
 from ui.theme import Scheme, Theme
-from ui.window.campaigns import campaign_starter
+from ui.window.campaigns import campaign_pages
 from ui.window.commands import deferred as looking
 from ui.window.main_window import MainWindow
 from ui.window.pages.window_settings import WindowSettings
@@ -355,7 +355,7 @@ def main() -> None:
     app = make_application()
     theme = Theme(Scheme.LIGHT)
     apply_theme(app, theme)
-    setattr(campaign_starter, "launch", launch_and_hold)  # noqa: B010 - not its to export
+    setattr(campaign_pages, "launch", launch_and_hold)  # noqa: B010 - not its to export
     QSettings.setDefaultFormat(QSettings.Format.IniFormat)
     window = MainWindow(library, theme, WindowSettings(QSettings(str(settings), QSettings.Format.IniFormat)))
     window.resize(1280, 800)

@@ -25,12 +25,11 @@ from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, wri
 from ui.background import finish_background
 from ui.charts.data.lines import BandKind
 from ui.charts.figures.figure import FigureView, save_figure
-from ui.compare.bars_view import BarsView
 from ui.compare.distribution import DistributionView
+from ui.compare.figure_views import BarsView, HeatView, ScatterView
 from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import OverTimeView
 from ui.compare.page import ComparePage
-from ui.compare.pair_views import HeatView, ScatterView
 from ui.compare.sweep_view import SweepView
 from ui.compare.table_view import TableView
 from ui.compare.views import VIEWS

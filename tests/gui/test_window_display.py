@@ -12,8 +12,14 @@ import pytest
 
 from app.domain.errors import UsageError
 from tests.fix_window import write_campaign
-from ui.program.application import check_display, read_arguments, run_window
-from ui.program.platform_plugin import debian_package, missing_library, plugin_path
+from ui.program.application import (
+    check_display,
+    debian_package,
+    missing_library,
+    plugin_path,
+    read_arguments,
+    run_window,
+)
 
 pytestmark = pytest.mark.gui
 
@@ -111,7 +117,7 @@ def test_a_library_that_qt_would_abort_for_is_a_sentence_with_its_package(
     if ctypes.util.find_library("xcb-cursor"):  # the linker would find the system's
         renamed = needy.read_bytes().replace(b"libxcb-cursor.so.0", b"libxcb-cursos.so.0")
         needy.write_bytes(renamed)
-    monkeypatch.setattr("ui.program.platform_plugin.plugin_path", lambda _platform: needy)
+    monkeypatch.setattr("ui.program.application.plugin_path", lambda _platform: needy)
     monkeypatch.setattr("ui.program.application._x11_answers", lambda _display: True)
     with pytest.raises(UsageError, match=r"needs the library libxcb-curso[rs]\.so\.0") as caught:
         check_display({"DISPLAY": ":3"})

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from app.domain.errors import ProgramError
 from app.process import exec_as as become
-from app.process.output import BoundedOutput
 from app.process.starter import (
     NOT_STARTED,
     TIMED_OUT,
     Account,
+    BoundedOutput,
     CommandOutcome,
     child_environment,
     current_account,

@@ -19,10 +19,9 @@ from ui.background import BackgroundOp
 from ui.theme import Theme
 from ui.widgets.formatting import tooltip
 from ui.widgets.message_bar import Notice
-from ui.window.campaigns.campaign_line import CampaignLine
 from ui.window.campaigns.campaign_pages import CampaignPages
 from ui.window.campaigns.close_dialog import ask_runner, ask_whether_it_goes_on
-from ui.window.campaigns.live_campaigns import LiveCampaigns
+from ui.window.campaigns.live_campaigns import CampaignLine, LiveCampaigns
 from ui.window.commands import tools
 from ui.window.commands.commands import make_actions
 from ui.window.commands.deferred import find_live_folders, import_pages, look_at_machine, sweep
