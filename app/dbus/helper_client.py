@@ -1,4 +1,4 @@
-"""The user's side of the helper's interface (`app/helper/interface.xml`, interface number 3).
+"""The user's side of the helper's interface (`app/helper/interface.xml`, interface number 4).
 
 Everything of Gio happens in a thread of its own; whoever calls here waits in bounded time, and may look at
 other things meanwhile. The helper's unique name is asked once: calls go to it and signals are taken from it
@@ -28,7 +28,7 @@ from app.dbus.helper_errors import (
     other_version,
 )
 from app.dbus.introspection import load_gio
-from app.domain.disk import DiskIdentity, DiskRefusal, RootAnswer
+from app.domain.disk import DiskIdentity, RootAnswer, refusal_from_wire
 from app.domain.errors import FootingError
 from app.domain.inspection_report import ReadProgress, looked_from_wire
 from app.domain.storage_plan.plan import StoragePlan
@@ -38,7 +38,7 @@ from app.process.account import current_account
 
 NAME: Final = "org.pgfooting.Helper1"
 PATH: Final = "/org/pgfooting/Helper1"
-INTERFACE_NUMBER: Final = 3
+INTERFACE_NUMBER: Final = 4
 CONNECT_S: Final = 5.0
 CALL_S: Final = 30.0
 """Of calls that wait for nobody; starting the helper is one of them."""
@@ -360,9 +360,7 @@ def _error_of(err: Any, gio: ModuleType, *, met: bool) -> FootingError:  # noqa:
 
 
 def _root_answer(answer: str, reasons: Sequence[Sequence[str]], looked: Sequence[Any]) -> RootAnswer:
-    return RootAnswer(
-        answer == "spare", tuple(DiskRefusal(*map(str, each)) for each in reasons), looked_from_wire(looked)
-    )
+    return RootAnswer(answer == "spare", tuple(map(refusal_from_wire, reasons)), looked_from_wire(looked))
 
 
 def wire_of(plan: StoragePlan, glib: ModuleType) -> tuple[Any, ...]:

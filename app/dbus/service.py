@@ -21,6 +21,7 @@ from typing import Any, Final, Protocol
 
 from app.dbus.gate import MOST_BYTES, Gate
 from app.dbus.introspection import drop_forgotten_reference, load_gio
+from app.domain.messages.message import WireVariant
 
 _BUS: Final = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
 _BUS_TIMEOUT_MS: Final = 10_000
@@ -105,7 +106,7 @@ class Reply:
         """Answer with the values of the method's out arguments."""
         invocation = self._take()
         if invocation is not None:
-            invocation.return_value(self._glib.Variant(self._signature, sendable(values)))
+            invocation.return_value(variant_of(self._glib, self._signature, values))
 
     def refuse(self, refusal: MethodError) -> None:
         """Answer with an error."""
@@ -229,7 +230,7 @@ class BusService:
     def emit(self, receiver: str, signal: str, *values: object) -> None:
         """Send a signal to one connection and nobody else; one that is gone does not matter."""
         signature = _signature(self._interface.lookup_signal(signal).args)
-        content = self._glib.Variant(signature, sendable(values))
+        content = variant_of(self._glib, signature, values)
         self.connection.emit_signal(receiver, self.path, self._interface.name, signal, content)
 
     def watch(self, sender: str, vanished: Callable[[], None]) -> None:
@@ -382,6 +383,23 @@ def _signature(arguments: Any) -> str:  # noqa: ANN401 - Gio has no types
     return f"({''.join(argument.signature for argument in arguments)})"
 
 
+def variant_of(glib: ModuleType, signature: str, values: Any) -> Any:  # noqa: ANN401 - Gio has no types
+    """Return values as a GLib.Variant; what is in a{sv} of them says its type itself (`WireVariant`)."""
+    return glib.Variant(signature, _typed(glib, sendable(values)))
+
+
+def _typed(glib: ModuleType, value: Any) -> Any:  # noqa: ANN401 - whatever a method answers
+    match value:
+        case WireVariant(signature, content):
+            return glib.Variant(signature, _typed(glib, content))
+        case dict():
+            return {key: _typed(glib, each) for key, each in value.items()}
+        case list() | tuple():
+            return type(value)(_typed(glib, each) for each in value)
+        case _:
+            return value
+
+
 def sendable(value: Any) -> Any:  # noqa: ANN401 - whatever a method answers
     """Return a value in whose texts is nothing that D-Bus cannot carry: no NUL, no half of a character.
 
@@ -390,6 +408,8 @@ def sendable(value: Any) -> Any:  # noqa: ANN401 - whatever a method answers
     match value:
         case str():
             return value.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+        case WireVariant(signature, content):
+            return WireVariant(signature, sendable(content))
         case dict():
             return {sendable(key): sendable(each) for key, each in value.items()}
         case list() | tuple():

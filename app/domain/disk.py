@@ -11,9 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from app.domain.inspection_report import InspectionReport
+from app.domain.messages.message import WireMessage, message_from_wire, message_to_wire
 from app.domain.text import tr
 
 _UNNAMEABLE: Final = re.compile(r"[^A-Za-z0-9._:+-]+")
@@ -122,6 +123,30 @@ class UnreleasedItem:
         told = tr("{name} could not be released.").format(name=name)
         last = tr("It stays in the helper's journal, and is no spare disk until then.")
         return " ".join(filter(None, (told, _stopped(self.reason), _stopped(self.remedy), last)))
+
+
+def unreleased_to_wire(item: UnreleasedItem) -> tuple[str, str, WireMessage, WireMessage]:
+    """Return it as it crosses the bus."""
+    return item.name, item.serial, message_to_wire(item.reason), message_to_wire(item.remedy)
+
+
+def unreleased_from_wire(wire: Sequence[Any]) -> UnreleasedItem:
+    """Return what crossed the bus."""
+    name, serial, reason, remedy = wire
+    return UnreleasedItem(name, serial, message_from_wire(reason), message_from_wire(remedy))
+
+
+def refusal_to_wire(refusal: DiskRefusal) -> tuple[str, WireMessage, WireMessage, WireMessage]:
+    """Return it as it crosses the bus."""
+    sentences = (refusal.message, refusal.evidence, refusal.remedy)
+    message, evidence, remedy = map(message_to_wire, sentences)
+    return refusal.rule, message, evidence, remedy
+
+
+def refusal_from_wire(wire: Sequence[Any]) -> DiskRefusal:
+    """Return what crossed the bus."""
+    rule, *sentences = wire
+    return DiskRefusal(str(rule), *map(message_from_wire, sentences))
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,13 @@ class FootingError(Exception):
 
     code: ClassVar[str] = "failed"
     exit_status: ClassVar[ExitStatus] = ExitStatus.FAILED
+    _classes: ClassVar[dict[str, type[FootingError]]] = {}
+
+    def __init_subclass__(cls, **options: object) -> None:  # type: ignore[explicit-override]
+        """Register a class that has a code of its own, by which `restore_error` finds it."""
+        super().__init_subclass__(**options)
+        if "code" in cls.__dict__:
+            FootingError._classes.setdefault(cls.code, cls)
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(f"{message}\n{hint}" if hint else message)
@@ -203,6 +210,19 @@ class InternalError(FootingError):
         message = tr("pgFooting made a mistake ({kind}: {error}). What was measured until then is kept.")
         hint = tr("Please report it; PGFOOTING_LOG=debug shows where it happened.")
         return cls(message.format(kind=type(error).__name__, error=error), hint=hint)
+
+
+def restore_error(code: str, message: str, hint: str = "") -> FootingError:
+    """Return the error that another process told by its code, of the class that has registered the code.
+
+    A class that is made of something else than message and hint is replaced by the one it derives from; a
+    code that nobody has registered is one of a newer program, and told as a `StorageError`.
+    """
+    if code == FootingError.code:
+        return FootingError(message, hint=hint)
+    known = FootingError._classes.get(code, StorageError)  # noqa: SLF001 - of this module
+    kind = next(each for each in known.__mro__ if each.__init__ is FootingError.__init__)  # type: ignore[misc]
+    return kind(message, hint=hint)  # type: ignore[no-any-return]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

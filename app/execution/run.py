@@ -16,6 +16,7 @@ from app.analysis.labels import DISK_MARKS
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign, PlannedRun
 from app.domain.errors import FootingError, RunFileError
+from app.domain.step_progress import StepProgress
 from app.domain.text import tr
 from app.domain.units import MIB
 from app.execution.failures import footing_error
@@ -23,7 +24,7 @@ from app.execution.phases import Runner, RunOutcome
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.run_description import describe_run, marks_after, marks_before
 from app.execution.stop import Cancellable
-from app.hosts.disk_session import DiskSession, StepProgress
+from app.hosts.disk_session import DiskSession
 from app.hosts.folders.socket_folders import own_name
 from app.hosts.folders.targets import MEMORY_FOLDER
 from app.hosts.helper import HelperHost
@@ -151,8 +152,15 @@ class _StepTeller:
         self.number, self.told_s = where.number, time.monotonic()
         text = f"{where.number}/{where.count} {where.text}"
         self.listener.step(text, where.fraction)
-        running = RunningCommand(phase=self.recorder.phase.value, argv=(where.text,))
-        step = StorageStep(number=where.number, count=where.count, text=where.text, fraction=where.fraction)
+        running = RunningCommand(phase=self.recorder.phase.value, argv=(where.text,), step=where.number)
+        step = StorageStep(
+            operation=where.operation,
+            number=where.number,
+            count=where.count,
+            text=where.text,
+            fraction=where.fraction,
+            left_s=where.left_s,
+        )
         with suppress(RunFileError):  # told by the next write of the run itself
             self.recorder.set_run(RunMetadata(running_command=running, storage_step=step))
 

@@ -14,8 +14,10 @@ from typing import Any, Final, Protocol
 
 from app.dbus.helper_client import HelperClient, HelperSession, HelperSignal
 from app.dbus.helper_errors import HelperBusyError, HelperLostError, expired, lost
-from app.domain.disk import DiskIdentity, UnreleasedItem
-from app.domain.errors import FootingError, RefusedError, StorageError
+from app.domain.disk import DiskIdentity, UnreleasedItem, unreleased_from_wire
+from app.domain.errors import FootingError, StorageError, restore_error
+from app.domain.messages.message import message_from_wire
+from app.domain.step_progress import StepProgress, progress_from_wire
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.hosts.disk_recovery import UnmakeOutcome, recover
@@ -44,23 +46,6 @@ class ExecutedStep:
     started_s: float
     seconds: float
     output: str
-
-
-@dataclass(frozen=True, slots=True)
-class StepProgress:
-    """Where making or unmaking is.
-
-    Attributes:
-        number: of the step, from 1.
-        count: of all steps.
-        text: the step.
-        fraction: of the step, 0 to 1; None where nobody knows.
-    """
-
-    number: int
-    count: int
-    text: str
-    fraction: float | None
 
 
 class StepListener(Protocol):
@@ -190,7 +175,7 @@ class DiskSession:
 
     def _remains(self, ended: HelperSignal) -> UnmakeOutcome:
         *values, left = ended.values
-        self.left = tuple(UnreleasedItem(*each) for each in left)
+        self.left = tuple(map(unreleased_from_wire, left))
         return UnmakeOutcome(_error_of(values), self.left)
 
     def check(self) -> None:
@@ -252,8 +237,7 @@ def _tell_executed(told: StepListener, event: HelperSignal) -> None:
 
 
 def _tell_working(told: StepListener, event: HelperSignal) -> None:
-    number, count, text, fraction = event.values
-    told.working(StepProgress(number, count, text, fraction if fraction >= 0 else None))
+    told.working(progress_from_wire(event.values))
 
 
 def _ignore(_told: StepListener, _event: HelperSignal) -> None:
@@ -270,10 +254,9 @@ _TELL: Final[Mapping[str, Callable[[StepListener, HelperSignal], None]]] = {
 
 def _error_of(values: Sequence[Any]) -> FootingError | None:
     """Return the error that a signal carries as code, message and hint; None where the code is empty."""
-    code, message, hint, *_ = values
+    code, message, hint = values
     if not code:
         return None
     if code == _EXPIRED:
         return expired()
-    kind = RefusedError if code == RefusedError.code else StorageError
-    return kind(str(message), hint=str(hint))
+    return restore_error(code, message_from_wire(message), message_from_wire(hint))

@@ -18,10 +18,11 @@ from typing import Final
 from app.dbus.helper_errors import CannotError
 from app.domain.campaign.configuration import DiskTarget, Target
 from app.domain.errors import FootingError, TargetError, TargetLostError
+from app.domain.step_progress import StepProgress
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders, StepProgress
+from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders
 from app.hosts.folders import as_owner as errands
 from app.hosts.folders import run_folders as site
 from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly

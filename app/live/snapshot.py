@@ -9,7 +9,8 @@ from typing import Final, Protocol
 import numpy as np
 
 from app.domain.text import tr
-from app.runfile.metadata.run_metadata import StorageStep
+from app.domain.units import format_duration
+from app.runfile.metadata.run_metadata import RunningCommand, StorageStep
 from app.runfile.metadata.typed_json import Known, NotKnown, known, or_none
 from app.runfile.reader import CommandRecord
 from app.runfile.series import RunData
@@ -224,16 +225,22 @@ def _command_text(data: RunData, phase: Phase, running: CommandRecord | None) ->
         return " ".join(running.argv)
     started = data.metadata.running_command
     if not isinstance(started, NotKnown) and started.phase == phase.value:
-        return _with_progress(" ".join(started.argv), data.metadata.storage_step)
+        return _with_progress(started, data.metadata.storage_step)
     return what_happens(data, phase)
 
 
-def _with_progress(text: str, step: Known[StorageStep]) -> str:
-    """Return a command with how far it is, where it is the step of making storage that was told last."""
-    if isinstance(step, NotKnown) or step.text != text:
+def _with_progress(running: RunningCommand, step: Known[StorageStep]) -> str:
+    """Return a command, and how far it is where it is root's step that was told last."""
+    text = " ".join(running.argv)
+    if not running.step or isinstance(step, NotKnown) or step.number != running.step:
         return text
     shown = f"{step.number}/{step.count} {text}"
-    return shown if step.fraction is None else f"{shown}  {100 * step.fraction:.0f} %"
+    if step.fraction is None:
+        return shown
+    shown = f"{shown}  {100 * step.fraction:.0f} %"
+    if step.left_s is None:
+        return shown
+    return tr("{shown}, about {left} left").format(shown=shown, left=format_duration(step.left_s))
 
 
 def what_happens(data: RunData, phase: Phase) -> str:

@@ -17,10 +17,11 @@ from typing import Final
 
 from app.domain.disk import DiskIdentity
 from app.domain.errors import CancelledError, FootingError, RefusedError, StorageError
-from app.domain.text import tr
+from app.domain.messages.message import error_text, joined, say
+from app.domain.step_progress import Operation, StepProgress
 from app.storage.checks.conditions import ConditionResult, check, pool_guid, probe
 from app.storage.checks.disk_checks import LOOKING_S, check_spare, locked
-from app.storage.checks.hooks import ExecutionReport, Hooks, Progress, StepResult
+from app.storage.checks.hooks import ExecutionReport, Hooks, StepResult
 from app.storage.checks.readback import read_back
 from app.storage.layout.steps import (
     QUICK_S,
@@ -43,6 +44,7 @@ from app.storage.layout.steps import (
     describe,
     mark_fact,
     mark_of,
+    operation_of,
     pool_fact,
     undo_of,
 )
@@ -51,7 +53,7 @@ from app.storage.system.kernel_log import kernel_log
 from app.storage.system.programs import CompletedProgram, InterruptedProgramError, run_program
 from app.storage.wiping.wipe import KeptError, Wiper
 
-__all__ = ["Execution", "ExecutionReport", "Hooks", "Progress", "StepResult"]
+__all__ = ["Execution", "ExecutionReport", "Hooks", "StepResult"]
 
 AFTER_S: Final = 60.0
 """How long the kernel may take to let go after a program that unmakes something has ended."""
@@ -122,9 +124,10 @@ class Execution:
         if not isinstance(err, FootingError):
             return
         if failures:
-            err.hint = f"{err.hint} {_unmaking_failed(failures)}".strip()
+            failed = _unmaking_failed(failures)
+            err.hint = joined(" ", (err.hint, joined("\n", (failed.message, failed.hint))))
         else:
-            err.hint = f"{err.hint} {tr('What had been made was undone.')}".strip()
+            err.hint = joined(" ", (err.hint, say("was-undone")))
 
     def _unmake(self, undo: Sequence[Step]) -> list[tuple[Step, Exception]]:
         failures: list[tuple[Step, Exception]] = []
@@ -152,15 +155,15 @@ class Execution:
 
     def _one(self, step: Step, number: int, count: int) -> None:
         if self._is_cancelled():
-            raise CancelledError(tr("Cancelled before: {step}.").format(step=step.why))
+            raise CancelledError(say("cancelled-before", step=step.why))
         text, started_s, before_s = describe(step), time.monotonic(), self._program_s
         self._where = (number, count)
         self._ended, skipped, is_done = None, "", False
-        self.hooks.progress(Progress(number, count, text))
+        self.hooks.progress(StepProgress(operation_of(step), number, count, text))
         try:
             skipped, is_done = self._execute(step), True
         except OSError as err:
-            raise StorageError(tr("{step}: {reason}.").format(step=text, reason=err)) from err
+            raise StorageError(say("step-failed", step=text, reason=error_text(err))) from err
         finally:
             if is_done or self._ended:
                 now_s = time.monotonic()
@@ -189,17 +192,17 @@ class Execution:
                 try:
                     Path(path).rmdir()
                 except FileNotFoundError:
-                    return tr("it is not there")
+                    return say("skipped-not-there")
             case Settle():
                 if not waiting.udevd_runs():
-                    return tr("no udevd runs here")
+                    return say("skipped-no-udevd")
                 self._ended = self._run(("udevadm", "settle", "--timeout=120"), QUICK_S)
             case AwaitNode(node, size_bytes):
                 with self._counted():
                     waiting.await_node(node, size_bytes, self._is_cancelled)
             case AwaitSync(node):
                 with self._counted():
-                    waiting.await_sync(node, self._tell, self._is_cancelled)
+                    waiting.await_sync(node, self._tell_sync, self._is_cancelled)
             case RecordPool():
                 self._record_pool(step)
             case ReadBack():
@@ -208,7 +211,7 @@ class Execution:
 
     def _make_folder(self, step: MakeFolder, path: str) -> None:
         if os.path.lexists(path):  # not ours, so not ours to remove
-            raise StorageError(tr("{path} exists already.").format(path=path))
+            raise StorageError(say("path-exists", path=path))
         self._begin(step)
         Path(path).mkdir(mode=0o755)
         Path(path).chmod(0o755)  # whatever the umask is: the user has to reach the mount point
@@ -223,7 +226,7 @@ class Execution:
                 renamed[getattr(condition, "node", "")] = seen.renamed
         for place in command.wiped:
             if mark_of(self.facts, place) is not Mark.WIPED:
-                return tr("what lies there was not wiped")
+                return say("skipped-not-wiped")
         gone = self._gone(command)
         with ExitStack() as locks:
             for node in sorted({*command.claims, *(each.disk for each in command.writes)} - gone):
@@ -244,10 +247,10 @@ class Execution:
                 said = messages.lines() if ended.exit_code else ()
         if ended.exit_code != 0 and not any(text in ended.stderr for text in command.forgives):
             raise StorageError(
-                tr("{command} failed (status {code}): {said}.").format(
-                    command=describe(command), code=ended.exit_code, said=ended.complaint()
+                say(
+                    "command-failed", command=describe(command), code=ended.exit_code, said=ended.complaint()
                 ),
-                hint=tr("The kernel says: {lines}").format(lines=" / ".join(said)) if said else "",
+                hint=say("kernel-says", lines=" / ".join(said)) if said else "",
             )
         self._hold(command.after, describe(command))
         self._mark(command.signs, Mark.MADE)
@@ -313,11 +316,7 @@ class Execution:
         for condition in conditions:
             seen = self._check(condition)
             if not seen.holds:
-                raise RefusedError(
-                    tr("Refused: {command}: {evidence}.").format(
-                        command=describe(command), evidence=seen.evidence
-                    )
-                )
+                raise RefusedError(say("step-refused", command=describe(command), evidence=seen.evidence))
 
     def _hold(self, conditions: Sequence[Condition], what: str) -> None:
         """Make sure that conditions hold soon: the kernel lets go a little later than a program ends."""
@@ -325,11 +324,7 @@ class Execution:
         for condition in conditions:
             while not (seen := self._check(condition)).holds:
                 if time.monotonic() >= deadline_s:
-                    raise StorageError(
-                        tr("{step} had not the effect that it should have: {evidence}.").format(
-                            step=what, evidence=seen.evidence
-                        )
-                    )
+                    raise StorageError(say("step-without-effect", step=what, evidence=seen.evidence))
                 time.sleep(pause_s)
                 self.hooks.patience.spent(pause_s)
                 pause_s = min(2 * pause_s, 0.5)
@@ -345,21 +340,17 @@ class Execution:
                     guid = found.get("UUID", "")
         name = pool_fact(step.pool)
         if guid.isdigit() and self.facts.get(name, guid) != guid:
-            raise RefusedError(
-                tr("Pool {pool} has GUID {found}, not {known}: it is not ours.").format(
-                    pool=step.pool, found=guid, known=self.facts[name]
-                )
-            )
+            raise RefusedError(say("pool-not-ours", pool=step.pool, found=guid, known=self.facts[name]))
         if guid.isdigit():
             self._know({name: guid})
         elif step.required:
-            raise StorageError(tr("The GUID of pool {pool} cannot be read.").format(pool=step.pool))
+            raise StorageError(say("pool-guid-unreadable", pool=step.pool))
 
     def _is_cancelled(self) -> bool:
         return not self._undoing and self.hooks.is_cancelled()
 
-    def _tell(self, text: str, fraction: float | None) -> None:
-        self.hooks.progress(Progress(*self._where, text, fraction))
+    def _tell_sync(self, text: str, fraction: float | None, left_s: float | None) -> None:
+        self.hooks.progress(StepProgress(Operation.SYNCHRONISE, *self._where, text, fraction, left_s))
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -388,11 +379,11 @@ def _unmaking_failed(failures: Sequence[tuple[Step, Exception]]) -> StorageError
     """Return one error for all: what is not ours or in use in full, of the others the first."""
     kept = [err for _, err in failures if isinstance(err, KeptError)]
     others = [(step, err) for step, err in failures if not isinstance(err, KeptError)]
-    texts = [tr("Not everything could be undone.")]
+    texts: list[str] = [say("not-all-undone")]
     texts += dict.fromkeys(err.message for err in kept)
     for step, err in others[:1]:
-        reason = getattr(err, "message", str(err))
-        texts.append(tr("{step}: {reason}").format(step=describe(step), reason=reason))
+        reason = err.message if isinstance(err, FootingError) else error_text(err)
+        texts.append(say("undo-failed", step=describe(step), reason=reason))
     if len(others) > 1:
-        texts.append(tr("({count} more steps failed after it)").format(count=len(others) - 1))
-    return StorageError(" ".join(texts), hint=" ".join(dict.fromkeys(err.hint for err in kept)))
+        texts.append(say("more-steps-failed", count=len(others) - 1))
+    return StorageError(joined(" ", texts), hint=joined(" ", dict.fromkeys(err.hint for err in kept)))

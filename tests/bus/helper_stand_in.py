@@ -15,12 +15,18 @@ import sys
 from pathlib import Path
 
 from app.dbus.service import BusService, Call, MethodError, Reply
+from app.domain.disk import DiskRefusal, UnreleasedItem, refusal_to_wire, unreleased_to_wire
+from app.domain.messages.message import WireMessage, message_to_wire
+from app.domain.messages.message import say as say_code
+from app.domain.step_progress import Operation, StepProgress, progress_to_wire
 from tests.bus.service_stand_in import say
 
 XML = (Path(__file__).parents[2] / "app/helper/interface.xml").read_text(encoding="utf-8")
 NAME = "org.pgfooting.Helper1"
 PATH = "/org/pgfooting/Helper1"
 HANDLE = "handle"
+NO_MESSAGES: tuple[WireMessage, WireMessage] = (("", {}), ("", {}))
+KEPT = UnreleasedItem("/dev/sdb", "S1", "xfs is there", "look at it")
 
 
 class StandIn:
@@ -36,7 +42,7 @@ class StandIn:
         getattr(self, f"_{call.method}")(call, answer)
 
     def _Version(self, _call: Call, answer: Reply) -> None:  # noqa: N802
-        answer.give("0.0", 7 if self.behaviour == "other-version" else 3, True)  # noqa: FBT003
+        answer.give("0.0", 7 if self.behaviour == "other-version" else 4, True)  # noqa: FBT003
 
     def _Describe(self, call: Call, answer: Reply) -> None:  # noqa: N802
         ((*plans,),) = call.arguments
@@ -61,17 +67,18 @@ class StandIn:
         answer.give()
         if self.behaviour == "expires":
             self._emit(call, "Expiring", 3600)
-        self._emit(call, "Progress", 1, 2, "mkfs", -1.0)
+        self._emit(call, "Progress", *progress_to_wire(StepProgress(Operation.COMMAND, 1, 2, "mkfs")))
         self._emit(call, "Executed", "mkfs.ext4 '/dev/a b'", 0, 1.5, "done")
         self._emit(call, "Executed", "it settles", -1000, 0.5, "")
         if self.behaviour == "fails":
-            self._emit(call, "Unmade", "storage", "mkfs failed", "buy another disk", [])
+            error = (say_code("program-missing", name="mkfs", folders="/sbin"), "buy another disk")
+            self._emit(call, "Unmade", "storage", *map(message_to_wire, error), [])
         else:
             self._emit(call, "Ready", "/s", "/w", "/p")
         if self.behaviour == "expires":
             self._emit(call, "Expiring", 3600)
         if self.behaviour == "ends":
-            self._emit(call, "Ended", "expired", "too old", "", [])
+            self._emit(call, "Ended", "expired", *NO_MESSAGES, [])
 
     def _Limit(self, _call: Call, answer: Reply) -> None:  # noqa: N802
         answer.give()
@@ -87,15 +94,17 @@ class StandIn:
 
     def _Unmake(self, call: Call, answer: Reply) -> None:  # noqa: N802
         answer.give()
-        self._emit(call, "Unmade", "", "", "", [("/dev/sdb", "S1", "xfs is there", "look at it")])
+        self._emit(call, "Unmade", "", *NO_MESSAGES, [unreleased_to_wire(KEPT)])
 
     def _Release(self, call: Call, answer: Reply) -> None:  # noqa: N802
         answer.give()
-        self._emit(call, "Ended", "", "", "", [])
+        self._emit(call, "Ended", "", *NO_MESSAGES, [])
 
     def _Inspect(self, call: Call, answer: Reply) -> None:  # noqa: N802
         ((*disks,),) = call.arguments
-        reasons = [("D18", "It was not given back.", "xfs is there", "Look at it.")]
+        reasons = [
+            refusal_to_wire(DiskRefusal("D18", "It was not given back.", "xfs is there", "Look at it."))
+        ]
         looked = (16 << 20, 1280, 65536, 2 << 30, 0.0, 0.0)
         told = ("not spare", reasons, looked) if self.behaviour == "keeps" else ("spare", [], looked)
         for disk in disks:

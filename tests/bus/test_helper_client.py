@@ -26,8 +26,9 @@ from app.domain.errors import CancelledError, ExitStatus, FootingError, StorageE
 from app.domain.filesystems import filesystem
 from app.domain.inspection_report import InspectionReport, ReadProgress
 from app.domain.options.raid import Level
+from app.domain.step_progress import Operation, StepProgress
 from app.hosts import disk_recovery
-from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders, StepProgress
+from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders
 from tests.fix_bus import Serving, next_line, private_bus
 from tests.unit.storage.plans import plan_of
 
@@ -97,7 +98,7 @@ def test_storage_is_made_with_its_steps_told_and_unmade_and_released(
     )
     assert second.exit_code is None
     assert first.started_s < time.monotonic() - 1
-    assert heard.places == [StepProgress(1, 2, "mkfs", None)]
+    assert heard.places == [StepProgress(Operation.COMMAND, 1, 2, "mkfs")]
     remains = disks.unmake(heard)
     assert (remains.error, remains.left) == (
         None,
@@ -172,7 +173,7 @@ def test_making_that_fails_is_told_in_the_helpers_words(
 ) -> None:
     helping("fails")
     disks = opened()
-    with pytest.raises(StorageError, match="mkfs failed") as caught:
+    with pytest.raises(StorageError, match="The program mkfs is in none of /sbin") as caught:
         disks.make(PLANS[0], Heard())
     assert caught.value.hint == "buy another disk"
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pwd
 from typing import Any
 
+from typing_extensions import override
+
 from app.dbus.introspection import load_gio
 from app.domain.disk import DiskIdentity
+from app.domain.messages.message import message_from_wire
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, StoragePlan
@@ -22,8 +25,28 @@ SPARE = SpareDisks(Policy(accept_loop_devices=True))
 NOBODY = pwd.getpwnam("nobody").pw_uid
 
 
-def client() -> Client:
-    return Client(NAME, PATH, NAME)
+class HelperConnection(Client):
+    """A connection that reads messages as the window does."""
+
+    @override
+    def call(self, method: str, signature: str = "()", *values: object, interactive: bool = False) -> Any:
+        found = super().call(method, signature, *values, interactive=interactive)
+        return readable(found) if method in {"Inspect", "Read"} else found
+
+
+def readable(value: Any) -> Any:  # noqa: ANN401 - whatever crossed the bus
+    """Return values whose messages are sentences."""
+    match value:
+        case (str(), dict()):
+            return message_from_wire(value)
+        case list() | tuple():
+            return type(value)(readable(each) for each in value)
+        case _:
+            return value
+
+
+def client() -> HelperConnection:
+    return HelperConnection(NAME, PATH, NAME)
 
 
 def plan_of(
@@ -88,7 +111,7 @@ class Owner:
             for place, (name, content) in enumerate(self.signals):
                 if name in names:
                     del self.signals[: place + 1]
-                    return (name, *content)
+                    return (name, *readable(content))
             self.client.context.iteration(True)  # noqa: FBT003
 
     def unmake(self) -> tuple[Any, ...]:

@@ -58,7 +58,7 @@ def until_step(owner: Owner, number: int) -> bool:
         name, *content = owner.wait_for("Progress", "Ready", "Unmade")
         if name != "Progress":
             return False
-        if content[1] >= number:
+        if content[2] >= number:
             return True
 
 

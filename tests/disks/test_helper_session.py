@@ -15,13 +15,14 @@ from app.dbus.service import MethodError as Refused
 from app.domain.disk import DiskIdentity, DiskRefusal, UnreleasedItem
 from app.domain.errors import FootingError
 from app.domain.options.raid import Level
+from app.domain.step_progress import StepProgress
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.units import GIB, MIB
 from app.helper.session.session import Session, SessionState
 from app.helper.storage.journal import Journal
 from app.helper.storage.leftovers import Leftovers
 from app.helper.storage.pending_plans import describe_plans
-from app.storage.execution import Progress, StepResult
+from app.storage.execution import StepResult
 from app.storage.inspect.snapshot import Policy
 from app.storage.inspect.sources import SourceFolders
 from app.storage.layout.names import PlannedDevice
@@ -59,7 +60,7 @@ class Heard:
     left: list[tuple[UnreleasedItem, ...]] = field(default_factory=list)
     storage: list[str] = field(default_factory=list)
 
-    def progressed(self, progress: Progress) -> None:
+    def progressed(self, progress: StepProgress) -> None:
         assert progress.text
 
     def executed(self, done: StepResult) -> None:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from app.dbus.service import MethodError
-from app.domain.disk import DiskIdentity, SpareAnswer
+from app.domain.disk import DiskIdentity, SpareAnswer, refusal_to_wire
 from app.domain.disk import DiskRefusal as Reason
 from app.domain.inspection_report import looked_to_wire
+from app.domain.messages.message import WireMessage, error_text, say
 from app.domain.storage_plan.wire import identity_from_wire
 from app.helper.base import audit
 from app.helper.storage.devices import node_of
@@ -25,7 +26,7 @@ from app.storage.spare.spare import SpareDisks
 
 Tell = Callable[[str, int, int], None]
 """Told a device number and how much of how much is looked at: places, or bytes where all are read."""
-Told = tuple[str, str, list[tuple[str, str, str, str]], tuple[int | float, ...]]
+Told = tuple[str, str, list[tuple[str, WireMessage, WireMessage, WireMessage]], tuple[int | float, ...]]
 """An answer as it crosses the bus: device number, answer, reasons, what was looked at."""
 
 _DATA: Final = "D08b"
@@ -105,10 +106,10 @@ def _read(
         try:
             first = read_every_byte(fd, identity.size_bytes, tell)
         except OSError as err:
-            return _refused("It cannot be read to its end.", str(err))
+            return _refused(say("not-read-to-end"), error_text(err))
     now = read_disk(disks.places, facts.name)
     if now.marks != facts.marks or now.identity != facts.identity:
-        return _refused("It was written while it was read.", "the kernel has counted writes")
+        return _refused(say("written-while-read"), say("writes-counted"))
     record_full_read(identity, facts.marks, first, disks.places.read_whole)
     audit.note("every byte of %s was read: %s", facts.name, "zeros" if first is None else f"data at {first}")
     return None
@@ -132,10 +133,7 @@ def _seen(chosen: DiskIdentity, leftovers: Leftovers, tell: Tell) -> tuple[DiskF
 
 
 def _told(chosen: DiskIdentity, decision: SpareDecision) -> Told:
-    reasons = [
-        (each.rule, each.message, each.evidence, each.remedy)
-        for each in (*decision.refusals, *decision.questions)
-    ]
+    reasons = [refusal_to_wire(each) for each in (*decision.refusals, *decision.questions)]
     answer = SpareAnswer.SPARE if decision.answer is SpareAnswer.SPARE else SpareAnswer.NOT_SPARE
     return chosen.device_number, answer.value, reasons, looked_to_wire(decision.looked)
 
@@ -144,4 +142,4 @@ def _refused(message: str, evidence: str, rule: str = _DATA) -> SpareDecision:
     return SpareDecision(SpareAnswer.NOT_SPARE, (Reason(rule, message, evidence),), (), ())
 
 
-_GONE: Final = _refused("It is not here any more.", "", "D15")
+_GONE: Final = _refused(say("not-here"), "", "D15")

@@ -11,7 +11,7 @@ from enum import Enum, auto
 from typing import Final
 
 from app.domain.errors import FootingError
-from app.domain.text import tr
+from app.domain.messages.message import say
 
 LIFETIME_S: Final = 12 * 3600.0
 TOLD_S: Final = 3600.0
@@ -27,7 +27,7 @@ class SessionExpiredError(FootingError):
 def expired() -> SessionExpiredError:
     """Return why a session that is too old ends."""
     hours = f"{LIFETIME_S / 3600:g}"
-    return SessionExpiredError(tr("Nobody made use of the session for {hours} hours.").format(hours=hours))
+    return SessionExpiredError(say("session-expired", hours=hours))
 
 
 class LifetimeAction(Enum):

@@ -26,6 +26,7 @@ from typing import Any, Final
 from app.dbus.service import MethodError
 from app.domain.disk import UnreleasedItem
 from app.domain.errors import CancelledError, FootingError
+from app.domain.messages.message import say
 from app.helper.base import audit
 from app.helper.storage import operations
 from app.helper.storage.disk_locks import DiskLocks
@@ -344,5 +345,5 @@ def _error_of(action: Callable[[], None]) -> FootingError | None:
         return err
     except Exception:  # noqa: BLE001 - the border of the thread: the journal has what is left
         _log.exception("the session failed")
-        return FootingError("The helper made a mistake; its journal says more.")
+        return FootingError(say("helper-mistake"))
     return None

@@ -16,8 +16,8 @@ from typing import Final
 
 from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.errors import FootingError
+from app.domain.messages.message import say
 from app.domain.storage_plan.plan import PARTITION_TYPE
-from app.domain.text import tr
 from app.helper.base import audit
 from app.helper.storage.control_groups import ControlGroup
 from app.helper.storage.devices import find_again
@@ -100,9 +100,9 @@ class Leftovers:
         for entry in entries:
             if entry.session not in self.live and entry.holds(disk):
                 reason = entry.kept.get(disk.key(), "")
-                return _refusal(reason or tr("session {id}").format(id=entry.session))
+                return _refusal(reason or say("journal-session", id=entry.session))
         if bad and _has_partition_of_ours(node):
-            return _refusal(tr("{path} cannot be understood, and may name it").format(path=bad[0]))
+            return _refusal(say("journal-not-understood", path=bad[0]))
         return None
 
     def _recover(self, session: uuid.UUID, patience: Patience) -> list[str]:
@@ -124,9 +124,9 @@ class Leftovers:
 def _refusal(evidence: str) -> DiskRefusal:
     return DiskRefusal(
         RULE,
-        tr("pgFooting used it and has not given it back."),
+        say("rule-not-given-back"),
         evidence,
-        tr("When that is gone, “Release it” in the wizard or “pgfooting disks --release” gives it back."),
+        say("release-it"),
     )
 
 

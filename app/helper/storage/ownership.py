@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.domain.text import tr
+from app.domain.messages.message import joined, say
 from app.helper.storage.holders import WatchedFilesystems, processes
 
 PATIENCE_S: Final = 3.0
@@ -100,14 +100,12 @@ def who_holds(folders: Iterable[str], uid: int, said: str) -> str:
     watched = WatchedFilesystems.over(folders)
     numbers = processes()
     if users := [pid for pid in numbers if watched.is_used_by(pid)]:
-        return tr("These processes work on it: {who}.").format(who=_names(users))
+        return say("processes-work", who=_names(users))
     if not watched.devices or _BUSY not in said:
         return ""
-    told = tr("The user {user} has something open there that cannot be seen.").format(user=_user_name(uid))
+    told = say("user-unseen", user=_user_name(uid))
     if hiding := [pid for pid in numbers if watched.may_hide(pid)]:
-        told += " " + tr("These processes hold files that nothing names, perhaps there: {who}.").format(
-            who=_names(hiding)
-        )
+        return joined(" ", (told, say("processes-hide", who=_names(hiding))))
     return told
 
 

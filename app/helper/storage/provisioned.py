@@ -9,6 +9,7 @@ from pathlib import Path
 
 from app.domain.disk import UnreleasedItem
 from app.domain.errors import FootingError, StorageError
+from app.domain.messages.message import joined, say
 from app.helper.base import audit
 from app.helper.base.folders import PRIVATE, RUN, make_private_folder
 from app.helper.storage.control_groups import ControlGroup
@@ -144,7 +145,7 @@ def unmake(
     except FootingError as err:
         if who := who_holds(folders, group.user, f"{err.message} {err.hint}"):
             audit.note("%s", who)
-            err.hint = f"{err.hint} {who}".strip()
+            err.hint = joined(" ", (err.hint, who))
         raise
     if not ended:
-        raise StorageError(f"{group.name}: processes of the control group could not be ended.")
+        raise StorageError(say("group-not-ended", group=group.name))

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from app.dbus.service import MethodError
-from app.domain.disk import UnreleasedItem
+from app.domain.disk import UnreleasedItem, unreleased_to_wire
 from app.domain.errors import FootingError
+from app.domain.messages.message import message_to_wire
+from app.domain.step_progress import StepProgress, progress_to_wire
 from app.helper.base import audit
-from app.storage.execution import Progress, StepResult
+from app.storage.execution import StepResult
 
 _MOST_OUTPUT: Final = 16_000
 _NO_EXIT_CODE: Final = -1000
@@ -24,7 +26,7 @@ class SessionListener(Protocol):
     def refused(self, refusal: MethodError) -> None:
         """The disks cannot be had; the session is over."""
 
-    def progressed(self, progress: Progress) -> None:
+    def progressed(self, progress: StepProgress) -> None:
         """A step began or goes on."""
 
     def executed(self, done: StepResult) -> None:
@@ -65,10 +67,9 @@ class SignalSender:
         self.refused = refused
         self._ended = ended
 
-    def progressed(self, progress: Progress) -> None:
+    def progressed(self, progress: StepProgress) -> None:
         """Tell where it is."""
-        fraction = -1.0 if progress.fraction is None else progress.fraction
-        self.emit("Progress", progress.number, progress.count, progress.text, fraction)
+        self.emit("Progress", *progress_to_wire(progress))
 
     def executed(self, done: StepResult) -> None:
         """Tell how a step ended, and log it; one that was left out is only logged."""
@@ -92,10 +93,10 @@ class SignalSender:
         self._ended()
 
     def _over(self, signal: str, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
-        wires = [(each.name, each.serial, each.reason, each.remedy) for each in left]
+        wires = [unreleased_to_wire(each) for each in left]
         if error is None:
             audit.note("%s as asked", signal.lower())
-            self.emit(signal, "", "", "", wires)
+            self.emit(signal, "", *map(message_to_wire, ("", "")), wires)
         else:
-            audit.note("%s with an error: %s; left: %s", signal.lower(), error.message, wires)
-            self.emit(signal, error.code, error.message, error.hint, wires)
+            audit.note("%s with an error: %s; left: %s", signal.lower(), error.message, list(left))
+            self.emit(signal, error.code, *map(message_to_wire, (error.message, error.hint)), wires)

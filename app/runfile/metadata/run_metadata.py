@@ -174,20 +174,23 @@ class ErrorMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningCommand:
-    """What runs at the moment: the phase, and the words of the program."""
+    """What runs at the moment: the phase, the words of the program, and of root's step its number, else 0."""
 
     phase: str = ""
     argv: tuple[str, ...] = ()
+    step: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageStep:
-    """How far root is with making or unmaking storage: the step of so many, and its fraction from 0 to 1."""
+    """How far root is with making or unmaking storage, as `app.domain.step_progress.StepProgress` has it."""
 
+    operation: str = ""
     number: int = 0
     count: int = 0
     text: str = ""
     fraction: float | None = None
+    left_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

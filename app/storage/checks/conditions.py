@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from app.domain.messages.message import joined, say
 from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.storage.layout.steps import (
     POOL_GUID,
@@ -100,72 +101,69 @@ def check(condition: Condition, facts: Mapping[str, str], run: Run = probe_with_
             return _signed(condition, facts, run)
         case NoSignature(node):
             if not state.size_bytes(node):
-                return ConditionResult(holds=True, evidence=f"{node} is gone")
+                return ConditionResult(holds=True, evidence=say("seen-gone", node=node))
             found = probe(node, run)
             kind = found.get("TYPE") or found.get("PTTYPE", "")
-            return ConditionResult(not found, f"{node} has {kind or 'nothing'}")
+            return ConditionResult(not found, _has(node, kind))
         case MountIs(folder, sources):
             entries = state.mounts_on(folder)
             known = bool(entries) and any(state.same_device(entries[-1].source, name) for name in sources)
-            return ConditionResult(
-                known, f"{folder} has {entries[-1].source if entries else 'nothing mounted'}"
-            )
+            return ConditionResult(known, _mounted(folder, entries))
         case NotMounted(folder):
             entries = state.mounts_on(folder)
-            return ConditionResult(
-                not entries, f"{folder} has {entries[-1].source if entries else 'nothing mounted'}"
-            )
+            return ConditionResult(not entries, _mounted(folder, entries))
         case DeviceGone(node) | NodeThere(node):
             size_bytes = state.size_bytes(node)
             wanted = isinstance(condition, NodeThere)
-            return ConditionResult(bool(size_bytes) is wanted, f"{node} has {size_bytes} bytes")
+            return ConditionResult(bool(size_bytes) is wanted, say("seen-bytes", node=node, size=size_bytes))
         case DeviceFree(node):
             return _unheld(node)
         case ArrayRuns(node, uuid, members):
             array = state.array_on(members)
             ours = array is not None and any(state.array_uuid(member) == uuid for member in members)
-            return ConditionResult(ours, f"{node} is {array or 'not running'}", (array or "") if ours else "")
+            seen = say("seen-array", node=node, array=array) if array else say("seen-no-array", node=node)
+            return ConditionResult(ours, seen, (array or "") if ours else "")
         case NoArray(members):
             array = state.array_on(members)
-            return ConditionResult(array is None, f"{array or 'no array'} holds {members[0]}")
+            return ConditionResult(array is None, _held(array, members[0]))
         case MemberOf(node, uuid):
             found_uuid = state.array_uuid(node)
-            return ConditionResult(found_uuid == uuid, f"{node} is a member of {found_uuid or 'nothing'}")
+            return ConditionResult(found_uuid == uuid, _member(node, found_uuid))
         case NoMember(node):
             found_uuid = state.array_uuid(node)
-            return ConditionResult(found_uuid is None, f"{node} is a member of {found_uuid or 'nothing'}")
+            return ConditionResult(found_uuid is None, _member(node, found_uuid))
         case PoolImported(pool):
             imported = state.pool_is_imported(pool)
-            return ConditionResult(imported, f"{pool} is {'imported' if imported else 'not imported'}")
+            return ConditionResult(imported, _imported(pool, imported=imported))
         case OwnPool(pool):
             guid = pool_guid(pool, run) if state.pool_is_imported(pool) else ""
-            return ConditionResult(
-                bool(guid) and guid == facts.get(pool_fact(pool)), f"{pool} has GUID {guid or 'none'}"
-            )
+            seen = say("seen-guid", pool=pool, guid=guid) if guid else say("seen-no-guid", pool=pool)
+            return ConditionResult(bool(guid) and guid == facts.get(pool_fact(pool)), seen)
         case NoPool(pool):
             imported = state.pool_is_imported(pool)
-            return ConditionResult(not imported, f"{pool} is {'imported' if imported else 'not imported'}")
+            return ConditionResult(not imported, _imported(pool, imported=imported))
         case NoBtrfs(uuid):
             mounted = state.btrfs_is_mounted(uuid)
-            return ConditionResult(not mounted, f"btrfs {uuid} is {'mounted' if mounted else 'not mounted'}")
+            seen = say("seen-btrfs", uuid=uuid) if mounted else say("seen-no-btrfs", uuid=uuid)
+            return ConditionResult(not mounted, seen)
 
 
 def _owned(condition: OwnTable | OwnPartition) -> ConditionResult:
     table = state.read_table(condition.disk) if state.size_bytes(condition.disk) else None
     if table is None:
-        return ConditionResult(holds=False, evidence=f"{condition.disk} has no GPT")
+        return ConditionResult(holds=False, evidence=say("seen-no-gpt", disk=condition.disk))
     if isinstance(condition, OwnTable):
-        return ConditionResult(table.uuid == condition.table_uuid, f"{condition.disk} has GPT {table.uuid}")
+        seen = say("seen-gpt", disk=condition.disk, uuid=table.uuid)
+        return ConditionResult(table.uuid == condition.table_uuid, seen)
     first = table.partitions[0] if table.partitions else None
     ours = first is not None and (first.number, first.type, first.uuid) == (
         1,
         PARTITION_TYPE,
         condition.partition_uuid,
     )
-    shown = first.uuid if first else "none"
-    return ConditionResult(
-        ours, f"{condition.disk} has {len(table.partitions)} partition(s), the first {shown}"
-    )
+    shown = first.uuid if first else say("none")
+    seen = say("seen-partitions", disk=condition.disk, count=len(table.partitions), first=shown)
+    return ConditionResult(ours, seen)
 
 
 def _owned_member(condition: OwnMember, facts: Mapping[str, str], run: Run) -> ConditionResult:
@@ -176,30 +174,57 @@ def _owned_member(condition: OwnMember, facts: Mapping[str, str], run: Run) -> C
     if state.partition_place(partition.node) != (partition.start_bytes, partition.size_bytes):
         return by_table
     signed = _signed(condition.signature, facts, run)
-    return ConditionResult(signed.holds, f"{by_table.evidence}; {signed.evidence}")
+    return ConditionResult(signed.holds, joined("; ", (by_table.evidence, signed.evidence)))
 
 
 def _signed(condition: SignatureIs, facts: Mapping[str, str], run: Run) -> ConditionResult:
     if not state.size_bytes(condition.node):
-        return ConditionResult(holds=False, evidence=f"{condition.node} is gone")
+        return ConditionResult(holds=False, evidence=say("seen-gone", node=condition.node))
     found = probe(condition.node, run)
     wanted = facts.get(pool_fact(condition.label), "") if condition.uuid == POOL_GUID else condition.uuid
     if condition.uuid and not wanted:
-        return ConditionResult(holds=False, evidence="the journal holds no GUID of the pool")
+        return ConditionResult(holds=False, evidence=say("seen-no-journal-guid"))
     holds = (
         found.get("TYPE") == condition.type
         and (not wanted or found.get("UUID", "").lower() == wanted.lower())
         and (not condition.label or found.get("LABEL") == condition.label)
     )
     words = " ".join(f"{name}={found[name]}" for name in ("TYPE", "UUID", "LABEL") if name in found)
-    return ConditionResult(holds, f"{condition.node} has {words or 'nothing'}")
+    return ConditionResult(holds, _has(condition.node, words))
 
 
 def _unheld(node: str) -> ConditionResult:
     if not state.size_bytes(node):
-        return ConditionResult(holds=True, evidence=f"{node} is gone")
+        return ConditionResult(holds=True, evidence=say("seen-gone", node=node))
     held_by = state.holders(node)
     if held_by:
-        return ConditionResult(holds=False, evidence=f"{node} is part of {', '.join(held_by)}")
+        return ConditionResult(holds=False, evidence=say("seen-part", node=node, holders=", ".join(held_by)))
     claimed = state.is_claimed(node)
-    return ConditionResult(not claimed, f"{node} is {'claimed' if claimed else 'free'}")
+    return ConditionResult(
+        not claimed, say("seen-claimed", node=node) if claimed else say("seen-free", node=node)
+    )
+
+
+# --- what was seen, in words
+
+
+def _has(node: str, what: str) -> str:
+    return say("seen-content", node=node, what=what) if what else say("seen-nothing", node=node)
+
+
+def _mounted(folder: str, entries: Sequence[state.MountEntry]) -> str:
+    if not entries:
+        return say("seen-not-mounted", folder=folder)
+    return say("seen-content", node=folder, what=entries[-1].source)
+
+
+def _held(array: str | None, member: str) -> str:
+    return say("seen-holder", array=array, node=member) if array else say("seen-no-holder", node=member)
+
+
+def _member(node: str, uuid: str | None) -> str:
+    return say("seen-member", node=node, uuid=uuid) if uuid else say("seen-no-member", node=node)
+
+
+def _imported(pool: str, *, imported: bool) -> str:
+    return say("seen-imported", pool=pool) if imported else say("seen-not-imported", pool=pool)

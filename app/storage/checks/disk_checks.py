@@ -15,7 +15,7 @@ from typing import Final
 
 from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.errors import RefusedError
-from app.domain.text import tr
+from app.domain.messages.message import error_text, say
 from app.storage.checks.hooks import Hooks
 from app.storage.system import state, waiting
 
@@ -37,17 +37,13 @@ def check_identity(node: str, chosen: DiskIdentity, hooks: Hooks) -> None:
         now = hooks.identify(node)
     except OSError as err:
         raise RefusedError(
-            tr("{node} cannot be identified any more: {reason}. Nothing was written to it.").format(
-                node=node, reason=err.strerror or err
-            )
+            say("disk-not-identified", node=node, reason=err.strerror or error_text(err))
         ) from err
     changed = chosen.differs_from(now)
     if changed:
         raise RefusedError(
-            tr("{node} is not the disk that was chosen ({fields} differ). Nothing was written to it.").format(
-                node=node, fields=", ".join(changed)
-            ),
-            hint=tr("Choose the disks again."),
+            say("disk-other-than-chosen", node=node, fields=", ".join(changed)),
+            hint=say("choose-disks-again"),
         )
 
 
@@ -77,16 +73,18 @@ def check_spare(nodes: Sequence[str], disks: Mapping[str, DiskIdentity], hooks: 
     for node, refusals in refused.items():
         for refusal in refusals:
             raise RefusedError(
-                tr("{node} is not spare ({rule}): {message} {evidence}").format(
-                    node=node, rule=refusal.rule, message=refusal.message, evidence=refusal.evidence
+                say(
+                    "disk-not-spare",
+                    node=node,
+                    rule=refusal.rule,
+                    message=refusal.message,
+                    evidence=refusal.evidence,
                 ),
                 hint=refusal.remedy,
             )
     for node in nodes:
         if state.is_claimed(node):
-            raise RefusedError(
-                tr("{node} is in use: the kernel refuses to open it exclusively.").format(node=node)
-            )
+            raise RefusedError(say("disk-not-exclusive", node=node))
 
 
 def open_disk(node: str, chosen: DiskIdentity) -> int:
@@ -109,9 +107,7 @@ def _check_number(fd: int, node: str, chosen: DiskIdentity) -> None:
     found = os.fstat(fd)
     number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
     if not stat.S_ISBLK(found.st_mode) or number != chosen.device_number:
-        raise RefusedError(
-            tr("{node} is not {number} any more.").format(node=node, number=chosen.device_number)
-        )
+        raise RefusedError(say("node-other-number", node=node, number=chosen.device_number))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What an execution asks and tells: hooks, progress, and the report of what was done."""
+"""What an execution asks and tells: hooks, and the report of what was done."""
 
 from __future__ import annotations
 
@@ -6,25 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.disk import DiskIdentity, DiskRefusal
+from app.domain.step_progress import StepProgress
 from app.storage.layout.steps import Step
 from app.storage.system.time_limits import Patience
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Where an execution is.
-
-    Attributes:
-        number: of the step, from 1.
-        count: of all steps.
-        text: the step in words or as a command.
-        fraction: of the step, 0 to 1; None where nobody knows.
-    """
-
-    number: int
-    count: int
-    text: str
-    fraction: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +98,7 @@ class Hooks:
     facts: Callable[[Mapping[str, str]], None] = lambda _facts: None
     users: Callable[[str, DiskIdentity], Sequence[User]] = lambda _node, _disk: ()
     save: Callable[[str, int, bytes], None] = lambda _name, _offset, _content: None
-    progress: Callable[[Progress], None] = lambda _progress: None
+    progress: Callable[[StepProgress], None] = lambda _progress: None
     done: Callable[[StepResult], None] = lambda _done: None
     is_cancelled: Callable[[], bool] = lambda: False
     patience: Patience = field(default_factory=Patience)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from app.domain.errors import StorageError
 from app.domain.filesystems import filesystem
+from app.domain.messages.message import joined, say
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.option import Stage
 from app.domain.options.tokens import ReadbackToken, ShownBy
-from app.domain.text import tr
 from app.storage.layout import stripe_geometry as alignment
 from app.storage.layout.steps import ReadBack
 from app.storage.system import state
@@ -53,16 +53,12 @@ class ReadBackError(StorageError):
     def __init__(self, differences: Sequence[ReadbackDifference]) -> None:
         self.differences = tuple(differences)
         texts = (
-            tr("{option}: asked {asked}, found {found}").format(
-                option=each.option, asked=each.asked, found=each.found
-            )
+            say("readback-option", option=each.option, asked=each.asked, found=each.found)
             for each in self.differences
         )
         super().__init__(
-            tr("What was made is not what was asked for: {differences}.").format(
-                differences="; ".join(texts)
-            ),
-            hint=tr("This kernel or tool takes the option and does not apply it: leave it out."),
+            say("readback-differs", differences=joined("; ", texts)),
+            hint=say("readback-leave-out"),
         )
 
 
@@ -77,7 +73,7 @@ def read_back(step: ReadBack, run: Run) -> None:
     spec = filesystem(step.filesystem)
     mounts = state.mounts_on(step.folder)
     if not mounts or mounts[-1].filesystem != spec.id:
-        found = mounts[-1].filesystem if mounts else tr("nothing mounted")
+        found = mounts[-1].filesystem if mounts else say("nothing-mounted")
         raise ReadBackError((ReadbackDifference("type", spec.id, found),))
     tokens: dict[ShownBy, frozenset[str]] = {ShownBy.MOUNTINFO: frozenset(mounts[-1].options)}
     wanted = list(_wanted(step, spec))
@@ -86,7 +82,7 @@ def read_back(step: ReadBack, run: Run) -> None:
     differences = [
         ReadbackDifference(
             option,
-            ", ".join(seen.present) or tr("none of {tokens}").format(tokens=", ".join(seen.absent)),
+            ", ".join(seen.present) or say("none-of-tokens", tokens=", ".join(seen.absent)),
             found,
         )
         for place, option, seen in wanted
@@ -138,7 +134,7 @@ def _contradiction(seen: ReadbackToken, tokens: frozenset[str]) -> str:
         return ""
     names = {token.partition("=")[0].partition(":")[0] for token in (*seen.present, *seen.absent)}
     near = sorted(token for token in tokens if token.partition("=")[0].partition(":")[0] in names)
-    return ", ".join(near) or tr("nothing of it")
+    return ", ".join(near) or say("nothing-of-it")
 
 
 def _tokens(place: ShownBy, step: ReadBack, run: Run) -> Iterator[str]:
@@ -162,9 +158,7 @@ def _output(run: Run, *argv: str) -> str:
     ended = run(argv)
     if ended.exit_code != 0:
         raise StorageError(
-            tr("{command} failed (status {code}): {said}.").format(
-                command=" ".join(argv), code=ended.exit_code, said=ended.complaint()
-            )
+            say("command-failed", command=" ".join(argv), code=ended.exit_code, said=ended.complaint())
         )
     return ended.stdout
 
@@ -174,7 +168,7 @@ def _profile_differences(step: ReadBack, run: Run) -> Iterator[ReadbackDifferenc
     found = parse_btrfs_df(_output(run, "btrfs", "filesystem", "df", "--raw", step.folder))
     for kind, profile in wanted.items():
         if found.get(kind, frozenset()) != {profile}:
-            shown = ", ".join(sorted(found.get(kind, ()))) or tr("nothing of it")
+            shown = ", ".join(sorted(found.get(kind, ()))) or say("nothing-of-it")
             yield ReadbackDifference(f"{kind.lower()} profile", profile, shown)
 
 

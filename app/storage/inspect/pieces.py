@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Final, TypeVar
 
-from app.domain.text import tr
+from app.domain.messages.message import say
 from app.domain.units import MIB
 from app.storage.inspect.sampling import SAMPLE_BYTES
 
@@ -57,9 +57,7 @@ class PieceReader:
             with memoryview(self._buffer) as view, view[:wanted] as part:
                 count = os.preadv(self._fd, [part], offset + done)
                 if count <= 0:
-                    raise OSError(
-                        errno.EIO, tr("the disk ends at byte {offset}").format(offset=offset + done)
-                    )
+                    raise OSError(errno.EIO, say("disk-ends", offset=offset + done))
                 with part[:count] as piece:
                     yield piece
             done += count

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from app.domain.text import tr
+from app.domain.messages.message import error_text, say
 from app.storage.inspect.snapshot import DeviceUse, Reading, read, unreadable
 from app.storage.inspect.sources import SourceFolders, number_of, text_of
 from app.storage.inspect.uses import node_number, unescape
@@ -54,11 +54,11 @@ def read_mounts(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
             except PermissionError as err:
                 denied = denied or f"{err.filename}: {err.strerror}"
     except OSError as err:
-        return unreadable(str(err), tuple(found.values()))
+        return unreadable(error_text(err), tuple(found.values()))
     uses = tuple(found.values())
     if denied:
         return places.denied(denied, uses)
-    return read(uses) if seen else unreadable(tr("no process shows its mounts"))
+    return read(uses) if seen else unreadable(say("no-process-shows-mounts"))
 
 
 def _mounts(text: str, namespace: str) -> Iterator[DeviceUse]:
@@ -66,9 +66,9 @@ def _mounts(text: str, namespace: str) -> Iterator[DeviceUse]:
         left, _, right = line.partition(" - ")
         before, after = left.split(" "), right.split(" ")
         if len(before) < 6 or len(after) < 2:
-            raise OSError(tr("mountinfo has a line that nobody knows: {line}").format(line=line[:80]))
+            raise OSError(say("mountinfo-line-unknown", line=line[:80]))
         folder, filesystem, source = unescape(before[4]), after[0], unescape(after[1])
-        detail = tr("{filesystem}, {namespace}").format(filesystem=filesystem, namespace=namespace)
+        detail = say("mount-detail", filesystem=filesystem, namespace=namespace)
         if not before[2].startswith("0:"):
             yield DeviceUse(before[2], folder, detail)
         elif filesystem in _WITH_SOURCE_ONLY:  # their device numbers are anonymous
@@ -96,7 +96,7 @@ def read_openers(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
             except PermissionError as err:
                 denied = denied or f"{err.filename}: {err.strerror}"
     except OSError as err:
-        return unreadable(str(err), tuple(found))
+        return unreadable(error_text(err), tuple(found))
     return places.denied(denied, tuple(found)) if denied else read(tuple(found))
 
 
@@ -182,4 +182,4 @@ def _program(folder: Path) -> str:
         name = text_of(folder / "comm")
     except OSError:
         name = "?"
-    return tr("{program} (process {pid})").format(program=name, pid=folder.name)
+    return say("process", program=name, pid=folder.name)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from app.domain.disk import DiskIdentity
-from app.domain.text import tr
+from app.domain.messages.message import say
 from app.storage.inspect.snapshot import DuplicateMarks, Reading, SourceKnowledge
 from app.storage.inspect.sources import SourceFolders
 
@@ -72,8 +72,7 @@ def read_records(
     reading = places.attempt(folder, entries)
     if not broken or reading.state is not SourceKnowledge.READ:
         return reading
-    text = tr("These records cannot be understood and count for nothing: {files}.")
-    return replace(reading, reason=text.format(files=", ".join(broken)))
+    return replace(reading, reason=say("records-not-understood", files=", ".join(broken)))
 
 
 def set_aside_broken(folder: Path, parse: Callable[[Mapping[str, Any]], object]) -> list[Path]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from app.domain.text import tr
+from app.domain.messages.message import error_text, joined, say
 from app.storage.inspect.snapshot import Reading, absent, needs_root, read, unreadable
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class SourceFolders:
             return self.denied(_reason(err))
         except (FileNotFoundError, NotADirectoryError) as err:
             if not root.exists():
-                return absent(tr("there is no {path}").format(path=root))
+                return absent(say("path-absent", path=root))
             return unreadable(_reason(err))
         except (OSError, ValueError) as err:
             return unreadable(_reason(err))
@@ -71,8 +71,8 @@ class SourceFolders:
 
 def _reason(err: Exception) -> str:
     if isinstance(err, OSError) and err.strerror:
-        return f"{err.filename}: {err.strerror}" if err.filename else err.strerror
-    return str(err)
+        return joined(": ", (str(err.filename or ""), err.strerror))
+    return error_text(err)
 
 
 def text_of(path: Path) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from app.domain.text import tr
+from app.domain.messages.message import say
 from app.storage.inspect.snapshot import DiskFacts, Snapshot, read
 
 PREFIX: Final = "org.freedesktop.UDisks2."
@@ -85,12 +85,15 @@ def _against(objects: Objects, facts: DiskFacts) -> Iterator[tuple[str, str]]:
     for path in own if disk else []:
         block = properties(objects, path, "Block")
         device = text_of_bytes(block.get("Device", ""))
-        yield from ((rule, f"UDisks2: {device}: {text}") for rule, text in _against_block(block))
+        yield from (
+            (rule, say("of-udisks", what=say("of-source", source=device, what=text)))
+            for rule, text in _against_block(block)
+        )
     drive = str(properties(objects, disk, "Block").get("Drive", ""))
     if properties(objects, drive, "Drive.Ata").get("SmartFailing"):
-        yield "D16", tr("UDisks2: SmartFailing")
+        yield "D16", say("udisks-smart-failing")
     for warning in properties(objects, drive, "NVMe.Controller").get("SmartCriticalWarning", ()):
-        yield "D16", f"UDisks2: {warning}"
+        yield "D16", say("of-udisks", what=warning)
 
 
 def _against_block(block: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.errors import FootingError
-from app.domain.text import tr
+from app.domain.messages.message import say
 from app.storage.inspect.snapshot import DeviceUse, Reading, SourceKnowledge, absent, read, unreadable
 from app.storage.inspect.sources import SourceFolders, number_of, text_of
 from app.storage.system.programs import run_program
@@ -52,11 +52,11 @@ def _swaps(text: str) -> Iterator[DeviceUse]:
     for line in text.splitlines()[1:]:
         words = line.split()
         if len(words) < 2:
-            raise ValueError(tr("/proc/swaps has a line that nobody knows: {line}").format(line=line[:80]))
+            raise ValueError(say("swaps-line-unknown", line=line[:80]))
         area = unescape(words[0])
         number = node_number(area)
         if not number and words[1] == "partition":
-            raise ValueError(tr("swap area {area} cannot be found").format(area=area))
+            raise ValueError(say("swap-area-not-found", area=area))
         if number:
             yield DeviceUse(number, area, "/proc/swaps")
 
@@ -67,7 +67,7 @@ def read_btrfs(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
 
     def devices() -> tuple[DeviceUse, ...]:
         return tuple(
-            DeviceUse(text_of(link / "dev"), tr("btrfs {uuid}").format(uuid=folder.name), str(link))
+            DeviceUse(text_of(link / "dev"), say("btrfs-uuid", uuid=folder.name), str(link))
             for folder in sorted(root.iterdir())
             if (folder / "devices").is_dir()
             for link in sorted((folder / "devices").iterdir())
@@ -79,13 +79,13 @@ def read_btrfs(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
 def read_pools(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
     """Return the devices of imported pools, with spares, caches and logs; holders/ stays empty for them."""
     if not (places.sys / "module/zfs").exists() and not (places.proc / "spl/kstat/zfs").exists():
-        return absent(tr("ZFS is not loaded"))
+        return absent(say("zfs-not-loaded"))
     try:
         ended = run_program(("zpool", "status", "-LP"), timeout_s=_ZPOOL_TIMEOUT_S)
     except FootingError as err:
-        return unreadable(tr("ZFS is loaded, but: {error}").format(error=err.message))
+        return unreadable(say("zfs-error", error=err.message))
     if ended.exit_code != 0:
-        return unreadable(tr("zpool status: {error}").format(error=ended.complaint()))
+        return unreadable(say("zpool-status-error", error=ended.complaint()))
     return read(tuple(parse_pools(ended.stdout)))
 
 

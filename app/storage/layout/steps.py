@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from app.domain.options.kinds import OptionValue
+from app.domain.step_progress import Operation
 
 QUICK_S: Final = 300.0
 """Time-out of programs that write little; emulated machines are up to 40 times slower than real ones."""
@@ -517,6 +518,26 @@ def describe(step: Step) -> str:
         text = step.input.rstrip("\n").replace("\n", "; ")
         line += f" <<< {shlex.quote(text)}"
     return line
+
+
+def operation_of(step: Step) -> Operation:
+    """Return what a step does, one word."""
+    return _OPERATIONS[type(step)]
+
+
+_OPERATIONS: Final[Mapping[type, Operation]] = {
+    ClaimDisks: Operation.CLAIM_DISKS,
+    Command: Operation.COMMAND,
+    Wipe: Operation.WIPE,
+    WipeTable: Operation.WIPE_TABLE,
+    MakeFolder: Operation.MAKE_FOLDER,
+    RemoveFolder: Operation.REMOVE_FOLDER,
+    Settle: Operation.SETTLE,
+    AwaitNode: Operation.AWAIT_DEVICE,
+    AwaitSync: Operation.SYNCHRONISE,
+    RecordPool: Operation.RECORD_POOL,
+    ReadBack: Operation.READ_BACK,
+}
 
 
 def undo_of(steps: Iterable[Step]) -> tuple[Step, ...]:

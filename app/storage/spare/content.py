@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
+from app.domain.messages.message import error_text, joined, say
 from app.domain.storage_plan.plan import PARTITION_NAME_PREFIX, PARTITION_TYPE
-from app.domain.text import tr
 from app.storage.inspect.pieces import ZEROS, PieceReader, Tell, at_each, first_data, tell_nobody
 from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, sampling_of
 from app.storage.inspect.signatures import recognise
@@ -57,9 +57,7 @@ def opened_disk(places: SourceFolders, name: str, number: str, flags: int = 0) -
     try:
         status = os.fstat(fd)
         if not stat.S_ISBLK(status.st_mode) or number_of(status) != number:
-            raise OSError(
-                errno.ENODEV, tr("the node is not that of {number}").format(number=number), str(node)
-            )
+            raise OSError(errno.ENODEV, say("node-not-of-number", number=number), str(node))
         yield fd
     finally:
         os.close(fd)
@@ -74,11 +72,11 @@ def read_exclusive(places: SourceFolders, name: str, number: str) -> Reading[str
         with opened_disk(places, name, number, os.O_EXCL):
             return read("")
     except PermissionError as err:
-        return places.denied(f"{err.filename}: {err.strerror}")
+        return places.denied(joined(": ", (str(err.filename), err.strerror or "")))
     except OSError as err:
         if err.errno == errno.EBUSY:
-            return read(tr("open({path}, O_EXCL): {reason}").format(path=err.filename, reason=err.strerror))
-        return unreadable(f"{err.filename}: {err.strerror}")
+            return read(say("open-exclusive-failed", path=err.filename, reason=err.strerror or ""))
+        return unreadable(joined(": ", (str(err.filename), err.strerror or "")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +119,9 @@ def read_content(
             # nobody can foresee the samples
             return read(content_of(fd, medium, random.SystemRandom(), before or PreviousContent(), tell))
     except PermissionError as err:
-        return places.denied(f"{err.filename}: {err.strerror}")
+        return places.denied(joined(": ", (str(err.filename), err.strerror or "")))
     except (OSError, ValueError) as err:
-        return unreadable(str(err))
+        return unreadable(error_text(err))
 
 
 def content_of(

@@ -12,7 +12,7 @@ import fcntl
 import struct
 from typing import Final
 
-from app.domain.text import tr
+from app.domain.messages.message import error_text, say
 from app.storage.inspect.snapshot import Reading, SourceKnowledge, absent, read, unreadable
 from app.storage.inspect.sources import SourceFolders, text_of
 from app.storage.spare.content import opened_disk
@@ -31,12 +31,12 @@ _TIMEOUT_MS: Final = 5000
 _NOT_SUPPORTED: Final = frozenset({errno.ENOTTY, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS})
 
 NVME_WARNINGS: Final = (
-    tr("available spare is below its threshold"),
-    tr("temperature is out of range"),
-    tr("reliability is degraded by errors"),
-    tr("the medium is read-only"),
-    tr("the backup of volatile memory failed"),
-    tr("the persistent memory region is unreliable"),
+    say("health-spare"),
+    say("health-temperature"),
+    say("health-reliability"),
+    say("health-read-only"),
+    say("health-backup"),
+    say("health-persistent-memory"),
 )
 """Bits of the critical warning, from bit 0."""
 
@@ -45,16 +45,16 @@ def read_health(places: SourceFolders, name: str, number: str) -> Reading[tuple[
     """Return the warnings of a disk; absent for kinds that give none (virtio, loop, most USB and SAS)."""
     is_nvme, is_ata = name.startswith("nvme"), _is_ata(places, name)
     if not is_nvme and not is_ata:
-        return absent(tr("this kind of disk gives no status"))
+        return absent(say("health-no-status"))
     try:
         with opened_disk(places, name, number) as fd:
             return read(_nvme_warnings(fd) if is_nvme else _ata_warnings(fd))
     except PermissionError as err:
-        return places.denied(str(err))
+        return places.denied(error_text(err))
     except OSError as err:
         if err.errno in _NOT_SUPPORTED:
-            return absent(str(err))
-        return unreadable(str(err))
+            return absent(error_text(err))
+        return unreadable(error_text(err))
 
 
 def read_values(places: SourceFolders, name: str, number: str) -> dict[str, str]:
@@ -109,11 +109,11 @@ def _is_ata(places: SourceFolders, name: str) -> bool:
 def _nvme_warnings(fd: int) -> tuple[str, ...]:
     log = _nvme_log(fd, _SMART_LOG)
     if log is None:
-        raise OSError(errno.EOPNOTSUPP, tr("the SMART log is refused"))
+        raise OSError(errno.EOPNOTSUPP, say("health-log-refused"))
     found = [text for bit, text in enumerate(NVME_WARNINGS) if log[0] >> bit & 1]
     sanitize = _nvme_log(fd, _SANITIZE_LOG)
     if sanitize is not None and sanitize[2] & 0x7 == 2:
-        found.append(tr("a sanitize operation is in progress"))
+        found.append(say("health-sanitize"))
     return tuple(found)
 
 
@@ -172,10 +172,10 @@ def ata_status(sense: bytes) -> tuple[str, ...]:
         OSError: the disk did not return them (SMART is off, or the bridge does not pass commands on).
     """
     if sense[0] & 0x7F != 0x72 or sense[8] != 0x09:
-        raise OSError(errno.EOPNOTSUPP, tr("SMART status is not returned"))
+        raise OSError(errno.EOPNOTSUPP, say("health-status-not-returned"))
     middle, high = sense[17], sense[19]
     if (middle, high) == (0x4F, 0xC2):
         return ()
     if (middle, high) == (0xF4, 0x2C):
-        return (tr("SMART: a threshold is exceeded, the disk expects to fail"),)
-    raise OSError(errno.EOPNOTSUPP, tr("SMART status is unknown: {status}").format(status=sense[16:20].hex()))
+        return (say("health-exceeded"),)
+    raise OSError(errno.EOPNOTSUPP, say("health-status-unknown", status=sense[16:20].hex()))

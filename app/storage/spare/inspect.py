@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from app.domain.messages.message import say
 from app.storage.inspect import processes, references, uses
 from app.storage.inspect.disk import read_disk
 from app.storage.inspect.full_read import read_whole
@@ -153,7 +154,7 @@ def _identities(disks: Iterable[DiskFacts]) -> Reading[tuple[KnownDisk, ...]]:
                 if facts.identity.state is SourceKnowledge.NEEDS_ROOT
                 else SourceKnowledge.UNREADABLE
             )
-            unread = Reading(state, None, f"{facts.name}: {facts.identity.reason}")
+            unread = Reading(state, None, say("of-source", source=facts.name, what=facts.identity.reason))
         else:
             known.append(KnownDisk(facts.name, identity.serial, identity.wwn))
     if unread is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.domain.disk import DiskIdentity, DiskRefusal
-from app.domain.text import tr
+from app.domain.messages.message import say
 from app.storage.inspect.snapshot import (
     DiskFacts,
     MachineSnapshot,
@@ -141,6 +141,9 @@ def _gaps(rule: SpareRule, view: View) -> Iterator[tuple[SourceKnowledge, DiskRe
             reading.state is SourceKnowledge.ABSENT and source in rule.may_be_absent
         ):
             continue
-        message = tr("It cannot be told {unknown}.").format(unknown=rule.unknown)
-        remedy = tr("Root can tell.") if reading.state is SourceKnowledge.NEEDS_ROOT else ""
-        yield reading.state, DiskRefusal(rule.id, message, f"{source}: {reading.reason}", remedy)
+        message = say("cannot-be-told", unknown=rule.unknown)
+        remedy = say("root-can-tell") if reading.state is SourceKnowledge.NEEDS_ROOT else ""
+        yield (
+            reading.state,
+            DiskRefusal(rule.id, message, say("of-source", source=source, what=reading.reason), remedy),
+        )

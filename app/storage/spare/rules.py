@@ -11,7 +11,7 @@ from typing import Final
 
 from app.domain.disk import DiskIdentity, DiskRefusal, SpareAnswer
 from app.domain.inspection_report import InspectionReport
-from app.domain.text import tr
+from app.domain.messages.message import say
 from app.storage.inspect.snapshot import Policy, Snapshot
 from app.storage.spare.rule import RuleVerdict, SpareRule, View, judge
 from app.storage.spare.rules_content import CONTENT_RULES, looked_at
@@ -65,7 +65,7 @@ def decide(
     questions = tuple(question for verdict in verdicts for question in verdict.questions)
     users = tuple(dict.fromkeys(user for verdict in verdicts for user in verdict.users))
     if not refusals and any(verdict.passed_over for verdict in verdicts):
-        refusals = (DiskRefusal("D08b", tr("Its content was not read."), "disk.content"),)
+        refusals = (DiskRefusal("D08b", say("content-not-read"), "disk.content"),)
     if refusals:
         return SpareDecision(SpareAnswer.NOT_SPARE, _with_safe_remedies(refusals), (), users)
     answer = SpareAnswer.LOOKS_SPARE if questions else SpareAnswer.SPARE

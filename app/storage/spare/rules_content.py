@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Final
 
 from app.domain.inspection_report import InspectionReport
+from app.domain.messages.message import joined, say
 from app.domain.storage_plan.plan import PARTITION_TYPE
-from app.domain.text import tr
 from app.domain.units import format_size
 from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, certain_bytes, strata_of
 from app.storage.inspect.snapshot import (
@@ -42,9 +42,7 @@ REFERENCE_SOURCES: Final = (
 
 def blanking(path: str) -> str:
     """Return the sentence with the commands that make a disk blank."""
-    return tr(
-        "To give up everything on it, for good: wipefs --all {path} && blkdiscard --zeroout {path}"
-    ).format(path=path)
+    return say("blank-it", path=path)
 
 
 def _record(view: View) -> ReleaseRecord | None:
@@ -70,27 +68,25 @@ def _check_signatures(view: View) -> Iterator[DiskFinding]:
     if _has_own_table(view):
         if _record(view) is None and view.machine.released.state is not SourceKnowledge.NEEDS_ROOT:
             yield DiskFinding(
-                tr("partition type {type}, no record of this disk").format(type=PARTITION_TYPE),
+                say("partition-without-record", type=PARTITION_TYPE),
                 blank,
-                tr(
-                    "It carries a partition of pgFooting's kind that this machine has no record of releasing."
-                ),
+                say("own-partition-not-released"),
             )
         return
     content = view.disk.content.known(None)
     for signature in content.signatures if content else ():
         if signature.kind not in MEMBER_KINDS:
-            yield DiskFinding(f"{signature.name}, {_place(signature.offset)}", blank)
+            yield DiskFinding(joined(", ", (signature.name, _place(signature.offset))), blank)
     for part in view.disk.partitions.known(()):
         size = format_size(part.size_bytes)
-        yield DiskFinding(tr("partition {name}, {size}").format(name=part.name, size=size), blank)
+        yield DiskFinding(say("partition-found", name=part.name, size=size), blank)
     for record in view.disk.udev.known(()):
         found = record.properties.get("ID_PART_TABLE_TYPE")
         if found and record.number == view.disk.number:
-            yield DiskFinding(tr("udev: partition table {type}").format(type=found), blank)
+            yield DiskFinding(say("udev-table", type=found), blank)
         found = record.properties.get("ID_FS_TYPE")
         if found and not _is_member(record.properties):
-            yield DiskFinding(tr("{number}: udev: {type}").format(number=record.number, type=found), blank)
+            yield DiskFinding(say("udev-type", number=record.number, type=found), blank)
     yield from (DiskFinding(text, blank) for rule, text in view.disk.udisks.known(()) if rule == "D08")
 
 
@@ -102,7 +98,7 @@ def _is_member(properties: Mapping[str, str]) -> bool:
 
 
 def _place(offset: int) -> str:
-    return tr("at byte {offset}").format(offset=offset)
+    return say("at-byte", offset=offset)
 
 
 def _check_members(view: View) -> Iterator[DiskFinding]:
@@ -112,11 +108,11 @@ def _check_members(view: View) -> Iterator[DiskFinding]:
     content = view.disk.content.known(None)
     for signature in content.signatures if content else ():
         if signature.kind in MEMBER_KINDS:
-            yield DiskFinding(f"{signature.name}, {_place(signature.offset)}", blank)
+            yield DiskFinding(joined(", ", (signature.name, _place(signature.offset))), blank)
     for record in view.disk.udev.known(()):
         if _is_member(record.properties):
             found = record.properties.get("ID_FS_TYPE", "")
-            yield DiskFinding(tr("{number}: udev: {type}").format(number=record.number, type=found), blank)
+            yield DiskFinding(say("udev-type", number=record.number, type=found), blank)
     yield from (DiskFinding(text, blank) for rule, text in view.disk.udisks.known(()) if rule == "D09")
 
 
@@ -136,8 +132,8 @@ def _check_data(view: View) -> Iterator[DiskFinding]:
     remedy = blanking(view.path)
     message = ""
     if since is not None and since.since is not ChangesSinceRelease.UNKNOWN:
-        message = tr("It was changed since pgFooting released it.")
-        remedy = f"{reading_whole(view)} {remedy}"
+        message = say("changed-since-release")
+        remedy = joined(" ", (reading_whole(view), remedy))
         found = (_change(since), *found)
     elif since is not None:
         found = (_not_held(since), *found)
@@ -159,42 +155,38 @@ def is_as_left(content: Content) -> bool:
 def _data(content: Content) -> Iterator[str]:
     """Yield where data lies, in words."""
     for offset in content.edges:
-        yield tr("byte {offset} is not zero").format(offset=offset)
+        yield say("byte-not-zero", offset=offset)
     if content.samples:
-        yield tr("{count} of {all} samples are not zero, the first at byte {offset}").format(
-            count=len(content.samples), all=content.sampled, offset=content.samples[0]
+        yield say(
+            "samples-not-zero", count=len(content.samples), all=content.sampled, offset=content.samples[0]
         )
     if content.full_read is not None and content.full_read.first_data is not None:
-        evidence = tr("byte {offset} is not zero, as was seen when all were read")
-        yield evidence.format(offset=content.full_read.first_data)
+        yield say("byte-not-zero-when-read", offset=content.full_read.first_data)
 
 
 def _change(since: ReleaseComparison) -> str:
     """Return in words how a disk differs from what was left on it."""
     match since.since:
         case ChangesSinceRelease.WRITTEN:
-            text = tr("the kernel has counted {size} written since then")
-            return text.format(size=format_size(since.written_bytes))
+            return say("written-since-release", size=format_size(since.written_bytes))
         case ChangesSinceRelease.PLACES:
-            text = tr("{count} of {all} secret places are not as they were left, the first at byte {offset}")
-            return text.format(count=len(since.changed), all=since.places, offset=since.changed[0])
+            count, first = len(since.changed), since.changed[0]
+            return say("places-changed", count=count, all=since.places, offset=first)
         case _:
-            return tr("its first and last 16 MiB are not as they were left")
+            return say("ends-changed")
 
 
 def _not_held(since: ReleaseComparison) -> str:
     """Return why a record says nothing any more."""
-    text = tr("the record of its release on {time} held until the machine or the disk was started anew")
-    return text.format(time=time.strftime("%Y-%m-%d %H:%M", time.localtime(since.released_s)))
+    released = time.strftime("%Y-%m-%d %H:%M", time.localtime(since.released_s))
+    return say("release-record-ended", time=released)
 
 
 def reading_whole(view: View) -> str:
     """Return the sentence with the command that reads every byte."""
     identity = view.disk.identity.known(None)
     name = shlex.quote(identity.serial or identity.key()) if identity else view.path
-    return tr("To find out whether it holds anything but zeros: pgfooting disks --read {serial}").format(
-        serial=name
-    )
+    return say("read-whole-disk", serial=name)
 
 
 def _size_of(view: View) -> int:
@@ -222,8 +214,8 @@ def _check_references(view: View) -> Iterator[DiskFinding]:
         readings = getattr(view.machine, source.removeprefix("machine.")).known(())
         for reference in readings:
             if _means(view, reference):
-                evidence = tr("{file} names {text}").format(file=reference.file, text=reference.text)
-                yield DiskFinding(evidence, tr("Take it out of {file}.").format(file=reference.file))
+                evidence = say("file-names", file=reference.file, text=reference.text)
+                yield DiskFinding(evidence, say("take-out-of-file", file=reference.file))
     yield from (DiskFinding(text) for rule, text in view.disk.udisks.known(()) if rule == "D11")
 
 
@@ -257,32 +249,32 @@ _UDEV_NAMES: Final = {
 CONTENT_RULES: Final = (
     SpareRule(
         "D08",
-        tr("It carries a filesystem or a partition table."),
-        tr("what lies on it"),
+        say("rule-signature"),
+        say("unknown-signature"),
         ("disk.content", "disk.partitions", "disk.udev", "disk.udisks", "machine.released", "disk.identity"),
         _check_signatures,
         frozenset({"disk.udev", "disk.udisks", "machine.released"}),
     ),
     SpareRule(
         "D08b",
-        tr("It holds data that pgFooting does not know."),
-        tr("whether data lies on it"),
+        say("rule-data"),
+        say("unknown-data"),
         ("disk.content", "machine.released", "machine.read_whole", "disk.identity", "disk.medium"),
         _check_data,
         frozenset({"machine.released", "machine.read_whole"}),
     ),
     SpareRule(
         "D09",
-        tr("It belongs to an array, a pool, a volume group, an encrypted volume or swap."),
-        tr("whether it belongs to an array or a pool that does not run"),
+        say("rule-member"),
+        say("unknown-member"),
         ("disk.content", "disk.udev", "disk.udisks"),
         _check_members,
         frozenset({"disk.udev", "disk.udisks"}),
     ),
     SpareRule(
         "D11",
-        tr("A configuration of this machine names it."),
-        tr("whether a configuration names it"),
+        say("rule-reference"),
+        say("unknown-reference"),
         (*REFERENCE_SOURCES, "disk.partitions", "disk.udev", "disk.udisks", "disk.identity"),
         _check_references,
         frozenset({*REFERENCE_SOURCES, "disk.udev", "disk.udisks"}) - {"machine.cmdline"},

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from app.domain.disk import DiskIdentity, DiskRefusal, SpareAnswer
-from app.domain.text import tr
+from app.domain.messages.message import say
 from app.storage.checks.hooks import User
 from app.storage.inspect.disk import read_disk
 from app.storage.inspect.processes import only_reads
@@ -173,14 +173,14 @@ def _array_users(policy: Policy, places: SourceFolders, node: str) -> Iterator[U
     """Yield who uses an array: its members are held by itself, so the rules about disks cannot tell."""
     number, holders = state.device_number(node), state.holders(node)
     if holders:
-        yield User(tr("A kernel device is built on it."), ", ".join(holders))
+        yield User(say("rule-held"), ", ".join(holders))
     machine = inspect_machine(policy, places, only=frozenset()).machine
     for reading in (machine.mounts, machine.swaps, machine.openers, machine.loops, machine.targets):
         if reading.state is SourceKnowledge.UNREADABLE:
-            yield User(tr("It cannot be told who uses it."), reading.reason)
+            yield User(say("users-not-told"), reading.reason)
         for use in reading.known(()):
             if use.number == number:
-                yield User(tr("Something uses it."), f"{use.user} ({use.detail})")
+                yield User(say("something-uses-it"), say("user-detail", user=use.user, detail=use.detail))
 
 
 def _is_only_read(snapshot: Snapshot, numbers: frozenset[str]) -> bool:

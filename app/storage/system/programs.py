@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from app.domain.errors import CancelledError, ProgramError
-from app.domain.text import tr
+from app.domain.messages.message import say
 
 FOLDERS: Final = ("/usr/sbin", "/usr/bin", "/sbin", "/bin")
 """Where programs of the system are; never the PATH of a caller."""
@@ -61,8 +61,8 @@ class CompletedProgram:
         lines = (self.stderr.strip() or self.stdout.strip()).splitlines()[-3:]
         said = " / ".join(line.strip() for line in lines)
         if self.exit_code == TIMED_OUT:
-            return tr("its time was up after {seconds:.0f} s; {said}").format(seconds=self.seconds, said=said)
-        return said or tr("it said nothing")
+            return say("program-time-up", seconds=self.seconds, said=said)
+        return said or say("program-said-nothing")
 
 
 class InterruptedProgramError(CancelledError):
@@ -89,8 +89,8 @@ def find_program(name: str, folders: Sequence[str] = FOLDERS) -> str:
             if path.is_file() and os.access(path, os.X_OK):
                 return str(path)
     raise ProgramError(
-        tr("The program {name} is in none of {folders}.").format(name=name, folders=", ".join(folders)),
-        hint=tr("pgfooting doctor says which package has it."),
+        say("program-missing", name=name, folders=", ".join(folders)),
+        hint=say("doctor-names-package"),
     )
 
 
@@ -135,7 +135,7 @@ def run_program(
     seconds = time.monotonic() - started_s
     ended = CompletedProgram((path, *argv[1:]), code, ending.text("stdout"), ending.text("stderr"), seconds)
     if why is _Why.CANCELLED:
-        raise InterruptedProgramError(tr("Cancelled while {name} ran.").format(name=path), ended)
+        raise InterruptedProgramError(say("cancelled-program", name=path), ended)
     return ended
 
 
@@ -214,7 +214,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
                 process.wait(_KILL_AFTER_S)
         if process.poll() is None:
             raise ProgramError(
-                tr("{argv} cannot be ended (process {pid}): the kernel holds it.").format(
+                say(
+                    "program-not-ended",
                     argv=" ".join(map(str, process.args)),  # type: ignore[arg-type]
                     pid=process.pid,
                 )

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from app.domain.errors import RefusedError
-from app.domain.text import tr
+from app.domain.messages.message import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -88,7 +88,7 @@ def device_number(node: str) -> str:
     """
     found = Path(node).stat()
     if not stat.S_ISBLK(found.st_mode):
-        raise RefusedError(tr("{node} is no block device.").format(node=node))
+        raise RefusedError(say("no-block-device", node=node))
     return f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
 
 

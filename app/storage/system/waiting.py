@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.errors import CancelledError, StorageError
-from app.domain.text import tr
+from app.domain.messages.message import say
 from app.storage.system import state
 
 NODE_S: Final = 120.0
@@ -40,11 +40,7 @@ def lock(fd: int, node: str, limit_s: float, kind: int = fcntl.LOCK_EX) -> None:
             fcntl.flock(fd, kind | fcntl.LOCK_NB)
             return
         if time.monotonic() >= deadline_s:
-            raise StorageError(
-                tr("{node} is locked by another program for more than {seconds:.0f} s.").format(
-                    node=node, seconds=limit_s
-                )
-            )
+            raise StorageError(say("disk-locked", node=node, seconds=limit_s))
         time.sleep(_POLL_S)
 
 
@@ -60,15 +56,13 @@ def await_node(node: str, size_bytes: int, is_cancelled: Callable[[], bool]) -> 
         _check_cancelled(is_cancelled, node)
         if time.monotonic() >= deadline_s:
             raise StorageError(
-                tr("{node} did not appear within {seconds:.0f} s ({found} of {size} bytes).").format(
-                    node=node, seconds=NODE_S, found=found, size=size_bytes
-                )
+                say("node-did-not-appear", node=node, seconds=NODE_S, found=found, size=size_bytes)
             )
         time.sleep(_POLL_S)
 
 
 def await_sync(
-    node: str, tell: Callable[[str, float | None], None], is_cancelled: Callable[[], bool]
+    node: str, tell: Callable[[str, float | None, float | None], None], is_cancelled: Callable[[], bool]
 ) -> None:
     """Wait until an array is complete and idle, without a limit as long as it advances.
 
@@ -91,31 +85,32 @@ def await_sync(
         if now != last:
             last, moved_s = now, time.monotonic()
         if time.monotonic() - moved_s > NODE_S * 5:
-            raise StorageError(
-                tr("The synchronisation of {node} stands still ({state}).").format(node=node, state=now)
-            )
-        tell(
-            tr("{node}: {action}, {speed} KiB/s").format(
-                node=node, action=action, speed=_read(folder / "sync_speed")
-            ),
-            _fraction(completed),
-        )
+            raise StorageError(say("sync-stands-still", node=node, state=now))
+        speed = _read(folder / "sync_speed")
+        text = say("sync-goes-on", node=node, action=action, speed=speed)
+        tell(text, *_how_far(completed, speed))
         _check_cancelled(is_cancelled, node)
         time.sleep(_SYNC_POLL_S)
 
 
-def _fraction(completed: str) -> float | None:
-    """Return the part of ``1024 / 4096``; None for ``none`` and ``delayed``."""
+def _how_far(completed: str, speed: str) -> tuple[float | None, float | None]:
+    """Return the part that is done and the seconds that are left; None for what is not known.
+
+    Args:
+        completed: sectors of 512 bytes, as ``1024 / 4096``; ``none`` or ``delayed`` (kernel: md.rst).
+        speed: KiB/s; ``none`` where nothing is synchronised.
+    """
     done, _, whole = completed.partition(" / ")
-    return int(done) / int(whole) if done.isdigit() and whole.isdigit() and int(whole) else None
+    if not (done.isdigit() and whole.isdigit() and int(whole)):
+        return None, None
+    left_kib = (int(whole) - int(done)) / 2
+    return int(done) / int(whole), left_kib / int(speed) if speed.isdigit() and int(speed) else None
 
 
 def _check_failed_members(folder: Path, node: str) -> None:
     for member in folder.glob("dev-*/state"):
         if "faulty" in _read(member):
-            raise StorageError(
-                tr("{node} lost its member {member}.").format(node=node, member=member.parent.name[4:])
-            )
+            raise StorageError(say("member-lost", node=node, member=member.parent.name[4:]))
 
 
 def _read(path: Path) -> str:
@@ -127,4 +122,4 @@ def _read(path: Path) -> str:
 
 def _check_cancelled(is_cancelled: Callable[[], bool], node: str) -> None:
     if is_cancelled():
-        raise CancelledError(tr("Cancelled while waiting for {node}.").format(node=node))
+        raise CancelledError(say("cancelled-waiting", node=node))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from app.domain.text import tr
+from app.domain.messages.message import joined, say
 from app.storage.layout.steps import Mark, SessionPartition, SignatureIs
 from app.storage.system.state import GptPartition, PartitionTable
 from app.storage.wiping.found import FoundSignature, is_ours
@@ -57,19 +57,19 @@ def judge_content(
     what = _wanted(ours)
     reason = ""
     if others:
-        listed = "; ".join(each.words() for each in others)
-        reason = tr("holds {what}, not made by this session").format(what=listed)
+        listed = joined("; ", [each.words() for each in others])
+        reason = say("holds-foreign", what=listed)
     elif mark is Mark.MADE and not own:
-        reason = tr("holds no {what} any more: somebody changed it").format(what=what)
+        reason = say("holds-none", what=what)
     elif mark is Mark.MADE and not is_whole:
-        reason = tr("holds only a part of {what}: somebody changed it").format(what=what)
+        reason = say("holds-part", what=what)
     elif mark in {Mark.WIPED, Mark.RELEASED} and own:
-        reason = tr("holds {what} again, after it was wiped").format(what=what)
+        reason = say("holds-again", what=what)
     return _keep(reason) if reason else WipeDecision(WipeVerdict.WIPE if own else WipeVerdict.NOTHING)
 
 
 def _wanted(ours: SignatureIs | None) -> str:
-    return FoundSignature(ours.type, 0, ours.uuid, ours.label).words() if ours else tr("signature of ours")
+    return FoundSignature(ours.type, 0, ours.uuid, ours.label).words() if ours else say("own-signature")
 
 
 def judge_table(
@@ -84,14 +84,14 @@ def judge_table(
         others: signatures on the disk that are no part of a GPT.
     """
     if others:
-        listed = "; ".join(each.words() for each in others)
-        return _keep(tr("holds {what}, not made by this session").format(what=listed))
+        listed = joined("; ", [each.words() for each in others])
+        return _keep(say("holds-foreign", what=listed))
     if mark in {None, Mark.WIPED, Mark.RELEASED} or (table is None and mark in {Mark.BEGUN, Mark.WIPING}):
         if table is None:
             return WipeDecision(WipeVerdict.NOTHING)
-        return _keep(tr("holds {table}, not made by this session").format(table=_words(table)))
+        return _keep(say("holds-foreign-table", table=_words(table)))
     if table is None:
-        return _keep(tr("holds no partition table of ours any more: somebody changed it"))
+        return _keep(say("holds-no-table"))
     if why := differs(table, ours, may_be_empty=mark is Mark.WIPING):
         return _keep(why)
     return WipeDecision(WipeVerdict.WIPE)
@@ -100,28 +100,24 @@ def judge_table(
 def differs(table: PartitionTable, ours: SessionPartition, *, may_be_empty: bool = False) -> str:
     """Return how a table differs from ours, a clause; empty where it is exactly ours."""
     if table.uuid != ours.table_uuid:
-        return tr("holds {table}, not made by this session").format(table=_words(table))
+        return say("holds-foreign-table", table=_words(table))
     if not table.partitions:
-        return "" if may_be_empty else tr("holds no partition of ours any more: somebody changed it")
+        return "" if may_be_empty else say("holds-no-partition")
     reasons = [_of_partition(each, ours) for each in table.partitions]
     if table.has_code:
-        reasons.append(tr("holds a boot loader in its first sector, not made by this session"))
+        reasons.append(say("holds-boot-loader"))
     return next(filter(None, reasons), "")
 
 
 def _of_partition(found: GptPartition, ours: SessionPartition) -> str:
     if (found.number, found.uuid, found.type) != (1, ours.partition_uuid, ours.partition_type):
-        return tr("holds partition {number} ({name}, UUID {uuid}), not made by this session").format(
-            number=found.number, name=found.name or found.type, uuid=found.uuid
+        return say(
+            "holds-foreign-partition", number=found.number, name=found.name or found.type, uuid=found.uuid
         )
     if (found.start_bytes, found.size_bytes) != (ours.start_bytes, ours.size_bytes):
-        return tr("holds our partition at another place: {size} bytes from byte {start}").format(
-            size=found.size_bytes, start=found.start_bytes
-        )
+        return say("holds-moved-partition", size=found.size_bytes, start=found.start_bytes)
     return ""
 
 
 def _words(table: PartitionTable) -> str:
-    return tr("a partition table (GPT) {uuid} with {count} partitions").format(
-        uuid=table.uuid, count=len(table.partitions)
-    )
+    return say("partition-table", uuid=table.uuid, count=len(table.partitions))

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from app.domain.errors import RefusedError
-from app.domain.text import tr
+from app.domain.messages.message import say
 from app.storage.system import state
 
 CLAIMED_S: Final = 5.0
@@ -148,7 +148,7 @@ def exclusive(node: str, number: str, pause: Callable[[float], bool]) -> Iterato
             not stat.S_ISBLK(found.st_mode)
             or f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}" != number
         ):
-            raise RefusedError(tr("{node} is not {number} any more.").format(node=node, number=number))
+            raise RefusedError(say("node-other-number", node=node, number=number))
         yield device
     finally:
         device.close()
@@ -167,7 +167,5 @@ def _opened(node: str, pause: Callable[[float], bool]) -> int:
             if time.monotonic() >= deadline_s or not pause(_AGAIN_S):
                 held_by = ", ".join(state.holders(node))
                 raise RefusedError(
-                    tr("{node} is in use{by}: the kernel does not give it exclusively.").format(
-                        node=node, by=f" ({held_by})" if held_by else ""
-                    )
+                    say("node-not-exclusive", node=node, by=f" ({held_by})" if held_by else "")
                 ) from err

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.domain.errors import StorageError
-from app.domain.text import tr
+from app.domain.messages.message import joined, say
 from app.domain.units import GIB, KIB, MIB
 from app.storage.inspect.signatures import recognise
 from app.storage.layout.steps import SignatureIs
@@ -55,8 +55,8 @@ class FoundSignature:
         if self.uuid:
             parts.append(f"UUID {self.uuid}")
         if self.label:
-            parts.append(tr("label {label}").format(label=_printable(self.label)))
-        return ", ".join(parts)
+            parts.append(say("labelled", label=_printable(self.label)))
+        return joined(", ", parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +222,7 @@ def _of_libblkid(node: str, run: Run) -> tuple[FoundSignature, ...]:
     ended = run(("wipefs", "--json", "--output", "OFFSET,TYPE,UUID,LABEL", node))
     if ended.exit_code != 0:
         # SECURITY: nobody knows what is there, so it is not ours.
-        raise StorageError(
-            tr("What lies on {node} cannot be told: {said}.").format(node=node, said=ended.complaint())
-        )
+        raise StorageError(say("signatures-not-told", node=node, said=ended.complaint()))
     return parse_listing(ended.stdout)
 
 
@@ -242,7 +240,7 @@ def parse_listing(text: str) -> tuple[FoundSignature, ...]:
             )
             first.setdefault((found.type, found.uuid, found.label), found)
     except (ValueError, KeyError, TypeError) as err:
-        raise StorageError(tr("wipefs lists signatures in a form that nobody knows.")) from err
+        raise StorageError(say("wipefs-form-unknown")) from err
     return tuple(first.values())
 
 

@@ -16,7 +16,7 @@ from typing import Final, NoReturn
 
 from app.domain.disk import DiskIdentity
 from app.domain.errors import RefusedError, StorageError
-from app.domain.text import tr
+from app.domain.messages.message import joined, say, unstopped
 from app.domain.units import KIB, MIB
 from app.storage.checks.conditions import ConditionResult
 from app.storage.checks.disk_checks import locked
@@ -110,18 +110,18 @@ class Wiper:
         else:
             table_mark = mark_of(self.facts, step.partitions[0].table_place)
             if table_mark in {None, Mark.WIPED, Mark.RELEASED}:
-                return tr("there is no partition of ours")
+                return say("skipped-no-partition")
         with ExitStack() as locks:
             present = [each for each in step.partitions if self._is_held(each)]
             if not present:
-                return tr("{disk} is not here").format(disk=step.partitions[0].disk)
+                return say("skipped-disk-away", disk=step.partitions[0].disk)
             for each in sorted(present, key=lambda one: one.disk):
                 locks.enter_context(locked(each.disk, self.disks[each.disk], self.hooks))
             for each in present:
                 if why := self._not_our_table(each):
                     return why
             if step.array is None and not self._has_node(step):
-                return tr("{node} is not there").format(node=node)
+                return say("skipped-node-away", node=node)
             self._nobody_uses(node if step.array else present[0].disk, present[0].disk)
             self._require(step)
             with exclusive(node, state.device_number(node), self.hooks.patience.pause) as device:
@@ -140,11 +140,11 @@ class Wiper:
         """
         table = state.read_table(partition.disk)
         if table is None or table.uuid != partition.table_uuid:
-            return tr("{disk} has no partition table of ours").format(disk=partition.disk)
+            return say("skipped-no-table", disk=partition.disk)
         empty = mark_of(self.facts, partition.table_place) is Mark.WIPING
         if why := decision.differs(table, partition, may_be_empty=empty):
             self._keep(partition.disk, partition.disk, why)
-        return "" if table.partitions else tr("our partition is removed already")
+        return "" if table.partitions else say("skipped-removed")
 
     def _has_node(self, step: Wipe) -> bool:
         """Return whether the kernel knows our partition; tell it, if it has forgotten it since it started.
@@ -161,21 +161,17 @@ class Wiper:
             if not self.hooks.other_boot:
                 self.run(("partx", "--update", "--nr", "1", partition.disk))
             if not state.size_bytes(step.node):
-                self._keep(
-                    partition.disk, step.node, tr("is not known to the kernel, although the table has it")
-                )
+                self._keep(partition.disk, step.node, say("unknown-to-kernel"))
         known = state.partition_place(step.node)
         if known != (partition.start_bytes, partition.size_bytes):
-            self._keep(partition.disk, step.node, tr("is known to the kernel at another place than ours"))
+            self._keep(partition.disk, step.node, say("moved-for-kernel"))
         return True
 
     def _require(self, step: Wipe) -> None:
         for condition in step.before:
             seen = self.check(condition)
             if not seen.holds:
-                raise RefusedError(
-                    tr("Refused: {what}: {evidence}.").format(what=step.why, evidence=seen.evidence)
-                )
+                raise RefusedError(say("wipe-refused", what=step.why, evidence=seen.evidence))
 
     def _wipe_content(self, step: Wipe, device: ExclusiveDevice) -> str:
         mark, ours = mark_of(self.facts, step.place), self._resolved(step.signature)
@@ -189,14 +185,14 @@ class Wiper:
         if decided.verdict is WipeVerdict.NOTHING:
             if mark is not Mark.WIPED:
                 self._mark(step.place, Mark.WIPED)
-            return tr("nothing of ours is there")
+            return say("skipped-nothing-ours")
         self.begin(step)
         self._mark(step.place, Mark.WIPING)
         self._zero(device, areas(ours, device), step.place)
         left = look(device, ours, self.run, may_be_partial=True)
         if left:
-            words = "; ".join(each.words() for each in left)
-            raise StorageError(tr("{node} still has {what}.").format(node=device.node, what=words))
+            words = joined("; ", [each.words() for each in left])
+            raise StorageError(say("signature-stays", node=device.node, what=words))
         self._mark(step.place, Mark.WIPED)
         return ""
 
@@ -210,13 +206,13 @@ class Wiper:
         disk, place = partition.disk, partition.table_place
         mark = mark_of(self.facts, place)
         if mark in {None, Mark.RELEASED}:
-            return tr("nothing of ours is there")
+            return say("skipped-nothing-ours")
         if not state.size_bytes(disk):
             self._gone(disk)
         with locked(disk, self.disks[disk], self.hooks):
             if self._is_blank(disk, partition):
                 self._mark(place, Mark.RELEASED)
-                return tr("it is blank, and nothing of ours is there")
+                return say("skipped-blank")
             self._nobody_uses(disk, disk)
             with exclusive(disk, state.device_number(disk), self.hooks.patience.pause) as device:
                 self._check_content_is_wiped(partition)
@@ -228,9 +224,9 @@ class Wiper:
                     self._remove_table(step, device)
                 elif mark is Mark.BEGUN:
                     self._mark(place, Mark.RELEASED)
-                    return tr("nothing of ours is there")
+                    return say("skipped-nothing-ours")
                 elif self._ends(device) != self.facts.get(ends_fact(place)):
-                    self._keep(disk, disk, tr("changed since our partition table was wiped"))
+                    self._keep(disk, disk, say("changed-since-wiped"))
                 else:
                     self.begin(step)
                     self._mark(place, Mark.WIPED)
@@ -247,10 +243,8 @@ class Wiper:
         identity = self.disks[disk]
         raise KeptError(
             disk,
-            tr("The disk with the serial number {serial} is not here: what was made on it is kept.").format(
-                serial=identity.serial or identity.wwn
-            ),
-            tr("When it is here again, it is looked at and released: pgfooting doctor."),
+            say("kept-disk-away", serial=identity.serial or identity.wwn),
+            say("released-when-here"),
         )
 
     def _is_blank(self, disk: str, partition: SessionPartition) -> bool:
@@ -273,7 +267,7 @@ class Wiper:
             return
         table = state.read_table(partition.disk)
         if table is not None and table.uuid == partition.table_uuid:
-            self._keep(partition.disk, partition.disk, tr("holds a partition whose content is not wiped"))
+            self._keep(partition.disk, partition.disk, say("holds-unwiped"))
 
     def _judge_table(
         self, partition: SessionPartition, mark: Mark | None, device: ExclusiveDevice
@@ -305,7 +299,7 @@ class Wiper:
                 # The disk is claimed by the descriptor that we hold: that is nobody else's.
                 if others := [each for each in users if not each.is_claim]:
                     self._in_use(partition.disk, partition.disk, others)
-                self._keep(partition.disk, partition.node, tr("is open, by somebody who cannot be seen"))
+                self._keep(partition.disk, partition.node, say("open-unseen"))
 
     def _remove_table(self, step: WipeTable, device: ExclusiveDevice) -> None:
         place = step.partition.table_place
@@ -319,8 +313,8 @@ class Wiper:
         self._zero(device, ours, place)
         left = look(device, None, self.run, may_be_partial=False)
         if left:
-            words = "; ".join(each.words() for each in left)
-            raise StorageError(tr("{node} still has {what}.").format(node=device.node, what=words))
+            words = joined("; ", [each.words() for each in left])
+            raise StorageError(say("signature-stays", node=device.node, what=words))
         self._mark(place, Mark.WIPED)
 
     def _ends(self, device: ExclusiveDevice, without: Sequence[Area] = ()) -> str:
@@ -364,12 +358,12 @@ class Wiper:
         Raises:
             InUseError: always.
         """
-        said = "; ".join(f"{each.message} {each.evidence}".strip() for each in users)
-        remedy = " ".join(dict.fromkeys(each.remedy for each in users if each.remedy))
+        said = joined("; ", [joined(" ", (each.message, each.evidence)) for each in users])
+        remedy = joined(" ", dict.fromkeys(each.remedy for each in users))
         raise InUseError(
             disk,
-            tr("{node} is in use: {who}. Nothing was written to it.").format(node=node, who=said.rstrip(".")),
-            remedy or tr("End that; pgFooting then releases the disk."),
+            say("kept-in-use", node=node, who=unstopped(said)),
+            remedy or say("end-use"),
         )
 
     def _resolved(self, signature: SignatureIs) -> SignatureIs:
@@ -382,15 +376,11 @@ class Wiper:
         self.know({mark_fact(place): mark.value})
 
     def _keep(self, disk: str, node: str, reason: str) -> NoReturn:
-        when = tr(" (the machine was started anew since)") if self.hooks.other_boot else ""
+        when = say("since-other-boot") if self.hooks.other_boot else ""
         raise KeptError(
             disk,
-            tr("{node} {reason}{when}. Nothing was written to it.").format(
-                node=node, reason=reason, when=when
-            ),
-            tr("pgFooting leaves {disk} alone as long as that is there.").format(disk=disk)
-            + " "
-            + blanking(disk),
+            say("kept", node=node, reason=reason, when=when),
+            say("left-alone", disk=disk) + " " + blanking(disk),
         )
 
 

@@ -21,6 +21,7 @@ from typing_extensions import override
 from app.dbus.service import MethodError
 from app.domain.disk import UnreleasedItem
 from app.domain.errors import FootingError
+from app.domain.step_progress import StepProgress
 from app.domain.storage_plan.plan import StoragePlan
 from app.helper.base.folders import JOURNAL
 from app.helper.session.session import Session
@@ -31,7 +32,7 @@ from app.helper.storage.leftovers import Leftovers
 from app.helper.storage.pending_plans import describe_plans
 from app.storage import execution
 from app.storage.checks import disk_checks
-from app.storage.execution import Progress, StepResult
+from app.storage.execution import StepResult
 from app.storage.inspect import processes as inspect_processes
 from app.storage.inspect.snapshot import Policy
 from app.storage.layout.names import PlannedDevice
@@ -211,7 +212,7 @@ class _Listener:
     def refused(self, refusal: MethodError) -> None:
         self._say(Said("refused", f"{refusal.code} {refusal.text}"))
 
-    def progressed(self, progress: Progress) -> None:
+    def progressed(self, progress: StepProgress) -> None:
         if self._was_ready:
             self._say(Said("step", progress.text, number=progress.number))
             if self._death:

@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
-from app.dbus.service import MethodError
-from app.domain.disk import DiskIdentity
+from app.dbus.introspection import load_gio
+from app.dbus.service import MethodError, variant_of
+from app.domain.disk import DiskIdentity, refusal_from_wire
 from app.domain.disk import DiskRefusal as Reason
 from app.domain.inspection_report import looked_from_wire
+from app.domain.messages.message import MESSAGE
 from app.domain.storage_plan.wire import identity_to_wire
 from app.domain.units import MIB
 from app.helper.session import inspection
@@ -100,6 +102,13 @@ def disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disks:
     return made
 
 
+def told(reasons: list[Any]) -> list[tuple[str, ...]]:
+    """Return reasons as who asked reads them."""
+    _, glib = load_gio()
+    wire = variant_of(glib, f"a(s{3 * MESSAGE})", reasons).unpack()
+    return [dataclasses.astuple(refusal_from_wire(each)) for each in wire]
+
+
 def reading(
     disks: Any,  # noqa: ANN401
     *,
@@ -107,13 +116,13 @@ def reading(
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[str, list[Any], Any]:
     _, answer, reasons, looked = read_whole(identity_to_wire(HERE), disks, tell, is_cancelled)
-    return answer, reasons, looked_from_wire(looked)
+    return answer, told(reasons), looked_from_wire(looked)
 
 
 def looking(disks: Any) -> tuple[str, list[Any], Any]:  # noqa: ANN401
     number, answer, reasons, looked = inspected(identity_to_wire(HERE), disks, lambda *_: None)
     assert number == HERE.device_number
-    return answer, reasons, looked_from_wire(looked)
+    return answer, told(reasons), looked_from_wire(looked)
 
 
 def records(disks: Disks) -> Mapping[str, int | None]:

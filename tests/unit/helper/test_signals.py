@@ -8,8 +8,10 @@ import pytest
 
 from app.domain.disk import UnreleasedItem
 from app.domain.errors import StorageError
+from app.domain.messages.message import WireVariant, say
+from app.domain.step_progress import Operation, StepProgress
 from app.helper.storage.signals import SignalSender
-from app.storage.execution import Progress, StepResult
+from app.storage.execution import StepResult
 
 
 class Owner:
@@ -32,25 +34,27 @@ def owner() -> Owner:
     return Owner()
 
 
-KEPT = (UnreleasedItem("/dev/sdb", "S1", "xfs is there", "look at it"),)
-WIRE = [("/dev/sdb", "S1", "xfs is there", "look at it")]
+KEPT = (UnreleasedItem("/dev/sdb", "S1", "xfs is there", say("end-use")),)
+WIRE: list[Any] = [("/dev/sdb", "S1", ("text", {"text": WireVariant("s", "xfs is there")}), ("end-use", {}))]
+NONE: Any = ("", {})
 
 
 def test_an_end_without_an_error_is_told_without_words(owner: Owner) -> None:
     owner.teller.unmade(None, ())
     owner.teller.ended(None, KEPT)
-    assert owner.heard == [("Unmade", "", "", "", []), ("Ended", "", "", "", WIRE)]
+    assert owner.heard == [("Unmade", "", NONE, NONE, []), ("Ended", "", NONE, NONE, WIRE)]
 
 
 def test_an_error_is_told_with_code_message_and_hint(owner: Owner) -> None:
-    error = StorageError("It is busy.", hint="End that.")
+    error = StorageError(say("path-exists", path="/p"), hint=say("end-use"))
+    words: Any = ("path-exists", {"path": WireVariant("s", "/p")}), ("end-use", {})
     owner.teller.unmade(error, KEPT)
     assert owner.over == 0
     owner.teller.ended(error, ())
     assert owner.over == 1
     assert owner.heard == [
-        ("Unmade", error.code, "It is busy.", "End that.", WIRE),
-        ("Ended", error.code, "It is busy.", "End that.", []),
+        ("Unmade", error.code, *words, WIRE),
+        ("Ended", error.code, *words, []),
     ]
 
 
@@ -65,9 +69,12 @@ def test_steps_are_told_with_their_status_and_those_left_out_are_not(owner: Owne
 
 
 def test_progress_is_told_as_far_as_it_is_known(owner: Owner) -> None:
-    owner.teller.progressed(Progress(1, 2, "mkfs", None))
-    owner.teller.progressed(Progress(2, 2, "sync", 0.25))
-    assert owner.heard == [("Progress", 1, 2, "mkfs", -1.0), ("Progress", 2, 2, "sync", 0.25)]
+    owner.teller.progressed(StepProgress(Operation.COMMAND, 1, 2, "mkfs"))
+    owner.teller.progressed(StepProgress(Operation.SYNCHRONISE, 2, 2, say("end-use"), 0.25, 8.0))
+    assert owner.heard == [
+        ("Progress", "command", 1, 2, ("text", {"text": WireVariant("s", "mkfs")}), -1.0, -1.0),
+        ("Progress", "synchronise", 2, 2, ("end-use", {}), 0.25, 8.0),
+    ]
 
 
 def test_where_the_storage_is_is_told(owner: Owner) -> None:

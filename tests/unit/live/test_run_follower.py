@@ -314,9 +314,9 @@ def test_the_step_of_making_storage_is_told_with_how_far_it_is(tmp_path: Path) -
     writer = RunFileWriter(path)
     follower = RunFollower(path)
 
-    def told(text: str, fraction: float | None, running: str | None = None) -> str:
-        step: Json = {"number": 12, "count": 26, "text": text, "fraction": fraction}
-        argv: Json = {"phase": "prepare", "argv": [running or text]}
+    def told(text: str, fraction: float | None, left_s: float | None = None, number: int = 12) -> str:
+        step: Json = {"number": 12, "count": 26, "text": text, "fraction": fraction, "left_s": left_s}
+        argv: Json = {"phase": "prepare", "argv": [text], "step": number}
         with writer.transaction():
             writer.set_run({"running_command": argv, "storage_step": step})
         return follower.poll().command
@@ -326,7 +326,8 @@ def test_the_step_of_making_storage_is_told_with_how_far_it_is(tmp_path: Path) -
         writer.begin_phase(Phase.PREPARE, 0)
     assert told("md127: resync, 70 KiB/s", 0.256) == "12/26 md127: resync, 70 KiB/s  26 %"
     assert told("mkfs.xfs", None) == "12/26 mkfs.xfs"
-    assert told("mkfs.xfs", None, "initdb") == "initdb"
+    assert told("mkfs.xfs", None, number=0) == "mkfs.xfs", "not root's step, although its text is the same"
+    assert told("md127", 0.5, 90) == "12/26 md127  50 %, about 01:30 left"
     writer.close()
     lock.release()
 

@@ -13,9 +13,10 @@ import pytest
 
 from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.errors import CancelledError, RefusedError, StorageError
+from app.domain.step_progress import StepProgress
 from app.storage import execution as execution_module
 from app.storage.checks.conditions import ConditionResult
-from app.storage.execution import Execution, Hooks, Progress, StepResult
+from app.storage.execution import Execution, Hooks, StepResult
 from app.storage.layout.steps import (
     ClaimDisks,
     Command,
@@ -44,7 +45,7 @@ class World:
         self.disk = disk(1)
         self.refused: Sequence[DiskRefusal] = ()
         self.told: list[str] = []
-        self.progress: list[Progress] = []
+        self.progress: list[StepProgress] = []
         self.done: list[StepResult] = []
         self.cancel_after = 1 << 30
 

@@ -1,0 +1,151 @@
+"""Sentences of making and unmaking storage: what went wrong, what was kept and why, what helps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from app.domain.text import tr
+
+STORAGE: Final[Mapping[str, str]] = {
+    # storage/checks/disk_checks.py
+    "disk-not-identified": tr("{node} cannot be identified any more: {reason}. Nothing was written to it."),
+    "disk-other-than-chosen": tr(
+        "{node} is not the disk that was chosen ({fields} differ). Nothing was written to it."
+    ),
+    "choose-disks-again": tr("Choose the disks again."),
+    "disk-not-spare": tr("{node} is not spare ({rule}): {message} {evidence}"),
+    "disk-not-exclusive": tr("{node} is in use: the kernel refuses to open it exclusively."),
+    "node-other-number": tr("{node} is not {number} any more."),
+    # storage/checks/readback.py
+    "readback-option": tr("{option}: asked {asked}, found {found}"),
+    "readback-differs": tr("What was made is not what was asked for: {differences}."),
+    "readback-leave-out": tr("This kernel or tool takes the option and does not apply it: leave it out."),
+    "nothing-mounted": tr("nothing mounted"),
+    "none-of-tokens": tr("none of {tokens}"),
+    "nothing-of-it": tr("nothing of it"),
+    "command-failed": tr("{command} failed (status {code}): {said}."),
+    # storage/checks/conditions.py
+    "seen-gone": tr("{node} is gone"),
+    "seen-content": tr("{node} has {what}"),
+    "seen-nothing": tr("{node} has nothing"),
+    "seen-not-mounted": tr("{folder} has nothing mounted"),
+    "seen-bytes": tr("{node} has {size} bytes"),
+    "seen-array": tr("{node} is {array}"),
+    "seen-no-array": tr("{node} is not running"),
+    "seen-holder": tr("{array} holds {node}"),
+    "seen-no-holder": tr("no array holds {node}"),
+    "seen-member": tr("{node} is a member of {uuid}"),
+    "seen-no-member": tr("{node} is a member of nothing"),
+    "seen-imported": tr("{pool} is imported"),
+    "seen-not-imported": tr("{pool} is not imported"),
+    "seen-guid": tr("{pool} has GUID {guid}"),
+    "seen-no-guid": tr("{pool} has GUID none"),
+    "seen-btrfs": tr("btrfs {uuid} is mounted"),
+    "seen-no-btrfs": tr("btrfs {uuid} is not mounted"),
+    "seen-no-gpt": tr("{disk} has no GPT"),
+    "seen-gpt": tr("{disk} has GPT {uuid}"),
+    "seen-partitions": tr("{disk} has {count} partition(s), the first {first}"),
+    "seen-no-journal-guid": tr("the journal holds no GUID of the pool"),
+    "seen-part": tr("{node} is part of {holders}"),
+    "seen-claimed": tr("{node} is claimed"),
+    "seen-free": tr("{node} is free"),
+    # storage/execution.py
+    "os-error": tr("[Errno {number}] {reason}"),
+    "os-error-path": tr("[Errno {number}] {reason}: {path}"),
+    "was-undone": tr("What had been made was undone."),
+    "cancelled-before": tr("Cancelled before: {step}."),
+    "step-failed": tr("{step}: {reason}."),
+    "skipped-not-there": tr("it is not there"),
+    "skipped-no-udevd": tr("no udevd runs here"),
+    "path-exists": tr("{path} exists already."),
+    "skipped-not-wiped": tr("what lies there was not wiped"),
+    "kernel-says": tr("The kernel says: {lines}"),
+    "step-refused": tr("Refused: {command}: {evidence}."),
+    "step-without-effect": tr("{step} had not the effect that it should have: {evidence}."),
+    "pool-not-ours": tr("Pool {pool} has GUID {found}, not {known}: it is not ours."),
+    "pool-guid-unreadable": tr("The GUID of pool {pool} cannot be read."),
+    "not-all-undone": tr("Not everything could be undone."),
+    "undo-failed": tr("{step}: {reason}"),
+    "more-steps-failed": tr("({count} more steps failed after it)"),
+    # storage/system/programs.py
+    "program-time-up": tr("its time was up after {seconds:.0f} s; {said}"),
+    "program-said-nothing": tr("it said nothing"),
+    "program-missing": tr("The program {name} is in none of {folders}."),
+    "doctor-names-package": tr("pgfooting doctor says which package has it."),
+    "cancelled-program": tr("Cancelled while {name} ran."),
+    "program-not-ended": tr("{argv} cannot be ended (process {pid}): the kernel holds it."),
+    # storage/system/state.py
+    "no-block-device": tr("{node} is no block device."),
+    # storage/system/waiting.py
+    "disk-locked": tr("{node} is locked by another program for more than {seconds:.0f} s."),
+    "node-did-not-appear": tr("{node} did not appear within {seconds:.0f} s ({found} of {size} bytes)."),
+    "sync-stands-still": tr("The synchronisation of {node} stands still ({state})."),
+    "sync-goes-on": tr("{node}: {action}, {speed} KiB/s"),
+    "member-lost": tr("{node} lost its member {member}."),
+    "cancelled-waiting": tr("Cancelled while waiting for {node}."),
+    # storage/wiping/decision.py
+    "holds-foreign": tr("holds {what}, not made by this session"),
+    "holds-none": tr("holds no {what} any more: somebody changed it"),
+    "holds-part": tr("holds only a part of {what}: somebody changed it"),
+    "holds-again": tr("holds {what} again, after it was wiped"),
+    "own-signature": tr("signature of ours"),
+    "holds-foreign-table": tr("holds {table}, not made by this session"),
+    "holds-no-table": tr("holds no partition table of ours any more: somebody changed it"),
+    "holds-no-partition": tr("holds no partition of ours any more: somebody changed it"),
+    "holds-boot-loader": tr("holds a boot loader in its first sector, not made by this session"),
+    "holds-foreign-partition": tr("holds partition {number} ({name}, UUID {uuid}), not made by this session"),
+    "holds-moved-partition": tr("holds our partition at another place: {size} bytes from byte {start}"),
+    "partition-table": tr("a partition table (GPT) {uuid} with {count} partitions"),
+    # storage/wiping/device.py
+    "node-not-exclusive": tr("{node} is in use{by}: the kernel does not give it exclusively."),
+    # storage/wiping/found.py
+    "labelled": tr("label {label}"),
+    "signatures-not-told": tr("What lies on {node} cannot be told: {said}."),
+    "wipefs-form-unknown": tr("wipefs lists signatures in a form that nobody knows."),
+    # storage/wiping/wipe.py
+    "skipped-no-partition": tr("there is no partition of ours"),
+    "skipped-disk-away": tr("{disk} is not here"),
+    "skipped-node-away": tr("{node} is not there"),
+    "skipped-no-table": tr("{disk} has no partition table of ours"),
+    "skipped-removed": tr("our partition is removed already"),
+    "unknown-to-kernel": tr("is not known to the kernel, although the table has it"),
+    "moved-for-kernel": tr("is known to the kernel at another place than ours"),
+    "wipe-refused": tr("Refused: {what}: {evidence}."),
+    "skipped-nothing-ours": tr("nothing of ours is there"),
+    "signature-stays": tr("{node} still has {what}."),
+    "skipped-blank": tr("it is blank, and nothing of ours is there"),
+    "changed-since-wiped": tr("changed since our partition table was wiped"),
+    "kept-disk-away": tr(
+        "The disk with the serial number {serial} is not here: what was made on it is kept."
+    ),
+    "released-when-here": tr("When it is here again, it is looked at and released: pgfooting doctor."),
+    "holds-unwiped": tr("holds a partition whose content is not wiped"),
+    "open-unseen": tr("is open, by somebody who cannot be seen"),
+    "kept-in-use": tr("{node} is in use: {who}. Nothing was written to it."),
+    "end-use": tr("End that; pgFooting then releases the disk."),
+    "since-other-boot": tr(" (the machine was started anew since)"),
+    "kept": tr("{node} {reason}{when}. Nothing was written to it."),
+    "left-alone": tr("pgFooting leaves {disk} alone as long as that is there."),
+    # helper/session/lifetime.py
+    "session-expired": tr("Nobody made use of the session for {hours} hours."),
+    # helper/storage/leftovers.py
+    "journal-session": tr("session {id}"),
+    "journal-not-understood": tr("{path} cannot be understood, and may name it"),
+    "rule-not-given-back": tr("pgFooting used it and has not given it back."),
+    "release-it": tr(
+        "When that is gone, “Release it” in the wizard or “pgfooting disks --release” gives it back."
+    ),
+    # helper/storage/ownership.py
+    "processes-work": tr("These processes work on it: {who}."),
+    "user-unseen": tr("The user {user} has something open there that cannot be seen."),
+    "processes-hide": tr("These processes hold files that nothing names, perhaps there: {who}."),
+    "group-not-ended": tr("{group}: processes of the control group could not be ended."),
+    # helper/session/session.py
+    "helper-mistake": tr("The helper made a mistake; its journal says more."),
+    # helper/session/inspection.py
+    "not-read-to-end": tr("It cannot be read to its end."),
+    "written-while-read": tr("It was written while it was read."),
+    "writes-counted": tr("the kernel has counted writes"),
+    "not-here": tr("It is not here any more."),
+}

@@ -1,0 +1,248 @@
+"""Every sentence that root tells is the same after it crossed the bus, and after it lay in the journal."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import pickle
+import string
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.dbus.introspection import load_gio
+from app.dbus.service import variant_of
+from app.domain import errors
+from app.domain.disk import (
+    DiskRefusal,
+    UnreleasedItem,
+    refusal_from_wire,
+    refusal_to_wire,
+    unreleased_from_wire,
+    unreleased_to_wire,
+)
+from app.domain.errors import CancelledError, FootingError, RefusedError, StorageError, restore_error
+from app.domain.messages.message import (
+    MESSAGE,
+    SENTENCES,
+    Message,
+    error_text,
+    joined,
+    message_from_json,
+    message_from_wire,
+    message_to_json,
+    message_to_wire,
+    say,
+    unstopped,
+)
+from app.domain.messages.spare import SPARE
+from app.domain.messages.storage import STORAGE
+from app.domain.step_progress import Operation, StepProgress, progress_from_wire, progress_to_wire
+
+APP = Path(__file__).parents[3] / "app"
+
+
+def fields_of(code: str) -> dict[str, str]:
+    """Return the names of the values of a sentence, with how they are formatted."""
+    found = string.Formatter().parse(SENTENCES[code])
+    return {name: spec or "" for _, name, spec, _ in found if name is not None}
+
+
+def sample(code: str) -> Message:
+    """Return a sentence with values as they are met: text, fractions, and a sentence within."""
+    values: dict[str, object] = {}
+    for number, (name, spec) in enumerate(fields_of(code).items()):
+        kinds: list[object] = [f"{name} {{x}} ü", number, say("end-use"), joined("; ", [say("swap"), "x"])]
+        values[name] = 7.5 if spec else kinds[number % len(kinds)]
+    return say(code, **values)
+
+
+def crossed(text: str) -> str:
+    """Return what a text is at the other end of a bus, in types of D-Bus."""
+    _, glib = load_gio()
+    return message_from_wire(variant_of(glib, MESSAGE, message_to_wire(text)).unpack())
+
+
+@pytest.mark.parametrize("code", SENTENCES)
+def test_every_sentence_is_the_same_at_the_other_end_of_the_bus_and_in_the_journal(code: str) -> None:
+    said = sample(code)
+    for read in (crossed(said), message_from_json(json.loads(json.dumps(message_to_json(said))))):
+        assert read == said == SENTENCES[code].format(**said.values)
+        assert isinstance(read, Message)
+        assert (read.code, dict(read.values)) == (said.code, dict(said.values))
+
+
+@pytest.mark.parametrize("code", SENTENCES)
+def test_a_sentence_has_plain_names_for_its_values(code: str) -> None:
+    assert all(name.isidentifier() and spec in {"", ".0f"} for name, spec in fields_of(code).items())
+
+
+def test_a_code_stands_for_one_sentence() -> None:
+    assert not STORAGE.keys() & SPARE.keys()
+    assert len(set(SENTENCES.values())) == len(SENTENCES)
+
+
+def said_in(folder: str) -> list[tuple[str, ast.Call]]:
+    """Return every call of `say` in a folder."""
+    return [
+        (f"{path.name}:{node.lineno}", node)
+        for path in (APP / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say"
+    ]
+
+
+def test_what_root_says_has_its_code_and_its_values_and_nothing_else() -> None:
+    used = set()
+    for place, call in [*said_in("storage"), *said_in("helper"), *said_in("domain/messages")]:
+        (code,) = call.args
+        if isinstance(code, ast.Constant):
+            assert code.value in SENTENCES, place
+            assert {each.arg for each in call.keywords} == fields_of(str(code.value)).keys(), place
+            used.add(code.value)
+    assert used == SENTENCES.keys(), "a sentence that nobody says"
+
+
+@pytest.mark.parametrize("folder", ["storage", "helper"])
+def test_root_makes_no_sentence_that_has_no_code(folder: str) -> None:
+    """Plans are judged by the window too, before root sees them: those sentences are made there."""
+    of_plans = {"availability.py", "disk_target.py"}
+    making = {
+        path.name
+        for path in (APP / folder).rglob("*.py")
+        if "import tr\n" in path.read_text(encoding="utf-8")
+    }
+    assert making <= of_plans
+
+
+def test_a_code_of_a_newer_helper_is_told_with_its_values() -> None:
+    assert message_from_wire(("unheard-of", {"node": "/dev/sdb", "count": 3})) == (
+        "“unheard-of” (node: /dev/sdb, count: 3), a message of another version of pgFooting"
+    )
+    within = message_from_wire(("kept", {"node": "sdb", "reason": ("unheard-of", {}), "when": ("", {})}))
+    assert within.startswith("sdb “unheard-of” (), a message of another version")
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        ("path-exists", {}),
+        ("disk-locked", {"node": "sdb", "seconds": "many"}),
+        ("joined", {}),
+        ("joined", {"between": 1, "parts": 2}),
+        ("unstopped", {}),
+        ("text", {}),
+    ],
+)
+def test_values_that_do_not_fit_their_sentence_are_no_crash(wire: Any) -> None:  # noqa: ANN401
+    assert isinstance(message_from_wire(wire), str)
+
+
+def test_values_are_no_templates() -> None:
+    assert (
+        crossed(say("path-exists", path="{0} {path} {x.__class__}"))
+        == "{0} {path} {x.__class__} exists already."
+    )
+
+
+def test_what_is_nobodys_sentence_crosses_as_it_is() -> None:
+    assert crossed("") == ""
+    told = crossed("mkfs: {no} such device")
+    assert told == "mkfs: {no} such device"
+    assert not isinstance(told, Message)
+
+
+def test_what_d_bus_cannot_carry_is_replaced_within_messages_too() -> None:
+    assert crossed(say("path-exists", path="a\0b\udc80")) == "a\N{REPLACEMENT CHARACTER}b? exists already."
+
+
+def test_messages_that_lie_too_deep_within_each_other_cross_as_text() -> None:
+    said: str = say("swap")
+    for _ in range(40):
+        said = say("undo-failed", step=joined(" ", ("x", said)), reason="y")
+    assert crossed(said) == said
+
+
+def test_numbers_that_are_too_large_for_the_bus_cross_as_text() -> None:
+    said = say("at-byte", offset=2**70)
+    assert crossed(said) == said == f"at byte {2**70}"
+
+
+def test_joined_and_unstopped_texts_are_those_of_plain_ones() -> None:
+    plain = ("It is swap.", "", "8:1 swap.")
+    coded = (say("rule-swap"), "", "8:1 swap.")
+    assert joined("; ", plain) == "It is swap.; 8:1 swap."
+    assert joined("; ", coded) == crossed(joined("; ", coded)) == "It is used as swap.; 8:1 swap."
+    assert joined(" ", ("", "")) == ""
+    assert isinstance(joined(" ", ("", say("swap"))), Message)
+    for text in (*coded, joined("; ", coded)):
+        assert unstopped(text) == crossed(unstopped(text)) == text.rstrip(".")
+
+
+def test_what_an_exception_says_stays_a_message() -> None:
+    assert error_text(OSError(5, "Input/output error", "/dev/x")) == str(
+        OSError(5, "Input/output error", "/dev/x")
+    )
+    for err in (OSError(5, say("swap"), "/dev/x"), OSError(5, say("swap")), ValueError(say("swap"))):
+        assert error_text(err) == crossed(error_text(err)) == str(err)
+        assert isinstance(error_text(err), Message)
+
+
+def test_a_message_can_be_copied() -> None:
+    said = say("path-exists", path="/x")
+    for other in (copy.deepcopy(said), copy.copy(said), pickle.loads(pickle.dumps(said))):  # noqa: S301
+        assert (other, other.code, other.values) == (said, said.code, said.values)
+
+
+@pytest.mark.parametrize(
+    "broken", [None, 3, [], {}, {"code": 1, "values": {}}, {"code": "swap", "values": []}]
+)
+def test_what_is_no_message_is_none_in_the_journal(broken: object) -> None:
+    with pytest.raises((TypeError, ValueError, KeyError)):
+        message_from_json(broken)
+
+
+def codes_of_errors() -> list[type[FootingError]]:
+    return [
+        each
+        for each in vars(errors).values()
+        if isinstance(each, type) and issubclass(each, FootingError) and "code" in each.__dict__
+    ]
+
+
+@pytest.mark.parametrize("kind", codes_of_errors())
+def test_every_error_is_restored_by_its_code(kind: type[FootingError]) -> None:
+    restored = restore_error(kind.code, crossed(say("path-exists", path="/x")), crossed(say("end-use")))
+    plain = kind.__init__ is FootingError.__init__
+    assert type(restored) is kind if plain else issubclass(kind, type(restored))
+    assert (restored.message, restored.hint) == ("/x exists already.", SENTENCES["end-use"])
+    assert restored.exit_status == kind.exit_status
+
+
+def test_an_error_of_a_newer_helper_is_one_of_storage() -> None:
+    assert type(restore_error("unheard-of", "x")) is StorageError
+    assert type(restore_error(CancelledError.code, "x")) is CancelledError
+    assert type(restore_error(RefusedError.code, "x")) is RefusedError
+
+
+def test_what_is_left_and_why_is_the_same_at_the_other_end() -> None:
+    _, glib = load_gio()
+    item = UnreleasedItem(
+        "/dev/sdb", "S1", say("kept", node="sdb", reason=say("holds-no-table"), when=""), "x"
+    )
+    wire = variant_of(glib, f"(ss{MESSAGE}{MESSAGE})", unreleased_to_wire(item)).unpack()
+    assert unreleased_from_wire(wire) == item
+    refusal = DiskRefusal("D05", say("rule-mounted"), say("use", number="8:1", user="/srv"), "")
+    wire = variant_of(glib, f"(s{MESSAGE}{MESSAGE}{MESSAGE})", refusal_to_wire(refusal)).unpack()
+    assert refusal_from_wire(wire) == refusal
+
+
+@pytest.mark.parametrize("operation", Operation)
+def test_a_job_is_the_same_at_the_other_end(operation: Operation) -> None:
+    _, glib = load_gio()
+    said = say("sync-goes-on", node="md1", action="resync", speed="7")
+    for job in (StepProgress(operation, 1, 2, "mkfs"), StepProgress(operation, 2, 2, said, 0.0, 12.5)):
+        wire = variant_of(glib, f"(suu{MESSAGE}dd)", progress_to_wire(job)).unpack()
+        assert progress_from_wire(wire) == job
