@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from app.domain.disk import DiskIdentity
 from app.domain.errors import FootingError
+from app.domain.messages.message import message_from_json, message_to_json
 from app.domain.storage_plan.plan import StoragePlan, plan_as_mapping
 from app.domain.storage_plan.reader import parse_plan
 from app.helper.base.folders import JOURNAL, make_private_folder
@@ -178,7 +179,7 @@ def _as_mapping(entry: JournalEntry) -> Mapping[str, object]:
         "begun": entry.begun,
         "facts": dict(entry.facts),
         "boot": entry.boot,
-        "kept": dict(entry.kept),
+        "kept": {key: message_to_json(reason) for key, reason in entry.kept.items()},
     }
 
 
@@ -220,7 +221,7 @@ def _entry_of(values: Mapping[str, Any]) -> JournalEntry:
         _whole(values["begun"], 0, _MOST_STEPS),
         facts,
         _text(values["boot"]) if schema > 1 else "",
-        _texts(values["kept"]) if schema > 1 else {},
+        {_text(key): message_from_json(each) for key, each in values["kept"].items()} if schema > 1 else {},
     )
 
 

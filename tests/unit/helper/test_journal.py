@@ -14,6 +14,7 @@ import pytest
 
 from app.domain.disk import DiskIdentity
 from app.domain.filesystems import filesystem
+from app.domain.messages.message import Message, say
 from app.domain.options.raid import Level
 from app.helper.storage import journal as journal_module
 from app.helper.storage.journal import Journal, JournalEntry, Writer
@@ -286,3 +287,14 @@ def test_an_entry_that_another_thread_has_recovered_meanwhile_is_not_recovered_a
     leftovers.retry([first])
     assert leftovers.recover() == []
     assert len(unmade) == 1
+
+
+def test_a_reason_is_kept_as_code_and_values_and_one_of_an_older_helper_as_its_text(journal: Journal) -> None:
+    reason = say("kept", node="/dev/sdb", reason=say("holds-no-table"), when="")
+    journal.write(replace(entry(), kept={"new": reason, "old": "xfs is there"}))
+    kept = json.loads(text_of(journal))["kept"]
+    assert (kept["new"]["code"], kept["old"]) == ("kept", "xfs is there")
+    found = journal.entry(SESSION)
+    assert found is not None
+    assert found.kept == {"new": reason, "old": "xfs is there"}
+    assert isinstance(found.kept["new"], Message)
