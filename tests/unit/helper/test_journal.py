@@ -292,7 +292,7 @@ def test_an_entry_that_another_thread_has_recovered_meanwhile_is_not_recovered_a
 def test_a_reason_is_kept_as_code_and_values_and_one_of_an_older_helper_as_its_text(journal: Journal) -> None:
     reason = say("kept", node="/dev/sdb", reason=say("holds-no-table"), when="")
     journal.write(replace(entry(), kept={"new": reason, "old": "xfs is there"}))
-    kept = json.loads(text_of(journal))["kept"]
+    kept = json.loads(path_of(journal).read_text())["kept"]
     assert (kept["new"]["code"], kept["old"]) == ("kept", "xfs is there")
     found = journal.entry(SESSION)
     assert found is not None
