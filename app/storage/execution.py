@@ -260,9 +260,9 @@ class Execution:
         """Return the disks of a command that undoes which have nothing of it any more, if others of it have.
 
         An array whose disk was pulled has to come apart all the same, and so has one that was assembled of
-        what is left after another disk of it was wiped and given back. Nothing can be written to what is not
-        there, or no member; what is must be ours as ever. Another disk under the same name is not gone, and
-        refused.
+        what is left after another disk of it was wiped and given back, or overwritten by somebody. Nothing
+        can be written to what is not there, or no member; what is must be ours as ever. Another disk under
+        the same name is not gone, and refused.
         """
         if not self._undoing or command.claims:
             return frozenset()
@@ -271,6 +271,7 @@ class Execution:
             for each in command.writes
             if not state.size_bytes(each.disk)
             or (isinstance(each, OwnPartition | OwnMember) and mark_of(self.facts, each.place) is Mark.WIPED)
+            or (isinstance(each, OwnMember) and not _is_held(each.partition.node))
         )
         return gone if gone < {each.disk for each in command.writes} else frozenset()
 
@@ -360,6 +361,11 @@ class Execution:
             yield
         finally:
             self._program_s += time.monotonic() - started_s
+
+
+def _is_held(node: str) -> bool:
+    """Return whether an array or a pool may hold a partition: nothing is written to one that is free."""
+    return bool(state.size_bytes(node)) and state.is_claimed(node)
 
 
 def _written(step: Step) -> frozenset[str]:

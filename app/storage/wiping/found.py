@@ -26,6 +26,8 @@ TAIL_BYTES: Final = MIB
 """How much of both ends our own parsers look at: every place of a superblock that they know lies in it."""
 MEMBER_OF_POOL: Final = "zfs_member"
 _LABEL_BYTES: Final = 256 * KIB
+_BLANK_BYTES: Final = 8 * KIB
+"""At the beginning of a label, which ZFS never writes (vdev_impl.h, vl_pad1)."""
 _WEAK: Final = frozenset({"nilfs2", "hfs", "hfsplus", "minix", "dos", "sun", "jmicron_raid_member"})
 """Magics of two bytes, which data has by chance: libblkid checks more of these formats, and finds them."""
 _EXT: Final = frozenset({"ext2", "ext3", "ext4", "jbd"})
@@ -114,7 +116,8 @@ _FORMATS: Final = {
 def areas(signature: SignatureIs, device: ExclusiveDevice) -> tuple[Area, ...]:
     """Return what is to be zeroed where a signature of ours lies on a device.
 
-    Of a pool only labels that are its own, whole: one that somebody overwrote is theirs.
+    Of a pool only labels that are its own: one that somebody overwrote is theirs, and so are the first 8 KiB
+    of each, which ZFS leaves to others.
 
     Raises:
         OSError: it cannot be read.
@@ -122,7 +125,8 @@ def areas(signature: SignatureIs, device: ExclusiveDevice) -> tuple[Area, ...]:
     """
     if signature.type != MEMBER_OF_POOL:
         return (_FORMATS[signature.type].superblock,)
-    return tuple(area for area in label_areas(device.size_bytes) if _is_own_label(device, area, signature))
+    own = (area for area in label_areas(device.size_bytes) if _is_own_label(device, area, signature))
+    return tuple(Area(area.offset + _BLANK_BYTES, area.length - _BLANK_BYTES) for area in own)
 
 
 def label_areas(size_bytes: int) -> tuple[Area, ...]:

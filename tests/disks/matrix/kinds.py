@@ -6,7 +6,7 @@ import os
 from functools import partial
 from typing import Final
 
-from app.domain.units import MIB
+from app.domain.units import KIB, MIB
 from tests.disks.matrix.disks import PARTITION_BYTES, PARTITION_START, write, zero, zeroed
 from tests.disks.matrix.images import FORMATS, Format, makeable
 from tests.disks.matrix.kinds_disks import DISKS
@@ -107,7 +107,8 @@ def _raw_outside(stage: Stage, place: int) -> Foreign | None:
     )
 
 
-_EVERYWHERE: Final = tuple((at, b"\x5a\xc3" * 4096) for at in range(0, PARTITION_BYTES, MIB))
+_EVERYWHERE: Final = tuple((at, b"\x5a\xc3" * (64 * KIB)) for at in range(0, PARTITION_BYTES, MIB))
+"""128 KiB of each MiB: first superblocks, and what labels of ZFS say."""
 _SIGNATURES: Final = tuple((at, b"\xc3" * _SECTOR) for at in (1024, 65536))
 """The sectors of the signatures of ext and of btrfs, the latter once."""
 _COPIES: Final = (*_SIGNATURES, (64 * MIB, b"\xc3" * _SECTOR))

@@ -88,7 +88,7 @@ def _used(stage: Stage, how: str, *, whole: bool = False) -> Foreign | None:
     at = 600 * MIB if whole else _PLACE
     if how in {"writes", "maps"} and not whole:
         stage.free()
-    if how == "exclusive" and stage.is_mounted():
+    if how == "exclusive" and stage.is_live():
         stage.free()
     if how == "exclusive" and whole and stage.is_held:
         return None

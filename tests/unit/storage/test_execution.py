@@ -23,9 +23,11 @@ from app.storage.layout.steps import (
     MakeFolder,
     Mark,
     MountIs,
+    OwnMember,
     OwnPartition,
     RemoveFolder,
     SessionPartition,
+    SignatureIs,
     Step,
     WipeTable,
     mark_fact,
@@ -320,6 +322,27 @@ def test_an_array_is_stopped_also_where_another_disk_of_it_was_wiped_and_given_b
     locks.clear()
     execution.unmake((replace(command, undo=()),))
     assert locks == [NODE, OTHER], "of whom none is left all are asked for"
+
+
+def test_an_array_is_stopped_also_where_nothing_holds_the_partition_of_another_disk_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
+) -> None:
+    execution, command = over_two_disks(tmp_path, monkeypatch)
+    members = [
+        OwnMember(
+            SessionPartition(node, f"{node}1", "t", f"u{node}", "type", 0, 512), SignatureIs(f"{node}1", "x")
+        )
+        for node in (NODE, OTHER)
+    ]
+    command = replace(command, undo=(), writes=tuple(members))
+    claimed = {f"{NODE}1"}
+    monkeypatch.setattr(state, "is_claimed", claimed.__contains__)
+    execution.unmake((command,))
+    assert locks == [NODE]
+    locks.clear()
+    claimed.add(f"{OTHER}1")
+    execution.unmake((command,))
+    assert locks == [NODE, OTHER]
 
 
 def test_nothing_is_left_out_while_something_is_made_or_where_no_disk_is_there(
