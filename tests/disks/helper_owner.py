@@ -28,7 +28,7 @@ class HelperConnection(Client):
 
     def call(  # type: ignore[explicit-override]  # a user without the packages of the tests runs this
         self, method: str, signature: str = "()", *values: object, interactive: bool = False
-    ) -> Any:
+    ) -> Any:  # noqa: ANN401 - whatever crossed the bus
         found = super().call(method, signature, *values, interactive=interactive)
         return readable(found) if method in {"Inspect", "Read"} else found
 
