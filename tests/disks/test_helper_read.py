@@ -19,7 +19,7 @@ from app.domain.inspection_report import looked_from_wire
 from app.domain.storage_plan.wire import IDENTITY, identity_to_wire
 from app.domain.units import GIB, KIB, MIB
 from app.storage.inspect.sampling import telling_places
-from tests.disks.helper_owner import SPARE, Owner, client, plan_of
+from tests.disks.helper_owner import SPARE, Owner, client, plan_of, readable
 from tests.disks.layout_proof import leftovers
 from tests.fix_helper import Running, error_of, wait_until
 
@@ -178,7 +178,7 @@ def test_a_disk_that_is_written_while_it_is_read_is_not_recorded(
         while not any(content[2] == 20 * GIB for _, content in signals):
             connection.context.iteration(True)  # noqa: FBT003
         put(disk, 64 * KIB, b"\0")
-        (answer,) = called()
+        (answer,) = readable(called())
     assert answer[1] == "not spare"
     assert "It was written while it was read." in [reason[1] for reason in answer[2]]
     assert not (RECORDS / f"{identity(disk).key()}.json").exists()
