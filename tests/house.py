@@ -76,6 +76,7 @@ ROOT_EXECUTES: Final = (
     "app.dbus",
     "app.domain",
     "app.domain.filesystems",
+    "app.domain.messages",
     "app.domain.options",
     "app.domain.storage_plan",
     "app.helper",
