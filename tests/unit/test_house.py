@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
+
 import pytest
 
 from tests.house import (
     DECLARATIONS,
     MOST_MODULES,
+    PROJECT,
     ROOT_EXECUTES,
     closure,
     folders,
@@ -33,3 +37,23 @@ def test_root_executes_these_packages_and_no_others(capsys: pytest.CaptureFixtur
     assert sorted(packages_of(closure("app.helper.__main__"))) == list(ROOT_EXECUTES)
     with capsys.disabled():
         print(f"\n{report()}")  # noqa: T201 - whoever reviews what root executes looks at how much it is
+
+
+def test_every_path_of_the_map_is_there() -> None:
+    text = (PROJECT / "app" / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:app|ui|tests|packaging)/[\w./-]*\w", text))
+    assert len(named) > 50
+    assert [path for path in sorted(named) if not (PROJECT / path).exists()] == []
+
+
+def test_the_map_names_every_room_and_in_the_order_of_the_contract() -> None:
+    text = (PROJECT / "app" / "README.md").read_text(encoding="utf-8")
+    rows = [
+        set(re.findall(r"`app/(\w+)`", row.partition("|")[2].partition("|")[0])) for row in text.splitlines()
+    ]
+    contracts = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "importlinter"
+    ]
+    (layers,) = (each["layers"] for each in contracts["contracts"] if each.get("containers") == ["app"])
+    order = [{name.strip() for name in layer.split("|")} for layer in layers]
+    assert [row for row in rows if row] == [layer for layer in order if layer != {"__main__"}]
