@@ -111,8 +111,8 @@ class Disk:
         return state.size_bytes(self.node)
 
     def has_partition(self) -> bool:
-        """Whether the kernel has its first partition."""
-        return state.size_bytes(self.partition) > 0
+        """Whether the kernel has its first partition; a disk that was pulled has none."""
+        return bool(self.node) and state.size_bytes(self.partition) > 0
 
     def table(self) -> state.PartitionTable | None:
         """Return its GPT, as it is on the disk."""
