@@ -2,7 +2,7 @@
 
 Sources: wipefs(8), which lists all of libblkid's findings where blkid(8) names one; the formats' own
 documents for where a superblock lies and where it holds its UUID (e2fsprogs ext2_fs.h, xfsprogs
-xfs_format.h, btrfs-progs ctree.h, f2fs_fs.h, Linux md_p.h, OpenZFS vdev_label.c).
+xfs_format.h, btrfs-progs ctree.h, f2fs_fs.h, Linux md_p.h).
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ from app.storage.inspect.signatures import recognise
 from app.storage.layout.steps import SignatureIs
 from app.storage.system.programs import CompletedProgram
 from app.storage.wiping.device import ExclusiveDevice
+from app.storage.wiping.pool_label import BLANK_BYTES, Area, label_areas, names_pool
 
 HEAD_BYTES: Final = 4 * MIB
 TAIL_BYTES: Final = MIB
 """How much of both ends our own parsers look at: every place of a superblock that they know lies in it."""
 MEMBER_OF_POOL: Final = "zfs_member"
-_LABEL_BYTES: Final = 256 * KIB
-_BLANK_BYTES: Final = 8 * KIB
-"""At the beginning of a label, which ZFS never writes (vdev_impl.h, vl_pad1)."""
 _WEAK: Final = frozenset({"nilfs2", "hfs", "hfsplus", "minix", "dos", "sun", "jmicron_raid_member"})
 """Magics of two bytes, which data has by chance: libblkid checks more of these formats, and finds them."""
 _EXT: Final = frozenset({"ext2", "ext3", "ext4", "jbd"})
@@ -59,23 +57,6 @@ class FoundSignature:
         if self.label:
             parts.append(say("labelled", label=_printable(self.label)))
         return joined(", ", parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Area:
-    """Bytes of a device that hold a signature.
-
-    Attributes:
-        offset: of the first byte.
-        length: in bytes.
-    """
-
-    offset: int
-    length: int
-
-    def holds(self, offset: int) -> bool:
-        """Return whether a byte lies in it."""
-        return self.offset <= offset < self.offset + self.length
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,22 +107,11 @@ def areas(signature: SignatureIs, device: ExclusiveDevice) -> tuple[Area, ...]:
     if signature.type != MEMBER_OF_POOL:
         return (_FORMATS[signature.type].superblock,)
     own = (area for area in label_areas(device.size_bytes) if _is_own_label(device, area, signature))
-    return tuple(Area(area.offset + _BLANK_BYTES, area.length - _BLANK_BYTES) for area in own)
-
-
-def label_areas(size_bytes: int) -> tuple[Area, ...]:
-    """Return where a vdev of ZFS of this size has its four labels (vdev_label.c, vdev_label_offset)."""
-    aligned = size_bytes // _LABEL_BYTES * _LABEL_BYTES
-    starts = (0, _LABEL_BYTES, aligned - 2 * _LABEL_BYTES, aligned - _LABEL_BYTES)
-    return tuple(Area(start, _LABEL_BYTES) for start in starts)
+    return tuple(Area(area.offset + BLANK_BYTES, area.length - BLANK_BYTES) for area in own)
 
 
 def _is_own_label(device: ExclusiveDevice, area: Area, signature: SignatureIs) -> bool:
-    """Return whether a label names our pool and, where it is known, its GUID (XDR: big-endian)."""
-    label = device.read(area.offset, 128 * KIB)
-    guid = signature.uuid
-    has_guid = not guid.isdigit() or int(guid).to_bytes(8, "big") in label
-    return signature.label.encode() in label and has_guid
+    return names_pool(device.read(area.offset, area.length), area.offset, signature.label, signature.uuid)
 
 
 def is_whole(signature: SignatureIs, device: ExclusiveDevice) -> bool:

@@ -41,7 +41,8 @@ from app.storage.system.programs import CompletedProgram
 from app.storage.wiping import decision
 from app.storage.wiping.decision import WipeDecision, WipeVerdict
 from app.storage.wiping.device import ExclusiveDevice, exclusive
-from app.storage.wiping.found import Area, areas, is_whole, look
+from app.storage.wiping.found import areas, is_whole, look
+from app.storage.wiping.pool_label import Area
 
 EDGE_BYTES: Final = 16 * MIB
 """How much of both ends is compared after a crash between wiping a table and giving the disk back."""

@@ -153,13 +153,13 @@ def _once(stage: Stage, action: Callable[[], object]) -> Callable[[], object]:
 
 def _mount(stage: Stage, node: str) -> Callable[[], object]:
     folder = _folder(stage)
-    run("mount", node, str(folder))
+    run("mount", *_how(node), node, str(folder))
     (folder / "precious").write_text("precious")
     return _once(stage, lambda: run("umount", str(folder)))
 
 
 def _mount_elsewhere(stage: Stage, node: str) -> Callable[[], object]:
-    script = 'mount "$1" "$2" && echo ready && read -r _; true'
+    script = 'mount "$@" && echo ready && read -r _; true'
     process = _Process(
         stage,
         "unshare",
@@ -170,10 +170,16 @@ def _mount_elsewhere(stage: Stage, node: str) -> Callable[[], object]:
         "-c",
         script,
         "-",
+        *_how(node),
         node,
         str(_folder(stage)),
     )
     return process.end
+
+
+def _how(node: str) -> tuple[str, ...]:
+    """Return options of ``mount``: what is no device is a mounted dataset of a pool."""
+    return ("--bind",) if Path(node).is_dir() else ()
 
 
 def _swapon(stage: Stage, node: str) -> Callable[[], object]:
@@ -206,12 +212,12 @@ def _ours_mounted(stage: Stage, begin: Callable[[Stage, str], Callable[[], objec
     """Our own filesystem is mounted at another place, too."""
     if not stage.is_mounted():
         return None
-    node = stage.disks[0].partition
+    (ours,) = stage.mounts()
     return Foreign(
         Certainty.ALWAYS,
         stage.subject,
         ((0, PARTITION_START),),
-        end=begin(stage, node),
+        end=begin(stage, ours.folder if ours.filesystem == "zfs" else ours.source),
         comes_back=True,
         keeps_others=True,
     )

@@ -110,8 +110,8 @@ def _between(play: Play) -> list[Said]:
 def _stuck(play: Play) -> list[Said]:
     helper = _begun(play)
     _made(helper)
-    (place,) = play.stage.mounts()
-    with subprocess.Popen(("sleep", "600"), cwd=place) as busy:
+    (mounted,) = play.stage.mounts()
+    with subprocess.Popen(("sleep", "600"), cwd=mounted.folder) as busy:
         try:
             said = _asked(helper, "unmake", "unmade", "ended")
         finally:

@@ -88,14 +88,10 @@ class Stage:
         table = self.subject.table()
         return table is not None and bool(table.partitions) and table.uuid == self.table_uuid
 
-    def mounts(self) -> list[str]:
+    def mounts(self) -> list[state.MountEntry]:
         """Return where storage of sessions is mounted, not their folders in memory."""
         entries = state.parse_mountinfo(Path("/proc/self/mountinfo").read_text())
-        return [
-            each.folder
-            for each in entries
-            if each.folder.startswith(f"{RUN}/") and each.filesystem != "tmpfs"
-        ]
+        return [each for each in entries if each.folder.startswith(f"{RUN}/") and each.filesystem != "tmpfs"]
 
     def is_mounted(self) -> bool:
         """Whether the storage of the session is still mounted."""
@@ -108,8 +104,8 @@ class Stage:
 
     def free(self) -> None:
         """Unmount the storage and stop what it is made of, as an administrator does who wants the disk."""
-        for place in reversed(self.mounts()):
-            run("umount", place)
+        for each in reversed(self.mounts()):
+            run("umount", each.folder)
         free_pools_and_arrays(self.disks)
 
     def target(self) -> str:

@@ -31,9 +31,9 @@ from app.storage.wiping.found import (
     areas,
     is_ours,
     is_whole,
-    label_areas,
     parse_listing,
 )
+from app.storage.wiping.pool_label import label_areas
 from app.storage.wiping.saved import SavedSignatures
 
 NODE = "/dev/sdb1"
@@ -226,16 +226,18 @@ def test_btrfs_of_which_a_copy_of_the_superblock_was_overwritten_is_not_whole(
     assert is_whole(SignatureIs(NODE, "ext4", OURS.uuid), Sparse(size_bytes, {}))
 
 
-def test_of_a_label_of_a_pool_the_beginning_that_zfs_leaves_to_others_is_not_wiped() -> None:
+def test_of_a_label_of_a_pool_the_beginning_that_zfs_leaves_to_others_is_not_wiped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     signature = SignatureIs(NODE, "zfs_member", "4711", "pgfooting-1")
-    label = bytes(16 * KIB) + b"pgfooting-1" + (4711).to_bytes(8, "big")
+    monkeypatch.setattr("app.storage.wiping.found.names_pool", lambda label, *_: label.startswith(b"ours"))
     starts = [each.offset for each in label_areas(GIB)]
-    found = areas(signature, Sparse(GIB, dict.fromkeys(starts, label)))
+    found = areas(signature, Sparse(GIB, dict.fromkeys(starts, b"ours")))
     assert [(each.offset, each.length) for each in found] == [
         (start + 8 * KIB, 248 * KIB) for start in starts
     ]
-    assert is_whole(signature, Sparse(GIB, dict.fromkeys(starts, label)))
-    assert not is_whole(signature, Sparse(GIB, dict.fromkeys(starts[:3], label)))
+    assert is_whole(signature, Sparse(GIB, dict.fromkeys(starts, b"ours")))
+    assert not is_whole(signature, Sparse(GIB, dict.fromkeys(starts[:3], b"ours")))
 
 
 def test_copies_are_kept_a_month_and_not_more_than_there_is_room(
