@@ -10,19 +10,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from app.domain.filesystems.zfs import parse_properties
 from app.domain.options.checks import unavailable, validate_options
+from app.domain.options.creation import joined
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec, Stage
+from app.domain.options.tokens import ShownBy
 from app.domain.versions import Versions
-from app.storage.checks.readback import (
-    parse_dump_f2fs,
-    parse_dump_super,
-    parse_dumpe2fs,
-    parse_properties,
-    parse_xfs_info,
-)
-from app.storage.layout.option_arguments import joined
 from app.storage.system.programs import CompletedProgram, run_program
 from app.storage.system.state import mounts_on
 
@@ -119,9 +114,7 @@ def _mount_difference(
     absent = unavailable(option, versions, value)
     if not absent and validate_options(spec, chosen):
         return ""
-    written = [spec.option(name).written(each) for name, each in chosen.items()]
-    items = [item.item for item in spec.always if item.stage is Stage.MOUNT]
-    items += [item.item for item in written if item is not None]
+    items = [item for _, item in spec.arguments(Stage.MOUNT, chosen)]
     with mounted(spec, source, folder, items) as ended:
         if ended.exit_code != 0:
             expected = absent or (spec.id, option.id, value) in REFUSED_HERE
@@ -159,11 +152,8 @@ def _mkfs_difference(
     if unavailable(option, versions, value) or validate_options(spec, chosen):
         return ""
     assert spec.mkfs
-    pairs = [(item.flag, item.item) for item in spec.always if item.stage is Stage.MKFS]
-    written = (spec.option(name).written(each) for name, each in chosen.items())
-    pairs += [(item.flag, item.item) for item in written if item is not None]
     must("wipefs", "--all", "--quiet", node)
-    ended = run(spec.mkfs, "-q", *joined(pairs), node)
+    ended = run(spec.mkfs, "-q", *joined(spec.arguments(Stage.MKFS, chosen)), node)
     if ended.exit_code != 0:
         return f"refused: {ended.complaint()}"
     seen = option.seen(value)
@@ -176,14 +166,9 @@ def _mkfs_difference(
 
 
 def superblock_tokens(spec: FilesystemSpec, node: str) -> frozenset[str]:
-    """Return the tokens of a superblock as `app.domain.options.filesystem_spec` describes them."""
-    if spec.id in {"ext3", "ext4"}:
-        return frozenset(parse_dumpe2fs(must("dumpe2fs", "-h", node)))
-    if spec.id == "xfs":
-        return frozenset(parse_xfs_info(must("xfs_info", node)))
-    if spec.id == "btrfs":
-        return frozenset(parse_dump_super(must("btrfs", "inspect-internal", "dump-super", "-f", node)))
-    return frozenset(parse_dump_f2fs(must("dump.f2fs", node)))
+    """Return the tokens of a superblock, as the filesystem's own readers tell them of what is not mounted."""
+    readers = [reader for reader in spec.readers if reader.shown_by is ShownBy.SUPERBLOCK]
+    return frozenset(token for reader in readers for token in reader.parse(must(*reader.argv, node)))
 
 
 def dataset_differences(

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.filesystems.zfs import parse_properties
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.option import Stage
-from app.storage.checks.readback import parse_properties
 from app.storage.layout.availability import level_availability, read_support
 from tests.disks.layout_loops import loops
 from tests.disks.option_facts import (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -10,6 +11,7 @@ from app.domain.filesystems.common import (
     ATIME,
     BARRIER,
     LAZYTIME,
+    LSATTR,
     MD_LEVELS,
     NOATIME,
     NODEV,
@@ -21,13 +23,23 @@ from app.domain.filesystems.common import (
     mkfs_discard,
 )
 from app.domain.filesystems.server import FULL_PAGE_WRITES, WAL_INIT_ZERO, WAL_RECYCLE
+from app.domain.options.creation import Arguments, Creation
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec, PresetValue, Program
 from app.domain.options.kinds import Choice, ChoiceValue, Integer, OptionValue, Toggle
+from app.domain.options.on_disk import Area, SuperblockPlace
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import ArrayLayout, Assembler, Level
-from app.domain.options.tokens import ShownBy, Spelling, words
+from app.domain.options.tokens import (
+    ExpectedToken,
+    ReadbackToken,
+    Reader,
+    ReadFrom,
+    ShownBy,
+    Spelling,
+    words,
+)
 from app.domain.text import tr
-from app.domain.units import KIB, MIB
+from app.domain.units import GIB, KIB, MIB
 from app.domain.versions import Component, Requirement
 
 _MKFS: Final = "mkfs.btrfs(8)"
@@ -332,6 +344,52 @@ def profiles(made: ArrayLayout, chosen: Mapping[str, OptionValue]) -> tuple[str,
     return data, str(chosen.get("metadata_profile", metadata))
 
 
+def mkfs_arguments(made: Creation) -> Arguments:
+    """Return the arguments of mkfs.btrfs(8)."""
+    data, metadata = profiles(made.layout, made.options)
+    others = (pair for pair in made.written if pair[0] not in {"", "-d", "-m"})
+    return (("--quiet", ""), ("-U", made.uuid), ("-d", data), ("-m", metadata), *others)
+
+
+def expected(made: Creation) -> tuple[ExpectedToken, ...]:
+    """Return the profiles that ``btrfs filesystem df`` must show."""
+    kinds = zip(("Data", "Metadata"), profiles(made.layout, made.options), strict=True)
+    return tuple(
+        ExpectedToken(f"{kind.lower()} profile", ShownBy.ALLOCATION, ReadbackToken((f"{kind}={profile}",)))
+        for kind, profile in kinds
+    )
+
+
+def parse_dump_super(text: str) -> Iterator[str]:
+    """Yield the tokens of ``btrfs inspect-internal dump-super -f``.
+
+    ``key=value`` with the first word of the value (``nodesize=16384``), ``csum_type=NAME`` with the name in
+    brackets, and the names of flags alone (``NO_HOLES``).
+    """
+    for line in text.splitlines():
+        fields = line.split()
+        if len(fields) >= 2 and not line.startswith((" ", "\t")):
+            value = fields[2].strip("()") if fields[0] == "csum_type" and len(fields) > 2 else fields[1]
+            yield f"{fields[0]}={value}"
+        else:
+            yield from re.findall(r"\b[A-Z][A-Z0-9_]{2,}\b", line)
+
+
+def parse_df(text: str) -> Iterator[str]:
+    """Yield ``kind=profile`` of ``btrfs filesystem df``; one of several profiles as ``Data=raid5+single``.
+
+    Profiles are in lower case as mkfs.btrfs takes them.
+    """
+    found: dict[str, set[str]] = {}
+    for kind, profile in re.findall(r"^(\w+), (\w+):", text, re.MULTILINE):
+        found.setdefault(kind, set()).add(profile.lower())
+    for kind, names in found.items():
+        yield f"{kind}={'+'.join(sorted(names))}"
+
+
+_DUMP_SUPER: Final = ("btrfs", "inspect-internal", "dump-super", "-f")
+_DF: Final = ("btrfs", "filesystem", "df", "--raw")
+
 _NODATACOW: Final = PresetValue("datacow", False, tr("as published"), "2011; Vondra 2016")
 _SSD: Final = PresetValue("ssd", "ssd", tr("as published"), "Vondra 2016; Vondra 2022")
 _NO_BARRIER: Final = PresetValue("barrier", False, tr("as published; only for disks with PLP"), SOURCE_2016)
@@ -425,4 +483,18 @@ BTRFS: Final = FilesystemSpec(
             (_SSD, PresetValue("atime", "relatime", tr("as published"), SOURCE_2022)),
         ),
     ),
+    mkfs_arguments=mkfs_arguments,
+    # ctree.h: struct btrfs_super_block, and its mirrors.
+    superblock=SuperblockPlace(
+        Area(64 * KIB, 4 * KIB),
+        Area(64 * KIB, 4 * KIB),
+        64 * KIB + 32,
+        copies=(64 * MIB - 64 * KIB, 256 * GIB - 64 * KIB),
+    ),
+    readers=(
+        Reader(ShownBy.SUPERBLOCK, _DUMP_SUPER, parse_dump_super),
+        Reader(ShownBy.ALLOCATION, _DF, parse_df, ReadFrom.FOLDER),
+        LSATTR,
+    ),
+    expected=expected,
 )

@@ -25,7 +25,7 @@ from app.domain.options.filesystem_spec import FilesystemPreset, FixedArgument, 
 from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Level
-from app.domain.options.tokens import ReadbackToken, Spelling, words
+from app.domain.options.tokens import ReadbackToken, Reader, ReadFrom, ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import KIB
 
@@ -137,6 +137,14 @@ NOSUID: Final = FixedArgument(
     "mount(8); CVE-2025-6019",
     ReadbackToken(("nosuid",)),
 )
+
+LSATTR: Final = Reader(
+    ShownBy.ATTRIBUTES,
+    ("lsattr", "-d"),
+    lambda text: text.split(" ", 1)[0].replace("-", ""),
+    ReadFrom.FOLDER,
+)
+"""Attributes of the mount point: one letter each, before the first space."""
 
 NOATIME: Final = PresetValue("atime", "noatime", tr("reading never writes"), "mount(8); 2011; Vondra 2016")
 NO_BARRIER: Final = PresetValue("barrier", False, tr("as published; only for disks with PLP"), SOURCE_2016)

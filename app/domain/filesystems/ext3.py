@@ -86,4 +86,8 @@ EXT3: Final = FilesystemSpec(
             "journal_async_commit",
         )
     ),
+    mkfs_arguments=ext4.mkfs_arguments,
+    superblock=ext4.SUPERBLOCK,
+    readers=ext4.READERS,
+    expected=ext4.expected,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from app.domain.filesystems.common import (
@@ -22,6 +23,7 @@ from app.domain.filesystems.common import (
     defaults,
     mkfs_discard,
 )
+from app.domain.options.creation import Arguments, Creation, StripeGeometry
 from app.domain.options.filesystem_spec import (
     FilesystemPreset,
     FilesystemSpec,
@@ -30,9 +32,10 @@ from app.domain.options.filesystem_spec import (
     Program,
 )
 from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
+from app.domain.options.on_disk import Area, SuperblockPlace
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler
-from app.domain.options.tokens import ReadbackToken, ShownBy, Spelling, words
+from app.domain.options.tokens import ExpectedToken, ReadbackToken, Reader, ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB
 from app.domain.versions import Component, Requirement
@@ -401,6 +404,51 @@ PRESETS: Final = (
     ),
 )
 
+SUPERBLOCK: Final = SuperblockPlace(Area(1024, 1024), Area(1024, 1024), 1024 + 0x68)
+"""e2fsprogs, ext2_fs.h: struct ext2_super_block."""
+
+
+def mkfs_arguments(made: Creation) -> Arguments:
+    """Return the arguments of mke2fs(8), which all ext filesystems are made by."""
+    pairs = (("-q", ""), ("-U", made.uuid), *made.written)
+    if not made.says("-b"):
+        pairs += (("-b", str(made.block_bytes)),)
+    if made.geometry:
+        stride, width = _in_blocks(made.geometry, made.block_bytes)
+        pairs += (("-E", f"stride={stride}"), ("-E", f"stripe_width={width}"))
+    return pairs
+
+
+def expected(made: Creation) -> tuple[ExpectedToken, ...]:
+    """Return the lines of ``dumpe2fs -h`` that show the alignment."""
+    if not made.geometry:
+        return ()
+    stride, width = _in_blocks(made.geometry, made.block_bytes)
+    lines = ReadbackToken((f"RAID stride: {stride}", f"RAID stripe width: {width}"))
+    return (ExpectedToken("alignment", ShownBy.SUPERBLOCK, lines),)
+
+
+def _in_blocks(geometry: StripeGeometry, block_bytes: int) -> tuple[int, int]:
+    stride = geometry.chunk_bytes // block_bytes
+    return stride, stride * geometry.data_disks
+
+
+def parse_dumpe2fs(text: str) -> Iterator[str]:
+    """Yield the tokens of ``dumpe2fs -h``.
+
+    Features (each word of ``Filesystem features:``) one by one, other lines as ``Key: value`` with single
+    spaces (``Block size: 4096``).
+    """
+    for line in text.splitlines():
+        key, colon, value = line.partition(":")
+        if key == "Filesystem features":
+            yield from value.split()
+        elif colon:
+            yield f"{key}: {' '.join(value.split())}"
+
+
+READERS: Final = (Reader(ShownBy.SUPERBLOCK, ("dumpe2fs", "-h"), parse_dumpe2fs),)
+
 EXT4: Final = FilesystemSpec(
     id="ext4",
     label="ext4",
@@ -440,4 +488,8 @@ EXT4: Final = FilesystemSpec(
     ),
     always=ALWAYS,
     presets=PRESETS,
+    mkfs_arguments=mkfs_arguments,
+    superblock=SUPERBLOCK,
+    readers=READERS,
+    expected=expected,
 )

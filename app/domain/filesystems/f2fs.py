@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -19,6 +21,7 @@ from app.domain.filesystems.common import (
     defaults,
     mkfs_discard,
 )
+from app.domain.options.creation import Arguments, Creation
 from app.domain.options.filesystem_spec import (
     FilesystemPreset,
     FilesystemSpec,
@@ -27,11 +30,12 @@ from app.domain.options.filesystem_spec import (
     UnsupportedOption,
 )
 from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
+from app.domain.options.on_disk import Area, SuperblockPlace
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler
-from app.domain.options.tokens import ShownBy, Spelling, words
+from app.domain.options.tokens import Reader, ShownBy, Spelling, words
 from app.domain.text import tr
-from app.domain.units import MIB
+from app.domain.units import KIB, MIB
 from app.domain.versions import Component, Requirement
 
 _MKFS: Final = "mkfs.f2fs(8)"
@@ -258,6 +262,19 @@ OVERPROVISION: Final = OptionSpec(
     flag="-o",
 )
 
+
+def mkfs_arguments(made: Creation) -> Arguments:
+    """Return the arguments of mkfs.f2fs(8), which cannot be told about stripes."""
+    return (("-q", ""), ("-U", made.uuid), *made.written)
+
+
+def parse_dump_f2fs(text: str) -> Iterator[str]:
+    """Yield the features of ``dump.f2fs``: each word of its feature line (``extra_attr``)."""
+    for line in text.splitlines():
+        if "superblock features" in line:
+            yield from re.findall(r"[a-z_]+[a-z0-9_]*", line.rpartition(":")[2])
+
+
 F2FS: Final = FilesystemSpec(
     id="f2fs",
     label="F2FS",
@@ -328,4 +345,8 @@ F2FS: Final = FilesystemSpec(
         ),
         UnsupportedOption("checksum", tr("f2fs has no checksums of data."), "f2fs.rst"),
     ),
+    mkfs_arguments=mkfs_arguments,
+    # f2fs_fs.h: two superblocks, at 1 and 5 KiB; the UUID as in struct f2fs_super_block.
+    superblock=SuperblockPlace(Area(1024, 7 * KIB), Area(1024, 7 * KIB), 1024 + 108),
+    readers=(Reader(ShownBy.SUPERBLOCK, ("dump.f2fs",), parse_dump_f2fs),),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -21,11 +23,21 @@ from app.domain.filesystems.common import (
     defaults,
     mkfs_discard,
 )
+from app.domain.options.creation import Arguments, Creation
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec, PresetValue, Program
 from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
+from app.domain.options.on_disk import Area, SuperblockPlace
 from app.domain.options.option import OptionSpec, Stage
 from app.domain.options.raid import Assembler
-from app.domain.options.tokens import ShownBy, Spelling, words
+from app.domain.options.tokens import (
+    ExpectedToken,
+    ReadbackToken,
+    Reader,
+    ReadFrom,
+    ShownBy,
+    Spelling,
+    words,
+)
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB
 from app.domain.versions import Component, Requirement
@@ -251,6 +263,39 @@ LOG_SU: Final = OptionSpec(
     flag="-l",
 )
 
+
+def mkfs_arguments(made: Creation) -> Arguments:
+    """Return the arguments of mkfs.xfs(8)."""
+    pairs = (("-q", ""), ("-m", f"uuid={made.uuid}"), *made.written)
+    if not made.says("-b"):
+        pairs += (("-b", f"size={made.block_bytes}"),)
+    if made.geometry and "su" not in made.options:  # in bytes, and in disks
+        pairs += (("-d", f"su={made.geometry.chunk_bytes}"), ("-d", f"sw={made.geometry.data_disks}"))
+    return pairs
+
+
+def expected(made: Creation) -> tuple[ExpectedToken, ...]:
+    """Return the tokens of ``xfs_info`` that show the alignment, in blocks of the filesystem."""
+    if not made.geometry:
+        return ()
+    unit = made.geometry.chunk_bytes // made.block_bytes
+    shown = ReadbackToken((f"data.sunit={unit}", f"data.swidth={unit * made.geometry.data_disks}"))
+    return (ExpectedToken("alignment", ShownBy.SUPERBLOCK, shown),)
+
+
+def parse_xfs_info(text: str) -> Iterator[str]:
+    """Yield ``section.key=value`` of ``xfs_info``: ``meta-data.reflink=1``, ``log.lazy-count=1``.
+
+    The section is the word before the first ``=`` of a line (``meta-data``, ``data``, ``naming``, ``log``,
+    ``realtime``); a line that begins without one continues the section above.
+    """
+    section = ""
+    for line in text.splitlines():
+        section = (re.match(r"([a-z-]+)", line) or [section])[0]
+        for key, value in re.findall(r"([a-z0-9-]+)\s*=(\S+)", line.partition("=")[2] if line else ""):
+            yield f"{section}.{key}={value.rstrip(',')}"
+
+
 XFS: Final = FilesystemSpec(
     id="xfs",
     label="XFS",
@@ -327,4 +372,9 @@ XFS: Final = FilesystemSpec(
             (PresetValue("atime", "relatime", tr("as published"), SOURCE_2022),),
         ),
     ),
+    mkfs_arguments=mkfs_arguments,
+    # xfs_format.h: superblock, AGF, AGI and AGFL are a sector each, of at most 4 KiB.
+    superblock=SuperblockPlace(Area(0, 512), Area(0, 16 * KIB), 32),
+    readers=(Reader(ShownBy.SUPERBLOCK, ("xfs_info",), parse_xfs_info, ReadFrom.FOLDER),),
+    expected=expected,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -25,7 +26,7 @@ from app.domain.options.filesystem_spec import (
 from app.domain.options.kinds import Choice, ChoiceValue, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler, Level
-from app.domain.options.tokens import ReadbackToken, ShownBy, Spelling, words
+from app.domain.options.tokens import ReadbackToken, Reader, ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import KIB, MIB
 from app.domain.versions import Component, Requirement
@@ -402,6 +403,15 @@ PRESETS: Final = (
     ),
 )
 
+
+def parse_properties(text: str) -> Iterator[str]:
+    """Yield ``name=value`` of the tab-separated lines of ``zpool get`` and ``zfs get``."""
+    for line in text.splitlines():
+        name, tab, value = line.partition("\t")
+        if tab:
+            yield f"{name}={value}"
+
+
 ZFS: Final = FilesystemSpec(
     id="zfs",
     label="ZFS",
@@ -457,5 +467,13 @@ ZFS: Final = FilesystemSpec(
         UnsupportedOption(
             "data", tr("ZFS has no journal of this kind; see sync and logbias."), "zfsprops(7)"
         ),
+    ),
+    readers=tuple(
+        Reader(
+            ShownBy.PROPERTIES,
+            (program, "get", "-H", "-p", "-o", "property,value", "all"),
+            parse_properties,
+        )
+        for program in ("zpool", "zfs")
     ),
 )

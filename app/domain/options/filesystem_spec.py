@@ -1,26 +1,20 @@
-"""What a filesystem is to pgFooting: one frozen object each, made in `app.domain.filesystems`.
+"""What a filesystem is to pgFooting: one frozen object, in a file of its own (`app.domain.filesystems`).
 
-Tokens of a superblock (`ShownBy.SUPERBLOCK`), by filesystem:
-
-- ext4, ext3: each word of ``Filesystem features:`` of ``dumpe2fs -h``, and its other lines as
-  ``Key: value`` with single spaces (``Block size: 4096``).
-- xfs: of ``xfs_info``, ``section.key=value`` where section is the word before the first ``=`` of the line
-  (``meta-data``, ``data``, ``naming``, ``log``, ``realtime``; lines that begin without one continue the
-  section above): ``meta-data.reflink=1``, ``data.bsize=4096``, ``log.lazy-count=1``.
-- btrfs: of ``btrfs inspect-internal dump-super -f``, ``key=value`` with the first word of the value
-  (``nodesize=16384``), ``csum_type=NAME`` with the name in brackets, and each name of ``incompat_flags`` and
-  ``compat_ro_flags`` alone (``NO_HOLES``).
-- f2fs: each word of the feature line of ``dump.f2fs`` (``extra_attr``, ``compression``).
+Everything that differs from one filesystem to the next is declared in it; the code that makes, reads back,
+wipes, measures and imports filesystems asks the spec and knows none by name.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from app.domain.options.creation import Arguments, Creation
 from app.domain.options.kinds import OptionValue
+from app.domain.options.on_disk import SuperblockPlace
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler, Level
-from app.domain.options.tokens import ReadbackToken
+from app.domain.options.tokens import ExpectedToken, ReadbackToken, Reader
 from app.domain.versions import Component
 
 
@@ -133,6 +127,11 @@ class FilesystemSpec:
         presets: first the defaults.
         lacks: what other filesystems have and this one has not.
         risks: what it costs in safety whatever is chosen.
+        mkfs_arguments: of `mkfs`, without the devices; None where there is no such program.
+        superblock: where it lies on each device; None where nothing is left on a disk (tmpfs) or the labels
+            of the assembler count (zfs).
+        readers: what shows it once it is mounted.
+        expected: what a read back must show of how it was made, besides the options; None for nothing.
     """
 
     id: str
@@ -149,10 +148,24 @@ class FilesystemSpec:
     presets: tuple[FilesystemPreset, ...]
     lacks: tuple[UnsupportedOption, ...] = ()
     risks: tuple[Safety, ...] = ()
+    mkfs_arguments: Callable[[Creation], Arguments] | None = None
+    superblock: SuperblockPlace | None = None
+    readers: tuple[Reader, ...] = ()
+    expected: Callable[[Creation], tuple[ExpectedToken, ...]] | None = None
 
     def assembler(self, level: Level) -> Assembler:
         """Return who makes a level for this filesystem: a single disk below ext4 or XFS is used as is."""
         return Assembler.RAW if level is Level.SINGLE and self.several is Assembler.MD else self.several
+
+    def arguments(self, stage: Stage, chosen: Mapping[str, OptionValue]) -> Arguments:
+        """Return what the programs of a stage are told: always, then what is chosen, as it is declared."""
+        always = [(item.flag, item.item) for item in self.always if item.stage is stage]
+        told = [
+            option.written(chosen[option.id])
+            for option in self.options
+            if option.stage is stage and option.id in chosen
+        ]
+        return (*always, *((each.flag, each.item) for each in told if each is not None))
 
     def option(self, option_id: str) -> OptionSpec:
         """Return an option.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -44,8 +44,9 @@ class ShownBy(StrEnum):
     MOUNTINFO = "mountinfo"
     """Tokens: options of the mount and of the superblock in /proc/self/mountinfo."""
     SUPERBLOCK = "superblock"
-    """Tokens: what `dumpe2fs -h`, `xfs_info`, `btrfs inspect-internal dump-super -f` or `dump.f2fs` print, as
-    `app.domain.options.filesystem_spec` describes."""
+    """Tokens: what the filesystem's own tool prints of the superblock, as its parser describes them."""
+    ALLOCATION = "allocation"
+    """Tokens: ``Data=raid1``, ``Metadata=raid1``: profiles of a filesystem that spreads over disks itself."""
     PROPERTIES = "properties"
     """Tokens: ``name=value`` of `zpool get -Hp` and `zfs get -Hp`."""
     ATTRIBUTES = "attributes"
@@ -75,6 +76,47 @@ class ReadbackToken:
             or any(prefix.endswith("=") and token.startswith(prefix) for prefix in self.absent)
         )
         return missing + unwanted
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedToken:
+    """Something that a read back must show besides the options that were chosen.
+
+    Attributes:
+        name: for people, such as ``alignment``.
+        shown_by: where.
+        token: what.
+    """
+
+    name: str
+    shown_by: ShownBy
+    token: ReadbackToken
+
+
+class ReadFrom(StrEnum):
+    """What a program that shows a filesystem is given as its last argument."""
+
+    NODE = "node"
+    """A device of it, or the name of the pool."""
+    FOLDER = "folder"
+    """Its mount point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A program that only reads, and shows what a filesystem is like.
+
+    Attributes:
+        shown_by: what its tokens belong to; those of several readers of one place are put together.
+        argv: program and arguments, without the last one.
+        parse: tokens of what it prints.
+        given: the last argument.
+    """
+
+    shown_by: ShownBy
+    argv: tuple[str, ...]
+    parse: Callable[[str], Iterable[str]]
+    given: ReadFrom = ReadFrom.NODE
 
 
 @dataclass(frozen=True, slots=True)

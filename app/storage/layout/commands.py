@@ -17,7 +17,6 @@ from app.domain.units import KIB
 from app.storage.layout.commands_filesystem import filesystem_steps, mount_steps
 from app.storage.layout.commands_partition import partition_steps, wipe_member
 from app.storage.layout.names import HOST, Names, PlannedDevice
-from app.storage.layout.option_arguments import written
 from app.storage.layout.partitions import PlanMember, members_of
 from app.storage.layout.steps import (
     LONG_S,
@@ -168,8 +167,8 @@ def pool_steps(
     yield Command(
         (
             *("zpool", "create"),
-            *_properties("-o", written(spec, group, Stage.POOL)),
-            *_properties("-O", written(spec, group, Stage.DATASET)),
+            *_properties("-o", spec.arguments(Stage.POOL, group.chosen)),
+            *_properties("-O", spec.arguments(Stage.DATASET, group.chosen)),
             pool,
             *_vdevs(group.level, [member.node for member in members]),
             *(("log", *_mirrored([member.node for member in logs])) if logs else ()),

@@ -1,24 +1,22 @@
 """A filesystem on partitions or an array: made, mounted, read back, and their reverse.
 
-Source: mke2fs(8), mkfs.xfs(8), mkfs.btrfs(8), mkfs.f2fs(8), mount(8), umount(8), btrfs-device(8). mke2fs
-looks for an older filesystem only at a terminal (mke2fs.c, CHECK_FS_EXIST), so a step of ours does
-before every mkfs.
+Source: mount(8), umount(8), btrfs-device(8). What a mkfs program is told stands in the filesystem's own file
+(`FilesystemSpec.mkfs_arguments`). mke2fs looks for an older filesystem only at a terminal (mke2fs.c,
+CHECK_FS_EXIST), so a step of ours does before every mkfs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
 
 from app.domain.filesystems import filesystem
-from app.domain.filesystems.btrfs import profiles
+from app.domain.options.creation import Creation, joined
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.option import Stage
 from app.domain.options.raid import Assembler, layout
 from app.domain.storage_plan.plan import Group
 from app.storage.layout.commands_partition import wipe_member
 from app.storage.layout.names import Names
-from app.storage.layout.option_arguments import joined, written
 from app.storage.layout.partitions import PlanMember
 from app.storage.layout.steps import (
     LONG_S,
@@ -36,15 +34,9 @@ from app.storage.layout.steps import (
     Settle,
     SignatureIs,
     Step,
-    StripeGeometry,
     Wipe,
 )
-from app.storage.layout.stripe_geometry import alignment_of, ext_items, xfs_items
-
-BLOCK_BYTES: Final = 4096
-"""Said to mke2fs unless chosen otherwise: below 512 MiB it takes 1024 by itself (mke2fs.conf, small)."""
-
-Pairs = list[tuple[str, str]]
+from app.storage.layout.stripe_geometry import alignment_of
 
 
 def filesystem_steps(
@@ -62,7 +54,7 @@ def filesystem_steps(
     Raises:
         ValueError: the filesystem has no mkfs program.
     """
-    if spec.mkfs is None:
+    if spec.mkfs is None or spec.mkfs_arguments is None:
         raise ValueError(spec.id)
     role = members[0].role
     uuid = names.filesystem(role)
@@ -79,7 +71,7 @@ def filesystem_steps(
         undo = tuple(wipe_member(member, NoBtrfs(uuid)) for member in members)
         undo += tuple(_forget(member, uuid) for member in members)
     yield Command(
-        (spec.mkfs, *joined(_MKFS[spec.id](group, spec, uuid)), *nodes),
+        (spec.mkfs, *joined(spec.mkfs_arguments(_creation(group, spec, uuid))), *nodes),
         f"{spec.label} is made",
         timeout_s=LONG_S,
         writes=own,
@@ -105,7 +97,7 @@ def mount_steps(
         place: mount point.
         uuid: of the filesystem; empty for pools.
     """
-    items = [item for _, item in written(spec, group, Stage.MOUNT)]
+    items = [item for _, item in spec.arguments(Stage.MOUNT, group.chosen)]
     if spec.several is Assembler.BTRFS:
         items += [f"device={source}" for source in sources[1:]]
     gone: tuple[Condition, ...] = (NotMounted(place),)
@@ -134,20 +126,28 @@ def mount_steps(
             ),
         ),
     )
-    for flag, item in written(spec, group, Stage.ATTRIBUTE):
+    for flag, item in spec.arguments(Stage.ATTRIBUTE, group.chosen):
         yield Command(
             ("chattr", *((flag,) if flag else ()), item, place), "the attribute of the folder is set"
         )
-    alignment = alignment_of(group, spec.assembler(group.level))
     yield ReadBack(
         spec.id,
         place,
         sources[0],
         group.options,
         "everything is as it was asked for",
-        alignment,
-        _block_bytes(group) if alignment else 0,
-        _profiles(group, spec) if spec.several is Assembler.BTRFS else (),
+        spec.expected(_creation(group, spec, uuid)) if spec.expected else (),
+    )
+
+
+def _creation(group: Group, spec: FilesystemSpec, uuid: str) -> Creation:
+    assembler = spec.assembler(group.level)
+    return Creation(
+        group.chosen,
+        spec.arguments(Stage.MKFS, group.chosen),
+        uuid,
+        layout(group.level, assembler),
+        alignment_of(group, assembler),
     )
 
 
@@ -173,54 +173,3 @@ def _forget(member: PlanMember, uuid: str) -> Command:
         before=(NoBtrfs(uuid),),
         forgives=("No such file or directory",),
     )
-
-
-def _block_bytes(group: Group) -> int:
-    value = group.chosen.get("block_size", BLOCK_BYTES)
-    return int(value)
-
-
-def _ext(group: Group, spec: FilesystemSpec, uuid: str) -> Pairs:
-    pairs: Pairs = [("-q", ""), ("-U", uuid), *written(spec, group, Stage.MKFS)]
-    if not any(flag == "-b" for flag, _ in pairs):
-        pairs.append(("-b", str(BLOCK_BYTES)))
-    aligned = alignment_of(group, spec.assembler(group.level))
-    return pairs + _items("-E", aligned, lambda it: ext_items(it, _block_bytes(group)))
-
-
-def _xfs(group: Group, spec: FilesystemSpec, uuid: str) -> Pairs:
-    pairs: Pairs = [("-q", ""), ("-m", f"uuid={uuid}"), *written(spec, group, Stage.MKFS)]
-    if not any(flag == "-b" for flag, _ in pairs):
-        pairs.append(("-b", f"size={BLOCK_BYTES}"))
-    if "su" in group.chosen:
-        return pairs
-    return pairs + _items("-d", alignment_of(group, spec.assembler(group.level)), xfs_items)
-
-
-def _btrfs(group: Group, spec: FilesystemSpec, uuid: str) -> Pairs:
-    data, metadata = _profiles(group, spec)
-    others = [pair for pair in written(spec, group, Stage.MKFS) if pair[0] not in {"", "-d", "-m"}]
-    return [("--quiet", ""), ("-U", uuid), ("-d", data), ("-m", metadata), *others]
-
-
-def _f2fs(group: Group, spec: FilesystemSpec, uuid: str) -> Pairs:
-    return [("-q", ""), ("-U", uuid), *written(spec, group, Stage.MKFS)]
-
-
-_MKFS: Final[dict[str, Callable[[Group, FilesystemSpec, str], Pairs]]] = {
-    "ext3": _ext,
-    "ext4": _ext,
-    "xfs": _xfs,
-    "btrfs": _btrfs,
-    "f2fs": _f2fs,
-}
-
-
-def _items(
-    flag: str, alignment: StripeGeometry | None, words: Callable[[StripeGeometry], tuple[str, ...]]
-) -> Pairs:
-    return [(flag, item) for item in words(alignment)] if alignment else []
-
-
-def _profiles(group: Group, spec: FilesystemSpec) -> tuple[str, str]:
-    return profiles(layout(group.level, spec.assembler(group.level)), group.chosen)

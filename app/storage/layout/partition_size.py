@@ -28,7 +28,7 @@ def default_partition_bytes(data_set_bytes: int, data_disks: int, disk_sizes: It
     Args:
         data_set_bytes: of the largest configuration.
         data_disks: disks that hold data, not parity or copies
-            (`app.storage.layout.stripe_geometry.data_disks`).
+            (`app.domain.options.raid.ArrayLayout.data_disks`).
         disk_sizes: of the disks of the group.
 
     Returns:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from app.domain.options.kinds import OptionValue
+from app.domain.options.tokens import ExpectedToken
 from app.domain.step_progress import Operation
 
 QUICK_S: Final = 300.0
@@ -446,19 +447,6 @@ class RecordPool:
 
 
 @dataclass(frozen=True, slots=True)
-class StripeGeometry:
-    """What a filesystem is told about the stripes below it.
-
-    Attributes:
-        chunk_bytes: contiguous bytes on one disk.
-        data_disks: disks of a full stripe that hold data, not parity or copies.
-    """
-
-    chunk_bytes: int
-    data_disks: int
-
-
-@dataclass(frozen=True, slots=True)
 class ReadBack:
     """Compare what the kernel and the filesystem show with what was asked, option by option.
 
@@ -467,10 +455,8 @@ class ReadBack:
         folder: mount point.
         node: a device of it, or the name of the pool.
         options: (id, value) pairs that were asked.
-        alignment: that was given to mkfs.
-        block_bytes: that was given to mkfs; 0 where nothing is aligned to it.
-        profiles: of data and metadata on btrfs; empty elsewhere.
         why: for people.
+        expected: what else must be shown of how it was made.
         undo: nothing.
     """
 
@@ -479,9 +465,7 @@ class ReadBack:
     node: str
     options: tuple[tuple[str, OptionValue], ...]
     why: str
-    alignment: StripeGeometry | None = None
-    block_bytes: int = 0
-    profiles: tuple[str, ...] = ()
+    expected: tuple[ExpectedToken, ...] = ()
     undo: tuple[Step, ...] = ()
 
 

@@ -1,8 +1,7 @@
 """What lies on a device: every signature that libblkid knows, and those that our own parsers find besides.
 
-Sources: wipefs(8), which lists all of libblkid's findings where blkid(8) names one; the formats' own
-documents for where a superblock lies and where it holds its UUID (e2fsprogs ext2_fs.h, xfsprogs
-xfs_format.h, btrfs-progs ctree.h, f2fs_fs.h, Linux md_p.h).
+Sources: wipefs(8), which lists all of libblkid's findings where blkid(8) names one; Linux md_p.h. Where a
+filesystem has its superblock and its UUID stands in its own file.
 """
 
 from __future__ import annotations
@@ -14,13 +13,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.domain.errors import StorageError
+from app.domain.filesystems import filesystem
 from app.domain.messages.message import joined, say
-from app.domain.units import GIB, KIB, MIB
+from app.domain.options.on_disk import Area, SuperblockPlace
+from app.domain.units import KIB, MIB
 from app.storage.inspect.signatures import recognise
 from app.storage.layout.steps import SignatureIs
 from app.storage.system.programs import CompletedProgram
 from app.storage.wiping.device import ExclusiveDevice
-from app.storage.wiping.pool_label import BLANK_BYTES, Area, label_areas, names_pool
+from app.storage.wiping.pool_label import BLANK_BYTES, label_areas, names_pool
 
 HEAD_BYTES: Final = 4 * MIB
 TAIL_BYTES: Final = MIB
@@ -59,39 +60,22 @@ class FoundSignature:
         return joined(", ", parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Format:
-    """Where a format that we make has its superblock, and its UUID in it.
+_LINUX_RAID_MEMBER: Final = SuperblockPlace(Area(4 * KIB, 4 * KIB), Area(4 * KIB, 4 * KIB), 4 * KIB + 16)
+"""Metadata 1.2 of md (md_p.h), the only one that is made here."""
 
-    Attributes:
-        superblock: what is zeroed to wipe it.
-        explained: bytes in which other magics are the superblock's own contents.
-        uuid_offset: of the UUID on the device.
-        copies: how far copies of the superblock lie behind it, which are always written with it.
+
+def place_of(signature_type: str) -> SuperblockPlace:
+    """Return where a signature of ours, other than that of a member of a pool, has its superblock.
+
+    Raises:
+        KeyError: we never make such a signature.
     """
-
-    superblock: Area
-    explained: Area
-    uuid_offset: int
-    copies: tuple[int, ...] = ()
-
-
-_EXT_FORMAT: Final = _Format(Area(1024, 1024), Area(1024, 1024), 1024 + 0x68)
-_FORMATS: Final = {
-    "ext3": _EXT_FORMAT,
-    "ext4": _EXT_FORMAT,
-    # Superblock, AGF, AGI and AGFL are a sector each, of at most 4 KiB.
-    "xfs": _Format(Area(0, 512), Area(0, 16 * KIB), 32),
-    "btrfs": _Format(
-        Area(64 * KIB, 4 * KIB),
-        Area(64 * KIB, 4 * KIB),
-        64 * KIB + 32,
-        copies=(64 * MIB - 64 * KIB, 256 * GIB - 64 * KIB),
-    ),
-    "f2fs": _Format(Area(1024, 7 * KIB), Area(1024, 7 * KIB), 1024 + 108),
-    "linux_raid_member": _Format(Area(4 * KIB, 4 * KIB), Area(4 * KIB, 4 * KIB), 4 * KIB + 16),
-}
-"""Formats with one superblock, as we make them; f2fs has two, at 1 and 5 KiB, md that of metadata 1.2."""
+    if signature_type == "linux_raid_member":
+        return _LINUX_RAID_MEMBER
+    place = filesystem(signature_type).superblock
+    if place is None:
+        raise KeyError(signature_type)
+    return place
 
 
 def areas(signature: SignatureIs, device: ExclusiveDevice) -> tuple[Area, ...]:
@@ -105,7 +89,7 @@ def areas(signature: SignatureIs, device: ExclusiveDevice) -> tuple[Area, ...]:
         KeyError: we never make such a signature.
     """
     if signature.type != MEMBER_OF_POOL:
-        return (_FORMATS[signature.type].superblock,)
+        return (place_of(signature.type).superblock,)
     own = (area for area in label_areas(device.size_bytes) if _is_own_label(device, area, signature))
     return tuple(Area(area.offset + BLANK_BYTES, area.length - BLANK_BYTES) for area in own)
 
@@ -125,7 +109,7 @@ def is_whole(signature: SignatureIs, device: ExclusiveDevice) -> bool:
     """
     if signature.type == MEMBER_OF_POOL:
         return len(areas(signature, device)) == len(label_areas(device.size_bytes))
-    form = _FORMATS[signature.type]
+    form = place_of(signature.type)
     end = form.superblock.offset + form.superblock.length
     there = [form.uuid_offset + each for each in form.copies if end + each <= device.size_bytes]
     return all(device.read(at, 16) == uuid.UUID(signature.uuid).bytes for at in there)
@@ -175,7 +159,7 @@ def is_ours(found: FoundSignature, ours: SignatureIs | None) -> bool:
 def _explained(ours: SignatureIs, device: ExclusiveDevice) -> tuple[Area, ...]:
     if ours.type == MEMBER_OF_POOL:
         return label_areas(device.size_bytes)
-    return (_FORMATS[ours.type].explained,)
+    return (place_of(ours.type).explained,)
 
 
 def _begun(ours: SignatureIs | None, device: ExclusiveDevice) -> tuple[FoundSignature, ...]:
@@ -185,7 +169,7 @@ def _begun(ours: SignatureIs | None, device: ExclusiveDevice) -> tuple[FoundSign
     if ours.type == MEMBER_OF_POOL:
         own = areas(ours, device)
         return (FoundSignature(ours.type, own[0].offset, ours.uuid, ours.label),) if own else ()
-    at = _FORMATS[ours.type].uuid_offset
+    at = place_of(ours.type).uuid_offset
     if device.read(at, 16) == uuid.UUID(ours.uuid).bytes:
         return (FoundSignature(ours.type, at, ours.uuid, ours.label),)
     return ()

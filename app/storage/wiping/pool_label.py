@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from dataclasses import dataclass
 from typing import Final
 
+from app.domain.options.on_disk import Area
 from app.domain.units import KIB
 
 LABEL_BYTES: Final = 256 * KIB
@@ -23,23 +23,6 @@ _UBERBLOCK_SIZES: Final = (1 * KIB, 2 * KIB, 4 * KIB, 8 * KIB)
 _UBERBLOCK_MAGIC: Final = 0x00BAB10C
 _CHECKSUM_MAGIC: Final = 0x0210DA7AB10C7A11
 _CHECKSUM_BYTES: Final = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Area:
-    """Bytes of a device that hold a signature.
-
-    Attributes:
-        offset: of the first byte.
-        length: in bytes.
-    """
-
-    offset: int
-    length: int
-
-    def holds(self, offset: int) -> bool:
-        """Return whether a byte lies in it."""
-        return self.offset <= offset < self.offset + self.length
 
 
 def label_areas(size_bytes: int) -> tuple[Area, ...]:

@@ -17,6 +17,7 @@ from typing import Final, NoReturn
 from app.domain.disk import DiskIdentity
 from app.domain.errors import RefusedError, StorageError
 from app.domain.messages.message import joined, say, unstopped
+from app.domain.options.on_disk import Area
 from app.domain.units import KIB, MIB
 from app.storage.checks.conditions import ConditionResult
 from app.storage.checks.disk_checks import locked
@@ -42,7 +43,6 @@ from app.storage.wiping import decision
 from app.storage.wiping.decision import WipeDecision, WipeVerdict
 from app.storage.wiping.device import ExclusiveDevice, exclusive
 from app.storage.wiping.found import areas, is_whole, look
-from app.storage.wiping.pool_label import Area
 
 EDGE_BYTES: Final = 16 * MIB
 """How much of both ends is compared after a crash between wiping a table and giving the disk back."""

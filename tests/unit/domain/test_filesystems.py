@@ -6,10 +6,12 @@ import pytest
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.filesystems.btrfs import profiles
+from app.domain.options.creation import Creation, StripeGeometry
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler, Level, layout
+from app.domain.options.tokens import ShownBy
 
 FILESYSTEM = pytest.mark.parametrize("spec", FILESYSTEMS, ids=lambda spec: spec.id)
 OPTIONS = [(spec, option) for spec in FILESYSTEMS for option in spec.options]
@@ -51,6 +53,26 @@ def test_a_filesystem_says_what_it_is_good_for_and_what_it_needs(spec: Filesyste
     assert spec.mkfs is None or spec.mkfs == spec.programs[0].name
     for level in spec.levels:
         assert layout(level, spec.assembler(level)).level is level
+
+
+@FILESYSTEM
+def test_a_filesystem_on_disks_says_how_it_is_made_where_it_lies_and_what_shows_it(
+    spec: FilesystemSpec,
+) -> None:
+    assert (spec.mkfs is None) is (spec.mkfs_arguments is None)
+    assert (spec.mkfs is None) is (spec.superblock is None)
+    if spec.superblock:
+        area = spec.superblock.superblock
+        assert area.holds(spec.superblock.uuid_offset)
+        assert area.holds(spec.superblock.uuid_offset + 15)
+        assert spec.superblock.explained.holds(area.offset)
+    shown_by = {option.shown_by for option in spec.options if option.shown}
+    if spec.expected:
+        for level in spec.levels:
+            made = Creation({}, (), "uuid", layout(level, spec.assembler(level)), StripeGeometry(65536, 2))
+            shown_by |= {each.shown_by for each in spec.expected(made)}
+    readers = {reader.shown_by for reader in spec.readers}
+    assert shown_by - {ShownBy.MOUNTINFO} <= readers
 
 
 @FILESYSTEM

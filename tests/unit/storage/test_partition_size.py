@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.options.raid import Assembler, Level
+from app.domain.filesystems import filesystem
+from app.domain.options.creation import Creation, StripeGeometry
+from app.domain.options.raid import Assembler, Level, layout
 from app.domain.storage_plan.plan import Group
 from app.domain.units import GIB, KIB, MIB, TIB
 from app.storage.layout.partition_size import default_partition_bytes, whole_disk_bytes
-from app.storage.layout.steps import StripeGeometry
-from app.storage.layout.stripe_geometry import alignment_of, ext_items, ext_tokens, xfs_items, xfs_tokens
+from app.storage.layout.stripe_geometry import alignment_of
 from tests.unit.storage.plans import disks
 
 
@@ -43,12 +46,29 @@ def test_partitions_are_whole_mebibytes_and_leave_room_for_both_tables(
         assert size == 0 or size + 2 * MIB <= min(sizes)
 
 
-def test_alignment_is_told_and_looked_for_in_each_tools_own_units() -> None:
-    alignment = StripeGeometry(512 * KIB, 3)
-    assert ext_items(alignment, 4096) == ("stride=128", "stripe_width=384")
-    assert ext_tokens(alignment, 4096) == ("RAID stride: 128", "RAID stripe width: 384")
-    assert xfs_items(alignment) == ("su=524288", "sw=3")
-    assert xfs_tokens(alignment, 4096) == ("data.sunit=128", "data.swidth=384")
+@pytest.mark.parametrize(
+    ("name", "told", "shown"),
+    [
+        (
+            "ext4",
+            {("-E", "stride=128"), ("-E", "stripe_width=384")},
+            ("RAID stride: 128", "RAID stripe width: 384"),
+        ),
+        ("xfs", {("-d", "su=524288"), ("-d", "sw=3")}, ("data.sunit=128", "data.swidth=384")),
+    ],
+)
+def test_alignment_is_told_and_looked_for_in_each_tools_own_units(
+    name: str, told: set[tuple[str, str]], shown: tuple[str, ...]
+) -> None:
+    spec = filesystem(name)
+    made = Creation({}, (), "uuid", layout(Level.RAID5, Assembler.MD), StripeGeometry(512 * KIB, 3))
+    assert spec.mkfs_arguments
+    assert spec.expected
+    assert told <= set(spec.mkfs_arguments(made))
+    assert [each.token.present for each in spec.expected(made)] == [shown]
+    unstriped = replace(made, geometry=None)
+    assert not told & set(spec.mkfs_arguments(unstriped))
+    assert spec.expected(unstriped) == ()
 
 
 def test_only_md_with_even_stripes_is_aligned_and_what_people_say_themselves_comes_first() -> None:

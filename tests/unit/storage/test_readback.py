@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import StorageError
-from app.storage.checks.readback import (
-    ReadBackError,
-    parse_btrfs_df,
-    parse_dump_f2fs,
-    parse_dump_super,
-    parse_dumpe2fs,
-    parse_properties,
-    parse_xfs_info,
-    read_back,
-)
-from app.storage.layout.steps import ReadBack, StripeGeometry
+from app.domain.filesystems import filesystem
+from app.domain.filesystems.btrfs import parse_df, parse_dump_super
+from app.domain.filesystems.ext4 import parse_dumpe2fs
+from app.domain.filesystems.f2fs import parse_dump_f2fs
+from app.domain.filesystems.xfs import parse_xfs_info
+from app.domain.filesystems.zfs import parse_properties
+from app.domain.options.creation import Creation, StripeGeometry
+from app.domain.options.raid import Level, layout
+from app.domain.options.tokens import ExpectedToken
+from app.storage.checks.readback import ReadBackError, read_back
+from app.storage.layout.steps import ReadBack
 from app.storage.system import state
 from app.storage.system.programs import CompletedProgram
 
@@ -48,13 +48,9 @@ def test_values_and_flags_of_btrfs_are_told() -> None:
 
 
 def test_profiles_of_btrfs_are_those_of_every_kind() -> None:
-    found = parse_btrfs_df(recorded("btrfs-df-6.2.txt"))
-    assert found["Data"] == {"raid1"}
-    assert found["Metadata"] == {"raid1"}
-    assert parse_btrfs_df("Data, RAID5: total=1, used=0\nData, single: total=2, used=0\n")["Data"] == {
-        "raid5",
-        "single",
-    }
+    assert {"Data=raid1", "Metadata=raid1"} <= set(parse_df(recorded("btrfs-df-6.2.txt")))
+    mixed = "Data, RAID5: total=1, used=0\nData, single: total=2, used=0\n"
+    assert list(parse_df(mixed)) == ["Data=raid5+single"]
 
 
 def test_features_of_f2fs_are_words() -> None:
@@ -97,8 +93,18 @@ def mounted(filesystem: str, options: str) -> str:
     return f"43 27 7:0 / {FOLDER} rw,nosuid,nodev,noatime - {filesystem} /dev/sda1 rw,{options}\n"
 
 
-def step(filesystem: str, options: dict[str, bool | int | str], **more: object) -> ReadBack:
-    return ReadBack(filesystem, FOLDER, "/dev/sda1", tuple(options.items()), "why", **more)  # type: ignore[arg-type]
+def step(
+    name: str,
+    options: dict[str, bool | int | str],
+    level: Level | None = None,
+    geometry: StripeGeometry | None = None,
+) -> ReadBack:
+    """Reading back options and, where a level is told, what follows from how the disks are combined."""
+    spec = filesystem(name)
+    expected: tuple[ExpectedToken, ...] = ()
+    if level and spec.expected:
+        expected = spec.expected(Creation(options, (), "", layout(level, spec.assembler(level)), geometry))
+    return ReadBack(name, FOLDER, "/dev/sda1", tuple(options.items()), "why", expected)
 
 
 EXT4 = mounted("ext4", "errors=remount-ro,data=writeback,commit=999")
@@ -121,7 +127,7 @@ def test_what_is_as_it_was_asked_is_silent(monkeypatch: pytest.MonkeyPatch, tmp_
         "fast_commit": True,
         "block_size": 4096,
     }
-    asked = step("ext4", chosen, alignment=StripeGeometry(512 * 1024, 3), block_bytes=4096)
+    asked = step("ext4", chosen, Level.RAID5, StripeGeometry(512 * 1024, 3))
     assert differences(machine, asked) == {}
     assert machine.asked == ["dumpe2fs"]
 
@@ -155,9 +161,9 @@ def test_a_lost_protection_is_a_difference(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_another_alignment_is_a_difference(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     machine = Machine(monkeypatch, tmp_path, mounted("xfs", "attr2"))
-    good = step("xfs", {"reflink": False}, alignment=StripeGeometry(512 * 1024, 3), block_bytes=4096)
+    good = step("xfs", {"reflink": False}, Level.RAID5, StripeGeometry(512 * 1024, 3))
     assert differences(machine, good) == {}
-    bad = step("xfs", {"reflink": True}, alignment=StripeGeometry(64 * 1024, 3), block_bytes=4096)
+    bad = step("xfs", {"reflink": True}, Level.RAID5, StripeGeometry(64 * 1024, 3))
     assert set(differences(machine, bad)) == {"alignment", "reflink"}
 
 
@@ -165,10 +171,15 @@ def test_another_profile_is_a_difference(monkeypatch: pytest.MonkeyPatch, tmp_pa
     machine = Machine(
         monkeypatch, tmp_path, recorded("mountinfo-btrfs-6.18.txt").replace("/tmp/rec/m", FOLDER)
     )
-    good = step("btrfs", {"datacow": False, "checksum": "xxhash"}, profiles=("raid1", "raid1"))
+    good = step("btrfs", {"datacow": False, "checksum": "xxhash"}, Level.MIRROR)
     assert differences(machine, good) == {}
-    bad = step("btrfs", {"nocow_attribute": True, "compress": "lzo"}, profiles=("raid1", "raid1c3"))
-    assert differences(machine, bad) == {"metadata profile": "raid1", "compress": "nothing of it"}
+    chosen: dict[str, bool | int | str] = {
+        "nocow_attribute": True,
+        "compress": "lzo",
+        "metadata_profile": "raid1c3",
+    }
+    bad = step("btrfs", chosen, Level.MIRROR)
+    assert differences(machine, bad) == {"metadata profile": "Metadata=raid1", "compress": "nothing of it"}
 
 
 def test_another_filesystem_or_none_is_a_difference(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
