@@ -31,8 +31,8 @@ from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import ArrayLayout, Assembler, Level
 from app.domain.options.tokens import (
     ExpectedToken,
+    ReadbackProgram,
     ReadbackToken,
-    Reader,
     ReadFrom,
     ShownBy,
     Spelling,
@@ -492,8 +492,8 @@ BTRFS: Final = FilesystemSpec(
         copies=(64 * MIB - 64 * KIB, 256 * GIB - 64 * KIB),
     ),
     readers=(
-        Reader(ShownBy.SUPERBLOCK, _DUMP_SUPER, parse_dump_super),
-        Reader(ShownBy.ALLOCATION, _DF, parse_df, ReadFrom.FOLDER),
+        ReadbackProgram(ShownBy.SUPERBLOCK, _DUMP_SUPER, parse_dump_super),
+        ReadbackProgram(ShownBy.ALLOCATION, _DF, parse_df, ReadFrom.FOLDER),
         LSATTR,
     ),
     expected=expected,

@@ -25,7 +25,7 @@ from app.domain.options.filesystem_spec import FilesystemPreset, FixedArgument, 
 from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Level
-from app.domain.options.tokens import ReadbackToken, Reader, ReadFrom, ShownBy, Spelling, words
+from app.domain.options.tokens import ReadbackProgram, ReadbackToken, ReadFrom, ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import KIB
 
@@ -138,7 +138,7 @@ NOSUID: Final = FixedArgument(
     ReadbackToken(("nosuid",)),
 )
 
-LSATTR: Final = Reader(
+LSATTR: Final = ReadbackProgram(
     ShownBy.ATTRIBUTES,
     ("lsattr", "-d"),
     lambda text: text.split(" ", 1)[0].replace("-", ""),

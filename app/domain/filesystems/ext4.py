@@ -35,7 +35,7 @@ from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
 from app.domain.options.on_disk import Area, SuperblockPlace
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler
-from app.domain.options.tokens import ExpectedToken, ReadbackToken, Reader, ShownBy, Spelling, words
+from app.domain.options.tokens import ExpectedToken, ReadbackProgram, ReadbackToken, ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB
 from app.domain.versions import Component, Requirement
@@ -447,7 +447,7 @@ def parse_dumpe2fs(text: str) -> Iterator[str]:
             yield f"{key}: {' '.join(value.split())}"
 
 
-READERS: Final = (Reader(ShownBy.SUPERBLOCK, ("dumpe2fs", "-h"), parse_dumpe2fs),)
+READERS: Final = (ReadbackProgram(ShownBy.SUPERBLOCK, ("dumpe2fs", "-h"), parse_dumpe2fs),)
 
 EXT4: Final = FilesystemSpec(
     id="ext4",

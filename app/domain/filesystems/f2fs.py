@@ -33,7 +33,7 @@ from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
 from app.domain.options.on_disk import Area, SuperblockPlace
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler
-from app.domain.options.tokens import Reader, ShownBy, Spelling, words
+from app.domain.options.tokens import ReadbackProgram, ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import KIB, MIB
 from app.domain.versions import Component, Requirement
@@ -348,5 +348,5 @@ F2FS: Final = FilesystemSpec(
     mkfs_arguments=mkfs_arguments,
     # f2fs_fs.h: two superblocks, at 1 and 5 KiB; the UUID as in struct f2fs_super_block.
     superblock=SuperblockPlace(Area(1024, 7 * KIB), Area(1024, 7 * KIB), 1024 + 108),
-    readers=(Reader(ShownBy.SUPERBLOCK, ("dump.f2fs",), parse_dump_f2fs),),
+    readers=(ReadbackProgram(ShownBy.SUPERBLOCK, ("dump.f2fs",), parse_dump_f2fs),),
 )

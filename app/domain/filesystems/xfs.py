@@ -31,8 +31,8 @@ from app.domain.options.option import OptionSpec, Stage
 from app.domain.options.raid import Assembler
 from app.domain.options.tokens import (
     ExpectedToken,
+    ReadbackProgram,
     ReadbackToken,
-    Reader,
     ReadFrom,
     ShownBy,
     Spelling,
@@ -375,6 +375,6 @@ XFS: Final = FilesystemSpec(
     mkfs_arguments=mkfs_arguments,
     # xfs_format.h: superblock, AGF, AGI and AGFL are a sector each, of at most 4 KiB.
     superblock=SuperblockPlace(Area(0, 512), Area(0, 16 * KIB), 32),
-    readers=(Reader(ShownBy.SUPERBLOCK, ("xfs_info",), parse_xfs_info, ReadFrom.FOLDER),),
+    readers=(ReadbackProgram(ShownBy.SUPERBLOCK, ("xfs_info",), parse_xfs_info, ReadFrom.FOLDER),),
     expected=expected,
 )

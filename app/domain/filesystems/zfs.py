@@ -26,7 +26,7 @@ from app.domain.options.filesystem_spec import (
 from app.domain.options.kinds import Choice, ChoiceValue, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler, Level
-from app.domain.options.tokens import ReadbackToken, Reader, ShownBy, Spelling, words
+from app.domain.options.tokens import ReadbackProgram, ReadbackToken, ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import KIB, MIB
 from app.domain.versions import Component, Requirement
@@ -469,7 +469,7 @@ ZFS: Final = FilesystemSpec(
         ),
     ),
     readers=tuple(
-        Reader(
+        ReadbackProgram(
             ShownBy.PROPERTIES,
             (program, "get", "-H", "-p", "-o", "property,value", "all"),
             parse_properties,

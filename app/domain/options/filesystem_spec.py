@@ -14,7 +14,7 @@ from app.domain.options.kinds import OptionValue
 from app.domain.options.on_disk import SuperblockPlace
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler, Level
-from app.domain.options.tokens import ExpectedToken, ReadbackToken, Reader
+from app.domain.options.tokens import ExpectedToken, ReadbackProgram, ReadbackToken
 from app.domain.versions import Component
 
 
@@ -150,7 +150,7 @@ class FilesystemSpec:
     risks: tuple[Safety, ...] = ()
     mkfs_arguments: Callable[[Creation], Arguments] | None = None
     superblock: SuperblockPlace | None = None
-    readers: tuple[Reader, ...] = ()
+    readers: tuple[ReadbackProgram, ...] = ()
     expected: Callable[[Creation], tuple[ExpectedToken, ...]] | None = None
 
     def assembler(self, level: Level) -> Assembler:

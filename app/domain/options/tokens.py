@@ -103,7 +103,7 @@ class ReadFrom(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class ReadbackProgram:
     """A program that only reads, and shows what a filesystem is like.
 
     Attributes:
