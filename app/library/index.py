@@ -22,7 +22,6 @@ from app.library.entries import LibraryEntry
 
 _READERS: Final = (
     "library/entries.py",
-    "library/facets.py",
     "library/index.py",
     "library/scan.py",
     "runfile/bounds.py",

@@ -29,7 +29,7 @@ from ui.charts.stack.menu import ChartMenu, save_chart
 from ui.charts.stack.saving import chart_image, csv_text
 from ui.charts.stack.series_list import SeriesList
 from ui.charts.stack.stack import ChartStack, prefetch
-from ui.live.banner import array_words
+from ui.live.header import array_words
 from ui.theme import Scheme, Theme
 
 pytestmark = pytest.mark.gui

@@ -26,11 +26,10 @@ from ui.background import finish_background
 from ui.charts.data.lines import BandKind
 from ui.charts.figures.figure import FigureView, save_figure
 from ui.compare.distribution import DistributionView
-from ui.compare.figure_views import BarsView, HeatView, ScatterView
+from ui.compare.figure_views import BarsView, HeatView, ScatterView, SweepView
 from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import OverTimeView
 from ui.compare.page import ComparePage
-from ui.compare.sweep_view import SweepView
 from ui.compare.table_view import TableView
 from ui.compare.views import VIEWS
 from ui.theme import Scheme, Theme

@@ -22,7 +22,7 @@ from app.runfile.series import RunData, load_run_data
 from app.runfile.writer import Json, Phase, RunState
 from tests.fix_runs import WARM_UP_S, Shape, write_run
 from tests.gui.live_bench import SECONDS, LiveBench
-from ui.live.banner import join_problems
+from ui.live.header import join_problems
 from ui.live.log_drawer import line_text
 from ui.live.number_tiles import shown_numbers
 from ui.live.page import LivePage

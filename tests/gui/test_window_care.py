@@ -17,7 +17,7 @@ from app.library.import_files import copy_into_library
 from app.runfile.writer import RunState
 from tests.fix_main_window import until_read
 from tests.fix_window import Trial, begin_trial, write_bad_files, write_trial
-from ui.window.files.run_details import RunDetails
+from ui.window.files.run_actions import RunDetails
 from ui.window.main_window import MainWindow
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]

@@ -1,15 +1,27 @@
-"""Figures of the runs: one a configuration as bars, two against each other, one over two dimensions."""
+"""Figures of the runs: one a configuration as bars, two against each other, one over two dimensions;
+TPS and 99th percentile over a swept number: clients, rate, scale.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QCheckBox
+import math
+from typing import Final
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox, QSplitter
 from typing_extensions import override
 
+from app.comparison.factors import Dimension, SweepLine, sweep
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.published.figures import PublishedFigure
+from ui.charts.data.plotted_run import RunTrace
+from ui.charts.data.x_axis import swept_axis
 from ui.charts.figures.figure import FigureView
+from ui.charts.stack.series_list import SeriesList
+from ui.charts.stack.stack import ChartStack
 from ui.compare.content import NOT_YET, Content
+from ui.compare.distribution_data import SweepCurves
 from ui.compare.figures import TPS, known_figures, make_bars, make_heat, make_scatter
 from ui.compare.parts import (
     Choice,
@@ -21,6 +33,101 @@ from ui.compare.parts import (
     labelled,
 )
 from ui.theme import Theme
+
+_FIGURES: Final = ("tps", "latency_p99_ms")
+_LOG_FROM: Final = 8.0
+"""Levels that lie farther apart than so many times stand on a logarithmic axis."""
+
+
+class SweepView(View):
+    """Lines over a number.
+
+    Attributes:
+        over: which number.
+        stack: the charts; another one for another number.
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self.over = Choice(tr("Over"))
+        row = control_row(self)
+        labelled(row, tr("&Over"), self.over)
+        row.addStretch(1)
+        self.over.chosen.connect(self.refresh)
+        self.stack: ChartStack | None = None
+        self._lines: SeriesList | None = None
+        self._shown: tuple[str, tuple[float, ...]] | None = None
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.rows.addWidget(self._splitter, 1)
+
+    @override
+    def why_not(self, content: Content) -> str:
+        if content.comparison is None:
+            return NOT_YET
+        if any(each.is_swept for each in content.dimensions):
+            return ""
+        return tr("These runs do not differ in clients, rate or scale.")
+
+    @override
+    def refresh(self) -> None:
+        comparison = self.content.comparison
+        swept = [each for each in self.content.dimensions if each.is_swept]
+        self.over.offer(dimension_entries(swept))
+        over = find_dimension(self.content, self.over.choice)
+        if comparison is None or over is None:
+            return
+        found = {name: sweep(comparison, over, name) for name in _FIGURES}
+        levels = sorted({point.x for line in found["tps"] for point in line.points})
+        if not levels:
+            return
+        is_log = levels[0] > 0 and levels[-1] >= _LOG_FROM * levels[0]
+        stack = self._stack_for(over, levels, is_log=is_log)
+        stack.set_runs(self._traces(found, levels, is_log=is_log))
+
+    def _stack_for(self, over: Dimension, levels: list[float], *, is_log: bool) -> ChartStack:
+        """Return the charts with this axis; the axis of a stack never changes."""
+        wanted = (over.name, tuple(levels))
+        if self.stack is None or self._shown != wanted:
+            for old in (self.stack, self._lines):
+                if old is not None:
+                    # Hidden, not destroyed: pyqtgraph's items must not end in Python's garbage collection.
+                    old.hide()
+                    old.setParent(self)
+            self.stack = ChartStack(self.theme, kind=swept_axis(over.name, levels, is_log=is_log))
+            self.stack.set_charts(["sweep-tps", "sweep-p99"])
+            self.stack.set_styled(True)
+            self._lines = SeriesList(self.stack)
+            self._splitter.addWidget(self._lines)
+            self._splitter.addWidget(self.stack)
+            self._splitter.setStretchFactor(1, 1)
+            em = self.fontMetrics().averageCharWidth()
+            self._splitter.setSizes([em * 34, em * 120])
+            self._shown = wanted
+        return self.stack
+
+    def _traces(
+        self, found: dict[str, tuple[SweepLine, ...]], levels: list[float], *, is_log: bool
+    ) -> list[RunTrace]:
+        comparison = self.content.comparison
+        if comparison is None:
+            return []
+        places = [_place(level, is_log=is_log) for level in (levels[0], levels[-1])]
+        margin = 0.03 * (places[1] - places[0]) or 0.5
+        ends = places[0] - margin, places[1] + margin
+        by_name: dict[str, dict[str, SweepLine]] = {}
+        for figure, lines in found.items():
+            for line in lines:
+                by_name.setdefault(line.name, {})[figure] = line
+        traces = []
+        for name, lines_of in by_name.items():
+            first = next(iter(lines_of.values())).points[0].group
+            colour = self.content.group_colour(comparison.groups[first])
+            traces.append(RunTrace(name, SweepCurves(lines_of, is_log, ends), colour, name))
+        return traces
+
+
+def _place(level: float, *, is_log: bool) -> float:
+    return math.log10(level) if is_log else level
 
 
 def read_published() -> tuple[PublishedFigure, ...]:

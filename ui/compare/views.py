@@ -11,11 +11,10 @@ from PySide6.QtWidgets import QStackedWidget
 from app.domain.text import tr
 from ui.compare.content import Content
 from ui.compare.distribution import DistributionView
-from ui.compare.figure_views import BarsView, HeatView, ScatterView
+from ui.compare.figure_views import BarsView, HeatView, ScatterView, SweepView
 from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import OverTimeView
 from ui.compare.parts import View, sentence_label
-from ui.compare.sweep_view import SweepView
 from ui.compare.table_view import TableView
 from ui.theme import Theme
 

@@ -19,10 +19,9 @@ from ui.background import BackgroundOp
 from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, PERCENTILE
 from ui.charts.stack.chart_window import open_chart_window
 from ui.charts.stack.stack import ChartStack
-from ui.live.banner import Banner, banner_text, join_problems
 from ui.live.chart_feed import ChartFeed
 from ui.live.feed_poller import LIVE_MS, REPLAY_MS, FeedPoller
-from ui.live.header import Header
+from ui.live.header import Banner, Header, banner_text, join_problems
 from ui.live.log_drawer import LogDrawer
 from ui.live.number_tiles import BigNumbers
 from ui.live.phase_bar import PhaseBar, usual_lengths

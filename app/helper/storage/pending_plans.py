@@ -1,4 +1,8 @@
-"""Plans that were described and wait to be executed: for one caller, once, and not for long."""
+"""Plans that were described and wait to be executed: for one caller, once, and not for long.
+
+A plan becomes the steps of everything that a session makes: its folder, the private folder in memory, the
+storage.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,55 @@ from app.dbus.service import MethodError
 from app.domain.disk import DiskIdentity
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.units import MIB, format_size
-from app.helper.base.folders import session_folder
-from app.helper.storage.layout import layout_steps
+from app.helper.base.folders import PRIVATE, PRIVATE_BYTES, session_folder
+from app.storage.layout.commands import build_steps
 from app.storage.layout.names import Names, PlannedDevice
 from app.storage.layout.partitions import members_of
-from app.storage.layout.steps import Step, describe
+from app.storage.layout.steps import Command, MakeFolder, MountIs, NotMounted, RemoveFolder, Step, describe
+
+_MEMORY: Final = "pgfooting-private"
+
+
+def layout_steps(
+    plan: StoragePlan, devices: Mapping[str, PlannedDevice], names: Names, folder: str
+) -> tuple[Step, ...]:
+    """Return what makes a session, each step with what undoes it.
+
+    Raises:
+        KeyError: a disk of the plan is not among the devices.
+    """
+    storage = build_steps(plan, devices, names, folder)
+    session = MakeFolder(
+        folder, "the session's folder", undo=(RemoveFolder(folder, "the session's folder is removed"),)
+    )
+    return (session, *_private(f"{folder}/{PRIVATE}"), *storage)
+
+
+def _private(place: str) -> tuple[Step, ...]:
+    options = f"nodev,nosuid,noexec,size={PRIVATE_BYTES},nr_inodes=10000,mode=0755"
+    return (
+        MakeFolder(
+            place, "the folder for logs and the socket", undo=(RemoveFolder(place, "that folder is removed"),)
+        ),
+        Command(
+            (
+                *("mount", "--internal-only", "--types", "tmpfs", "--options", options),
+                *("--source", _MEMORY, "--target", place),
+            ),
+            "logs and the socket lie in memory",
+            before=(NotMounted(place),),
+            after=(MountIs(place, (_MEMORY,)),),
+            undo=(
+                Command(
+                    ("umount", "--internal-only", place),
+                    "the memory for logs is given back",
+                    when=(MountIs(place, (_MEMORY,)),),
+                    after=(NotMounted(place),),
+                ),
+            ),
+        ),
+    )
+
 
 _START_BYTES: Final = MIB
 """Where the partition begins (`app.storage.layout.commands_partition`)."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.disk import DiskIdentity
-from app.hosts.members import Members
+from app.hosts.helper import Members
 
 DISK = DiskIdentity("S4EW-1", None, "Model", 2048 * 512, "8:16", 7)
 OTHER = replace(DISK, serial="", device_number="8:32", diskseq=8)

@@ -205,7 +205,7 @@ def test_a_failure_while_writing_leaves_no_half_file(tmp_path: Path, monkeypatch
     def fail(*_arguments: object, **_more: object) -> None:
         raise UsageError("no room")
 
-    monkeypatch.setattr("app.importers.runs.writing.finish_run_file", fail)
+    monkeypatch.setattr("app.importers.importing.finish_run_file", fail)
     made = write_log(tmp_path / "run", [100] * 12)
     (tmp_path / "run" / "out.txt").write_text(made.summary)
     report = bring_in(tmp_path / "library", tmp_path / "run")

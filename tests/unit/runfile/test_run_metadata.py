@@ -32,8 +32,7 @@ from app.domain.options.raid import Level
 from app.domain.units import MIB
 from app.draft.draft import configuration_differences
 from app.export.comparison import comparison_as_json
-from app.library.entries import LibraryEntry, read_entry
-from app.library.facets import option_words, workload_words
+from app.library.entries import LibraryEntry, option_words, read_entry, workload_words
 from app.library.query import haystack, matches, parse_query
 from app.report.blocks import ReportTable, Text
 from app.report.findings import find

@@ -1,20 +1,261 @@
-"""The panel at the right: what differs between the runs in the charts, and all about the one in focus."""
+"""The panel at the right: what differs between the runs in the charts, and all about the one in focus.
+
+Its document is inserted as plain text through a cursor: nothing that a run file holds is read as markup.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
 
 from PySide6.QtCore import QEvent, Qt, QUrl
-from PySide6.QtGui import QAction, QResizeEvent, QTextOption
+from PySide6.QtGui import (
+    QAction,
+    QColor,
+    QResizeEvent,
+    QTextCursor,
+    QTextDocument,
+    QTextOption,
+)
 from PySide6.QtWidgets import QHBoxLayout, QTextBrowser, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.analysis.facts import RunFacts
+from app.analysis.facts import RunFacts, command_line
+from app.analysis.labels import DISK_MARKS, format_tps
+from app.comparison.campaign_verdicts import judge_runs
+from app.comparison.differences import PropertyDifference, Variant, describe_sameness, what_differs
+from app.domain.columns import Column
 from app.domain.text import tr
+from app.runfile.summary import FIGURES
+from app.runfile.writer import RunState
 from ui.theme import Theme
+from ui.widgets.formatting import format_figure, format_number, mark_words, moment, one_line, state_words
 from ui.widgets.plain_label import mnemonic_label
-from ui.widgets.plain_writer import DocumentColours
-from ui.window.facts.document import SCHEME, FactsWriter, Section, ShownRun
+from ui.widgets.plain_writer import DocumentColours, PlainWriter
+
+SCHEME: Final = "section:"
+"""Scheme of the links that fold and unfold a section."""
+SWATCH: Final = "■"
+
+
+class Section(StrEnum):
+    """What can be unfolded."""
+
+    PROPERTIES = "properties"
+    COMMANDS = "commands"
+    ENVIRONMENT = "environment"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRun:
+    """A run in the charts: its facts and the colour of its line."""
+
+    facts: RunFacts
+    colour: QColor
+
+
+class FactsWriter(PlainWriter):
+    """Writes one document. Used once."""
+
+    def __init__(
+        self, document: QTextDocument, ink: DocumentColours, unfolded: Iterable[Section], *, narrow: bool
+    ) -> None:
+        super().__init__(document, ink)
+        self._narrow = narrow
+        self._unfolded = frozenset(unfolded)
+
+    def write(self, runs: Sequence[ShownRun], focus: int) -> None:
+        """Write everything about these runs; `focus` is the index of the one told in detail."""
+        if not runs:
+            self._line(tr("Tick runs in the library to see them here."), colour=self._ink.quiet)
+            return
+        self._write_differences(runs)
+        self._write_verdict(runs)
+        if len(runs) > 1:
+            self._write_runs(runs)
+        self._write_run(runs[focus])
+
+    def write_problem(self, message: str) -> None:
+        """Write why there is nothing to show."""
+        self._line(one_line(message), colour=self._ink.warning)
+
+    # Several runs
+
+    def _write_verdict(self, runs: Sequence[ShownRun]) -> None:
+        verdicts = [row.verdict for row in judge_runs([run.facts for run in runs]) if row.verdict]
+        if not verdicts:
+            return
+        self._heading(tr("Verdict"))
+        for verdict in verdicts:
+            self._line(one_line(verdict) + ".")
+
+    def _write_differences(self, runs: Sequence[ShownRun]) -> None:
+        if len(runs) < 2:
+            return
+        self._heading(tr("What differs"))
+        found = what_differs([run.facts for run in runs])
+        if not found.differences:
+            self._line(describe_sameness(found), colour=self._ink.quiet)
+        for difference in found.differences:
+            self._write_difference(runs, difference)
+
+    def _write_difference(self, runs: Sequence[ShownRun], difference: PropertyDifference) -> None:
+        name = tr("{topic}: {name}").format(topic=difference.topic, name=one_line(difference.name))
+        self._line(name, colour=self._ink.quiet)
+        for variant in difference.variants:
+            self._begin(indent=True)
+            for index in variant.runs:
+                self._put(SWATCH, colour=runs[index].colour)
+            self._put(f" {one_line(variant.value)}  ")
+            self._put(_whose(runs, variant), colour=self._ink.quiet, small=True)
+
+    def _write_runs(self, runs: Sequence[ShownRun]) -> None:
+        self._heading(tr("Runs"))
+        if self._narrow:
+            for run in runs:
+                self._begin()
+                self._put(SWATCH + " ", colour=run.colour)
+                self._put(one_line(run.facts.name))
+                told = [f"{each.heading} {text}" for each in RUN_COLUMNS if (text := each.cell(run.facts))]
+                self._begin(indent=True)
+                self._put(", ".join(told), colour=self._ink.quiet)
+            return
+        table = self._table(len(runs) + 1, 1 + len(RUN_COLUMNS))
+        for place, column in enumerate(RUN_COLUMNS, 1):
+            self._put_cell(table, 0, place, column.heading, self._ink.quiet)
+        for number, run in enumerate(runs, 1):
+            cell = table.cellAt(number, 0).firstCursorPosition()
+            cell.insertText(SWATCH + " ", self._format(colour=run.colour))
+            cell.insertText(one_line(run.facts.name), self._format())
+            for place, column in enumerate(RUN_COLUMNS, 1):
+                self._put_cell(table, number, place, column.cell(run.facts), self._ink.text)
+        self._cursor.movePosition(QTextCursor.MoveOperation.End)
+
+    # One run
+
+    def _write_run(self, run: ShownRun) -> None:
+        facts = run.facts
+        self._begin(space=True)
+        self._put(SWATCH + " ", colour=run.colour)
+        self._put(one_line(facts.name), bold=True)
+        told = (one_line(facts.campaign), state_words(facts.state), moment(facts.started_epoch_s))
+        self._line(" · ".join(part for part in told if part), colour=self._ink.quiet)
+        if facts.tags:
+            self._line(" ".join(f"#{one_line(tag)}" for tag in facts.tags))
+        for line in facts.note.splitlines():
+            self._line(one_line(line))
+        if facts.error:
+            self._line(one_line(facts.error), colour=self._ink.warning)
+        if facts.state == RunState.INCOMPLETE:
+            self._line(
+                tr("Its runner ended before the run did; every complete second until then is here."),
+                colour=self._ink.warning,
+            )
+        for kind, reason in facts.marks:
+            self._begin()
+            colour = self._ink.warning if kind == "unsafe" or kind in DISK_MARKS else self._ink.text
+            self._put(mark_words(kind), colour=colour, bold=True)
+            self._put(f": {one_line(reason)}" if reason else "")
+        self._write_figures(facts)
+        self._write_folded(
+            Section.PROPERTIES, tr("Configuration"), len(facts.properties), self._properties, facts
+        )
+        self._write_folded(Section.COMMANDS, tr("Commands"), len(facts.commands), self._commands, facts)
+        self._write_folded(
+            Section.ENVIRONMENT, tr("Environment"), len(facts.environment), self._environment, facts
+        )
+        self._write_folded(Section.MISSING, tr("Not measured"), len(facts.unavailable), self._missing, facts)
+        self._line(one_line(facts.path), colour=self._ink.quiet, small=True)
+
+    def _write_figures(self, facts: RunFacts) -> None:
+        known = [(item, value) for item in FIGURES if (value := facts.summary.get(item.name)) is not None]
+        if not known:
+            return
+        self._heading(tr("Figures"))
+        table = self._table(len(known), 2)
+        for number, (figure, value) in enumerate(known):
+            table.cellAt(number, 0).firstCursorPosition().insertText(
+                figure.label.partition(" (1 ")[0], self._format(colour=self._ink.quiet)
+            )
+            self._put_cell(table, number, 1, format_figure(figure, value), self._ink.text)
+        self._cursor.movePosition(QTextCursor.MoveOperation.End)
+
+    def _write_folded(
+        self,
+        section: Section,
+        title: str,
+        count: int,
+        write: Callable[[RunFacts], None],
+        facts: RunFacts,
+    ) -> None:
+        if not count:
+            return
+        opened = section in self._unfolded
+        self._begin(space=True)
+        sign = "▾" if opened else "▸"
+        self._put(f"{sign} {title} ({count})", link=SCHEME + section.value, bold=True)
+        if opened:
+            write(facts)
+
+    def _properties(self, facts: RunFacts) -> None:
+        for item in facts.properties:
+            self._begin(indent=True)
+            self._put(f"{item.topic}: {one_line(item.name)}  ", colour=self._ink.quiet)
+            self._put(one_line(item.value))
+
+    def _commands(self, facts: RunFacts) -> None:
+        for command in facts.commands:
+            self._begin(indent=True)
+            seconds = tr("{seconds:.2f} s  ").format(seconds=command.duration_ms / 1000)
+            seconds = "" if command.exit_code is None else seconds
+            self._put(f"{seconds}{one_line(command.account)}$ ", colour=self._ink.quiet)
+            self._put(one_line(command_line(command)), mono=True)
+            if command.exit_code:
+                failed = "  " + tr("exit status {status}").format(status=command.exit_code)
+                self._put(failed, colour=self._ink.warning)
+
+    def _environment(self, facts: RunFacts) -> None:
+        for name, value in facts.environment:
+            self._begin(indent=True)
+            self._put(f"{one_line(name)}  ", colour=self._ink.quiet)
+            self._put(one_line(value))
+
+    def _missing(self, facts: RunFacts) -> None:
+        for source, reason in facts.unavailable:
+            self._begin(indent=True)
+            self._put(f"{one_line(source)}  ", colour=self._ink.quiet)
+            self._put(one_line(reason))
+
+
+def _p99(facts: RunFacts) -> str:
+    value_ms = facts.summary.get("latency_p99_ms")
+    return "" if value_ms is None else format_number(value_ms)
+
+
+def _jitter(facts: RunFacts) -> str:
+    share = facts.summary.get("jitter_cv")
+    return "" if share is None else tr("{percent:.1f} %").format(percent=100 * share)
+
+
+RUN_COLUMNS: Final[tuple[Column[RunFacts], ...]] = (
+    Column("tps", tr("TPS"), lambda facts: format_tps(facts.summary.get("tps"))),
+    Column("p99", tr("p99 ms"), _p99),
+    Column("jitter", tr("jitter"), _jitter),
+)
+"""What stands beside the name of each of several runs."""
+
+
+def _whose(runs: Sequence[ShownRun], variant: Variant) -> str:
+    """Return whose value this is: configurations where they own it as a whole, else runs."""
+    having = {runs[index].facts.configuration for index in variant.runs}
+    others = {run.facts.configuration for number, run in enumerate(runs) if number not in variant.runs}
+    if having & others or not all(having):
+        return ", ".join(one_line(runs[index].facts.name) for index in variant.runs)
+    return ", ".join(dict.fromkeys(one_line(runs[index].facts.configuration) for index in variant.runs))
+
 
 _TABLE_EMS = 44
 """Below this width the table of runs would be clipped."""
