@@ -4,9 +4,10 @@ Root starts nothing of PostgreSQL: programs are started here as for every target
 session's control group, before they are executed. Nothing is recorded in the resource journal: what this
 process leaves when it dies, the helper unmakes with everything that works on it.
 
-Whether the disks below are still those that were chosen and do not fail is read from /sys/dev/block/MAJOR:MINOR,
-which everybody may read (Linux Documentation/ABI/stable/sysfs-block, testing/sysfs-block: ``size`` in sectors of
-512 bytes, ``diskseq``; SCSI and NVMe: ``device/state``; Documentation/admin-guide/md.rst: ``dev-NAME/state``).
+Whether the disks below are still those that were chosen and do not fail is read from
+/sys/dev/block/MAJOR:MINOR, which everybody may read (Linux Documentation/ABI/stable/sysfs-block,
+testing/sysfs-block: ``size`` in sectors of 512 bytes, ``diskseq``; SCSI and NVMe: ``device/state``;
+Documentation/admin-guide/md.rst: ``dev-NAME/state``).
 """
 
 from __future__ import annotations

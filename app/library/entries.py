@@ -3,8 +3,9 @@
 A campaign folder holds `campaign.toml`, `lock` (a flock: held means that its runner lives), `control`
 while it runs, and one `*.footing` file a run. Run files may also lie anywhere below by themselves.
 
-What runs can be searched by besides their names follows the declarations (keys of campaign files, fields of the
-plan), spelled as in a campaign file without quotes and blanks: ``chunk_size=64KiB``, ``wal.options.noatime=true``.
+What runs can be searched by besides their names follows the declarations (keys of campaign files, fields
+of the plan), spelled as in a campaign file without quotes and blanks: ``chunk_size=64KiB``,
+``wal.options.noatime=true``.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Figures of the runs: one a configuration as bars, two against each other, one over two dimensions;
-TPS and 99th percentile over a swept number: clients, rate, scale.
+"""Figures of the runs: one a configuration as bars, two against each other, one over two dimensions.
+
+Over a swept number, such as clients, rate or scale: TPS and 99th percentile.
 """
 
 from __future__ import annotations

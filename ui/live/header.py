@@ -1,4 +1,4 @@
-"""What is being measured, how far the campaign is, the button that stops it, and the line that tells what is wrong."""
+"""What is being measured, how far the campaign is, the button that stops it, the line of what is wrong."""
 
 from __future__ import annotations
 
