@@ -28,6 +28,7 @@ from app.storage.layout.steps import (
     OwnPool,
     OwnTable,
     PoolImported,
+    PoolNotMounted,
     SignatureIs,
     pool_fact,
 )
@@ -142,6 +143,11 @@ def check(condition: Condition, facts: Mapping[str, str], run: Run = probe_with_
         case NoPool(pool):
             imported = state.pool_is_imported(pool)
             return ConditionResult(not imported, _imported(pool, imported=imported))
+        case PoolNotMounted(pool):
+            mounted_at = state.pool_mounts(pool)
+            return ConditionResult(
+                not mounted_at, _mounted(mounted_at[0].folder if mounted_at else pool, mounted_at)
+            )
         case NoBtrfs(uuid):
             mounted = state.btrfs_is_mounted(uuid)
             seen = say("seen-btrfs", uuid=uuid) if mounted else say("seen-no-btrfs", uuid=uuid)

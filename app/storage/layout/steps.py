@@ -270,6 +270,16 @@ class NoPool:
 
 
 @dataclass(frozen=True, slots=True)
+class PoolNotMounted:
+    """No dataset of a pool is mounted in this mount namespace: ``zpool destroy`` would unmount it.
+
+    In another namespace the kernel keeps the pool busy.
+    """
+
+    pool: str
+
+
+@dataclass(frozen=True, slots=True)
 class NoBtrfs:
     """The kernel has no mounted btrfs of this UUID."""
 
@@ -294,6 +304,7 @@ Condition = (
     | PoolImported
     | OwnPool
     | NoPool
+    | PoolNotMounted
     | NoBtrfs
 )
 

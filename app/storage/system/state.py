@@ -219,6 +219,20 @@ def mounts_on(folder: str) -> tuple[MountEntry, ...]:
     return tuple(entry for entry in parse_mountinfo(text) if entry.folder == folder)
 
 
+def pool_mounts(pool: str) -> tuple[MountEntry, ...]:
+    """Return where datasets of a pool are mounted in this mount namespace.
+
+    Raises:
+        OSError: mountinfo cannot be read.
+    """
+    text = (PROC / "self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+    return tuple(
+        entry
+        for entry in parse_mountinfo(text)
+        if entry.filesystem == "zfs" and entry.source.partition("/")[0] == pool
+    )
+
+
 def parse_mountinfo(text: str) -> Iterator[MountEntry]:
     """Yield the lines of /proc/self/mountinfo (proc(5)); those of another form are left out."""
     for line in text.splitlines():

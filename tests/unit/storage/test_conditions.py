@@ -31,6 +31,7 @@ from app.storage.layout.steps import (
     OwnPool,
     OwnTable,
     PoolImported,
+    PoolNotMounted,
     SessionPartition,
     SignatureIs,
     pool_fact,
@@ -83,6 +84,9 @@ class State:
 
     def array_uuid(self, node: str) -> str | None:
         return self.uuids.get(node)
+
+    def pool_mounts(self, pool: str) -> tuple[MountEntry, ...]:
+        return tuple(each for each in self.mounts if each.source == pool)
 
     def pool_is_imported(self, _pool: str) -> bool:
         return self.imported
@@ -297,6 +301,15 @@ def test_a_pool_is_ours_where_it_is_imported_with_the_identifier_of_the_journal(
     assert not holds(OwnPool(POOL), ended("4711\n"), {})
     assert not holds(OwnPool(POOL), ended("\n"), {pool_fact(POOL): ""})
     assert pool_guid(POOL, cast("Any", lambda _argv: ended("4711\n", code=1))) == ""
+
+
+def test_a_pool_of_which_a_dataset_is_mounted_anywhere_is_not_taken_apart(state: State) -> None:
+    assert holds(PoolNotMounted(POOL))
+    state.mounts = (MountEntry(40, "/srv/other", "zfs", POOL, ()),)
+    found = seen(PoolNotMounted(POOL))
+    assert not found.holds
+    assert "/srv/other" in found.evidence
+    assert holds(PoolNotMounted("tank"))
 
 
 def test_a_btrfs_is_mounted_or_not(state: State) -> None:

@@ -93,6 +93,20 @@ def test_lines_of_mountinfo_are_taken_apart_and_names_with_spaces_are_whole() ->
     assert second.options == ("rw", "nosuid", "rw", "nodatacow", "subvol=/")
 
 
+def test_datasets_of_a_pool_are_known_by_its_whole_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self/mountinfo").write_text(
+        "77 27 0:39 / /run/a rw - zfs pgfooting-1 rw,xattr\n"
+        "78 27 0:39 / /srv/b rw - zfs pgfooting-1/inner rw,xattr\n"
+        "79 27 0:40 / /srv/c rw - zfs pgfooting-12 rw,xattr\n"
+        "80 27 0:41 / /srv/d rw - ext4 pgfooting-1 rw\n"
+    )
+    monkeypatch.setattr(state, "PROC", tmp_path)
+    assert [each.folder for each in state.pool_mounts("pgfooting-1")] == ["/run/a", "/srv/b"]
+
+
 @given(st.text())
 def test_no_text_makes_reading_mountinfo_fail(text: str) -> None:
     assert len(list(parse_mountinfo(text))) <= len(text.splitlines())
