@@ -14,7 +14,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from app.campaign_file.kinds import CampaignField, EnumKind, Name, ValueKind, bare_key, quote
-from app.campaign_file.problems import Fault, InvalidValueError, printable, refusal, unfit
+from app.campaign_file.problems import InvalidValueError, printable, refusal, unfit
 from app.campaign_file.quantities import SizeKind
 from app.domain.campaign.configuration import DiskGroup, DiskTarget
 from app.domain.campaign.disk_target import target_problems
@@ -23,6 +23,7 @@ from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.kinds import OptionValue
 from app.domain.options.option import OptionProblem
 from app.domain.options.raid import Level
+from app.domain.problem import Problem
 from app.domain.storage_plan.plan import LARGEST_CHUNK_BYTES, SMALLEST_CHUNK_BYTES, Bitmap, InitialSync
 from app.domain.storage_plan.problems import MOST_DISKS, MOST_OPTIONS
 from app.domain.text import tr
@@ -55,7 +56,7 @@ class DiskNames(ValueKind):
         if not isinstance(value, list) or not 1 <= len(value) <= MOST_DISKS:
             raise unfit(value, self.allowed)
         faults = [
-            Fault(fault, f"[{number}]") for number, each in enumerate(value, 1) if (fault := _fault(each))
+            Problem(f"[{number}]", fault) for number, each in enumerate(value, 1) if (fault := _fault(each))
         ]
         if faults:
             raise InvalidValueError(*faults)
@@ -102,7 +103,7 @@ class OptionsTable(ValueKind):
             raise unfit(value, self.allowed)
         allowed = tr("true, false, a whole number or a word")
         faults = [
-            Fault(refusal(each, allowed), f".{printable(name)}")
+            Problem(f".{printable(name)}", refusal(each, allowed))
             for name, each in value.items()
             if not isinstance(each, bool | int | str)
         ]
@@ -169,7 +170,7 @@ class WalTable(ValueKind):
             try:
                 values[fields[key].attribute] = fields[key].kind.read(value[key], folder)
             except InvalidValueError as error:
-                faults += [replace(fault, within=f".{key}{fault.within}") for fault in error.faults]
+                faults += [replace(problem, path=f".{key}{problem.path}") for problem in error.problems]
         faults = faults or list(_missing(values))
         if faults:
             raise InvalidValueError(*faults)
@@ -183,10 +184,10 @@ class WalTable(ValueKind):
         return f"{{ {', '.join(written)} }}"
 
 
-def _unknown(key: str) -> Fault:
+def _unknown(key: str) -> Problem:
     known = [each.name for each in GROUP_FIELDS]
     sentence = tr("is not a known key; allowed are {known}.").format(known=", ".join(known))
-    return Fault(f"{sentence} {did_you_mean(key[:80], known)}".rstrip(), f".{printable(key)}")
+    return Problem(f".{printable(key)}", f"{sentence} {did_you_mean(key[:80], known)}".rstrip())
 
 
 DISK_FIELDS: Final = (
@@ -202,7 +203,7 @@ _REQUIRED: Final = {
 }
 
 
-def disk_faults(values: Mapping[str, Any]) -> Sequence[Fault]:
+def disk_faults(values: Mapping[str, Any]) -> Sequence[Problem]:
     """Return what is wrong with a target whose keys are right each for itself.
 
     Args:
@@ -212,15 +213,15 @@ def disk_faults(values: Mapping[str, Any]) -> Sequence[Fault]:
     return missing or [_told(problem) for problem in target_problems(make_disk_target(**values))]
 
 
-def _told(problem: OptionProblem) -> Fault:
+def _told(problem: OptionProblem) -> Problem:
     allowed = tr("Allowed: {allowed}.").format(allowed=problem.allowed) if problem.allowed else ""
-    return Fault(f"{problem.message} {allowed}".rstrip(), f".{problem.field}")
+    return Problem(f".{problem.field}", f"{problem.message} {allowed}".rstrip())
 
 
-def _missing(values: Mapping[str, Any]) -> Sequence[Fault]:
+def _missing(values: Mapping[str, Any]) -> Sequence[Problem]:
     allowed = EnumKind(_NAMES).allowed
     return [
-        Fault(sentence.format(allowed=allowed), f".{key}")
+        Problem(f".{key}", sentence.format(allowed=allowed))
         for attribute, (key, sentence) in _REQUIRED.items()
         if attribute not in values
     ]

@@ -13,10 +13,10 @@ from typing import Any, Final
 from app.campaign_file.disks import DISK_FIELDS, disk_faults, make_disk_target, values_of_disks
 from app.campaign_file.kinds import BoolKind, CampaignField, EnumKind, FloatKind, IntKind, Name, Seeds
 from app.campaign_file.paths import Folder, InstallationName, Scripts
-from app.campaign_file.problems import Fault
 from app.campaign_file.quantities import Milliseconds, SizeKind, WholeSeconds
 from app.campaign_file.settings import SettingsTable
 from app.domain.campaign.configuration import DataSize, FolderTarget, MemoryTarget, Protocol, Target
+from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import MIB, TIB
 from app.postgres.presets import PRESETS
@@ -25,7 +25,7 @@ MOST_CONFIGURATIONS: Final = 100
 MOST_RUNS: Final = 10_000
 
 
-def _nothing_wrong(values: Mapping[str, Any]) -> Sequence[Fault]:  # noqa: ARG001 - the keys alone decide
+def _nothing_wrong(values: Mapping[str, Any]) -> Sequence[Problem]:  # noqa: ARG001 - the keys alone decide
     return ()
 
 
@@ -48,7 +48,7 @@ class TargetTable:
     kind: str
     make: Callable[..., Target]
     fields: tuple[CampaignField, ...]
-    faults: Callable[[Mapping[str, Any]], Sequence[Fault]] = _nothing_wrong
+    faults: Callable[[Mapping[str, Any]], Sequence[Problem]] = _nothing_wrong
     values: Callable[[Any], Mapping[str, Any]] = _attributes
 
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from typing_extensions import override
 
-from app.campaign_file.problems import Fault, InvalidValueError, unfit
+from app.campaign_file.problems import InvalidValueError, unfit
 from app.domain.errors import did_you_mean
+from app.domain.problem import Problem
 from app.domain.text import tr
 
 
@@ -190,12 +191,12 @@ def read_each(values: list[object], kind: ValueKind, folder: Path) -> tuple[Any,
         InvalidValueError: with the faults of all values, each with its place (``[2]`` is the second).
     """
     read: list[object] = []
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     for number, value in enumerate(values, start=1):
         try:
             read.append(kind.read(value, folder))
         except InvalidValueError as error:
-            faults += [replace(fault, within=f"[{number}]{fault.within}") for fault in error.faults]
+            faults += [replace(problem, path=f"[{number}]{problem.path}") for problem in error.problems]
     if faults:
         raise InvalidValueError(*faults)
     return tuple(read)

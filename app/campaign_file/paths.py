@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Final
 from typing_extensions import override
 
 from app.campaign_file.kinds import EnumKind, IntKind, ValueKind, quote, read_each
-from app.campaign_file.problems import Fault, InvalidValueError, printable, printable_path, unfit
+from app.campaign_file.problems import InvalidValueError, printable, printable_path, unfit
 from app.campaign_file.text_files import UnreadableFileError, read_text_file
 from app.domain.campaign.configuration import BuiltinScript, Script
 from app.domain.errors import did_you_mean
+from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
 
@@ -114,13 +115,13 @@ class OneScript(ValueKind):
     def _read_table(self, table: dict[str, object], folder: Path) -> Script:
         faults = [_unknown_key(key) for key in table if key not in _SCRIPT_PARTS]
         if ("file" in table) == ("builtin" in table):
-            faults.append(Fault(tr("needs exactly one of the keys “file” and “builtin”.")))
+            faults.append(Problem("", tr("needs exactly one of the keys “file” and “builtin”.")))
         script = Script()
         for key, change in _SCRIPT_PARTS.items():
             try:
                 script = replace(script, **change(table[key], folder)) if key in table else script
             except InvalidValueError as error:
-                faults += [replace(fault, within=f".{key}{fault.within}") for fault in error.faults]
+                faults += [replace(problem, path=f".{key}{problem.path}") for problem in error.problems]
         if faults:
             raise InvalidValueError(*faults)
         return script
@@ -133,9 +134,9 @@ class OneScript(ValueKind):
         return f"{{{source}}}" if value.weight == 1 else f"{{{source}, weight = {value.weight}}}"
 
 
-def _unknown_key(key: str) -> Fault:
+def _unknown_key(key: str) -> Problem:
     sentence = tr("is not a known key; allowed are {known}.").format(known=", ".join(_SCRIPT_PARTS))
-    return Fault(f"{sentence} {did_you_mean(key[:80], _SCRIPT_PARTS)}".rstrip(), f".{printable(key)}")
+    return Problem(f".{printable(key)}", f"{sentence} {did_you_mean(key[:80], _SCRIPT_PARTS)}".rstrip())
 
 
 def _read_file(value: object, folder: Path) -> dict[str, Any]:
@@ -149,11 +150,11 @@ def _read_file(value: object, folder: Path) -> dict[str, Any]:
         text = read_text_file(path, SCRIPT_LIMIT_BYTES)
     except UnreadableFileError as err:
         raise InvalidValueError(
-            Fault(tr("{path} {reason}.").format(path=printable_path(path), reason=err))
+            Problem("", tr("{path} {reason}.").format(path=printable_path(path), reason=err))
         ) from err
     if not text.strip():
         raise InvalidValueError(
-            Fault(tr("{path} is empty; pgbench needs a command.").format(path=printable_path(path)))
+            Problem("", tr("{path} is empty; pgbench needs a command.").format(path=printable_path(path)))
         )
     return {"builtin": None, "path": str(path), "text": text}
 

@@ -13,6 +13,7 @@ from typing import Final
 from typing_extensions import override
 
 from app.domain.errors import CampaignError, did_you_mean
+from app.domain.problem import Problem
 from app.domain.text import tr
 
 _TOLD: Final = 20
@@ -54,25 +55,16 @@ def found_text(value: object) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What is wrong with one value.
+class InvalidValueError(Exception):
+    """A value that a field does not accept; never leaves the reader of campaign files.
 
     Attributes:
-        sentence: what was found and what is allowed.
-        within: what leads from the field to the faulty part, such as ``[2].weight``; mostly empty.
+        problems: their paths lead from the field to the faulty part, such as ``[2].weight``; mostly empty.
     """
 
-    sentence: str
-    within: str = ""
-
-
-class InvalidValueError(Exception):
-    """A value that a field does not accept; never leaves the reader of campaign files."""
-
-    def __init__(self, *faults: Fault) -> None:
-        super().__init__(*(fault.sentence for fault in faults))
-        self.faults = faults
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__(*(problem.message for problem in problems))
+        self.problems = problems
 
 
 def refusal(value: object, allowed: str) -> str:
@@ -82,7 +74,7 @@ def refusal(value: object, allowed: str) -> str:
 
 def unfit(value: object, allowed: str, *, remark: str = "") -> InvalidValueError:
     """Return the refusal of one `value` as an error."""
-    return InvalidValueError(Fault(f"{refusal(value, allowed)} {remark}".rstrip()))
+    return InvalidValueError(Problem("", f"{refusal(value, allowed)} {remark}".rstrip()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +127,9 @@ class Problems:
             self.untold += 1
 
     def add_unfit(self, place: KeyPath, error: InvalidValueError) -> None:
-        """Note every fault of a refused value."""
-        for fault in error.faults:
-            self.add(place.within(fault.within), fault.sentence)
+        """Note everything that is wrong with a refused value."""
+        for problem in error.problems:
+            self.add(place.within(problem.path), problem.message)
 
     def add_unknown(self, place: KeyPath, key: str, known: Iterable[str], *, belongs: str = "") -> None:
         """Note a key that does not exist, with the word that was probably meant.

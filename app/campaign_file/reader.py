@@ -296,8 +296,8 @@ class _Reader:
             return None
         values = _values(table)
         faults = kind.faults(values)
-        for fault in faults:
-            self.problems.add(place.within(fault.within), fault.sentence)
+        for problem in faults:
+            self.problems.add(place.within(problem.path), problem.message)
         return None if faults else kind.make(**values)
 
     def _read_table(self, entry: object, fields: tuple[CampaignField, ...], place: KeyPath) -> Table:

@@ -11,7 +11,8 @@ from typing import Final
 from typing_extensions import override
 
 from app.campaign_file.kinds import ValueKind, quote
-from app.campaign_file.problems import Fault, InvalidValueError, printable, refusal, unfit
+from app.campaign_file.problems import InvalidValueError, printable, refusal, unfit
+from app.domain.problem import Problem
 from app.domain.text import tr
 
 Settings = tuple[tuple[str, str], ...]
@@ -47,11 +48,11 @@ class SettingsTable(ValueKind):
         if len(flat) > SETTING_LIMIT:
             raise unfit(value, self.allowed)
         settings: dict[str, str] = {}
-        faults: list[Fault] = []
+        faults: list[Problem] = []
         for name, given in flat:
             fault = _fault(name, given, settings)
             if fault:
-                faults.append(Fault(fault, f".{printable(name)}"))
+                faults.append(Problem(f".{printable(name)}", fault))
             else:
                 settings[name.lower()] = _spell(given)
         if faults:

@@ -24,6 +24,7 @@ from app.domain.campaign.configuration import (
     Target,
     Workload,
 )
+from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.target import read_target
 from app.draft.fields.fields import FIELDS, NULLABLE, OPTIONAL, SCRIPT, SETTINGS, automatic_name
@@ -31,7 +32,6 @@ from app.draft.fields.state import (
     ConfigurationDraft,
     DraftParts,
     Place,
-    Problem,
 )
 from app.draft.fields.text import parse_scripts
 from app.draft.machine_answers import MachineAnswer, MachineQuestion
@@ -143,8 +143,8 @@ class _Builder:
         """Return the spare disks with what is made of them; their pages tell what is wrong with it."""
         found = read_target(self.parts.disks_of(each), each.made, wal_apart=each.wal_apart)
         is_of_pages = each.made is None and each.disks is None
-        for trouble in found.troubles:
-            self.reader.add(trouble.field if is_of_pages else path, trouble.message)
+        for problem in found.problems:
+            self.reader.add(problem.path if is_of_pages else path, problem.message)
         return found.target
 
     def _configuration(

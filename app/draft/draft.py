@@ -18,6 +18,7 @@ from app.analysis.properties import KIND, LABELS, PATH, TARGET, Property, proper
 from app.comparison.differences import compare_properties
 from app.domain.campaign.configuration import Campaign, Configuration
 from app.domain.errors import CampaignError
+from app.domain.problem import Problem
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.draft.builder import ValidationResult, build
@@ -29,8 +30,8 @@ from app.draft.disks.problems import storage_problems
 from app.draft.disks.table import InspectionResult, StorageFacts
 from app.draft.disks.target import read_target
 from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.fields import automatic_name
-from app.draft.fields.state import ConfigurationDraft, DraftParts, Place, Problem, SizeChoice, Step
+from app.draft.fields.fields import automatic_name, step_of
+from app.draft.fields.state import ConfigurationDraft, DraftParts, Place, SizeChoice, Step
 from app.draft.from_campaign import default_name, first_parts, parts_of
 from app.draft.machine_answers import (
     CampaignQuestion,
@@ -92,14 +93,17 @@ class CampaignDraft:
         """Return why a step is not complete, what is wrong before what is only not known yet."""
         return self._problems(step, self.built)
 
-    def blockers(self, step: Step) -> tuple[Problem, ...]:
-        """Return why one cannot go on from a step: its own problems and those of the steps before.
+    def blockers(self, step: Step) -> Mapping[Problem, Step]:
+        """Return why one cannot go on from a step, with the page that solves it: its own or one before.
 
         What is wrong comes before what is only not known yet.
         """
         built = self.built
-        found = [problem for each in self._up_to(step) for problem in self._problems(each, built)]
-        return tuple(sorted(found, key=lambda problem: problem.pending))
+        pages: dict[Problem, Step] = {}
+        for each in self._up_to(step):
+            for problem in self._problems(each, built):
+                pages.setdefault(problem, each)
+        return {problem: pages[problem] for problem in sorted(pages, key=lambda each: each.pending)}
 
     def questions_for(self, step: Step) -> tuple[MachineQuestion, ...]:
         """Return what has to be found out for this step and those before it, and is not known yet."""
@@ -229,7 +233,7 @@ class CampaignDraft:
         if built.campaign is not None:
             return built.campaign
         problem = next(iter((*built.problems, *self.blockers(Step.REVIEW))))
-        raise CampaignError(problem.message, field=problem.field, hint=problem.hint)
+        raise CampaignError(problem.message, field=problem.path, hint=problem.hint)
 
     # --- the list of configurations
 
@@ -287,21 +291,21 @@ class CampaignDraft:
         return known.result if known else None
 
     def _problems(self, step: Step, built: ValidationResult) -> tuple[Problem, ...]:
-        problems = [each for each in built.problems if each.step is step]
+        problems = [each for each in built.problems if step_of(each.path) is step]
         problems += storage_problems(self.parts, self.storage, step)
         inquiry = self._inquiry(built)
         if inquiry is None:
-            problems.append(Problem(step, "", tr("This machine is being looked at …"), pending=True))
+            problems.append(Problem("", tr("This machine is being looked at …"), pending=True))
             return tuple(problems)
         disks = inquiry.environment.disks
-        if step is Step.WHERE and disks.problem and self.parts.on_disks():
-            problems.append(Problem(step, "target.disks", disks.problem, disks.hint))
+        if step is Step.WHERE and disks is not None and self.parts.on_disks():
+            problems.append(disks)
         if inquiry.environment.account is None and step is Step.WHERE:
-            problems.append(Problem(step, "", inquiry.environment.account_sentence))
+            problems.append(Problem("", inquiry.environment.account_sentence))
         for question in inquiry.questions(step):
             known = self._answers.get(question)
             if known is None:
-                problems.append(Problem(step, "", question.waiting, pending=True))
+                problems.append(Problem("", question.waiting, pending=True))
             elif known.error is not None and not isinstance(question, ScriptsQuestion):  # told when built
                 problems.append(inquiry.refusal(step, question, known.error))
         if step is Step.REVIEW:
@@ -309,7 +313,7 @@ class CampaignDraft:
             problems += agreement_problems(self.agreement(), self.parts.agreed)
         once: dict[tuple[str, str], Problem] = {}
         for each in problems:
-            once.setdefault((each.field, each.message), each)
+            once.setdefault((each.path, each.message), each)
         return tuple(sorted(once.values(), key=lambda problem: problem.pending))
 
     def _up_to(self, step: Step) -> tuple[Step, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.draft import CampaignDraft
-from app.draft.fields.state import Problem, Step
+from app.draft.fields.state import Step
 
 
 class DraftFlow:
@@ -35,14 +36,19 @@ class DraftFlow:
         """Return the first reason why one cannot go on; None where one can."""
         return next(iter(self.draft.blockers(self.step)), None)
 
+    def page_of(self, obstacle: Problem) -> Step:
+        """Return the page on which an obstacle is solved."""
+        return self.draft.blockers(self.step)[obstacle]
+
     def reason(self) -> str:
         """Return the obstacle as a sentence beside the button, with its page where that is another."""
         problem = self.obstacle()
         if problem is None:
             return ""
-        if problem.step is self.step:
+        page = self.page_of(problem)
+        if page is self.step:
             return problem.message
-        number = self.number(problem.step)
+        number = self.number(page)
         return tr("Page {number}: {message}").format(number=number, message=problem.message)
 
     def number(self, step: Step) -> int:

@@ -92,7 +92,7 @@ class ScriptsQuestion(MachineQuestion):
             scripts: tuple[Script, ...] = Scripts().read(json.loads(self.raw), Path("/"))
         except InvalidValueError as error:
             raise CampaignError(
-                " ".join(fault.sentence for fault in error.faults), field="workload.script"
+                " ".join(problem.message for problem in error.problems), field="workload.script"
             ) from error
         return scripts
 

@@ -15,9 +15,10 @@ from app.domain.campaign.configuration import (
     Workload,
 )
 from app.domain.errors import CampaignError, FootingError, InstallationError, SettingError, TargetError
+from app.domain.problem import Problem
 from app.draft.builder import ValidationResult
 from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.state import DraftParts, Place, Problem, Step
+from app.draft.fields.state import DraftParts, Place, Step
 from app.draft.machine_answers import (
     CampaignQuestion,
     DescribeQuestion,
@@ -111,7 +112,7 @@ class Inquiry:
                 field = "workload.size"
             case _:
                 pass
-        return Problem(step, field, message, error.hint)
+        return Problem(field, message, error.hint)
 
     def _about_places(self) -> Iterator[MachineQuestion]:
         for number, each in enumerate(self.parts.chosen()):

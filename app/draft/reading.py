@@ -10,12 +10,13 @@ from typing import Any, Final, cast
 
 from app.campaign_file.kinds import Name
 from app.campaign_file.paths import Scripts
-from app.campaign_file.problems import Fault, InvalidValueError
+from app.campaign_file.problems import InvalidValueError
 from app.campaign_file.problems import KeyPath as FilePlace
 from app.campaign_file.scopes import ScopedValue, Table
 from app.domain.campaign.configuration import FolderTarget, MemoryTarget, Script, Target
-from app.draft.fields.fields import FIELDS, SCRIPT, SETTINGS, step_of
-from app.draft.fields.state import OWN_SCRIPTS, Length, PostgresDraft, Problem, SizeChoice, WorkloadDraft
+from app.domain.problem import Problem
+from app.draft.fields.fields import FIELDS, SCRIPT, SETTINGS
+from app.draft.fields.state import OWN_SCRIPTS, Length, PostgresDraft, SizeChoice, WorkloadDraft
 from app.draft.fields.text import read_settings, read_text
 from app.draft.machine_answers import MachineAnswer, MachineQuestion, ScriptsQuestion
 
@@ -39,19 +40,19 @@ class FieldReader:
     def add(self, path: str, sentence: str, *, about: str = "") -> None:
         """Note a problem; `about` is a name that begins its sentence."""
         message = f"{about}: {sentence}" if about else sentence[:1].upper() + sentence[1:]
-        self.problems.append(Problem(step_of(path), path, message))
+        self.problems.append(Problem(path, message))
 
-    def add_faults(self, path: str, faults: Sequence[Fault]) -> None:
+    def add_refused(self, path: str, problems: Sequence[Problem]) -> None:
         """Note what a kind refuses."""
-        for fault in faults:
-            self.add(path, fault.sentence, about=fault.within.removeprefix("."))
+        for problem in problems:
+            self.add(path, problem.message, about=problem.path.removeprefix("."))
 
     def read(self, key: str, text: str, path: str = "") -> Any:  # noqa: ANN401
         """Return the value of a field; None where it is refused, which is noted."""
         try:
             return read_text(FIELDS[key], text)
         except InvalidValueError as error:
-            self.add_faults(path or key, error.faults)
+            self.add_refused(path or key, error.problems)
             return None
 
     def name(self, text: str, path: str) -> str | None:
@@ -59,7 +60,7 @@ class FieldReader:
         try:
             name: str = Name().read(text.strip(), _ROOT)
         except InvalidValueError as error:
-            self.add_faults(path, error.faults)
+            self.add_refused(path, error.problems)
             return None
         return name
 
@@ -90,7 +91,7 @@ class FieldReader:
         try:
             return ScopedValue(read_settings(text), place)
         except InvalidValueError as error:
-            self.add_faults(path, error.faults)
+            self.add_refused(path, error.problems)
             return ScopedValue(None, place)
 
     def read_workload(self, part: WorkloadDraft) -> Table:
@@ -133,7 +134,7 @@ class FieldReader:
             try:
                 scripts: tuple[Script, ...] = Scripts().read(raw, _ROOT)
             except InvalidValueError as error:
-                self.add_faults(path, error.faults)
+                self.add_refused(path, error.problems)
                 return None
             return scripts
         question = ScriptsQuestion(json.dumps(raw))

@@ -10,8 +10,8 @@ from app.campaign_file.trust import Concern, campaign_digest, find_concerns, for
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign
 from app.domain.errors import RefusedError
+from app.domain.problem import Problem
 from app.domain.text import tr
-from app.draft.fields.state import Problem, Step
 from app.library.trusted_campaigns import is_trusted, trust
 
 FIELD: Final = "trust"
@@ -78,7 +78,7 @@ def agreement_problems(agreement: Agreement | None, agreed: str) -> tuple[Proble
     if agreement is None or not agreement.is_open or agreed == agreement.digest:
         return ()
     message = tr("This campaign may run programs: read what is listed, and tick that you trust it.")
-    return (Problem(Step.REVIEW, FIELD, message),)
+    return (Problem(FIELD, message),)
 
 
 def agreement_text(agreement: Agreement) -> str:

@@ -25,7 +25,8 @@ def test_a_service_that_runs_is_there_and_one_that_nobody_knows_is_not(
 
 def test_without_the_helper_the_wizard_says_how_to_install_it(bus: Serving) -> None:
     state = look_for_helper()
-    assert "root helper, which is not installed" in state.problem
+    assert state is not None
+    assert "root helper, which is not installed" in state.message
     assert state.hint.endswith("sudo packaging/helper install")
 
 
@@ -34,4 +35,6 @@ def test_without_a_bus_the_reason_is_told(monkeypatch: pytest.MonkeyPatch, tmp_p
     found = service_presence(HELPER)
     assert not found.there
     assert found.reason.startswith("There is no system bus")
-    assert "which is called over the system bus" in look_for_helper().problem
+    state = look_for_helper()
+    assert state is not None
+    assert "which is called over the system bus" in state.message

@@ -34,7 +34,7 @@ from pytestqt.qtbot import QtBot
 from app.domain.storage_plan.plan import Role
 from app.draft.disks.table import assign
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DraftEnvironment, PlaceState
+from app.draft.fields.environment import DraftEnvironment
 from app.draft.fields.state import Place
 from app.draft.machine_answers import MachineAnswer, SupportQuestion
 from app.hosts.folders.targets import CheckedTarget
@@ -243,7 +243,7 @@ def evil_draft() -> CampaignDraft:
     old = Installation(f"/{EVIL}", EVIL, 9, unusable=(EVIL,), origin=EVIL)
     new = Installation(f"/new {EVIL}", "17.2", 17, version_text=EVIL, origin=EVIL)
     machine = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
-    place = PlaceState(checked)
+    place = checked
     environment = DraftEnvironment(
         machine, current_account(), "", (new, old), "", place, f"/{EVIL}", place, ()
     )

@@ -10,7 +10,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
-from app.draft.fields.environment import DraftEnvironment, PlaceState
+from app.domain.problem import Problem
+from app.draft.fields.environment import DraftEnvironment
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.installations.installation import Installation
 from app.process.starter import current_account
@@ -32,9 +33,9 @@ WORKING = DraftEnvironment(
     "",
     (NEW, OLD),
     HINT,
-    PlaceState(CheckedTarget("/somewhere", "", 1 << 36)),
+    CheckedTarget("/somewhere", "", 1 << 36),
     "/somewhere",
-    PlaceState(CheckedTarget("/dev/shm", "", 1 << 30)),
+    CheckedTarget("/dev/shm", "", 1 << 30),
 )
 
 
@@ -132,7 +133,7 @@ def test_without_an_account_for_the_server_the_reason_is_told(page: StartPage) -
 
 
 def test_without_a_place_for_the_data_the_reason_is_told(page: StartPage) -> None:
-    full = PlaceState(problem="The folder is full.", hint="Make room.")
+    full = Problem("target.folder", "The folder is full.", "Make room.")
     page.show_environment(replace(WORKING, folder=full, memory=full))
     assert (page.findings.message.text(), page.findings.hint.text()) == ("The folder is full.", "Make room.")
 

@@ -31,7 +31,7 @@ from app.domain.errors import RefusedError
 from app.domain.storage_plan.plan import Role
 from app.draft.disks.table import assign
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DraftEnvironment, PlaceState
+from app.draft.fields.environment import DraftEnvironment
 from app.draft.fields.state import OWN_SCRIPTS, Place, SizeChoice, Step
 from app.draft.machine_answers import (
     MachineAnswer,
@@ -125,9 +125,9 @@ def known_draft() -> CampaignDraft:
         "",
         (NEW, OLD),
         "",
-        PlaceState(checked),
+        checked,
         "/somewhere",
-        PlaceState(checked),
+        checked,
         list_recipes(),
     )
     return agree(CampaignDraft(environment=environment))

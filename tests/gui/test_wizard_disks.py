@@ -32,11 +32,12 @@ from app.domain.disk import Disk, DiskRefusal
 from app.domain.disk import SpareAnswer as DiskAnswer
 from app.domain.inspection_report import InspectionReport
 from app.domain.options.raid import Level
+from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Role
 from app.draft.disks.filesystems import say_lines
 from app.draft.disks.table import InspectionResult, assign
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DisksState, DraftEnvironment, PlaceState
+from app.draft.fields.environment import DraftEnvironment
 from app.draft.fields.state import Place, Step
 from app.draft.machine_answers import MachineAnswer, SupportQuestion
 from app.hosts.disk_watch import OnChange
@@ -68,9 +69,7 @@ pytestmark = [
 
 MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
 CHECKED = CheckedTarget("/somewhere", "", 1 << 36)
-ENVIRONMENT = DraftEnvironment(
-    MACHINE, current_account(), folder=PlaceState(CHECKED), memory=PlaceState(CHECKED)
-)
+ENVIRONMENT = DraftEnvironment(MACHINE, current_account(), folder=CHECKED, memory=CHECKED)
 
 
 class Machinery:
@@ -177,7 +176,8 @@ def test_spare_disks_are_offered_where_the_helper_is_and_explained_where_it_is_n
     assert isinstance(page, WherePage)
     assert page.disks.isEnabled()
     draft.environment = replace(
-        ENVIRONMENT, disks=DisksState("The root helper is not installed.", "sudo packaging/helper install")
+        ENVIRONMENT,
+        disks=Problem("target.disks", "The root helper is not installed.", "sudo packaging/helper install"),
     )
     page.refresh()
     assert not page.disks.isEnabled()
@@ -187,7 +187,9 @@ def test_spare_disks_are_offered_where_the_helper_is_and_explained_where_it_is_n
 def test_a_helper_that_is_installed_meanwhile_is_found(
     qtbot: QtBot, open_wizard: OpenWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = [DisksState("The root helper is not installed.", "Install it.")]
+    there: list[Problem | None] = [
+        Problem("target.disks", "The root helper is not installed.", "Install it.")
+    ]
     monkeypatch.setattr(asking, "look_for_helper", lambda: there[-1])
     new = Installation("/opt/new/bin", "17.2", 17, origin="package")
     draft = CampaignDraft(environment=replace(ENVIRONMENT, installations=(new,), disks=there[0]))
@@ -196,7 +198,7 @@ def test_a_helper_that_is_installed_meanwhile_is_found(
     assert isinstance(page, WherePage)
     assert not page.disks.isEnabled()
     qtbot.waitUntil(lambda: wizard.asking._looking is None)  # coming to the window looks, too
-    there.append(DisksState())
+    there.append(None)
     wizard._look_after_absence()
     qtbot.waitUntil(page.disks.isEnabled)
     assert page._disks.state.text() == ""

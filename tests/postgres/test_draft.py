@@ -21,6 +21,7 @@ from app.draft.fields.environment import DraftEnvironment, read_environment
 from app.draft.fields.state import ChangeDraft, Place, SizeChoice, Step
 from app.draft.machine_answers import PostgresQuestion, answer
 from app.draft.review import make_review
+from app.hosts.folders.targets import CheckedTarget
 from tests.fix_campaign import CampaignBench
 
 pytestmark = pytest.mark.postgres
@@ -58,8 +59,8 @@ def small_draft(environment: DraftEnvironment, bench: CampaignBench) -> Campaign
 def test_the_machine_is_read_with_installations_places_and_recipes(environment: DraftEnvironment) -> None:
     assert environment.newest is not None
     assert environment.newest.major >= 13
-    assert environment.folder.checked is not None
-    assert environment.folder.checked.path == environment.folder_path
+    assert isinstance(environment.folder, CheckedTarget)
+    assert environment.folder.path == environment.folder_path
     assert {"quick", "durability"} <= {recipe.name for recipe in environment.recipes}
     assert environment.account_sentence
 
@@ -69,7 +70,7 @@ def test_the_commands_of_the_review_are_those_that_are_executed(
 ) -> None:
     draft = small_draft(environment, campaign_bench)
     find_out(draft)
-    assert draft.blockers(Step.REVIEW) == ()
+    assert draft.blockers(Step.REVIEW) == {}
     resolved = draft.resolved()
     assert resolved is not None
     assert environment.account is not None
@@ -116,7 +117,7 @@ def test_drafts_without_problems_can_be_run_here_and_others_say_on_which_page_no
         assert resolved is not None
         assert set(resolved.configurations) == {"folder", "folder 2", "memory"}
     else:
-        assert {problem.step for problem in problems} <= set(draft.steps)
+        assert set(draft.blockers(Step.REVIEW).values()) <= set(draft.steps)
 
 
 def test_an_unknown_setting_is_named_with_the_one_that_was_meant(environment: DraftEnvironment) -> None:
@@ -124,7 +125,7 @@ def test_an_unknown_setting_is_named_with_the_one_that_was_meant(environment: Dr
     draft.parts.postgresql.settings = "wrok_mem = 64MB"
     find_out(draft, Step.POSTGRESQL)
     (problem,) = draft.problems_for(Step.POSTGRESQL)
-    assert problem.field == "postgresql.settings"
+    assert problem.path == "postgresql.settings"
     assert "wrok_mem" in problem.message
     assert "work_mem" in f"{problem.message} {problem.hint}".replace("wrok_mem", "")
 

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.draft.fields.state import Problem
+from app.domain.problem import Problem
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
 from ui.widgets.texts import ErrorText, Heading, ReservedLines, Text, WrappedLabel
 

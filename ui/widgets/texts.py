@@ -9,7 +9,7 @@ from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.draft.fields.state import Problem
+from app.domain.problem import Problem
 from ui.theme import TINY, Theme
 from ui.widgets.formatting import tooltip
 from ui.widgets.plain_label import plain_label

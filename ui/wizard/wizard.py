@@ -28,10 +28,11 @@ from typing_extensions import override
 
 from app.domain.campaign.configuration import Campaign
 from app.domain.errors import FootingError
+from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.confirmation import forget_confirmations
 from app.draft.draft import CampaignDraft
-from app.draft.fields.state import Problem, Step
+from app.draft.fields.state import Step
 from app.draft.flow import DraftFlow
 from app.draft.trust import keep_agreement
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
@@ -368,9 +369,10 @@ class Wizard(QDialog):
 
     def _named(self, reason: str, obstacle: Problem | None) -> str:
         """Return the reason with the field's label, where it is one of the page that is open."""
-        if obstacle is None or obstacle.pending or obstacle.step is not self.flow.step:
+        flow = self.flow
+        if obstacle is None or obstacle.pending or flow.page_of(obstacle) is not flow.step:
             return reason
-        label = self.pages[obstacle.step].label_of(obstacle.field)
+        label = self.pages[flow.step].label_of(obstacle.path)
         return tr("{field}: {reason}").format(field=label, reason=reason) if label else reason
 
     def _on_loaded(self, draft: CampaignDraft) -> None:

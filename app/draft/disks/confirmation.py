@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.table import ROLE_WORDS, StorageFacts, model_of, role_of, serial_of
-from app.draft.fields.state import DraftParts, Problem, Step
+from app.draft.fields.state import DraftParts
 from app.draft.fields.storage_state import DisksDraft
 from app.storage.inspect.sampling import looked_before
 
@@ -98,4 +99,4 @@ def confirmation_problems(parts: DraftParts, facts: StorageFacts) -> tuple[Probl
     if right == count:
         return ()
     message = tr("Type the last four characters of the serial number of each disk ({right} of {count}).")
-    return (Problem(Step.REVIEW, FIELD, message.format(right=right, count=count)),)
+    return (Problem(FIELD, message.format(right=right, count=count)),)

@@ -9,13 +9,14 @@ from app.campaign_file.problems import InvalidValueError
 from app.domain.campaign.server_options import contradiction
 from app.domain.options.checks import check
 from app.domain.options.conflicts import Action, ConflictFinding
+from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Role
 from app.domain.text import tr
 from app.draft.disks.filesystems import circumstances
 from app.draft.disks.levels import level_reasons
 from app.draft.disks.table import DiskRow, StorageFacts, disk_rows, model_of, serial_of
 from app.draft.disks.target import PREFIX, WAL_PREFIX, read_target
-from app.draft.fields.state import DraftParts, Place, Problem, Step
+from app.draft.fields.state import DraftParts, Place, Step
 from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft
 from app.draft.fields.text import setting_lines
 
@@ -52,15 +53,15 @@ def _of_disks(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
     if parts.disks not in parts.used_disks():
         return
     if facts.listing is None:
-        yield Problem(Step.DISKS, "", tr("The disks of this machine are being looked at …"), pending=True)
+        yield Problem("", tr("The disks of this machine are being looked at …"), pending=True)
         return
     for row in disk_rows(parts.disks, facts):
         if row.role is not None and row.obstacle:
-            yield Problem(Step.DISKS, _FIELDS[row.role], _told(row))
+            yield Problem(_FIELDS[row.role], _told(row))
     for prefix, group in ((PREFIX, parts.disks.data), (WAL_PREFIX, parts.disks.wal)):
         for finding in check(circumstances(group, group.made, facts)):
             if finding.field == "disks" and finding.action is Action.REFUSE:
-                yield Problem(Step.DISKS, f"{prefix}data", finding.message)
+                yield Problem(f"{prefix}data", finding.message)
 
 
 def _told(row: DiskRow) -> str:
@@ -75,14 +76,14 @@ def _told(row: DiskRow) -> str:
 def _of_filesystems(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
     if facts.support is None:
         message = tr("Looking at which filesystems this machine can make …")
-        yield Problem(Step.FILESYSTEM, "", message, pending=True)
+        yield Problem("", message, pending=True)
         return
     disks, server = parts.disks, server_settings_of(parts)
     yield from _of_group(PREFIX, disks.data, facts, server, len(disks.zfs_log))
     if disks.wal.disks:
         yield from _of_group(WAL_PREFIX, disks.wal, facts, {}, 0)
     for key, message in _contradictions(disks, disks.data.made, server):
-        yield Problem(Step.FILESYSTEM, f"{PREFIX}{key}", message)
+        yield Problem(f"{PREFIX}{key}", message)
 
 
 def _contradictions(
@@ -100,10 +101,10 @@ def _of_group(
     prefix: str, group: GroupDraft, facts: StorageFacts, server: Mapping[str, str], zfs_log: int
 ) -> Iterator[Problem]:
     for reason in level_reasons(group.made, len(group.disks), facts):
-        yield Problem(Step.FILESYSTEM, f"{prefix}filesystem", reason)
+        yield Problem(f"{prefix}filesystem", reason)
     around = circumstances(group, group.made, facts, server=server, zfs_log=zfs_log)
     for finding in _refusals(check(around)):
-        yield Problem(Step.FILESYSTEM, f"{prefix}options.{finding.field}", finding.message)
+        yield Problem(f"{prefix}options.{finding.field}", finding.message)
 
 
 def _of_copies(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
@@ -121,7 +122,7 @@ def _of_copies(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
             messages += [finding.message for finding in _refusals(check(around))]
             messages += [message for _, message in _contradictions(disks, made, server)]
         for message in messages:
-            yield Problem(Step.MORE, f"configuration[{number}].target", message)
+            yield Problem(f"configuration[{number}].target", message)
 
 
 def _refusals(findings: Sequence[ConflictFinding]) -> Iterator[ConflictFinding]:

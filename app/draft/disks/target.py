@@ -19,6 +19,7 @@ from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec
 from app.domain.options.raid import Assembler, Level
+from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Bitmap, InitialSync
 from app.domain.text import tr
 from app.domain.units import KIB, format_size, parse_size
@@ -31,30 +32,17 @@ PREFIX: Final = "target.disks."
 WAL_PREFIX: Final = "target.disks.wal."
 
 
-@dataclass(frozen=True, slots=True)
-class ValueProblem:
-    """What is wrong with a value.
-
-    Attributes:
-        field: dotted, such as ``target.disks.options.commit``.
-        message: a sentence.
-    """
-
-    field: str
-    message: str
-
-
 @dataclass(slots=True)
 class ReadTarget:
     """What became of the pages.
 
     Attributes:
         target: None where something is wrong.
-        troubles: everything that is.
+        problems: everything that is.
     """
 
     target: DiskTarget | None = None
-    troubles: list[ValueProblem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
 
 
 def read_target(disks: DisksDraft, made: MadeDraft | None = None, *, wal_apart: bool = True) -> ReadTarget:
@@ -67,25 +55,25 @@ def read_target(disks: DisksDraft, made: MadeDraft | None = None, *, wal_apart: 
     """
     found = ReadTarget()
     if not disks.data.disks:
-        found.troubles.append(ValueProblem(f"{PREFIX}data", tr("Choose the disks that will hold the data.")))
+        found.problems.append(Problem(f"{PREFIX}data", tr("Choose the disks that will hold the data.")))
         return found
-    data = _group(disks.data, made or disks.data.made, PREFIX, found.troubles)
+    data = _group(disks.data, made or disks.data.made, PREFIX, found.problems)
     wal = None
     if disks.wal.disks and wal_apart:
-        wal = _group(disks.wal, disks.wal.made, WAL_PREFIX, found.troubles)
-    limit = _read(FIELDS[f"{PREFIX}memory_limit"], disks.memory_limit, "memory_limit", found.troubles)
+        wal = _group(disks.wal, disks.wal.made, WAL_PREFIX, found.problems)
+    limit = _read(FIELDS[f"{PREFIX}memory_limit"], disks.memory_limit, "memory_limit", found.problems)
     on_zfs = (made or disks.data.made).filesystem == "zfs"
     if disks.zfs_log and not on_zfs and made is None:
         sentence = tr("Only a ZFS pool has log devices: choose ZFS, or take the log devices away.")
-        found.troubles.append(ValueProblem(f"{PREFIX}filesystem", sentence))
-    if found.troubles:
+        found.problems.append(Problem(f"{PREFIX}filesystem", sentence))
+    if found.problems:
         return found
     target = DiskTarget(data, wal, tuple(disks.zfs_log) if on_zfs else (), limit)
-    found.troubles += [
-        ValueProblem(f"{PREFIX}{each.field}", _with_allowed(each.message, each.allowed))
+    found.problems += [
+        Problem(f"{PREFIX}{each.field}", _with_allowed(each.message, each.allowed))
         for each in target_problems(target)
     ]
-    found.target = None if found.troubles else target
+    found.target = None if found.problems else target
     return found
 
 
@@ -154,21 +142,19 @@ def write_option(option: OptionSpec, value: OptionValue) -> str:
     return str(value)
 
 
-def _group(group: GroupDraft, made: MadeDraft, prefix: str, troubles: list[ValueProblem]) -> DiskGroup:
+def _group(group: GroupDraft, made: MadeDraft, prefix: str, problems: list[Problem]) -> DiskGroup:
     spec, level = spec_of(made), level_of(made, len(group.disks))
     if level not in spec.levels:
         sentence = tr("{label} has no level “{level}”: choose another filesystem or another level.")
-        troubles.append(
-            ValueProblem(f"{prefix}filesystem", sentence.format(label=spec.label, level=level.label))
-        )
+        problems.append(Problem(f"{prefix}filesystem", sentence.format(label=spec.label, level=level.label)))
     values, wrong = read_options(spec, made.typed)
-    troubles += [ValueProblem(f"{prefix}options.{name}", sentence) for name, sentence in wrong]
+    problems += [Problem(f"{prefix}options.{name}", sentence) for name, sentence in wrong]
     options = tuple((option.id, values[option.id]) for option in spec.options if option.id in values)
     read: dict[str, Any] = {}
     if not group.whole_disk:
-        read["partition_bytes"] = _of_group(prefix, "partition_size", group.partition, troubles)
+        read["partition_bytes"] = _of_group(prefix, "partition_size", group.partition, problems)
     for name, attribute, text in _array_texts(group, spec, level):
-        read[attribute] = _of_group(prefix, name, text, troubles)
+        read[attribute] = _of_group(prefix, name, text, problems)
     return DiskGroup(
         tuple(group.disks),
         level,
@@ -201,18 +187,18 @@ def _array_texts(group: GroupDraft, spec: FilesystemSpec, level: Level) -> Itera
         yield name, *texts[name]
 
 
-def _of_group(prefix: str, name: str, text: str, troubles: list[ValueProblem]) -> Any:  # noqa: ANN401
-    return _read(WAL_FIELDS[name], text, f"{prefix.removeprefix(PREFIX)}{name}", troubles)
+def _of_group(prefix: str, name: str, text: str, problems: list[Problem]) -> Any:  # noqa: ANN401
+    return _read(WAL_FIELDS[name], text, f"{prefix.removeprefix(PREFIX)}{name}", problems)
 
 
-def _read(field_: Any, text: str, path: str, troubles: list[ValueProblem]) -> Any:  # noqa: ANN401
+def _read(field_: Any, text: str, path: str, problems: list[Problem]) -> Any:  # noqa: ANN401
     """Return a value of a field of campaign files; None where it is empty or refused, which is noted."""
     if not text.strip():
         return None
     try:
         return read_text(field_, text)
     except InvalidValueError as error:
-        troubles.extend(ValueProblem(f"{PREFIX}{path}", _capital(fault.sentence)) for fault in error.faults)
+        problems.extend(Problem(f"{PREFIX}{path}", _capital(problem.message)) for problem in error.problems)
         return None
 
 

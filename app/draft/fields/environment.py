@@ -10,6 +10,7 @@ from app.campaign_file.recipes import Recipe, list_recipes
 from app.dbus.service_status import service_presence
 from app.domain.campaign.configuration import FolderTarget, MemoryTarget, Target
 from app.domain.errors import FootingError, InstallationError
+from app.domain.problem import Problem
 from app.domain.text import tr
 from app.hosts.folders.account import account_reason, server_account
 from app.hosts.folders.targets import CheckedTarget, check_target, default_folder
@@ -36,40 +37,14 @@ class LaterPlace:
 HELPER: Final = "org.pgfooting.Helper1"
 """Name of the root helper on the system bus."""
 
+_DISKS: Final = "target.disks"
+
 LATER_PLACES: Final = (
     LaterPlace(
         tr("A PostgreSQL server that already runs"),
         tr("Comes with a later version. Until then pgFooting starts a server of its own, beside yours."),
     ),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceState:
-    """How a place looks before anything is chosen.
-
-    Attributes:
-        checked: where it is; None where it cannot be used.
-        problem: why it cannot be used; empty where it can.
-        hint: what would help.
-    """
-
-    checked: CheckedTarget | None = None
-    problem: str = ""
-    hint: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class DisksState:
-    """Whether spare disks can be used on this machine.
-
-    Attributes:
-        problem: why not; empty where they can.
-        hint: what would help.
-    """
-
-    problem: str = ""
-    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +57,11 @@ class DraftEnvironment:
         account_sentence: why it is that one, or why there is none.
         installations: the newest first; those that cannot be used carry their reasons.
         install_hint: how PostgreSQL is installed here.
-        folder: the default folder.
+        folder: the default folder, or why it cannot be used; None where nobody looked.
         folder_path: its path, also where it cannot be used.
-        memory: the memory target.
+        memory: the memory target, likewise.
         recipes: that ship with pgFooting.
-        disks: whether spare disks can be used.
+        disks: why spare disks cannot be used; None where they can.
     """
 
     machine: Machine
@@ -94,11 +69,11 @@ class DraftEnvironment:
     account_sentence: str = ""
     installations: tuple[Installation, ...] = ()
     install_hint: str = ""
-    folder: PlaceState = PlaceState()
+    folder: CheckedTarget | Problem | None = None
     folder_path: str = ""
-    memory: PlaceState = PlaceState()
+    memory: CheckedTarget | Problem | None = None
     recipes: tuple[Recipe, ...] = ()
-    disks: DisksState = DisksState()
+    disks: Problem | None = None
 
     @property
     def newest(self) -> Installation | None:
@@ -133,18 +108,16 @@ def read_environment(extra_folders: Sequence[str] = ()) -> DraftEnvironment:
     )
 
 
-def look_for_helper() -> DisksState:
-    """Return whether the root helper is there, without starting it."""
+def look_for_helper() -> Problem | None:
+    """Return why disks cannot be formatted: the root helper is not there; does not start it."""
     found = service_presence(HELPER)
     if found.there:
-        return DisksState()
+        return None
     if found.reason:
-        return DisksState(
-            tr("Disks are formatted by a root helper, which is called over the system bus. {reason}").format(
-                reason=found.reason
-            )
-        )
-    return DisksState(
+        message = tr("Disks are formatted by a root helper, which is called over the system bus. {reason}")
+        return Problem(_DISKS, message.format(reason=found.reason))
+    return Problem(
+        _DISKS,
         tr("Disks are formatted by a root helper, which is not installed."),
         tr("Install it from the folder of pgFooting: sudo packaging/helper install"),
     )
@@ -161,8 +134,8 @@ def serving_account(environment: DraftEnvironment) -> Account:
     return environment.account
 
 
-def _look_at(target: Target, account: Account) -> PlaceState:
+def _look_at(target: Target, account: Account) -> CheckedTarget | Problem:
     try:
-        return PlaceState(check_target(target, account, 0))
+        return check_target(target, account, 0)
     except FootingError as error:
-        return PlaceState(problem=error.message, hint=error.hint)
+        return Problem(f"target.{target.kind}", error.message, error.hint)

@@ -29,25 +29,6 @@ ABOUT_DISKS: Final = frozenset({Step.DISKS, Step.FILESYSTEM})
 """Pages that are only there with spare disks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Why a step is not complete.
-
-    Attributes:
-        step: the page on which it is solved.
-        field: dotted as in campaign files, such as ``workload.clients``; empty for the page as a whole.
-        message: what is wrong and what is allowed, a sentence.
-        hint: what would help; may be empty.
-        pending: not wrong, only not known yet.
-    """
-
-    step: Step
-    field: str
-    message: str
-    hint: str = ""
-    pending: bool = False
-
-
 class Place(StrEnum):
     """Where the data of a configuration lies."""
 

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from app.campaign_file.kinds import BoolKind, CampaignField, FloatKind, IntKind, ValueKind
 from app.campaign_file.paths import Scripts
-from app.campaign_file.problems import Fault, InvalidValueError
+from app.campaign_file.problems import InvalidValueError
 from app.campaign_file.settings import Settings, SettingsTable
 from app.domain.campaign.configuration import BuiltinScript, Script
+from app.domain.problem import Problem
 from app.domain.text import tr
 
 _NUMBER: Final = re.compile(r"-?\d{1,400}(\.\d{1,400})?", re.ASCII)
@@ -113,7 +114,7 @@ def setting_lines(text: str) -> list[SettingLine]:
         InvalidValueError: a line that is not one; every one of them, with its number.
     """
     found: list[SettingLine] = []
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     for number, line in enumerate(text.splitlines(), start=1):
         stripped = line.strip()
         if not stripped or stripped.startswith("#"):
@@ -122,7 +123,7 @@ def setting_lines(text: str) -> list[SettingLine]:
         value = _value_of(match[2]) if match else None
         if match is None or value is None:
             sentence = tr("Line {number} is not a setting: write it as work_mem = 64MB.")
-            faults.append(Fault(sentence.format(number=number)))
+            faults.append(Problem("", sentence.format(number=number)))
         else:
             found.append(SettingLine(number, match[1], value))
     if faults:
@@ -146,12 +147,12 @@ def read_settings(text: str) -> Settings:
     """
     lines = setting_lines(text)
     first: dict[str, int] = {}
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     for line in lines:
         before = first.setdefault(line.name.lower(), line.number)
         if before != line.number:
             sentence = tr("Line {number}: {name} is given in line {before} already.")
-            faults.append(Fault(sentence.format(number=line.number, name=line.name, before=before)))
+            faults.append(Problem("", sentence.format(number=line.number, name=line.name, before=before)))
     if faults:
         raise InvalidValueError(*faults)
     settings: Settings = SettingsTable().read({line.name: line.value for line in lines}, _NOWHERE)

@@ -28,6 +28,7 @@ from app.domain.campaign.configuration import (
     Target,
     Workload,
 )
+from app.domain.campaign.disk_target import target_problems
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.checks import validate_options
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
@@ -84,7 +85,7 @@ def disk_targets(draw: st.DrawFn) -> DiskTarget:
 
 
 targets: st.SearchStrategy[Target] = st.one_of(
-    disk_targets(),
+    disk_targets().filter(lambda target: not target_problems(target)),
     st.builds(FolderTarget, st.none() | printable.map(lambda text: f"/{text}")),
     st.builds(MemoryTarget, st.none() | st.integers(64 * MIB, 16 * 1024**4)),
 )

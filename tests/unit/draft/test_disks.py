@@ -17,6 +17,7 @@ from app.domain.inspection_report import InspectionReport
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.raid import Level
+from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Bitmap, InitialSync, Role
 from app.domain.units import GIB
 from app.draft.disks.alternatives import alternatives
@@ -37,8 +38,8 @@ from app.draft.disks.problems import group_warnings
 from app.draft.disks.table import InspectionResult, StorageFacts, assign, disk_rows, move, reasons
 from app.draft.disks.target import read_option, read_target, write_option
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DisksState, DraftEnvironment, PlaceState
-from app.draft.fields.state import Place, Problem, Step
+from app.draft.fields.environment import DraftEnvironment
+from app.draft.fields.state import Place, Step
 from app.draft.fields.storage_state import DisksDraft, MadeDraft
 from app.draft.flow import DraftFlow
 from app.draft.from_campaign import parts_of
@@ -58,8 +59,8 @@ ENVIRONMENT = DraftEnvironment(
     current_account(),
     "",
     (Installation("/opt/new/bin", "17.2", 17, origin="package"),),
-    folder=PlaceState(CHECKED),
-    memory=PlaceState(CHECKED),
+    folder=CHECKED,
+    memory=CHECKED,
 )
 
 
@@ -89,7 +90,7 @@ def target_of(draft: CampaignDraft) -> DiskTarget:
 
 
 def told(draft: CampaignDraft, step: Step) -> list[tuple[str, str]]:
-    return [(each.field, each.message) for each in draft.problems_for(step) if not each.pending]
+    return [(each.path, each.message) for each in draft.problems_for(step) if not each.pending]
 
 
 # --- the pages come and go
@@ -110,9 +111,11 @@ def test_the_pages_about_disks_are_there_only_with_spare_disks() -> None:
 def test_without_a_helper_the_first_page_says_what_to_install() -> None:
     draft = draft_on()
     hint = "sudo packaging/helper install"
-    draft.environment = replace(ENVIRONMENT, disks=DisksState("The root helper is not installed.", hint))
+    draft.environment = replace(
+        ENVIRONMENT, disks=Problem("target.disks", "The root helper is not installed.", hint)
+    )
     (problem,) = [each for each in draft.problems_for(Step.WHERE) if not each.pending]
-    assert problem == Problem(Step.WHERE, "target.disks", "The root helper is not installed.", hint)
+    assert problem == Problem("target.disks", "The root helper is not installed.", hint)
     draft.configuration_of(Place.DISKS).chosen = False
     draft.configuration_of(Place.FOLDER).chosen = True
     assert told(draft, Step.WHERE) == []
@@ -342,7 +345,7 @@ def test_every_choice_of_disks_can_be_drawn_and_either_built_or_explained(data: 
     assert len(drawn) == bool(disks.data.disks) + bool(disks.wal.disks) + bool(disks.zfs_log)
     assert all(group.words for group in drawn)
     built = read_target(disks)
-    assert (built.target is None) == bool(built.troubles)
+    assert (built.target is None) == bool(built.problems)
     if built.target is None:
         assert told(draft, Step.DISKS) or told(draft, Step.FILESYSTEM)
     else:
@@ -642,7 +645,7 @@ def test_nothing_starts_before_the_end_of_every_serial_number_is_typed() -> None
     draft = draft_on(2, wal=1)
 
     def missing() -> list[str]:
-        return [each.message for each in draft.problems_for(Step.REVIEW) if each.field == FIELD]
+        return [each.message for each in draft.problems_for(Step.REVIEW) if each.path == FIELD]
 
     assert "(0 of 3)" in missing()[0]
     for number, disk in enumerate(SPARE[:3], start=1):

@@ -27,7 +27,7 @@ from app.domain.errors import CampaignError
 from app.draft.builder import build
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.fields import CHANGEABLE, FIELDS, automatic_name
+from app.draft.fields.fields import CHANGEABLE, FIELDS, automatic_name, step_of
 from app.draft.fields.state import (
     OWN_SCRIPTS,
     ChangeDraft,
@@ -56,7 +56,7 @@ def campaign_of(parts: DraftParts) -> Campaign:
 
 
 def problems_of(parts: DraftParts) -> list[tuple[Step, str, str]]:
-    return [(each.step, each.field, each.message) for each in build(parts, {}).problems]
+    return [(step_of(each.path), each.path, each.message) for each in build(parts, {}).problems]
 
 
 def test_the_first_look_is_a_folder_against_memory_with_little_data_for_half_a_minute() -> None:
@@ -230,14 +230,14 @@ def test_a_script_without_name_or_with_a_wrong_weight_is_refused(builtin: str, w
     parts.workload.scripts = [ScriptDraft(builtin, weight=weight)]
     built = build(parts, {})
     if not built.questions:
-        assert [each.field for each in built.problems] == ["workload.script"]
+        assert [each.path for each in built.problems] == ["workload.script"]
     assert built.campaign is None
 
 
 def test_no_script_at_all_is_refused() -> None:
     parts = first_parts()
     parts.workload.script = OWN_SCRIPTS
-    assert [each.field for each in build(parts, {}).problems] == ["workload.script"]
+    assert [each.path for each in build(parts, {}).problems] == ["workload.script"]
 
 
 @pytest.mark.parametrize(
@@ -375,7 +375,7 @@ def test_every_draft_without_problems_is_a_campaign_file_and_a_draft_again(parts
     built = build(parts, {})
     if built.campaign is None:
         assert built.problems or built.questions
-        assert all(each.message and isinstance(each.step, Step) for each in built.problems)
+        assert all(each.message and isinstance(step_of(each.path), Step) for each in built.problems)
         return
     assert built.problems == ()
     assert again(built.campaign) == built.campaign

@@ -146,7 +146,12 @@ def test_a_no_of_the_machine_stands_beside_the_field_that_can_change_it(
     refuse(flow.draft, question, error, asked)
     problem = flow.obstacle()
     assert problem is not None
-    assert (problem.step, problem.field, problem.message, problem.pending) == (step, field, "no", False)
+    assert (flow.page_of(problem), problem.path, problem.message, problem.pending) == (
+        step,
+        field,
+        "no",
+        False,
+    )
     assert not flow.advance()
 
 
@@ -160,7 +165,7 @@ def test_a_no_about_a_configuration_of_the_list_names_it() -> None:
         wrong = question.campaign.configurations[0].name == "folder 2"
         draft.take(MachineAnswer(question, error=SettingError("too much", hint="less") if wrong else None))
     (problem,) = draft.problems_for(Step.MORE)
-    assert (problem.field, problem.message) == ("configuration[2]", "“folder 2”: too much")
+    assert (problem.path, problem.message) == ("configuration[2]", "“folder 2”: too much")
     assert problem.hint == "less"
 
 
@@ -170,7 +175,7 @@ def test_what_is_refused_is_asked_again_after_it_was_forgotten_and_a_yes_is_kept
         assert isinstance(question, TargetQuestion)
         in_memory = isinstance(question.target, MemoryTarget)
         draft.take(MachineAnswer(question, error=TargetError("full") if in_memory else None))
-    assert [each.field for each in draft.problems_for(Step.WHERE)] == ["target.memory.size"]
+    assert [each.path for each in draft.problems_for(Step.WHERE)] == ["target.memory.size"]
     draft.forget_refusals()
     (asked,) = draft.questions_for(Step.WHERE)
     assert isinstance(asked, TargetQuestion)
@@ -184,7 +189,7 @@ def test_an_answer_to_what_nobody_asks_any_more_changes_nothing() -> None:
     for question in old:
         draft.take(MachineAnswer(question, error=TargetError("no")))
     (problem, *_) = draft.problems_for(Step.WHERE)
-    assert problem.field == "target.memory.size"  # this one is still asked
+    assert problem.path == "target.memory.size"  # this one is still asked
     assert draft.problems_for(Step.WHERE)[-1].pending
 
 
@@ -272,7 +277,7 @@ def test_a_script_file_is_read_when_asked_for(text: str, tmp_path_factory: pytes
     if text:
         assert problems == []
     else:
-        assert [each.field for each in problems] == ["workload.script"]
+        assert [each.path for each in problems] == ["workload.script"]
         assert "is empty" in problems[0].message
         path.write_text("SELECT 2;")
         draft.forget_refusals()

@@ -11,7 +11,7 @@ from app.campaign_file.trust import check_trust, refuse_concerns
 from app.campaign_file.writer import format_campaign
 from app.domain.errors import RefusedError
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DraftEnvironment, PlaceState
+from app.draft.fields.environment import DraftEnvironment
 from app.draft.fields.state import Step
 from app.draft.machine_answers import MachineAnswer, ScriptsQuestion, TrustQuestion, answer
 from app.draft.trust import (
@@ -52,13 +52,13 @@ def _asked(draft: CampaignDraft) -> CampaignDraft:
 
 
 def _draft(path: Path) -> CampaignDraft:
-    place = PlaceState(None)
+    place = None
     environment = DraftEnvironment(SMALL_MACHINE, current_account(), "", (), "", place, "/", place, ())
     return _asked(CampaignDraft.of(read_campaign_file(path).campaign, environment))
 
 
 def _open_fields(draft: CampaignDraft) -> list[str]:
-    return [problem.field for problem in draft.problems_for(Step.REVIEW)]
+    return [problem.path for problem in draft.problems_for(Step.REVIEW)]
 
 
 def _runner_asks(tmp_path: Path, draft: CampaignDraft) -> bool:

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from app.domain.problem import Problem
 from app.domain.text import tr
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.choice_button import ChoiceButton
@@ -121,8 +122,8 @@ class StartPage(QScrollArea):
                 f"{found.bin_directory}: {' '.join(found.unusable)}" for found in environment.installations
             ]
             hint = "\n".join([environment.install_hint, *map(one_line, unusable)])
-        elif environment.folder.checked is None and environment.memory.checked is None:
-            problem, hint = environment.folder.problem, environment.folder.hint
+        elif isinstance(environment.folder, Problem) and isinstance(environment.memory, Problem):
+            problem, hint = environment.folder.message, environment.folder.hint
         self.findings.tell(problem, hint)
         if problem:
             self.new.refuse(problem)

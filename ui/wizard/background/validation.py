@@ -9,8 +9,9 @@ from typing import Final
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.domain.errors import FootingError
+from app.domain.problem import Problem
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DisksState, DraftEnvironment, look_for_helper, read_environment
+from app.draft.fields.environment import DraftEnvironment, look_for_helper, read_environment
 from app.draft.fields.state import Step
 from app.draft.machine_answers import MachineAnswer, MachineQuestion, answer
 from ui.background import BackgroundOp
@@ -35,7 +36,7 @@ class BackgroundValidation(QObject):
         self._draft = draft
         self._step = Step.WHERE
         self._running: dict[MachineQuestion, BackgroundOp[MachineAnswer]] = {}
-        self._looking: BackgroundOp[DisksState] | None = None
+        self._looking: BackgroundOp[Problem | None] | None = None
         self._reading: BackgroundOp[DraftEnvironment] | None = None
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -56,7 +57,7 @@ class BackgroundValidation(QObject):
     def look_for_helper(self) -> None:
         """Look anew whether the root helper is there, where it was not: somebody may have installed it."""
         environment = self._draft.environment
-        if environment is not None and environment.disks.problem and self._looking is None:
+        if environment is not None and environment.disks is not None and self._looking is None:
             self._looking = BackgroundOp(look_for_helper, self._on_looked, self._on_failed).start()
 
     def ask_now(self, step: Step) -> None:
@@ -107,7 +108,7 @@ class BackgroundValidation(QObject):
         self.answered.emit()
         self._ask()
 
-    def _on_looked(self, state: DisksState) -> None:
+    def _on_looked(self, state: Problem | None) -> None:
         self._looking = None
         environment = self._draft.environment
         if environment is not None and state != environment.disks:

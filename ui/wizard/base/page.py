@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from app.domain.problem import Problem
 from app.draft.draft import CampaignDraft
-from app.draft.fields.state import Problem, Step
+from app.draft.fields.state import Step
 from ui.theme import LARGE, Theme
 from ui.widgets.fields import Field, plain
 from ui.widgets.texts import ErrorText
@@ -69,7 +70,7 @@ class Page(QWidget):
         """Show each problem beside its field; those of no field above all."""
         rest = list(problems)
         for key, field in self.fields.items():
-            mine = [each for each in rest if belongs(each.field, key)]
+            mine = [each for each in rest if belongs(each.path, key)]
             field.show_problems(mine)
             rest = [each for each in rest if each not in mine]
         self.general.show_problems(rest)

@@ -9,11 +9,12 @@ from typing import Final
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.alternatives import made_by, short_name
 from app.draft.draft import CampaignDraft
 from app.draft.fields.fields import CHANGEABLE, FIELDS
-from app.draft.fields.state import ChangeDraft, ConfigurationDraft, Place, Problem
+from app.draft.fields.state import ChangeDraft, ConfigurationDraft, Place
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.columns import Columns
 from ui.widgets.fields import HELP, Field, combo_box, line_edit, push_button, text_box
@@ -136,7 +137,7 @@ class ConfigurationEditor(QWidget):
             (self._place, f"{path}.target"),
             (self._settings, f"{path}.postgresql.settings"),
         ):
-            mine = [each for each in rest if belongs(each.field, key)]
+            mine = [each for each in rest if belongs(each.path, key)]
             field.show_problems(mine)
             rest = [each for each in rest if each not in mine]
         self._error.show_problems(rest)

@@ -6,9 +6,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QVBoxLayout, QWidget
 
+from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.options import OptionRow
-from app.draft.fields.state import Problem, Step
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.fields import HELP, combo_box, line_edit
 from ui.widgets.formatting import tooltip
@@ -110,7 +110,7 @@ class OptionEditor(QWidget):
         told = "\n".join(note for note in notes if note)
         self.note.setText(told)
         self.note.setVisible(bool(told))
-        self.error.show_problems([Problem(Step.FILESYSTEM, "", message) for message in row.wrong])
+        self.error.show_problems([Problem("", message) for message in row.wrong])
         for slot in (self._badges, self._told):
             slot.arrange()
         description = " ".join((row.option.effect, *row.costs, told, *row.wrong))

@@ -19,10 +19,11 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.alternatives import Alternative, alternatives
 from app.draft.draft import CampaignDraft
-from app.draft.fields.state import ConfigurationDraft, Place, Problem, Step
+from app.draft.fields.state import ConfigurationDraft, Place, Step
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.fields import HELP, Field, line_edit, push_button
 from ui.widgets.formatting import tooltip
@@ -140,7 +141,7 @@ class MorePage(Page):
     @override
     def show_problems(self, problems: Sequence[Problem]) -> None:
         number = self.list.currentRow() + 1
-        mine = [each for each in problems if belongs(each.field, f"configuration[{number}]")]
+        mine = [each for each in problems if belongs(each.path, f"configuration[{number}]")]
         self.editor.show_problems(mine, f"configuration[{number}]")
         others = [each for each in problems if each not in mine]
         super().show_problems([self._named(each) for each in others])
@@ -148,9 +149,9 @@ class MorePage(Page):
     def _named(self, problem: Problem) -> Problem:
         """Return a problem of another row with the name of that row."""
         for number, each in enumerate(self.draft.parts.chosen(), start=1):
-            if belongs(problem.field, f"configuration[{number}]") and f"“{each.name}”" not in problem.message:
+            if belongs(problem.path, f"configuration[{number}]") and f"“{each.name}”" not in problem.message:
                 message = tr("“{name}”: {message}").format(name=each.name, message=problem.message)
-                return Problem(problem.step, problem.field, message, problem.hint)
+                return Problem(problem.path, message, problem.hint)
         return problem
 
     def _chosen(self) -> ConfigurationDraft | None:

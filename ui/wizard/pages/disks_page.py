@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from app.domain.disk import SpareAnswer
 from app.domain.options.raid import Level
+from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Role
 from app.domain.text import tr
 from app.domain.units import format_size
@@ -22,7 +23,7 @@ from app.draft.disks.problems import group_warnings
 from app.draft.disks.table import assign, chosen_words, disk_rows, move, reasons
 from app.draft.disks.target import PREFIX, WAL_PREFIX
 from app.draft.draft import CampaignDraft
-from app.draft.fields.state import Problem, Step
+from app.draft.fields.state import Step
 from app.draft.fields.storage_state import GroupDraft, level_of
 from ui.theme import SMALL, Theme
 from ui.widgets.columns import Columns

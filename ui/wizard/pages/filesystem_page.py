@@ -11,6 +11,7 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QButtonGroup, QPlainTextEdit, QRadioButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.filesystems import (
     choose_filesystem,
@@ -25,7 +26,7 @@ from app.draft.disks.options import OptionGroup, OptionRow, OptionsPage, options
 from app.draft.disks.problems import server_settings_of
 from app.draft.disks.target import PREFIX, WAL_PREFIX, preset_of, spec_of
 from app.draft.draft import CampaignDraft
-from app.draft.fields.state import Problem, Step
+from app.draft.fields.state import Step
 from app.draft.fields.storage_state import GroupDraft, MadeDraft
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.columns import Columns
@@ -167,7 +168,7 @@ class FilesystemPage(Page):
             [
                 each
                 for each in problems
-                if not (each.field.startswith(prefix) and each.field.removeprefix(prefix) in self.editors)
+                if not (each.path.startswith(prefix) and each.path.removeprefix(prefix) in self.editors)
             ]
         )
 

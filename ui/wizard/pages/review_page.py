@@ -23,12 +23,13 @@ from typing_extensions import override
 from app.cli.terminal.plain_text import plain_lines
 from app.domain.columns import Alignment, CellKind, Column
 from app.domain.errors import FootingError
+from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.commands import CommandLine, LineAction
 from app.draft.disks.confirmation import FIELD, confirm, confirmations, looking_words
 from app.draft.draft import CampaignDraft
-from app.draft.fields.state import Problem, Step
+from app.draft.fields.state import Step
 from app.draft.review import Review, ReviewRow, make_review
 from app.draft.trust import FIELD as FIELD_OF_TRUST
 from app.draft.trust import agreement_text
@@ -251,7 +252,7 @@ class ReviewPage(Page):
     @override
     def show_problems(self, problems: Sequence[Problem]) -> None:
         """What is still to be typed is told beside Start and not as something wrong."""
-        super().show_problems([each for each in problems if each.field not in {FIELD, FIELD_OF_TRUST}])
+        super().show_problems([each for each in problems if each.path not in {FIELD, FIELD_OF_TRUST}])
 
     def _on_confirmed(self, key: str, typed: str) -> None:
         confirm(self.draft.parts.disks, key, typed)

@@ -9,8 +9,9 @@ from typing_extensions import override
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import LATER_PLACES, PlaceState
+from app.draft.fields.environment import LATER_PLACES
 from app.draft.fields.state import Place, Step
+from app.hosts.folders.targets import CheckedTarget
 from ui.theme import Theme
 from ui.widgets.fields import Choice, Field, line_edit, push_button
 from ui.widgets.texts import Text
@@ -111,14 +112,12 @@ class WherePage(Page):
     def _show_disks(self) -> None:
         """Show whether spare disks can be used; a tick that is there can always be taken away."""
         environment = self.draft.environment
-        state = environment.disks if environment else None
         ticked = self.draft.configuration_of(Place.DISKS).chosen
-        self.disks.setEnabled(ticked or (state is not None and not state.problem))
-        if state is None:
+        self.disks.setEnabled(ticked or (environment is not None and environment.disks is None))
+        if environment is None:
             self._disks.set_state(tr("Looking at this machine …"))
         else:
-            told = "" if ticked else f"{state.problem} {state.hint}".strip()
-            self._disks.set_state(told)
+            self._disks.set_state(environment.disks.sentence if environment.disks and not ticked else "")
 
     def _state(self, place: Place, *, ticked: bool) -> str:
         """Return what is known about a place: where it is and how much is free."""
@@ -129,12 +128,10 @@ class WherePage(Page):
         checked = self.draft.checked_target(place) if ticked else None
         if ticked and checked is None:
             return ""  # being looked at, or told as a problem
-        known = PlaceState(checked) if checked is not None else state
-        if known.checked is None:
-            return f"{known.problem} {known.hint}".strip()
-        return tr("{path}: {free} free").format(
-            path=known.checked.path, free=format_size(known.checked.free_bytes)
-        )
+        known = checked or state
+        if not isinstance(known, CheckedTarget):
+            return known.sentence if known else ""
+        return tr("{path}: {free} free").format(path=known.path, free=format_size(known.free_bytes))
 
     def _tick(self, place: Place, *, ticked: bool) -> None:
         if not self.is_loading:

@@ -193,14 +193,14 @@ class WorkloadPage(Page):
         self.fields[_SIZE].set_note(_scale_note(self.draft.scale_choice()))
         super().refresh()
         problems = [each for each in self.draft.problems_for(self.step) if not each.pending]
-        self.script_error.show_problems([each for each in problems if belongs(each.field, _SCRIPT)])
+        self.script_error.show_problems([each for each in problems if belongs(each.path, _SCRIPT)])
         known = {_SIZE: "workload.scale", _LENGTH: "workload.transactions"}
         for key, other in known.items():
-            mine = [each for each in problems if belongs(each.field, key) or belongs(each.field, other)]
+            mine = [each for each in problems if belongs(each.path, key) or belongs(each.path, other)]
             self.fields[key].show_problems(mine)
         shown = (_SCRIPT, *known.values(), *self.fields)
         self.general.show_problems(
-            [each for each in problems if not any(belongs(each.field, key) for key in shown)]
+            [each for each in problems if not any(belongs(each.path, key) for key in shown)]
         )
 
     def _on_script(self, script: str, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
