@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.domain.disk import Disk, DiskIdentity, DiskRefusal, SpareAnswer
-from app.domain.versions import Component
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.versions import KERNEL, MDADM_VERSION, Component
 from app.storage.layout.availability import Support, needed_programs
 from app.storage.spare.disks import Listing
 
@@ -60,12 +61,12 @@ def listing(*disks: Disk) -> Listing:
 
 def everything_works() -> Support:
     """A machine with every program, module and a recent kernel."""
-    filesystems = ("ext4", "ext3", "xfs", "btrfs", "zfs", "f2fs", "tmpfs")
+    filesystems = (name for spec in FILESYSTEMS for name in spec.kernel_modules)
     modules = frozenset((*filesystems, "md_mod", "raid0", "raid1", "raid10", "raid456"))
     programs = {item.name: f"/usr/sbin/{item.name}" for item in needed_programs()}
     versions = {
-        Component.KERNEL: (6, 1, 0),
-        Component.ZFS: (2, 2, 2),
-        Component.MDADM: (4, 2),
+        KERNEL: (6, 1, 0),
+        Component("OpenZFS"): (2, 2, 2),
+        MDADM_VERSION: (4, 2),
     }
     return Support("6.1.0-amd64", modules, modules, modules, programs=programs, versions=versions)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Final
+from typing import Final, NewType
 
 Version = tuple[int, ...]
 """Numbers of a version, such as (6, 18, 44); compared number by number."""
@@ -14,17 +13,12 @@ Version = tuple[int, ...]
 _NUMBERS: Final = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,5}", re.ASCII)
 
 
-class Component(StrEnum):
-    """What has a version that options depend on; the value is the upstream name people know."""
+Component = NewType("Component", str)
+"""What has a version that options depend on: the upstream name people know. Those of a filesystem stand in
+its own file."""
 
-    KERNEL = "Linux"
-    E2FSPROGS = "e2fsprogs"
-    XFSPROGS = "xfsprogs"
-    BTRFS_PROGS = "btrfs-progs"
-    F2FS_TOOLS = "f2fs-tools"
-    ZFS = "OpenZFS"
-    MDADM = "mdadm"
-
+KERNEL: Final = Component("Linux")
+MDADM_VERSION: Final = Component("mdadm")
 
 Versions = Mapping[Component, Version]
 """What is installed; a component that is missing is not known."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget
 from app.domain.campaign.server_options import ServerOption, server_options, vouches
 from app.domain.errors import TargetError
+from app.domain.filesystems import filesystem
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.hosts.folders.targets import CheckedTarget, check_target
@@ -85,8 +86,8 @@ def _within_limits(machine: Machine, campaign: Campaign) -> Machine:
     return replace(machine, memory_limit_bytes=min(*limits, *own, machine.ram_bytes))
 
 
-def _check_arc(item: Configuration, parameter: Path = Path("/sys/module/zfs/parameters/zfs_arc_max")) -> None:
-    """Refuse a memory limit on ZFS whose own cache, which no control group counts, may be larger.
+def _check_cache(item: Configuration, root: Path = Path("/")) -> None:
+    """Refuse a memory limit where a filesystem's own cache, which no control group counts, may be larger.
 
     Raises:
         TargetError: it may be.
@@ -94,17 +95,19 @@ def _check_arc(item: Configuration, parameter: Path = Path("/sys/module/zfs/para
     target = item.target
     if not isinstance(target, DiskTarget) or target.memory_limit_bytes is None:
         return
-    if "zfs" not in {group.filesystem for group in (target.data, target.wal) if group is not None}:
-        return
-    try:
-        most = int(parameter.read_text())
-    except (OSError, ValueError):
-        most = 0
-    if not 0 < most <= target.memory_limit_bytes:
-        message = tr("{name}: a memory limit says nothing on ZFS, whose cache may be larger than that.")
+    specs = (filesystem(group.filesystem) for group in (target.data, target.wal) if group is not None)
+    for spec in specs:
+        parameter = root / spec.cache_limit
+        try:
+            most = int(parameter.read_text()) if spec.cache_limit else 1
+        except (OSError, ValueError):
+            most = 0
+        if 0 < most <= target.memory_limit_bytes:
+            continue
+        message = tr("{name}: a memory limit says nothing on {label}, whose cache may be larger than that.")
         hint = tr("Leave memory_limit out, or have an administrator write at most {limit} to {parameter}.")
         words = hint.format(limit=target.memory_limit_bytes, parameter=parameter)
-        raise TargetError(message.format(name=item.name), hint=words)
+        raise TargetError(message.format(name=item.name, label=spec.label), hint=words)
 
 
 def _check_storage(campaign: Campaign) -> None:
@@ -119,7 +122,7 @@ def _check_storage(campaign: Campaign) -> None:
     for item in on_disks:
         if support is not None and isinstance(item.target, DiskTarget):
             check_support(item.target, support)
-        _check_arc(item)
+        _check_cache(item)
 
 
 def _installations(campaign: Campaign, account: Account, record: Recorder) -> dict[str, Installation]:

@@ -19,7 +19,7 @@ from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.raid import Assembler, Level, layout
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.units import MIB
-from app.domain.versions import Component, parse_version
+from app.domain.versions import KERNEL, parse_version
 from app.storage.checks.hooks import ExecutionReport
 from app.storage.checks.readback import ReadBackError
 from app.storage.spare.spare import SpareDisks
@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root"),
 ]
 
-RUNNING = {Component.KERNEL: parse_version(os.uname().release) or ()}
+RUNNING = {KERNEL: parse_version(os.uname().release) or ()}
 
 
 @pytest.fixture

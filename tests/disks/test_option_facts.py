@@ -11,7 +11,7 @@ import pytest
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.units import GIB
-from app.domain.versions import Component
+from app.domain.versions import KERNEL
 from app.storage.layout.availability import filesystem_availability, read_support
 from app.storage.system.state import mounts_on
 from tests.disks.layout_loops import MakeLoop, loops
@@ -208,7 +208,7 @@ def test_xfs_mounts_blocks_larger_than_a_page_since_linux_6_12(make_loop: MakeLo
     spec = filesystem("xfs")
     node = made(spec, make_loop(), "-b", f"size={4 * SUPPORT.page_bytes}")
     is_mounted = shown(spec, node, folder, "rw") is not None
-    assert is_mounted is (SUPPORT.versions[Component.KERNEL] >= (6, 12))
+    assert is_mounted is (SUPPORT.versions[KERNEL] >= (6, 12))
 
 
 def test_a_block_larger_than_a_page_is_made_and_not_mounted(make_loop: MakeLoop, folder: Path) -> None:

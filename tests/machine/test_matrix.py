@@ -22,7 +22,7 @@ from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.raid import Assembler, Level, layout
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.units import MIB
-from app.domain.versions import Component, parse_version
+from app.domain.versions import KERNEL, parse_version
 from app.storage.spare.spare import SpareDisks
 from tests.disks.layout_proof import digest, fill, leftovers, make_and_unmake, output
 from tests.fix_machine import SHORT
@@ -86,7 +86,7 @@ def cases() -> Iterator[Case]:
 
 def is_refused_here(spec: FilesystemSpec, preset: FilesystemPreset) -> bool:
     """Return whether the running kernel has an option of the preset no more: XFS without barriers."""
-    running = {Component.KERNEL: parse_version(os.uname().release) or ()}
+    running = {KERNEL: parse_version(os.uname().release) or ()}
     removed = [item for choice in preset.choices for item in spec.option(choice.option).removed]
     return any(item.is_reached(running) for item in removed)
 

@@ -254,7 +254,7 @@ def storage_as_json(support: Support) -> list[Fact]:
 
 def versions_as_json(support: Support) -> dict[str, Fact]:
     """Return versions of kernel and tools by name."""
-    return {component.value: ".".join(map(str, version)) for component, version in support.versions.items()}
+    return {component: ".".join(map(str, version)) for component, version in support.versions.items()}
 
 
 def _reasons_as_json(reasons: Iterable[Reason]) -> list[Fact]:

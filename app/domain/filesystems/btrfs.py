@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from app.domain.filesystems.btrfs_rules import RULES
 from app.domain.filesystems.common import (
     ATIME,
     BARRIER,
@@ -24,7 +25,13 @@ from app.domain.filesystems.common import (
 )
 from app.domain.filesystems.server import FULL_PAGE_WRITES, WAL_INIT_ZERO, WAL_RECYCLE
 from app.domain.options.creation import Arguments, Creation
-from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec, PresetValue, Program
+from app.domain.options.filesystem_spec import (
+    FilesystemPreset,
+    FilesystemSpec,
+    KernelThreads,
+    PresetValue,
+    Program,
+)
 from app.domain.options.kinds import Choice, ChoiceValue, Integer, OptionValue, Toggle
 from app.domain.options.on_disk import Area, SuperblockPlace
 from app.domain.options.option import OptionSpec, Safety, Stage
@@ -40,11 +47,12 @@ from app.domain.options.tokens import (
 )
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB
-from app.domain.versions import Component, Requirement
+from app.domain.versions import KERNEL, Component, Requirement
 
+BTRFS_PROGS: Final = Component("btrfs-progs")
 _MKFS: Final = "mkfs.btrfs(8)"
-_KERNEL_5_5: Final = (Requirement(Component.KERNEL, (5, 5)),)
-_FAST_ZSTD: Final = (Requirement(Component.KERNEL, (6, 15)),)
+_KERNEL_5_5: Final = (Requirement(KERNEL, (5, 5)),)
+_FAST_ZSTD: Final = (Requirement(KERNEL, (6, 15)),)
 
 DATACOW: Final = OptionSpec(
     id="datacow",
@@ -156,7 +164,7 @@ DISCARD: Final = OptionSpec(
     source="btrfs(5) (async where the disk can since Linux 6.2); Vondra 2016; tested",
     spelling=Spelling("discard={value}", (("off", "nodiscard"),)),
     shown=Spelling("discard={value}", (("off", None), ("sync", "discard"))),
-    since=(Requirement(Component.KERNEL, (5, 6)),),
+    since=(Requirement(KERNEL, (5, 6)),),
 )
 
 COMMIT: Final = OptionSpec(
@@ -297,7 +305,7 @@ CHECKSUM: Final = OptionSpec(
         (("xxhash", "csum_type=xxhash64"), ("blake2", "csum_type=blake2|csum_type=blake2b")),
     ),
     shown_by=ShownBy.SUPERBLOCK,
-    since=(*_KERNEL_5_5, Requirement(Component.BTRFS_PROGS, (5, 5))),
+    since=(*_KERNEL_5_5, Requirement(BTRFS_PROGS, (5, 5))),
 )
 
 NODESIZE: Final = OptionSpec(
@@ -400,7 +408,7 @@ BTRFS: Final = FilesystemSpec(
     good_for=tr("Checksums, compression, snapshots and RAID of its own; random writes are its weak side."),
     mkfs="mkfs.btrfs",
     programs=(
-        Program("mkfs.btrfs", "btrfs-progs", Component.BTRFS_PROGS),
+        Program("mkfs.btrfs", "btrfs-progs", BTRFS_PROGS, version_argument="--version"),
         Program("btrfs", "btrfs-progs"),
     ),
     kernel_modules=("btrfs",),
@@ -497,4 +505,7 @@ BTRFS: Final = FilesystemSpec(
         LSATTR,
     ),
     expected=expected,
+    whole_pages=True,
+    rules=RULES,
+    kernel_threads=KernelThreads("btrfs", r"btrfs"),
 )

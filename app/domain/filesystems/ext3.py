@@ -25,7 +25,6 @@ from app.domain.options.filesystem_spec import (
 from app.domain.options.raid import Assembler
 from app.domain.text import tr
 from app.domain.units import MIB
-from app.domain.versions import Component
 
 _NOT_EXT3: Final = tr(
     "ext3 has no such thing: with it the filesystem would be ext4, and the kernel refuses it."
@@ -37,7 +36,7 @@ EXT3: Final = FilesystemSpec(
     label="ext3",
     good_for=tr("To compare with old servers and benchmarks; nothing new should be put on it."),
     mkfs="mkfs.ext3",
-    programs=(Program("mkfs.ext3", "e2fsprogs", Component.E2FSPROGS), ext4.DUMPE2FS),
+    programs=(Program("mkfs.ext3", "e2fsprogs", ext4.E2FSPROGS), ext4.DUMPE2FS),
     kernel_modules=("ext4",),
     minimum_bytes=16 * MIB,
     several=Assembler.MD,
@@ -90,4 +89,5 @@ EXT3: Final = FilesystemSpec(
     superblock=ext4.SUPERBLOCK,
     readers=ext4.READERS,
     expected=ext4.expected,
+    kernel_threads=ext4.EXT4.kernel_threads,
 )

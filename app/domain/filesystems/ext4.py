@@ -28,6 +28,7 @@ from app.domain.options.filesystem_spec import (
     FilesystemPreset,
     FilesystemSpec,
     FixedArgument,
+    KernelThreads,
     PresetValue,
     Program,
 )
@@ -38,8 +39,9 @@ from app.domain.options.raid import Assembler
 from app.domain.options.tokens import ExpectedToken, ReadbackProgram, ReadbackToken, ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB
-from app.domain.versions import Component, Requirement
+from app.domain.versions import KERNEL, Component, Requirement
 
+E2FSPROGS: Final = Component("e2fsprogs")
 BLOCK_SIZE: Final = OptionSpec(
     id="block_size",
     label=tr("Block size"),
@@ -138,7 +140,7 @@ FAST_COMMIT: Final = OptionSpec(
     shown=words("fast_commit", None),
     shown_by=ShownBy.SUPERBLOCK,
     risks=((True, (Safety.EXPERIMENTAL,)),),
-    since=(Requirement(Component.KERNEL, (5, 10)), Requirement(Component.E2FSPROGS, (1, 46))),
+    since=(Requirement(KERNEL, (5, 10)), Requirement(E2FSPROGS, (1, 46))),
 )
 
 BIGALLOC: Final = OptionSpec(
@@ -319,7 +321,7 @@ DAX: Final = OptionSpec(
     source="ext4.rst; tested (refusal only)",
     spelling=words("dax=always", "dax=never"),
     shown=words("dax=always", "dax=never"),
-    since=(Requirement(Component.KERNEL, (5, 8)),),
+    since=(Requirement(KERNEL, (5, 8)),),
     untested=True,
 )
 
@@ -454,7 +456,7 @@ EXT4: Final = FilesystemSpec(
     label="ext4",
     good_for=tr("The usual choice: overwrites in place, high throughput, few surprises."),
     mkfs="mkfs.ext4",
-    programs=(Program("mkfs.ext4", "e2fsprogs", Component.E2FSPROGS), DUMPE2FS),
+    programs=(Program("mkfs.ext4", "e2fsprogs", E2FSPROGS), DUMPE2FS),
     kernel_modules=("ext4",),
     minimum_bytes=16 * MIB,
     several=Assembler.MD,
@@ -492,4 +494,5 @@ EXT4: Final = FilesystemSpec(
     superblock=SUPERBLOCK,
     readers=READERS,
     expected=expected,
+    kernel_threads=KernelThreads("jbd2", r"jbd2/|ext4"),
 )

@@ -21,10 +21,12 @@ from app.domain.filesystems.common import (
     defaults,
     mkfs_discard,
 )
+from app.domain.options.conflicts import Action, ConflictRule
 from app.domain.options.creation import Arguments, Creation
 from app.domain.options.filesystem_spec import (
     FilesystemPreset,
     FilesystemSpec,
+    KernelThreads,
     PresetValue,
     Program,
     UnsupportedOption,
@@ -36,8 +38,9 @@ from app.domain.options.raid import Assembler
 from app.domain.options.tokens import ReadbackProgram, ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import KIB, MIB
-from app.domain.versions import Component, Requirement
+from app.domain.versions import KERNEL, Component, Requirement
 
+F2FS_TOOLS: Final = Component("f2fs-tools")
 _MKFS: Final = "mkfs.f2fs(8)"
 
 FSYNC_MODE: Final = OptionSpec(
@@ -107,7 +110,7 @@ GC_MERGE: Final = OptionSpec(
     source="f2fs.rst; tested",
     spelling=words("gc_merge", "nogc_merge"),
     shown=words("gc_merge", None),
-    since=(Requirement(Component.KERNEL, (5, 13)),),
+    since=(Requirement(KERNEL, (5, 13)),),
 )
 
 CHECKPOINT_MERGE: Final = OptionSpec(
@@ -120,7 +123,7 @@ CHECKPOINT_MERGE: Final = OptionSpec(
     source="f2fs.rst; tested",
     spelling=words("checkpoint_merge", "nocheckpoint_merge"),
     shown=words("checkpoint_merge", None),
-    since=(Requirement(Component.KERNEL, (5, 12)),),
+    since=(Requirement(KERNEL, (5, 12)),),
 )
 
 FLUSH_MERGE: Final = OptionSpec(
@@ -145,7 +148,7 @@ ATGC: Final = OptionSpec(
     source="f2fs.rst; tested",
     spelling=words("atgc", None),  # the kernel knows no word for off
     shown=words("atgc", None),
-    since=(Requirement(Component.KERNEL, (5, 10)),),
+    since=(Requirement(KERNEL, (5, 10)),),
 )
 
 ALLOC_MODE: Final = OptionSpec(
@@ -199,7 +202,7 @@ DISCARD_UNIT: Final = OptionSpec(
     source="f2fs.rst; tested",
     spelling=Spelling("discard_unit={value}"),
     shown=Spelling("discard_unit={value}"),
-    since=(Requirement(Component.KERNEL, (5, 15)),),
+    since=(Requirement(KERNEL, (5, 15)),),
 )
 
 AGE_EXTENT_CACHE: Final = OptionSpec(
@@ -212,7 +215,7 @@ AGE_EXTENT_CACHE: Final = OptionSpec(
     source="f2fs.rst",
     spelling=words("age_extent_cache", None),
     shown=words("age_extent_cache", None),
-    since=(Requirement(Component.KERNEL, (6, 2)),),
+    since=(Requirement(KERNEL, (6, 2)),),
     untested=True,
 )
 
@@ -232,7 +235,7 @@ ERRORS: Final = OptionSpec(
     spelling=Spelling("errors={value}"),
     shown=Spelling("errors={value}"),
     risks=(("continue", (Safety.DISTORTS,)),),
-    since=(Requirement(Component.KERNEL, (6, 5)),),
+    since=(Requirement(KERNEL, (6, 5)),),
     untested=True,
 )
 
@@ -275,13 +278,41 @@ def parse_dump_f2fs(text: str) -> Iterator[str]:
             yield from re.findall(r"[a-z_]+[a-z0-9_]*", line.rpartition(":")[2])
 
 
+_RULES: Final = (
+    ConflictRule(
+        "C20",
+        Action.REFUSE,
+        ("gc_merge", "background_gc"),
+        lambda it: it.value("gc_merge") is True and it.value("background_gc") == "off",
+        tr("The thread that cleans for others is the one of cleaning in the background, which is off."),
+        "f2fs.rst; tested (accepted by Linux 6.1 without effect)",
+    ),
+    ConflictRule(
+        "C20-nobarrier",
+        Action.WARN,
+        ("fsync_mode", "barrier"),
+        lambda it: it.value("fsync_mode") == "nobarrier" and it.value("barrier") is False,
+        tr("Both say the same: one of them is enough."),
+        "f2fs.rst",
+    ),
+    ConflictRule(
+        "C34",
+        Action.IMPLY,
+        ("errors",),
+        lambda it: "errors" not in it.options and (it.kernel() or (0,)) >= (6, 5),
+        tr("An I/O error makes the filesystem read-only, so that the run ends and is not measured over it."),
+        "f2fs.rst",
+        (("errors", "remount-ro"),),
+    ),
+)
+
 F2FS: Final = FilesystemSpec(
     id="f2fs",
     label="F2FS",
     good_for=tr("Appends instead of overwriting, made for flash; no checksums of data."),
     mkfs="mkfs.f2fs",
     programs=(
-        Program("mkfs.f2fs", "f2fs-tools", Component.F2FS_TOOLS),
+        Program("mkfs.f2fs", "f2fs-tools", F2FS_TOOLS),
         Program("dump.f2fs", "f2fs-tools"),
     ),
     kernel_modules=("f2fs",),
@@ -349,4 +380,6 @@ F2FS: Final = FilesystemSpec(
     # f2fs_fs.h: two superblocks, at 1 and 5 KiB; the UUID as in struct f2fs_super_block.
     superblock=SuperblockPlace(Area(1024, 7 * KIB), Area(1024, 7 * KIB), 1024 + 108),
     readers=(ReadbackProgram(ShownBy.SUPERBLOCK, ("dump.f2fs",), parse_dump_f2fs),),
+    rules=_RULES,
+    kernel_threads=KernelThreads("f2fs", r"f2fs"),
 )

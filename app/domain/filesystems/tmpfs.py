@@ -12,7 +12,7 @@ from app.domain.options.raid import Assembler
 from app.domain.options.tokens import Spelling, words
 from app.domain.text import tr
 from app.domain.units import KIB, MIB, TIB
-from app.domain.versions import Component, Requirement
+from app.domain.versions import KERNEL, Requirement
 
 SIZE_BYTES: Final = OptionSpec(
     id="size_bytes",
@@ -57,7 +57,7 @@ NOSWAP: Final = OptionSpec(
     source="tmpfs.rst; tested",
     spelling=words("noswap", None),
     shown=words("noswap", None),
-    since=(Requirement(Component.KERNEL, (6, 4)),),
+    since=(Requirement(KERNEL, (6, 4)),),
 )
 
 TMPFS: Final = FilesystemSpec(
@@ -83,4 +83,5 @@ TMPFS: Final = FilesystemSpec(
         UnsupportedOption("discard", tr("There is no disk below."), "tmpfs.rst"),
     ),
     risks=(Safety.LOSES_COMMITS,),
+    whole_pages=True,
 )

@@ -23,12 +23,19 @@ from app.domain.filesystems.common import (
     defaults,
     mkfs_discard,
 )
+from app.domain.options.conflicts import Action, ConflictRule
 from app.domain.options.creation import Arguments, Creation
-from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec, PresetValue, Program
+from app.domain.options.filesystem_spec import (
+    FilesystemPreset,
+    FilesystemSpec,
+    KernelThreads,
+    PresetValue,
+    Program,
+)
 from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
 from app.domain.options.on_disk import Area, SuperblockPlace
 from app.domain.options.option import OptionSpec, Stage
-from app.domain.options.raid import Assembler
+from app.domain.options.raid import Assembler, Level
 from app.domain.options.tokens import (
     ExpectedToken,
     ReadbackProgram,
@@ -40,14 +47,15 @@ from app.domain.options.tokens import (
 )
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB
-from app.domain.versions import Component, Requirement
+from app.domain.versions import KERNEL, Component, Requirement
 
+XFSPROGS: Final = Component("xfsprogs")
 _MKFS: Final = "mkfs.xfs(8)"
 
 XFS_BARRIER: Final = replace(
     BARRIER,
     source="xfs.rst, “Removed Mount Options”; 2011 (227 against 2439 tps); Vondra 2016; tested (refused)",
-    removed=(Requirement(Component.KERNEL, (4, 19)),),
+    removed=(Requirement(KERNEL, (4, 19)),),
 )
 
 LOGBUFS: Final = OptionSpec(
@@ -296,13 +304,64 @@ def parse_xfs_info(text: str) -> Iterator[str]:
             yield f"{section}.{key}={value.rstrip(',')}"
 
 
+_UNSTRIPED: Final = frozenset({Level.SINGLE, Level.MIRROR})
+
+_RULES: Final = (
+    ConflictRule(
+        "C01",
+        Action.REFUSE,
+        ("barrier",),
+        lambda it: "barrier" in it.options and (it.kernel() or (0,)) >= (4, 19),
+        tr(
+            "XFS has had no such option since Linux 4.19: it always flushes, and refuses the mount otherwise."
+        ),
+        "xfs.rst, “Removed Mount Options”; tested",
+    ),
+    ConflictRule(
+        "C15",
+        Action.REFUSE,
+        ("su", "sw"),
+        lambda it: len(it.chosen("su", "sw")) == 1,
+        tr("Stripe unit and stripe width go together: mkfs.xfs takes neither alone."),
+        "mkfs.xfs(8)",
+    ),
+    ConflictRule(
+        "C17",
+        Action.REFUSE,
+        ("logbsize", "log_su"),
+        lambda it: (
+            len(it.chosen("logbsize", "log_su")) == 2 and bool(it.number("logbsize") % it.number("log_su"))
+        ),
+        tr("A log buffer has to be a multiple of the log's stripe unit: the kernel refuses smaller ones."),
+        "xfs.rst; tested",
+    ),
+    ConflictRule(
+        "C18",
+        Action.WARN,
+        ("swalloc",),
+        lambda it: it.value("swalloc") is True and it.level in _UNSTRIPED and "sw" not in it.options,
+        tr("Without stripes there is no stripe width to align to: this changes nothing."),
+        "xfs.rst",
+    ),
+    ConflictRule(
+        "C18-largeio",
+        Action.WARN,
+        ("largeio",),
+        lambda it: (
+            it.value("largeio") is True and it.level in _UNSTRIPED and not it.chosen("sw", "allocsize")
+        ),
+        tr("Without stripes or a preallocation size there is nothing larger to tell: this changes nothing."),
+        "xfs.rst",
+    ),
+)
+
 XFS: Final = FilesystemSpec(
     id="xfs",
     label="XFS",
     good_for=tr("Overwrites in place like ext4; keeps its pace with many clients and large disks."),
     mkfs="mkfs.xfs",
     programs=(
-        Program("mkfs.xfs", "xfsprogs", Component.XFSPROGS),
+        Program("mkfs.xfs", "xfsprogs", XFSPROGS),
         Program("xfs_info", "xfsprogs"),
     ),
     kernel_modules=("xfs",),
@@ -377,4 +436,7 @@ XFS: Final = FilesystemSpec(
     superblock=SuperblockPlace(Area(0, 512), Area(0, 16 * KIB), 32),
     readers=(ReadbackProgram(ShownBy.SUPERBLOCK, ("xfs_info",), parse_xfs_info, ReadFrom.FOLDER),),
     expected=expected,
+    rules=_RULES,
+    large_blocks_since=Requirement(KERNEL, (6, 12)),
+    kernel_threads=KernelThreads("xfs", r"xfs"),
 )

@@ -19,6 +19,8 @@ from app.domain.options.filesystem_spec import (
     FilesystemPreset,
     FilesystemSpec,
     FixedArgument,
+    KernelRemedy,
+    KernelThreads,
     PresetValue,
     Program,
     UnsupportedOption,
@@ -31,9 +33,10 @@ from app.domain.text import tr
 from app.domain.units import KIB, MIB
 from app.domain.versions import Component, Requirement
 
-_ZFS_2_1_11: Final = (Requirement(Component.ZFS, (2, 1, 11)),)
-_ZFS_2_2: Final = (Requirement(Component.ZFS, (2, 2)),)
-_ZFS_2_3: Final = (Requirement(Component.ZFS, (2, 3)),)
+OPENZFS: Final = Component("OpenZFS")
+_ZFS_2_1_11: Final = (Requirement(OPENZFS, (2, 1, 11)),)
+_ZFS_2_2: Final = (Requirement(OPENZFS, (2, 2)),)
+_ZFS_2_3: Final = (Requirement(OPENZFS, (2, 3)),)
 
 
 def _always(stage: Stage, item: str, why: str) -> FixedArgument:
@@ -418,7 +421,7 @@ ZFS: Final = FilesystemSpec(
     good_for=tr("Checksums, compression, snapshots and RAID of its own; even TPS, for more CPU and memory."),
     mkfs=None,
     programs=(
-        Program("zpool", "zfsutils-linux", Component.ZFS),
+        Program("zpool", "zfsutils-linux", OPENZFS, "version", module="zfs"),
         Program("zfs", "zfsutils-linux"),
     ),
     kernel_modules=("zfs",),
@@ -476,4 +479,13 @@ ZFS: Final = FilesystemSpec(
         )
         for program in ("zpool", "zfs")
     ),
+    whole_pages=True,
+    kernel_threads=KernelThreads(
+        "zfs",
+        r"z_|zthr|zvol|zfs|txg_|arc_|dbu_|dbuf_|dp_|l2arc|spl_|vdev_|mmp|metaslab|autotrim",
+    ),
+    kernel_remedy=KernelRemedy(
+        tr("OpenZFS is built for each kernel: install its module (contrib on Debian)."), "zfs-dkms"
+    ),
+    cache_limit="sys/module/zfs/parameters/zfs_arc_max",
 )

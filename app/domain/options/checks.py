@@ -72,8 +72,7 @@ def check(circumstances: Circumstances) -> tuple[ConflictFinding, ...]:
     """
     findings = [
         ConflictFinding(rule.id, rule.action, _field(rule, circumstances), rule.message, rule.implies)
-        for rule in RULES
-        if not rule.filesystems or circumstances.filesystem.id in rule.filesystems
+        for rule in (*RULES, *circumstances.filesystem.rules)
         if rule.applies(circumstances)
     ]
     refused = {finding.field for finding in findings if finding.action is Action.REFUSE}

@@ -1,17 +1,28 @@
-"""All rules: those of several filesystems, then those of each."""
+"""Rules about options and disks, whatever filesystem has them; those of one filesystem stand in its file."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from app.domain.options import conflict_rules_copy_on_write, conflict_rules_in_place
 from app.domain.options.conflicts import Action, Circumstances, ConflictRule
+from app.domain.options.creation import STRIPE_OPTIONS
 from app.domain.options.option import NOT_DURABLE
 from app.domain.options.raid import Level
 from app.domain.text import tr
+from app.domain.units import KIB
 
-_ALIGNMENT: Final = ("stride", "stripe_width", "su", "sw")
+_PAGE: Final = 8 * KIB
 _SIZES_DIFFER: Final = 1.01
+_JOURNALLED: Final = (
+    "data",
+    "commit",
+    "journal_async_commit",
+    "journal_ioprio",
+    "journal_bytes",
+    "fast_commit",
+    "max_batch_time",
+    "min_batch_time",
+)
 
 
 def _not_durable(it: Circumstances) -> bool:
@@ -21,7 +32,14 @@ def _not_durable(it: Circumstances) -> bool:
     return bool(NOT_DURABLE & (classes | set(it.filesystem.risks)))
 
 
-_GENERAL: Final = (
+def _exceeds_page(it: Circumstances) -> bool:
+    if it.page_bytes is None or it.number("block_size") <= it.page_bytes:
+        return False
+    since = it.filesystem.large_blocks_since
+    return since is None or since.is_reached(it.versions) is not True
+
+
+RULES: Final = (
     ConflictRule(
         "C07",
         Action.REFUSE,
@@ -43,7 +61,7 @@ _GENERAL: Final = (
         Action.REFUSE,
         ("fsync",),
         lambda it: (
-            it.is_off("fsync") and (_not_durable(it) or it.zfs_log_disks > 0) and it.filesystem.id != "tmpfs"
+            it.is_off("fsync") and (_not_durable(it) or it.zfs_log_disks > 0) and bool(it.filesystem.levels)
         ),
         tr("With fsync=off the server never asks for durability: this option would have nothing to change."),
         "manual 19.5.1",
@@ -52,7 +70,7 @@ _GENERAL: Final = (
         "C25-equal",
         Action.WARN,
         ("fsync",),
-        lambda it: it.is_off("fsync") and it.filesystem.id != "tmpfs",
+        lambda it: it.is_off("fsync") and bool(it.filesystem.levels),
         tr("With fsync=off all filesystems look alike: nothing is said about how they make commits durable."),
         "manual 19.5.1",
     ),
@@ -63,7 +81,6 @@ _GENERAL: Final = (
         lambda it: it.preconditioned and it.value("mkfs_discard") is True,
         tr("Discarding the device would undo its preconditioning: the mkfs program is told not to."),
         "mke2fs(8); mkfs.xfs(8); mkfs.btrfs(8); mkfs.f2fs(8)",
-        ("ext4", "ext3", "xfs", "btrfs", "f2fs"),
         (("mkfs_discard", False),),
     ),
     ConflictRule(
@@ -97,26 +114,102 @@ _GENERAL: Final = (
     ConflictRule(
         "C33",
         Action.REFUSE,
-        _ALIGNMENT,
-        lambda it: it.level is not None and it.level is not Level.SINGLE and bool(it.chosen(*_ALIGNMENT)),
+        STRIPE_OPTIONS,
+        lambda it: it.level is not None and it.level is not Level.SINGLE and bool(it.chosen(*STRIPE_OPTIONS)),
         tr("An array of md is aligned by itself; this is for a RAID controller that looks like one disk."),
         "mke2fs(8); mkfs.xfs(8)",
     ),
+    ConflictRule(
+        "C08",
+        Action.REFUSE,
+        ("full_page_writes", "recordsize"),
+        lambda it: it.is_off("full_page_writes") and 0 < it.number("recordsize") < _PAGE,
+        tr("Records smaller than a page of 8 KiB are written one by one: full page writes have to stay on."),
+        "zfs docs",
+    ),
+    ConflictRule(
+        "C09",
+        Action.REFUSE,
+        _JOURNALLED,
+        lambda it: it.value("journal") is False and bool(it.chosen(*_JOURNALLED)),
+        tr("Without a journal this option has nothing to change; the kernel refuses most of them."),
+        "mke2fs(8); tested (“fs mounted w/o journal”)",
+    ),
+    ConflictRule(
+        "C11",
+        Action.REFUSE,
+        ("cluster_bytes",),
+        lambda it: "cluster_bytes" in it.options and it.value("bigalloc") is not True,
+        tr("A cluster size needs allocation in clusters (bigalloc)."),
+        "mke2fs(8); tested",
+    ),
+    ConflictRule(
+        "C11-size",
+        Action.REFUSE,
+        ("cluster_bytes",),
+        lambda it: (  # mke2fs chooses 16 blocks where nobody says a size
+            "cluster_bytes" in it.options
+            and it.value("bigalloc") is True
+            and not 2 * it.number("block_size")
+            <= it.number("cluster_bytes")
+            <= 32768 * it.number("block_size")
+        ),
+        tr("A cluster has 2 to 32768 blocks."),
+        "mke2fs(8)",
+    ),
+    ConflictRule(
+        "C12",
+        Action.REFUSE,
+        ("dax", "delalloc", "dioread_nolock"),
+        lambda it: (
+            it.value("data") == "journal"
+            and any(it.options.get(option) is True for option in ("dax", "delalloc", "dioread_nolock"))
+        ),
+        tr("data=journal turns this off or refuses the mount; direct I/O is off with it too."),
+        "ext4.rst; tested (delalloc is refused, dioread_nolock silently dropped)",
+    ),
+    ConflictRule(
+        "C13",
+        Action.REFUSE,
+        ("block_size",),
+        _exceeds_page,
+        tr("Blocks larger than the machine's memory page cannot be mounted here (XFS: since Linux 6.12)."),
+        "mke2fs(8); mkfs.xfs(8); tested",
+    ),
+    ConflictRule(
+        "C14",
+        Action.REFUSE,
+        ("stripe_width", "stride"),
+        lambda it: (
+            len(it.chosen("stripe_width", "stride")) == 2
+            and bool(it.number("stripe_width") % it.number("stride"))
+        ),
+        tr("The stripe width has to be a multiple of the stride; mke2fs only warns."),
+        "mke2fs.c; tested",
+    ),
+    ConflictRule(
+        "C21",
+        Action.WARN,
+        ("logbias",),
+        lambda it: it.value("logbias") == "throughput" and it.zfs_log_disks > 0,
+        tr("With logbias=throughput the log devices are not used."),
+        "zfsprops(7)",
+    ),
+    ConflictRule(
+        "C32",
+        Action.REFUSE,
+        ("journal_async_commit",),
+        lambda it: it.value("journal_async_commit") is True and it.value("data") == "ordered",
+        tr("The kernel refuses this while data is ordered: choose data=writeback or data=journal with it."),
+        "tested (“can't mount with journal_async_commit in data=ordered mode”)",
+    ),
+    ConflictRule(
+        "C39",
+        Action.REFUSE,
+        ("min_batch_time", "max_batch_time"),
+        lambda it: it.number("min_batch_time") > it.number("max_batch_time"),
+        tr("The shortest wait for other commits is longer than the longest."),
+        "ext4.rst",
+    ),
 )
-
-RULES: Final = (*_GENERAL, *conflict_rules_in_place.RULES, *conflict_rules_copy_on_write.RULES)
-
-NOT_EXPRESSIBLE: Final = {
-    "C16": tr("lazy-count, attr2 and ikeep of XFS are not offered"),
-    "C19": tr("compression of f2fs is not offered: it does nothing for PostgreSQL"),
-    "C22": tr("special and dedup devices of ZFS are not offered"),
-    "C23": tr("several log devices of a pool are always mirrored, cache devices are not offered"),
-    "C28": tr("several disks below f2fs are always an md array, never its own concatenation"),
-}
-"""Rules that forbid what cannot be chosen."""
-
-ELSEWHERE: Final = {
-    "C29": "app.domain.options.checks",
-    "C31": "app.domain.options.checks",
-}
-"""Rules that look at every option: unknown, duplicate and hostile words; versions."""
+"""Of every filesystem; `FilesystemSpec.rules` come after them."""

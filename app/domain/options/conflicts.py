@@ -1,7 +1,8 @@
 """Which options do not go together, what one implies for another, and what has to be said: rules as data.
 
 Ids C01 to C31 are those of the storage reference, section 1.8; those from C32 on were found when options
-were tried on real kernels. Rules that forbid what this program cannot express stand in `NOT_EXPRESSIBLE`.
+were tried on real kernels. Rules that forbid what this program cannot express are in its test.
+A rule names no filesystem: it is about options and attributes, or stands in the file of the one it is about.
 A fact that is not known (None) decides nothing here: the same rules are asked again where it is known.
 """
 
@@ -14,7 +15,7 @@ from enum import StrEnum
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import OptionValue, parse_switch
 from app.domain.options.raid import Level
-from app.domain.versions import Component, Version, Versions
+from app.domain.versions import KERNEL, Version, Versions
 
 
 class Action(StrEnum):
@@ -84,13 +85,12 @@ class Circumstances:
 
     def kernel(self) -> Version | None:
         """Return the version of the kernel, or None."""
-        return self.versions.get(Component.KERNEL)
+        return self.versions.get(KERNEL)
 
     def writes_whole_pages(self) -> bool:
         """Return whether no page is ever half written: copy on write, or memory that no crash leaves."""
-        if self.filesystem.id == "btrfs":
-            return self.value("datacow") is True and self.value("nocow_attribute") is False
-        return self.filesystem.id in {"zfs", "tmpfs"}
+        in_place = self.value("datacow") is False or self.value("nocow_attribute") is True
+        return self.filesystem.whole_pages and not in_place
 
     def is_off(self, setting: str) -> bool:
         """Return whether a server setting is certainly off; as a setting it counts over an option so called.
@@ -114,7 +114,6 @@ class ConflictRule:
         applies: when.
         message: one or two sentences, what and why.
         source: where that is from.
-        filesystems: ids; empty for all.
         implies: (option or server setting, value) that follow; shown to the user, and applied by whoever
             builds a plan.
     """
@@ -125,7 +124,6 @@ class ConflictRule:
     applies: Callable[[Circumstances], bool]
     message: str
     source: str
-    filesystems: tuple[str, ...] = ()
     implies: tuple[tuple[str, OptionValue], ...] = ()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from app.domain.options.creation import Arguments, Creation
 from app.domain.options.kinds import OptionValue
@@ -15,7 +16,10 @@ from app.domain.options.on_disk import SuperblockPlace
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler, Level
 from app.domain.options.tokens import ExpectedToken, ReadbackProgram, ReadbackToken
-from app.domain.versions import Component
+from app.domain.versions import Component, Requirement, Version
+
+if TYPE_CHECKING:
+    from app.domain.options.conflicts import ConflictRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +30,43 @@ class Program:
         name: file name in the fixed folders for programs of the system.
         package: Debian package that has it.
         component: whose version decides about options; None where none does.
+        version_argument: what makes it print its version.
+        module: kernel module that is built of the same source: the older of both versions counts.
     """
 
     name: str
     package: str
     component: Component | None = None
+    version_argument: str = "-V"
+    module: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelThreads:
+    """Threads of the kernel whose CPU is measured as that of a filesystem.
+
+    Attributes:
+        family: what they are called together.
+        pattern: regular expression for how their names begin.
+    """
+
+    family: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRemedy:
+    """What helps where the kernel lacks a filesystem.
+
+    Attributes:
+        words: one sentence.
+        package: Debian package that helps; may be empty.
+        from_version: first version of Linux of which this is true; what helps with any module before.
+    """
+
+    words: str
+    package: str = ""
+    from_version: Version = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +168,15 @@ class FilesystemSpec:
             of the assembler count (zfs).
         readers: what shows it once it is mounted.
         expected: what a read back must show of how it was made, besides the options; None for nothing.
+        whole_pages: whether a page of PostgreSQL is never half written, unless an option turns copy on
+            write off.
+        large_blocks_since: what can mount blocks larger than the machine's memory page; None for nothing.
+        rules: which of its options do not go together and what follows from them, besides the rules about
+            options that others have too (`app.domain.options.conflict_rules`).
+        kernel_threads: threads of the kernel that work for it; None where it has none of its own.
+        kernel_remedy: what helps where the kernel lacks it; None for what helps with any module.
+        cache_limit: file, without the leading slash, that holds the largest size, in bytes, of a cache of
+            its own that no control group counts; empty where there is none.
     """
 
     id: str
@@ -152,6 +197,12 @@ class FilesystemSpec:
     superblock: SuperblockPlace | None = None
     readers: tuple[ReadbackProgram, ...] = ()
     expected: Callable[[Creation], tuple[ExpectedToken, ...]] | None = None
+    whole_pages: bool = False
+    large_blocks_since: Requirement | None = None
+    rules: tuple[ConflictRule, ...] = ()
+    kernel_threads: KernelThreads | None = None
+    kernel_remedy: KernelRemedy | None = None
+    cache_limit: str = ""
 
     def assembler(self, level: Level) -> Assembler:
         """Return who makes a level for this filesystem: a single disk below ext4 or XFS is used as is."""

@@ -43,7 +43,8 @@ def _problems(plan: StoragePlan) -> Iterator[OptionProblem]:
     for name, group in (("data", plan.data), ("wal", plan.wal)):
         if group:
             yield from _group_problems(name, group)
-    if plan.zfs_log and plan.data.filesystem != "zfs":
+    pools = {spec.id for spec in FILESYSTEMS if spec.several is Assembler.ZFS}
+    if plan.zfs_log and plan.data.filesystem not in pools:
         yield OptionProblem(
             "zfs_log", tr("Only a ZFS pool has log devices, not {name}.").format(name=plan.data.filesystem)
         )

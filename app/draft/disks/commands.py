@@ -14,6 +14,7 @@ from typing import Final
 from app.domain.campaign.configuration import DiskTarget
 from app.domain.disk import Disk
 from app.domain.errors import FootingError
+from app.domain.filesystems import FILESYSTEMS
 from app.domain.storage_plan.plan import StoragePlan
 from app.storage.layout.commands import build_steps
 from app.storage.layout.disk_target import storage_plan
@@ -23,7 +24,9 @@ from app.storage.layout.steps import Command, Step, describe
 FOLDER: Final = "/run/pgfooting/SESSION"
 _SESSION: Final = uuid.UUID(int=0)
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-_MAKING: Final = ("mdadm", "mkfs.", "mke2fs", "zpool", "zfs", "mount", "chattr")
+_MAKING: Final = frozenset(
+    ("mdadm", "mount", "chattr", *(program.name for spec in FILESYSTEMS for program in spec.programs))
+)
 """Programs whose commands say what the layout is like; partitions and waiting are left to the review."""
 
 
@@ -51,7 +54,7 @@ def making_lines(plan: StoragePlan, disks: Sequence[Disk]) -> tuple[str, ...]:
     return tuple(
         _line(step)
         for step in _steps(plan, disks)
-        if isinstance(step, Command) and step.argv[0].rpartition("/")[2].startswith(_MAKING)
+        if isinstance(step, Command) and step.argv[0].rpartition("/")[2] in _MAKING
     )
 
 

@@ -11,6 +11,7 @@ from app.domain.options.checks import preset_problems
 from app.domain.options.conflicts import Circumstances, DiskSetFacts
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.option import OptionSpec
+from app.domain.options.raid import Assembler
 from app.domain.text import tr
 from app.draft.disks.options import shown_value
 from app.draft.disks.table import StorageFacts
@@ -77,7 +78,7 @@ def circumstances(
         support.versions if support else {},
         support.page_bytes if support else None,
         dict(server or {}),
-        zfs_log if made.filesystem == "zfs" else 0,
+        zfs_log if spec_of(made).several is Assembler.ZFS else 0,
     )
 
 

@@ -96,7 +96,7 @@ def survives_words(found: ArrayLayout, disks: int, copies: int | None = None) ->
 
 def copies_of(made: MadeDraft) -> int | None:
     """Return the copies of a btrfs mirror; None for its default."""
-    copies = chosen_values(made).get("mirror_copies") if made.filesystem == "btrfs" else None
+    copies = chosen_values(made).get("mirror_copies")
     return int(copies) if copies is not None else None
 
 

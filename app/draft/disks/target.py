@@ -62,7 +62,7 @@ def read_target(disks: DisksDraft, made: MadeDraft | None = None, *, wal_apart: 
     if disks.wal.disks and wal_apart:
         wal = _group(disks.wal, disks.wal.made, WAL_PREFIX, found.problems)
     limit = _read(FIELDS[f"{PREFIX}memory_limit"], disks.memory_limit, "memory_limit", found.problems)
-    on_zfs = (made or disks.data.made).filesystem == "zfs"
+    on_zfs = spec_of(made or disks.data.made).several is Assembler.ZFS
     if disks.zfs_log and not on_zfs and made is None:
         sentence = tr("Only a ZFS pool has log devices: choose ZFS, or take the log devices away.")
         found.problems.append(Problem(f"{PREFIX}filesystem", sentence))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.importers.formats.storage_texts import FILESYSTEMS, LEVELS, MD_NUMBERS
+from app.importers.formats.storage_texts import LEVELS, MD_NUMBERS, NAMES
 
 _RUN: Final = re.compile(r"run[-_ ]?(?:(ro|rw)[-_ ])?(\d{1,4})")
 _TOKEN: Final = re.compile(r"[a-z0-9]+")
@@ -54,13 +54,13 @@ def read_place(
         scale: of pgbench, so that its folder is not taken for a configuration.
     """
     tokens = {token for name in campaign for token in _TOKEN.findall(name.lower())}
-    weak, is_md = sorted(tokens & FILESYSTEMS), bool(tokens & _MD)
+    weak, is_md = sorted(tokens & NAMES), bool(tokens & _MD)
     filesystem = level = mode = ""
     repeat, others = 0, []
     for name in inner:
         word = name.lower()
         run = _RUN.fullmatch(word)
-        if word in FILESYSTEMS:
+        if word in NAMES:
             filesystem = word
         elif word in LEVELS:
             level = LEVELS[word]

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from app.domain import filesystems
+
 _MOUNT: Final = re.compile(r"^(\S+) on (\S+) type (\w+) \(([^)]*)\)", re.MULTILINE)
 _PROPERTY: Final = re.compile(
     r"^(\S+)\s+([a-z_:]+)\s+(\S.*?)\s+(-|local|default|received|inherited.*|temporary)$", re.MULTILINE
@@ -43,23 +45,10 @@ LEVELS: Final = {
 }
 """What tools and people call a level, as this program does."""
 MD_NUMBERS: Final = {"0": "stripe", "1": "mirror", "10": "raid10", "4": "raid4", "5": "raid5", "6": "raid6"}
-FILESYSTEMS: Final = frozenset(
-    {
-        "ext2",
-        "ext3",
-        "ext4",
-        "xfs",
-        "btrfs",
-        "zfs",
-        "f2fs",
-        "jfs",
-        "reiserfs",
-        "bcachefs",
-        "tmpfs",
-        "nilfs2",
-        "ufs",
-    }
+NAMES: Final = frozenset(
+    {"ext2", "jfs", "bcachefs", "nilfs2", "ufs", *(spec.id for spec in filesystems.FILESYSTEMS)}
 )
+"""Filesystems that published results have: those that can be made here, and others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +85,7 @@ def read_storage(text: str) -> StorageInfo | None:
 
 def _mount(text: str) -> StorageInfo | None:
     """Return what ``mount`` printed of a filesystem that can hold data; None for several of them."""
-    found = [match for match in _MOUNT.finditer(text) if match[3] in FILESYSTEMS]
+    found = [match for match in _MOUNT.finditer(text) if match[3] in NAMES]
     if len(found) != 1:
         return None
     return StorageInfo(found[0][3], tuple(found[0][4].split(",")))

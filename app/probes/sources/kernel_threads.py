@@ -12,6 +12,7 @@ from typing import Final
 
 from typing_extensions import override
 
+from app.domain.filesystems import FILESYSTEMS
 from app.domain.metrics import Sample
 from app.domain.text import tr
 from app.probes.base.probe import (
@@ -33,15 +34,12 @@ WORKERS: Final = "kworker"
 
 _FAMILIES: Final = (
     (WORKERS, re.compile(r"kworker/")),
-    ("jbd2", re.compile(r"jbd2/|ext4")),
-    ("xfs", re.compile(r"xfs")),
-    ("btrfs", re.compile(r"btrfs")),
-    (
-        "zfs",
-        re.compile(r"z_|zthr|zvol|zfs|txg_|arc_|dbu_|dbuf_|dp_|l2arc|spl_|vdev_|mmp|metaslab|autotrim"),
+    *(
+        (spec.kernel_threads.family, re.compile(spec.kernel_threads.pattern))
+        for spec in FILESYSTEMS
+        if spec.kernel_threads
     ),
     ("md", re.compile(r"md\d|md_|mdX|raid5wq")),
-    ("f2fs", re.compile(r"f2fs")),
     ("bcachefs", re.compile(r"bch-|bcachefs")),
     ("dm", re.compile(r"dmcrypt|kdmflush|kcryptd|dm-")),
     ("loop", re.compile(r"loop\d")),

@@ -15,10 +15,18 @@ from typing import Final
 
 from app.domain.errors import FootingError
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.options.filesystem_spec import FilesystemSpec, Program
+from app.domain.options.filesystem_spec import FilesystemSpec, KernelRemedy, Program
 from app.domain.options.raid import Assembler, Level, layout
 from app.domain.text import tr
-from app.domain.versions import Component, Version, Versions, format_version, parse_version
+from app.domain.versions import (
+    KERNEL,
+    MDADM_VERSION,
+    Component,
+    Version,
+    Versions,
+    format_version,
+    parse_version,
+)
 from app.storage.system.programs import FOLDERS, find_program, run_program
 
 PARTITION_PROGRAMS: Final = (
@@ -31,10 +39,9 @@ PARTITION_PROGRAMS: Final = (
 )
 """Needed for every disk."""
 
-MDADM: Final = Program("mdadm", "mdadm", Component.MDADM)
+MDADM: Final = Program("mdadm", "mdadm", MDADM_VERSION, "--version")
 
 _VERSION_TIMEOUT_S: Final = 5.0
-_VERSION_ARGUMENT: Final = {"mkfs.btrfs": "--version", "mdadm": "--version", "zpool": "version"}
 _PERSONALITIES: Final = {"raid4": "raid456", "raid5": "raid456", "raid6": "raid456"}
 
 
@@ -127,7 +134,7 @@ def read_support(
         bool(loadable or builtin),
         (_text(root / "proc/sys/kernel/modules_disabled") or "").strip() == "1",
         programs,
-        _versions(release, programs, _text(root / "sys/module/zfs/version"), ask or _ask),
+        _versions(release, programs, root / "sys/module", ask or _ask),
         os.sysconf("SC_PAGE_SIZE"),
     )
 
@@ -137,7 +144,7 @@ def filesystem_availability(spec: FilesystemSpec, support: Support) -> Availabil
     common = PARTITION_PROGRAMS if spec.levels else ()
     return Availability(
         (
-            *_kernel_reasons(spec.kernel_modules, support),
+            *_kernel_reasons(spec.kernel_modules, support, spec.kernel_remedy),
             *_program_reasons((*spec.programs, *common), support),
         )
     )
@@ -193,15 +200,17 @@ def parse_tool_version(text: str) -> Version | None:
     return parse_version(match[1]) if match else None
 
 
-def _kernel_reasons(modules: Iterable[str], support: Support) -> Iterable[Reason]:
+def _kernel_reasons(
+    modules: Iterable[str], support: Support, remedy: KernelRemedy | None = None
+) -> Iterable[Reason]:
     for name in modules:
         if support.registered is None:
             yield Reason(tr("/proc/filesystems cannot be read: what the kernel knows is not known."))
         elif name not in support.registered and name not in support.present:
-            yield from _module_reasons(name, support)
+            yield from _module_reasons(name, support, remedy)
 
 
-def _module_reasons(name: str, support: Support) -> Iterable[Reason]:
+def _module_reasons(name: str, support: Support, special: KernelRemedy | None) -> Iterable[Reason]:
     shown = {"raid456": "raid5, raid6", "md_mod": "md"}.get(name, name)
     release = support.release
     if name in support.loadable:
@@ -217,12 +226,12 @@ def _module_reasons(name: str, support: Support) -> Iterable[Reason]:
         yield Reason(message.format(release=release, name=shown), remedy)
         return
     message = tr("Kernel {release} has no {name}: neither built in nor as a module.")
-    yield Reason(message.format(release=release, name=shown), *_kernel_remedy(name, release))
+    yield Reason(message.format(release=release, name=shown), *_kernel_remedy(special, release))
 
 
-def _kernel_remedy(name: str, release: str) -> tuple[str, str]:
-    if name == "zfs":
-        return tr("OpenZFS is built for each kernel: install its module (contrib on Debian)."), "zfs-dkms"
+def _kernel_remedy(special: KernelRemedy | None, release: str) -> tuple[str, str]:
+    if special and (parse_version(release) or ()) >= special.from_version:
+        return special.words, special.package
     if "cloud" in release:
         return tr("Debian's cloud kernel leaves it out: install the ordinary one."), "linux-image-amd64"
     return tr("Start a kernel that has it."), ""
@@ -243,16 +252,14 @@ def _program_reasons(programs: Iterable[Program], support: Support) -> Iterable[
 
 
 def _versions(
-    release: str, programs: Mapping[str, str], zfs_module: str | None, ask: Callable[[Sequence[str]], str]
+    release: str, programs: Mapping[str, str], modules: Path, ask: Callable[[Sequence[str]], str]
 ) -> Versions:
-    found: dict[Component, Version | None] = {Component.KERNEL: parse_version(release)}
+    found: dict[Component, Version | None] = {KERNEL: parse_version(release)}
     for item in needed_programs():
         if item.component is not None and item.name in programs and item.component not in found:
-            argument = _VERSION_ARGUMENT.get(item.name, "-V")
-            found[item.component] = parse_tool_version(ask((item.name, argument)))
-    module, tool = parse_version(zfs_module or ""), found.get(Component.ZFS)
-    if module and tool:  # a property needs both
-        found[Component.ZFS] = min(module, tool)
+            tool = parse_tool_version(ask((item.name, item.version_argument)))
+            module = parse_version(_text(modules / item.module / "version") or "") if item.module else None
+            found[item.component] = min(module, tool) if module and tool else tool  # an option needs both
     return {component: version for component, version in found.items() if version is not None}
 
 

@@ -13,7 +13,7 @@ from app.cli.doctor.option_table import ALL, filesystem_as_json, show_options
 from app.cli.main import main
 from app.domain.errors import UsageError
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.versions import Component
+from app.domain.versions import KERNEL, Component
 from app.storage.layout.availability import Support, needed_programs
 
 WHOLE = Support(
@@ -21,7 +21,7 @@ WHOLE = Support(
     frozenset({"ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs"}),
     present=frozenset({"md_mod", "raid0", "raid1", "raid10", "raid456"}),
     programs={program.name: f"/usr/sbin/{program.name}" for program in needed_programs()},
-    versions={Component.KERNEL: (6, 1, 0), Component.ZFS: (2, 1, 11)},
+    versions={KERNEL: (6, 1, 0), Component("OpenZFS"): (2, 1, 11)},
 )
 WITHOUT_MD = replace(WHOLE, present=frozenset())
 WITHOUT_ZFS = replace(

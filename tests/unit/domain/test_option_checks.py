@@ -19,7 +19,7 @@ from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec
 from app.domain.options.raid import Level
 from app.domain.units import KIB
-from app.domain.versions import Component
+from app.domain.versions import KERNEL
 
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 OPTIONS = [(spec, option) for spec in FILESYSTEMS for option in spec.options]
@@ -179,7 +179,7 @@ def test_level_and_versions_are_looked_at_where_they_are_known() -> None:
     assert validate_options(ext4, {"stride": 16, "stripe_width": 32}) == ()
     assert validate_options(ext4, {"stride": 16, "stripe_width": 32}, level=Level.RAID5)
     assert validate_options(xfs, {"barrier": False}) == ()
-    assert validate_options(xfs, {"barrier": False}, versions={Component.KERNEL: (6, 1)})
+    assert validate_options(xfs, {"barrier": False}, versions={KERNEL: (6, 1)})
 
 
 def test_what_trades_safety_away_is_named_with_its_value_and_a_sentence() -> None:
@@ -220,7 +220,7 @@ def test_every_option_that_the_design_calls_unsafe_marks_a_run(
 
 def test_a_switch_that_is_off_by_saying_nothing_is_off_in_every_version() -> None:
     noswap = filesystem("tmpfs").option("noswap")
-    old = {Component.KERNEL: (6, 1)}
+    old = {KERNEL: (6, 1)}
     assert unavailable(noswap, old, value=True)
     assert unavailable(noswap, old, value=False) == ""
     assert unavailable(filesystem("xfs").option("barrier"), old, value=False)
@@ -229,8 +229,8 @@ def test_a_switch_that_is_off_by_saying_nothing_is_off_in_every_version() -> Non
 def test_what_is_not_installed_decides_nothing() -> None:
     barrier = filesystem("xfs").option("barrier")
     assert unavailable(barrier, {}) == ""
-    assert unavailable(barrier, {Component.KERNEL: (4, 18, 20)}) == ""
-    assert unavailable(barrier, {Component.KERNEL: (6, 18, 44)}) == "gone since Linux 4.19; here is 6.18.44"
+    assert unavailable(barrier, {KERNEL: (4, 18, 20)}) == ""
+    assert unavailable(barrier, {KERNEL: (6, 18, 44)}) == "gone since Linux 4.19; here is 6.18.44"
 
 
 @pytest.mark.parametrize(("spec", "option"), OPTIONS, ids=[f"{s.id}-{o.id}" for s, o in OPTIONS])

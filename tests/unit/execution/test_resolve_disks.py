@@ -27,7 +27,7 @@ from app.execution import preflight as disturbances
 from app.execution.resolve import (
     ResolvedCampaign,
     ResolvedConfiguration,
-    _check_arc,
+    _check_cache,
     _unsafe,
     _with_room,
     _within_limits,
@@ -78,24 +78,25 @@ def test_the_smallest_memory_limit_counts_for_all_configurations_alike() -> None
 def test_a_memory_limit_on_zfs_needs_a_cache_that_is_no_larger(
     tmp_path: Path, value: int, words: str
 ) -> None:
-    parameter = tmp_path / "zfs_arc_max"
+    parameter = tmp_path / "sys/module/zfs/parameters/zfs_arc_max"
+    parameter.parent.mkdir(parents=True)
     parameter.write_text(f"{value}\n")
     target = DiskTarget(replace(ONE, filesystem="zfs"), memory_limit_bytes=4 * GIB)
     if not words:
-        _check_arc(configuration(target), parameter)
+        _check_cache(configuration(target), tmp_path)
         return
     with pytest.raises(TargetError) as caught:
-        _check_arc(configuration(target), parameter)
+        _check_cache(configuration(target), tmp_path)
     assert words in caught.value.hint
 
 
 def test_a_memory_limit_is_refused_on_zfs_whose_cache_nobody_knows_and_nowhere_else(tmp_path: Path) -> None:
     absent = tmp_path / "none"
     limited = DiskTarget(ONE, memory_limit_bytes=4 * GIB)
-    _check_arc(configuration(limited), absent)
-    _check_arc(configuration(DiskTarget(replace(ONE, filesystem="zfs"))), absent)
+    _check_cache(configuration(limited), absent)
+    _check_cache(configuration(DiskTarget(replace(ONE, filesystem="zfs"))), absent)
     with pytest.raises(TargetError):
-        _check_arc(configuration(replace(limited, wal=replace(ONE, filesystem="zfs"))), absent)
+        _check_cache(configuration(replace(limited, wal=replace(ONE, filesystem="zfs"))), absent)
 
 
 def test_disks_without_room_for_data_and_wal_are_refused_with_both_figures() -> None:

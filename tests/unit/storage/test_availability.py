@@ -12,7 +12,7 @@ import pytest
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.filesystem_spec import Program
 from app.domain.options.raid import Level
-from app.domain.versions import Component, format_version, parse_version
+from app.domain.versions import KERNEL, Component, format_version, parse_version
 from app.storage.layout.availability import (
     Reason,
     Support,
@@ -124,7 +124,7 @@ def test_the_older_of_zfs_module_and_program_counts(root: Path) -> None:
     path = root / "sys/module/zfs/version"
     path.parent.mkdir(parents=True)
     path.write_text("2.0.7-1\n", encoding="utf-8")
-    assert support_of(root).versions[Component.ZFS] == (2, 0, 7)
+    assert support_of(root).versions[Component("OpenZFS")] == (2, 0, 7)
 
 
 def test_a_missing_program_is_named_with_its_package(root: Path) -> None:
@@ -249,7 +249,7 @@ def test_a_level_that_a_filesystem_has_not_is_a_reason(root: Path) -> None:
 
 def test_a_program_that_fails_or_says_nothing_has_no_version_and_still_counts(root: Path) -> None:
     support = read_support(root, ask=lambda argv: "", release=RELEASE)
-    assert support.versions == {Component.KERNEL: (6, 1, 0)}
+    assert support.versions == {KERNEL: (6, 1, 0)}
     assert filesystem_availability(filesystem("xfs"), support).works
 
 
@@ -303,6 +303,6 @@ def test_lists_of_the_kernel_are_read_line_by_line() -> None:
 def test_this_machine_is_read_without_a_fault() -> None:
     support = read_support()
     assert support.registered
-    assert Component.KERNEL in support.versions
+    assert KERNEL in support.versions
     assert support.page_bytes >= 4096
     assert filesystem_availability(filesystem("tmpfs"), support).reasons == ()

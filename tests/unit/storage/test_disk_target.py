@@ -12,7 +12,7 @@ from app.domain.options.raid import Level
 from app.domain.storage_plan.problems import plan_problems
 from app.domain.storage_plan.reader import PlanError
 from app.domain.units import GIB, MIB, TIB
-from app.domain.versions import Component
+from app.domain.versions import KERNEL
 from app.storage.layout.availability import Support
 from app.storage.layout.disk_target import check_support, find_disks, storage_plan
 from app.storage.layout.partition_size import whole_disk_bytes
@@ -146,7 +146,7 @@ MODERN = Support(
     programs={
         name: f"/usr/sbin/{name}" for name in ("mkfs.ext4", "dumpe2fs", "e2fsck", "mkfs.xfs", "xfs_info")
     },
-    versions={Component.KERNEL: (6, 1)},
+    versions={KERNEL: (6, 1)},
 )
 
 

@@ -1,4 +1,4 @@
-"""Rules of btrfs and ZFS."""
+"""Rules of btrfs, part of its declaration."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Final
 from app.domain.options.conflicts import Action, Circumstances, ConflictRule
 from app.domain.options.raid import Level
 from app.domain.text import tr
-from app.domain.units import KIB
 
 _COMPRESSING: Final = ("compress", "compress_force")
-_PAGE: Final = 8 * KIB
 _METADATA_DISKS: Final = {"raid0": 2, "raid1": 2, "raid10": 2, "raid1c3": 3, "raid1c4": 4}
 
 
@@ -28,22 +26,12 @@ def _metadata_needs_more(it: Circumstances) -> bool:
 
 RULES: Final = (
     ConflictRule(
-        "C02",
-        Action.REFUSE,
-        ("barrier",),
-        lambda it: "barrier" in it.options,
-        tr("ZFS has no write barriers to turn off; sync=disabled is a different and a worse trade."),
-        "zfsprops(7); zfs(4)",
-        ("zfs",),
-    ),
-    ConflictRule(
         "C03",
         Action.REFUSE,
         _COMPRESSING,
         lambda it: not it.writes_whole_pages() and _compresses(it),
         tr("Without copy on write nothing is compressed: the kernel would silently drop one of the two."),
         "btrfs(5); tested (the last one wins)",
-        ("btrfs",),
     ),
     ConflictRule(
         "C04",
@@ -52,7 +40,6 @@ RULES: Final = (
         lambda it: not it.writes_whole_pages(),
         tr("No checksums without copy on write, and pages can be half written: full_page_writes stays on."),
         "btrfs(5); tested",
-        ("btrfs",),
         (("datasum", False), ("full_page_writes", True)),
     ),
     ConflictRule(
@@ -62,7 +49,6 @@ RULES: Final = (
         lambda it: it.value("datasum") is False and _compresses(it),
         tr("btrfs compresses only what has checksums."),
         "btrfs(5)",
-        ("btrfs",),
     ),
     ConflictRule(
         "C06",
@@ -71,7 +57,6 @@ RULES: Final = (
         lambda it: it.options.get("datasum") is True and it.value("datacow") is False,
         tr("Checksums need copy on write: the kernel would silently turn one of the two back."),
         "btrfs(5); tested (the last one wins)",
-        ("btrfs",),
     ),
     ConflictRule(
         "C07-unverified",
@@ -80,25 +65,6 @@ RULES: Final = (
         lambda it: it.is_off("full_page_writes") and it.writes_whole_pages(),
         tr("Nobody vouches for it that btrfs never writes half a page: the result is marked unverified."),
         "btrfs(5); no official statement found",
-        ("btrfs",),
-    ),
-    ConflictRule(
-        "C08",
-        Action.REFUSE,
-        ("full_page_writes", "recordsize"),
-        lambda it: it.is_off("full_page_writes") and it.number("recordsize") < _PAGE,
-        tr("Records smaller than a page of 8 KiB are written one by one: full page writes have to stay on."),
-        "zfs docs",
-        ("zfs",),
-    ),
-    ConflictRule(
-        "C21",
-        Action.WARN,
-        ("logbias",),
-        lambda it: it.value("logbias") == "throughput" and it.zfs_log_disks > 0,
-        tr("With logbias=throughput the log devices are not used."),
-        "zfsprops(7)",
-        ("zfs",),
     ),
     ConflictRule(
         "C27",
@@ -107,7 +73,6 @@ RULES: Final = (
         lambda it: it.level in {Level.RAID5, Level.RAID6},
         tr("btrfs calls its raid5 and raid6 unstable: “should not be used in production”."),
         "mkfs.btrfs(8); btrfs Status",
-        ("btrfs",),
     ),
     ConflictRule(
         "C35",
@@ -116,7 +81,6 @@ RULES: Final = (
         lambda it: all(it.options.get(option, "off") != "off" for option in _COMPRESSING),
         tr("Only one kind of compression can be on: the last one would win."),
         "btrfs(5)",
-        ("btrfs",),
     ),
     ConflictRule(
         "C36",
@@ -129,7 +93,6 @@ RULES: Final = (
         ),
         tr("Only a mirror has a number of copies."),
         "mkfs.btrfs(8), PROFILES",
-        ("btrfs",),
     ),
     ConflictRule(
         "C37",
@@ -138,7 +101,6 @@ RULES: Final = (
         _metadata_needs_more,
         tr("There are fewer disks than copies."),
         "mkfs.btrfs(8), PROFILES",
-        ("btrfs",),
     ),
     ConflictRule(
         "C38",
@@ -147,6 +109,5 @@ RULES: Final = (
         lambda it: it.value("autodefrag") is True,
         tr("btrfs itself says of it: “not well suited for large database workloads”."),
         "btrfs(5)",
-        ("btrfs",),
     ),
 )
