@@ -1,0 +1,103 @@
+"""A filesystem that nobody has, declared in one file as those of `app.domain.filesystems` are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from app.domain.filesystems.common import ATIME, NODEV, NOSUID, defaults
+from app.domain.options.conflicts import Action, ConflictRule
+from app.domain.options.creation import Arguments, Creation
+from app.domain.options.filesystem_spec import FilesystemSpec, KernelRemedy, KernelThreads, Program
+from app.domain.options.kinds import Choice, ChoiceValue, Integer
+from app.domain.options.on_disk import Area, SuperblockPlace
+from app.domain.options.option import OptionSpec, Stage
+from app.domain.options.raid import Assembler, Level
+from app.domain.options.tokens import (
+    ExpectedToken,
+    ReadbackProgram,
+    ReadbackToken,
+    ShownBy,
+    Spelling,
+)
+from app.domain.units import KIB, MIB
+from app.domain.versions import Component
+
+PACE: Final = OptionSpec(
+    id="pace",
+    label="Pace",
+    stage=Stage.MOUNT,
+    kind=Choice((ChoiceValue("slow", "slow"), ChoiceValue("fast", "fast"))),
+    default="slow",
+    effect="Nothing at all.",
+    source="made up",
+    spelling=Spelling("pace={value}"),
+    shown=Spelling("pace={value}", (("slow", None),)),
+)
+UNIT: Final = OptionSpec(
+    id="unit_bytes",
+    label="Unit",
+    stage=Stage.MKFS,
+    kind=Integer(KIB, 64 * KIB, power_of_two=True, unit="B"),
+    default=4 * KIB,
+    effect="Nothing at all.",
+    source="made up",
+    spelling=Spelling("{value}"),
+    flag="-u",
+    shown=Spelling("unit={value}"),
+    shown_by=ShownBy.SUPERBLOCK,
+)
+
+
+def mkfs_arguments(made: Creation) -> Arguments:
+    """Return the arguments of mkfs.madeup."""
+    chunk = (("--chunk", str(made.geometry.chunk_bytes)),) if made.geometry else ()
+    return (("--uuid", made.uuid), *made.written, *chunk)
+
+
+def expected(made: Creation) -> tuple[ExpectedToken, ...]:
+    """Return what madeup-show must show of the stripes."""
+    if not made.geometry:
+        return ()
+    token = ReadbackToken((f"chunk={made.geometry.chunk_bytes}",))
+    return (ExpectedToken("alignment", ShownBy.SUPERBLOCK, token),)
+
+
+def parse(text: str) -> Iterator[str]:
+    """Yield each word."""
+    yield from text.split()
+
+
+MADE_UP: Final = FilesystemSpec(
+    id="madeup",
+    label="MadeUpFS",
+    good_for="Nothing at all.",
+    mkfs="mkfs.madeup",
+    programs=(
+        Program("mkfs.madeup", "madeup-progs", Component("madeup-progs"), version_argument="--version"),
+        Program("madeup-show", "madeup-progs"),
+    ),
+    kernel_modules=("madeup",),
+    minimum_bytes=16 * MIB,
+    several=Assembler.MD,
+    levels=(Level.SINGLE, Level.STRIPE),
+    options=(ATIME, PACE, UNIT),
+    always=(NODEV, NOSUID),
+    presets=(defaults("made up"),),
+    mkfs_arguments=mkfs_arguments,
+    superblock=SuperblockPlace(Area(8 * KIB, 4 * KIB), Area(8 * KIB, 4 * KIB), 8 * KIB + 64),
+    readers=(ReadbackProgram(ShownBy.SUPERBLOCK, ("madeup-show",), parse),),
+    expected=expected,
+    rules=(
+        ConflictRule(
+            "M01",
+            Action.REFUSE,
+            ("pace", "unit_bytes"),
+            lambda it: it.value("pace") == "fast" and it.number("unit_bytes") < 4 * KIB,
+            "Small units are slow.",
+            "made up",
+        ),
+    ),
+    kernel_threads=KernelThreads("madeup", r"madeup_"),
+    kernel_remedy=KernelRemedy("Nobody has it.", "madeup-dkms"),
+)
