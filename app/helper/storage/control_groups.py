@@ -224,14 +224,18 @@ def _check_process(pid: int, user: int) -> None:
     Raises:
         MethodError: NotAuthorized: it is somebody else's; Unknown: it is gone.
     """
-    try:
-        status = Path("/proc", str(pid), "status").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        raise MethodError("Unknown", "process") from None
-    found = dict(re.findall(r"^(Uid|NoNewPrivs):\t(.*)$", status, re.MULTILINE))
-    # SECURITY: everything in the group is killed in the end: nothing in it may be anybody else's, ever.
-    if found.get("Uid", "").split() != [str(user)] * 4 or user == 0 or found.get("NoNewPrivs") != "1":
-        raise MethodError("NotAuthorized", "process")
+    # SECURITY: everything in the group is killed in the end: nothing in it may be anybody else's, ever. Each
+    # thread has a no_new_privs of its own (prctl(2)); the kernel tells that of the first one, after it
+    # has counted them: who makes another one in between has two at the second look.
+    for _ in range(2):
+        try:
+            status = Path("/proc", str(pid), "status").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            raise MethodError("Unknown", "process") from None
+        found = dict(re.findall(r"^(Uid|NoNewPrivs|Threads):\t(.*)$", status, re.MULTILINE))
+        can_gain_none = (found.get("NoNewPrivs"), found.get("Threads")) == ("1", "1")
+        if found.get("Uid", "").split() != [str(user)] * 4 or user == 0 or not can_gain_none:
+            raise MethodError("NotAuthorized", "process")
 
 
 def _is_in(pid: int, folder: Path, root: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,18 @@ FIXED = (
     "org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager",
 )  # fmt: skip
 UNIT = "pgfooting-0123456789abcdef"
+USER = os.getuid() or 65534
+CHECK = control_groups._check_process
+THREADS = """
+import ctypes, sys, threading
+PR_SET_NO_NEW_PRIVS = 38
+for _ in sys.argv[1:]:
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+assert ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+print("ready", flush=True)
+sys.stdin.read()
+"""
+"""Its first thread takes no new privileges; one that was there before still can."""
 COUNTED = ("CPUAccounting", "b", "true", "MemoryAccounting", "b", "true", "IOAccounting", "b", "true")
 
 
@@ -74,3 +87,24 @@ def test_a_part_is_one_of_two_words(asked: list[tuple[str, ...]], part: str) -> 
         ControlGroup("0123456789abcdef", 1000).adopt(part, os.getpid())
     assert refused.value.code == "Unknown"
     assert asked == []
+
+
+@pytest.mark.parametrize(("others", "refused"), [((), ""), (("another",), "NotAuthorized")])
+def test_a_process_of_which_any_thread_could_gain_privileges_is_never_adopted(
+    asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, others: tuple[str, ...], refused: str
+) -> None:
+    monkeypatch.setattr(control_groups, "_check_process", CHECK)
+    with subprocess.Popen(
+        ["/usr/bin/python3", "-I", "-c", THREADS, *others],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/",
+        user=None if os.getuid() else USER,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        found = ""
+        try:
+            ControlGroup("0123456789abcdef", USER).adopt("server", process.pid)
+        except MethodError as err:
+            found = err.code
+        process.kill()
+    assert (found, bool(asked)) == (refused, not refused)
