@@ -11,8 +11,7 @@ from typing import Final
 
 import psutil
 
-from app.hosts.folders.run_folders import RunFolders
-from app.process.starter import CommandOutcome
+from app.process.starter import Account, CommandOutcome
 
 STOP_PGBENCH_S: Final = 3.0
 """SIGINT ends pgbench at once; what still runs after this is killed, and then left to the kernel."""
@@ -36,7 +35,7 @@ def kill_children() -> None:
 
 
 def outcome_of(
-    site: RunFolders,
+    account: Account,
     argv: tuple[str, ...],
     child: subprocess.Popen[bytes],
     started_s: float,
@@ -45,4 +44,4 @@ def outcome_of(
     """Return the record of a pgbench that has ended, or that the kernel does not let end."""
     code = child.returncode if child.returncode is not None else -signal.SIGKILL
     duration_s = time.monotonic() - started_s
-    return CommandOutcome(argv, site.account.name, started_s, duration_s, code, "", stderr)
+    return CommandOutcome(argv, account.name, started_s, duration_s, code, "", stderr)

@@ -19,11 +19,10 @@ from app.execution.children import end_child, outcome_of
 from app.execution.failures import failure_of_pgbench
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.stop import Cancellable
-from app.hosts.folders.run_folders import RunFolders
-from app.hosts.host import Host, ProcessRole
+from app.hosts.folders.private_folder import write_private
+from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
 from app.postgres.pgbench.argv import (
     BenchmarkRequest,
-    Connection,
     PgbenchProgram,
     TransactionLog,
     benchmark_argv,
@@ -32,7 +31,6 @@ from app.postgres.pgbench.argv import (
 )
 from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
 from app.postgres.pgbench.transaction_log import LogFormat
-from app.postgres.server import Server
 from app.probes.base.probe import ProbeContext
 from app.process.starter import spawn
 from app.recording.pgbench_failures import failure_reason
@@ -51,20 +49,22 @@ class PgbenchRuns:
     Attributes:
         planned: the run.
         resolved: its configuration on this machine.
-        host: whose private folder the scripts are in; moves pgbench where it belongs.
+        server: what it works on.
+        place: where it works.
         recorder: writes the run file.
         switch: asked often whether a person wants to stop.
         breathe: called often while pgbench runs; raises where server or target are gone.
-        context: of the probes, told of the running pgbench; None while there are none.
         log_one_in: the sampling of the transaction log; None before it is chosen.
+        context: of the probes, told of the running pgbench; None while there are none.
     """
 
     planned: PlannedRun
     resolved: ResolvedConfiguration
-    host: Host
+    server: ServerUnderTest
+    place: PgbenchPlace
     recorder: Recorder
     switch: Cancellable
-    breathe: Callable[[RunFolders, Server], None]
+    breathe: Callable[[], None]
     log_one_in: int | None = None
     context: ProbeContext | None = field(default=None, init=False)
     _written: tuple[str, ...] | None = field(default=None, init=False)
@@ -73,38 +73,35 @@ class PgbenchRuns:
     def _workload(self) -> Workload:
         return self.planned.configuration.workload
 
-    def load(self, site: RunFolders, server: Server) -> None:
+    def load(self) -> None:
         """Load the data set.
 
         Raises:
             PgbenchError: it failed; carries its words.
         """
-        connection = Connection(site.socket_directory)
-        argv = initialise_argv(self._program(), connection, self.resolved.scale.scale)
-        child = self._spawn(site, argv, Phase.LOAD.value)
+        argv = initialise_argv(self._program(), self.server.address, self.resolved.scale.scale)
+        child = self._spawn(argv, Phase.LOAD.value)
         started_s = time.monotonic()
         try:
-            self._watch(site, server, child)
+            self._watch(child)
         except BaseException:
             end_child(child)
             with suppress(FootingError):  # the first error is the one to tell
-                self._record_load(site, argv, child, started_s)
+                self._record_load(argv, child, started_s)
             raise
-        stderr = self._record_load(site, argv, child, started_s)
+        stderr = self._record_load(argv, child, started_s)
         if child.returncode:
-            server.check_running(_GRACE_S)
+            self.server.check_running(_GRACE_S)
             message = tr("pgbench could not load the data: {reason}")
-            reason = self._words(site, stderr) or tr("it ended with status {code}")
+            reason = self._words(stderr) or tr("it ended with status {code}")
             raise PgbenchError(message.format(reason=reason.format(code=child.returncode)))
 
-    def _record_load(
-        self, site: RunFolders, argv: tuple[str, ...], child: subprocess.Popen[bytes], started_s: float
-    ) -> str:
-        stderr = self.recorder.output(site, "load.stderr", "load.stderr")
-        self.recorder.command(outcome_of(site, argv, child, started_s, stderr=stderr))
+    def _record_load(self, argv: tuple[str, ...], child: subprocess.Popen[bytes], started_s: float) -> str:
+        stderr = self.recorder.output(self.place.folder, "load.stderr", "load.stderr")
+        self.recorder.command(outcome_of(self.place.folder.account, argv, child, started_s, stderr=stderr))
         return stderr
 
-    def run(self, site: RunFolders, server: Server, phase: Phase) -> PgbenchSummary:
+    def run(self, phase: Phase) -> PgbenchSummary:
         """Run pgbench once and return its own figures.
 
         Raises:
@@ -115,30 +112,29 @@ class PgbenchRuns:
         workload = self._workload if measures else warmup_workload(self._workload)
         log = None
         if measures and self.log_one_in is not None:
-            log = TransactionLog(f"{site.private_directory}/{LOG_PREFIX}", self.log_one_in)
+            log = TransactionLog(f"{self.place.folder.path}/{LOG_PREFIX}", self.log_one_in)
         request = BenchmarkRequest(
             # Another seed than the measured run's: it shall not repeat the same rows in the same order.
             seed=self.planned.seed if measures else self.planned.seed + 1,
             scale=self.resolved.scale.scale,
             threads=self.resolved.threads,
-            script_paths=self._script_paths(site),
+            script_paths=self._script_paths(),
             log=log,
         )
-        connection = Connection(site.socket_directory)
-        argv = benchmark_argv(self._program(), connection, workload, request)
-        child = self._spawn(site, argv, phase.value)
+        argv = benchmark_argv(self._program(), self.server.address, workload, request)
+        child = self._spawn(argv, phase.value)
         started_s = time.monotonic()
         try:
-            self._follow(site, phase, child, started_s, log)
-            self._watch(site, server, child)
+            self._follow(phase, child, started_s, log)
+            self._watch(child)
         except BaseException:
             end_child(child)
             with suppress(FootingError):  # the first error is the one to tell
-                self._take_in(site, phase, argv, child, started_s)
+                self._take_in(phase, argv, child, started_s)
             raise
-        stdout, stderr = self._take_in(site, phase, argv, child, started_s)
+        stdout, stderr = self._take_in(phase, argv, child, started_s)
         if child.returncode:
-            raise self._failure_of_pgbench(site, server, child.returncode, stderr)
+            raise self._failure_of_pgbench(child.returncode, stderr)
         summary = parse_summary(stdout)
         if measures:
             self.recorder.pgbench_summary(summary)
@@ -146,7 +142,6 @@ class PgbenchRuns:
 
     def _follow(
         self,
-        site: RunFolders,
         phase: Phase,
         child: subprocess.Popen[bytes],
         started_s: float,
@@ -154,45 +149,43 @@ class PgbenchRuns:
     ) -> None:
         if self.context is not None:
             self.context.pgbench_pid = child.pid
-        self.recorder.begin_pgbench(phase, site, started_s)
+        self.recorder.begin_pgbench(phase, self.place.folder, started_s)
         if log is not None:
             log_format = LogFormat(has_lag=self._workload.rate_tps is not None)
             self.recorder.follow_transactions(log, child.pid, log_format)
 
     def _take_in(
         self,
-        site: RunFolders,
         phase: Phase,
         argv: tuple[str, ...],
         child: subprocess.Popen[bytes],
         started_s: float,
     ) -> tuple[str, str]:
         """Store what an ended pgbench has left; return what it printed to stdout and stderr."""
-        ended = outcome_of(site, argv, child, started_s)
+        ended = outcome_of(self.place.folder.account, argv, child, started_s)
         if self.context is not None:
             self.context.pgbench_pid = None
         stderr = self.recorder.end_pgbench(
             phase, started_s + ended.duration_s, complete=child.returncode == 0
         )
-        stdout = self.recorder.output(site, f"{phase.value}.stdout", f"{phase.value}.stdout")
+        stdout = self.recorder.output(self.place.folder, f"{phase.value}.stdout", f"{phase.value}.stdout")
         self.recorder.command(replace(ended, stdout=stdout))
         return stdout, stderr
 
-    def _failure_of_pgbench(self, site: RunFolders, server: Server, code: int, stderr: str) -> FootingError:
+    def _failure_of_pgbench(self, code: int, stderr: str) -> FootingError:
         """Return the error for a pgbench that ended with another status than 0."""
         try:
             # The kernel closes the files of a postmaster that is killed before it tells its parent: pgbench
             # has lost its backends by then.
-            server.check_running(_GRACE_S)
+            self.server.check_running(_GRACE_S)
         except FootingError as error:
             return error
-        reason = self._words(site, stderr)
+        reason = self._words(stderr)
         return failure_of_pgbench(code, reason, was_killed=not self.recorder.client_aborted)
 
-    def _words(self, site: RunFolders, stderr: str) -> str:
-        paths = {
-            f"{site.private_directory}/{name}": script.path or "" for name, script in self._files().items()
-        }
+    def _words(self, stderr: str) -> str:
+        folder = self.place.folder.path
+        paths = {f"{folder}/{name}": script.path or "" for name, script in self._files().items()}
         return failure_reason(stderr, self._workload.scripts, paths)
 
     def _files(self) -> dict[str, Script]:
@@ -200,11 +193,12 @@ class PgbenchRuns:
         files = [script for script in self._workload.scripts if script.builtin is None]
         return {f"script{number}.sql": script for number, script in enumerate(files, start=1)}
 
-    def _script_paths(self, site: RunFolders) -> tuple[str, ...]:
+    def _script_paths(self) -> tuple[str, ...]:
         """Return the user's own scripts as files; warm-up and measurement read the same ones."""
         if self._written is None:
             self._written = tuple(
-                self.host.write_private(site, name, script.text) for name, script in self._files().items()
+                write_private(self.place.folder, name, script.text, self.recorder.command)
+                for name, script in self._files().items()
             )
         return self._written
 
@@ -212,21 +206,21 @@ class PgbenchRuns:
         installation = self.resolved.installation
         return PgbenchProgram(installation.program("pgbench"), installation.major)
 
-    def _spawn(self, site: RunFolders, argv: tuple[str, ...], name: str) -> subprocess.Popen[bytes]:
+    def _spawn(self, argv: tuple[str, ...], name: str) -> subprocess.Popen[bytes]:
         # A program is recorded when it has ended; until then this says which one runs.
         self.recorder.set_run(RunMetadata(running_command=RunningCommand(phase=name, argv=tuple(argv))))
-        folder = Path(site.private_directory)
+        folder = Path(self.place.folder.path)
         return spawn(
             argv,
-            account=site.account,
+            account=self.place.folder.account,
             death_signal=signal.SIGKILL,
             stdout=folder / f"{name}.stdout",
             stderr=folder / f"{name}.stderr",
             cwd=str(folder),
-            hold=self.host.hold(ProcessRole.PGBENCH),
+            hold=self.place.hold,
         )
 
-    def _watch(self, site: RunFolders, server: Server, child: subprocess.Popen[bytes]) -> None:
+    def _watch(self, child: subprocess.Popen[bytes]) -> None:
         """Write a row a second until the child has ended, or is ended because a client of it gave up.
 
         Raises:
@@ -239,7 +233,7 @@ class PgbenchRuns:
         try:
             while child.poll() is None:
                 self.switch.wait(self.recorder.next_flush_s, ended)
-                self.breathe(site, server)
+                self.breathe()
                 if self.recorder.client_aborted:  # the others would go on for hours, for nothing
                     end_child(child)
                     return

@@ -23,19 +23,15 @@ from app.domain.errors import (
     TargetLostError,
 )
 from app.domain.text import tr
-from app.domain.units import MIB
 from app.execution.children import kill_children
 from app.execution.control import Request
 from app.execution.failures import crash_of_server, footing_error
 from app.execution.pgbench import PgbenchRuns
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.stop import Cancellable, StopRequestedError
-from app.hosts.folders.run_folders import RunFolders
-from app.hosts.host import Host, ProcessRole
-from app.hosts.recovery.cleanup import CleanupAction
+from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
 from app.postgres.pgbench.log_sampling import sampling_rate
 from app.postgres.pgbench.script_wishes import wants_superuser
-from app.postgres.server import Server, StopMode
 from app.probes.base.probe import ProbeContext
 from app.probes.facts.environment import read_changing_facts, read_facts
 from app.probes.sampling.registry import make_probes
@@ -44,9 +40,6 @@ from app.recording.events import CampaignListener
 from app.recording.pgbench_failures import crash_reason
 from app.recording.recorder import Recorder
 from app.runfile.writer import Json, Phase, RunState
-
-RESERVE_BYTES: Final = 64 * MIB
-"""A run ends with an error of its own before the target is so full that PostgreSQL panics."""
 
 _CANCEL_AGAIN_S: Final = 0.05
 
@@ -75,32 +68,22 @@ class Runner:
     Attributes:
         planned: which one.
         resolved: its configuration on this machine.
-        host: gives storage and folders, and takes them back.
+        server: what is measured; gives storage and folders, and takes them back.
         recorder: writes the run file.
         listener: watches.
         switch: asked often whether a person wants to stop.
-        expected_tps: from an earlier run of this campaign; None at the first.
         log_one_in: the sampling of the transaction log that the campaign uses; None before it is chosen.
     """
 
     planned: PlannedRun
     resolved: ResolvedConfiguration
-    host: Host
+    server: ServerUnderTest
     recorder: Recorder
     listener: CampaignListener
     switch: Cancellable
     log_one_in: int | None = None
     outcome: RunOutcome = field(default_factory=RunOutcome)
-    _site: RunFolders | None = field(default=None, init=False)
-    _server: Server | None = field(default=None, init=False)
     _sampler: Sampler | None = field(default=None, init=False)
-    _pgbench: PgbenchRuns = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Make what runs pgbench."""
-        self._pgbench = PgbenchRuns(
-            self.planned, self.resolved, self.host, self.recorder, self.switch, self._breathe, self.log_one_in
-        )
 
     @property
     def _workload(self) -> Workload:
@@ -125,14 +108,14 @@ class Runner:
 
     def _cause_of(self, error: FootingError) -> FootingError:
         """Return what is behind an error of server or pgbench: a lost target, a crash of the server."""
-        if self._site is None or isinstance(error, RunFileError | TargetLostError):
+        if isinstance(error, RunFileError | TargetLostError):
             return error
         try:
-            self.host.check_alive(self._site, RESERVE_BYTES)
+            self.server.check_target()
         except TargetLostError as lost:
             lost.__cause__ = error
             return lost
-        crash = crash_reason(self._server.log_text()) if self._server is not None else ""
+        crash = crash_reason(self.server.log_text())
         if not crash:
             return error
         crashed = crash_of_server(crash)
@@ -140,41 +123,41 @@ class Runner:
         return crashed
 
     def _phases(self) -> None:
+        server = self.server
         with self._phase(Phase.PREPARE):
-            target = self.planned.configuration.target
-            site = self._site = self.host.prepare(target, self.resolved.need_bytes, self._keep_writing)
-            for note in site.notes:
-                self.recorder.event("note", note)
-            self.recorder.facts("before", read_facts(site.data_directory))
+            pgbench = self._make_pgbench(server.prepare(self._keep_writing))
+            self.recorder.facts("before", read_facts(server.sources))
             self._record_health("before")
         with self._phase(Phase.INITDB):
-            server = self._make_server(site)
+            self._in_background(server.make, look=self._look_at, cancel=kill_children)
         with self._phase(Phase.LOAD):
-            self._start(site, server)
-            self._make_bench(server)
-            self._pgbench.load(site, server)
+            self._start(pgbench)
+            pgbench.load()
         with self._phase(Phase.SETTLE):
             # Loading has vacuumed and analysed. The checkpoint gives every run the same start: nothing dirty.
-            self._in_background(
-                server.checkpoint,
-                look=lambda: self._breathe(site, server),
-                cancel=lambda: server.stop(mode=StopMode.IMMEDIATE),
-            )
-            self.host.loaded(site, self._keep_writing)
-            self.recorder.server_facts(server)
+            self._in_background(server.checkpoint, look=self._breathe, cancel=server.stop)
+            server.loaded(self._keep_writing)
+            self.recorder.server_facts(server.facts())
         warm_tps: float | None = None
         if self._workload.warmup_s:
             with self._phase(Phase.WARM_UP, self._workload.warmup_s):
-                warm_tps = self._pgbench.run(site, server, Phase.WARM_UP).tps
+                warm_tps = pgbench.run(Phase.WARM_UP).tps
         with self._phase(Phase.MEASURE, self._workload.duration_s):
             self.outcome.measured = True
             if self.log_one_in is None:
                 self.log_one_in = sampling_rate(self._workload, warm_tps)
-            self._pgbench.log_one_in = self.log_one_in
-            self._pgbench.run(site, server, Phase.MEASURE)
+            pgbench.log_one_in = self.log_one_in
+            pgbench.run(Phase.MEASURE)
         with self._phase(Phase.COLLECT):
             self.recorder.facts("after", read_changing_facts())
             self._record_health("after")
+
+    def _make_pgbench(self, place: PgbenchPlace) -> PgbenchRuns:
+        for note in place.notes:
+            self.recorder.event("note", note)
+        return PgbenchRuns(
+            self.planned, self.resolved, self.server, place, self.recorder, self.switch, self._breathe
+        )
 
     @contextmanager
     def _phase(self, phase: Phase, planned_s: float | None = None) -> Iterator[None]:
@@ -183,48 +166,19 @@ class Runner:
         self.listener.phase_started(phase, planned_s)
         yield
 
-    def _make_server(self, site: RunFolders) -> Server:
-        server = self._server = Server(
-            installation=self.resolved.installation,
-            account=site.account,
-            data_directory=site.data_directory,
-            socket_directory=site.socket_directory,
-            log_path=f"{site.private_directory}/server.log",
-            settings=self.resolved.settings,
-            record=self.recorder.command,
-            wal_directory=site.wal_directory,
-            hold=self.host.hold(ProcessRole.SERVER),
-        )
-
-        def make() -> None:
-            server.initdb(checksums=self.planned.configuration.postgresql.checksums)
-            server.write_configuration()
-
-        self._in_background(make, look=lambda: self._look_at(site), cancel=kill_children)
-        return server
-
-    def _make_bench(self, server: Server) -> None:
+    def _start(self, pgbench: PgbenchRuns) -> None:
+        self.server.start()
+        self._observe(pgbench)
+        self.server.check_settings()
         superuser = wants_superuser(self._workload.scripts)  # a person agreed: `app.campaign_file.trust`
         if superuser:
             self.recorder.event("note", tr("pgbench connects as a superuser, as its scripts want."))
-        server.make_bench(superuser=superuser)
+        self.server.make_bench(superuser=superuser)
 
-    def _start(self, site: RunFolders, server: Server) -> None:
-        server.start()
-        self._observe(site, server)
-        server.check_settings()
-
-    def _observe(self, site: RunFolders, server: Server) -> None:
+    def _observe(self, pgbench: PgbenchRuns) -> None:
         """Follow a server that runs: its log and, once a second, all probes."""
-        self._pgbench.context = context = ProbeContext(
-            data_directory=site.data_directory,
-            postmaster_pid=server.pid,
-            conninfo=server.conninfo,
-            server_major=self.resolved.installation.major,
-            pgbench_threads=self.resolved.threads,
-            wal_directory=site.wal_directory,
-        )
-        self.recorder.follow_server_log(server.log_path)
+        pgbench.context = context = ProbeContext(self.server.sources, pgbench_threads=self.resolved.threads)
+        self.recorder.follow_server_log(self.server.open_log)
         self._sampler = Sampler(make_probes(), context, self.recorder.tick)
         self._sampler.start()
 
@@ -258,31 +212,31 @@ class Runner:
             self.recorder.flush()
 
     def _record_health(self, moment: str) -> None:
-        health = self.host.health()
+        health = self.server.health()
         if health is not None:
             told: Json = {number: dict(values) for number, values in health.items()}
             self.recorder.facts(moment, {"disk_health": told})
 
-    def _breathe(self, site: RunFolders, server: Server) -> None:
+    def _breathe(self) -> None:
         """Once a second: write what is new, and see whether server and target are still there."""
-        if self._look_at(site):
-            server.check_running()
+        if self._look_at():
+            self.server.check_running()
 
-    def _look_at(self, site: RunFolders) -> bool:
+    def _look_at(self) -> bool:
         """Once a second: write what is new, see whether the target is there; return whether it was time."""
         if time.monotonic() < self.recorder.next_flush_s:
             return False
         second = self.recorder.flush()
         if second is not None:
             self.listener.second(second)
-        self.host.check_alive(site, RESERVE_BYTES)
+        self.server.check_target()
         return True
 
     def _teardown(self) -> FootingError | None:
         """Stop the server and give everything back; goes on after an error and returns the first."""
         problems: list[FootingError] = []
         self.listener.phase_started(Phase.TEARDOWN, None)
-        for step in (self._end_recording, self._stop_server, self._keep_server_log, self._release):
+        for step in (self._end_recording, self.server.stop, self._keep_server_log, self._release):
             try:
                 step()
             except Exception as error:  # noqa: BLE001 - a border: whatever fails, the next step must run
@@ -295,22 +249,11 @@ class Runner:
             sampler.stop()
         self.recorder.begin_phase(Phase.TEARDOWN)
 
-    def _stop_server(self) -> None:
-        # Immediate: the data directory is thrown away, a checkpoint of it would only cost time and wear.
-        server, self._server = self._server, None
-        if server is not None:
-            server.stop(mode=StopMode.IMMEDIATE)
-
     def _keep_server_log(self) -> None:
-        if self._site is not None:
-            self.recorder.keep_server_log(self._site)
+        self.recorder.keep_server_log(self.server.open_log)
 
     def _release(self) -> None:
-        site, self._site = self._site, None
-        if site is None:
-            return
-        for event in self.host.release(site):
-            if event.action is CleanupAction.KEPT:
-                self.listener.told("left-over", event.text)
-                self.recorder.event("left-over", event.text)
-                self.recorder.mark("left-over", event.text)
+        for sentence in self.server.release():
+            self.listener.told("left-over", sentence)
+            self.recorder.event("left-over", sentence)
+            self.recorder.mark("left-over", sentence)

@@ -25,7 +25,7 @@ def find_disturbances(
     for item in resolved.configurations.values():
         in_memory = item.configuration.target.kind == "memory"
         question = PreflightRequest(
-            data_directory=item.target.path,
+            folder=item.target.path,
             library=library,
             memory_target=in_memory,
             needed_bytes=item.need_bytes if in_memory else 0,

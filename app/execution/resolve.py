@@ -16,6 +16,7 @@ from app.domain.filesystems import filesystem
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.hosts.folders.targets import CheckedTarget, check_target
+from app.hosts.server_under_test import ServerSetup
 from app.postgres.installations.find import choose_installation, find_installations
 from app.postgres.installations.installation import Installation
 from app.postgres.known_settings import check_settings
@@ -53,6 +54,12 @@ class ResolvedConfiguration:
     need_bytes: int
     unsafe: tuple[tuple[str, str, str], ...]
     server_options: tuple[ServerOption, ...] = ()
+
+    @property
+    def setup(self) -> ServerSetup:
+        """How a server of our own is set up for it."""
+        chosen = self.configuration.postgresql
+        return ServerSetup(self.installation, self.settings, chosen.preset, chosen.checksums)
 
 
 @dataclass(frozen=True, slots=True)

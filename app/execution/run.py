@@ -30,9 +30,11 @@ from app.hosts.folders.targets import MEMORY_FOLDER
 from app.hosts.helper import HelperHost
 from app.hosts.host import Host
 from app.hosts.local import LocalHost
+from app.hosts.own_server import OwnServer
 from app.hosts.recovery.cleanup import clear
 from app.hosts.recovery.resource_journal import ResourceJournal
 from app.hosts.recovery.resource_record import Owner, ResourceKind
+from app.hosts.server_under_test import ServerSetup
 from app.postgres.installations.installation import fingerprint
 from app.probes.base.backing_devices import Resolver
 from app.probes.base.probe import ProbeUnavailable
@@ -91,17 +93,24 @@ def execute_run(execution: RunContext, planned: PlannedRun, resolved: ResolvedCo
     execution.listener.run_started(planned, str(file.final))
     recorder = Recorder(writer)
     workload = repr(planned.configuration.workload)
+    server = OwnServer(
+        host=_host(execution, resolved, recorder),
+        target=planned.configuration.target,
+        need_bytes=resolved.need_bytes,
+        setup=resolved.setup,
+        record=recorder.command,
+    )
     runner = Runner(
         planned=planned,
         resolved=resolved,
-        host=_host(execution, resolved, recorder),
+        server=server,
         recorder=recorder,
         listener=execution.listener,
         switch=execution.switch,
         log_one_in=execution.log_one_in.get(workload),
     )
     try:
-        _introduce(execution, planned, resolved, recorder)
+        _introduce(execution, planned, resolved, server.setup, recorder)
         if note:
             recorder.event("note", note)
     except Exception as error:  # noqa: BLE001 - as above
@@ -241,13 +250,17 @@ def _forget_memory_folder(execution: RunContext, folder: Path) -> None:
 
 
 def _introduce(
-    execution: RunContext, planned: PlannedRun, resolved: ResolvedConfiguration, recorder: Recorder
+    execution: RunContext,
+    planned: PlannedRun,
+    resolved: ResolvedConfiguration,
+    setup: ServerSetup | None,
+    recorder: Recorder,
 ) -> None:
     """Write what the run is, before anything happens."""
     name = planned.configuration.name
     if execution.campaign.repeats > 1:
         name = tr("{name} #{number}").format(name=name, number=planned.repeat + 1)
-    told = describe_run(planned, resolved)
+    told = describe_run(planned, resolved, setup)
     plan = resolved.target.plan
     if execution.disks is not None and plan is not None:
         told = replace(told, target=replace(told.target, described=tuple(execution.disks.texts[plan])))
@@ -263,8 +276,10 @@ def _introduce(
         program_version=VERSION,
         account=execution.account.name,
         campaign_file=format_campaign(execution.campaign),
-        installation=replace(told.installation, sha256=fingerprint(resolved.installation)),
     )
+    if setup is not None:
+        sha256 = fingerprint(setup.installation)
+        told = replace(told, installation=replace(told.installation, sha256=sha256))
     recorder.set_run(told)
     for kind, reason in marks_before(resolved):
         recorder.mark(kind, reason)

@@ -21,6 +21,7 @@ from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.execution.resolve import ResolvedConfiguration
+from app.hosts.server_under_test import ServerSetup
 from app.postgres.settings import Origin
 from app.probes.sources.processes import CLIENT_BOUND_SHARE
 from app.runfile.metadata.run_metadata import (
@@ -39,10 +40,12 @@ from app.storage.layout.disk_target import is_test_device
 TEST_DEVICES = "test-devices"
 
 
-def describe_run(planned: PlannedRun, resolved: ResolvedConfiguration) -> RunMetadata:
-    """Return what follows from the plan."""
+def describe_run(
+    planned: PlannedRun, resolved: ResolvedConfiguration, setup: ServerSetup | None
+) -> RunMetadata:
+    """Return what follows from the plan; installation and settings are not known where `setup` is None."""
     configuration = planned.configuration
-    return RunMetadata(
+    told = RunMetadata(
         configuration=configuration.name,
         number=planned.number,
         repeat=planned.repeat,
@@ -51,21 +54,25 @@ def describe_run(planned: PlannedRun, resolved: ResolvedConfiguration) -> RunMet
         scale=resolved.scale.scale,
         data_bytes=resolved.scale.data_bytes,
         workload=replace(describe_workload(configuration.workload), threads=resolved.threads),
+    )
+    if setup is None:
+        return told
+    installation = setup.installation
+    return replace(
+        told,
         installation=InstallationMetadata(
-            version=resolved.installation.version,
-            folder=resolved.installation.bin_directory,
-            origin=resolved.installation.origin,
-            configure=resolved.installation.configure,
-            block_size=resolved.installation.block_size,
+            version=installation.version,
+            folder=installation.bin_directory,
+            origin=installation.origin,
+            configure=installation.configure,
+            block_size=installation.block_size,
         ),
-        postgresql=PostgresqlMetadata(
-            preset=configuration.postgresql.preset, checksums=configuration.postgresql.checksums
-        ),
+        postgresql=PostgresqlMetadata(preset=setup.preset, checksums=setup.checksums),
         settings=tuple(
             SettingMetadata(
                 name=each.name, value=each.value, why=each.why, source=each.source, origin=each.origin.value
             )
-            for each in resolved.settings
+            for each in setup.settings
         ),
     )
 

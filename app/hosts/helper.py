@@ -34,6 +34,7 @@ from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders
 from app.hosts.folders import as_owner as errands
 from app.hosts.folders import run_folders as site
 from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly
+from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.folders.run_folders import RunFolders
 from app.hosts.host import ROOT_STEP, ProcessRole, Watch, look_at_nothing
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
@@ -251,10 +252,6 @@ class HelperHost:
         except FootingError:
             return ()
 
-    def write_private(self, of: RunFolders, name: str, text: str) -> str:
-        """Write a new file into the private folder; see `app.hosts.folders.run_folders.write_private`."""
-        return site.write_private(of, name, text, self.record)
-
     def hold(self, part: ProcessRole) -> Hold | None:
         """Return what moves a process into the control group of its part."""
         return partial(self._adopt, part)
@@ -325,11 +322,9 @@ class HelperHost:
             root=folders.storage,
             data_directory=data_directory,
             socket_directory=folders.private,
-            private_directory=folders.private,
-            account=self.account,
+            private=PrivateFolder(folders.private, _look_at(folders.private)[0], self.account),
             limit_bytes=None,
             identity=identity,
-            private_identity=_look_at(folders.private)[0],
             wal_directory=f"{folders.wal}/{_WAL}" if folders.wal else "",
             wal_identity=_look_at(folders.wal)[0] if folders.wal else None,
         )

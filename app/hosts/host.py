@@ -1,4 +1,4 @@
-"""What a run needs of the host that gives it storage: the only thing of it that the runner knows."""
+"""What gives a run its storage; `app.hosts.own_server` asks it, nobody else."""
 
 from __future__ import annotations
 
@@ -56,9 +56,6 @@ class Host(Protocol):
         Raises:
             TargetLostError: the target vanished, was replaced, is read-only, nearly full, or over its limit.
         """
-
-    def write_private(self, of: RunFolders, name: str, text: str) -> str:
-        """Write a new file into the private folder; see `app.hosts.folders.run_folders.write_private`."""
 
     def hold(self, part: ProcessRole) -> Hold | None:
         """Return what has to happen with a process before its program is executed; None for nothing."""

@@ -16,6 +16,7 @@ from app.domain.errors import FootingError, TargetError
 from app.domain.text import tr
 from app.hosts.folders import run_folders as site
 from app.hosts.folders.descriptors import FileIdentity
+from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.folders.run_folders import RunFolders
 from app.hosts.folders.socket_folders import is_in_memory, own_name, private_places, socket_places
 from app.hosts.folders.targets import CheckedTarget, check_target
@@ -78,7 +79,7 @@ class LocalHost:
         places = (
             released.data_directory,
             released.root,
-            released.private_directory,
+            released.private.path,
             released.socket_directory,
         )
         return tuple(event for path in places for event in clear(self._resources, (path,), self._record))
@@ -90,14 +91,6 @@ class LocalHost:
             TargetLostError: the target vanished, was replaced, is read-only, nearly full, or over its limit.
         """
         site.check_alive(checked, reserve_bytes)
-
-    def write_private(self, of: RunFolders, name: str, text: str) -> str:
-        """Write a new file, such as a user's script, into the private folder as its owner; return its path.
-
-        Raises:
-            TargetLostError: the folder is gone, full, or has such a file.
-        """
-        return site.write_private(of, name, text, self._record)
 
     def hold(self, part: ProcessRole) -> Hold | None:  # noqa: ARG002 - as the protocol has it
         """Return nothing to be done: processes of this user stay in the control group that they are in."""
@@ -124,11 +117,9 @@ class LocalHost:
             root=root,
             data_directory=data_directory,
             socket_directory=socket_directory,
-            private_directory=private_directory,
-            account=self.account,
+            private=PrivateFolder(private_directory, private_identity, self.account),
             limit_bytes=checked.limit_bytes,
             identity=identity,
-            private_identity=private_identity,
             notes=notes,
         )
 

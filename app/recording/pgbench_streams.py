@@ -9,7 +9,7 @@ from typing import IO, Final
 from app.domain.errors import PgbenchError
 from app.domain.metrics import Sample
 from app.domain.text import tr
-from app.hosts.folders.run_folders import RunFolders, open_private
+from app.hosts.folders.private_folder import PrivateFolder, open_private
 from app.postgres.pgbench.argv import TransactionLog
 from app.postgres.pgbench.log_tail import TransactionLogTail
 from app.postgres.pgbench.progress import ProgressLine, parse_progress
@@ -97,17 +97,17 @@ class BenchmarkStreams:
     come from the progress lines. Those are what a run cannot do without.
     """
 
-    def __init__(self, site: RunFolders, name: str) -> None:
+    def __init__(self, folder: PrivateFolder, name: str) -> None:
         """Follow the progress lines in ``NAME.stderr`` of the private folder.
 
         Raises:
             PgbenchError: they cannot be read.
         """
         try:
-            self._errors = TextTail(open_private(site, f"{name}.stderr"))
+            self._errors = TextTail(open_private(folder, f"{name}.stderr"))
         except OSError as error:
             raise _unreadable(error) from error
-        self._site = site
+        self._folder = folder
         self._log: TransactionLogTail | None = None
         self._seconds: SecondHistograms | None = None
         self._kept: list[str] = []
@@ -134,7 +134,7 @@ class BenchmarkStreams:
         """
         prefix = log.prefix.rsplit("/", 1)[-1]
         try:
-            self._log = TransactionLogTail(self._site.private_directory, prefix, pid, log_format)
+            self._log = TransactionLogTail(self._folder.path, prefix, pid, log_format)
         except PgbenchError as error:
             return error.message
         self._seconds = SecondHistograms(origin_us)

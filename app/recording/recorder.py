@@ -18,21 +18,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
-from app.domain.errors import PgbenchError, RunFileError
+from app.domain.errors import PgbenchError, RunFileError, TargetLostError
 from app.domain.metrics import Sample
 from app.domain.text import tr
-from app.hosts.folders.run_folders import RunFolders, open_private
-from app.postgres.facts import read_server_facts
+from app.hosts.folders.private_folder import PrivateFolder, open_private
+from app.postgres.facts import ServerFacts
 from app.postgres.pgbench.argv import TransactionLog
 from app.postgres.pgbench.second_histograms import SecondLatencies
 from app.postgres.pgbench.summary import PgbenchSummary
 from app.postgres.pgbench.transaction_log import LogFormat
-from app.postgres.server import Server
+from app.probes.base.probe import ProbeUnavailable
 from app.probes.sampling.probe_slot import SourceState
 from app.probes.sampling.sampler import Tick
 from app.probes.sources.clock import ClockEvent, ClockEventKind, ClockWatch
-from app.probes.sources.log_tail import ServerLogTail
-from app.probes.sources.server_log import ServerEvent
+from app.probes.sources.server_log import OpenLog, ServerEvent, ServerLogTail
 from app.process.starter import CommandOutcome
 from app.recording.events import ProgressReport
 from app.recording.pgbench_failures import says_aborted
@@ -144,9 +143,8 @@ class Recorder:
         """Store facts of the environment."""
         self._write(lambda writer: writer.add_facts(moment, facts))
 
-    def server_facts(self, server: Server) -> None:
+    def server_facts(self, told: ServerFacts) -> None:
         """Store what the running server says about itself."""
-        told = read_server_facts(server.conninfo)
         settings: Json = {item.name: {"value": item.value, "source": item.source} for item in told.settings}
         value: Json = {"version": told.version_text, "configure": told.configure, "settings": settings}
         self.facts("before", {"server": value})
@@ -160,18 +158,18 @@ class Recorder:
 
     # --- pgbench and the server
 
-    def follow_server_log(self, path: str) -> None:
+    def follow_server_log(self, open_log: OpenLog) -> None:
         """Read events from the server's log from now on."""
-        self._server_log = ServerLogTail(path)
+        self._server_log = ServerLogTail(open_log)
 
-    def begin_pgbench(self, phase: Phase, site: RunFolders, started_s: float) -> None:
+    def begin_pgbench(self, phase: Phase, folder: PrivateFolder, started_s: float) -> None:
         """Follow a pgbench that was started at this monotonic time.
 
         Raises:
             PgbenchError: what it prints cannot be read.
         """
         self.client_aborted = False
-        self._streams = BenchmarkStreams(site, phase.value)
+        self._streams = BenchmarkStreams(folder, phase.value)
         self._benchmark_started_s = started_s
         self._p99_ms = None
         self._write(lambda writer: writer.set_phase(phase, writer.t_ms(started_s), None))
@@ -212,36 +210,39 @@ class Recorder:
         self._write(store)
         return streams.text
 
-    def output(self, site: RunFolders, name: str, stored_as: str) -> str:
+    def output(self, folder: PrivateFolder, name: str, stored_as: str) -> str:
         """Return and store what a program wrote to a file of the private folder, at most 1 MiB of it.
 
         Raises:
             PgbenchError: it cannot be read.
         """
         try:
-            with open_private(site, name) as file:
+            with open_private(folder, name) as file:
                 text = file.read(OUTPUT_LIMIT).decode("utf-8", "replace")
         except OSError as error:
             message = tr("What pgbench printed cannot be read ({path}: {reason}).")
-            path = f"{site.private_directory}/{name}"
+            path = f"{folder.path}/{name}"
             raise PgbenchError(message.format(path=path, reason=error.strerror)) from error
         self._write(lambda writer: writer.set_output(stored_as, text))
         return text
 
-    def keep_server_log(self, site: RunFolders) -> None:
+    def keep_server_log(self, open_log: OpenLog) -> None:
         """Store the end of the server's log; without it, why there is none.
 
         Raises:
             RunFileError: the run file cannot be written.
-            TargetLostError: the private folder is another one now.
+            TargetLostError: something else has taken the log's place.
         """
         events = self._poll_server_log(ended=True)
         text = ""
         try:
-            with open_private(site, "server.log") as file:
+            with open_log() as file:
                 file.seek(max(0, file.seek(0, 2) - SERVER_LOG_LIMIT))
                 text = file.read().decode("utf-8", "replace")
-        except FileNotFoundError:  # the server was not started
+        except (
+            FileNotFoundError,
+            ProbeUnavailable,
+        ):  # not started; or nobody knows, as was told at its start
             return
         except OSError as error:
             self._lose("server.log", error)
@@ -308,14 +309,18 @@ class Recorder:
             self._server_log = None
         try:
             return tail.finish() if ended else tail.poll()
-        except OSError as error:
+        except (OSError, TargetLostError, ProbeUnavailable) as error:
             self._lose("server.log", error)
             self._server_log = None
             tail.close()
             return []
 
-    def _lose(self, source: str, error: OSError) -> None:
-        reason = tr("it cannot be read: {reason}").format(reason=error.strerror or error)
+    def _lose(self, source: str, error: OSError | TargetLostError | ProbeUnavailable) -> None:
+        if isinstance(error, ProbeUnavailable):
+            reason = error.reason
+        else:
+            words = (error.strerror or error) if isinstance(error, OSError) else error.message
+            reason = tr("it cannot be read: {reason}").format(reason=words)
         self._lost.append((source, reason))
 
     def _write_lost_sources(self) -> None:

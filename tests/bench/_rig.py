@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -34,16 +34,17 @@ from app.domain.campaign.configuration import (
     Workload,
     interleaved_order,
 )
+from app.execution.pgbench import PgbenchRuns
 from app.execution.phases import Runner
 from app.execution.resolve import ResolvedConfiguration, resolve_campaign
 from app.execution.stop import Cancellable
 from app.hosts.folders.account import server_account
-from app.hosts.folders.run_folders import RunFolders
 from app.hosts.local import LocalHost
+from app.hosts.own_server import OwnServer
 from app.hosts.recovery.resource_journal import ResourceJournal
-from app.postgres.pgbench.argv import BenchmarkRequest, Connection, TransactionLog, benchmark_argv
+from app.hosts.server_under_test import PgbenchPlace
+from app.postgres.pgbench.argv import BenchmarkRequest, TransactionLog, benchmark_argv
 from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
-from app.postgres.server import Server, StopMode
 from app.probes.sources.processes import ServerTree
 from app.process.allocator import keep_freed_memory
 from app.process.starter import Account
@@ -148,48 +149,49 @@ class Rig:
     Attributes:
         account: whom it runs as.
         resolved: configuration as a campaign resolves it on this machine; the workload is exchanged.
-        host: made the folders.
-        site: the folders.
+        server: runs while the rig is in use.
+        place: where pgbench works.
         library: folder of the run files, on a disk.
         terminal: what the progress display draws on.
-        server: runs while the rig is in use.
     """
 
     account: Account
     planned: PlannedRun
     resolved: ResolvedConfiguration
-    host: LocalHost
-    site: RunFolders
+    server: OwnServer
+    place: PgbenchPlace
     library: Path
     terminal: Console
-    server: Server = field(init=False)
     _files: int = 0
 
     def runner(self, workload: Workload, listener: CampaignListener, one_in: int | None = None) -> Runner:
-        """Return a runner with a new run file, its server and site being this rig's."""
+        """Return a runner with a new run file; its server is this rig's."""
         self._files += 1
         configuration = replace(self.planned.configuration, workload=workload)
         recorder = Recorder(RunFileWriter(self.library / f"{self._files}{SUFFIX}"))
-        runner = Runner(
+        return Runner(
             planned=replace(self.planned, configuration=configuration),
             resolved=self.resolved,
-            host=self.host,
+            server=self.server,
             recorder=recorder,
             listener=listener,
             switch=Cancellable(),
             log_one_in=one_in,
         )
-        runner._site = self.site
-        return runner
+
+    def pgbench(self, runner: Runner) -> PgbenchRuns:
+        """Return what starts pgbench for a runner."""
+        pgbench = runner._make_pgbench(self.place)
+        pgbench.log_one_in = runner.log_one_in
+        return pgbench
 
     def prepare(self) -> None:
         """Make the cluster, start the server and load the data, as the phases of a run do."""
         runner = self.runner(self.planned.configuration.workload, NullListener())
-        self.server = runner._make_server(self.site)
-        runner._start(self.site, self.server)
-        self.server.make_bench()
-        runner._pgbench.load(self.site, self.server)
-        self.server.record = lambda _outcome: None  # this run file is closed now
+        pgbench = self.pgbench(runner)
+        self.server.make()
+        runner._start(pgbench)
+        pgbench.load()
         self._close(runner)
 
     def _close(self, runner: Runner) -> Path:
@@ -223,17 +225,17 @@ class Rig:
         runner = self.runner(workload, watch, one_in)
         display._live.start()
         display._run = runner.planned
-        runner._server = self.server
-        runner._observe(self.site, self.server)
+        pgbench = self.pgbench(runner)
+        runner._observe(pgbench)
         time.sleep(_WARM_S)
         if prepare is not None:
             prepare(runner)
         statistics_pid = _statistics_pid(runner)
-        tree = ServerTree(self.server.pid or 0)
+        tree = ServerTree(self.server.sources.postmaster_pid or 0)
         server_s, own_s, children_s = _server_cpu_s(tree), own_cpu_s(), children_cpu_s()
         statistics_s = process_cpu_s(statistics_pid)
         with runner._phase(phase, workload.duration_s):
-            summary = runner._pgbench.run(self.site, self.server, phase)
+            summary = pgbench.run(phase)
         own_s, children_s = own_cpu_s() - own_s, children_cpu_s() - children_s
         statistics_s = process_cpu_s(statistics_pid) - statistics_s
         server_s = _server_cpu_s(tree) - server_s
@@ -265,7 +267,7 @@ class Rig:
         """
         self.server.checkpoint()
         time.sleep(_WARM_S)
-        log = TransactionLog(f"{self.site.private_directory}/{log_prefix}") if log_prefix else None
+        log = TransactionLog(f"{self.place.folder.path}/{log_prefix}") if log_prefix else None
         request = BenchmarkRequest(
             seed=self.planned.seed,
             scale=self.resolved.scale.scale,
@@ -273,19 +275,19 @@ class Rig:
             log=log,
         )
         runner = self.runner(workload, NullListener())
-        connection = Connection(self.site.socket_directory)
-        argv = benchmark_argv(runner._pgbench._program(), connection, workload, request)
+        pgbench = self.pgbench(runner)
+        argv = benchmark_argv(pgbench._program(), self.server.address, workload, request)
         argv = tuple(word for word in argv if not word.startswith("--progress"))
-        tree = ServerTree(self.server.pid or 0)
+        tree = ServerTree(self.server.sources.postmaster_pid or 0)
         server_s, children_s = _server_cpu_s(tree), children_cpu_s()
-        child = runner._pgbench._spawn(self.site, argv, "bare")
+        child = pgbench._spawn(argv, "bare")
         if child.wait() != 0:
-            raise RuntimeError(Path(self.site.private_directory, "bare.stderr").read_text())
+            raise RuntimeError(Path(self.place.folder.path, "bare.stderr").read_text())
         server_s, children_s = _server_cpu_s(tree) - server_s, children_cpu_s() - children_s
         tree.close()
-        summary = parse_summary(Path(self.site.private_directory, "bare.stdout").read_text())
+        summary = parse_summary(Path(self.place.folder.path, "bare.stdout").read_text())
         if take is not None:
-            take(Path(self.site.private_directory))
+            take(Path(self.place.folder.path))
         self.finish(runner)
         return Cost(summary, children_s, server_s)
 
@@ -296,7 +298,7 @@ class Rig:
 
     def _clear(self) -> None:
         """Remove what the run left in the private folder, which every run of a campaign has new."""
-        for path in Path(self.site.private_directory).iterdir():
+        for path in Path(self.place.folder.path).iterdir():
             if path.name != "server.log":
                 path.unlink()
 
@@ -354,14 +356,12 @@ def rig(workload: Workload, cpu: int | None, target: Target = MEMORY) -> Iterato
         resources = stack.enter_context(ResourceJournal.create(str(folder), "bench", account))
         console = stack.enter_context(terminal((before - {cpu}) or before))
         host = LocalHost(account, resources, lambda _outcome: None)
-        site = host.prepare(configuration.target, resolved.need_bytes)
-        stack.callback(host.release, site)
-        made = Rig(account, interleaved_order(campaign)[0], resolved, host, site, folder, console)
-        stack.callback(_stop, made)
+        server = OwnServer(
+            host, configuration.target, resolved.need_bytes, resolved.setup, lambda _outcome: None
+        )
+        stack.callback(server.release)
+        place = server.prepare(lambda: None)
+        stack.callback(server.stop)
+        made = Rig(account, interleaved_order(campaign)[0], resolved, server, place, folder, console)
         made.prepare()
         yield made
-
-
-def _stop(made: Rig) -> None:
-    if hasattr(made, "server"):
-        made.server.stop(mode=StopMode.IMMEDIATE)

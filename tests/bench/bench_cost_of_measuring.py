@@ -36,7 +36,7 @@ from app.postgres.pgbench.log_sampling import sampling_rate
 from app.postgres.pgbench.log_tail import TransactionLogTail
 from app.postgres.pgbench.second_histograms import SecondHistograms
 from app.probes.sources.clock import ClockWatch
-from app.probes.sources.log_tail import ServerLogTail
+from app.probes.sources.server_log import ServerLogTail
 from app.recording.pgbench_streams import BenchmarkStreams
 from app.recording.recorder import Recorder
 from app.runfile.writer import Phase, RunFileWriter
@@ -226,7 +226,7 @@ def attach(meter: Meter, runner: Runner) -> None:
     meter.wrap("run file: commit and sync", RunFileWriter, "transaction")
     meter.wrap("clock watch", ClockWatch, "check")
     meter.wrap("server log: read", ServerLogTail, "poll")
-    meter.wrap("target and server still there?", type(runner.host), "check_alive")
+    meter.wrap("target and server still there?", type(runner.server), "check_target")
     meter.wrap(_DISPLAY, Stopwatch, "second")
 
 

@@ -23,7 +23,7 @@ from typing import Final
 
 from app.domain.campaign.configuration import BuiltinScript, Workload
 from app.domain.errors import FootingError
-from app.postgres.pgbench.argv import BenchmarkRequest, Connection, TransactionLog, benchmark_argv
+from app.postgres.pgbench.argv import BenchmarkRequest, TransactionLog, benchmark_argv
 from app.postgres.pgbench.log_sampling import sampling_rate
 from app.recording.events import NullListener
 from tests.bench._figures import describe_machine
@@ -59,7 +59,7 @@ def executed(bench: Rig, valgrind: str, workload: Workload, one_in: int | None) 
         workload: with a number of transactions.
         one_in: sampling of the log; None for no log.
     """
-    prefix = f"{bench.site.private_directory}/counted"
+    prefix = f"{bench.place.folder.path}/counted"
     request = BenchmarkRequest(
         seed=bench.planned.seed,
         scale=bench.resolved.scale.scale,
@@ -67,14 +67,12 @@ def executed(bench: Rig, valgrind: str, workload: Workload, one_in: int | None) 
         log=None if one_in is None else TransactionLog(prefix, one_in),
     )
     runner = bench.runner(workload, NullListener())
-    connection = Connection(bench.site.socket_directory)
-    argv = benchmark_argv(runner._pgbench._program(), connection, workload, request)
+    pgbench = bench.pgbench(runner)
+    argv = benchmark_argv(pgbench._program(), bench.server.address, workload, request)
     argv = tuple(word for word in argv if not word.startswith("--progress"))
-    child = runner._pgbench._spawn(
-        bench.site, (valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null", *argv), "counted"
-    )
+    child = pgbench._spawn((valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null", *argv), "counted")
     status = child.wait()
-    told = Path(bench.site.private_directory, "counted.stderr").read_text()
+    told = Path(bench.place.folder.path, "counted.stderr").read_text()
     bench.finish(runner)
     found = _COLLECTED.search(told)
     if status or found is None:

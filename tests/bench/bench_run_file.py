@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ from app.domain.campaign.configuration import BuiltinScript, FolderTarget
 from app.domain.errors import FootingError
 from app.domain.metrics import Sample
 from app.hosts.folders.account import server_account
-from app.hosts.folders.run_folders import RunFolders
+from app.hosts.folders.private_folder import PrivateFolder, open_private
 from app.hosts.local import LocalHost
 from app.hosts.recovery.resource_journal import ResourceJournal
 from app.postgres.pgbench.argv import TransactionLog
@@ -153,12 +154,12 @@ def write_blocks(template: Template, tps: int, folder: Path) -> None:
 class Hour:
     """Feeds a recorder with seconds as a run does."""
 
-    def __init__(self, recorder: Recorder, site: RunFolders, template: Template, blocks: Path) -> None:
+    def __init__(self, recorder: Recorder, folder: PrivateFolder, template: Template, blocks: Path) -> None:
         self._recorder = recorder
         self._template = template
         self._blocks = blocks
         self._random = random.Random(20220912)  # noqa: S311 - data of a bench
-        self._private = Path(site.private_directory)
+        self._private = Path(folder.path)
         self._pid = os.getpid()
         self.transactions = 0
         self.started_s = time.monotonic()
@@ -171,10 +172,10 @@ class Hour:
         ):
             (self._private / name).touch()
         recorder.begin_phase(Phase.MEASURE)
-        recorder.begin_pgbench(Phase.MEASURE, site, self.started_s)
+        recorder.begin_pgbench(Phase.MEASURE, folder, self.started_s)
         log = TransactionLog(str(self._private / "transactions"))
         recorder.follow_transactions(log, self._pid, LogFormat())
-        recorder.follow_server_log(str(self._private / "server.log"))
+        recorder.follow_server_log(partial(open_private, folder, "server.log"))
 
     def second(self, number: int) -> None:
         """Make everything happen that happens in the second that ends now."""
@@ -241,7 +242,7 @@ def record_hour(seconds: int, template: Template, blocks: Path, path: Path) -> R
         site = host.prepare(FolderTarget(str(path.parent / "target")), 1)
         try:
             recorder = Recorder(RunFileWriter(path))
-            hour = Hour(recorder, site, template, blocks)
+            hour = Hour(recorder, site.private, template, blocks)
             found.resident_before = resident_bytes()
             for number in range(seconds):
                 hour.second(number)

@@ -24,7 +24,7 @@ from app.postgres.installations.find import choose_installation, find_installati
 from app.postgres.machine import read_machine
 from app.postgres.server import Server
 from app.postgres.settings import server_settings
-from app.probes.base.probe import Probe, ProbeContext, ProbeUnavailable
+from app.probes.base.probe import Probe, ProbeContext, ProbeUnavailable, ServerSources
 from app.probes.sampling.registry import PROBES, make_probes
 from app.probes.sampling.sampler import Sampler, Tick
 from app.probes.sources.postgres_statistics import statement_of
@@ -41,7 +41,7 @@ def watched_server(backends: int) -> Iterator[ProbeContext]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pgf-bench-", dir="/tmp")))
         folder.chmod(0o711)
-        context = ProbeContext(str(folder))
+        context = ProbeContext(ServerSources(data_directory=str(folder)))
         try:
             server = start_server(folder, backends, stack)
         except FootingError as err:
@@ -49,8 +49,7 @@ def watched_server(backends: int) -> Iterator[ProbeContext]:
         else:
             for _ in range(backends):
                 stack.enter_context(psycopg.connect(server.conninfo, autocommit=True))
-            context.data_directory = server.data_directory
-            context.postmaster_pid, context.conninfo = server.pid, server.conninfo
+            context.server = ServerSources(server.conninfo, server.pid, server.data_directory)
             context.pgbench_pid = os.getpid()  # any process of this user: a read costs the same
         yield context
 
@@ -118,13 +117,13 @@ def print_costs(context: ProbeContext) -> None:
         total_us, total_series = total_us + cpu_us, total_series + series
         print(f"  {kind.id:22} {cpu_us:8.1f} {wall_us:8.1f} {series:7}")
     print(f"  {'all':22} {total_us:8.1f} {'':8} {total_series:7}")
-    if context.conninfo:
+    if context.server.conninfo:
         print(f"  the server's side of the statement: {server_side_us(context):.0f} us of a backend")
 
 
 def server_side_us(context: ProbeContext, reads: int = 1000) -> float:
     """Return the CPU of the backend that answers the statistics statement, microseconds a read."""
-    with psycopg.connect(context.conninfo or "", autocommit=True) as connection:
+    with psycopg.connect(context.server.conninfo or "", autocommit=True) as connection:
         statement = statement_of(connection.info.server_version // 10000).encode()
         path = Path(f"/proc/{connection.info.backend_pid}/schedstat")
         connection.execute(statement, prepare=True)

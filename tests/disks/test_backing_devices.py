@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.probes.base.backing_devices import Backing, Resolver, resolve_backing
-from app.probes.base.probe import ProbeContext, ProbeUnavailable
+from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
 from app.probes.facts.storage import storage_facts
 from app.probes.sources.block_devices import BlockDevicesProbe
 from tests.unit.probes.fakes import HandClock, values
@@ -119,7 +119,7 @@ def test_what_is_written_is_counted_with_its_flushes(
     folder = mount(device)
     clock = HandClock()
     probe = BlockDevicesProbe(clock=clock)
-    probe.open(ProbeContext(str(folder)))
+    probe.open(ProbeContext(ServerSources(data_directory=str(folder))))
     probe.read()
     for _ in range(10):
         with (folder / "written").open("ab") as file:

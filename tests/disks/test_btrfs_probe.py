@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.units import MIB
-from app.probes.base.probe import ProbeContext
+from app.probes.base.probe import ProbeContext, ServerSources
 from app.probes.sources.btrfs import BtrfsProbe
 from app.storage.inspect.snapshot import Policy
 from tests.disks.workshop import Workshop, attach, images
@@ -35,7 +35,7 @@ def test_commits_of_a_real_btrfs_are_counted_and_its_devices_have_no_errors(shop
     folder = shop.mount(shop.path)
     clock = HandClock()
     probe = BtrfsProbe(clock=clock)
-    probe.open(ProbeContext(str(folder)))
+    probe.open(ProbeContext(ServerSources(data_directory=str(folder))))
     assert probe.omissions == ()
     assert probe.read() == []
     (folder / "file").write_bytes(os.urandom(MIB))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.probes.base.backing_devices import Resolver
-from app.probes.base.probe import Probe, ProbeContext
+from app.probes.base.probe import Probe, ProbeContext, ServerSources
 from app.probes.base.programs import ask_program
 from app.probes.sources.arrays import ArraysProbe
 from app.probes.sources.block_devices import BlockDevicesProbe
@@ -42,7 +42,7 @@ def shop(tmp_path: Path) -> Iterator[Workshop]:
 
 def measured(probe: Probe, folder: Path) -> dict[str, float]:
     """Return what a probe tells of a second in which something was written and made safe."""
-    probe.open(ProbeContext(str(folder)))
+    probe.open(ProbeContext(ServerSources(data_directory=str(folder))))
     try:
         probe.read()
         fd = os.open(folder / "written", os.O_WRONLY | os.O_CREAT | os.O_DSYNC, 0o600)
@@ -98,7 +98,7 @@ def test_an_array_tells_of_its_synchronisation_and_of_a_missing_member(shop: Wor
     speed = Path("/sys/block", name, "md/sync_speed_max")
     speed.write_text("1000")
     probe = ArraysProbe()
-    probe.open(ProbeContext(str(folder)))
+    probe.open(ProbeContext(ServerSources(data_directory=str(folder))))
     if Path("/sys/block", name, "md/sync_action").read_text().strip() == "idle":
         Path("/sys/block", name, "md/sync_action").write_text("check")
     found = values(probe.read())

@@ -33,10 +33,10 @@ def target(request: pytest.FixtureRequest, open_folder: Path, database_account: 
 def served(site: RunFolders, installation: Installation) -> Server:
     server = Server(
         installation=installation,
-        account=site.account,
+        account=site.private.account,
         data_directory=site.data_directory,
         socket_directory=site.socket_directory,
-        log_path=f"{site.private_directory}/server.log",
+        log_path=f"{site.private.path}/server.log",
         settings=small_settings(),
         record=lambda _outcome: None,
     )
@@ -72,7 +72,7 @@ def test_an_abandoned_server_is_ended_and_removed_and_another_runs_on(
         poller.register(backend, select.POLLIN)
         assert poller.poll(60_000)  # its backend too
         os.close(backend)
-        folders = (site.root, site.socket_directory, site.private_directory)
+        folders = (site.root, site.socket_directory, site.private.path)
         assert [path for path in folders if Path(path).exists()] == []
         assert list(tmp_path.iterdir()) == []
         with psycopg.connect(production.conninfo) as connection:

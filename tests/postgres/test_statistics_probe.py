@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import psycopg
 import pytest
@@ -13,9 +14,8 @@ import pytest
 from app.domain.metrics import METRICS
 from app.postgres.installations.find import Installation
 from app.postgres.server import Server
-from app.probes.base.probe import ProbeContext, ProbeUnavailable, ReadMissed
+from app.probes.base.probe import ProbeContext, ProbeUnavailable, ReadMissed, ServerSources
 from app.probes.sampling.sampler import Sampler, Tick
-from app.probes.sources.log_tail import ServerLogTail
 from app.probes.sources.postgres_statistics import (
     COLUMNS,
     PostgresStatisticsProbe,
@@ -24,7 +24,7 @@ from app.probes.sources.postgres_statistics import (
     statement_of,
 )
 from app.probes.sources.processes import ProcessesProbe
-from app.probes.sources.server_log import ServerEvent, ServerEventKind
+from app.probes.sources.server_log import ServerEvent, ServerEventKind, ServerLogTail
 from tests.fix_postgres import Workbench
 from tests.unit.probes.fakes import HandClock, values
 
@@ -76,14 +76,14 @@ def test_views_are_asked_only_where_they_are() -> None:
 
 def test_without_a_server_nothing_is_read_and_nothing_fails() -> None:
     probe = PostgresStatisticsProbe()
-    probe.open(ProbeContext("/"))
+    probe.open(ProbeContext(ServerSources()))
     assert probe.read() == []
     probe.close()
 
 
 def test_a_server_that_is_not_there_is_a_reason(tmp_path: Path) -> None:
     probe = PostgresStatisticsProbe()
-    probe.open(ProbeContext("/", conninfo=f"host={tmp_path} dbname=postgres user=nobody"))
+    probe.open(ProbeContext(ServerSources(f"host={tmp_path} dbname=postgres user=nobody")))
     with pytest.raises(ProbeUnavailable, match="statistics of the server"):
         probe.read()
     probe.close()
@@ -109,7 +109,7 @@ def fill(server: Server, rows: int) -> None:
 def test_wal_that_was_written_is_counted_exactly(server: Server) -> None:
     clock = HandClock()
     probe = PostgresStatisticsProbe(clock)
-    probe.open(ProbeContext("/", conninfo=server.conninfo))
+    probe.open(ProbeContext(ServerSources(server.conninfo)))
     assert probe.read() == []
     with psycopg.connect(server.conninfo, autocommit=True) as connection:
         lsn = "SELECT pg_current_wal_insert_lsn() - '0/0'"
@@ -129,7 +129,7 @@ def test_wal_that_was_written_is_counted_exactly(server: Server) -> None:
 def test_every_column_of_this_version_is_yielded(server: Server) -> None:
     clock = HandClock()
     probe = PostgresStatisticsProbe(clock)
-    probe.open(ProbeContext("/", conninfo=server.conninfo))
+    probe.open(ProbeContext(ServerSources(server.conninfo)))
     probe.read()
     clock.advance(1)
     with psycopg.connect(server.conninfo) as connection:
@@ -160,9 +160,13 @@ def test_the_statement_runs_on_every_version_at_hand(
 @pytest.mark.postgres
 def test_a_checkpoint_is_counted_and_logged(server: Server) -> None:
     clock = HandClock()
-    tail = ServerLogTail(server.log_path)
+
+    def open_log() -> IO[bytes]:
+        return Path(server.log_path).open("rb", buffering=0)
+
+    tail = ServerLogTail(open_log)
     probe = PostgresStatisticsProbe(clock)
-    probe.open(ProbeContext("/", conninfo=server.conninfo))
+    probe.open(ProbeContext(ServerSources(server.conninfo)))
     probe.read()
     fill(server, 2000)
     with psycopg.connect(server.conninfo, autocommit=True) as connection:
@@ -183,16 +187,16 @@ def test_a_checkpoint_is_counted_and_logged(server: Server) -> None:
 
 @pytest.mark.postgres
 def test_a_server_that_was_started_anew_is_connected_to_again(server: Server) -> None:
-    context = ProbeContext("/", conninfo=server.conninfo)
+    context = ProbeContext(ServerSources(server.conninfo))
     clock = HandClock()
     probe = PostgresStatisticsProbe(clock)
     probe.open(context)
     probe.read()
-    context.conninfo = None
+    context.server = ServerSources()
     server.stop()
     assert probe.read() == []
     server.start()
-    context.conninfo = server.conninfo
+    context.server = ServerSources(server.conninfo)
     assert probe.read() == []
     clock.advance(1)
     assert "wal.bytes" in values(probe.read())
@@ -201,7 +205,7 @@ def test_a_server_that_was_started_anew_is_connected_to_again(server: Server) ->
 
 @pytest.mark.postgres
 def test_a_server_that_dies_is_a_reason_and_comes_back(server: Server) -> None:
-    context = ProbeContext("/", conninfo=server.conninfo)
+    context = ProbeContext(ServerSources(server.conninfo))
     probe = PostgresStatisticsProbe()
     probe.open(context)
     probe.read()
@@ -222,7 +226,7 @@ def test_a_read_that_took_too_long_is_missed(server: Server) -> None:
         return clock.now
 
     probe = PostgresStatisticsProbe(slow)
-    probe.open(ProbeContext("/", conninfo=server.conninfo))
+    probe.open(ProbeContext(ServerSources(server.conninfo)))
     probe.read()
     clock_steps = iter((0.0, 0.3))
     probe._clock = lambda: clock.now + next(clock_steps)
@@ -239,7 +243,7 @@ def test_stop_ends_a_reading_of_a_server_that_hangs(server: Server) -> None:
         if tick.missed_readings:
             missed.set()
 
-    context = ProbeContext("/", conninfo=server.conninfo, postmaster_pid=server.pid)
+    context = ProbeContext(ServerSources(server.conninfo, postmaster_pid=server.pid))
     probe = PostgresStatisticsProbe()
     sampler = Sampler([probe], context, deliver, interval_s=0.02)
     sampler.start()
@@ -262,7 +266,7 @@ def test_stop_ends_a_reading_of_a_server_that_hangs(server: Server) -> None:
 def test_the_cpu_of_backends_that_came_and_went_is_the_servers(server: Server) -> None:
     clock = HandClock()
     probe = ProcessesProbe(clock=clock)
-    probe.open(ProbeContext("/", postmaster_pid=server.pid))
+    probe.open(ProbeContext(ServerSources(postmaster_pid=server.pid)))
     probe.read()
     with psycopg.connect(server.conninfo, autocommit=True) as connection:
         connection.execute("SELECT count(*) FROM generate_series(1, 3000000) i WHERE i % 7 = 0")

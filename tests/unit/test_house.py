@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 
@@ -14,9 +15,30 @@ from tests.house import (
     ROOT_EXECUTES,
     closure,
     folders,
+    imports_of,
+    modules,
     packages_of,
     repeated_class_names,
     report,
+    tree_of,
+)
+
+OF_A_SERVER = frozenset({"postmaster_pid", "data_directory", "wal_directory", "socket_directory"})
+"""What only who makes a server knows, or who was told that it is not known."""
+NAME_IT = (
+    "app.postgres",
+    "app.hosts",
+    "app.probes.base.probe",  # ServerSources, each field with "not known"
+    "app.probes.sources.processes",  # the process, where ServerSources has it
+    "app.draft.commands",  # the wizard shows initdb's arguments
+)
+MAKE_A_SERVER = frozenset(
+    {
+        "app.postgres.server",
+        "app.postgres.postmaster",
+        "app.hosts.own_server",
+        "app.hosts.folders.run_folders",
+    }
 )
 
 
@@ -37,6 +59,21 @@ def test_root_executes_these_packages_and_no_others(capsys: pytest.CaptureFixtur
     assert sorted(packages_of(closure("app.helper.__main__"))) == list(ROOT_EXECUTES)
     with capsys.disabled():
         print(f"\n{report()}")  # noqa: T201 - whoever reviews what root executes looks at how much it is
+
+
+def test_only_who_makes_a_server_names_its_process_and_folders() -> None:
+    for name in modules():
+        if not name.startswith(NAME_IT):
+            nodes = [vars(node) for node in ast.walk(tree_of(modules()[name]))]
+            words = {node.get(field) for node in nodes for field in ("id", "attr", "arg")}
+            assert words & OF_A_SERVER == set(), name
+
+
+def test_runner_and_recorder_do_not_know_how_a_server_is_made() -> None:
+    found = {name for name in modules() if imports_of(name) & MAKE_A_SERVER}
+    assert {name for name in found if not name.startswith(("app.postgres.", "app.hosts."))} == {
+        "app.execution.run"
+    }
 
 
 def test_every_path_of_the_map_is_there() -> None:

@@ -159,7 +159,7 @@ def _findings(account: Account, sleep_reason: str) -> list[Check]:
         return []
     library = default_library()
     questions = PreflightRequest(
-        data_directory=folder,
+        folder=folder,
         library=str(library) if library.is_dir() else None,
         sleep_reason=sleep_reason,
     )

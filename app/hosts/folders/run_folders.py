@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import dataclass
-from typing import IO, Final
+from typing import Final
 
 from app.domain.errors import TargetLostError
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
-from app.hosts.folders import as_owner as errands
 from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly
-from app.process.starter import Account, Recorder
+from app.hosts.folders.private_folder import PrivateFolder, replaced
 
 _LOG_RESERVE_BYTES: Final = 4 * MIB
 _BLOCK_BYTES: Final = 512
@@ -27,11 +25,9 @@ class RunFolders:
         root: our own folder in the target; everything in it is ours.
         data_directory: empty, mode 0700, for initdb.
         socket_directory: the server's socket; its path is short whatever the target's is.
-        private_directory: server log, pgbench's logs, the user's scripts; in memory where there is a tmpfs.
-        account: whose the folders are.
+        private: the private folder.
         limit_bytes: what `root` may hold at most; None for no limit but the filesystem.
         identity: which folder `root` is.
-        private_identity: which folder `private_directory` is.
         notes: sentences about what is not as it should be, for the run file.
         wal_directory: folder for pg_wal on a filesystem of its own, which initdb makes; empty where the WAL
             lies in the data directory.
@@ -41,11 +37,9 @@ class RunFolders:
     root: str
     data_directory: str
     socket_directory: str
-    private_directory: str
-    account: Account
+    private: PrivateFolder
     limit_bytes: int | None
     identity: FileIdentity
-    private_identity: FileIdentity
     notes: tuple[str, ...] = ()
     wal_directory: str = ""
     wal_identity: FileIdentity | None = None
@@ -76,53 +70,13 @@ def check_alive(site: RunFolders, reserve_bytes: int) -> None:
                 tr("{path} is nearly full: {free} are left.").format(path=path, free=format_size(free_bytes)),
                 hint=tr("Free some space, or choose a smaller data size or a shorter run."),
             )
-    log_bytes = _check_folder(site.private_directory, site.private_identity, site)
+    log_bytes = _check_folder(site.private.path, site.private.identity, site)
     if log_bytes < _LOG_RESERVE_BYTES:
         raise TargetLostError(
             tr("{path}, which holds the logs, is nearly full: {free} are left.").format(
-                path=site.private_directory, free=format_size(log_bytes)
+                path=site.private.path, free=format_size(log_bytes)
             )
         )
-
-
-def open_private(site: RunFolders, name: str) -> IO[bytes]:
-    """Open a file of the private folder for reading, also as root, whose way nobody can bend with a link.
-
-    Raises:
-        FileNotFoundError: there is no such file (yet).
-        TargetLostError: the folder is another one now, or the file is not a file.
-    """
-    if not name or "/" in name:
-        raise ValueError(name)
-    with strictly(site.private_directory) as folder:
-        if not identity_of(folder).is_same(site.private_identity, same_boot=True):
-            raise _replaced(site.private_directory)
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        descriptor = os.open(name, flags, dir_fd=folder)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise _replaced(f"{site.private_directory}/{name}")
-    return os.fdopen(descriptor, "rb", buffering=0)
-
-
-def write_private(site: RunFolders, name: str, text: str, record: Recorder) -> str:
-    """Write a new file, such as a user's script, into the private folder as its owner; return its path.
-
-    Raises:
-        TargetLostError: the folder is gone, full, or has such a file.
-    """
-    if not name or "/" in name or name.startswith("."):
-        raise ValueError(name)
-    path = f"{site.private_directory}/{name}"
-    content = text.encode("utf-8", errors="surrogateescape")
-    folder, identity = site.private_directory, site.private_identity
-    try:
-        errands.write_file(folder, identity, name, content, account=site.account, record=record)
-    except OSError as err:
-        raise TargetLostError(
-            tr("{path} cannot be written: {reason}.").format(path=path, reason=err.strerror)
-        ) from err
-    return path
 
 
 def _check_folder(path: str, identity: FileIdentity, site: RunFolders) -> int:
@@ -130,7 +84,7 @@ def _check_folder(path: str, identity: FileIdentity, site: RunFolders) -> int:
     try:
         with strictly(path) as folder:
             if not identity_of(folder).is_same(identity, same_boot=True):
-                raise _replaced(path)
+                raise replaced(path)
             volume = os.fstatvfs(folder)
             if volume.f_flag & os.ST_RDONLY:
                 raise TargetLostError(
@@ -160,10 +114,3 @@ def _used_bytes(folder: int) -> int:
             except FileNotFoundError:  # the server deletes files all the time
                 continue
     return used_bytes
-
-
-def _replaced(path: str) -> TargetLostError:
-    return TargetLostError(
-        tr("{path} was replaced by something else while the run used it.").format(path=path),
-        hint=tr("What is there now was not touched."),
-    )

@@ -40,13 +40,13 @@ class Connection:
     """How pgbench reaches the server.
 
     Attributes:
-        socket_directory: absolute folder of the server's Unix socket.
-        port: number in the socket's name.
+        host: absolute folder of the server's Unix socket, or name or address of a machine.
+        port: of that machine; number in the socket's name.
         user: role.
         database: name of the database; not a connection string.
     """
 
-    socket_directory: str
+    host: str
     port: int = 5432
     user: str = BENCH_ROLE
     database: str = BENCH_DATABASE
@@ -163,7 +163,7 @@ def _check_major(program: PgbenchProgram) -> None:
 
 def _connection_argv(connection: Connection) -> tuple[str, ...]:
     return (
-        f"--host={connection.socket_directory}",
+        f"--host={connection.host}",
         f"--port={connection.port}",
         f"--username={connection.user}",
         connection.database,

@@ -37,6 +37,49 @@ class ReadMissed(Exception):  # noqa: N818 - nothing is wrong with the source
     """This read is worth nothing (it took too long to say when its values were true); the next may be."""
 
 
+@dataclass(frozen=True, slots=True)
+class ServerSources:
+    """What facts and probes may read of the server under test; None is what is not known, with the reason.
+
+    Block devices, arrays and filesystems are found from the folders: where these are not known, neither are
+    they. What is of the whole machine (CPU, memory, pressure) is of this one, wherever the server is.
+
+    Attributes:
+        conninfo: libpq connection string of a role that may read all statistics, for a database that exists,
+            with its secret; None while the server takes no connections.
+        postmaster_pid: process of this machine.
+        data_directory: folder of this machine; also before the server makes it.
+        wal_directory: folder of the WAL on a filesystem of its own; None also where it lies with the data.
+        reason: a sentence: why something is not known.
+    """
+
+    conninfo: str | None = field(default=None, repr=False)
+    postmaster_pid: int | None = None
+    data_directory: str | None = None
+    wal_directory: str | None = None
+    reason: str = ""
+
+    @property
+    def data_folder(self) -> str:
+        """Folder of the data.
+
+        Raises:
+            ProbeUnavailable: it is not known.
+        """
+        if self.data_directory is None:
+            raise ProbeUnavailable(self.reason)
+        return self.data_directory
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Folders of data and, where that has a filesystem of its own, WAL.
+
+        Raises:
+            ProbeUnavailable: they are not known.
+        """
+        return tuple(filter(None, (self.data_folder, self.wal_directory)))
+
+
 @dataclass(slots=True)
 class ProbeContext:
     """What the runner knows and changes while the sampler runs.
@@ -45,23 +88,14 @@ class ProbeContext:
     pgbench assigns `pgbench_threads` before `pgbench_pid`.
 
     Attributes:
-        data_directory: folder under test, or the nearest folder above it that exists.
-        postmaster_pid: the running server; None while there is none.
+        server: what may be read of the running server.
         pgbench_pid: the running pgbench; None while there is none.
-        conninfo: libpq connection string of the superuser for the database ``postgres``, with its secret;
-            None while there is no server.
-        server_major: 13 to 18.
         pgbench_threads: ``--jobs`` of the running pgbench.
-        wal_directory: folder of the WAL on a filesystem of its own; empty where it lies with the data.
     """
 
-    data_directory: str
-    postmaster_pid: int | None = None
+    server: ServerSources
     pgbench_pid: int | None = None
-    conninfo: str | None = field(default=None, repr=False)
-    server_major: int = 0
     pgbench_threads: int = 1
-    wal_directory: str = ""
 
 
 @dataclass(frozen=True, slots=True)

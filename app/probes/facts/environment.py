@@ -12,6 +12,7 @@ from typing import Final
 
 from app.probes.base.backing_devices import Resolver
 from app.probes.base.fact_tree import Fact, Facts, attempt, file_fact, read_text
+from app.probes.base.probe import ServerSources
 from app.probes.facts.machine import (
     kernel_facts,
     memory_facts,
@@ -42,11 +43,11 @@ class FactSources:
     resolver: Resolver = field(default_factory=Resolver)
 
 
-def read_facts(data_directory: str, places: FactSources | None = None) -> Facts:
-    """Return all facts about the machine and about what `data_directory` lies on.
+def read_facts(server: ServerSources, places: FactSources | None = None) -> Facts:
+    """Return all facts about the machine and about what the server's data lies on.
 
     Args:
-        data_directory: a folder that exists: the data directory, or where it will be made.
+        server: whose folder exists where it is known: the data directory, or where it will be made.
         places: other places than this machine's, for tests.
     """
     where = places or FactSources()
@@ -58,7 +59,7 @@ def read_facts(data_directory: str, places: FactSources | None = None) -> Facts:
         "power": lambda: power_facts(sys),
         "virtualisation": lambda: virtualisation_facts(proc, sys, resolver.ask),
         "thermal": lambda: thermal_facts(sys),
-        "storage": lambda: storage_facts(data_directory, resolver),
+        "storage": lambda: storage_facts(server.data_folder, resolver),
         "load": lambda: load_facts(proc),
     }
     facts: Facts = {"format": FACTS_FORMAT}

@@ -82,14 +82,14 @@ class PreflightRequest:
     """What the caller knows.
 
     Attributes:
-        data_directory: folder under test; exists. Empty where storage is made for each run.
+        folder: under test; exists. Empty where storage is made for each run.
         library: folder of the run files; exists, or None.
         memory_target: the target is meant to lie in memory.
         needed_bytes: memory that the run needs.
         sleep_reason: why the machine could not be kept awake; empty where it is.
     """
 
-    data_directory: str
+    folder: str
     library: str | None = None
     memory_target: bool = False
     needed_bytes: int = 0
@@ -116,8 +116,8 @@ def observe(questions: PreflightRequest, places: FactSources) -> PreflightContex
         battery=on_battery(sys),
         clock_source=file_fact(sys / "devices/system/clocksource/clocksource0/current_clocksource"),
         limits=limits,
-        mount=attempt_mount(questions.data_directory, resolver) if questions.data_directory else None,
-        backing=_backing(questions.data_directory, places) if questions.data_directory else None,
+        mount=attempt_mount(questions.folder, resolver) if questions.folder else None,
+        backing=_backing(questions.folder, places) if questions.folder else None,
         library_devices=frozenset(device.name for device in library.leaves) if library else frozenset(),
         memory_target=questions.memory_target,
         needed_bytes=questions.needed_bytes,

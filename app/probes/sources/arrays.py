@@ -46,9 +46,8 @@ class ArraysProbe(Probe):
     @override
     def open(self, context: ProbeContext) -> None:
         self.close()
-        names = [
-            device.name for device in self._resolve(context.data_directory).devices if device.kind == "md"
-        ]
+        backing = self._resolve(context.server.data_folder)
+        names = [device.name for device in backing.devices if device.kind == "md"]
         for name in names:
             folder = Path(self._sys, "block", name, "md")
             # Arrays without redundancy have none of these files: nothing can be missing or out of step.

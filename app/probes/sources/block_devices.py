@@ -126,7 +126,7 @@ class BlockDevicesProbe(Probe):
     @override
     def open(self, context: ProbeContext) -> None:
         self.close()
-        folders = [context.data_directory, *filter(None, [context.wal_directory])]
+        folders = context.server.folders
         backing = {each.name: each for folder in folders for each in self._resolve(folder).devices}
         omissions: list[MissingMetric] = []
         for device in backing.values():

@@ -60,7 +60,7 @@ class BtrfsProbe(Probe):
     @override
     def open(self, context: ProbeContext) -> None:
         self.close()
-        backing = self._resolve(context.data_directory)
+        backing = self._resolve(context.server.data_folder)
         if backing.mount.filesystem != "btrfs":
             raise ProbeUnavailable(tr("the data directory does not lie on btrfs"))
         folder = self._filesystem(backing)

@@ -179,7 +179,7 @@ class PostgresStatisticsProbe(Probe):
 
     @override
     def read(self) -> list[Sample]:
-        conninfo = self._context.conninfo if self._context is not None else None
+        conninfo = self._context.server.conninfo if self._context is not None else None
         if conninfo != self._conninfo:
             self._disconnect()
         if conninfo is None or self._stopping.is_set():

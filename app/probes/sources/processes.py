@@ -19,13 +19,22 @@ from typing_extensions import override
 
 from app.domain.metrics import Sample
 from app.domain.text import tr
-from app.probes.base.probe import Clock, Counters, Probe, ProbeContext, ProbeUnavailable, RawFile
+from app.probes.base.probe import (
+    Clock,
+    Counters,
+    MissingMetric,
+    Probe,
+    ProbeContext,
+    ProbeUnavailable,
+    RawFile,
+)
 from app.probes.sources.children import Children
 from app.probes.sources.cpu import TICKS_PER_S
 
 CLIENT_BOUND_SHARE: Final = 0.9
 _KEPT_FILES: Final = 512
 _ATTEMPTS: Final = 3
+_OF_SERVER: Final = ("process.cpu_user", "process.cpu_system", "process.server_processes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +170,10 @@ class ProcessesProbe(Probe):
             raise ProbeUnavailable(tr("/proc is not mounted, so CPU times of processes are unknown"))
         self.close()
         self._context = context
+        if context.server.postmaster_pid is None and context.server.reason:
+            self.omissions = tuple(
+                MissingMetric(metric, context.server.reason, "postgres") for metric in _OF_SERVER
+            )
         self._self.follow(os.getpid())
 
     @override
@@ -170,7 +183,7 @@ class ProcessesProbe(Probe):
         return [*self._read_server(self._context), *self._read_pgbench(self._context), *self._read_self()]
 
     def _read_server(self, context: ProbeContext) -> list[Sample]:
-        pid = context.postmaster_pid
+        pid = context.server.postmaster_pid
         if self._server.follow(pid):
             self._close_tree()
         if pid is None:

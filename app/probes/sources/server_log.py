@@ -7,13 +7,18 @@ their names, so that a version that adds one (LSNs in 16, SLRU buffers in 18) ne
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import IO, Final
 
 TEXT_LIMIT: Final = 2000
+CHUNK_BYTES: Final = 65536
+MOST_BYTES_A_POLL: Final = 4 * 1024**2
+LONGEST_LINE: Final = 65536
 
 
 class ServerEventKind(StrEnum):
@@ -194,3 +199,92 @@ def _autovacuum(match: re.Match[str], text: str) -> tuple[ServerEventKind, dict[
         }
     kind = ServerEventKind.AUTOVACUUM if match["work"] == "vacuum" else ServerEventKind.AUTOANALYZE
     return kind, values
+
+
+# --- The log while it is written.
+
+
+OpenLog = Callable[[], IO[bytes]]
+"""Opens a log, unbuffered; raises FileNotFoundError as long as there is none."""
+
+
+class ServerLogTail:
+    """Reads what was added to a log since the last look, from its beginning on.
+
+    Args:
+        open_log: whatever it raises but FileNotFoundError goes through.
+    """
+
+    def __init__(self, open_log: OpenLog) -> None:
+        self._open_log = open_log
+        self._file: IO[bytes] | None = None
+        self._offset = 0
+        self._rest = b""
+        self._cutting = False
+        self._reader = RecordReader()
+
+    def poll(self) -> list[ServerEvent]:
+        """Return the events that became complete; none while there is no such file yet.
+
+        The last message counts as complete once nothing was added between two polls.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        begun = self._offset
+        events = self._read()
+        return events if self._offset > begun else self._reader.flush()
+
+    def _read(self) -> list[ServerEvent]:
+        """Read what was added, at most 4 MiB, and return the events that it completes."""
+        file = self._opened()
+        if file is None:
+            return []
+        events: list[ServerEvent] = []
+        begun = self._offset
+        while self._offset - begun < MOST_BYTES_A_POLL:
+            data = os.pread(file.fileno(), CHUNK_BYTES, self._offset)
+            if not data:
+                break
+            self._offset += len(data)
+            events += self._reader.feed(self._lines(data))
+        return events
+
+    def finish(self) -> list[ServerEvent]:
+        """Return everything that is left, also a last line without its end, and close the file."""
+        events: list[ServerEvent] = []
+        begun = -1
+        while self._offset != begun:
+            begun = self._offset
+            events += self._read()
+        if self._rest:
+            events += self._reader.feed([self._rest.decode(errors="replace")])
+            self._rest = b""
+        events += self._reader.flush()
+        self.close()
+        return events
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _opened(self) -> IO[bytes] | None:
+        if self._file is None:
+            with suppress(FileNotFoundError):
+                self._file = self._open_log()
+        return self._file
+
+    def _lines(self, data: bytes) -> list[str]:
+        """Return the complete lines; of one that is longer than the limit only its beginning."""
+        *complete, rest = (self._rest + data).split(b"\n")
+        if complete and self._cutting:  # the end of a line whose beginning was passed on already
+            complete, self._cutting = complete[1:], False
+        if self._cutting:
+            rest = b""
+        elif len(rest) > LONGEST_LINE:
+            complete.append(rest[:LONGEST_LINE])
+            rest, self._cutting = b"", True
+        self._rest = rest
+        return [line[:LONGEST_LINE].decode(errors="replace") for line in complete]

@@ -83,7 +83,7 @@ class ZfsProbe(Probe):
     def open(self, context: ProbeContext) -> None:
         self.close()
         try:
-            mount = self._find_mount(context.data_directory)
+            mount = self._find_mount(context.server.data_folder)
         except LookupError as err:
             raise ProbeUnavailable(tr("the mount of {path} cannot be found").format(path=err)) from err
         if mount.filesystem != "zfs":

@@ -127,7 +127,7 @@ def test_a_run_on_loop_devices_is_marked() -> None:
 
 def test_the_run_file_holds_the_plan_as_it_was_and_the_level() -> None:
     one = resolved(DiskTarget(PAIR))
-    described = describe_run(PlannedRun(1, one.configuration, 0, 1), one).target
+    described = describe_run(PlannedRun(1, one.configuration, 0, 1), one, one.setup).target
     assert (described.kind, described.raid, described.filesystem) == ("disks", "mirror", "ext4")
     assert described.path == "SERIAL1, SERIAL2"
     assert described.plan == one.target.plan
@@ -170,7 +170,7 @@ def test_what_zfs_makes_safe_marks_no_run_and_what_it_does_not_still_does() -> N
 
 def test_a_run_says_of_each_option_for_the_server_whether_it_was_applied() -> None:
     one = with_settings(DiskTarget(ZFS, wal=replace(ONE, disks=("SERIAL2",))), ("full_page_writes", "on"))
-    told = describe_run(PlannedRun(1, one.configuration, 0, 1), one).target.server_options
+    told = describe_run(PlannedRun(1, one.configuration, 0, 1), one, one.setup).target.server_options
     assert not isinstance(told, NotKnown)
     assert [(each.setting, each.value, each.fate) for each in told] == [
         ("full_page_writes", "off", "overruled"),
@@ -178,7 +178,7 @@ def test_a_run_says_of_each_option_for_the_server_whether_it_was_applied() -> No
         ("wal_recycle", "off", "elsewhere"),
     ]
     plain = resolved(DiskTarget(ONE))
-    without = describe_run(PlannedRun(1, plain.configuration, 0, 1), plain)
+    without = describe_run(PlannedRun(1, plain.configuration, 0, 1), plain, plain.setup)
     assert "server_options" not in str(values_of(without))
 
 
@@ -220,7 +220,7 @@ def test_the_machine_is_watched_once_for_configurations_of_the_same_place(
     }
     campaign = Campaign("x", tuple(each.configuration for each in configurations.values()))
     disturbances.find_disturbances(ResolvedCampaign(campaign, MACHINE, configurations), "/library")
-    assert [(each.data_directory, each.needed_bytes) for each in asked] == [
+    assert [(each.folder, each.needed_bytes) for each in asked] == [
         ("/one", 0),
         ("/two", 0),
         ("/dev/shm", GIB),

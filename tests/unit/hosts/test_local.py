@@ -17,7 +17,7 @@ from app.domain.options.raid import Level
 from app.domain.units import GIB, MIB
 from app.hosts.folders import run_folders as site
 from app.hosts.folders import socket_folders as places
-from app.hosts.folders.run_folders import open_private
+from app.hosts.folders.private_folder import open_private, write_private
 from app.hosts.folders.targets import MEMORY_FOLDER
 from app.hosts.local import LocalHost, RunFolders
 from app.hosts.recovery.cleanup import CleanupAction
@@ -43,7 +43,7 @@ def ready(host: LocalHost, bench: Path) -> Iterator[RunFolders]:
 
 
 def test_every_folder_is_private_and_the_accounts(ready: RunFolders, account: Account, bench: Path) -> None:
-    folders = (ready.root, ready.data_directory, ready.socket_directory, ready.private_directory)
+    folders = (ready.root, ready.data_directory, ready.socket_directory, ready.private.path)
     for path in map(Path, folders):
         assert path.stat().st_mode & 0o7777 == 0o700
         assert (path.stat().st_uid, path.stat().st_gid) == (account.uid, account.gid)
@@ -58,7 +58,7 @@ def test_every_folder_is_recorded(ready: RunFolders, resources: ResourceJournal)
         ready.root,
         ready.data_directory,
         ready.socket_directory,
-        ready.private_directory,
+        ready.private.path,
     }
     assert None not in recorded.values()
 
@@ -66,7 +66,7 @@ def test_every_folder_is_recorded(ready: RunFolders, resources: ResourceJournal)
 def test_the_private_folder_is_in_memory_where_there_is_some(ready: RunFolders) -> None:
     if not places.is_in_memory(MEMORY_FOLDER):
         pytest.skip("no tmpfs here")
-    assert places.is_in_memory(ready.private_directory)
+    assert places.is_in_memory(ready.private.path)
     assert ready.notes == ()
 
 
@@ -89,7 +89,7 @@ def test_a_memory_target_lies_in_memory(host: LocalHost) -> None:
     made = host.prepare(MemoryTarget(GIB), MIB)
     assert Path(made.root).parent == Path(MEMORY_FOLDER)
     assert made.limit_bytes == GIB
-    assert made.root != made.private_directory
+    assert made.root != made.private.path
     host.release(made)
     assert not Path(made.root).exists()
 
@@ -126,7 +126,7 @@ def test_the_first_place_that_works_is_taken(
         "app.hosts.local.private_places", lambda _account: ("/proc", "/nonexistent", str(bench))
     )
     made = host.prepare(FolderTarget(str(bench)), MIB)
-    assert Path(made.private_directory).parent == bench
+    assert Path(made.private.path).parent == bench
     if not places.is_in_memory(str(bench)):
         assert "costs its device" in made.notes[0]
     host.release(made)
@@ -185,27 +185,27 @@ def test_logs_go_to_a_place_that_has_room(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_script_is_written_as_the_account_and_read_back(
     host: LocalHost, ready: RunFolders, account: Account
 ) -> None:
-    path = host.write_private(ready, "script1", "SELECT 'ä';\n")
-    assert path == f"{ready.private_directory}/script1"
+    path = write_private(ready.private, "script1", "SELECT 'ä';\n", lambda _outcome: None)
+    assert path == f"{ready.private.path}/script1"
     assert Path(path).stat().st_uid == account.uid
     assert Path(path).stat().st_mode & 0o777 == 0o600
-    with open_private(ready, "script1") as file:
+    with open_private(ready.private, "script1") as file:
         assert file.read() == "SELECT 'ä';\n".encode()
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "/etc/passwd", "a/b"])
 def test_names_that_lead_elsewhere_are_refused(host: LocalHost, ready: RunFolders, name: str) -> None:
     with pytest.raises(ValueError, match=name or "^$"):
-        host.write_private(ready, name, "")
+        write_private(ready.private, name, "", lambda _outcome: None)
     if name not in {".", ".."}:
         with pytest.raises(ValueError, match=name or "^$"):
-            open_private(ready, name)
+            open_private(ready.private, name)
 
 
 def test_a_second_file_of_the_same_name_is_an_error(host: LocalHost, ready: RunFolders) -> None:
-    host.write_private(ready, "script1", "")
+    write_private(ready.private, "script1", "", lambda _outcome: None)
     with pytest.raises(TargetLostError, match="File exists"):
-        host.write_private(ready, "script1", "")
+        write_private(ready.private, "script1", "", lambda _outcome: None)
 
 
 def test_reading_follows_no_link_and_waits_for_no_fifo(
@@ -213,16 +213,16 @@ def test_reading_follows_no_link_and_waits_for_no_fifo(
 ) -> None:
     decoy = tmp_path / "secret"
     decoy.write_bytes(b"secret")
-    Path(ready.private_directory, "link").symlink_to(decoy)
-    os.mkfifo(Path(ready.private_directory, "fifo"))
+    Path(ready.private.path, "link").symlink_to(decoy)
+    os.mkfifo(Path(ready.private.path, "fifo"))
     with pytest.raises(OSError, match="symbolic links"):
-        open_private(ready, "link")
+        open_private(ready.private, "link")
     with pytest.raises(TargetLostError, match="replaced"):
-        open_private(ready, "fifo")
+        open_private(ready.private, "fifo")
     with pytest.raises(TargetLostError, match="replaced"):
-        open_private(ready, "..")
+        open_private(ready.private, "..")
     with pytest.raises(FileNotFoundError):
-        open_private(ready, "none")
+        open_private(ready.private, "none")
 
 
 def test_nothing_is_read_from_a_folder_that_took_the_place_of_ours(
@@ -230,16 +230,16 @@ def test_nothing_is_read_from_a_folder_that_took_the_place_of_ours(
 ) -> None:
     monkeypatch.setattr("app.hosts.local.private_places", lambda _account: (str(bench),))
     made = host.prepare(FolderTarget(str(bench)), MIB)
-    private = Path(made.private_directory)
+    private = Path(made.private.path)
     private.rename(bench / "moved")
     private.mkdir()
     (private / "server.log").write_bytes(b"LOG")
     with pytest.raises(TargetLostError, match="replaced"):
-        open_private(made, "server.log")
+        open_private(made.private, "server.log")
     with pytest.raises(TargetLostError, match="replaced"):
         host.check_alive(made, 0)
     with pytest.raises(TargetLostError, match="replaced"):
-        host.write_private(made, "script1", "")
+        write_private(made.private, "script1", "", lambda _outcome: None)
     host.release(made)
     assert (private / "server.log").exists()
 
@@ -289,7 +289,7 @@ def test_a_memory_target_over_its_limit_is_lost(host: LocalHost) -> None:
     host.check_alive(made, MIB)
     base = Path(made.data_directory, "base")
     base.mkdir()
-    os.chown(base, made.account.uid, made.account.gid)
+    os.chown(base, made.private.account.uid, made.private.account.gid)
     (base / "1259").write_bytes(b"x" * (7 * MIB + 4096))
     with pytest.raises(TargetLostError, match="nearly full"):
         host.check_alive(made, MIB)
@@ -352,12 +352,12 @@ def test_releasing_removes_everything_and_the_data_directory_first(
     assert [(event.action, event.path) for event in events] == [
         (CleanupAction.REMOVED, made.data_directory),
         (CleanupAction.REMOVED, made.root),
-        (CleanupAction.REMOVED, made.private_directory),
+        (CleanupAction.REMOVED, made.private.path),
         (CleanupAction.REMOVED, made.socket_directory),
     ]
     assert [path.name for path in bench.iterdir()] == ["mine"]
     assert resources.state.entries == ()
-    assert {outcome.account for outcome in records} == {made.account.name}
+    assert {outcome.account for outcome in records} == {made.private.account.name}
 
 
 def test_releasing_twice_is_harmless(host: LocalHost, bench: Path) -> None:

@@ -18,6 +18,7 @@ from typing import ParamSpec, TypeVar
 from app.domain.campaign.configuration import FolderTarget
 from app.hosts import local
 from app.hosts.folders import as_owner as errands
+from app.hosts.folders.private_folder import write_private
 from app.hosts.recovery import resource_journal as resources
 from app.process.starter import CommandOutcome, current_account, named_account, spawn
 
@@ -49,7 +50,7 @@ def main(state: str, bench: str, account_name: str, moment: int) -> None:
     with resources.ResourceJournal.create("/runs/1", "killed", account, state_folder=Path(state)) as left:
         host = local.LocalHost(account, left, forget)
         site = host.prepare(FolderTarget(bench), 1)
-        host.write_private(site, "script1", "SELECT 1;")
+        write_private(site.private, "script1", "SELECT 1;", forget)
         program = Path(bench).parent / "postgres"
         shutil.copy(shutil.which("sleep") or "", program)
         program.chmod(0o755)

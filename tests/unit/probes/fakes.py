@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.domain.metrics import Sample
-from app.probes.base.probe import ProbeContext
+from app.probes.base.probe import ProbeContext, ServerSources
 
-CONTEXT = ProbeContext(data_directory="/")
+CONTEXT = ProbeContext(ServerSources(data_directory="/"))
 
 
 class HandClock:

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.probes.base.backing_devices import Backing, BackingDevice
 from app.probes.base.mounts import Mount
-from app.probes.base.probe import ProbeUnavailable
+from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
 from app.probes.sources.block_devices import BlockDevicesProbe, parse_device_stat
 from tests.unit.probes.fakes import CONTEXT, HandClock, values, write
 
@@ -63,7 +62,7 @@ def test_the_wal_on_disks_of_its_own_counts_as_well(tmp_path: Path) -> None:
     other = BackingDevice("sdb", "disk", is_leaf=True)
     found = {"/data": backing(DISK), "/wal/pg_wal": backing(DISK, other)}
     probe = BlockDevicesProbe(found.__getitem__, str(tmp_path), clock)
-    probe.open(replace(CONTEXT, data_directory="/data", wal_directory="/wal/pg_wal"))
+    probe.open(ProbeContext(ServerSources(data_directory="/data", wal_directory="/wal/pg_wal")))
     probe.read()
     clock.advance(1)
     for name in ("sda", "sdb"):

@@ -11,6 +11,7 @@ from app.domain.errors import ProgramError
 from app.probes.base.backing_devices import BackingDevice, Resolver
 from app.probes.base.fact_tree import Fact, Facts, attempt, file_fact, parse_value, selected
 from app.probes.base.mounts import Mount
+from app.probes.base.probe import ServerSources
 from app.probes.facts.environment import FactSources, read_changing_facts, read_facts
 from app.probes.facts.machine import on_battery, processor_facts, thermal_facts
 from app.probes.facts.storage import device_facts, storage_facts
@@ -39,7 +40,7 @@ def at(facts: Fact, path: str) -> Fact:
 
 
 def test_this_machine_has_facts_in_all_parts_that_can_be_stored(tmp_path: Path) -> None:
-    facts = read_facts(str(tmp_path))
+    facts = read_facts(ServerSources(data_directory=str(tmp_path)))
     first = ["format", "kernel", "processor", "memory", "power"]
     assert list(facts) == [*first, "virtualisation", "thermal", "storage", "load"]
     assert json.loads(json.dumps(facts)) == facts
@@ -49,13 +50,15 @@ def test_this_machine_has_facts_in_all_parts_that_can_be_stored(tmp_path: Path) 
 
 
 def test_whatever_cannot_be_read_has_a_reason(tmp_path: Path) -> None:
-    assert all(reason for _, reason in reasons(read_facts(str(tmp_path))))
+    assert all(reason for _, reason in reasons(read_facts(ServerSources(data_directory=str(tmp_path)))))
 
 
 def test_a_machine_that_shows_nothing_has_the_same_keys_with_reasons(tmp_path: Path) -> None:
     resolver = Resolver(str(tmp_path / "proc"), str(tmp_path / "sys"), no_program, find_mount=_no_mount)
-    facts = read_facts("/data", FactSources(tmp_path / "proc", tmp_path / "sys", resolver))
-    assert list(facts) == list(read_facts(str(tmp_path)))
+    facts = read_facts(
+        ServerSources(data_directory="/data"), FactSources(tmp_path / "proc", tmp_path / "sys", resolver)
+    )
+    assert list(facts) == list(read_facts(ServerSources(data_directory=str(tmp_path))))
     found = dict(reasons(facts))
     assert found["/kernel/command_line"] == "does not exist on this machine"
     assert found["/virtualisation/machine"] == "systemd-detect-virt is not installed"

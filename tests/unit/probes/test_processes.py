@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.probes.base.probe import ProbeContext, ProbeUnavailable
+from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
 from app.probes.sources.children import Children
 from app.probes.sources.processes import (
     ProcessesProbe,
@@ -151,7 +151,7 @@ def test_postgres_and_pgbench_are_told_apart(proc: Path) -> None:
     add_process(proc, 100, "postgres", 1)
     add_process(proc, 200, "pgbench", 1)
     set_children(proc, 100, [])
-    context = ProbeContext("/", postmaster_pid=100, pgbench_pid=200, pgbench_threads=1)
+    context = ProbeContext(ServerSources(postmaster_pid=100), pgbench_pid=200, pgbench_threads=1)
     probe = ProcessesProbe(str(proc), clock)
     probe.open(context)
     assert probe.read() == []
@@ -173,7 +173,7 @@ def test_a_program_that_was_started_anew_makes_a_new_start(proc: Path) -> None:
     clock = HandClock()
     for pid in (200, 201):
         add_process(proc, pid, "pgbench", 1, (500, 0, 0, 0))
-    context = ProbeContext("/", pgbench_pid=200)
+    context = ProbeContext(ServerSources(), pgbench_pid=200)
     probe = ProcessesProbe(str(proc), clock)
     probe.open(context)
     probe.read()
@@ -188,16 +188,32 @@ def test_a_program_that_was_started_anew_makes_a_new_start(proc: Path) -> None:
 
 def test_programs_that_do_not_run_or_ended_give_nothing(proc: Path) -> None:
     clock = HandClock()
-    context = ProbeContext("/", postmaster_pid=None, pgbench_pid=999)
+    context = ProbeContext(ServerSources(), pgbench_pid=999)
     probe = ProcessesProbe(str(proc), clock)
     probe.open(context)
     probe.read()
     clock.advance(1)
-    context.postmaster_pid = 998
+    context.server = ServerSources(postmaster_pid=998)
     assert {sample.instance for sample in probe.read()} == {"pgfooting"}
+    probe.close()
+
+
+def test_of_a_server_that_was_not_started_here_nothing_is_told_but_why(proc: Path) -> None:
+    clock = HandClock()
+    probe = ProcessesProbe(str(proc), clock)
+    probe.open(ProbeContext(ServerSources(reason="started elsewhere")))
+    probe.read()
+    clock.advance(1)
+    assert {sample.instance for sample in probe.read()} == {"pgfooting"}
+    told = {(each.metric, each.instance): each.reason for each in probe.omissions}
+    assert told == {
+        ("process.cpu_user", "postgres"): "started elsewhere",
+        ("process.cpu_system", "postgres"): "started elsewhere",
+        ("process.server_processes", "postgres"): "started elsewhere",
+    }
     probe.close()
 
 
 def test_without_proc_there_is_a_reason(tmp_path: Path) -> None:
     with pytest.raises(ProbeUnavailable, match="not mounted"):
-        ProcessesProbe(str(tmp_path)).open(ProbeContext("/"))
+        ProcessesProbe(str(tmp_path)).open(ProbeContext(ServerSources()))

@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from app.domain.metrics import METRICS
-from app.probes.base.probe import Probe, ProbeContext, ProbeUnavailable
+from app.probes.base.probe import Probe, ProbeContext, ProbeUnavailable, ServerSources
 from app.probes.sampling.registry import PROBES, make_probes
+from app.probes.sources.arrays import ArraysProbe
+from app.probes.sources.block_devices import BlockDevicesProbe
+from app.probes.sources.btrfs import BtrfsProbe
+from app.probes.sources.zfs import ZfsProbe
 
 
 def test_ids_are_unique_and_every_probe_says_what_it_costs() -> None:
@@ -26,7 +30,7 @@ def test_on_this_machine_a_probe_yields_known_metrics_or_says_why_not(
 ) -> None:
     probe = kind()
     try:
-        probe.open(ProbeContext(str(tmp_path)))
+        probe.open(ProbeContext(ServerSources(data_directory=str(tmp_path))))
         samples = [sample for _ in range(3) for sample in probe.read()]
     except ProbeUnavailable as err:
         assert err.reason  # noqa: PT017 - both are right, depending on the machine
@@ -36,3 +40,9 @@ def test_on_this_machine_a_probe_yields_known_metrics_or_says_why_not(
     finally:
         probe.close()
         probe.close()
+
+
+@pytest.mark.parametrize("kind", [ArraysProbe, BlockDevicesProbe, BtrfsProbe, ZfsProbe])
+def test_a_probe_of_folders_that_are_not_known_says_why(kind: type[Probe]) -> None:
+    with pytest.raises(ProbeUnavailable, match="^started elsewhere$"):
+        kind().open(ProbeContext(ServerSources(reason="started elsewhere")))

@@ -5,14 +5,16 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from app.domain.errors import PgbenchError, RunFileError
 from app.hosts.folders.descriptors import identity_of, strictly
-from app.hosts.folders.run_folders import RunFolders
+from app.hosts.folders.private_folder import PrivateFolder, open_private
 from app.postgres.pgbench.argv import TransactionLog
 from app.postgres.pgbench.transaction_log import LogFormat
+from app.probes.base.probe import ProbeUnavailable
 from app.process.starter import CommandOutcome, current_account
 from app.recording.recorder import Recorder
 from app.runfile.metadata.run_metadata import RunMetadata
@@ -23,21 +25,12 @@ PID = 4711
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> RunFolders:
+def folder(tmp_path: Path) -> PrivateFolder:
     private = tmp_path / "private"
     private.mkdir()
     with strictly(str(private)) as folder:
         identity = identity_of(folder)
-    return RunFolders(
-        root=str(tmp_path),
-        data_directory=str(tmp_path / "data"),
-        socket_directory=str(tmp_path),
-        private_directory=str(private),
-        account=current_account(),
-        limit_bytes=None,
-        identity=identity,
-        private_identity=identity,
-    )
+    return PrivateFolder(str(private), identity, current_account())
 
 
 @pytest.fixture
@@ -53,8 +46,8 @@ def read(recorder: Recorder) -> RunFile:
     return RunFile(recorder.writer.path)
 
 
-def say(site: RunFolders, text: str) -> None:
-    with Path(site.private_directory, "measure.stderr").open("a") as file:
+def say(folder: PrivateFolder, text: str) -> None:
+    with Path(folder.path, "measure.stderr").open("a") as file:
         file.write(text)
 
 
@@ -67,27 +60,27 @@ def log_line(latency_us: int = 500) -> str:
     return f"0 1 {latency_us} 0 {second} {micro}\n"
 
 
-def follow(recorder: Recorder, site: RunFolders) -> Path:
-    say(site, "")
-    recorder.begin_pgbench(Phase.MEASURE, site, time.monotonic())
-    log = TransactionLog(f"{site.private_directory}/transactions")
+def follow(recorder: Recorder, folder: PrivateFolder) -> Path:
+    say(folder, "")
+    recorder.begin_pgbench(Phase.MEASURE, folder, time.monotonic())
+    log = TransactionLog(f"{folder.path}/transactions")
     recorder.follow_transactions(log, PID, LogFormat())
     return Path(f"{log.prefix}.{PID}")
 
 
 def test_a_damaged_transaction_log_costs_percentiles_and_not_the_run(
-    recorder: Recorder, site: RunFolders
+    recorder: Recorder, folder: PrivateFolder
 ) -> None:
-    log = follow(recorder, site)
+    log = follow(recorder, folder)
     log.write_text(log_line())
-    say(site, progress(100))
+    say(folder, progress(100))
     assert recorder.flush() is not None
     log.write_text(log.read_text() + "this is no line of pgbench\n")
-    say(site, progress(200))
+    say(folder, progress(200))
     second = recorder.flush()
     assert second is not None
     assert second.tps == 200
-    say(site, progress(300))
+    say(folder, progress(300))
     assert recorder.flush() is not None
     recorder.end_pgbench(Phase.MEASURE, time.monotonic(), complete=True)
     recorder.close()
@@ -100,8 +93,8 @@ def test_a_damaged_transaction_log_costs_percentiles_and_not_the_run(
         assert all(second.partial for second in run.latency_seconds())  # nothing says that they are whole
 
 
-def test_a_whole_transaction_log_is_complete_at_the_end(recorder: Recorder, site: RunFolders) -> None:
-    follow(recorder, site).write_text(log_line() * 3)
+def test_a_whole_transaction_log_is_complete_at_the_end(recorder: Recorder, folder: PrivateFolder) -> None:
+    follow(recorder, folder).write_text(log_line() * 3)
     recorder.end_pgbench(Phase.MEASURE, time.monotonic(), complete=True)
     recorder.close()
     with read(recorder) as run:
@@ -110,10 +103,10 @@ def test_a_whole_transaction_log_is_complete_at_the_end(recorder: Recorder, site
 
 
 def test_a_server_log_that_cannot_be_read_is_noted_and_not_an_error_of_the_run_file(
-    recorder: Recorder, site: RunFolders
+    recorder: Recorder, folder: PrivateFolder
 ) -> None:
-    os.mkfifo(f"{site.private_directory}/server.log")
-    recorder.follow_server_log(f"{site.private_directory}/server.log")
+    os.mkfifo(f"{folder.path}/server.log")
+    recorder.follow_server_log(lambda: open_private(folder, "server.log"))
     recorder.flush()
     recorder.flush()
     recorder.close()
@@ -123,24 +116,38 @@ def test_a_server_log_that_cannot_be_read_is_noted_and_not_an_error_of_the_run_f
     assert "cannot be read" in reason
 
 
-def test_output_that_is_missing_is_an_error_of_pgbench(recorder: Recorder, site: RunFolders) -> None:
+def test_a_server_log_that_nobody_knows_is_noted_once(recorder: Recorder) -> None:
+    def open_log() -> IO[bytes]:
+        raise ProbeUnavailable("started elsewhere")
+
+    recorder.follow_server_log(open_log)
+    recorder.flush()
+    recorder.flush()
+    recorder.keep_server_log(open_log)
+    recorder.close()
+    with read(recorder) as run:
+        assert [told[1:] for told in run.unavailable()] == [("server.log", "started elsewhere")]
+        assert run.output("server.log") is None
+
+
+def test_output_that_is_missing_is_an_error_of_pgbench(recorder: Recorder, folder: PrivateFolder) -> None:
     with pytest.raises(PgbenchError, match="cannot be read"):
-        recorder.output(site, "measure.stdout", "measure.stdout")
+        recorder.output(folder, "measure.stdout", "measure.stdout")
     with pytest.raises(PgbenchError, match="cannot be read"):
-        recorder.begin_pgbench(Phase.MEASURE, site, time.monotonic())
+        recorder.begin_pgbench(Phase.MEASURE, folder, time.monotonic())
 
 
 def test_complaints_are_stored_at_once_and_everything_verbatim_at_the_end(
-    recorder: Recorder, site: RunFolders
+    recorder: Recorder, folder: PrivateFolder
 ) -> None:
-    follow(recorder, site)
+    follow(recorder, folder)
     lines = [progress(1), "NOTICE:  hello\n", progress(2), "pgbench: error: client 0 script 0 aborted in x\n"]
-    say(site, "".join(lines[:3]))
+    say(folder, "".join(lines[:3]))
     recorder.flush()
     with read(recorder) as run:
         assert run.output("measure.stderr") == lines[1]
     aborted = [recorder.client_aborted]
-    say(site, lines[3] + "the last has no end")
+    say(folder, lines[3] + "the last has no end")
     recorder.flush()
     aborted.append(recorder.client_aborted)
     assert aborted == [False, True]
@@ -151,10 +158,10 @@ def test_complaints_are_stored_at_once_and_everything_verbatim_at_the_end(
 
 
 def test_a_flood_of_messages_is_bounded_and_costs_no_progress_line(
-    recorder: Recorder, site: RunFolders
+    recorder: Recorder, folder: PrivateFolder
 ) -> None:
-    follow(recorder, site)
-    say(site, "NOTICE:  again and again\n" * 50_000 + progress(7))
+    follow(recorder, folder)
+    say(folder, "NOTICE:  again and again\n" * 50_000 + progress(7))
     second = recorder.flush()
     assert second is not None
     text = recorder.end_pgbench(Phase.MEASURE, time.monotonic(), complete=True)

@@ -1,0 +1,76 @@
+"""The private folder of a run: what pgbench and the server write beside the data, and the user's scripts."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from typing import IO
+
+from app.domain.errors import TargetLostError
+from app.domain.text import tr
+from app.hosts.folders import as_owner as errands
+from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly
+from app.process.starter import Account, Recorder
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateFolder:
+    """Server log, pgbench's logs, the user's scripts; in memory where there is a tmpfs.
+
+    Attributes:
+        path: absolute.
+        identity: which folder that is.
+        account: whose it is, and whom pgbench runs as.
+    """
+
+    path: str
+    identity: FileIdentity
+    account: Account
+
+
+def open_private(folder: PrivateFolder, name: str) -> IO[bytes]:
+    """Open a file of the folder for reading, also as root, whose way nobody can bend with a link.
+
+    Raises:
+        FileNotFoundError: there is no such file (yet).
+        TargetLostError: the folder is another one now, or the file is not a file.
+    """
+    if not name or "/" in name:
+        raise ValueError(name)
+    with strictly(folder.path) as opened:
+        if not identity_of(opened).is_same(folder.identity, same_boot=True):
+            raise replaced(folder.path)
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(name, flags, dir_fd=opened)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise replaced(f"{folder.path}/{name}")
+    return os.fdopen(descriptor, "rb", buffering=0)
+
+
+def write_private(folder: PrivateFolder, name: str, text: str, record: Recorder) -> str:
+    """Write a new file, such as a user's script, into the folder as its owner; return its path.
+
+    Raises:
+        TargetLostError: the folder is gone, full, or has such a file.
+    """
+    if not name or "/" in name or name.startswith("."):
+        raise ValueError(name)
+    path = f"{folder.path}/{name}"
+    content = text.encode("utf-8", errors="surrogateescape")
+    try:
+        errands.write_file(folder.path, folder.identity, name, content, account=folder.account, record=record)
+    except OSError as err:
+        raise TargetLostError(
+            tr("{path} cannot be written: {reason}.").format(path=path, reason=err.strerror)
+        ) from err
+    return path
+
+
+def replaced(path: str) -> TargetLostError:
+    """Return the error for a folder or file that is another one now."""
+    return TargetLostError(
+        tr("{path} was replaced by something else while the run used it.").format(path=path),
+        hint=tr("What is there now was not touched."),
+    )

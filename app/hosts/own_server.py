@@ -1,0 +1,152 @@
+"""A server of our own: made on the storage of a host, for one run, and removed after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import IO, Final
+
+from app.domain.campaign.configuration import Target
+from app.domain.text import tr
+from app.domain.units import MIB
+from app.hosts.folders.private_folder import open_private
+from app.hosts.folders.run_folders import RunFolders
+from app.hosts.host import Host, ProcessRole, Watch
+from app.hosts.recovery.cleanup import CleanupAction
+from app.hosts.server_under_test import PgbenchPlace, ServerSetup
+from app.postgres.facts import ServerFacts, read_server_facts
+from app.postgres.pgbench.argv import Connection
+from app.postgres.server import Server, StopMode
+from app.probes.base.probe import ServerSources
+from app.process.starter import Recorder
+
+RESERVE_BYTES: Final = 64 * MIB
+"""A run ends with an error of its own before the target is so full that PostgreSQL panics."""
+_LOG: Final = "server.log"
+
+
+@dataclass(slots=True)
+class OwnServer:
+    """A `app.hosts.server_under_test.ServerUnderTest` that this program makes; its methods are told there.
+
+    Attributes:
+        host: gives storage and folders, and takes them back.
+        target: what storage.
+        need_bytes: what the run needs of it at most.
+        setup: how it is set up.
+        record: told of every command.
+    """
+
+    host: Host
+    target: Target
+    need_bytes: int
+    setup: ServerSetup
+    record: Recorder
+    _folders: RunFolders | None = field(default=None, init=False)
+    _server: Server | None = field(default=None, init=False)
+
+    @property
+    def _prepared(self) -> tuple[Server, RunFolders]:
+        assert self._server is not None  # noqa: S101 - `prepare` comes first
+        assert self._folders is not None  # noqa: S101 - as above
+        return self._server, self._folders
+
+    @property
+    def address(self) -> Connection:
+        """Its socket."""
+        return Connection(self._prepared[1].socket_directory)
+
+    @property
+    def sources(self) -> ServerSources:
+        """Everything, as soon as it runs."""
+        server, folders = self._prepared
+        pid = server.pid
+        return ServerSources(
+            conninfo=None if pid is None else server.conninfo,
+            postmaster_pid=pid,
+            data_directory=folders.data_directory,
+            wal_directory=folders.wal_directory or None,
+            reason=tr("the server does not run") if pid is None else "",
+        )
+
+    def prepare(self, watch: Watch) -> PgbenchPlace:
+        """Get storage and folders of the host."""
+        folders = self._folders = self.host.prepare(self.target, self.need_bytes, watch)
+        self._server = Server(
+            installation=self.setup.installation,
+            account=folders.private.account,
+            data_directory=folders.data_directory,
+            socket_directory=folders.socket_directory,
+            log_path=f"{folders.private.path}/{_LOG}",
+            settings=self.setup.settings,
+            record=self.record,
+            wal_directory=folders.wal_directory,
+            hold=self.host.hold(ProcessRole.SERVER),
+        )
+        return PgbenchPlace(folders.private, self.host.hold(ProcessRole.PGBENCH), folders.notes)
+
+    def make(self) -> None:
+        """Make and configure the data directory."""
+        server, _ = self._prepared
+        server.initdb(checksums=self.setup.checksums)
+        server.write_configuration()
+
+    def start(self) -> None:
+        """Start it; it ends with the thread that calls this."""
+        self._prepared[0].start()
+
+    def check_settings(self) -> None:
+        """Read all settings back."""
+        self._prepared[0].check_settings()
+
+    def make_bench(self, *, superuser: bool) -> None:
+        """Make pgbench's role and its database."""
+        self._prepared[0].make_bench(superuser=superuser)
+
+    def checkpoint(self) -> None:
+        """Write what is dirty."""
+        self._prepared[0].checkpoint()
+
+    def loaded(self, watch: Watch) -> None:
+        """Do what the host does then."""
+        self.host.loaded(self._prepared[1], watch)
+
+    def facts(self) -> ServerFacts:
+        """Ask it as the superuser."""
+        return read_server_facts(self._prepared[0].conninfo)
+
+    def health(self) -> Mapping[str, Mapping[str, str]] | None:
+        """Ask the host."""
+        return self.host.health()
+
+    def open_log(self) -> IO[bytes]:
+        """Open the log in the private folder."""
+        if self._folders is None:
+            raise FileNotFoundError(_LOG)
+        return open_private(self._folders.private, _LOG)
+
+    def log_text(self) -> str:
+        """Return the end of that log."""
+        return "" if self._server is None else self._server.log_text()
+
+    def check_target(self) -> None:
+        """Look at storage and private folder."""
+        if self._folders is not None:
+            self.host.check_alive(self._folders, RESERVE_BYTES)
+
+    def check_running(self, grace_s: float = 0.0) -> None:
+        """Look at the postmaster."""
+        self._prepared[0].check_running(grace_s)
+
+    def stop(self) -> None:
+        """Stop it without a checkpoint, which would only cost time and wear: its data is thrown away."""
+        if self._server is not None:
+            self._server.stop(mode=StopMode.IMMEDIATE)
+
+    def release(self) -> tuple[str, ...]:
+        """Give storage and folders back."""
+        folders, self._folders = self._folders, None
+        if folders is None:
+            return ()
+        events = self.host.release(folders)
+        return tuple(event.text for event in events if event.action is CleanupAction.KEPT)

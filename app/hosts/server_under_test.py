@@ -1,0 +1,178 @@
+"""The server under test: all that runner, recorder, probes and a run's description know of a server.
+
+`app.hosts.own_server` makes one on storage of this machine; `app.execution.run` chooses. A server that this
+program did not start can be another implementation: what it cannot tell is None or raises `ProbeUnavailable`,
+with the reason, and the run file says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import IO, Protocol
+
+from app.hosts.folders.private_folder import PrivateFolder
+from app.postgres.facts import ServerFacts
+from app.postgres.installations.installation import Installation
+from app.postgres.pgbench.argv import Connection
+from app.postgres.settings import Setting
+from app.probes.base.probe import ServerSources
+from app.process.starter import Hold
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSetup:
+    """How this program sets a server up.
+
+    Attributes:
+        installation: whose programs run.
+        settings: of the server, complete.
+        preset: id of the preset of settings.
+        checksums: whether data pages have checksums.
+    """
+
+    installation: Installation
+    settings: tuple[Setting, ...]
+    preset: str
+    checksums: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PgbenchPlace:
+    """Where pgbench works.
+
+    Attributes:
+        folder: what pgbench writes, and the user's scripts.
+        hold: what has to happen with pgbench before it is executed; None for nothing.
+        notes: sentences about what is not as it should be, for the run file.
+    """
+
+    folder: PrivateFolder
+    hold: Hold | None = None
+    notes: tuple[str, ...] = ()
+
+
+class ServerUnderTest(Protocol):
+    """One server for one run; used from the runner's main thread but where another one is said.
+
+    The runner calls `prepare`, `make`, `start`, `check_settings`, `make_bench`, `checkpoint` and `loaded`, in
+    this order, once; at the end, whatever happened, `stop` and `release`.
+    """
+
+    @property
+    def setup(self) -> ServerSetup | None:
+        """How this program sets it up, for the description of the run; None where it does not."""
+
+    @property
+    def address(self) -> Connection:
+        """How pgbench reaches it, in the database that `make_bench` makes; after `prepare`."""
+
+    @property
+    def sources(self) -> ServerSources:
+        """What facts (after `prepare`) and probes (after `start`) may read of it, as it is now."""
+
+    def prepare(self, watch: Callable[[], None]) -> PgbenchPlace:
+        """Get storage for it, and a folder for pgbench; phase `prepare`.
+
+        Args:
+            watch: called often where it takes long; what it raises ends it, and everything is undone.
+
+        Raises:
+            TargetError: the target cannot be used.
+            FootingError: it cannot be had; nothing is left.
+        """
+
+    def make(self) -> None:
+        """Make what it starts from; phase `initdb`, in a thread of its own, whose children may be killed.
+
+        Raises:
+            ServerError: it cannot be made.
+            ProgramError: a program cannot be started.
+        """
+
+    def start(self) -> None:
+        """Let it take connections; phase `load`.
+
+        Raises:
+            SettingError: it refuses a setting.
+            ServerError: it does not start, or cannot be reached.
+            ProgramError: its program cannot be started.
+        """
+
+    def check_settings(self) -> None:
+        """Ask it whether it has the settings of `setup`; nothing to ask without.
+
+        Raises:
+            SettingError: it has not; names them.
+            ServerError: it cannot be asked.
+        """
+
+    def make_bench(self, *, superuser: bool) -> None:
+        """Make pgbench's role and its empty database.
+
+        Args:
+            superuser: the role is one, because a person agreed to scripts that want it.
+
+        Raises:
+            ServerError: it refuses.
+        """
+
+    def checkpoint(self) -> None:
+        """Write everything that is dirty to disk; phase `settle`, in a thread of its own.
+
+        Raises:
+            ServerError: it refuses, or was stopped meanwhile.
+        """
+
+    def loaded(self, watch: Callable[[], None]) -> None:
+        """Do what belongs between loading and measuring, such as emptying caches; `watch` as in `prepare`."""
+
+    def facts(self) -> ServerFacts:
+        """Return version, build and settings as it says them, for the recorder; after `loaded`.
+
+        Raises:
+            ServerError: it cannot be asked.
+        """
+
+    def health(self) -> Mapping[str, Mapping[str, str]] | None:
+        """Return what its disks tell of themselves now, by device number; None where nobody can ask."""
+
+    def open_log(self) -> IO[bytes]:
+        """Open its log, unbuffered, at the beginning of this run; for the recorder, until `release`.
+
+        Raises:
+            FileNotFoundError: it has written none yet.
+            ProbeUnavailable: where it is, is not known.
+            TargetLostError: there is something else in its place.
+            OSError: it cannot be read.
+        """
+
+    def log_text(self) -> str:
+        """Return the end of its log, to look for a crash; empty where that is not known."""
+
+    def check_target(self) -> None:
+        """Make sure that its storage and the folder of pgbench can go on; once a second.
+
+        Raises:
+            TargetLostError: one vanished, was replaced, is read-only, nearly full, or over its limit.
+        """
+
+    def check_running(self, grace_s: float = 0.0) -> None:
+        """Do nothing while it runs; once a second, and when pgbench has failed.
+
+        Args:
+            grace_s: how long an end that may be under way is waited for.
+
+        Raises:
+            ServerError: it has ended by itself; carries its words.
+        """
+
+    def stop(self) -> None:
+        """End what this run has of it at once; ends a `checkpoint` of another thread; may be called again.
+
+        Raises:
+            ServerError: it does not end.
+        """
+
+    def release(self) -> tuple[str, ...]:
+        """Remove and unmake everything of the run; return a sentence for everything that is left over."""

@@ -1,0 +1,269 @@
+"""A server that this program did not start, as what a run measures: what is not known of it is told so."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import psycopg
+import pytest
+from typing_extensions import override
+
+from app.domain.campaign.configuration import (
+    Campaign,
+    Configuration,
+    MemoryTarget,
+    PostgresChoice,
+    Workload,
+    interleaved_order,
+)
+from app.domain.errors import ServerError
+from app.execution.phases import Runner, RunOutcome
+from app.execution.resolve import resolve_campaign
+from app.execution.run_description import describe_run
+from app.execution.stop import Cancellable
+from app.hosts.folders.descriptors import identity_of, strictly
+from app.hosts.folders.private_folder import PrivateFolder
+from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
+from app.postgres.configuration_text import bench_statements
+from app.postgres.connection import BENCH_DATABASE, BENCH_ROLE, ROLE, connect
+from app.postgres.facts import ServerFacts, read_server_facts
+from app.postgres.installations.installation import Installation
+from app.postgres.pgbench.argv import Connection
+from app.probes.base.probe import ProbeUnavailable, ServerSources
+from app.process.starter import Account, spawn
+from app.recording.events import NullListener, ProgressReport
+from app.recording.recorder import Recorder
+from app.runfile.metadata.typed_json import NOT_KNOWN
+from app.runfile.reader import RunFile
+from app.runfile.summary import summarise
+from app.runfile.writer import Phase, RunFileWriter, RunState
+from tests.fix_postgres import give
+
+pytestmark = pytest.mark.postgres
+
+WHY = "not known: the server was not started here"
+WORKLOAD = Workload(scale=1, size=None, clients=2, threads=1, duration_s=3, warmup_s=1)
+PATIENCE_S = 60.0
+
+
+@dataclass(slots=True)
+class ServerOfOthers:
+    """What a later target can be: a port, a password perhaps, and nothing else."""
+
+    port: int
+    folder: PrivateFolder
+    setup: None = field(default=None, init=False)
+
+    def conninfo(self, database: str = "postgres") -> str:
+        return f"host=127.0.0.1 port={self.port} user={ROLE} dbname={database}"
+
+    @property
+    def address(self) -> Connection:
+        return Connection("127.0.0.1", self.port)
+
+    @property
+    def sources(self) -> ServerSources:
+        return ServerSources(conninfo=self.conninfo(), reason=WHY)
+
+    def prepare(self, watch: Callable[[], None]) -> PgbenchPlace:
+        watch()
+        return PgbenchPlace(self.folder, notes=("a server of others",))
+
+    def make(self) -> None:
+        """There is one."""
+
+    def start(self) -> None:
+        connect(self.conninfo()).close()
+
+    def check_settings(self) -> None:
+        """None were chosen."""
+
+    def make_bench(self, *, superuser: bool) -> None:
+        for statement in bench_statements(superuser=superuser):
+            self._execute(statement.text, BENCH_DATABASE if statement.in_bench else "postgres")
+
+    def checkpoint(self) -> None:
+        self._execute("CHECKPOINT")
+
+    def loaded(self, watch: Callable[[], None]) -> None:
+        watch()
+
+    def facts(self) -> ServerFacts:
+        return read_server_facts(self.conninfo())
+
+    def health(self) -> Mapping[str, Mapping[str, str]] | None:
+        return None
+
+    def open_log(self) -> IO[bytes]:
+        raise ProbeUnavailable(WHY)
+
+    def log_text(self) -> str:
+        return ""
+
+    def check_target(self) -> None:
+        """Nobody knows."""
+
+    def check_running(self, grace_s: float = 0.0) -> None:
+        connect(self.conninfo()).close()
+
+    def stop(self) -> None:
+        """It is not ours."""
+
+    def release(self) -> tuple[str, ...]:
+        try:
+            self._execute(f"DROP DATABASE IF EXISTS {BENCH_DATABASE}")
+            self._execute(f"DROP ROLE IF EXISTS {BENCH_ROLE}")
+        except ServerError as error:
+            return (error.message,)
+        return ()
+
+    def _execute(self, statement: str, database: str = "postgres") -> None:
+        with connect(self.conninfo(database)) as connection:
+            connection.execute(statement.encode())
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def start_server(
+    installation: Installation, account: Account, data: Path
+) -> tuple[subprocess.Popen[bytes], int]:
+    """Start a server on a port of the loopback interface; another one where somebody takes it meanwhile."""
+    (data / "pg_hba.conf").write_text("host all all 127.0.0.1/32 trust\n")
+    for _ in range(5):
+        port = free_port()
+        options = {
+            "listen_addresses": "127.0.0.1",
+            "port": port,
+            "unix_socket_directories": "",
+            "fsync": "off",
+        }
+        words = [f"--{name}={value}" for name, value in options.items()]
+        process = spawn(
+            (installation.program("postgres"), "-D", str(data), *words),
+            account=account,
+            death_signal=signal.SIGQUIT,
+        )
+        deadline_s = time.monotonic() + PATIENCE_S
+        while process.poll() is None and time.monotonic() < deadline_s:
+            try:
+                psycopg.connect(f"host=127.0.0.1 port={port} user={ROLE} dbname=postgres").close()
+            except psycopg.Error:
+                time.sleep(0.05)
+            else:
+                return process, port
+        process.kill()
+        process.wait()
+    raise AssertionError("no server")
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A server that runs, and everything for a run on it."""
+
+    process: subprocess.Popen[bytes]
+    server: ServerOfOthers
+    account: Account
+    file: Path
+
+    def run(self, listener: NullListener) -> RunOutcome:
+        """Measure it as a campaign does; the run file is closed afterwards."""
+        choice = PostgresChoice(preset="defaults")
+        campaign = Campaign("others", (Configuration("a", MemoryTarget(), choice, WORKLOAD),), repeats=1)
+        resolved = resolve_campaign(campaign, self.account, lambda _outcome: None).configurations["a"]
+        planned = interleaved_order(campaign)[0]
+        server: ServerUnderTest = self.server
+        recorder = Recorder(RunFileWriter(self.file))
+        recorder.set_run(describe_run(planned, resolved, server.setup))
+        switch = Cancellable()
+        try:
+            return Runner(planned, resolved, server, recorder, listener, switch).execute()
+        finally:
+            recorder.close()
+            switch.close()
+
+
+@pytest.fixture
+def bench(
+    open_folder: Path,
+    data_template: Path,
+    installation: Installation,
+    database_account: Account,
+    tmp_path: Path,
+) -> Iterator[Bench]:
+    data = open_folder / "data"
+    subprocess.run(["cp", "-a", str(data_template), str(data)], check=True)
+    private = give(open_folder / "private", database_account)
+    with strictly(str(private)) as opened:
+        folder = PrivateFolder(str(private), identity_of(opened), database_account)
+    process, port = start_server(installation, database_account, data)
+    try:
+        yield Bench(process, ServerOfOthers(port, folder), database_account, tmp_path / "a.footing")
+    finally:
+        process.send_signal(signal.SIGQUIT)
+        process.wait(PATIENCE_S)
+
+
+def test_a_server_of_others_is_measured_and_what_is_not_known_of_it_is_never_zero(bench: Bench) -> None:
+    outcome = bench.run(NullListener())
+    assert outcome.error is None
+    assert outcome.state is RunState.DONE
+    assert bench.process.poll() is None, "it is not ours to end"
+    with RunFile(bench.file) as run:
+        assert {times.phase for times in run.phases()} == set(Phase)
+        figures = summarise(run)
+        known = {name for name, value in figures.items() if value is not None}
+        assert {"tps", "latency_p99_ms", "pgbench_cpu_us", "wal_bytes"} <= known
+        of_the_machine = {name for name in figures if name.startswith("device_")}
+        assert known.isdisjoint({"server_cpu_us", "write_amplification", *of_the_machine})
+        series = {(each.metric, each.instance) for each in run.series()}
+        rooms = {metric.partition(".")[0] for metric, _ in series}
+        assert {"pgbench", "cpu", "wal", "server"} <= rooms
+        assert rooms.isdisjoint({"device", "storage", "array", "zfs", "btrfs"})
+        assert "postgres" not in {instance for metric, instance in series if metric.startswith("process.")}
+        assert "process.server_processes" not in {metric for metric, _ in series}
+        told = {source for _, source, reason in run.unavailable() if reason == WHY}
+        assert told >= {"server.log", "block-devices", "arrays", "zfs", "btrfs", "process.cpu_user postgres"}
+        before = run.facts("before")
+        assert before["storage"] == {"unreadable": WHY}
+        said = before["server"]
+        assert isinstance(said, Mapping)
+        assert str(said["version"]).startswith("PostgreSQL ")
+        assert run.output("server.log") is None
+        assert run.metadata.installation.version is NOT_KNOWN
+        assert run.metadata.postgresql.preset is NOT_KNOWN
+        assert run.metadata.settings is NOT_KNOWN
+        assert ("note", "a server of others") in {(event.kind, event.message) for event in run.events()}
+        programs = [command.argv for command in run.commands()]
+        assert len(programs) == 3, "to load, to warm up, to measure"
+        assert all("--host=127.0.0.1" in argv for argv in programs)
+    with psycopg.connect(bench.server.conninfo()) as connection:
+        names = connection.execute("SELECT datname FROM pg_database").fetchall()
+    assert (BENCH_DATABASE,) not in names
+
+
+def test_a_server_of_others_that_ends_is_told_and_what_was_measured_is_kept(bench: Bench) -> None:
+    class EndingIt(NullListener):
+        @override
+        def second(self, second: ProgressReport) -> None:
+            if second.phase is Phase.MEASURE:
+                bench.process.send_signal(signal.SIGQUIT)
+
+    outcome = bench.run(EndingIt())
+    assert outcome.state is RunState.FAILED
+    assert isinstance(outcome.error, ServerError)
+    assert "does not accept a connection" in outcome.error.message
+    with RunFile(bench.file) as run:
+        assert run.samples("pgbench.tps")[1].size
+        kinds = {event.kind for event in run.events()}
+    assert "left-over" in kinds, "its database could not be removed"
