@@ -7,7 +7,7 @@
 MARKERS=(machine disks postgres bus gui)
 SUMMARY=() PASSED=0 FAILED=0 SKIPPED=0
 STARTED=0
-REFUSALS="" GUEST_BUILD="" COMMAND_PREFIX=()
+REFUSALS="" GUEST_BUILD="" BESIDE="" COMMAND_PREFIX=()
 
 # Signals that the caller ignores (nohup, a job in the background) would stay ignored in what the tests start, and the
 # tests send them.
@@ -88,11 +88,13 @@ prepare_device_tiers() {
   fi
 }
 
-# Ends a build that nobody waits for any more.
-end_guest_build() {
-  [[ -n $GUEST_BUILD ]] || return 0
-  kill "$GUEST_BUILD" 2>/dev/null || true
-  wait "$GUEST_BUILD" || true
+# Ends what runs beside and nobody waits for any more: the guest's build, the checks of --quick.
+end_background() {
+  local pid
+  for pid in $GUEST_BUILD $BESIDE; do
+    kill "$pid" 2>/dev/null || true
+    wait "$pid" || true
+  done
 }
 
 # Waits for the guest, shows what its build has said, and tells the tests its folder: their cache is not the user's.
@@ -183,13 +185,39 @@ check_scripts() {
 
 # Each check counts as one test.
 run_lint() {
-  local check passed=0 failed=0
   heading lint
-  for check in "ruff format" "ruff check" mypy lint-imports shellcheck; do
+  check_all "ruff format" "ruff check" mypy lint-imports shellcheck
+  count_lint
+}
+
+# Runs CHECKS... and writes how many passed and failed to lint-tally.
+check_all() {
+  local check passed=0 failed=0
+  for check in "$@"; do
     printf -- '-- %s\n' "$check"
     if run_check "$check"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
   done
+  printf '%d %d\n' "$passed" "$failed" >"$SCRATCH/lint-tally"
+}
+
+count_lint() {
+  local passed failed
+  read -r passed failed < <(cat -- "$SCRATCH/lint-tally" 2>/dev/null || echo 0 1)
   count lint "$passed" "$failed" 0
+}
+
+# What one wants to know before every commit: lint, beside the unit tests that are not marked slow.
+run_quick() {
+  check_all "ruff format" "ruff check" lint-imports mypy >"$SCRATCH/lint" 2>&1 &
+  BESIDE=$!
+  heading unit
+  run_pytest unit -m "$(expression_of unit) and not slow"
+  heading lint
+  wait "$BESIDE" || true
+  BESIDE=""
+  cat -- "$SCRATCH/lint"
+  count_lint
+  leave_out "tests" "those marked slow, and every other tier"
 }
 
 run_check() {

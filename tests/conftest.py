@@ -22,6 +22,10 @@ settings.load_profile("any machine")
 _SENTINEL = Path(tempfile.gettempdir()) / f"pgfooting-tests-{os.getuid()}.running"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: seconds of a processor; packaging/test --quick leaves it out")
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     if _SENTINEL.exists():
         session.config.stash[_crash_key] = _SENTINEL.read_text()

@@ -90,7 +90,7 @@ def write_case(path: Path, case: Case) -> Path:
     writer.close()
     with RunFile(path) as run:
         summary = summarise(run)
-    finish_run_file(path, case.state, summary)
+    finish_run_file(path, case.state, summary, is_durable=False)
     return path
 
 

@@ -95,7 +95,7 @@ def _latency(t_ms: int, tps: float, noise: np.random.Generator) -> LatencySecond
 
 def begin_run(path: Path, shape: Shape, name: str) -> RunFileWriter:
     """Return a writer in the phase warm-up; the measured phase begins at WARM_UP_S."""
-    writer = RunFileWriter(path, started_monotonic_s=0.0)
+    writer = RunFileWriter(path, started_monotonic_s=0.0, is_durable=False)
     planned = shape.planned_s or float(shape.seconds)
     with writer.transaction():
         writer.set_run(
@@ -146,5 +146,6 @@ def write_run(path: Path, shape: Shape, name: str = "ext4 #1") -> Path:
         writer.end_phase(1000 * (WARM_UP_S + shape.seconds))
         writer.set_run({"state": RunState.DONE.value})
     writer.close()
-    finish_run_file(path, RunState.DONE, {"tps": float(tps_of(shape)[WARM_UP_S:].mean())})
+    summary = {"tps": float(tps_of(shape)[WARM_UP_S:].mean())}
+    finish_run_file(path, RunState.DONE, summary, is_durable=False)
     return path

@@ -42,7 +42,7 @@ def write_run(
     measured: bool = True,
 ) -> RunFileWriter:
     """A run that measures: one second per value of `tps`; the last `partial` seconds are incomplete."""
-    writer = RunFileWriter(path, started_monotonic_s=0.0)
+    writer = RunFileWriter(path, started_monotonic_s=0.0, is_durable=False)
     with writer.transaction():
         writer.set_run({**VALUES, **(values or {})})
         writer.begin_phase(Phase.PREPARE, 0)
@@ -80,5 +80,6 @@ def finished_run(
     with writer.transaction():
         writer.end_phase(4000)
     writer.close()
-    finish_run_file(path, state, summary or {"tps": 200.0, "duration_s": 3.0}, [("unsafe", "fsync = off")])
+    summary = summary or {"tps": 200.0, "duration_s": 3.0}
+    finish_run_file(path, state, summary, [("unsafe", "fsync = off")], is_durable=False)
     return path

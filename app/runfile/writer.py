@@ -125,8 +125,9 @@ class RunFileWriter:
     def _begin(self, *, is_durable: bool) -> None:
         if not is_durable:
             self._connection.execute("PRAGMA synchronous=OFF")
-        # Before WAL mode, so that the header with the application id is in the file from the start.
-        self._connection.executescript(SCHEMA.read_text(encoding="utf-8"))
+        # Before WAL mode, so that the header with the application id is in the file from the start. In one
+        # transaction: else the disk is waited for at every statement.
+        self._connection.executescript(f"BEGIN;{SCHEMA.read_text(encoding='utf-8')}COMMIT;")
         # SQLite's manual, "PRAGMA synchronous": in WAL mode FULL syncs the WAL at every commit, so a
         # second that was committed survives a power cut.
         synchronous = "FULL" if is_durable else "OFF"

@@ -50,6 +50,7 @@ def test_every_row_of_keys_that_combine_is_a_campaign(tmp_path: Path) -> None:
         assert campaign.repeats == int(row["repeats"])
 
 
+@pytest.mark.slow
 def test_every_pair_of_keys_of_disks_stands_in_a_row_or_nobody_can_choose_it() -> None:
     values = disk_keys.declared(SERIALS)
     rows, impossible = disk_keys.disk_rows()

@@ -158,6 +158,7 @@ def script_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     return files
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(data=st.data())
 def test_what_is_written_reads_back_equal(data: st.DataObject, script_files: tuple[Path, ...]) -> None:

@@ -7,14 +7,16 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from app import VERSION
-from app.cli import main as command
+from app.cli import main
 from app.domain.errors import BusyError, CampaignError, FootingError, RefusedError
 from app.library.query import FIELDS
+from tests.fix_forked import Command
 from tests.made_runs import finished_run, write_run
 
 TOP = Path(__file__).resolve().parents[3]
@@ -30,10 +32,16 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {**kept, **folders, "PYTHONWARNINGS": "error"}
 
 
-def call(
+@pytest.fixture
+def call(command: Command, environment: dict[str, str]) -> Command:
+    """The command with the environment as it is at the call."""
+    return partial(command, environment=environment)
+
+
+def start(
     environment: dict[str, str], *arguments: str, script: str = 'exec "$@"'
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command inside a shell script."""
+    """Start the command inside a shell script."""
     return subprocess.run(
         ("bash", "-c", script, "bash", sys.executable, "-m", "app", *arguments),
         cwd=TOP,
@@ -61,10 +69,8 @@ def call(
         ([], "no display"),
     ],
 )
-def test_wrong_arguments_are_a_sentence_and_status_2(
-    environment: dict[str, str], capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
-) -> None:
-    ended = call(environment, *arguments)
+def test_wrong_arguments_are_a_sentence_and_status_2(call: Command, arguments: list[str], words: str) -> None:
+    ended = call(*arguments)
     assert ended.returncode == 2
     assert ended.stderr.startswith("pgfooting: ")
     assert words in ended.stderr
@@ -90,8 +96,8 @@ def test_every_error_is_a_sentence_with_its_status(
     def fail(_argv: object) -> int:
         raise error
 
-    monkeypatch.setattr(command, "_execute", fail)
-    assert command.main([]) == status
+    monkeypatch.setattr(main, "_execute", fail)
+    assert main.main([]) == status
     told = capsys.readouterr().err
     assert told.startswith("pgfooting: ")
     assert "Traceback" not in told
@@ -103,8 +109,8 @@ def test_hint_and_message_reach_the_terminal_without_what_it_would_obey(
     def fail(_argv: object) -> int:
         raise FootingError(HOSTILE, hint="one\ntwo\x1b[2J")
 
-    monkeypatch.setattr(command, "_execute", fail)
-    command.main([])
+    monkeypatch.setattr(main, "_execute", fail)
+    main.main([])
     told = capsys.readouterr().err
     assert "\x1b" not in told
     assert "\\x1b]0;owned" in told
@@ -132,7 +138,7 @@ def test_version_and_help_need_none_of_the_heavy_libraries(environment: dict[str
 
 
 def test_an_unknown_log_level_is_told(environment: dict[str, str]) -> None:
-    ended = call({**environment, "PGFOOTING_LOG": "loud"}, "list")
+    ended = start({**environment, "PGFOOTING_LOG": "loud"}, "list")
     assert ended.returncode == 2
     assert "PGFOOTING_LOG" in ended.stderr
     assert "debug" in ended.stderr
@@ -141,26 +147,28 @@ def test_an_unknown_log_level_is_told(environment: dict[str, str]) -> None:
 # --- streams
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("list", "--json"), ("list",), ("--help",)])
 def test_a_reader_that_leaves_ends_the_command_without_a_word(
     environment: dict[str, str], tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
-    ended = call(environment, *arguments, script='"$@" | head -c 0; exit "${PIPESTATUS[0]}"')
+    ended = start(environment, *arguments, script='"$@" | head -c 0; exit "${PIPESTATUS[0]}"')
     assert ended.returncode in {0, 1, 141}  # 141: ended by SIGPIPE, as any program
     assert ended.stderr == ""
 
 
 def test_a_full_output_is_told_with_status_1(environment: dict[str, str]) -> None:
-    ended = call(environment, "list", "--json", script='exec "$@" > /dev/full')
+    ended = start(environment, "list", "--json", script='exec "$@" > /dev/full')
     assert ended.returncode == 1
     assert "No space left on device" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert "Exception ignored" not in ended.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_no_error(environment: dict[str, str], closed: str) -> None:
-    ended = call(environment, "list", script=f'exec "$@" {closed}')
+    ended = start(environment, "list", script=f'exec "$@" {closed}')
     assert ended.returncode == 0
     assert ended.stderr == ""
 
@@ -168,7 +176,7 @@ def test_closed_streams_are_no_error(environment: dict[str, str], closed: str) -
 def test_a_locale_without_unicode_prints_escapes(environment: dict[str, str], tmp_path: Path) -> None:
     write_run(tmp_path / "a.footing", values={"name": "größe ✔"}).close()
     plain = {**environment, "LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    ended = call(plain, "list", "--library", str(tmp_path))
+    ended = start(plain, "list", "--library", str(tmp_path))
     assert ended.returncode == 0, ended.stderr
     assert "gr" in ended.stdout
 
@@ -179,7 +187,7 @@ def test_without_home_the_user_database_is_asked(environment: dict[str, str], ho
     if home is not None:
         changed["HOME"] = home
     del changed["XDG_DATA_HOME"]
-    ended = call(changed, "list", "--json")
+    ended = start(changed, "list", "--json")
     assert ended.returncode == 0, ended.stderr
 
 
@@ -204,9 +212,9 @@ def library(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_list_is_searched_by_words_and_fields(environment: dict[str, str], library: Path) -> None:
+def test_a_list_is_searched_by_words_and_fields(call: Command, library: Path) -> None:
     def names(*words: str) -> list[str]:
-        listed = call(environment, "list", "--json", "--library", str(library), "--", *words).stdout
+        listed = call("list", "--json", "--library", str(library), "--", *words).stdout
         return sorted(Path(run["path"]).stem for run in json.loads(listed))
 
     everything = names()
@@ -215,20 +223,20 @@ def test_a_list_is_searched_by_words_and_fields(environment: dict[str, str], lib
     assert names("state:unreadable") == ["cut"]
     assert names("-state:unreadable") == [name for name in everything if name != "cut"]
     assert names("name:ext4 #1") == ["good"], "the shell has parted the words"
-    ended = call(environment, "list", "--library", str(library), "nowhere")
+    ended = call("list", "--library", str(library), "nowhere")
     assert ended.returncode == 0
     assert f"None of {len(everything)} runs in {library} is found by: nowhere" in ended.stdout
-    told = " ".join(call(environment, "list", "--help").stdout.split())
+    told = " ".join(call("list", "--help").stdout.split())
     assert all(f"{field}:" in told for field in FIELDS)
 
 
-def test_the_good_are_listed_beside_the_bad(environment: dict[str, str], library: Path) -> None:
-    ended = call(environment, "list", "--library", str(library))
+def test_the_good_are_listed_beside_the_bad(call: Command, library: Path) -> None:
+    ended = call("list", "--library", str(library))
     assert ended.returncode == 0, ended.stderr
     assert "ext4 #1" in ended.stdout
     assert "unreadable" in ended.stdout
     assert f"{library}/cut.footing is cut off" in ended.stdout
-    listed = json.loads(call(environment, "list", "--json", "--library", str(library)).stdout)
+    listed = json.loads(call("list", "--json", "--library", str(library)).stdout)
     states = {Path(run["path"]).stem: run["state"] for run in listed}
     assert states == {
         "good": "done",
@@ -249,23 +257,24 @@ def test_the_good_are_listed_beside_the_bad(environment: dict[str, str], library
 @pytest.mark.parametrize("terminal", [False, True])
 def test_texts_of_run_files_are_plain_text(
     environment: dict[str, str],
+    call: Command,
     library: Path,
     arguments: list[str],
     terminal: bool,  # noqa: FBT001
 ) -> None:
     if terminal:
         environment |= {"FORCE_COLOR": "1", "COLUMNS": "200", "TERM": "xterm"}
-    ended = call(environment, *arguments, "--library", str(library))
+    ended = call(*arguments, "--library", str(library))
     assert ended.returncode == 0, ended.stderr
     for harmful in ("\x1b]", "\x07", "\x9b", "\u202e"):
         assert harmful not in ended.stdout
     assert "[red]x[/red]" in ended.stdout
 
 
-def test_a_damaged_run_is_told_by_show_and_export(environment: dict[str, str], library: Path) -> None:
+def test_a_damaged_run_is_told_by_show_and_export(call: Command, library: Path) -> None:
     cut = str(library / "cut.footing")
     for arguments in (("show", cut), ("show", "--json", cut), ("export", cut, "-o", str(library / "o.csv"))):
-        ended = call(environment, *arguments)
+        ended = call(*arguments)
         assert ended.returncode == 1
         assert "is cut off" in ended.stderr
         assert ended.stdout == ""
@@ -274,10 +283,10 @@ def test_a_damaged_run_is_told_by_show_and_export(environment: dict[str, str], l
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_a_narrow_terminal_breaks_names_but_no_identity_number_or_date(
-    environment: dict[str, str], library: Path, columns: int
+    environment: dict[str, str], call: Command, library: Path, columns: int
 ) -> None:
     environment |= {"FORCE_COLOR": "1", "NO_COLOR": "1", "COLUMNS": str(columns), "TERM": "xterm"}
-    ended = call(environment, "list", "--library", str(library))
+    ended = call("list", "--library", str(library))
     lines = re.sub("\x1b\\[[0-9;]*m", "", ended.stdout).splitlines()
     table = [line for line in lines if str(library) not in line and "Left out here" not in line]
     assert all(len(line) <= columns for line in table)
@@ -286,28 +295,28 @@ def test_a_narrow_terminal_breaks_names_but_no_identity_number_or_date(
     assert "Left out here: scale" in ended.stdout or columns == 120
 
 
-def test_a_library_that_is_not_there_is_empty(environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_library_that_is_not_there_is_empty(call: Command, tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
-    assert json.loads(call(environment, "list", "--json", "--library", missing).stdout) == []
-    assert "there is no folder" in call(environment, "list", "--library", missing).stdout
+    assert json.loads(call("list", "--json", "--library", missing).stdout) == []
+    assert "there is no folder" in call("list", "--library", missing).stdout
 
 
 def test_a_long_path_is_left_whole_and_a_long_sentence_is_broken_between_words(
-    environment: dict[str, str], tmp_path: Path
+    environment: dict[str, str], call: Command, tmp_path: Path
 ) -> None:
     folder = tmp_path / ("deep" * 40)
     folder.mkdir()
     (folder / "a.footing").write_text("x")
     environment |= {"FORCE_COLOR": "1", "COLUMNS": "60", "TERM": "xterm"}
-    ended = call(environment, "list", "--library", str(folder))
+    ended = call("list", "--library", str(folder))
     assert str(folder / "a.footing") in ended.stdout
     assert "is not a pgFooting run file." in ended.stdout
 
 
-def test_figures_are_shown_with_four_digits_that_count(environment: dict[str, str], tmp_path: Path) -> None:
+def test_figures_are_shown_with_four_digits_that_count(call: Command, tmp_path: Path) -> None:
     figures = {"tps": 4721.77, "transactions": 14166.0, "latency_p99_ms": 0.98854, "jitter_cv": float("inf")}
     finished_run(tmp_path / "a.footing", summary=dict(figures))
-    ended = call(environment, "show", str(tmp_path / "a.footing"))
+    ended = call("show", str(tmp_path / "a.footing"))
     shown = {tuple(line.split()[-2:]) for line in ended.stdout.splitlines()}
     assert ("4,722", "1/s") in shown
     assert ("0.9885", "ms") in shown

@@ -6,9 +6,8 @@ import importlib.util
 import json
 import os
 import shutil
-import subprocess
-import sys
 from argparse import Namespace
+from functools import partial
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -16,11 +15,11 @@ import pytest
 
 from app.cli.commands import exec_painter as painter
 from app.domain.errors import UsageError
+from tests.fix_forked import Command
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape
 from tests.hostile_files import INSIDE, REFUSED
 
-TOP = Path(__file__).resolve().parents[3]
 STARTS = {".pdf": b"%PDF-", ".png": b"\x89PNG", ".svg": b"<?xml", ".csv": b"run,name", ".json": b"{"}
 
 
@@ -31,40 +30,35 @@ def runs(tmp_path: Path) -> Path:
     return folder
 
 
-def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command without a display, in another folder than the project's."""
+@pytest.fixture
+def call(command: Command, tmp_path: Path) -> Command:
+    """The command without a display, in another folder than the project's."""
     kept = {
         name: value
         for name, value in os.environ.items()
         if name not in {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM", "XDG_RUNTIME_DIR"}
     }
-    folders = {f"XDG_{name}_HOME": str(folder / name) for name in ("DATA", "STATE", "CACHE")}
-    return subprocess.run(
-        (sys.executable, "-m", "app", *arguments),
-        cwd=folder,
-        env={**kept, **folders, "PYTHONPATH": str(TOP), "PYTHONWARNINGS": "error"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    folders = {f"XDG_{name}_HOME": str(tmp_path / name) for name in ("DATA", "STATE", "CACHE")}
+    return partial(command, environment={**kept, **folders, "PYTHONWARNINGS": "error"}, folder=tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", STARTS)
 def test_the_ending_chooses_the_format_and_a_folder_stands_for_its_runs(
-    runs: Path, tmp_path: Path, ending: str
+    runs: Path, tmp_path: Path, call: Command, ending: str
 ) -> None:
     command = "report" if ending == ".pdf" else "export"
-    ended = call(tmp_path, command, "a folder", "-o", f"out{ending}", "--anonymous")
+    ended = call(command, "a folder", "-o", f"out{ending}", "--anonymous")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
     assert (tmp_path / f"out{ending}").read_bytes().startswith(STARTS[ending])
 
 
-def test_json_holds_every_run_that_was_named_once(runs: Path, tmp_path: Path) -> None:
-    assert call(tmp_path, "export", "a folder", "a folder/00.footing", "-o", "out.json").returncode == 0
+def test_json_holds_every_run_that_was_named_once(runs: Path, tmp_path: Path, call: Command) -> None:
+    assert call("export", "a folder", "a folder/00.footing", "-o", "out.json").returncode == 0
     assert len(json.loads((tmp_path / "out.json").read_text())["runs"]) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
@@ -81,7 +75,7 @@ def test_json_holds_every_run_that_was_named_once(runs: Path, tmp_path: Path) ->
     ],
 )
 def test_what_cannot_be_written_is_a_sentence_and_changes_nothing(
-    runs: Path, tmp_path: Path, arguments: tuple[str, ...], status: int, words: str
+    runs: Path, tmp_path: Path, call: Command, arguments: tuple[str, ...], status: int, words: str
 ) -> None:
     (runs / "text.footing").write_text("no run file " * 20)
     for name in ("there.pdf", "there.csv", "there.svg"):
@@ -89,7 +83,7 @@ def test_what_cannot_be_written_is_a_sentence_and_changes_nothing(
     before = sorted(path.name for path in tmp_path.iterdir())
     if "text" not in arguments[1]:
         (runs / "text.footing").unlink()
-    ended = call(tmp_path, *arguments)
+    ended = call(*arguments)
     assert ended.returncode == status
     assert ended.stderr.startswith("pgfooting: ")
     assert words in ended.stderr
@@ -99,19 +93,21 @@ def test_what_cannot_be_written_is_a_sentence_and_changes_nothing(
     assert {(tmp_path / name).read_text() for name in before if name.startswith("there")} == {"mine"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", STARTS)
-@pytest.mark.parametrize("bad", ["a view instead of the runs", "samples in words"])
-def test_a_run_that_cannot_be_read_is_named_and_the_others_are_written(
-    runs: Path, tmp_path: Path, ending: str, bad: str
+def test_runs_that_cannot_be_read_are_named_and_the_others_are_written(
+    runs: Path, tmp_path: Path, call: Command, ending: str
 ) -> None:
-    hostile = shutil.copyfile(min(runs.glob("*.footing")), runs / "aaa-hostile.footing")
-    {**REFUSED, **INSIDE}[bad](hostile)
+    for bad, name in (("a view instead of the runs", "aaa-view"), ("samples in words", "aab-words")):
+        hostile = shutil.copyfile(runs / "00.footing", runs / f"{name}.footing")
+        {**REFUSED, **INSIDE}[bad](hostile)
     command = "report" if ending == ".pdf" else "export"
-    ended = call(tmp_path, command, "a folder", "-o", f"out{ending}")
+    ended = call(command, "a folder", "-o", f"out{ending}")
     assert (ended.returncode, ended.stdout) == (1, "")
-    (line,) = ended.stderr.splitlines()
-    assert line.startswith("pgfooting: Left out: ")
-    assert "aaa-hostile.footing" in line
+    lines = ended.stderr.splitlines()
+    assert all(line.startswith("pgfooting: Left out: ") for line in lines)
+    for name, line in zip(("aaa-view", "aab-words"), lines, strict=True):
+        assert f"{name}.footing" in line
     content = (tmp_path / f"out{ending}").read_bytes()
     assert content.startswith(STARTS[ending])
     if ending in {".csv", ".json"}:
@@ -119,18 +115,19 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_are_written(
         assert b"xfs" in content
 
 
-def test_where_no_run_can_be_read_nothing_is_written(runs: Path, tmp_path: Path) -> None:
+def test_where_no_run_can_be_read_nothing_is_written(runs: Path, tmp_path: Path, call: Command) -> None:
     for path in runs.glob("*.footing"):
         REFUSED["a trigger"](path)
-    ended = call(tmp_path, "export", "a folder", "-o", "out.csv")
+    ended = call("export", "a folder", "-o", "out.csv")
     assert (ended.returncode, ended.stdout) == (1, "")
     assert "its trigger “t” is none of format 1" in ended.stderr
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_force_replaces(runs: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_force_replaces(runs: Path, tmp_path: Path, call: Command) -> None:
     (tmp_path / "out.pdf").write_text("mine")
-    assert call(tmp_path, "report", "a folder", "-o", "out.pdf", "--force").returncode == 0
+    assert call("report", "a folder", "-o", "out.pdf", "--force").returncode == 0
     assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF-")
 
 

@@ -14,6 +14,7 @@ SPREAD = math.sqrt(0.05 * 0.95 / COUNT)
 """Standard error of a share of 5 % in so many campaigns; the seeds are fixed, so that no run differs."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False], ids=["pairs", "independent"])
 @pytest.mark.parametrize("between", [0.01, 0.17])
 def test_intervals_hold_the_truth_and_identical_runs_are_rarely_called_different(

@@ -369,6 +369,7 @@ def some_parts(draw: st.DrawFn) -> DraftParts:
     return parts
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(some_parts())
 def test_every_draft_without_problems_is_a_campaign_file_and_a_draft_again(parts: DraftParts) -> None:

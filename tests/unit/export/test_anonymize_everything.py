@@ -191,6 +191,7 @@ def asdict_of(block: object) -> str:
     return re.sub(r"path=PosixPath\('[^']*'\)", "", repr(block))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["pdf", "svg", "png"])
 def test_no_secret_is_in_an_anonymous_picture_or_report(
     run: tuple[Path, set[str]], tmp_path: Path, ending: str

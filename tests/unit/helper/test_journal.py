@@ -231,6 +231,7 @@ def replace_somewhere(values: Any, chance: random.Random) -> None:  # noqa: ANN4
         values[key] = chance.choice(HOSTILE)
 
 
+@pytest.mark.slow
 def test_thousands_of_damaged_files_are_understood_or_set_aside_and_never_more(
     journal: Journal, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from app.hosts.recovery.cleanup import CleanupAction, sweep
 from app.process.starter import Account
+from tests.fix_forked import Forked
 from tests.unit.hosts.conftest import Records
 
 TREE = Path(__file__).resolve().parents[3]
@@ -21,10 +22,16 @@ LAST_MOMENT = 13
 """Steps: a header and its folder's fsync, then announcement, folder and identity of each of four folders."""
 
 
+VICTIM = "tests.unit.hosts.victim"
+
+
+def victim_arguments(state_folder: Path, bench: Path, account: Account, moment: int) -> tuple[str, ...]:
+    return str(state_folder), str(bench), "self" if account.is_current else account.name, str(moment)
+
+
 def victim(state_folder: Path, bench: Path, account: Account, moment: int) -> subprocess.Popen[str]:
-    name = "self" if account.is_current else account.name
     return subprocess.Popen(
-        (sys.executable, "-m", "tests.unit.hosts.victim", str(state_folder), str(bench), name, str(moment)),
+        (sys.executable, "-m", VICTIM, *victim_arguments(state_folder, bench, account, moment)),
         cwd=TREE,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -47,6 +54,7 @@ def decoys(bench: Path) -> list[str]:
     return sorted(path.name for path in bench.iterdir())
 
 
+@pytest.mark.slow
 def test_children_and_folders_of_a_killed_runner_are_gone_after_a_sweep(
     state_folder: Path, bench: Path, account: Account
 ) -> None:
@@ -75,14 +83,14 @@ def test_children_and_folders_of_a_killed_runner_are_gone_after_a_sweep(
             os.close(descriptor)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", range(LAST_MOMENT + 1))
 def test_a_runner_that_dies_while_it_prepares_leaves_nothing(
-    state_folder: Path, bench: Path, account: Account, moment: int
+    state_folder: Path, bench: Path, account: Account, moment: int, forked: Forked
 ) -> None:
     expected = decoys(bench)
-    runner = victim(state_folder, bench, account, moment)
-    runner.communicate()
-    assert runner.returncode == -signal.SIGKILL
+    runner = forked(VICTIM, *victim_arguments(state_folder, bench, account, moment))
+    assert runner.returncode == -signal.SIGKILL, runner.stderr
     events = sweep(state_folder=state_folder, record=Records())
     assert {event.action for event in events} <= {CleanupAction.REMOVED}
     assert sorted(path.name for path in bench.iterdir()) == expected

@@ -26,6 +26,8 @@ from app.process.starter import Account, current_account, spawn
 from tests.unit.hosts.conftest import Records, needs_root
 from tests.unit.hosts.mounts import in_own_mounts, needs_mounts
 
+pytestmark = pytest.mark.slow  # each starts ten processes or so
+
 
 @pytest.fixture
 def host(account: Account, resources: ResourceJournal, records: Records) -> LocalHost:

@@ -30,12 +30,12 @@ def forget(_outcome: CommandOutcome) -> None:
     """Record nothing."""
 
 
-def main(state: str, bench: str, account_name: str, moment: int) -> None:
+def main(state: str, bench: str, account_name: str, moment: str) -> None:
     steps = itertools.count()
 
     def mortal(step: Callable[P, T]) -> Callable[P, T]:
         def wrapped(*arguments: P.args, **options: P.kwargs) -> T:
-            if next(steps) == moment:
+            if next(steps) == int(moment):
                 os.kill(os.getpid(), signal.SIGKILL)
             return step(*arguments, **options)
 
@@ -70,4 +70,4 @@ def main(state: str, bench: str, account_name: str, moment: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    main(*sys.argv[1:])

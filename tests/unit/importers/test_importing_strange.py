@@ -106,6 +106,7 @@ def test_nan_is_left_out_and_the_rest_kept(tmp_path: Path) -> None:
     assert series(imported.path, "pgbench.latency_stddev")[1].tolist() == [0.1]
 
 
+@pytest.mark.slow
 def test_a_day_long_run_keeps_every_second(tmp_path: Path) -> None:
     rows = [
         f"{1_700_000_000 + second} 100 100000 100000000 900 1100 0 0 0 0 0 0 0 0 0\n"

@@ -109,6 +109,7 @@ def _peak_bytes(transactions: int) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_ten_times_the_log_needs_hardly_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     # Small limits, so that the short log reaches them as well.
     monkeypatch.setattr(second_store, "_MOST_CELLS", 1 << 15)

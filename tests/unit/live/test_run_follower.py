@@ -352,6 +352,7 @@ def test_what_happens_is_said_in_words_for_every_phase(tmp_path: Path) -> None:
     lock.release()
 
 
+@pytest.mark.slow
 def test_a_stalled_reader_costs_the_writer_nothing(tmp_path: Path) -> None:
     """A window that hangs for a while: the runner writes on, and all of it is seen afterwards."""
     path = tmp_path / "run.footing"

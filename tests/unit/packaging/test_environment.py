@@ -141,6 +141,7 @@ def write_wheel(folder: Path, content: str) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 def test_a_package_with_another_content_than_the_list_says_is_never_installed(
     scripts: Scripts, tmp_path: Path
 ) -> None:

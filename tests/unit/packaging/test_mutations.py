@@ -176,6 +176,7 @@ def try_all(project: Path, minutes: int = 10) -> State:
     return State(project / "state", project, ["unit"])
 
 
+@pytest.mark.slow
 def test_a_check_without_a_test_survives_and_one_with_a_test_does_not(project: Path) -> None:
     before = (project / "app" / "thing.py").read_text()
     state = try_all(project)
@@ -197,6 +198,7 @@ def test_a_check_without_a_test_survives_and_one_with_a_test_does_not(project: P
     assert (project / "app" / "thing.py").read_text() == before
 
 
+@pytest.mark.slow
 def test_a_test_that_never_ends_is_told_as_one_that_hangs(project: Path) -> None:
     (project / "app" / "thing.py").write_text(
         "def wait(number):\n    while True:\n        if number:\n            return number\n"
@@ -208,6 +210,7 @@ def test_a_test_that_never_ends_is_told_as_one_that_hangs(project: Path) -> None
     assert kinds == {"if always: number": "survived", "if never: number": "hangs"}
 
 
+@pytest.mark.slow
 def test_a_run_that_ended_early_goes_on_with_what_it_knows(project: Path) -> None:
     assert try_all(project, minutes=0).outcomes == {}
     tests = project / "unit" / "test_thing.py"

@@ -236,6 +236,41 @@ def test_some_of_the_matrix_is_played_with_the_tiers_that_touch_devices(
     assert scripts.call(f"{TIER}{code}").stdout == f"{played}\n"
 
 
+QUICK = 'run_check() { echo "checks $1"; [[ $1 != "$RED" ]]; }\nrun_quick'
+
+
+def test_quick_is_lint_and_the_unit_tests_that_are_not_slow(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(7))
+    lines = summary(scripts, f"RED=none\n{QUICK}")
+    assert [line for line in lines if line.startswith("checks ")] == [
+        "checks ruff format", "checks ruff check", "checks lint-imports", "checks mypy",
+    ]  # fmt: skip
+    assert any(line.startswith("tests     left out: those marked slow") for line in lines)
+    assert lines[-1] == "11 passed, 0 failed"
+    (called,) = (scripts.fake / "pytest.calls").read_text().splitlines()
+    unit = scripts.call("expression_of unit").stdout
+    assert called.endswith(f"-m {unit} and not slow")
+
+
+def test_what_lint_finds_beside_green_tests_is_counted(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(7))
+    lines = summary(scripts, f"RED=mypy\n{QUICK}")
+    assert lines[-1] == "10 passed, 1 failed"
+    assert any(re.match(r"lint +RED ", line) for line in lines)
+
+
+def test_a_lint_that_died_is_a_failure(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(7))
+    assert summary(scripts, "run_check() { exit 9; }\nrun_quick")[-1] == "7 passed, 1 failed"
+
+
+@pytest.mark.parametrize("others", [["--root"], ["--bench"], ["--machine=short"], ["tests/unit"]])
+def test_quick_runs_alone(scripts: Scripts, others: list[str]) -> None:
+    outcome = scripts.run([str(scripts.checkout / "packaging" / "test"), "--quick", *others])
+    assert outcome.returncode == 2
+    assert "--quick runs alone" in outcome.stderr
+
+
 def test_a_selection_that_asks_for_devices_where_they_are_refused_ends(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(1))
     outcome = scripts.call(f"{TIER}ROOT=asked MACHINE=\n{REFUSED}run_selection tests/disks")

@@ -107,6 +107,7 @@ def test_damage_that_a_list_meets_is_told_in_a_sentence(good: Path, tmp_path: Pa
         read_everything(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", INSIDE)
 def test_damage_that_the_list_does_not_look_at_is_told_where_it_is_met(
     good: Path, tmp_path: Path, kind: str
@@ -119,6 +120,7 @@ def test_damage_that_the_list_does_not_look_at_is_told_where_it_is_met(
     assert len(caught.value.message) < 500
 
 
+@pytest.mark.slow
 def test_no_bad_file_keeps_a_library_from_the_good_ones(good: Path, tmp_path: Path) -> None:
     library = tmp_path / "library"
     bad = {**REFUSED, **DAMAGED}
@@ -167,6 +169,7 @@ def test_nothing_is_written_into_a_file_that_is_refused(good: Path, tmp_path: Pa
     assert not is_plain or path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_random_changes_of_a_real_file_end_in_an_answer_or_a_sentence(good: Path, tmp_path: Path) -> None:
     draw = random.Random(SEED)  # noqa: S311 - data of a test
     refused = 0

@@ -245,6 +245,7 @@ def test_any_run_means_give_a_verdict_without_nan(a: list[float], b: list[float]
         assert 0 <= comparison.p_value <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 def test_identical_configurations_are_called_different_in_5_of_100_campaigns(paired: bool) -> None:  # noqa: FBT001
     random = np.random.default_rng(1)
