@@ -92,6 +92,7 @@ CAMPAIGNS = {
     "ext3": by_filesystem("ext3", "noatime"),
     "xfs": by_filesystem("xfs", "noatime"),
     "btrfs": by_filesystem("btrfs", "noatime", settings=NEW_WAL),
+    "reiserfs": by_filesystem("reiserfs", "noatime"),
     "f2fs": by_filesystem("f2fs", "noatime", "fsync_mode=strict", "checkpoint_merge"),
     # Its own property keeps access times from being written, which mountinfo does not show (SB_NOATIME).
     "zfs": by_filesystem(

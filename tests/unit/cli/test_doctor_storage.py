@@ -18,7 +18,7 @@ from app.storage.layout.availability import Support, needed_programs
 
 WHOLE = Support(
     "6.1.0-56-amd64",
-    frozenset({"ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs"}),
+    frozenset(name for spec in FILESYSTEMS for name in spec.kernel_modules),
     present=frozenset({"md_mod", "raid0", "raid1", "raid10", "raid456"}),
     programs={program.name: f"/usr/sbin/{program.name}" for program in needed_programs()},
     versions={KERNEL: (6, 1, 0), Component("OpenZFS"): (2, 1, 11)},
@@ -26,7 +26,7 @@ WHOLE = Support(
 WITHOUT_MD = replace(WHOLE, present=frozenset())
 WITHOUT_ZFS = replace(
     WHOLE,
-    registered=frozenset({"ext4", "xfs", "btrfs", "f2fs", "tmpfs"}),
+    registered=(WHOLE.registered or frozenset()) - {"zfs"},
     programs={name: path for name, path in WHOLE.programs.items() if name not in {"zpool", "zfs"}},
 )
 

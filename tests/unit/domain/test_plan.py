@@ -42,7 +42,7 @@ def test_every_filesystem_takes_its_levels_with_the_fewest_disks_and_not_with_le
 @pytest.mark.parametrize(
     ("plan", "field"),
     [
-        (StoragePlan(replace(ONE, filesystem="reiserfs")), "data.filesystem"),
+        (StoragePlan(replace(ONE, filesystem="jfs")), "data.filesystem"),
         (StoragePlan(replace(ONE, filesystem="tmpfs")), "data.level"),
         (StoragePlan(replace(ONE, level=Level.RAIDZ3)), "data.level"),
         (StoragePlan(replace(PAIR, level=Level.SINGLE)), "data.disks"),

@@ -37,6 +37,7 @@ MODULES_DEP = """\
 kernel/fs/f2fs/f2fs.ko: kernel/lib/lz4/lz4hc_compress.ko kernel/lib/lz4/lz4_compress.ko
 kernel/fs/btrfs/btrfs.ko: kernel/lib/raid6/raid6_pq.ko
 kernel/fs/xfs/xfs.ko: kernel/lib/libcrc32c.ko
+kernel/fs/reiserfs/reiserfs.ko:
 kernel/fs/ext4/ext4.ko: kernel/crypto/crc32c_generic.ko
 kernel/drivers/md/md-mod.ko:
 kernel/drivers/md/raid0.ko: kernel/drivers/md/md-mod.ko
