@@ -7,7 +7,6 @@ Heavy parts (numpy, psycopg, rich) are imported by the commands that need them, 
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,11 +15,10 @@ from typing import NoReturn, TypeVar
 from typing_extensions import override
 
 from app import COMMAND, VERSION
+from app.cli.terminal import log
 from app.cli.terminal.error_boundary import run_guarded
 from app.domain.errors import UsageError
 from app.domain.text import tr
-
-LOG_VARIABLE = "PGFOOTING_LOG"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -165,7 +163,8 @@ def build_parser() -> argparse.ArgumentParser:
         description=tr("On which disks, filesystem and options does PostgreSQL run best on this hardware?"),
         epilog=tr(
             "Exit status: 0 done; 1 a run failed; 2 bad usage or bad campaign;"
-            " 3 refused for safety or authorisation; 130 cancelled."
+            " 3 refused for safety or authorisation; 130 cancelled. "
+            "PGFOOTING_LOG=debug, or =storage,execution:debug, tells on standard error what it does."
         ),
     )
     parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
@@ -277,28 +276,10 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _configure_logging() -> None:
-    """Log nothing unless somebody asks: what matters is told in sentences and stored in run files.
-
-    Raises:
-        UsageError: the level that is asked for does not exist.
-    """
-    level = os.environ.get(LOG_VARIABLE, "").upper()
-    if not level:
-        logging.getLogger().addHandler(logging.NullHandler())
-        return
-    known = logging.getLevelNamesMapping()
-    if level not in known:
-        message = tr("{variable} is “{level}”, which is no log level.")
-        hint = tr("Known are {known}.").format(known="debug, info, warning, error")
-        raise UsageError(message.format(variable=LOG_VARIABLE, level=level), hint=hint)
-    logging.basicConfig(level=known[level])
-
-
 def _execute(argv: Sequence[str] | None) -> int:
-    _configure_logging()
+    log.configure_logging(os.environ)
     arguments = build_parser().parse_args(argv)
-    for name in [name for name in os.environ if name.startswith("PG") and name != LOG_VARIABLE]:
+    for name in [name for name in os.environ if name.startswith("PG") and name != log.VARIABLE]:
         del os.environ[name]  # PGHOST, PGOPTIONS ... would redirect or change our connections
     command: Command = arguments.command
     return command(arguments)

@@ -7,6 +7,7 @@ alone, so that nobody who takes the well-known name later can speak for the help
 
 from __future__ import annotations
 
+import logging
 import queue
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +36,8 @@ from app.domain.storage_plan.plan import StoragePlan
 from app.domain.storage_plan.wire import GROUP, IDENTITY, identity_to_wire, plan_to_wire
 from app.domain.text import tr
 from app.process.account import current_account
+
+_log = logging.getLogger(__name__)
 
 NAME: Final = "org.pgfooting.Helper1"
 PATH: Final = "/org/pgfooting/Helper1"
@@ -325,12 +328,16 @@ class HelperClient:
             self.connection.call(*arguments)
 
         self.thread.submit(begin).result(CALL_S)
-        deadline_s = time.monotonic() + timeout_s + CALL_S
+        begun_s = time.monotonic()
+        deadline_s = begun_s + timeout_s + CALL_S
         while time.monotonic() < deadline_s:
             try:
-                return answer.result(_LOOK_S)
+                answered = answer.result(_LOOK_S)
             except TimeoutError:
                 watch()
+            else:
+                _log.debug("%s of %s: %.3f s", method, bus_name, time.monotonic() - begun_s)
+                return answered
         raise lost()
 
     def _subscribe(self) -> None:

@@ -294,6 +294,7 @@ def read_entry(path: Path) -> LibraryEntry:
 
 
 def _unreadable(path: Path, problem: str) -> LibraryEntry:
+    _log.debug("%s: %s", path, problem)
     return LibraryEntry(None, str(path), path.stem, UNREADABLE, problem=problem)
 
 

@@ -6,8 +6,10 @@ the account and executes. The process id stays the same, so ``Popen.pid`` is the
 
 from __future__ import annotations
 
+import logging
 import os
 import selectors
+import shlex
 import signal
 import subprocess
 import time
@@ -37,6 +39,8 @@ __all__ = [
     "run_module",
     "spawn",
 ]
+
+_log = logging.getLogger(__name__)
 
 
 # --- What became of a command: stored in the run file, told to the user where it failed.
@@ -141,7 +145,9 @@ def spawn(  # noqa: PLR0913 - the interface of subprocess, narrowed
         ProgramError: it could not be started; says at which step.
     """
     start = Start(tuple(argv), account, death_signal, cwd, env, stdin, stdout, stderr, hold=hold)
-    return launch(start)
+    process = launch(start)
+    _log.debug("%s, as %s: process %d", shlex.join(start.argv), account.name, process.pid)
+    return process
 
 
 def run_command(  # noqa: PLR0913 - see spawn
@@ -206,6 +212,7 @@ def _run(start: Start, timeout_s: float, record: Recorder) -> CommandOutcome:
     def outcome(code: int, out: str, errors: str) -> CommandOutcome:
         duration_s = time.monotonic() - started_s
         found = CommandOutcome(start.argv, start.account.name, started_s, duration_s, code, out, errors)
+        _log.debug("%s, as %s: %d, %.3f s", shlex.join(start.argv), found.account, code, duration_s)
         record(found)
         return found
 

@@ -17,6 +17,7 @@ from typing import Final, NoReturn
 from typing_extensions import override
 
 from app import APPLICATION_ID, COMMAND, TOP, VERSION
+from app.cli.terminal.log import configure_logging
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import tr
 
@@ -138,6 +139,7 @@ def _x11_answers(display: str) -> bool:
 def run_window(argv: Sequence[str]) -> int:
     """Show the window until it is closed; return the exit status."""
     try:
+        configure_logging(os.environ)
         request = read_arguments(argv)
         os.environ.update(check_display(os.environ))
     except FootingError as error:

@@ -13,6 +13,7 @@ from PySide6.QtGui import QGuiApplication
 from app import COMMAND
 from app.cli.commands.show import tell_left_out
 from app.cli.terminal.error_boundary import run_guarded
+from app.cli.terminal.log import configure_logging
 from app.domain.errors import ExitStatus
 from ui.report.save import SaveRequest, save
 
@@ -34,6 +35,7 @@ def _save(argv: Sequence[str]) -> int:
     parser.add_argument("--force", action="store_true")
     parser.add_argument("runs", nargs="+", type=Path)
     given = parser.parse_args(list(argv))
+    configure_logging(os.environ)
     os.environ["QT_QPA_PLATFORM"] = "offscreen"  # nothing is shown, so no display is asked for
     app = QGuiApplication([COMMAND])
     request = SaveRequest(tuple(given.runs), given.output, given.paper, given.anonymous, given.force)

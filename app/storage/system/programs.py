@@ -7,6 +7,7 @@ terminal.
 
 from __future__ import annotations
 
+import logging
 import os
 import selectors
 import signal
@@ -32,6 +33,8 @@ TIMED_OUT: Final = 124
 
 OUTPUT_LIMIT_BYTES: Final = 256 * 1024
 """What is kept of each output; `dumpe2fs` without -h is the longest that is ever asked for."""
+
+_log = logging.getLogger(__name__)
 
 _KILL_AFTER_S: Final = 10.0
 _FIRST_WAIT_S: Final = 0.001
@@ -133,6 +136,7 @@ def run_program(
         _end(process)
     code = TIMED_OUT if why is _Why.TIMED_OUT else process.returncode
     seconds = time.monotonic() - started_s
+    _log.debug("%s: %d, %.3f s", " ".join((path, *argv[1:])), code, seconds)
     ended = CompletedProgram((path, *argv[1:]), code, ending.text("stdout"), ending.text("stderr"), seconds)
     if why is _Why.CANCELLED:
         raise InterruptedProgramError(say("cancelled-program", name=path), ended)
