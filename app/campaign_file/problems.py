@@ -109,27 +109,25 @@ class Problems:
 
     Attributes:
         source: the file's name as the user gave it.
-        found: place and sentence of each problem, the first twenty.
+        most: so many are kept.
+        found: each problem with its place in words.
         untold: how many more there are.
     """
 
-    source: str
-    found: list[tuple[KeyPath, str]] = field(default_factory=list)
+    source: str = ""
+    most: int = _TOLD
+    found: dict[Problem, str] = field(default_factory=dict)
     untold: int = 0
 
     def add(self, place: KeyPath, sentence: str) -> None:
         """Note a problem; the same one again (from what every configuration starts with) counts once."""
-        if (place, sentence) in self.found:
+        problem = Problem(place.path, sentence)
+        if problem in self.found:
             return
-        if len(self.found) < _TOLD:
-            self.found.append((place, sentence))
+        if len(self.found) < self.most:
+            self.found[problem] = str(place)
         else:
             self.untold += 1
-
-    def add_unfit(self, place: KeyPath, error: InvalidValueError) -> None:
-        """Note everything that is wrong with a refused value."""
-        for problem in error.problems:
-            self.add(place.within(problem.path), problem.message)
 
     def add_unknown(self, place: KeyPath, key: str, known: Iterable[str], *, belongs: str = "") -> None:
         """Note a key that does not exist, with the word that was probably meant.
@@ -141,7 +139,7 @@ class Problems:
             belongs: a sentence saying where it belongs, where another table has it.
         """
         if (
-            len(self.found) >= _TOLD
+            len(self.found) >= self.most
         ):  # searching for a similar word is dear, a hundred thousand keys are possible
             self.untold += 1
             return
@@ -159,7 +157,9 @@ class Problems:
         if not self.found:
             return
         source = printable(self.source)
-        lines = [f"{place}: {sentence}" if place.path else sentence for place, sentence in self.found]
+        lines = [
+            f"{place}: {each.message}" if each.path else each.message for each, place in self.found.items()
+        ]
         if self.untold:
             lines.append(tr("… and {count} more.").format(count=self.untold))
         if len(lines) == 1:
@@ -173,4 +173,4 @@ class Problems:
         hint = tr(
             "Every key is shown and explained in the recipe “example” (resources/recipes/example.toml)."
         )
-        raise CampaignError(message, field=self.found[0][0].path, hint=hint)
+        raise CampaignError(message, field=next(iter(self.found)).path, hint=hint)

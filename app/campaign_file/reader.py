@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from app.campaign_file.fields import (
     CAMPAIGN_FIELDS,
@@ -33,6 +34,7 @@ from app.campaign_file.text_files import UnreadableFileError, read_text_file
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign, Configuration, PostgresChoice, Target, Workload
 from app.domain.errors import CampaignError
+from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import MIB
 
@@ -49,6 +51,8 @@ FILE_LIMIT_BYTES: Final = MIB
 
 _MOST_DOTS_SQUARED: Final = 10**7
 """tomllib (3.11) keeps every prefix of a dotted key: a key of 400 000 parts took all memory of 23 GiB."""
+
+_Part = TypeVar("_Part")
 
 _NAME_FIELDS: Final = tuple(field for field in CAMPAIGN_FIELDS if field.name == "name")
 _SHARED_KEYS: Final = ("target", *SECTIONS)
@@ -128,9 +132,10 @@ def parse_stored_campaign(text: str) -> Campaign:
 
 def _parse(document: dict[str, Any], base_directory: Path, source_name: str) -> Campaign:
     problems = Problems(source_name)
-    draft = _Reader(base_directory, problems).read_campaign(document)
+    read = CampaignReader(base_directory, problems).read_campaign(document)
     problems.raise_if_any()
-    return draft.build()
+    made = (build_configuration(name, layer) for name, layer in read.configurations)
+    return Campaign(configurations=tuple(filter(None, made)), **_values(read.top))
 
 
 def _read_toml(text: str, source: str) -> dict[str, Any]:
@@ -167,35 +172,41 @@ def _not_toml(error: str, text: str, source: str) -> CampaignError:
 
 
 @dataclass(frozen=True, slots=True)
-class _Draft:
-    """A campaign without problems, before its objects are made."""
+class ReadCampaign:
+    """What a campaign says, key by key; what was refused is among it.
+
+    Attributes:
+        top: of the campaign as a whole.
+        shared: what every configuration starts with.
+        configurations: name, empty where it was refused, and everything that counts for it.
+    """
 
     top: Table
+    shared: Scope
     configurations: tuple[tuple[str, Scope], ...]
-
-    def build(self) -> Campaign:
-        """Return the campaign."""
-        made = tuple(_build_configuration(name, layer) for name, layer in self.configurations)
-        return Campaign(configurations=made, **_values(self.top))
 
 
 def _values(table: Table) -> dict[str, Any]:
     return {attribute: given.value for attribute, given in table.items()}
 
 
-def _build_configuration(name: str, layer: Scope) -> Configuration:
-    assert layer.target is not None  # noqa: S101 - a missing target is a problem, and problems were raised
-    return Configuration(
-        name=name,
-        target=layer.target.value,
-        postgresql=PostgresChoice(**_values(layer.sections["postgresql"])),
-        workload=Workload(**_values(layer.sections["workload"])),
-    )
+def build_part(make: type[_Part], table: Table) -> _Part | None:
+    """Return a part of a configuration; None where one of its values was refused."""
+    return None if any(given.refused for given in table.values()) else make(**_values(table))
+
+
+def build_configuration(name: str, layer: Scope) -> Configuration | None:
+    """Return a configuration; None where something of it is missing or was refused."""
+    postgresql = build_part(PostgresChoice, layer.sections["postgresql"])
+    workload = build_part(Workload, layer.sections["workload"])
+    if not name or layer.target is None or layer.target.refused or postgresql is None or workload is None:
+        return None
+    return Configuration(name, layer.target.value, postgresql, workload)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
-    """Walks the tables and notes problems; what was refused has the value None from then on.
+class CampaignReader:
+    """Walks the tables of a campaign and notes problems; a draft's fields go through it as a file does.
 
     Attributes:
         folder: where relative names of script files start.
@@ -205,7 +216,7 @@ class _Reader:
     folder: Path
     problems: Problems
 
-    def read_campaign(self, document: dict[str, Any]) -> _Draft:
+    def read_campaign(self, document: Mapping[str, Any]) -> ReadCampaign:
         """Return everything that the file says, merged."""
         top = self._read_keys(
             document, CAMPAIGN_FIELDS, KeyPath(), elsewhere=(*_SHARED_KEYS, "configuration")
@@ -218,16 +229,16 @@ class _Reader:
             name = top["name"].value if "name" in top else ""
             configurations = ((name, below),)
         for _, layer in configurations:
-            self._check(layer)
+            self.check(layer, below)
         repeats = top["repeats"].value if "repeats" in top else None
         if repeats and repeats * len(configurations) > MOST_RUNS:
             sentence = tr("{runs} runs are more than the {most} that are allowed.")
             runs = repeats * len(configurations)
             self.problems.add(KeyPath("repeats"), sentence.format(runs=runs, most=MOST_RUNS))
-        return _Draft(top, configurations)
+        return ReadCampaign(top, below, configurations)
 
     def _read_configurations(
-        self, document: dict[str, Any], below: Scope
+        self, document: Mapping[str, Any], below: Scope
     ) -> tuple[tuple[str, Scope], ...] | None:
         """Return name and merged layer of each ``[[configuration]]``; None where there are none."""
         if "configuration" not in document:
@@ -259,8 +270,8 @@ class _Reader:
         name = (table["name"].value or "") if "name" in table else ""
         return name, self._read_layer(entry, KeyPath(place.path, configuration=name))
 
-    def _read_layer(self, entry: dict[str, Any], place: KeyPath) -> Scope:
-        target = self._read_target(entry["target"], place / "target") if "target" in entry else None
+    def _read_layer(self, entry: Mapping[str, Any], place: KeyPath) -> Scope:
+        target = self.read_target(entry["target"], place / "target") if "target" in entry else None
         sections = {
             name: self._read_table(entry[name], fields, place / name)
             for name, fields in SECTIONS.items()
@@ -268,12 +279,13 @@ class _Reader:
         }
         return Scope(place, target, sections)
 
-    def _read_target(self, entry: object, place: KeyPath) -> ScopedValue:
+    def read_target(self, entry: object, place: KeyPath) -> ScopedValue:
+        """Return where the data lives."""
         kinds = {target.kind: target for target in TARGETS}
         wanted = tr("exactly one of {kinds}").format(kinds=_TARGET_KINDS)
         if not isinstance(entry, dict) or not entry:
             self.problems.add(place, refusal(entry, wanted))
-            return ScopedValue(None, place)
+            return ScopedValue(None, place, refused=True)
         for key in entry:
             if key in LATER_TARGETS:
                 sentence = tr("is not available in this version; allowed is {wanted}.")
@@ -283,22 +295,22 @@ class _Reader:
         given = [kinds[kind] for kind in kinds if kind in entry]
         tables = [self._read_table(entry[kind.kind], kind.fields, place / kind.kind) for kind in given]
         if len(given) == 1:
-            return ScopedValue(self._make_target(given[0], tables[0], place / given[0].kind), place)
+            target = self._make_target(given[0], tables[0], place / given[0].kind)
+            return ScopedValue(target, place, refused=target is None)
         if given:
             self.problems.add(
                 place, tr("has several kinds at once; allowed is {wanted}.").format(wanted=wanted)
             )
-        return ScopedValue(None, place)
+        return ScopedValue(None, place, refused=True)
 
     def _make_target(self, kind: TargetTable, table: Table, place: KeyPath) -> Target | None:
         """Return the target; None where something is wrong with it."""
-        if any(given.value is None for given in table.values()):
+        if any(given.refused for given in table.values()):
             return None
         values = _values(table)
-        faults = kind.faults(values)
-        for problem in faults:
-            self.problems.add(place.within(problem.path), problem.message)
-        return None if faults else kind.make(**values)
+        problems = kind.faults(values)
+        self.refuse(place, problems)
+        return None if problems else kind.make(**values)
 
     def _read_table(self, entry: object, fields: tuple[CampaignField, ...], place: KeyPath) -> Table:
         if isinstance(entry, dict):
@@ -309,7 +321,7 @@ class _Reader:
 
     def _read_keys(
         self,
-        entry: dict[str, Any],
+        entry: Mapping[str, Any],
         fields: tuple[CampaignField, ...],
         place: KeyPath,
         *,
@@ -322,7 +334,7 @@ class _Reader:
         for key, raw in entry.items():
             if key in by_name:
                 field = by_name[key]
-                table[field.attribute] = ScopedValue(self._read_value(field, raw, place / key), place / key)
+                table[field.attribute] = self.read_value(field, raw, place / key)
             elif key not in elsewhere:
                 self.problems.add_unknown(place, key, known, belongs=where_it_belongs(key))
         for field in fields:
@@ -333,14 +345,20 @@ class _Reader:
                 self.problems.add(place, both.format(one=pair[0], other=pair[1]))
         return table
 
-    def _read_value(self, field: CampaignField, raw: object, place: KeyPath) -> Any:  # noqa: ANN401
+    def read_value(self, field: CampaignField, raw: object, place: KeyPath) -> ScopedValue:
+        """Return the value of one key."""
         try:
-            return field.kind.read(raw, self.folder)
+            return ScopedValue(field.kind.read(raw, self.folder), place)
         except InvalidValueError as error:
-            self.problems.add_unfit(place, error)
-            return None
+            self.refuse(place, error.problems)
+            return ScopedValue(None, place, refused=True)
 
-    def _check(self, layer: Scope) -> None:
+    def refuse(self, place: KeyPath, problems: Iterable[Problem]) -> None:
+        """Note what is wrong with the value of a key; the problems' paths lead on from there."""
+        for problem in problems:
+            self.problems.add(place.within(problem.path), problem.message)
+
+    def check(self, layer: Scope, shared: Scope) -> None:  # noqa: ARG002 - for those who tell them apart
         """Note what is wrong with a configuration as a whole."""
         if layer.target is None:
             sentence = tr("is missing: where does the data live? Allowed is one of {kinds}.")

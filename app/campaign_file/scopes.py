@@ -23,12 +23,14 @@ class ScopedValue:
     """A value and the place that gave it.
 
     Attributes:
-        value: as the domain holds it; None where it was refused or where its alternative was given.
+        value: as the domain holds it; None where it was refused, left out, or its alternative was given.
         place: for sentences about it.
+        refused: whether it was, which is noted.
     """
 
     value: Any
     place: KeyPath
+    refused: bool = False
 
 
 Table = dict[str, ScopedValue]

@@ -1,41 +1,44 @@
-"""From the fields of a draft to a campaign: every field through its kind, every rule of campaign files.
+"""From the fields of a draft to a campaign: they go through the reader of campaign files, as typed.
 
-The same registries decide as for campaign files (`app.campaign_file.fields`, `app.campaign_file.scopes`);
-here they are only asked, and what they refuse becomes a problem of the page that holds the field.
+What that reader refuses becomes a problem of the page that holds the field. Two things are not as in a file:
+texts become values by the kind of their field, and files of scripts are read by whoever answers a question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, cast
 
-from app.campaign_file.fields import (
-    MOST_CONFIGURATIONS,
-    MOST_RUNS,
-    SECTIONS,
-)
-from app.campaign_file.problems import KeyPath as FilePlace
-from app.campaign_file.scopes import RULES, Scope, ScopedValue, Table
-from app.domain.campaign.configuration import (
-    Campaign,
-    Configuration,
-    PostgresChoice,
-    Target,
-    Workload,
-)
+from typing_extensions import override
+
+from app.campaign_file.fields import MOST_CONFIGURATIONS, MOST_RUNS, SECTIONS
+from app.campaign_file.kinds import CampaignField
+from app.campaign_file.paths import Scripts
+from app.campaign_file.problems import InvalidValueError, KeyPath, Problems
+from app.campaign_file.reader import CampaignReader, build_configuration, build_part
+from app.campaign_file.scopes import RULES, Scope, ScopedValue
+from app.domain.campaign.configuration import Campaign, Configuration, PostgresChoice, Target, Workload
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.target import read_target
-from app.draft.fields.fields import FIELDS, NULLABLE, OPTIONAL, SCRIPT, SETTINGS, automatic_name
+from app.draft.fields.fields import FIELDS, OPTIONAL, automatic_name
 from app.draft.fields.state import (
+    OWN_SCRIPTS,
     ConfigurationDraft,
     DraftParts,
+    Length,
     Place,
+    SizeChoice,
+    WorkloadDraft,
 )
-from app.draft.fields.text import parse_scripts
-from app.draft.machine_answers import MachineAnswer, MachineQuestion
-from app.draft.reading import FieldReader
+from app.draft.fields.text import raw_value
+from app.draft.machine_answers import MachineAnswer, MachineQuestion, ScriptsQuestion
+
+_LAST: Final = frozenset({"repeats", "name"})
+"""Told after what the pages say of PostgreSQL and of the workload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,168 +66,202 @@ class ValidationResult:
 
 def build(parts: DraftParts, answers: Mapping[MachineQuestion, MachineAnswer]) -> ValidationResult:
     """Return the campaign of a draft, or everything that is wrong with its fields."""
-    return _Builder(parts, FieldReader(answers)).build()
+    reader = _DraftReader(Path("/"), Problems(most=MOST_RUNS), parts, answers)
+    chosen = parts.chosen()
+    read = reader.read_campaign(_document(parts))
+    if len(chosen) > MOST_CONFIGURATIONS:
+        sentence = tr("{count} configurations are more than the {most} that are allowed.")
+        reader.add(KeyPath("configuration"), sentence.format(count=len(chosen), most=MOST_CONFIGURATIONS))
+    targets = {
+        number: layer.target.value
+        for number, (_, layer) in enumerate(read.configurations)
+        if layer.target is not None and not layer.target.refused
+    }
+    made = {number: build_configuration(*each) for number, each in enumerate(read.configurations)}
+    configurations = {number: each for number, each in made.items() if each is not None}
+    problems = tuple(sorted(reader.problems.found, key=lambda problem: problem.path in _LAST))
+    campaign = None
+    if configurations and not problems and not reader.questions:
+        top = {attribute: given.value for attribute, given in read.top.items()}
+        campaign = Campaign(configurations=tuple(configurations.values()), **top)
+    return ValidationResult(
+        campaign,
+        problems,
+        tuple(dict.fromkeys(reader.questions)),
+        build_part(PostgresChoice, read.shared.sections["postgresql"]),
+        build_part(Workload, read.shared.sections["workload"]),
+        targets,
+        configurations,
+    )
 
 
-@dataclass(slots=True)
-class _Builder:
-    """Reads all fields and notes what is wrong."""
+# --- the fields as a document: what TOML would hold, but for texts that are not values yet
+
+
+def _document(parts: DraftParts) -> Mapping[str, Any]:
+    chosen = parts.chosen()
+    names = [each.name.strip() for each in chosen]
+    part = parts.postgresql
+    document: dict[str, Any] = {
+        "name": parts.campaign.name.strip()
+        or automatic_name([name for name in names if name and name.isprintable()]),
+        "repeats": parts.campaign.repeats,
+        "seeds": list(parts.campaign.seeds),
+        "postgresql": {
+            "installation": part.installation,
+            "preset": part.preset,
+            "checksums": part.checksums,
+            "settings": part.settings,
+        },
+        "workload": _workload(parts.workload),
+    }
+    if chosen:
+        entries = zip(names, chosen, strict=True)
+        document["configuration"] = [_entry(name, each) for name, each in entries][:MOST_CONFIGURATIONS]
+    return document
+
+
+def _workload(part: WorkloadDraft) -> Mapping[str, Any]:
+    """Return the third page; of what can be said in two ways only the one that is chosen."""
+    texts: dict[str, Any] = {"script": _raw_scripts(part), "clients": part.clients}
+    match part.size_choice:
+        case SizeChoice.SCALE:
+            texts["scale"] = part.scale
+        case SizeChoice.BYTES:
+            texts["size"] = part.size
+        case _:
+            texts["size"] = part.size_choice.value
+    if part.length is Length.DURATION:
+        texts["duration"] = part.duration
+    else:
+        texts["transactions"] = part.transactions
+    for key in ("threads", "warmup", "protocol", "rate", "latency_limit"):
+        texts[key] = getattr(part, key)
+    return texts
+
+
+def _raw_scripts(part: WorkloadDraft) -> list[object]:
+    if part.script != OWN_SCRIPTS:
+        return [part.script]
+    raw: list[object] = []
+    for each in part.scripts:
+        source = {"builtin": each.builtin} if each.builtin else {"file": each.path.strip()}
+        weight = each.weight.strip()
+        raw.append({**source, "weight": int(weight) if weight.isascii() and weight.isdigit() else weight})
+    return raw
+
+
+def _names_files(raw: object) -> bool:
+    return isinstance(raw, list) and any(isinstance(each, dict) and "file" in each for each in raw)
+
+
+def _entry(name: str, each: ConfigurationDraft) -> Mapping[str, Any]:
+    entry: dict[str, Any] = {"name": name, "target": each}
+    for change in each.changes:
+        section, _, key = change.key.partition(".")
+        values = entry.setdefault(section, {})
+        instead = [
+            other.name for other in SECTIONS[section] if other.attribute == FIELDS[change.key].instead_of
+        ]
+        for other in instead:  # of two changes that exclude each other the last one counts
+            values.pop(other, None)
+        values[key] = change.text
+    if each.settings.strip():
+        entry.setdefault("postgresql", {})["settings"] = each.settings
+    return entry
+
+
+@dataclass(frozen=True, slots=True)
+class _DraftReader(CampaignReader):
+    """Reads what was typed.
+
+    Attributes:
+        parts: the draft.
+        answers: of the machine, so far.
+        questions: without whose answers there is no campaign.
+    """
 
     parts: DraftParts
-    reader: FieldReader
+    answers: Mapping[MachineQuestion, MachineAnswer]
+    questions: list[MachineQuestion] = field(default_factory=list)
 
-    def build(self) -> ValidationResult:
-        base = Scope(
-            sections={
-                "postgresql": self.reader.read_postgresql(self.parts.postgresql),
-                "workload": self.reader.read_workload(self.parts.workload),
-            }
-        )
-        repeats = self.reader.read("repeats", self.parts.campaign.repeats)
-        where = self._read_where()
-        targets: dict[int, Target] = {}
-        configurations: dict[int, Configuration] = {}
-        for number, each in enumerate(self.parts.chosen()):
-            target = self._target(each, number, where)
-            if target is not None:
-                targets[number] = target
-            made = self._configuration(each, number, target, base)
-            if made is not None:
-                configurations[number] = made
-        self._check_list(repeats)
-        alone = base.over(Scope())
-        postgresql, workload = _part(PostgresChoice, alone, "postgresql"), _part(Workload, alone, "workload")
-        campaign = None
-        name = self._campaign_name(configurations)
-        if name and configurations and not self.reader.problems and not self.reader.questions:
-            ordered = tuple(configurations.values())
-            campaign = Campaign(name, ordered, repeats, self.parts.campaign.seeds)
-        return ValidationResult(
-            campaign,
-            tuple(dict.fromkeys(self.reader.problems)),
-            tuple(dict.fromkeys(self.reader.questions)),
-            postgresql,
-            workload,
-            targets,
-            configurations,
-        )
+    def add(self, place: KeyPath, sentence: str, *, about: str = "") -> None:
+        """Note a problem; `about` is a name that begins its sentence."""
+        self.problems.add(place, f"{about}: {sentence}" if about else sentence[:1].upper() + sentence[1:])
 
-    # --- the pages
+    @override
+    def refuse(self, place: KeyPath, problems: Iterable[Problem]) -> None:
+        for problem in problems:
+            self.add(place, problem.message, about=problem.path.removeprefix("."))
 
-    def _read_where(self) -> dict[Place, Target | None]:
-        """Return the folder and the memory of the first page; None where refused or nobody wants it."""
-        wanted = {each.place for each in self.parts.chosen()}
-        found: dict[Place, Target | None] = {}
-        if Place.FOLDER in wanted:
-            found[Place.FOLDER] = self.reader.make_target("folder", self.parts.where.path, "")
-        if Place.MEMORY in wanted:
-            found[Place.MEMORY] = self.reader.make_target("memory", self.parts.where.memory_size, "")
-        if not self.parts.chosen():
-            self.reader.add("target", tr("Tick at least one place: PostgreSQL's data has to lie somewhere."))
-        return found
+    @override
+    def read_value(self, field: CampaignField, raw: object, place: KeyPath) -> ScopedValue:
+        if isinstance(raw, str):
+            if not raw.strip() and field in OPTIONAL:
+                return ScopedValue(None, place)
+            try:
+                raw = raw_value(field.kind, raw)
+            except InvalidValueError as error:
+                self.refuse(place, error.problems)
+                return ScopedValue(None, place, refused=True)
+        if isinstance(field.kind, Scripts) and _names_files(raw):
+            return self._read_scripts(raw, place)
+        read = CampaignReader.read_value(self, field, raw, place)
+        return replace(read, refused=False) if field in OPTIONAL else read  # the rest counts meanwhile
 
-    # --- configurations
+    def _read_scripts(self, raw: object, place: KeyPath) -> ScopedValue:
+        """Return scripts whose files were read by whoever answers the question."""
+        question = ScriptsQuestion(json.dumps(raw))
+        known = self.answers.get(question)
+        if known is None:
+            self.questions.append(question)
+        elif known.error is not None:
+            self.add(place, known.error.message)
+        else:
+            return ScopedValue(known.result, place)
+        return ScopedValue(None, place, refused=True)
 
-    def _target(
-        self, each: ConfigurationDraft, number: int, where: Mapping[Place, Target | None]
-    ) -> Target | None:
-        path = f"configuration[{number + 1}].target"
+    @override
+    def read_target(self, entry: object, place: KeyPath) -> ScopedValue:
+        each = cast("ConfigurationDraft", entry)
+        where = self.parts.where
         match each.place:
-            case Place.FOLDER | Place.MEMORY:
-                return where[each.place]
-            case Place.DISKS:
-                return self._on_disks(each, path)
+            case Place.FOLDER:
+                return self._read_place("folder", "path", where.path, KeyPath("target"))
+            case Place.MEMORY:
+                return self._read_place("memory", "size", where.memory_size, KeyPath("target"))
             case Place.OTHER_FOLDER:
-                return self.reader.make_target("folder", each.text, path)
+                return self._read_place("folder", "path", each.text, place)
             case Place.OTHER_MEMORY:
-                return self.reader.make_target("memory", each.text, path)
+                return self._read_place("memory", "size", each.text, place)
+            case Place.DISKS:
+                return self._read_disks(each, place)
 
-    def _on_disks(self, each: ConfigurationDraft, path: str) -> Target | None:
+    def _read_place(self, kind: str, key: str, text: str, place: KeyPath) -> ScopedValue:
+        table = {key: text} if text.strip() else {}
+        return CampaignReader.read_target(self, {kind: table}, place)
+
+    def _read_disks(self, each: ConfigurationDraft, place: KeyPath) -> ScopedValue:
         """Return the spare disks with what is made of them; their pages tell what is wrong with it."""
         found = read_target(self.parts.disks_of(each), each.made, wal_apart=each.wal_apart)
         is_of_pages = each.made is None and each.disks is None
         for problem in found.problems:
-            self.reader.add(problem.path if is_of_pages else path, problem.message)
-        return found.target
+            self.add(KeyPath(problem.path) if is_of_pages else place, problem.message)
+        return ScopedValue(found.target, place, refused=found.target is None)
 
-    def _configuration(
-        self, each: ConfigurationDraft, number: int, target: Target | None, base: Scope
-    ) -> Configuration | None:
-        place = FilePlace(f"configuration[{number + 1}]")
-        name = self.reader.name(each.name, f"{place}.name")
-        changes: dict[str, Table] = {section: {} for section in SECTIONS}
-        for change in each.changes:
-            self._read_change(change.key, change.text, place, changes)
-        if each.settings.strip():
-            path = f"{place}.{SETTINGS}"
-            changes["postgresql"]["settings"] = self.reader.settings(each.settings, path, FilePlace(path))
-        layer = Scope(place, ScopedValue(target, place), changes).over(base)
-        self._check_rules(layer, base)
-        postgresql, workload = _part(PostgresChoice, layer, "postgresql"), _part(Workload, layer, "workload")
-        if name is None or target is None or postgresql is None or workload is None:
-            return None
-        return Configuration(name, target, postgresql, workload)
-
-    def _check_rules(self, layer: Scope, base: Scope) -> None:
-        """Note what values do not go together; at the configuration where its change is the reason."""
+    @override
+    def check(self, layer: Scope, shared: Scope) -> None:
+        """Note what does not go together; at the configuration where its change is the reason."""
+        if layer.target is None:
+            sentence = tr("Tick at least one place: PostgreSQL's data has to lie somewhere.")
+            self.add(KeyPath("target"), sentence)
+            return
         for rule in RULES:
             breach = rule(layer)
             if breach is None:
                 continue
-            path, sentence = breach[0].path, breach[1]
-            if path.startswith("configuration") or rule(base) == breach:
-                self.reader.add(path, sentence)
+            place, sentence = breach
+            if place.path.startswith("configuration") or rule(shared) == breach:
+                self.add(place, sentence)
             else:
-                self.reader.add(layer.place.path, sentence, about=path)
-
-    def _read_change(self, key: str, text: str, place: FilePlace, changes: dict[str, Table]) -> None:
-        section = key.partition(".")[0]
-        path = f"{place}.{key}"
-        each = FIELDS[key]
-        if key == SCRIPT:
-            value: Any = self.reader.scripts(parse_scripts(text), path)
-        elif not text.strip() and key in OPTIONAL:
-            value = None
-        else:
-            value = self.reader.read(key, text, path)
-            if value is not None and each.instead_of:
-                changes[section][each.instead_of] = ScopedValue(None, FilePlace(path))
-        changes[section][each.attribute] = ScopedValue(value, FilePlace(path))
-
-    def _campaign_name(self, configurations: Mapping[int, Configuration]) -> str | None:
-        text = self.parts.campaign.name.strip()
-        if not text:
-            return automatic_name([each.name for each in configurations.values()])
-        return self.reader.name(text, "name")
-
-    def _check_list(self, repeats: int | None) -> None:
-        chosen = self.parts.chosen()
-        before: set[str] = set()
-        for number, each in enumerate(chosen, start=1):
-            name = each.name.strip()
-            if name and name in before:
-                sentence = tr("“{name}” is the name of more than one configuration; names tell runs apart.")
-                self.reader.add(f"configuration[{number}].name", sentence.format(name=name))
-            before.add(name)
-        if len(chosen) > MOST_CONFIGURATIONS:
-            sentence = tr("{count} configurations are more than the {most} that are allowed.")
-            self.reader.add("configuration", sentence.format(count=len(chosen), most=MOST_CONFIGURATIONS))
-        if repeats and repeats * len(chosen) > MOST_RUNS:
-            sentence = tr("{runs} runs are more than the {most} that are allowed.")
-            self.reader.add("repeats", sentence.format(runs=repeats * len(chosen), most=MOST_RUNS))
-
-
-def _part(make: type[Any], layer: Scope, section: str) -> Any:  # noqa: ANN401
-    """Return a part of a configuration; None where one of its values was refused."""
-    values = {attribute: given.value for attribute, given in layer.sections[section].items()}
-    if any(value is None and attribute not in NULLABLE[section] for attribute, value in values.items()):
-        return None
-    if section == "workload" and not _is_complete(values):
-        return None
-    return make(**values)
-
-
-def _is_complete(values: Mapping[str, Any]) -> bool:
-    """Whether size and length are said in one of their two ways."""
-    has_size = values.get("scale") is not None or values.get("size") is not None
-    return has_size and (values.get("duration_s") is not None or values.get("transactions") is not None)
+                self.add(layer.place, sentence, about=place.path)

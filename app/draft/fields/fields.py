@@ -8,6 +8,7 @@ from typing import Final
 from app.campaign_file.disks import GROUP_FIELDS
 from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
 from app.campaign_file.kinds import CampaignField
+from app.domain.campaign.configuration import Workload
 from app.domain.text import tr
 from app.draft.fields.state import Step
 
@@ -30,14 +31,12 @@ _OF_FILESYSTEM: Final = frozenset({"filesystem", "preset", "options", "chunk_siz
 CHANGEABLE: Final = tuple(key for key in FIELDS if key.split(".")[0] in SECTIONS and key != SETTINGS)
 """What a configuration may change one by one; settings have a text of their own."""
 
-OPTIONAL: Final = frozenset({"workload.threads", "workload.rate", "workload.latency_limit"})
-NULLABLE: Final = {
-    "postgresql": frozenset[str](),
-    "workload": frozenset(
-        {"scale", "size", "duration_s", "transactions", "threads", "rate_tps", "latency_limit_ms"}
-    ),
-}
-"""Attributes that may be None in a configuration without problems."""
+OPTIONAL: Final = tuple(
+    field
+    for field in SECTIONS["workload"]
+    if not field.instead_of and getattr(Workload(), field.attribute) is None
+)
+"""What may be left empty: pgbench or pgFooting decides then."""
 
 
 def step_of(path: str) -> Step:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -31,11 +31,18 @@ def read_text(field: CampaignField, text: str) -> Any:  # noqa: ANN401 - the fie
     Raises:
         InvalidValueError: not allowed; carries what is.
     """
-    return field.kind.read(raw_value(field.kind, text.strip()), _NOWHERE)
+    return field.kind.read(raw_value(field.kind, text), _NOWHERE)
 
 
 def raw_value(kind: ValueKind, text: str) -> object:
-    """Return what TOML would hold for a text: a number or a truth value where the kind wants one."""
+    """Return what TOML would hold for a text: a number or a truth value where the kind wants one.
+
+    Raises:
+        InvalidValueError: lines that are no settings, where the kind wants those.
+    """
+    if isinstance(kind, SettingsTable):
+        return _settings_table(text)  # whose lines are counted
+    text = text.strip()
     match kind:
         case IntKind() | FloatKind() if _NUMBER.fullmatch(text) and len(text) <= 300:
             return float(text) if "." in text else int(text)
@@ -139,11 +146,11 @@ def _value_of(text: str) -> str | None:
     return text.split("#", 1)[0].strip() or None
 
 
-def read_settings(text: str) -> Settings:
-    """Return the settings of a text, checked as those of a campaign file.
+def _settings_table(text: str) -> Mapping[str, str]:
+    """Return the settings of a text as a table of a campaign file.
 
     Raises:
-        InvalidValueError: lines that are no settings, names given twice, values that cannot be.
+        InvalidValueError: lines that are no settings, names given twice.
     """
     lines = setting_lines(text)
     first: dict[str, int] = {}
@@ -155,12 +162,11 @@ def read_settings(text: str) -> Settings:
             faults.append(Problem("", sentence.format(number=line.number, name=line.name, before=before)))
     if faults:
         raise InvalidValueError(*faults)
-    settings: Settings = SettingsTable().read({line.name: line.value for line in lines}, _NOWHERE)
-    return settings
+    return {line.name: line.value for line in lines}
 
 
 def write_settings(settings: Settings) -> str:
-    """Return settings as lines that `read_settings` reads back."""
+    """Return settings as lines that `raw_value` reads back."""
     return "\n".join(f"{name} = {_quoted(value)}" for name, value in settings)
 
 
