@@ -33,6 +33,16 @@ def test_a_record_is_cut_where_it_is_long() -> None:
     assert len(record.getMessage()) == 4000
 
 
+def test_a_traceback_is_cut_where_it_is_long() -> None:
+    with pytest.raises(OSError, match="x") as raised:
+        _fail("\n" * 100_000 + "x" * 100_000)
+    record = logging.LogRecord("x", logging.ERROR, "", 1, "", (), (raised.type, raised.value, raised.tb))
+    assert escape(record)
+    assert record.exc_text is not None
+    lines = record.exc_text.split("\n")
+    assert (len(lines), max(map(len, lines))) == (100, len("  | ") + 4000)
+
+
 def test_no_line_of_a_traceback_can_be_taken_for_a_record() -> None:
     forged = "x\npgfooting-helper: session of :1.7, user 0\x1b[2J\u2028pgfooting-helper: done"
     with pytest.raises(OSError, match="x") as raised:

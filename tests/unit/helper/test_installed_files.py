@@ -9,6 +9,8 @@ from pathlib import Path
 PROJECT = Path(__file__).parents[3]
 WHOLE = ("app/helper/", "app/domain/", "app/storage/")
 """Packages that packaging/helper installs whole."""
+ASKING_OTHERS = {"udisks.py", "login.py", "service_status.py", "helper_client.py", "connection.py"}
+"""Of app/dbus: what asks UDisks2, logind, systemd or the service itself for the user."""
 
 
 def imported_by(first: str) -> set[str]:
@@ -35,3 +37,4 @@ def test_exactly_what_the_service_imports_is_installed() -> None:
     installed = {"app/__init__.py", *(f"app/dbus/{name}.py" for name in names[1].split(","))}
     needed = {path for path in imported_by("app.helper.__main__") if not path.startswith(WHOLE)}
     assert needed | {"app/dbus/__init__.py"} == installed
+    assert not {path.rpartition("/")[2] for path in installed} & ASKING_OTHERS

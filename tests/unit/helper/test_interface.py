@@ -134,8 +134,8 @@ def test_one_module_of_what_root_executes_starts_programs_and_none_a_shell(folde
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             assert not (isinstance(node, ast.keyword) and node.arg == "shell"), path
             if any(STARTING.fullmatch(name) for name in _names_of(node)):
-                starting.add(path.name)
-    assert starting == ({"programs.py"} if folder == "storage" else set())
+                starting.add(str(path.relative_to(PROJECT / "app")))
+    assert starting == ({"storage/system/programs.py"} if folder == "storage" else set())
 
 
 def _names_of(node: ast.AST) -> list[str]:

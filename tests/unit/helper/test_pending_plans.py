@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,7 +12,8 @@ import pytest
 
 from app.dbus.service import Call, MethodError
 from app.domain.disk import DiskIdentity
-from app.domain.filesystems import filesystem
+from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.raid import Level
 from app.domain.storage_plan.wire import MOST_PLANS, plan_to_wire
 from app.helper.session import describe as describing
@@ -25,9 +27,11 @@ from app.helper.storage.pending_plans import (
     PendingPlans,
     describe_plans,
     digest_of,
+    layout_steps,
 )
 from app.storage.layout.names import PlannedDevice
-from tests.unit.storage.plans import devices, disk, plan_of
+from app.storage.layout.steps import Command, MakeFolder, MountIs, NotMounted
+from tests.unit.storage.plans import FOLDER, NAMES, devices, disk, plan_of
 
 PLAN = plan_of(filesystem("xfs"), Level.MIRROR, {})
 ANNA, ROOT = 1000, 0
@@ -169,3 +173,29 @@ def test_what_is_no_plan_is_refused_with_its_number_and_field(monkeypatch: pytes
     assert isinstance(told, str)
     assert told.startswith("plans[1].")
     assert len(str(describe([bad] * MOST_PLANS, monkeypatch))) <= describing._MOST_TEXT
+
+
+@pytest.mark.parametrize(
+    ("spec", "level"),
+    [(spec, level) for spec in FILESYSTEMS for level in spec.levels],
+    ids=lambda case: getattr(case, "id", str(case)),
+)
+def test_every_mount_is_in_a_new_folder_with_nothing_on_it_and_only_that_mount_is_unmounted(
+    spec: FilesystemSpec, level: Level
+) -> None:
+    plan = plan_of(spec, level, {})
+    steps = layout_steps(plan, devices(plan), NAMES, FOLDER)
+    first, *folders = [step.path for step in steps if isinstance(step, MakeFolder)]
+    assert (first, {str(Path(each).parent) for each in folders}) == (FOLDER, {FOLDER})
+    mounts = [step for step in steps if isinstance(step, Command) and step.argv[0] == "mount"]
+    for step, folder in zip(mounts, folders, strict=True):
+        flag, *words = step.argv[1:]
+        said = dict(zip(words[::2], words[1::2], strict=True))
+        assert (flag, said["--target"]) == ("--internal-only", folder)
+        assert {"nodev", "nosuid"} <= set(said["--options"].split(","))
+        assert NotMounted(folder) in step.before
+        (mounted,), (unmount,) = step.after, step.undo
+        assert isinstance(mounted, MountIs)
+        assert isinstance(unmount, Command)
+        assert (mounted.folder, said["--source"] in mounted.sources) == (folder, True)
+        assert (unmount.argv, unmount.when) == (("umount", "--internal-only", folder), (mounted,))

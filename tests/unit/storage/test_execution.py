@@ -29,15 +29,17 @@ from app.storage.layout.steps import (
     SessionPartition,
     SignatureIs,
     Step,
+    Wipe,
     WipeTable,
     mark_fact,
     partition_place,
     undo_of,
 )
 from app.storage.system import state
+from app.storage.wiping.wipe import KeptError
 from tests.unit.storage.plans import disk
 
-NODE = "/dev/no-such-disk"
+NODE, OTHER = "/dev/no-such-disk", "/dev/no-such-other-disk"
 
 
 class World:
@@ -190,6 +192,29 @@ def test_why_a_disk_could_not_be_wiped_is_kept_by_its_node_also_where_nothing_fo
     }
 
 
+def test_nothing_more_is_written_to_a_disk_that_could_not_be_wiped_and_the_other_is_freed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def wipe(step: Wipe | WipeTable) -> str:
+        asked.append(step.why)
+        if step.why == f"content of {NODE}":
+            raise KeptError(NODE, "It holds xfs.", "")
+        return ""
+
+    monkeypatch.setattr(execution_module, "Wiper", lambda *_: SimpleNamespace(wipe=wipe, wipe_table=wipe))
+    undo: list[Step] = []
+    for node in (NODE, OTHER):
+        part = SessionPartition(node, f"{node}p1", "table", "uuid", "type", 1 << 20, 1 << 30)
+        signature = SignatureIs(part.node, "ext4", "uuid")
+        undo += [Wipe(part.node, "place", signature, (part,), f"content of {node}")]
+        undo += [WipeTable(part, f"table of {node}")]
+    with pytest.raises(StorageError, match="holds xfs"):
+        World().execution().unmake(undo)
+    assert asked == [f"content of {NODE}", f"content of {OTHER}", f"table of {OTHER}"]
+
+
 def test_a_cancelled_execution_is_undone_and_undoing_cannot_be_cancelled(tmp_path: Path) -> None:
     world = World()
     world.cancel_after = 2
@@ -269,6 +294,16 @@ def test_another_disk_under_the_same_name_is_not_touched(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_nothing_is_written_where_our_partition_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution_module, "locked", lambda *_: nullcontext())
+    command = touch(tmp_path / "a", writes=(OwnPartition(NODE, "uuid"),))
+    with pytest.raises(RefusedError, match="GPT"):
+        World().execution().make((replace(command, undo=()),))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_disk_that_is_gone_is_refused(tmp_path: Path) -> None:
     world = World()
     execution = world.execution()
@@ -276,9 +311,6 @@ def test_a_disk_that_is_gone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="cannot be identified"):
         execution.make((ClaimDisks((NODE,), "claim"),))
     assert list(tmp_path.iterdir()) == []
-
-
-OTHER = "/dev/no-such-other-disk"
 
 
 @pytest.fixture
@@ -366,6 +398,17 @@ def test_what_the_rules_refuse_is_not_touched_and_their_evidence_is_told(tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_disk_that_is_not_spare_any_more_is_not_partitioned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution_module, "locked", lambda *_: nullcontext())
+    world = World()
+    world.refused = (DiskRefusal("D05", "It is mounted.", "8:17 at /srv", "umount /srv"),)
+    with pytest.raises(RefusedError, match="D05"):
+        world.execution().make((replace(touch(tmp_path / "a", claims=(NODE,)), undo=()),))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_folders_are_made_and_removed_and_gone_ones_are_none_to_remove(tmp_path: Path) -> None:
     steps: tuple[Step, ...] = (
         MakeFolder(str(tmp_path / "m"), "make", undo=(RemoveFolder(str(tmp_path / "m"), "remove"),)),
@@ -378,13 +421,15 @@ def test_folders_are_made_and_removed_and_gone_ones_are_none_to_remove(tmp_path:
 
 
 def test_a_folder_that_exists_is_not_taken_for_ours(tmp_path: Path) -> None:
-    link = tmp_path / "link"
+    link, empty = tmp_path / "link", tmp_path / "empty"
     link.symlink_to(tmp_path / "elsewhere")
-    for there in (tmp_path, link):
-        undo = (RemoveFolder(str(there), "remove"),)
+    empty.mkdir()
+    for there in (tmp_path, link, empty):
+        world, undo = World(), (RemoveFolder(str(there), "remove"),)
         with pytest.raises(StorageError, match="exists"):
-            World().execution().make((MakeFolder(str(there), "make", undo=undo),))
-    assert [path.name for path in tmp_path.iterdir()] == ["link"], (
+            world.execution().make((MakeFolder(str(there), "make", undo=undo),))
+        assert world.told == [], "it was never begun, so that nothing undoes it"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "link"], (
         "nothing was made where it leads, or removed"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -46,7 +47,20 @@ def test_a_program_gets_the_fixed_environment_and_nothing_else(monkeypatch: pyte
     assert dict(line.split("=", 1) for line in ended.stdout.splitlines()) == ENVIRONMENT
 
 
-def test_a_program_gets_no_open_files_no_folder_and_no_answers() -> None:
+@pytest.fixture
+def answered() -> Iterator[None]:
+    """Somebody answers yes on the standard input of this process."""
+    reader, writer = os.pipe()
+    os.write(writer, b"yes\n")
+    own = os.dup(0)
+    os.dup2(reader, 0)
+    yield
+    os.dup2(own, 0)
+    for descriptor in (reader, writer, own):
+        os.close(descriptor)
+
+
+def test_a_program_gets_no_open_files_no_folder_and_no_answers(answered: None) -> None:
     kept = os.open("/etc/hostname", os.O_RDONLY)
     os.set_inheritable(kept, True)  # noqa: FBT003
     try:
