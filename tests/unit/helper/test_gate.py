@@ -12,6 +12,7 @@ import pytest
 
 from app.dbus import gate
 from app.dbus.gate import Gate, Queue, Reader
+from app.dbus.introspection import load_gio
 from app.dbus.wire import beginning_of
 from tests.unit.helper.test_wire import message
 
@@ -111,6 +112,25 @@ def test_nothing_more_is_read_where_too_much_waits_until_some_was_let_through(
     tried._queue.take()
     assert tried._turn()
     assert tried._queue.bytes > before - 10_000
+
+
+def signal(sender: str) -> bytes:
+    """A signal as the bus passes it on, by which it would tell that somebody has left."""
+    gio, glib = load_gio()
+    told = gio.DBusMessage.new_signal("/org/freedesktop/DBus", "org.freedesktop.DBus", "NameOwnerChanged")
+    told.set_sender(sender)
+    told.set_serial(7)
+    told.set_body(glib.Variant("(sss)", (":1.9", ":1.9", "")))
+    return bytes(told.to_blob(gio.DBusCapabilityFlags.NONE))
+
+
+def test_only_signals_of_the_bus_itself_reach_the_service(idle_gate: tuple[Gate, socket.socket]) -> None:
+    tried, bus = idle_gate
+    own = signal("org.freedesktop.DBus")
+    for each in (signal(":1.4711"), own, signal("")):
+        bus.sendall(each)
+    tried._receive()
+    assert bytes(tried._to_us) == own
 
 
 def test_the_gate_waits_for_room_only_where_it_has_something_to_send(

@@ -151,12 +151,18 @@ def _names_of(node: ast.AST) -> list[str]:
             return []
 
 
-def test_the_unit_gives_the_helper_no_mounts_of_its_own() -> None:
-    text = (SYSTEM / "pgfooting-helper.service").read_text()
+MOUNTS_OF_ITS_OWN = re.compile(
+    r"Protect|Private|ReadWrite|ReadOnly|Inaccessible|(No)?ExecPaths|TemporaryFile|Mount|Bind(ReadOnly)?Paths|Root|"
+    r"Extension|DynamicUser|ProcSubset|LogNamespace|JoinsNamespaceOf"
+)
+"""Directives of systemd.exec(5) that give a service a mount namespace, or one of another unit."""
+
+
+@pytest.mark.parametrize("name", ["pgfooting-helper.service", "pgfooting-recover.service"])
+def test_the_unit_gives_the_helper_no_mounts_of_its_own(name: str) -> None:
+    text = (SYSTEM / name).read_text()
     keys = {line.partition("=")[0] for line in text.splitlines() if "=" in line and not line.startswith("#")}
-    assert not [
-        key for key in keys if re.match(r"Protect|Private|Read|Inaccessible|TemporaryFile|Mount", key)
-    ]
+    assert not [key for key in keys if MOUNTS_OF_ITS_OWN.match(key)]
 
 
 def test_the_helper_imports_almost_nothing() -> None:
