@@ -119,7 +119,7 @@ class Wiper:
             for each in sorted(present, key=lambda one: one.disk):
                 locks.enter_context(locked(each.disk, self.disks[each.disk], self.hooks))
             for each in present:
-                if why := self._not_our_table(each):
+                if why := self._not_our_table(each, in_array=step.array is not None):
                     return why
             if step.array is None and not self._has_node(step):
                 return say("skipped-node-away", node=node)
@@ -133,8 +133,11 @@ class Wiper:
         released = mark_of(self.facts, partition.table_place) in {Mark.WIPED, Mark.RELEASED}
         return not released and bool(state.size_bytes(partition.disk))
 
-    def _not_our_table(self, partition: SessionPartition) -> str:
+    def _not_our_table(self, partition: SessionPartition, *, in_array: bool) -> str:
         """Return why a partition is not looked at any further: no table of ours; `wipe_table` tells it.
+
+        Nothing is written into an array of which one disk's table was changed, and nobody is kept by that: it
+        can be taken apart, and its other disks are freed.
 
         Raises:
             KeptError: it is our table, and holds something that is not ours.
@@ -144,6 +147,8 @@ class Wiper:
             return say("skipped-no-table", disk=partition.disk)
         empty = mark_of(self.facts, partition.table_place) is Mark.WIPING
         if why := decision.differs(table, partition, may_be_empty=empty):
+            if in_array:
+                return why
             self._keep(partition.disk, partition.disk, why)
         return "" if table.partitions else say("skipped-removed")
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -17,11 +20,13 @@ from typing_extensions import override
 from app.domain.errors import StorageError
 from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.domain.units import GIB, KIB, MIB
+from app.storage.checks.conditions import ConditionResult
 from app.storage.inspect.signatures import MAGICS
-from app.storage.layout.steps import Mark, SessionPartition, SignatureIs
+from app.storage.layout.steps import ArrayRuns, Mark, SessionPartition, SignatureIs, Wipe, mark_fact
+from app.storage.system import state
 from app.storage.system.state import GptPartition, PartitionTable
 from app.storage.system.time_limits import Patience
-from app.storage.wiping import saved
+from app.storage.wiping import saved, wipe
 from app.storage.wiping.decision import WipeVerdict, judge_content, judge_table
 from app.storage.wiping.device import ExclusiveDevice
 from app.storage.wiping.found import (
@@ -35,6 +40,7 @@ from app.storage.wiping.found import (
 )
 from app.storage.wiping.pool_label import label_areas
 from app.storage.wiping.saved import SavedSignatures
+from app.storage.wiping.wipe import KeptError, Wiper
 
 NODE = "/dev/sdb1"
 OURS = SignatureIs(NODE, "ext4", "6f1d5a52-0a0c-4c1c-9b1e-000000000001")
@@ -301,3 +307,29 @@ def test_patience_is_for_all_waits_together() -> None:
     assert not patience.pause(0.01)
     assert patience.limit(60) == 0
     assert Patience().limit(60) == 60
+
+
+def test_nothing_is_written_into_an_array_of_which_a_disk_has_another_table_and_no_disk_is_kept_by_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    others = PartitionTable(TABLE, (replace(OUR_ENTRY, type="0fc63daf-8483-4772-8e79-3d69d8477de4"),))
+    monkeypatch.setattr(wipe, "locked", lambda *_: nullcontext())
+    monkeypatch.setattr(state, "size_bytes", lambda _node: GIB)
+    monkeypatch.setattr(state, "read_table", lambda _node: others)
+    unused = cast("Any", None)
+    hooks = cast("Any", SimpleNamespace(other_boot=False))
+    facts = {mark_fact(PARTITION.table_place): Mark.MADE.value}
+    runs = ArrayRuns("/dev/md/x", OURS.uuid, (NODE,))
+    wiper = Wiper(
+        {PARTITION.disk: unused},
+        hooks,
+        facts,
+        unused,
+        unused,
+        unused,
+        lambda _: ConditionResult(holds=True, evidence="", renamed="md127"),
+    )
+    step = Wipe("/dev/md/x", "array x", OURS, (PARTITION,), "ours is wiped", array=runs)
+    assert "not made by this session" in wiper.wipe(step)
+    with pytest.raises(KeptError, match="not made by this session"):
+        wiper.wipe(replace(step, node=NODE, array=None))
