@@ -13,6 +13,7 @@ from app.domain.disk import DiskIdentity
 from app.domain.options.option import OptionProblem
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, StoragePlan
+from app.domain.storage_plan.problems import plan_problems
 from app.domain.storage_plan.reader import PlanError
 from app.domain.storage_plan.wire import identity_from_wire, identity_to_wire, plan_from_wire, plan_to_wire
 
@@ -48,6 +49,18 @@ def test_a_second_group_for_the_wal_is_refused() -> None:
     assert refused.value.problems[0].field == "wal"
 
 
+HOSTILE = ("rw,suid,dev", "x -o suid", "always\n", "", "/etc/passwd", -1, 1 << 60)
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=repr)
+@pytest.mark.parametrize("option", ["data", "barrier", "suid", "-F"])
+def test_an_option_that_is_none_or_has_another_value_is_no_part_of_a_plan(option: str, value: object) -> None:
+    (disks, level, filesystem, _, *rest), wal, log = plan_to_wire(PLANS[0])
+    with pytest.raises(PlanError) as refused:
+        plan_from_wire((disks, level, filesystem, {option: value}, *rest), wal, log)
+    assert refused.value.problems[0].field == f"data.options.{option}"
+
+
 TEXT = st.text(max_size=30)
 NUMBER = st.integers(0, 2**64 - 1)
 IDENTITIES = st.lists(st.tuples(TEXT, TEXT, TEXT, NUMBER, TEXT, NUMBER), max_size=4)
@@ -70,6 +83,7 @@ def test_whatever_fits_the_signature_is_a_plan_or_refused_with_fields(
     try:
         plan = plan_from_wire(data, wal, log)
         assert plan_from_wire(*plan_to_wire(plan)) == plan
+        assert plan_problems(plan) == ()
     except PlanError as err:
         problems = err.problems
         event(f"{len(problems)} problems")
