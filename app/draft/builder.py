@@ -31,8 +31,8 @@ from app.draft.fields.state import (
     DraftParts,
     Length,
     Place,
+    ScriptDraft,
     SizeChoice,
-    WorkloadDraft,
 )
 from app.draft.fields.text import raw_value
 from app.draft.machine_answers import MachineAnswer, MachineQuestion, ScriptsQuestion
@@ -101,19 +101,13 @@ def build(parts: DraftParts, answers: Mapping[MachineQuestion, MachineAnswer]) -
 def _document(parts: DraftParts) -> Mapping[str, Any]:
     chosen = parts.chosen()
     names = [each.name.strip() for each in chosen]
-    part = parts.postgresql
+    printable = [name for name in names if name and name.isprintable()]
     document: dict[str, Any] = {
-        "name": parts.campaign.name.strip()
-        or automatic_name([name for name in names if name and name.isprintable()]),
-        "repeats": parts.campaign.repeats,
-        "seeds": list(parts.campaign.seeds),
-        "postgresql": {
-            "installation": part.installation,
-            "preset": part.preset,
-            "checksums": part.checksums,
-            "settings": part.settings,
-        },
-        "workload": _workload(parts.workload),
+        "name": parts.values["name"].strip() or automatic_name(printable),
+        "repeats": parts.values["repeats"],
+        "seeds": list(parts.seeds),
+        "postgresql": _section(parts, "postgresql"),
+        "workload": _workload(parts),
     }
     if chosen:
         entries = zip(names, chosen, strict=True)
@@ -121,34 +115,26 @@ def _document(parts: DraftParts) -> Mapping[str, Any]:
     return document
 
 
-def _workload(part: WorkloadDraft) -> Mapping[str, Any]:
+def _section(parts: DraftParts, section: str) -> dict[str, Any]:
+    return {each.name: parts.values[f"{section}.{each.name}"] for each in SECTIONS[section]}
+
+
+def _workload(parts: DraftParts) -> Mapping[str, Any]:
     """Return the third page; of what can be said in two ways only the one that is chosen."""
-    texts: dict[str, Any] = {"script": _raw_scripts(part), "clients": part.clients}
-    match part.size_choice:
-        case SizeChoice.SCALE:
-            texts["scale"] = part.scale
-        case SizeChoice.BYTES:
-            texts["size"] = part.size
-        case _:
-            texts["size"] = part.size_choice.value
-    if part.length is Length.DURATION:
-        texts["duration"] = part.duration
-    else:
-        texts["transactions"] = part.transactions
-    for key in ("threads", "warmup", "protocol", "rate", "latency_limit"):
-        texts[key] = getattr(part, key)
-    return texts
+    values = _section(parts, "workload")
+    if values["script"] == OWN_SCRIPTS:
+        values["script"] = [_raw_script(each) for each in parts.scripts]
+    if parts.size_choice not in {SizeChoice.SCALE, SizeChoice.BYTES}:
+        values["size"] = parts.size_choice.value
+    del values["size" if parts.size_choice is SizeChoice.SCALE else "scale"]
+    del values["transactions" if parts.length is Length.DURATION else "duration"]
+    return values
 
 
-def _raw_scripts(part: WorkloadDraft) -> list[object]:
-    if part.script != OWN_SCRIPTS:
-        return [part.script]
-    raw: list[object] = []
-    for each in part.scripts:
-        source = {"builtin": each.builtin} if each.builtin else {"file": each.path.strip()}
-        weight = each.weight.strip()
-        raw.append({**source, "weight": int(weight) if weight.isascii() and weight.isdigit() else weight})
-    return raw
+def _raw_script(each: ScriptDraft) -> Mapping[str, object]:
+    source = {"builtin": each.builtin} if each.builtin else {"file": each.path.strip()}
+    weight = each.weight.strip()
+    return {**source, "weight": int(weight) if weight.isascii() and weight.isdigit() else weight}
 
 
 def _names_files(raw: object) -> bool:
@@ -224,12 +210,12 @@ class _DraftReader(CampaignReader):
     @override
     def read_target(self, entry: object, place: KeyPath) -> ScopedValue:
         each = cast("ConfigurationDraft", entry)
-        where = self.parts.where
+        values = self.parts.values
         match each.place:
             case Place.FOLDER:
-                return self._read_place("folder", "path", where.path, KeyPath("target"))
+                return self._read_place("folder", "path", values["target.folder.path"], KeyPath("target"))
             case Place.MEMORY:
-                return self._read_place("memory", "size", where.memory_size, KeyPath("target"))
+                return self._read_place("memory", "size", values["target.memory.size"], KeyPath("target"))
             case Place.OTHER_FOLDER:
                 return self._read_place("folder", "path", each.text, place)
             case Place.OTHER_MEMORY:

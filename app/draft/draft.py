@@ -217,8 +217,7 @@ class CampaignDraft:
 
     def scale_choice(self, size: SizeChoice | None = None) -> ScaleChoice | None:
         """Return the scale that the third page's size, or another choice there, comes to on this machine."""
-        part = self.parts.workload
-        parts = replace(self.parts, workload=replace(part, size_choice=size or part.size_choice))
+        parts = replace(self.parts, size_choice=size or self.parts.size_choice)
         built = build(parts, self._answers)
         inquiry = self._inquiry(built)
         return inquiry.scale(built.workload) if inquiry and built.workload else None

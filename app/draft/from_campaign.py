@@ -15,7 +15,6 @@ from app.domain.campaign.configuration import (
     DiskTarget,
     FolderTarget,
     MemoryTarget,
-    PostgresChoice,
     Script,
     Target,
     Workload,
@@ -23,19 +22,17 @@ from app.domain.campaign.configuration import (
 from app.domain.filesystems import filesystem
 from app.domain.text import tr
 from app.draft.disks.target import PREFIX, read_target, write_option
-from app.draft.fields.fields import CHANGEABLE, FIELDS, WAL_FIELDS
+from app.draft.fields.fields import CHANGEABLE, FIELDS, SETTINGS, WAL_FIELDS
 from app.draft.fields.state import (
     OWN_SCRIPTS,
-    CampaignPart,
     ChangeDraft,
     ConfigurationDraft,
     DraftParts,
     Length,
     Place,
-    PostgresDraft,
     ScriptDraft,
     SizeChoice,
-    WorkloadDraft,
+    first_values,
 )
 from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft
 from app.draft.fields.text import write_settings, write_text
@@ -64,11 +61,16 @@ def parts_of(campaign: Campaign) -> DraftParts:
     """
     first = campaign.configurations[0]
     shared = _shared_settings(campaign.configurations)
-    parts = DraftParts(
-        CampaignPart(campaign.name, str(campaign.repeats), campaign.seeds),
-        postgresql=_postgres_part(first.postgresql, shared),
-        workload=_workload_part(first.workload),
-    )
+    parts = DraftParts(seeds=campaign.seeds)
+    for key in CHANGEABLE:
+        if _value(first, key) is not None:
+            parts.values[key] = write_text(FIELDS[key], _value(first, key))
+    parts.values |= {
+        "name": campaign.name,
+        "repeats": str(campaign.repeats),
+        SETTINGS: write_settings(shared),
+    }
+    _remember_choices(parts, first.workload)
     where: dict[Place, Target] = {}
     for each in campaign.configurations:
         place = _PLACES[each.target.kind]
@@ -98,8 +100,8 @@ def parts_of(campaign: Campaign) -> DraftParts:
                 from_where=not (own_place or settings or changes or taken),
             )
         )
-    parts.where.path = _text_of(where.get(Place.FOLDER, FolderTarget()))
-    parts.where.memory_size = _text_of(where.get(Place.MEMORY, MemoryTarget()))
+    parts.values["target.folder.path"] = _text_of(where.get(Place.FOLDER, FolderTarget()))
+    parts.values["target.memory.size"] = _text_of(where.get(Place.MEMORY, MemoryTarget()))
     _complete_where(parts, ticked=frozenset())
     return parts
 
@@ -152,41 +154,20 @@ def _text_of(target: Target) -> str:
             return ""
 
 
-def _postgres_part(choice: PostgresChoice, shared: Settings) -> PostgresDraft:
-    return PostgresDraft(
-        choice.installation, choice.preset, checksums=choice.checksums, settings=write_settings(shared)
-    )
-
-
-def _workload_part(workload: Workload) -> WorkloadDraft:
-    def text(name: str) -> str:
-        field = FIELDS[f"workload.{name}"]
-        return write_text(field, getattr(workload, field.attribute))
-
-    part = WorkloadDraft(
-        clients=text("clients"),
-        threads=text("threads"),
-        warmup=text("warmup"),
-        protocol=text("protocol"),
-        rate=text("rate"),
-        latency_limit=text("latency_limit"),
-    )
-    if _is_plain(workload.scripts):
-        part.script = workload.scripts[0].label
-    else:
-        part.script = OWN_SCRIPTS
-        part.scripts = [_script_part(script) for script in workload.scripts]
+def _remember_choices(parts: DraftParts, workload: Workload) -> None:
+    """Note in which way size, length and scripts are said."""
     if workload.scale is not None:
-        part.size_choice, part.scale = SizeChoice.SCALE, text("scale")
+        parts.size_choice = SizeChoice.SCALE
     elif isinstance(workload.size, str):
-        part.size_choice = SizeChoice(workload.size.value)
+        parts.size_choice = SizeChoice(workload.size.value)
+        parts.values["workload.size"] = first_values()["workload.size"]
     else:
-        part.size_choice, part.size = SizeChoice.BYTES, text("size")
-    if workload.duration_s is not None:
-        part.length, part.duration = Length.DURATION, text("duration")
-    else:
-        part.length, part.transactions = Length.TRANSACTIONS, text("transactions")
-    return part
+        parts.size_choice = SizeChoice.BYTES
+    if workload.duration_s is None:
+        parts.length = Length.TRANSACTIONS
+    if not _is_plain(workload.scripts):
+        parts.values["workload.script"] = OWN_SCRIPTS
+        parts.scripts = [_script_part(script) for script in workload.scripts]
 
 
 def _is_plain(scripts: Sequence[Script]) -> bool:

@@ -144,7 +144,7 @@ class Inquiry:
 
     def _alone(self, configuration: Configuration) -> CampaignQuestion:
         """Return the question about one configuration, so that a no is one about that."""
-        seeds = self.parts.campaign.seeds
+        seeds = self.parts.seeds
         return CampaignQuestion(Campaign(configuration.name, (configuration,), 1, seeds))
 
     def _place_in_list(self, configurations: Sequence[Configuration]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from app.domain.campaign.configuration import (
     Configuration,
@@ -147,20 +147,17 @@ def describe_target(target: Target, plan: StoragePlan | None) -> TargetMetadata:
 
 def describe_workload(workload: Workload) -> WorkloadMetadata:
     """Return what pgbench is to do, without what depends on the machine."""
-    return WorkloadMetadata(
+    names = {each.name for each in fields(WorkloadMetadata)} & {each.name for each in fields(Workload)}
+    metadata = WorkloadMetadata(**{name: getattr(workload, name) for name in names - {"scripts"}})
+    return replace(
+        metadata,
         label=workload.label,
         scripts=tuple(
             ScriptMetadata(label=each.label, weight=each.weight, path=each.path, text=each.text)
             for each in workload.scripts
         ),
-        clients=workload.clients,
         threads=NOT_KNOWN if workload.threads is None else workload.threads,
-        duration_s=workload.duration_s,
-        transactions=workload.transactions,
-        warmup_s=workload.warmup_s,
         protocol=workload.protocol.value,
-        rate_tps=workload.rate_tps,
-        latency_limit_ms=workload.latency_limit_ms,
         size=None if workload.size is None else str(workload.size),
     )
 

@@ -66,9 +66,9 @@ def open_wizard(qtbot: QtBot, tmp_path: Path) -> Iterator[OpenWizard]:
             for place in (Place.FOLDER, Place.MEMORY):
                 draft.configuration_of(place).chosen = False
             draft.configuration_of(Place.DISKS).chosen = True
-            draft.parts.campaign.repeats = "1"
-            draft.parts.workload.duration, draft.parts.workload.warmup = "3s", "0s"
-            draft.parts.workload.clients = "2"
+            draft.parts.values["repeats"] = "1"
+            draft.parts.values["workload.duration"], draft.parts.values["workload.warmup"] = "3s", "0s"
+            draft.parts.values["workload.clients"] = "2"
             draft.parts.disks.data.partition = draft.parts.disks.wal.partition = "2 GiB"
             settings = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
             wizard = Wizard(Theme(Scheme.LIGHT), draft, settings=settings, make_watch=follow)

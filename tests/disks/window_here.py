@@ -121,10 +121,10 @@ class Hand:
     def short_runs(self, repeats: int, seconds: int) -> None:
         """Say what this test measures: nothing of that is looked at here."""
         parts = self._wizard().draft.parts
-        parts.campaign.repeats = str(repeats)
-        parts.workload.duration, parts.workload.warmup, parts.workload.clients = f"{seconds}s", "1s", "2"
+        parts.values["repeats"] = str(repeats)
+        parts.values |= {"workload.duration": f"{seconds}s", "workload.warmup": "1s", "workload.clients": "2"}
         parts.disks.data.partition = "900 MiB"
-        parts.workload.size_choice, parts.workload.scale = SizeChoice.SCALE, "1"
+        parts.size_choice, parts.values["workload.scale"] = SizeChoice.SCALE, "1"
 
     def choose_disks(self) -> None:
         """Tick spare disks, and nothing else, on the first page."""

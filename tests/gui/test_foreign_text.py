@@ -256,8 +256,8 @@ def evil_draft() -> CampaignDraft:
     draft.take(MachineAnswer(SupportQuestion(), everything_works()))
     for each in draft.parts.configurations:
         each.name = f"{each.name} {EVIL}"
-    draft.parts.where.path = f"/{EVIL}"
-    draft.parts.postgresql.settings = f"cluster_name = '{EVIL}'"
+    draft.parts.values["target.folder.path"] = f"/{EVIL}"
+    draft.parts.values["postgresql.settings"] = f"cluster_name = '{EVIL}'"
     return draft
 
 

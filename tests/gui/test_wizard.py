@@ -400,7 +400,7 @@ def test_a_folder_that_does_not_exist_is_told_by_the_machine_beside_the_field(
     qtbot: QtBot, make_wizard: MakeWizard
 ) -> None:
     draft = known_draft()
-    draft.parts.where.path = "/nowhere/at/all"
+    draft.parts.values["target.folder.path"] = "/nowhere/at/all"
     wizard = make_wizard(draft)
     settle(qtbot, wizard)
     page = wizard.pages[Step.WHERE]
@@ -415,7 +415,7 @@ def test_an_early_enter_is_remembered_until_the_machine_has_answered(
 ) -> None:
     draft = CampaignDraft(environment=known_draft().environment)
     draft.configuration_of(Place.MEMORY).chosen = False
-    draft.parts.where.path = "/tmp"
+    draft.parts.values["target.folder.path"] = "/tmp"
     wizard = make_wizard(draft)
     press(wizard, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: wizard.flow.step is Step.POSTGRESQL, timeout=PATIENCE_MS)
@@ -454,7 +454,7 @@ def test_without_postgresql_the_second_page_says_what_to_install(
     draft.environment = DraftEnvironment(
         MACHINE, current_account(), folder_path="/tmp", install_hint="", recipes=()
     )
-    draft.parts.where.path = "/tmp"
+    draft.parts.values["target.folder.path"] = "/tmp"
     draft.configuration_of(Place.MEMORY).chosen = False
     wizard = make_wizard(draft)
     press(wizard, Qt.Key.Key_Return)
@@ -605,7 +605,7 @@ def test_a_file_that_cannot_be_read_is_told_and_changes_nothing(
 @pytest.mark.parametrize("step", Step, ids=lambda step: step.name.lower())
 def test_every_control_has_a_name_and_no_mnemonic_is_taken_twice(make_wizard: MakeWizard, step: Step) -> None:
     draft = known_draft()
-    draft.parts.workload.script = OWN_SCRIPTS
+    draft.parts.values["workload.script"] = OWN_SCRIPTS
     choose_disks(draft)
     place = Place.DISKS if step is Step.MORE else Place.FOLDER
     copy = draft.copy_configuration(draft.configuration_of(place))
@@ -668,7 +668,7 @@ def test_no_page_is_wider_than_its_window(
         draft.configuration_of(Place.FOLDER).name = (
             "a configuration with a name of eighty characters " + "x" * 31
         )
-        draft.parts.workload.size_choice = SizeChoice.SCALE
+        draft.parts.size_choice = SizeChoice.SCALE
         choose_disks(draft)
         agree(draft)
         wizard = make_wizard(draft, size)
@@ -735,7 +735,7 @@ def test_a_start_whose_tick_cannot_be_kept_is_told_and_does_not_happen(
     monkeypatch.setattr(asking, "answer", _trust_asked_in_earnest)
     (tmp_path / "data").touch()
     draft = known_draft()
-    draft.parts.postgresql.settings = "archive_command = touch"
+    draft.parts.values["postgresql.settings"] = "archive_command = touch"
     wizard = make_wizard(draft)
     settle(qtbot, wizard)
     go_on(qtbot, wizard, *wizard.flow.steps[1:])

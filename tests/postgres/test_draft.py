@@ -45,13 +45,12 @@ def find_out(draft: CampaignDraft, step: Step = Step.REVIEW) -> None:
 
 def small_draft(environment: DraftEnvironment, bench: CampaignBench) -> CampaignDraft:
     draft = CampaignDraft(environment=environment)
-    draft.parts.where.path = str(bench.target)
-    draft.parts.postgresql.preset = "defaults"
-    draft.parts.postgresql.settings = "shared_buffers = 32MB"
-    part = draft.parts.workload
-    part.size_choice, part.scale, part.clients = SizeChoice.SCALE, "1", "2"
-    part.duration, part.warmup = "3s", "1s"
-    draft.parts.campaign.repeats = "1"
+    draft.parts.values["target.folder.path"] = str(bench.target)
+    draft.parts.values["postgresql.preset"] = "defaults"
+    draft.parts.values["postgresql.settings"] = "shared_buffers = 32MB"
+    draft.parts.size_choice = SizeChoice.SCALE
+    draft.parts.values |= {"workload.scale": "1", "workload.clients": "2", "repeats": "1"}
+    draft.parts.values |= {"workload.duration": "3s", "workload.warmup": "1s"}
     draft.configuration_of(Place.MEMORY).chosen = False
     return draft
 
@@ -99,13 +98,13 @@ def test_drafts_without_problems_can_be_run_here_and_others_say_on_which_page_no
     data: st.DataObject, environment: DraftEnvironment
 ) -> None:
     draft = CampaignDraft(environment=environment)
-    part = draft.parts.workload
-    part.size_choice = data.draw(st.sampled_from([SizeChoice.SMALL, SizeChoice.LARGE, SizeChoice.SCALE]))
-    part.clients = data.draw(st.sampled_from(["1", "16", "200"]))
-    draft.parts.where.path = data.draw(st.sampled_from(["", "/var/tmp", "/nowhere/at/all"]))
-    draft.parts.postgresql.preset = data.draw(st.sampled_from(["defaults", "machine", "seeds"]))
+    parts = draft.parts
+    parts.size_choice = data.draw(st.sampled_from([SizeChoice.SMALL, SizeChoice.LARGE, SizeChoice.SCALE]))
+    parts.values["workload.clients"] = data.draw(st.sampled_from(["1", "16", "200"]))
+    draft.parts.values["target.folder.path"] = data.draw(st.sampled_from(["", "/var/tmp", "/nowhere/at/all"]))
+    draft.parts.values["postgresql.preset"] = data.draw(st.sampled_from(["defaults", "machine", "seeds"]))
     lines = st.sampled_from(["", "wrok_mem = 1MB", "max_connections = 150", "work_mem = 1MB", "port = 1"])
-    draft.parts.postgresql.settings = data.draw(lines)
+    draft.parts.values["postgresql.settings"] = data.draw(lines)
     copy = draft.copy_configuration(draft.configuration_of(Place.FOLDER))
     copy.changes.append(ChangeDraft("workload.clients", "8"))
     find_out(draft)
@@ -122,7 +121,7 @@ def test_drafts_without_problems_can_be_run_here_and_others_say_on_which_page_no
 
 def test_an_unknown_setting_is_named_with_the_one_that_was_meant(environment: DraftEnvironment) -> None:
     draft = CampaignDraft(environment=environment)
-    draft.parts.postgresql.settings = "wrok_mem = 64MB"
+    draft.parts.values["postgresql.settings"] = "wrok_mem = 64MB"
     find_out(draft, Step.POSTGRESQL)
     (problem,) = draft.problems_for(Step.POSTGRESQL)
     assert problem.path == "postgresql.settings"
@@ -132,7 +131,7 @@ def test_an_unknown_setting_is_named_with_the_one_that_was_meant(environment: Dr
 
 def test_a_value_that_the_server_does_not_take_is_named(environment: DraftEnvironment) -> None:
     draft = CampaignDraft(environment=environment)
-    draft.parts.postgresql.settings = "work_mem = 64 elephants"
+    draft.parts.values["postgresql.settings"] = "work_mem = 64 elephants"
     find_out(draft, Step.POSTGRESQL)
     (problem,) = draft.problems_for(Step.POSTGRESQL)
     assert "work_mem" in problem.message
@@ -140,7 +139,7 @@ def test_a_value_that_the_server_does_not_take_is_named(environment: DraftEnviro
 
 def test_unsafe_settings_are_known_before_the_start(environment: DraftEnvironment) -> None:
     draft = CampaignDraft(environment=environment)
-    draft.parts.postgresql.settings = "fsync = off"
+    draft.parts.values["postgresql.settings"] = "fsync = off"
     find_out(draft, Step.POSTGRESQL)
     known = draft.postgres_answer()
     assert known is not None
@@ -151,7 +150,7 @@ def test_a_folder_without_programs_is_refused_with_what_is_missing(
     environment: DraftEnvironment, tmp_path: Path
 ) -> None:
     draft = CampaignDraft(environment=environment)
-    draft.parts.postgresql.installation = str(tmp_path)
+    draft.parts.values["postgresql.installation"] = str(tmp_path)
     known = answer(
         PostgresQuestion(draft.built.postgresql, draft.built.workload, (FolderTarget(),)),  # type: ignore[arg-type]
         environment,

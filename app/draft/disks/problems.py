@@ -44,7 +44,7 @@ def group_warnings(group: GroupDraft, made: MadeDraft, facts: StorageFacts) -> t
 def server_settings_of(parts: DraftParts) -> Mapping[str, str]:
     """Return the server settings that somebody typed; none where they cannot be read."""
     try:
-        return {line.name.lower(): line.value for line in setting_lines(parts.postgresql.settings)}
+        return {line.name.lower(): line.value for line in setting_lines(parts.values["postgresql.settings"])}
     except InvalidValueError:
         return {}
 

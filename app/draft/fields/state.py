@@ -6,11 +6,19 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Final
 
-from app.domain.campaign.configuration import DEFAULT_REPEATS, DEFAULT_SEEDS, BuiltinScript, DataSize
+from app.campaign_file.fields import SECTIONS
+from app.domain.campaign.configuration import (
+    DEFAULT_REPEATS,
+    DEFAULT_SEEDS,
+    DataSize,
+    PostgresChoice,
+    Workload,
+)
 from app.draft.fields.storage_state import DisksDraft, MadeDraft
+from app.draft.fields.text import write_text
 
 OWN_SCRIPTS: Final = "own"
-"""`WorkloadDraft.script` where the list of scripts counts."""
+"""Value of ``workload.script`` where the list of scripts counts."""
 
 
 class Step(Enum):
@@ -82,36 +90,6 @@ class ConfigurationDraft:
 
 
 @dataclass(slots=True)
-class WhereDraft:
-    """The first page.
-
-    Attributes:
-        path: of the folder; empty for the default folder.
-        memory_size: most memory that may be used; empty for what the data needs.
-    """
-
-    path: str = ""
-    memory_size: str = ""
-
-
-@dataclass(slots=True)
-class PostgresDraft:
-    """The second page.
-
-    Attributes:
-        installation: newest, a major version or a folder.
-        preset: id.
-        checksums: on or off.
-        settings: lines as in postgresql.conf.
-    """
-
-    installation: str = "newest"
-    preset: str = "machine"
-    checksums: bool = True
-    settings: str = ""
-
-
-@dataclass(slots=True)
 class ScriptDraft:
     """One script of a list.
 
@@ -143,56 +121,55 @@ class Length(StrEnum):
     TRANSACTIONS = "transactions"
 
 
-@dataclass(slots=True)
-class WorkloadDraft:
-    """The third page; optional values are empty where left out.
-
-    The defaults are those of a first look: six short runs that are over in five minutes.
-    """
-
-    script: str = BuiltinScript.TPCB_LIKE.value
-    scripts: list[ScriptDraft] = field(default_factory=list)
-    size_choice: SizeChoice = SizeChoice.SMALL
-    size: str = "2 GiB"
-    scale: str = "100"
-    clients: str = "4"
-    threads: str = ""
-    length: Length = Length.DURATION
-    duration: str = "30s"
-    transactions: str = "10000"
-    warmup: str = "5s"
-    protocol: str = "prepared"
-    rate: str = ""
-    latency_limit: str = ""
+_FIRST_LOOK: Final = {
+    "name": "",
+    "repeats": str(DEFAULT_REPEATS),
+    "target.folder.path": "",
+    "target.memory.size": "",
+    "workload.size": "2 GiB",
+    "workload.scale": "100",
+    "workload.duration": "30s",
+    "workload.transactions": "10000",
+    "workload.warmup": "5s",
+}
+"""Six short runs, over in five minutes; what is not here is as in a campaign file that leaves it out."""
 
 
-@dataclass(slots=True)
-class CampaignPart:
-    """What belongs to the campaign as a whole.
-
-    Attributes:
-        name: as typed; empty for a name made of what is compared.
-        repeats: as typed.
-        seeds: of the recipe, else the default ones.
-    """
-
-    name: str = ""
-    repeats: str = str(DEFAULT_REPEATS)
-    seeds: tuple[int, ...] = DEFAULT_SEEDS
+def first_values() -> dict[str, str]:
+    """Return what the fields of a first look say, by key of campaign files."""
+    parts = {"postgresql": PostgresChoice(), "workload": Workload()}
+    left_out = {
+        f"{section}.{each.name}": write_text(each, getattr(parts[section], each.attribute))
+        for section, fields in SECTIONS.items()
+        for each in fields
+    }
+    return left_out | _FIRST_LOOK
 
 
 @dataclass(slots=True)
 class DraftParts:
-    """Everything that the pages hold."""
+    """Everything that the pages hold.
 
-    campaign: CampaignPart = field(default_factory=CampaignPart)
-    where: WhereDraft = field(default_factory=WhereDraft)
+    Attributes:
+        values: of campaign files, by key such as ``workload.clients``, as typed; empty where left out. Both
+            are kept of what can be said in two ways.
+        seeds: of the recipe, else the default ones.
+        size_choice: which of ``workload.size`` and ``workload.scale`` counts.
+        length: which of ``workload.duration`` and ``workload.transactions`` counts.
+        scripts: own scripts, which count where ``workload.script`` is `OWN_SCRIPTS`.
+        disks: the pages about spare disks.
+        configurations: the list.
+        agreed: digest of the campaign of which a person ticked that it may do what is listed.
+    """
+
+    values: dict[str, str] = field(default_factory=first_values)
+    seeds: tuple[int, ...] = DEFAULT_SEEDS
+    size_choice: SizeChoice = SizeChoice.SMALL
+    length: Length = Length.DURATION
+    scripts: list[ScriptDraft] = field(default_factory=list)
     disks: DisksDraft = field(default_factory=DisksDraft)
-    postgresql: PostgresDraft = field(default_factory=PostgresDraft)
-    workload: WorkloadDraft = field(default_factory=WorkloadDraft)
     configurations: list[ConfigurationDraft] = field(default_factory=list)
     agreed: str = ""
-    """Digest of the campaign of which a person ticked that it may do what is listed."""
 
     def chosen(self) -> list[ConfigurationDraft]:
         """Return the configurations that count."""

@@ -60,6 +60,8 @@ def write_text(field: CampaignField, value: Any) -> str:  # noqa: ANN401
         return ""
     if isinstance(field.kind, Scripts):
         return format_scripts(value)
+    if isinstance(field.kind, SettingsTable):
+        return write_settings(value)
     raw = tomllib.loads(f"value = {field.kind.write(value)}")["value"]
     if isinstance(raw, bool):
         return "true" if raw else "false"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from app import TOP
 from app.campaign_file.reader import parse_campaign
 from app.postgres.installations.installation import Installation
 from tests import campaign_keys
@@ -78,3 +80,16 @@ def test_every_pair_of_keys_of_disks_stands_in_a_row_or_nobody_can_choose_it() -
 def test_what_can_be_chosen_is_tried(first: tuple[str, str], second: tuple[str, str]) -> None:
     rows, _ = disk_keys.disk_rows()
     assert any(row[first[0]] == first[1] and row[second[0]] == second[1] for row in rows)
+
+
+def test_a_key_of_the_workload_is_declared_written_and_kept_and_pgbench_is_told() -> None:
+    """Whoever adds one adds a line to each: reader, wizard, differences and search follow from them."""
+    word = re.compile(r"\blatency_limit(_ms)?\b")
+    having = {path for path in (TOP / "app").rglob("*.py") if word.search(path.read_text())}
+    assert {str(path.relative_to(TOP / "app")) for path in having} == {
+        "domain/campaign/configuration.py",
+        "campaign_file/fields.py",
+        "runfile/metadata/run_metadata.py",
+        "postgres/pgbench/argv.py",
+        "analysis/properties.py",  # which only calls it more nicely than its name
+    }

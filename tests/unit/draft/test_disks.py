@@ -488,7 +488,7 @@ def test_presets_that_do_not_work_on_this_kernel_say_so() -> None:
 
 def test_server_settings_of_another_page_are_part_of_the_rules() -> None:
     draft = draft_on(4)
-    draft.parts.postgresql.settings = "full_page_writes = off"
+    draft.parts.values["postgresql.settings"] = "full_page_writes = off"
     ((_, sentence),) = told(draft, Step.FILESYSTEM)
     assert "half-written pages" in sentence
     text = (
@@ -508,7 +508,7 @@ def test_small_records_are_refused_only_where_no_own_setting_keeps_full_page_wri
     choose_preset(made, "recommended")
     say_lines(made, "recordsize = 4 KiB")
     assert any("smaller than a page" in message for _, message in told(draft, Step.FILESYSTEM))
-    draft.parts.postgresql.settings = "full_page_writes = on"
+    draft.parts.values["postgresql.settings"] = "full_page_writes = on"
     assert told(draft, Step.FILESYSTEM) == []
 
 
@@ -517,13 +517,13 @@ def test_an_own_option_and_an_own_setting_that_contradict_each_other_are_told_on
     made = draft.parts.disks.data.made
     choose_filesystem(made, "zfs")
     choose_preset(made, "recommended")
-    draft.parts.postgresql.settings = "wal_recycle = on"
+    draft.parts.values["postgresql.settings"] = "wal_recycle = on"
     assert told(draft, Step.FILESYSTEM) == [], "an own setting counts over a preset"
     say_lines(made, "wal_recycle = off")
     ((field, message),) = told(draft, Step.FILESYSTEM)
     assert field == "target.disks.options.wal_recycle"
     assert "wal_recycle is on" in message
-    draft.parts.postgresql.settings = "wal_recycle = off"
+    draft.parts.values["postgresql.settings"] = "wal_recycle = off"
     assert told(draft, Step.FILESYSTEM) == []
 
 

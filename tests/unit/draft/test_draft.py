@@ -70,7 +70,7 @@ def test_the_first_look_is_a_folder_against_memory_with_little_data_for_half_a_m
 
 
 @pytest.mark.parametrize(
-    ("attribute", "text", "step", "field", "says"),
+    ("key", "text", "step", "field", "says"),
     [
         ("workload.clients", "many", Step.WORKLOAD, "workload.clients", "whole number from 1 to 10000"),
         ("workload.clients", "0", Step.WORKLOAD, "workload.clients", "Found 0"),
@@ -81,10 +81,10 @@ def test_the_first_look_is_a_folder_against_memory_with_little_data_for_half_a_m
         ("workload.rate", "fast", Step.WORKLOAD, "workload.rate", "a number from 0.01"),
         ("workload.latency_limit", "50", Step.WORKLOAD, "workload.latency_limit", "with its unit"),
         ("workload.protocol", "prepard", Step.WORKLOAD, "workload.protocol", "Did you mean “prepared”?"),
-        ("campaign.repeats", "0", Step.WORKLOAD, "repeats", "from 1 to 1000"),
-        ("campaign.name", "x" * 81, Step.MORE, "name", "1 to 80"),
-        ("where.path", "here/there", Step.WHERE, "target.folder.path", "absolute folder"),
-        ("where.memory_size", "12", Step.WHERE, "target.memory.size", "with its unit"),
+        ("repeats", "0", Step.WORKLOAD, "repeats", "from 1 to 1000"),
+        ("name", "x" * 81, Step.MORE, "name", "1 to 80"),
+        ("target.folder.path", "here/there", Step.WHERE, "target.folder.path", "absolute folder"),
+        ("target.memory.size", "12", Step.WHERE, "target.memory.size", "with its unit"),
         ("postgresql.installation", "12", Step.POSTGRESQL, "postgresql.installation", "from 13 to 18"),
         ("postgresql.preset", "machin", Step.POSTGRESQL, "postgresql.preset", "Did you mean “machine”?"),
         ("postgresql.settings", "work_mem", Step.POSTGRESQL, "postgresql.settings", "Line 1 is not"),
@@ -100,11 +100,10 @@ def test_the_first_look_is_a_folder_against_memory_with_little_data_for_half_a_m
     ],
 )
 def test_a_wrong_field_says_on_its_page_what_was_found_and_what_is_allowed(
-    attribute: str, text: str, step: Step, field: str, says: str
+    key: str, text: str, step: Step, field: str, says: str
 ) -> None:
     parts = first_parts()
-    part, name = attribute.split(".")
-    setattr(getattr(parts, part), name, text)
+    parts.values[key] = text
     found = problems_of(parts)
     assert [(where, which) for where, which, _ in found] == [(step, field)]
     assert says in found[0][2]
@@ -122,7 +121,7 @@ def test_nothing_ticked_is_a_problem_of_the_first_page() -> None:
 def test_what_nobody_ticked_may_be_wrong() -> None:
     draft = CampaignDraft()
     draft.configuration_of(Place.MEMORY).chosen = False
-    draft.parts.where.memory_size = "nonsense"
+    draft.parts.values["target.memory.size"] = "nonsense"
     assert campaign_of(draft.parts).configurations[0].target == FolderTarget()
     draft.configuration_of(Place.MEMORY).chosen = True
     assert problems_of(draft.parts)[0][:2] == (Step.WHERE, "target.memory.size")
@@ -135,12 +134,12 @@ def test_a_copy_changes_what_it_names_and_nothing_else() -> None:
     assert copy.name == "folder 2"
     copy.settings = "synchronous_commit = off"
     copy.changes.append(ChangeDraft("workload.clients", "16"))
-    draft.parts.postgresql.settings = "work_mem = 64MB"
+    draft.parts.values["postgresql.settings"] = "work_mem = 64MB"
     made = {each.name: each for each in campaign_of(draft.parts).configurations}
     assert made["folder 2"].postgresql.settings == (("synchronous_commit", "off"), ("work_mem", "64MB"))
     assert made["folder 2"].workload == replace(made["folder"].workload, clients=16)
     assert made["folder"].postgresql.settings == (("work_mem", "64MB"),)
-    draft.parts.where.path = "/srv/other"  # a copy of the folder follows the folder
+    draft.parts.values["target.folder.path"] = "/srv/other"  # a copy of the folder follows the folder
     assert campaign_of(draft.parts).configurations[1].target == FolderTarget("/srv/other")
     draft.remove_configuration(copy)
     assert len(campaign_of(draft.parts).configurations) == 2
@@ -167,7 +166,7 @@ def test_two_configurations_of_one_name_are_a_problem_of_the_second() -> None:
 
 def test_a_change_that_does_not_fit_is_told_at_its_configuration_and_not_on_an_earlier_page() -> None:
     draft = CampaignDraft()
-    draft.parts.workload.threads = "3"
+    draft.parts.values["workload.threads"] = "3"
     copy = draft.copy_configuration(draft.configuration_of(Place.MEMORY))
     copy.changes.append(ChangeDraft("workload.clients", "2"))
     found = problems_of(draft.parts)
@@ -179,7 +178,7 @@ def test_a_change_that_does_not_fit_is_told_at_its_configuration_and_not_on_an_e
 
 def test_a_change_of_the_size_replaces_the_scale() -> None:
     draft = CampaignDraft()
-    draft.parts.workload.size_choice = SizeChoice.SCALE
+    draft.parts.size_choice = SizeChoice.SCALE
     copy = draft.copy_configuration(draft.configuration_of(Place.FOLDER))
     copy.changes.append(ChangeDraft("workload.size", "medium"))
     workload = campaign_of(draft.parts).configurations[1].workload
@@ -188,7 +187,7 @@ def test_a_change_of_the_size_replaces_the_scale() -> None:
 
 def test_too_many_runs_are_told_with_their_number() -> None:
     draft = CampaignDraft()
-    draft.parts.campaign.repeats = "1000"
+    draft.parts.values["repeats"] = "1000"
     for _ in range(9):
         draft.copy_configuration(draft.configuration_of(Place.FOLDER))
     assert [(step, field) for step, field, _ in problems_of(draft.parts)] == [(Step.WORKLOAD, "repeats")]
@@ -206,9 +205,8 @@ def test_script_files_are_asked_for_and_their_answer_becomes_the_script(tmp_path
     path = tmp_path / "own, with comma.sql"
     path.write_text("SELECT 1;\n")
     draft = CampaignDraft()
-    part = draft.parts.workload
-    part.script = OWN_SCRIPTS
-    part.scripts = [ScriptDraft(path=str(path), weight="2"), ScriptDraft("select-only")]
+    draft.parts.values["workload.script"] = OWN_SCRIPTS
+    draft.parts.scripts = [ScriptDraft(path=str(path), weight="2"), ScriptDraft("select-only")]
     built = draft.built
     assert built.campaign is None
     (question,) = built.questions
@@ -226,8 +224,8 @@ def test_script_files_are_asked_for_and_their_answer_becomes_the_script(tmp_path
 @pytest.mark.parametrize(("builtin", "weight"), [("", "x"), ("", "1"), ("tpcb-like", "0")])
 def test_a_script_without_name_or_with_a_wrong_weight_is_refused(builtin: str, weight: str) -> None:
     parts = first_parts()
-    parts.workload.script = OWN_SCRIPTS
-    parts.workload.scripts = [ScriptDraft(builtin, weight=weight)]
+    parts.values["workload.script"] = OWN_SCRIPTS
+    parts.scripts = [ScriptDraft(builtin, weight=weight)]
     built = build(parts, {})
     if not built.questions:
         assert [each.path for each in built.problems] == ["workload.script"]
@@ -236,7 +234,7 @@ def test_a_script_without_name_or_with_a_wrong_weight_is_refused(builtin: str, w
 
 def test_no_script_at_all_is_refused() -> None:
     parts = first_parts()
-    parts.workload.script = OWN_SCRIPTS
+    parts.values["workload.script"] = OWN_SCRIPTS
     assert [each.path for each in build(parts, {}).problems] == ["workload.script"]
 
 
@@ -256,7 +254,7 @@ def test_a_campaign_without_name_is_called_after_what_it_compares(names: list[st
 
 def test_a_draft_with_a_problem_gives_no_campaign_but_the_problem() -> None:
     draft = CampaignDraft()
-    draft.parts.workload.clients = "many"
+    draft.parts.values["workload.clients"] = "many"
     with pytest.raises(CampaignError, match="Found “many”") as caught:
         draft.to_campaign()
     assert caught.value.field == "workload.clients"
@@ -333,22 +331,21 @@ def some_parts(draw: st.DrawFn) -> DraftParts:
     """Fields as people leave them; most of them right, so that a good part makes a campaign."""
     parts = first_parts()
     keys = draw(st.sets(st.sampled_from(list(TEXTS)), max_size=4))
-    for key in keys & {"installation", "preset"}:
-        setattr(parts.postgresql, key, draw(TEXTS[key]))
-    for key in keys - {"installation", "preset", "checksums", "script"}:
-        setattr(parts.workload, key, draw(TEXTS[key]))
+    for key in CHANGEABLE:
+        if (name := key.split(".")[1]) in keys - {"checksums", "script"}:
+            parts.values[key] = draw(TEXTS[name])
     if "script" in keys:
-        parts.workload.script = draw(st.sampled_from(["select-only", OWN_SCRIPTS, "tpcb"]))
+        parts.values["workload.script"] = draw(st.sampled_from(["select-only", OWN_SCRIPTS, "tpcb"]))
         names = st.sampled_from(["tpcb-like", "simple-update", "x"])
-        parts.workload.scripts = draw(st.lists(st.builds(ScriptDraft, names, weight=WHOLES), max_size=3))
-    parts.postgresql.checksums = draw(st.booleans())
-    parts.postgresql.settings = draw(SETTINGS)
-    parts.workload.size_choice = draw(st.sampled_from(SizeChoice))
-    parts.workload.length = draw(st.sampled_from(Length))
-    parts.campaign.name = draw(st.one_of(st.just(""), NAMES))
-    parts.campaign.repeats = draw(st.sampled_from(["3", "1", "1000", "x"]))
-    parts.where.path = draw(PATHS)
-    parts.where.memory_size = draw(SIZES)
+        parts.scripts = draw(st.lists(st.builds(ScriptDraft, names, weight=WHOLES), max_size=3))
+    parts.values["postgresql.checksums"] = draw(st.sampled_from(["true", "false"]))
+    parts.values["postgresql.settings"] = draw(SETTINGS)
+    parts.size_choice = draw(st.sampled_from(SizeChoice))
+    parts.length = draw(st.sampled_from(Length))
+    parts.values["name"] = draw(st.one_of(st.just(""), NAMES))
+    parts.values["repeats"] = draw(st.sampled_from(["3", "1", "1000", "x"]))
+    parts.values["target.folder.path"] = draw(PATHS)
+    parts.values["target.memory.size"] = draw(SIZES)
     for each in parts.configurations:
         each.chosen = draw(st.booleans())
     changes = st.lists(

@@ -103,7 +103,7 @@ def test_each_step_asks_only_what_it_needs() -> None:
 def test_the_room_that_a_place_needs_follows_the_size_of_the_data() -> None:
     draft = flow_here().draft
     small = [q.need_bytes for q in draft.questions_for(Step.WHERE) if isinstance(q, TargetQuestion)]
-    draft.parts.workload.size_choice = SizeChoice.LARGE
+    draft.parts.size_choice = SizeChoice.LARGE
     large = [q.need_bytes for q in draft.questions_for(Step.WHERE) if isinstance(q, TargetQuestion)]
     assert max(small) < 250e6
     assert min(large) > 16e9
@@ -185,7 +185,7 @@ def test_what_is_refused_is_asked_again_after_it_was_forgotten_and_a_yes_is_kept
 def test_an_answer_to_what_nobody_asks_any_more_changes_nothing() -> None:
     draft = flow_here().draft
     old = draft.questions_for(Step.WHERE)
-    draft.parts.where.path = "/elsewhere"
+    draft.parts.values["target.folder.path"] = "/elsewhere"
     for question in old:
         draft.take(MachineAnswer(question, error=TargetError("no")))
     (problem, *_) = draft.problems_for(Step.WHERE)
@@ -198,26 +198,26 @@ def test_going_back_loses_nothing_also_what_is_wrong() -> None:
     agree(flow.draft, Step.REVIEW)
     for _ in range(2):
         flow.advance()
-    flow.draft.parts.workload.clients = "many"
+    flow.draft.parts.values["workload.clients"] = "many"
     assert not flow.advance()
     assert flow.reason().startswith("Found “many”")
     assert flow.retreat()
     assert flow.retreat()
     assert not flow.retreat()
     assert flow.step is Step.WHERE
-    assert flow.draft.parts.workload.clients == "many"
+    assert flow.draft.parts.values["workload.clients"] == "many"
     agree(flow.draft, Step.WHERE)
     assert flow.obstacle() is None
 
 
 def test_a_page_further_on_can_break_an_earlier_one_and_the_reason_names_that_page() -> None:
     flow = flow_here()
-    flow.draft.parts.postgresql.settings = "max_connections = 20"
+    flow.draft.parts.values["postgresql.settings"] = "max_connections = 20"
     agree(flow.draft, Step.REVIEW)
     flow.advance()
     flow.advance()
     assert flow.step is Step.WORKLOAD
-    flow.draft.parts.workload.clients = "50"
+    flow.draft.parts.values["workload.clients"] = "50"
     assert not flow.advance()
     assert flow.reason() == ("Page 2: Found 20; allowed is at least the number of clients, which is 50.")
     assert flow.may_jump(Step.POSTGRESQL)
@@ -233,7 +233,7 @@ def test_one_jumps_forward_only_to_pages_that_were_open_and_over_complete_ones()
     assert flow.jump(Step.WHERE)
     assert flow.jump(Step.REVIEW)
     flow.jump(Step.WHERE)
-    flow.draft.parts.campaign.repeats = "x"
+    flow.draft.parts.values["repeats"] = "x"
     assert not flow.jump(Step.REVIEW)
     assert not flow.is_complete(Step.WORKLOAD)
 
@@ -269,8 +269,8 @@ def test_a_script_file_is_read_when_asked_for(text: str, tmp_path_factory: pytes
     path = tmp_path_factory.mktemp("scripts") / "own.sql"
     path.write_text(text)
     draft = flow_here().draft
-    draft.parts.workload.script = OWN_SCRIPTS
-    draft.parts.workload.scripts = [ScriptDraft(path=str(path))]
+    draft.parts.values["workload.script"] = OWN_SCRIPTS
+    draft.parts.scripts = [ScriptDraft(path=str(path))]
     (question,) = (q for q in draft.questions_for(Step.WORKLOAD) if isinstance(q, ScriptsQuestion))
     draft.take(answer(question, ENVIRONMENT))
     problems = [each for each in draft.problems_for(Step.WORKLOAD) if not each.pending]
@@ -307,4 +307,4 @@ def test_the_size_classes_are_resolved_for_this_machine() -> None:
     sizes = [draft.scale_choice(size) for size in (SizeChoice.SMALL, SizeChoice.MEDIUM, SizeChoice.LARGE)]
     data = [size.data_bytes / (1 << 30) for size in sizes if size]
     assert [round(each, 1) for each in data] == [0.2, 4.0, 16.0]
-    assert draft.parts.workload.size_choice is SizeChoice.SMALL  # asking changes nothing
+    assert draft.parts.size_choice is SizeChoice.SMALL  # asking changes nothing

@@ -122,7 +122,7 @@ def test_a_harmless_script_that_turns_into_another_after_the_review_is_asked_abo
 def test_a_tick_for_one_campaign_is_none_for_another(tmp_path: Path) -> None:
     draft = _draft(_file(tmp_path))
     draft.agree(agreed=True)
-    draft.parts.workload.clients = "7"
+    draft.parts.values["workload.clients"] = "7"
     assert (_open_fields(_asked(draft)), draft.agreed_digest()) == ([FIELD], "")
 
 

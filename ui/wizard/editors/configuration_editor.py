@@ -55,7 +55,7 @@ def place_label(draft: CampaignDraft, configuration: ConfigurationDraft) -> str:
     match configuration.place:
         case Place.FOLDER:
             default = environment.folder_path if environment else ""
-            return draft.parts.where.path.strip() or default or tr("default folder")
+            return draft.parts.values["target.folder.path"].strip() or default or tr("default folder")
         case Place.OTHER_FOLDER:
             return configuration.text.strip() or tr("default folder")
         case Place.MEMORY:
@@ -220,7 +220,7 @@ class _ChangesEditor(QWidget):
         taken = {each.key for each in self._changes if each is not change}
         for each in CHANGEABLE:
             if each not in taken:
-                key.addItem(_CHANGES[each], each)
+                key.addItem(_CHANGES.get(each, FIELDS[each].name), each)
         key.setCurrentIndex(key.findData(change.key))
         text = line_edit()
         text.setText(change.text)

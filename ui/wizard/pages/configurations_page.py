@@ -111,8 +111,8 @@ class MorePage(Page):
         self._show_rows()
         if self.list.currentRow() < 0 and self.list.rowCount():
             self.list.setCurrentCell(0, 0)
-        if self.name.text() != self.draft.parts.campaign.name:
-            self.name.setText(self.draft.parts.campaign.name)
+        if self.name.text() != self.draft.parts.values["name"]:
+            self.name.setText(self.draft.parts.values["name"])
         self._show_chosen()
 
     def _show_rows(self) -> None:
@@ -228,5 +228,5 @@ class MorePage(Page):
         self.tell()
 
     def _on_name(self, text: str) -> None:
-        self.draft.parts.campaign.name = text
+        self.draft.parts.values["name"] = text
         self.tell()

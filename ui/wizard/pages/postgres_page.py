@@ -162,12 +162,12 @@ class PostgresPage(Page):
 
     @override
     def fill(self) -> None:
-        part = self.draft.parts.postgresql
+        values = self.draft.parts.values
         self._fill_installations()
-        self.preset.setCurrentIndex(self.preset.findData(part.preset))
-        if self.settings.toPlainText() != part.settings:
-            self.settings.setPlainText(part.settings)
-        self.checksums.setChecked(part.checksums)
+        self.preset.setCurrentIndex(self.preset.findData(values[_PRESET]))
+        if self.settings.toPlainText() != values[_SETTINGS]:
+            self.settings.setPlainText(values[_SETTINGS])
+        self.checksums.setChecked(values[_CHECKSUMS] == "true")
 
     def _fill_installations(self) -> None:
         """Show what was found; what cannot be used is greyed and its reasons stand below."""
@@ -185,7 +185,7 @@ class PostgresPage(Page):
             if not each.usable:
                 self._disable(self.installation.count() - 1, " ".join(each.unusable))
         self.installation.addItem(tr("In another folder …"), _OTHER)
-        choice = self.draft.parts.postgresql.installation
+        choice = self.draft.parts.values[_INSTALLATION]
         index = self.installation.findData(choice)
         if index < 0:
             index = self.installation.count() - 1
@@ -215,9 +215,9 @@ class PostgresPage(Page):
         if self._shown is not self.draft.environment:
             self.load()
             return
-        part = self.draft.parts.postgresql
+        preset = PRESETS.get(self.draft.parts.values[_PRESET])
         self._folder_field.setVisible(self.installation.currentData() == _OTHER)
-        self.fields[_PRESET].set_note(PRESETS[part.preset].description if part.preset in PRESETS else "")
+        self.fields[_PRESET].set_note(preset.description if preset else "")
         known = self.draft.postgres_answer()
         if known is not None:
             self.fields[_INSTALLATION].set_note(
@@ -239,27 +239,27 @@ class PostgresPage(Page):
         if self.is_loading:
             return
         choice = self.installation.currentData()
-        self.draft.parts.postgresql.installation = self.folder.text() if choice == _OTHER else choice
+        self.draft.parts.values[_INSTALLATION] = self.folder.text() if choice == _OTHER else choice
         self.fields[_INSTALLATION].set_note("")
         self.tell()
 
     def _on_folder(self, text: str) -> None:
-        self.draft.parts.postgresql.installation = text.strip()
+        self.draft.parts.values[_INSTALLATION] = text.strip()
         self.tell()
 
     def _on_preset(self) -> None:
         if not self.is_loading:
-            self.draft.parts.postgresql.preset = self.preset.currentData()
+            self.draft.parts.values[_PRESET] = self.preset.currentData()
             self.tell()
 
     def _on_settings(self) -> None:
         if not self.is_loading:
-            self.draft.parts.postgresql.settings = self.settings.toPlainText()
+            self.draft.parts.values[_SETTINGS] = self.settings.toPlainText()
             self.tell()
 
     def _on_checksums(self, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
         if not self.is_loading:
-            self.draft.parts.postgresql.checksums = ticked
+            self.draft.parts.values[_CHECKSUMS] = "true" if ticked else "false"
             self.tell()
 
 

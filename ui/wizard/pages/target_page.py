@@ -91,8 +91,8 @@ class WherePage(Page):
         self.folder.setChecked(self.draft.configuration_of(Place.FOLDER).chosen)
         self.memory.setChecked(self.draft.configuration_of(Place.MEMORY).chosen)
         self.disks.setChecked(self.draft.configuration_of(Place.DISKS).chosen)
-        _set(self.path, self.draft.parts.where.path)
-        _set(self.memory_size, self.draft.parts.where.memory_size)
+        _set(self.path, self.draft.parts.values["target.folder.path"])
+        _set(self.memory_size, self.draft.parts.values["target.memory.size"])
 
     @override
     def refresh(self) -> None:
@@ -139,11 +139,11 @@ class WherePage(Page):
             self.tell()
 
     def _on_path(self, text: str) -> None:
-        self.draft.parts.where.path = text
+        self.draft.parts.values["target.folder.path"] = text
         self.tell()
 
     def _on_memory(self, text: str) -> None:
-        self.draft.parts.where.memory_size = text
+        self.draft.parts.values["target.memory.size"] = text
         self.tell()
 
     def _choose_folder(self) -> None:

@@ -69,8 +69,8 @@ class WorkloadPage(Page):
         self.protocol = combo_box()
         for protocol in Protocol:
             self.protocol.addItem(protocol.value, protocol.value)
-        self.size_text = self._text("size", _SIZE, tr("Size of the data"))
-        self.length_text = self._text("duration", _LENGTH, tr("Length of the measured phase"))
+        self.size_text = _beside(_SIZE, tr("Size of the data"))
+        self.length_text = _beside(_LENGTH, tr("Length of the measured phase"))
         self._make_fields()
         self._lay_out()
         self._connect()
@@ -83,38 +83,24 @@ class WorkloadPage(Page):
         key = "own" if own else _SCRIPT
         return Choice(self.theme, button, _MEANINGS[script], key, (self.scripts,) if own else ())
 
-    def _text(self, name: str, key: str, label: str) -> QLineEdit:
-        edit = line_edit()
-        edit.setAccessibleName(label)
-        edit.setProperty(HELP, key)
-        self._texts[name] = edit
-        return edit
-
     def _make_fields(self) -> None:
         optional = tr("left out")
-        made = {
-            "clients": Field(self.theme, tr("C&lients:"), line_edit(), "workload.clients"),
-            "warmup": Field(self.theme, tr("&Warm-up:"), line_edit("10s"), "workload.warmup"),
-            "threads": Field(
-                self.theme, tr("T&hreads of pgbench:"), line_edit(tr("half of the CPUs")), "workload.threads"
-            ),
-            "rate": Field(self.theme, tr("R&ate (TPS):"), line_edit(optional), "workload.rate"),
-            "latency_limit": Field(
-                self.theme, tr("Latency li&mit:"), line_edit(optional), "workload.latency_limit"
-            ),
+        texts = {
+            "workload.clients": (tr("C&lients:"), ""),
+            "workload.warmup": (tr("&Warm-up:"), "10s"),
+            "workload.threads": (tr("T&hreads of pgbench:"), tr("half of the CPUs")),
+            "workload.rate": (tr("R&ate (TPS):"), optional),
+            "workload.latency_limit": (tr("Latency li&mit:"), optional),
+            "repeats": (tr("Re&peats of each configuration:"), ""),
         }
-        for name, field in made.items():
-            assert isinstance(field.control, QLineEdit)  # noqa: S101 - made as such just above
-            self._texts[name] = field.control
-        self.repeats = line_edit()
+        self._texts = {key: line_edit(placeholder) for key, (_, placeholder) in texts.items()}
         self.fields = {
             _SIZE: Field(self.theme, tr("&Data:"), self.data_size, _SIZE, beside=(self.size_text,)),
             _LENGTH: Field(self.theme, tr("M&easure for:"), self.length_text, _LENGTH, beside=(self.length,)),
-            "repeats": Field(self.theme, tr("Re&peats of each configuration:"), self.repeats, "repeats"),
             "workload.protocol": Field(
                 self.theme, tr("Quer&y protocol:"), self.protocol, "workload.protocol"
             ),
-            **{f"workload.{name}": field for name, field in made.items()},
+            **{key: Field(self.theme, label, self._texts[key], key) for key, (label, _) in texts.items()},
         }
         self.length.setAccessibleName(tr("What ends the measured phase"))
         self.length.setProperty(HELP, _LENGTH)
@@ -143,48 +129,49 @@ class WorkloadPage(Page):
             describe_button(button, "own" if script == OWN_SCRIPTS else _SCRIPT)
             button.toggled.connect(partial(self._on_script, script))
         self.scripts.edited.connect(self.tell)
-        for name in ("clients", "warmup", "threads", "rate", "latency_limit"):
-            self._texts[name].textEdited.connect(partial(self._on_text, name))
+        for key, edit in self._texts.items():
+            edit.textEdited.connect(partial(self._on_text, key))
         self.data_size.currentIndexChanged.connect(self._on_size)
-        self.size_text.textEdited.connect(self._on_size_text)
+        self.size_text.textEdited.connect(lambda text: self._on_text(self._size_key(), text))
         self.length.currentIndexChanged.connect(self._on_length)
-        self.length_text.textEdited.connect(self._on_length_text)
+        self.length_text.textEdited.connect(lambda text: self._on_text(self._length_key(), text))
         self.protocol.currentIndexChanged.connect(self._on_protocol)
-        self.repeats.textEdited.connect(self._on_repeats)
 
     @override
     def first_control(self) -> QWidget:
-        part = self.draft.parts.workload
-        return self.script_buttons.get(part.script, self.script_buttons[OWN_SCRIPTS])
+        script = self.draft.parts.values[_SCRIPT]
+        return self.script_buttons.get(script, self.script_buttons[OWN_SCRIPTS])
 
     @override
     def fill(self) -> None:
-        part = self.draft.parts.workload
-        self.first_control()
-        self.script_buttons.get(part.script, self.script_buttons[OWN_SCRIPTS]).setChecked(True)
-        self.scripts.show_scripts(part.scripts)
-        for name in ("clients", "warmup", "threads", "rate", "latency_limit"):
-            _set(self._texts[name], getattr(part, name))
-        _choose(self.data_size, part.size_choice)
-        _choose(self.length, part.length)
-        _choose(self.protocol, part.protocol)
-        _set(self.repeats, self.draft.parts.campaign.repeats)
+        parts = self.draft.parts
+        self.script_buttons.get(parts.values[_SCRIPT], self.script_buttons[OWN_SCRIPTS]).setChecked(True)
+        self.scripts.show_scripts(parts.scripts)
+        for key, edit in self._texts.items():
+            _set(edit, parts.values[key])
+        _choose(self.data_size, parts.size_choice)
+        _choose(self.length, parts.length)
+        _choose(self.protocol, parts.values["workload.protocol"])
         self._show_texts()
 
     def _show_texts(self) -> None:
         """Show the text that belongs to the chosen way of saying size and length."""
-        part = self.draft.parts.workload
-        stated = part.size_choice in {SizeChoice.BYTES, SizeChoice.SCALE}
+        parts = self.draft.parts
+        stated = parts.size_choice in {SizeChoice.BYTES, SizeChoice.SCALE}
         self.size_text.setVisible(stated)
         if stated:
-            _set(self.size_text, part.scale if part.size_choice is SizeChoice.SCALE else part.size)
-        timed = part.length is Length.DURATION
-        _set(self.length_text, part.duration if timed else part.transactions)
+            _set(self.size_text, parts.values[self._size_key()])
+        _set(self.length_text, parts.values[self._length_key()])
+
+    def _size_key(self) -> str:
+        return "workload.scale" if self.draft.parts.size_choice is SizeChoice.SCALE else _SIZE
+
+    def _length_key(self) -> str:
+        return _LENGTH if self.draft.parts.length is Length.DURATION else "workload.transactions"
 
     @override
     def refresh(self) -> None:
-        part = self.draft.parts.workload
-        self.scripts.setVisible(part.script == OWN_SCRIPTS)
+        self.scripts.setVisible(self.draft.parts.values[_SCRIPT] == OWN_SCRIPTS)
         for choice in (SizeChoice.SMALL, SizeChoice.MEDIUM, SizeChoice.LARGE):
             scale = self.draft.scale_choice(choice)
             if scale is not None:
@@ -206,53 +193,33 @@ class WorkloadPage(Page):
     def _on_script(self, script: str, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
         if not ticked or self.is_loading:
             return
-        part = self.draft.parts.workload
-        if script == OWN_SCRIPTS and not part.scripts:
-            part.scripts.append(ScriptDraft())
-            self.scripts.show_scripts(part.scripts)
-        part.script = script
+        parts = self.draft.parts
+        if script == OWN_SCRIPTS and not parts.scripts:
+            parts.scripts.append(ScriptDraft())
+            self.scripts.show_scripts(parts.scripts)
+        parts.values[_SCRIPT] = script
         self.tell()
 
-    def _on_text(self, name: str, text: str) -> None:
-        setattr(self.draft.parts.workload, name, text)
+    def _on_text(self, key: str, text: str) -> None:
+        self.draft.parts.values[key] = text
         self.tell()
 
     def _on_size(self) -> None:
         if not self.is_loading:
-            self.draft.parts.workload.size_choice = SizeChoice(self.data_size.currentData())
+            self.draft.parts.size_choice = SizeChoice(self.data_size.currentData())
             self._show_texts()
             self.tell()
-
-    def _on_size_text(self, text: str) -> None:
-        part = self.draft.parts.workload
-        if part.size_choice is SizeChoice.SCALE:
-            part.scale = text
-        else:
-            part.size = text
-        self.tell()
 
     def _on_length(self) -> None:
         if not self.is_loading:
-            self.draft.parts.workload.length = Length(self.length.currentData())
+            self.draft.parts.length = Length(self.length.currentData())
             self._show_texts()
             self.tell()
 
-    def _on_length_text(self, text: str) -> None:
-        part = self.draft.parts.workload
-        if part.length is Length.DURATION:
-            part.duration = text
-        else:
-            part.transactions = text
-        self.tell()
-
     def _on_protocol(self) -> None:
         if not self.is_loading:
-            self.draft.parts.workload.protocol = self.protocol.currentData()
+            self.draft.parts.values["workload.protocol"] = self.protocol.currentData()
             self.tell()
-
-    def _on_repeats(self, text: str) -> None:
-        self.draft.parts.campaign.repeats = text
-        self.tell()
 
 
 def _scale_note(scale: ScaleChoice | None) -> str:
@@ -264,6 +231,13 @@ def _scale_note(scale: ScaleChoice | None) -> str:
     if not scale.is_contended:
         return note
     return tr("{note}. Fewer units of scale than clients: rows are waited for.").format(note=note)
+
+
+def _beside(key: str, label: str) -> QLineEdit:
+    edit = line_edit()
+    edit.setAccessibleName(label)
+    edit.setProperty(HELP, key)
+    return edit
 
 
 def _set(edit: QLineEdit, text: str) -> None:
