@@ -21,7 +21,6 @@ from app.domain.campaign.disk_target import target_problems
 from app.domain.errors import did_you_mean
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.kinds import OptionValue
-from app.domain.options.option import OptionProblem
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import LARGEST_CHUNK_BYTES, SMALLEST_CHUNK_BYTES, Bitmap, InitialSync
@@ -210,12 +209,13 @@ def disk_faults(values: Mapping[str, Any]) -> Sequence[Problem]:
         values: by attribute, as `DISK_FIELDS` reads them.
     """
     missing = tuple(_missing(values))
-    return missing or [_told(problem) for problem in target_problems(make_disk_target(**values))]
+    return missing or [told(problem) for problem in target_problems(make_disk_target(**values))]
 
 
-def _told(problem: OptionProblem) -> Problem:
-    allowed = tr("Allowed: {allowed}.").format(allowed=problem.allowed) if problem.allowed else ""
-    return Problem(f".{problem.field}", f"{problem.message} {allowed}".rstrip())
+def told(problem: Problem, below: str = ".") -> Problem:
+    """Return a problem of a target with what is allowed in its sentence, `below` another path."""
+    allowed = tr("Allowed: {allowed}.").format(allowed=problem.hint) if problem.hint else ""
+    return Problem(f"{below}{problem.path}", f"{problem.message} {allowed}".rstrip())
 
 
 def _missing(values: Mapping[str, Any]) -> Sequence[Problem]:

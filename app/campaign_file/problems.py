@@ -26,13 +26,18 @@ _LONGEST: Final = 60
 def printable(text: str) -> str:
     """Return `text` with control characters escaped and cut: a file must not write to the terminal."""
     head = text[:_LONGEST]
-    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in head)
-    return safe + ("…" if len(text) > _LONGEST else "")
+    return _escaped(head) + ("…" if len(text) > _LONGEST else "")
 
 
 def printable_path(path: Path) -> str:
     """Return a path for a sentence, whole, with control characters and undecodable bytes escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(path))
+    return _escaped(str(path))
+
+
+def _escaped(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def found_text(value: object) -> str:

@@ -16,7 +16,8 @@ from app.domain.errors import did_you_mean
 from app.domain.filesystems import filesystem
 from app.domain.options.checks import echo, unsafe_options
 from app.domain.options.kinds import OptionValue
-from app.domain.options.option import OptionProblem, OptionSpec, Stage
+from app.domain.options.option import OptionSpec, Stage
+from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.storage_plan.problems import plan_problems
 from app.domain.text import tr
@@ -71,7 +72,7 @@ def plan_of_target(
     )
 
 
-def target_problems(target: DiskTarget) -> tuple[OptionProblem, ...]:
+def target_problems(target: DiskTarget) -> tuple[Problem, ...]:
     """Return everything that is wrong with a target whatever its disks are."""
     problems = tuple(_preset_problems(target))
     if problems:
@@ -82,7 +83,7 @@ def target_problems(target: DiskTarget) -> tuple[OptionProblem, ...]:
         return DiskIdentity(name, None, "", _UNSEEN_BYTES, f"0:{numbers[name]}")
 
     plan = plan_of_target(target, find, lambda group, _: group.partition_bytes)
-    problems = tuple(replace(each, field=key_of(each.field)) for each in plan_problems(plan))
+    problems = tuple(replace(each, path=key_of(each.path)) for each in plan_problems(plan))
     return problems or tuple(_misplaced_options(target))
 
 
@@ -112,7 +113,7 @@ def elsewhere(option: OptionSpec) -> str:
     return tr("it is about the data, which lies on other disks.")
 
 
-def _misplaced_options(target: DiskTarget) -> Iterator[OptionProblem]:
+def _misplaced_options(target: DiskTarget) -> Iterator[Problem]:
     """Yield the own options that would change nothing; what a preset says is told with the run instead."""
     if target.wal is None:
         return
@@ -121,10 +122,10 @@ def _misplaced_options(target: DiskTarget) -> Iterator[OptionProblem]:
             option = filesystem(group.filesystem).option(name)
             if option.stage is Stage.SERVER and option.of_wal is of_wal:
                 message = tr("{name} does nothing here: {reason}").format(name=name, reason=elsewhere(option))
-                yield OptionProblem(f"{prefix}options.{name}", message)
+                yield Problem(f"{prefix}options.{name}", message)
 
 
-def _preset_problems(target: DiskTarget) -> Iterator[OptionProblem]:
+def _preset_problems(target: DiskTarget) -> Iterator[Problem]:
     for prefix, group in (("", target.data), ("wal.", target.wal)):
         if group is None:
             continue
@@ -132,10 +133,10 @@ def _preset_problems(target: DiskTarget) -> Iterator[OptionProblem]:
             presets = [each.id for each in filesystem(group.filesystem).presets]
         except KeyError:
             message = tr("There is no filesystem {name}.").format(name=f"“{echo(group.filesystem)}”")
-            yield OptionProblem(f"{prefix}filesystem", message)
+            yield Problem(f"{prefix}filesystem", message)
             continue
         if group.preset not in presets:
             label = filesystem(group.filesystem).label
             message = tr("{label} has no preset {name}.").format(label=label, name=f"“{echo(group.preset)}”")
             near = did_you_mean(group.preset[:80], presets)
-            yield OptionProblem(f"{prefix}preset", f"{message} {near}".rstrip(), ", ".join(presets))
+            yield Problem(f"{prefix}preset", f"{message} {near}".rstrip(), ", ".join(presets))

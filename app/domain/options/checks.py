@@ -14,8 +14,9 @@ from app.domain.options.conflict_rules import RULES
 from app.domain.options.conflicts import Action, Circumstances, ConflictFinding, ConflictRule
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.kinds import Choice, ChoiceValue, OptionValue, Toggle
-from app.domain.options.option import OptionProblem, OptionSpec, Safety
+from app.domain.options.option import OptionSpec, Safety
 from app.domain.options.raid import Level, layout
+from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.versions import Requirement, Versions, format_version
 
@@ -34,7 +35,7 @@ def validate_options(
     *,
     level: Level | None = None,
     versions: Versions | None = None,
-) -> tuple[OptionProblem, ...]:
+) -> tuple[Problem, ...]:
     """Return everything that is wrong with options, each with the field and what is allowed.
 
     Args:
@@ -49,7 +50,7 @@ def validate_options(
         return tuple(problems)
     circumstances = Circumstances(spec, legal_options(spec, pairs), level=level, versions=versions or {})
     return tuple(
-        OptionProblem(finding.field, finding.message)
+        Problem(finding.field, finding.message)
         for finding in check(circumstances)
         if finding.action is Action.REFUSE
     )
@@ -141,7 +142,7 @@ def unsafe_options(
 
 def preset_problems(
     spec: FilesystemSpec, preset: FilesystemPreset, versions: Versions
-) -> tuple[OptionProblem, ...]:
+) -> tuple[Problem, ...]:
     """Return why a preset cannot be used with these versions; empty where it can."""
     return validate_options(spec, preset.options, versions=versions)
 
@@ -168,9 +169,7 @@ def _version_findings(circumstances: Circumstances) -> Iterator[ConflictFinding]
             yield ConflictFinding("C31", Action.REFUSE, name, f"{what}: {reason}.")
 
 
-def _value_problems(
-    spec: FilesystemSpec, pairs: tuple[tuple[object, object], ...]
-) -> Iterator[OptionProblem]:
+def _value_problems(spec: FilesystemSpec, pairs: tuple[tuple[object, object], ...]) -> Iterator[Problem]:
     known = {option.id: option for option in spec.options}
     seen: set[object] = set()
     for name, value in pairs:
@@ -178,11 +177,11 @@ def _value_problems(
             yield _unknown(spec, name)
             continue
         if name in seen:
-            yield OptionProblem(name, tr("{name} is given twice.").format(name=name), tr("once"))
+            yield Problem(name, tr("{name} is given twice.").format(name=name), tr("once"))
         seen.add(name)
         kind = known[name].kind
         if not kind.accepts(value):
-            yield OptionProblem(
+            yield Problem(
                 name,
                 tr("{name} cannot be {value}.").format(name=name, value=_shown(value)),
                 kind.allowed,
@@ -199,19 +198,19 @@ def _shown(value: object) -> str:
     return f"“{echo(value)}”" if isinstance(value, str) else echo(value)
 
 
-def _unknown(spec: FilesystemSpec, name: object) -> OptionProblem:
+def _unknown(spec: FilesystemSpec, name: object) -> Problem:
     """Return the problem of a word that is no option: with its reason, its other spelling or a near one."""
     shown = echo(name)
     allowed = ", ".join(option.id for option in spec.options)
     for lack in spec.lacks:
         if lack.option == name:
-            return OptionProblem(shown, lack.why, allowed)
+            return Problem(shown, lack.why, allowed)
     message = tr("{label} has no option {name}.").format(label=spec.label, name=f"“{shown}”")
     if isinstance(name, str) and len(name) <= _LONGEST_ECHO:
         message = " ".join(
             filter(None, (message, _spelling(spec, name) or did_you_mean(name, allowed.split(", "))))
         )
-    return OptionProblem(shown, message, allowed)
+    return Problem(shown, message, allowed)
 
 
 def _spelling(spec: FilesystemSpec, word: str) -> str:

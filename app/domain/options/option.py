@@ -172,18 +172,3 @@ class OptionSpec:
         others = {self.shown.token(other) for other in values} - {token, None}
         absent = tuple(sorted(other for other in others if other is not None))
         return ReadbackToken((token,) if token is not None else (), absent)
-
-
-@dataclass(frozen=True, slots=True)
-class OptionProblem:
-    """One thing that is wrong with chosen options.
-
-    Attributes:
-        field: id of the option as it was given, cut where it is long.
-        message: what is wrong.
-        allowed: what is allowed; may be empty.
-    """
-
-    field: str
-    message: str
-    allowed: str = ""

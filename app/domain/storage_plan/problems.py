@@ -13,8 +13,8 @@ from typing import Final
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.checks import validate_options
 from app.domain.options.filesystem_spec import FilesystemSpec
-from app.domain.options.option import OptionProblem
 from app.domain.options.raid import Assembler, Level, layout
+from app.domain.problem import Problem
 from app.domain.storage_plan.plan import (
     LARGEST_CHUNK_BYTES,
     SMALLEST_CHUNK_BYTES,
@@ -33,24 +33,24 @@ _STRIPED: Final = frozenset({Level.STRIPE, Level.RAID10, Level.RAID5, Level.RAID
 _SOUND_WHEN_ASSUMED_CLEAN: Final = frozenset({Level.MIRROR, Level.RAID10})
 
 
-def plan_problems(plan: StoragePlan) -> tuple[OptionProblem, ...]:
+def plan_problems(plan: StoragePlan) -> tuple[Problem, ...]:
     """Return everything that is wrong with a plan, each with the field; empty where nothing is."""
     return tuple(_problems(plan))
 
 
-def _problems(plan: StoragePlan) -> Iterator[OptionProblem]:
+def _problems(plan: StoragePlan) -> Iterator[Problem]:
     yield from _disk_problems(plan)
     for name, group in (("data", plan.data), ("wal", plan.wal)):
         if group:
             yield from _group_problems(name, group)
     pools = {spec.id for spec in FILESYSTEMS if spec.several is Assembler.ZFS}
     if plan.zfs_log and plan.data.filesystem not in pools:
-        yield OptionProblem(
+        yield Problem(
             "zfs_log", tr("Only a ZFS pool has log devices, not {name}.").format(name=plan.data.filesystem)
         )
 
 
-def _disk_problems(plan: StoragePlan) -> Iterator[OptionProblem]:
+def _disk_problems(plan: StoragePlan) -> Iterator[Problem]:
     fields = {
         "data.disks": plan.data.disks,
         "wal.disks": plan.wal.disks if plan.wal else (),
@@ -60,7 +60,7 @@ def _disk_problems(plan: StoragePlan) -> Iterator[OptionProblem]:
     numbers = Counter(disk.device_number for _, disk in plan.members())
     for field, disks in fields.items():
         if len(disks) > MOST_DISKS:
-            yield OptionProblem(
+            yield Problem(
                 field,
                 tr("{count} disks are too many.").format(count=len(disks)),
                 tr("at most {count}").format(count=MOST_DISKS),
@@ -68,22 +68,22 @@ def _disk_problems(plan: StoragePlan) -> Iterator[OptionProblem]:
         for number, disk in enumerate(disks):
             place = f"{field}[{number}]"
             if not disk.key():
-                yield OptionProblem(
+                yield Problem(
                     place,
                     tr("The disk {number} has neither serial number nor WWN.").format(
                         number=disk.device_number
                     ),
                 )
             elif uses[disk.key()] > 1 or numbers[disk.device_number] > 1:
-                yield OptionProblem(place, tr("The disk {key} is chosen twice.").format(key=disk.key()))
+                yield Problem(place, tr("The disk {key} is chosen twice.").format(key=disk.key()))
 
 
-def _group_problems(name: str, group: Group) -> Iterator[OptionProblem]:
+def _group_problems(name: str, group: Group) -> Iterator[Problem]:
     try:
         spec = filesystem(group.filesystem)
     except KeyError:
         known = ", ".join(item.id for item in FILESYSTEMS if item.levels)
-        yield OptionProblem(
+        yield Problem(
             f"{name}.filesystem",
             tr("There is no filesystem {name}.").format(name=repr(group.filesystem)[:40]),
             known,
@@ -91,7 +91,7 @@ def _group_problems(name: str, group: Group) -> Iterator[OptionProblem]:
         return
     if group.level not in spec.levels:
         allowed = ", ".join(spec.levels) or tr("none: it lies in memory")
-        yield OptionProblem(
+        yield Problem(
             f"{name}.level",
             tr("{label} has no level {level}.").format(label=spec.label, level=group.level),
             allowed,
@@ -99,20 +99,20 @@ def _group_problems(name: str, group: Group) -> Iterator[OptionProblem]:
         return
     message = layout(group.level, spec.assembler(group.level)).problem(len(group.disks))
     if message:
-        yield OptionProblem(f"{name}.disks", message)
+        yield Problem(f"{name}.disks", message)
     for problem in validate_options(spec, group.options, level=group.level):
-        yield OptionProblem(f"{name}.options.{problem.field}", problem.message, problem.allowed)
+        yield Problem(f"{name}.options.{problem.path}", problem.message, problem.hint)
     yield from _partition_problems(name, group, spec)
     yield from _array_problems(name, group, spec.assembler(group.level))
 
 
-def _partition_problems(name: str, group: Group, spec: FilesystemSpec) -> Iterator[OptionProblem]:
+def _partition_problems(name: str, group: Group, spec: FilesystemSpec) -> Iterator[Problem]:
     field = f"{name}.partition_bytes"
     size = group.partition_bytes
     most = min((disk.size_bytes for disk in group.disks), default=0) - 2 * TABLE_MARGIN_BYTES
     if size is None:
         if group.disks and most < spec.minimum_bytes:
-            yield OptionProblem(
+            yield Problem(
                 f"{name}.disks",
                 tr("The smallest disk leaves {size} for {label}.").format(
                     size=format_size(most), label=spec.label
@@ -124,39 +124,33 @@ def _partition_problems(name: str, group: Group, spec: FilesystemSpec) -> Iterat
         minimum=format_size(spec.minimum_bytes), maximum=format_size(max(0, most))
     )
     if not spec.minimum_bytes <= size <= most or size % MIB:
-        yield OptionProblem(
-            field, tr("{size} bytes is no size for these partitions.").format(size=size), allowed
-        )
+        yield Problem(field, tr("{size} bytes is no size for these partitions.").format(size=size), allowed)
 
 
-def _array_problems(name: str, group: Group, assembler: Assembler) -> Iterator[OptionProblem]:
+def _array_problems(name: str, group: Group, assembler: Assembler) -> Iterator[Problem]:
     on_md = assembler is Assembler.MD
     chunk = group.chunk_bytes
     if chunk is not None:
         if not on_md or group.level not in _STRIPED:
-            yield OptionProblem(
+            yield Problem(
                 f"{name}.chunk_bytes", tr("Only md arrays with stripes have a chunk."), tr("nothing")
             )
         elif not SMALLEST_CHUNK_BYTES <= chunk <= LARGEST_CHUNK_BYTES or chunk.bit_count() != 1:
             allowed = tr("a power of two from {minimum} to {maximum}").format(
                 minimum=format_size(SMALLEST_CHUNK_BYTES), maximum=format_size(LARGEST_CHUNK_BYTES)
             )
-            yield OptionProblem(
-                f"{name}.chunk_bytes", tr("{size} bytes is no chunk.").format(size=chunk), allowed
-            )
+            yield Problem(f"{name}.chunk_bytes", tr("{size} bytes is no chunk.").format(size=chunk), allowed)
     redundant = on_md and group.level is not Level.STRIPE
     if group.bitmap is not None and not redundant:
-        yield OptionProblem(
-            f"{name}.bitmap", tr("Only md arrays with redundancy have a bitmap."), tr("nothing")
-        )
+        yield Problem(f"{name}.bitmap", tr("Only md arrays with redundancy have a bitmap."), tr("nothing"))
     if group.initial_sync is None:
         return
     if not redundant:
-        yield OptionProblem(
+        yield Problem(
             f"{name}.initial_sync", tr("Only md arrays with redundancy synchronise."), tr("nothing")
         )
     elif group.initial_sync is InitialSync.ASSUME_CLEAN and group.level not in _SOUND_WHEN_ASSUMED_CLEAN:
-        yield OptionProblem(
+        yield Problem(
             f"{name}.initial_sync",
             tr("Parity of unwritten blocks would be wrong: {level} has to be synchronised.").format(
                 level=group.level.label

@@ -10,8 +10,8 @@ from typing import Final, TypeVar
 from app.domain.disk import DiskIdentity
 from app.domain.errors import CampaignError
 from app.domain.options.kinds import OptionValue
-from app.domain.options.option import OptionProblem
 from app.domain.options.raid import Level
+from app.domain.problem import Problem
 from app.domain.storage_plan.plan import PLAN_SCHEMA, Bitmap, Group, InitialSync, StoragePlan
 from app.domain.storage_plan.problems import MOST_DISKS, MOST_OPTIONS, plan_problems
 from app.domain.text import tr
@@ -42,13 +42,13 @@ class PlanError(CampaignError):
 
     code = "plan"
 
-    def __init__(self, problems: Sequence[OptionProblem]) -> None:
+    def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
         lines = (
-            f"{each.field}: {each.message}" + (f" ({tr('allowed')}: {each.allowed})" if each.allowed else "")
+            f"{each.path}: {each.message}" + (f" ({tr('allowed')}: {each.hint})" if each.hint else "")
             for each in self.problems
         )
-        super().__init__("\n".join(lines), field=self.problems[0].field)
+        super().__init__("\n".join(lines), field=self.problems[0].path)
 
 
 def parse_plan(values: object) -> StoragePlan:
@@ -87,10 +87,10 @@ def read_plan(values: object) -> StoragePlan:
 class _Reading:
     """Takes values apart and keeps what is wrong with them; wrong values are replaced by harmless ones."""
 
-    problems: list[OptionProblem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
 
     def problem(self, place: str, message: str, allowed: str = "") -> None:
-        self.problems.append(OptionProblem(place[:_LONGEST_TEXT], message, allowed))
+        self.problems.append(Problem(place[:_LONGEST_TEXT], message, allowed))
 
     def table(self, place: str, values: object, keys: Sequence[str]) -> Mapping[str, object]:
         if not isinstance(values, Mapping):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from app.campaign_file.disks import told
 from app.campaign_file.problems import InvalidValueError
 from app.domain.campaign.configuration import DiskGroup, DiskTarget
 from app.domain.campaign.disk_target import target_problems
@@ -69,10 +70,7 @@ def read_target(disks: DisksDraft, made: MadeDraft | None = None, *, wal_apart: 
     if found.problems:
         return found
     target = DiskTarget(data, wal, tuple(disks.zfs_log) if on_zfs else (), limit)
-    found.problems += [
-        Problem(f"{PREFIX}{each.field}", _with_allowed(each.message, each.allowed))
-        for each in target_problems(target)
-    ]
+    found.problems += [told(each, PREFIX) for each in target_problems(target)]
     found.target = None if found.problems else target
     return found
 
@@ -204,9 +202,3 @@ def _read(field_: Any, text: str, path: str, problems: list[Problem]) -> Any:  #
 
 def _capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
-
-
-def _with_allowed(message: str, allowed: str) -> str:
-    return (
-        tr("{message} Allowed: {allowed}.").format(message=message, allowed=allowed) if allowed else message
-    )

@@ -11,8 +11,8 @@ from app.domain.disk import Disk, DiskIdentity
 from app.domain.filesystems import filesystem
 from app.domain.options.checks import echo, validate_options
 from app.domain.options.kinds import OptionValue
-from app.domain.options.option import OptionProblem
 from app.domain.options.raid import ArrayLayout, layout
+from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.storage_plan.problems import plan_problems
 from app.domain.storage_plan.reader import PlanError
@@ -68,14 +68,14 @@ def storage_plan(
         lambda name: search.found[name],
         lambda group, found: _partition_bytes(group, found, data_set_bytes),
     )
-    _raise_if_any(place, [replace(each, field=key_of(each.field)) for each in plan_problems(plan)])
+    _raise_if_any(place, [replace(each, path=key_of(each.path)) for each in plan_problems(plan)])
     _raise_if_any(place, _too_small(target, plan, data_set_bytes))
     return plan
 
 
-def _raise_if_any(place: str, problems: Sequence[OptionProblem]) -> None:
+def _raise_if_any(place: str, problems: Sequence[Problem]) -> None:
     if problems:
-        raise PlanError([replace(each, field=f"{place}.{each.field}") for each in problems])
+        raise PlanError([replace(each, path=f"{place}.{each.path}") for each in problems])
 
 
 def _names(target: DiskTarget) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -90,7 +90,7 @@ class _Search:
 
     disks: Sequence[Disk]
     found: dict[str, DiskIdentity] = field(default_factory=dict)
-    problems: list[OptionProblem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
 
     def look_for(self, key: str, name: str) -> None:
         having = find_disks(name, self.disks)
@@ -101,10 +101,10 @@ class _Search:
             message = tr("{name} is the name of {count} disks here: {disks}. Name them by their WWN.").format(
                 name=shown, count=len(having), disks=", ".join(disk.name for disk in having)
             )
-            self.problems.append(OptionProblem(key, message))
+            self.problems.append(Problem(key, message))
         else:
             message = tr("No disk of this machine has the serial number or WWN {name}.").format(name=shown)
-            self.problems.append(OptionProblem(key, message, _known(self.disks)))
+            self.problems.append(Problem(key, message, _known(self.disks)))
 
 
 def _known(disks: Sequence[Disk]) -> str:
@@ -138,18 +138,18 @@ def check_support(target: DiskTarget, support: Support, *, place: str = PLACE) -
     Raises:
         PlanError: they cannot; names the key, what is missing, and what would help.
     """
-    problems: list[OptionProblem] = []
+    problems: list[Problem] = []
     for prefix, group in (("", target.data), ("wal.", target.wal)):
         if group is None:
             continue
         spec = filesystem(group.filesystem)
         problems += [
-            OptionProblem(f"{prefix}filesystem", f"{reason.message} {reason.remedy}".strip())
+            Problem(f"{prefix}filesystem", f"{reason.message} {reason.remedy}".strip())
             for reason in level_availability(spec, group.level, support).reasons
         ]
         options = chosen_options(group)
         problems += [
-            replace(problem, field=f"{prefix}options.{problem.field}")
+            replace(problem, path=f"{prefix}options.{problem.path}")
             for problem in validate_options(spec, options, level=group.level, versions=support.versions)
         ]
     _raise_if_any(place, problems)
@@ -161,11 +161,11 @@ def usable_bytes(group: Group) -> int:
     return _layout(group).usable_bytes([size] * len(group.disks), _copies(group.chosen))
 
 
-def _too_small(target: DiskTarget, plan: StoragePlan, data_set_bytes: int) -> list[OptionProblem]:
+def _too_small(target: DiskTarget, plan: StoragePlan, data_set_bytes: int) -> list[Problem]:
     usable = usable_bytes(plan.data)
     if usable >= data_set_bytes:
         return []
     message = tr("The data set needs {need}; these disks hold {usable}.").format(
         need=format_size(data_set_bytes), usable=format_size(usable)
     )
-    return [OptionProblem("partition_size" if target.data.partition_bytes is not None else "data", message)]
+    return [Problem("partition_size" if target.data.partition_bytes is not None else "data", message)]

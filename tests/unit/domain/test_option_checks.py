@@ -86,9 +86,9 @@ def test_a_legal_choice_has_no_problem() -> None:
 
 def test_an_unknown_option_is_refused_with_what_is_allowed_and_what_is_near() -> None:
     (problem,) = validate_options(filesystem("ext4"), {"comit": 5})
-    assert problem.field == "comit"
+    assert problem.path == "comit"
     assert problem.message == "ext4 has no option “comit”. Did you mean “commit”?"
-    assert "commit" in problem.allowed
+    assert "commit" in problem.hint
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_what_a_filesystem_lacks_is_refused_with_its_reason(name: str, word: str
 
 def test_an_option_given_twice_is_refused() -> None:
     problems = validate_options(filesystem("ext4"), [("commit", 5), ("commit", 6)])
-    assert [(item.field, item.message, item.allowed) for item in problems] == [
+    assert [(item.path, item.message, item.hint) for item in problems] == [
         ("commit", "commit is given twice.", "once")
     ]
 
@@ -161,17 +161,17 @@ def test_a_wrong_value_is_refused_with_what_is_allowed(
     name: str, option: str, value: object, message: str, allowed: str
 ) -> None:
     (problem,) = validate_options(filesystem(name), {option: value})
-    assert (problem.field, problem.message, problem.allowed) == (option, message, allowed)
+    assert (problem.path, problem.message, problem.hint) == (option, message, allowed)
 
 
 def test_all_problems_are_told_at_once() -> None:
     problems = validate_options(filesystem("ext4"), {"commit": 0, "bogus": 1, "data": 7})
-    assert {item.field for item in problems} == {"commit", "bogus", "data"}
+    assert {item.path for item in problems} == {"commit", "bogus", "data"}
 
 
 def test_options_that_do_not_go_together_are_refused() -> None:
     problems = validate_options(filesystem("btrfs"), {"datacow": False, "compress": "lzo"})
-    assert [item.field for item in problems] == ["compress"]
+    assert [item.path for item in problems] == ["compress"]
 
 
 def test_level_and_versions_are_looked_at_where_they_are_known() -> None:
@@ -239,8 +239,8 @@ def test_no_hostile_text_is_a_value_and_none_is_repeated_at_length(
 ) -> None:
     for text in HOSTILE:
         (problem,) = validate_options(spec, {option.id: text})
-        assert problem.field == option.id
-        assert problem.allowed
+        assert problem.path == option.id
+        assert problem.hint
         assert len(problem.message) < 150
         assert problem.message.isprintable()
 
@@ -249,9 +249,9 @@ def test_no_hostile_text_is_a_value_and_none_is_repeated_at_length(
 def test_no_hostile_text_is_an_option(spec: FilesystemSpec) -> None:
     for text in HOSTILE:
         (problem,) = validate_options(spec, {text: True})
-        assert problem.allowed
-        assert len(problem.field) <= 40
-        assert problem.field.isprintable()
+        assert problem.hint
+        assert len(problem.path) <= 40
+        assert problem.path.isprintable()
         assert problem.message.isprintable()
         problem.message.encode()
 
@@ -290,7 +290,7 @@ def test_legal_options_are_refused_by_rules_only_and_every_finding_names_a_field
     findings = check(Circumstances(spec, options))
     refused = [item for item in findings if item.action is Action.REFUSE]
     problems = validate_options(spec, options)
-    assert [item.field for item in problems] == [item.field for item in refused]
+    assert [item.path for item in problems] == [item.field for item in refused]
     assert all(item.field in options for item in refused)
 
 
@@ -303,7 +303,7 @@ def test_one_wrong_value_among_legal_ones_is_named(
     option = data.draw(st.sampled_from(spec.options))
     value = data.draw(foreign.filter(lambda item: not option.kind.accepts(item)))
     problems = validate_options(spec, options | {option.id: value})
-    assert [item.field for item in problems] == [option.id]
+    assert [item.path for item in problems] == [option.id]
 
 
 @untimed

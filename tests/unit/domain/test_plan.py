@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from app.domain.disk import DiskIdentity
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.options.option import OptionProblem
 from app.domain.options.raid import Assembler, Level, layout
+from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan, plan_as_mapping
 from app.domain.storage_plan.problems import plan_problems
 from app.domain.storage_plan.reader import PlanError, parse_plan
@@ -24,7 +24,7 @@ ONE = Group(disks(1), Level.SINGLE, "ext4")
 
 
 def fields(plan: StoragePlan) -> set[str]:
-    return {problem.field for problem in plan_problems(plan)}
+    return {problem.path for problem in plan_problems(plan)}
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ junk = st.recursive(
 )
 
 
-def problems_of(values: object) -> tuple[OptionProblem, ...]:
+def problems_of(values: object) -> tuple[Problem, ...]:
     try:
         parse_plan(values)
     except PlanError as err:
@@ -159,7 +159,7 @@ def test_whatever_is_put_in_place_of_a_field_it_is_read_or_refused_with_a_field(
     table = data.draw(st.sampled_from([values, values["data"], values["data"]["disks"][0]]))
     table[data.draw(st.sampled_from([*table, "else"]))] = data.draw(junk)
     problems = problems_of(values)
-    assert all(problem.field and problem.message for problem in problems)
+    assert all(problem.path and problem.message for problem in problems)
 
 
 @given(junk)
@@ -181,7 +181,7 @@ def test_every_problem_is_told_at_once() -> None:
     values["data"]["disks"][1]["size_bytes"] = -1
     with pytest.raises(PlanError) as caught:
         parse_plan(values)
-    assert {problem.field for problem in caught.value.problems} == {
+    assert {problem.path for problem in caught.value.problems} == {
         "data.level",
         "data.chunk_bytes",
         "data.colour",

@@ -144,7 +144,7 @@ def test_what_is_about_the_wal_counts_for_the_disks_that_hold_it() -> None:
 )
 def test_an_own_option_that_would_change_nothing_is_refused(target: DiskTarget, key: str) -> None:
     (problem,) = target_problems(target)
-    assert problem.field == key
+    assert problem.path == key
     assert "does nothing here" in problem.message
     alone = target.data if key.startswith("options") else target.wal
     assert alone is not None

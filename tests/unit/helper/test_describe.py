@@ -25,7 +25,7 @@ def wire(options: int) -> tuple[Any, ...]:
 def test_more_options_than_any_filesystem_has_are_one_problem() -> None:
     with pytest.raises(PlanError) as refused:
         plan_from_wire(*wire(MOST_OPTIONS + 1))
-    assert [problem.field for problem in refused.value.problems] == ["data.options"]
+    assert [problem.path for problem in refused.value.problems] == ["data.options"]
     with pytest.raises(PlanError) as refused:
         plan_from_wire(*wire(MOST_OPTIONS))
     assert len(refused.value.problems) == MOST_OPTIONS

@@ -10,8 +10,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from app.domain.disk import DiskIdentity
-from app.domain.options.option import OptionProblem
 from app.domain.options.raid import Level
+from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.storage_plan.problems import plan_problems
 from app.domain.storage_plan.reader import PlanError
@@ -46,7 +46,7 @@ def test_a_second_group_for_the_wal_is_refused() -> None:
     data, wal, log = plan_to_wire(PLANS[1])
     with pytest.raises(PlanError) as refused:
         plan_from_wire(data, [*wal, *wal], log)
-    assert refused.value.problems[0].field == "wal"
+    assert refused.value.problems[0].path == "wal"
 
 
 HOSTILE = ("rw,suid,dev", "x -o suid", "always\n", "", "/etc/passwd", -1, 1 << 60)
@@ -79,7 +79,7 @@ def test_whatever_fits_the_signature_is_a_plan_or_refused_with_fields(
     wal: Any,  # noqa: ANN401
     log: Any,  # noqa: ANN401
 ) -> None:
-    problems: tuple[OptionProblem, ...] = ()
+    problems: tuple[Problem, ...] = ()
     try:
         plan = plan_from_wire(data, wal, log)
         assert plan_from_wire(*plan_to_wire(plan)) == plan
@@ -87,4 +87,4 @@ def test_whatever_fits_the_signature_is_a_plan_or_refused_with_fields(
     except PlanError as err:
         problems = err.problems
         event(f"{len(problems)} problems")
-    assert all(problem.field and problem.message for problem in problems)
+    assert all(problem.path and problem.message for problem in problems)

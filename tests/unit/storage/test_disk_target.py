@@ -102,7 +102,7 @@ def test_a_disk_that_is_not_here_is_named_with_its_key_and_with_those_that_are()
     data = DiskGroup(("SERIAL1", "S\x1b[2J"), Level.MIRROR, "xfs")
     target = DiskTarget(data, DiskGroup(("GONE",), Level.SINGLE, "xfs"))
     error = refused(target, DISKS)
-    assert [problem.field for problem in error.problems] == [
+    assert [problem.path for problem in error.problems] == [
         "target.disks.data[2]",
         "target.disks.wal.data[1]",
     ]
@@ -122,7 +122,7 @@ def test_two_disks_of_one_serial_cannot_be_told_apart_but_by_wwn() -> None:
 def test_one_disk_under_two_names_is_chosen_twice() -> None:
     pair = DiskGroup(("SERIAL1", "0x5000c50000000001"), Level.MIRROR, "xfs")
     error = refused(DiskTarget(pair), DISKS)
-    assert {problem.field for problem in error.problems} == {"target.disks.data[1]", "target.disks.data[2]"}
+    assert {problem.path for problem in error.problems} == {"target.disks.data[1]", "target.disks.data[2]"}
 
 
 def test_what_is_too_small_is_named() -> None:
