@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 from typing_extensions import override
 
@@ -19,6 +20,9 @@ from app.cli.terminal import log
 from app.cli.terminal.error_boundary import run_guarded
 from app.domain.errors import UsageError
 from app.domain.text import tr
+
+OWN_VARIABLES: Final = "PGFOOTING_"
+"""How the names of our own variables of the environment begin: PGFOOTING_LOG, PGFOOTING_TEMP."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -168,6 +172,11 @@ def build_parser() -> argparse.ArgumentParser:
         ),
     )
     parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
+    parser.add_argument(
+        "--temp",
+        action="store_true",
+        help=tr("with a library, a state and settings of its own, which are thrown away at the end"),
+    )
     parser.set_defaults(command=_window, library=None, replay=None, speed=1.0, runs=[])
     commands = parser.add_subparsers(title=tr("commands"), metavar="COMMAND")
 
@@ -279,7 +288,12 @@ def build_parser() -> argparse.ArgumentParser:
 def _execute(argv: Sequence[str] | None) -> int:
     log.configure_logging(os.environ)
     arguments = build_parser().parse_args(argv)
-    for name in [name for name in os.environ if name.startswith("PG") and name != log.VARIABLE]:
+    if arguments.temp:
+        from app.cli.commands.temporary import is_temporary, run_temporarily
+
+        if not is_temporary():
+            return run_temporarily(sys.argv[1:] if argv is None else argv)
+    for name in [name for name in os.environ if name.startswith("PG") and not name.startswith(OWN_VARIABLES)]:
         del os.environ[name]  # PGHOST, PGOPTIONS ... would redirect or change our connections
     command: Command = arguments.command
     return command(arguments)

@@ -20,6 +20,8 @@ from app.process.starter import Account, current_account
 
 BENCH: Final = "bench"
 STATE: Final = "state"
+TEMPORARY: Final = "PGFOOTING_TEMP"
+"""Names the folder of `pgfooting --temp`; the variables of XDG name the folders in it."""
 
 
 def default_folder(account: Account) -> str:
@@ -51,7 +53,7 @@ def create_state_folder() -> Path:
         OSError: it cannot be created.
         RefusedError: others could write there.
     """
-    if os.geteuid() == 0:
+    if os.geteuid() == 0 and TEMPORARY not in os.environ:
         _create_below_root_folder(STATE, current_account())
         return Path(accounts.ROOT_FOLDER, STATE)
     path = _base("XDG_STATE_HOME", current_account(), ".local/state") / "pgfooting"

@@ -60,6 +60,16 @@ def test_headless_runs_the_embedded_recipe(scripts: Scripts, start: Path) -> Non
     ]
 
 
+def test_a_temporary_folder_goes_with_whatever_is_started(scripts: Scripts, start: Path) -> None:
+    recipe = str(scripts.checkout / "resources" / "recipes" / "quick.toml")
+    assert arguments(scripts.run([str(start), "--temp", "list", "fs:xfs"])) == ["--temp", "list", "fs:xfs"]
+    assert arguments(scripts.run([str(start), "--temp", "--headless"])) == ["--temp", "run", recipe]
+    assert arguments(scripts.run([str(start), "--temp"])) == ["--temp", "run", recipe]
+    make_window(scripts)
+    scripts.environment["DISPLAY"] = ":0"
+    assert arguments(scripts.run([str(start), "--temp"])) == ["--temp"]
+
+
 def test_without_a_window_it_runs_the_embedded_recipe(scripts: Scripts, start: Path) -> None:
     scripts.environment["DISPLAY"] = ":0"
     assert arguments(scripts.run([str(start)]))[0] == "run"
