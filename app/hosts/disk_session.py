@@ -25,7 +25,6 @@ from app.hosts.host import Watch, look_at_nothing
 
 SILENCE_S: Final = 3600.0
 """Longest time without a word of the helper before it is given up: one step of it may format a slow disk."""
-RELEASE_S: Final = 600.0
 _LOOK_S: Final = 0.05
 
 

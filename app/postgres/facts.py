@@ -1,15 +1,20 @@
-"""What a running server says about itself, for the environment facts of a run."""
+"""What a running server says about itself: for the facts of a run, and whether it has what was chosen."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Final
 
 import psycopg
 
-from app.domain.errors import ServerError
+from app.domain.errors import ServerError, SettingError
+from app.domain.options.kinds import parse_switch
 from app.domain.text import tr
 from app.postgres.connection import connect
+from app.postgres.data_files import OWN_FILE
+from app.postgres.settings import Setting
 
 ALWAYS_REPORTED: Final = (
     "autovacuum",
@@ -104,3 +109,93 @@ def read_server_facts(conninfo: str) -> ServerFacts:
             SettingInEffect(str(name), str(value), str(source)) for name, value, source in settings
         ),
     )
+
+
+# --- Whether it has the settings that were chosen, asked before anything counts. A value can be written in
+# many ways (``64MB``, ``65536kB``). What does not read the same is still as chosen where the server says that
+# it comes from the one file that was written for it, or that it sized itself what was left to it (``-1``).
+# What is on or off must be on or off.
+
+
+_CHOSEN_QUERY: Final = """
+    SELECT wanted.name, pg_catalog.current_setting(wanted.name, true), shown.vartype, shown.source,
+           shown.sourcefile
+      FROM pg_catalog.unnest(%s::text[]) AS wanted(name)
+      LEFT JOIN pg_catalog.pg_settings AS shown ON pg_catalog.lower(shown.name) = wanted.name
+"""
+_OF_CONNECTION: Final = frozenset({"client", "session"})
+"""What our own connection sets for itself (statement_timeout) tells nothing of the others."""
+_BY_SERVER: Final = "override"
+"""Of pg_settings.source: the server computed it, as it does for wal_buffers = -1 (guc.h, PGC_S_OVERRIDE)."""
+
+
+@dataclass(frozen=True, slots=True)
+class InEffect:
+    """A parameter as a running server has it.
+
+    Attributes:
+        name: in lower case.
+        value: as SHOW prints it; None where the server has no such parameter.
+        kind: pg_settings.vartype, such as ``bool``; empty where not listed.
+        source: pg_settings.source; empty where not listed.
+        file: where it was read from; empty where it comes from no file.
+    """
+
+    name: str
+    value: str | None
+    kind: str = ""
+    source: str = ""
+    file: str = ""
+
+    def is_as_chosen(self, text: str) -> bool:
+        """Return whether the server has what was written into `OWN_FILE`."""
+        if self.value is None:
+            return False
+        if self.source in _OF_CONNECTION or self.value.strip().lower() == text.strip().lower():
+            return True
+        if self.kind == "bool":
+            return parse_switch(self.value) is parse_switch(text)
+        return self.source == _BY_SERVER or PurePath(self.file).name == OWN_FILE
+
+
+def check_in_effect(conninfo: str, settings: Sequence[Setting]) -> None:
+    """Make sure that a running server has all of these settings.
+
+    Args:
+        conninfo: of a superuser's connection.
+        settings: what was written into its configuration.
+
+    Raises:
+        SettingError: it has another value; names the setting, both values and where the server's is from.
+        ServerError: it cannot be asked.
+    """
+    chosen = {setting.name.lower(): setting.value for setting in settings}
+    wrong = [item for item in _read(conninfo, chosen) if not item.is_as_chosen(chosen[item.name])]
+    if not wrong:
+        return
+    message = tr("The server does not have the settings that were chosen: {settings}. Nothing was measured.")
+    words = tr("{name} is {found} instead of {chosen} (from: {source})")
+    told = "; ".join(
+        words.format(
+            name=item.name,
+            found=item.value or tr("(empty)"),
+            chosen=chosen[item.name],
+            source=item.file or item.source or tr("unknown"),
+        )
+        for item in wrong
+    )
+    raise SettingError(message.format(settings=told), hint=tr("Something else than this campaign sets them."))
+
+
+def _read(conninfo: str, names: Iterable[str]) -> list[InEffect]:
+    try:
+        with connect(conninfo) as connection:
+            rows = connection.execute(_CHOSEN_QUERY, (list(names),)).fetchall()
+    except psycopg.Error as err:
+        reason = str(err).strip()
+        sentence = tr("The server does not tell its settings: {reason}")
+        raise ServerError(sentence.format(reason=reason)) from err
+    return [
+        InEffect(str(name), None if value is None else str(value), *(str(word or "") for word in words))
+        for name, value, *words in rows
+    ]

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import psycopg
 
@@ -41,6 +40,7 @@ from app.postgres.connection import (
     forget_libpq_environment,
     socket_path,
 )
+from app.postgres.facts import check_in_effect
 from app.postgres.installations.installation import Installation
 from app.postgres.postmaster import (
     POLL_S,
@@ -50,7 +50,6 @@ from app.postgres.postmaster import (
     shared_memory_of,
     size_of,
 )
-from app.postgres.read_back import check_in_effect
 from app.postgres.settings import Setting
 from app.postgres.startup_failure import parse_refusal, setting_error
 from app.process.starter import (
@@ -113,14 +112,6 @@ class Server:
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False, repr=False)
     _started_s: float = field(default=0.0, init=False, repr=False)
     _log_start: int = field(default=0, init=False, repr=False)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     @property
     def pid(self) -> int | None:

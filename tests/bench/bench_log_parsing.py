@@ -13,6 +13,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -85,7 +86,10 @@ def tail_in_memory(log: bytes, polls: int) -> int:
     with tempfile.TemporaryDirectory(dir=memory) as name:
         path = Path(name) / f"log.{os.getpid()}"
         seconds = SecondHistograms(ORIGIN_S * 1_000_000)
-        with TransactionLogTail(name, "log", os.getpid(), LogFormat()) as tail, path.open("ab", 0) as file:
+        with (
+            closing(TransactionLogTail(name, "log", os.getpid(), LogFormat())) as tail,
+            path.open("ab", 0) as file,
+        ):
             for piece in chunks(log, len(log) // polls + 64):
                 file.write(piece)
                 for batch in tail.poll():

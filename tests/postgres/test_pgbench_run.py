@@ -7,6 +7,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -81,7 +82,7 @@ class Bench:
     def connection(self) -> Connection:
         return Connection(self.server.socket_directory)
 
-    def request(self, *scripts: str, max_tries: int = 1, sample_one_in: int = 1) -> BenchmarkRequest:
+    def request(self, *scripts: str, sample_one_in: int = 1) -> BenchmarkRequest:
         """A full log; the texts of the workload's own scripts."""
         paths = []
         for number, text in enumerate(scripts, start=1):
@@ -90,9 +91,7 @@ class Bench:
             path.chmod(0o644)
             paths.append(str(path))
         log = TransactionLog(str(self.folder / "log"), sample_one_in)
-        return BenchmarkRequest(
-            seed=1, scale=SCALE, threads=2, script_paths=tuple(paths), log=log, max_tries=max_tries
-        )
+        return BenchmarkRequest(seed=1, scale=SCALE, threads=2, script_paths=tuple(paths), log=log)
 
     def load(self) -> str:
         """Make the tables; return what pgbench printed."""
@@ -106,17 +105,20 @@ class Bench:
         workload: Workload,
         request: BenchmarkRequest,
         look: Callable[[subprocess.Popen[bytes], TransactionLogTail], None] = lambda *_: None,
+        *,
+        retries: bool = False,
     ) -> Run:
         """Run pgbench and follow its log; `look` is called after every poll."""
-        argv = benchmark_argv(self.program, self.connection, workload, request)
-        log_format = LogFormat(has_lag=workload.rate_tps is not None, has_retries=request.max_tries != 1)
+        program, *words = benchmark_argv(self.program, self.connection, workload, request)
+        argv = (program, *(["--max-tries=2"] if retries else []), *words)
+        log_format = LogFormat(has_lag=workload.rate_tps is not None, has_retries=retries)
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
             process = spawn(
                 argv, account=self.account, death_signal=signal.SIGKILL, stdout=output, stderr=errors
             )
             batches: list[TransactionBatch] = []
             try:
-                with TransactionLogTail(str(self.folder), "log", process.pid, log_format) as tail:
+                with closing(TransactionLogTail(str(self.folder), "log", process.pid, log_format)) as tail:
                     while _is_running(process):
                         batches += tail.poll()
                         look(process, tail)
@@ -261,7 +263,7 @@ def test_failed_and_retried_transactions_are_counted_to_the_last(bench: Bench) -
     if bench.program.major < 15:
         pytest.skip("--max-tries came with 15")
     workload = Workload(scripts=(Script(builtin=None, path="/own.sql"),), duration_s=None, transactions=50)
-    run = bench.run(workload, bench.request(CONFLICT, max_tries=2))
+    run = bench.run(workload, bench.request(CONFLICT), retries=True)
     assert run.exit_code == 0, run.errors
     assert run.lines == 200
     assert len(run.batch.others[Outcome.FAILED]) == run.summary.failed

@@ -353,14 +353,6 @@ def test_the_end_of_a_server_is_noticed_and_told(workbench: Workbench) -> None:
     assert workbench.outcomes[-1].exit_code != 0
 
 
-def test_leaving_the_block_stops_the_server(workbench: Workbench) -> None:
-    with workbench.server() as server:
-        server.start()
-        assert server.pid is not None
-        postmaster = psutil.Process(server.pid)
-    assert not postmaster.is_running()
-
-
 def test_a_crashed_data_directory_starts_again(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()

@@ -149,10 +149,10 @@ def test_the_statement_runs_on_every_version_at_hand(
         server.installation = installation
         server.initdb(checksums=True)
         server.write_configuration()
-        with server:
-            server.start()
-            with psycopg.connect(server.conninfo, autocommit=True) as connection:
-                row = connection.execute(statement_of(installation.major).encode()).fetchone()
+        server.start()
+        with psycopg.connect(server.conninfo, autocommit=True) as connection:
+            row = connection.execute(statement_of(installation.major).encode()).fetchone()
+        server.stop()
         assert row is not None
         assert len(row) == len(columns_of(installation.major))
 

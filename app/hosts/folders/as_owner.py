@@ -88,7 +88,7 @@ def end_servers(
 ) -> tuple[list[int], list[int]]:
     """End what still works in a recorded data directory, and remove what it left in shared memory.
 
-    See `app.hosts.folders.leftover_servers` and `app.hosts.folders.shared_memory`.
+    See `app.hosts.folders.leftover_servers`.
 
     Returns:
         Process ids that were ended, and those that are still there.

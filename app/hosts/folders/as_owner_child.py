@@ -13,7 +13,7 @@ from typing import Any, Final
 from app.hosts.folders import delete_tree as removing
 from app.hosts.folders import descriptors as folders
 from app.hosts.folders import folder_access as examining
-from app.hosts.folders import leftover_servers, shared_memory
+from app.hosts.folders import leftover_servers
 from app.hosts.folders.descriptors import FileIdentity
 
 
@@ -42,7 +42,7 @@ def _end(data_directory: str, identity: list[int], *, patience_s: float) -> tupl
     folder = FileIdentity(*identity)
     ended, left = leftover_servers.end_servers(data_directory, folder, patience_s=patience_s)
     if not left:
-        shared_memory.remove_shared_memory(data_directory, folder)
+        leftover_servers.remove_shared_memory(data_directory, folder)
     return ended, left
 
 

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
-from app.domain.errors import InstallationError
+from app.domain.errors import InstallationError, ProgramError
 from app.domain.text import tr
-from app.postgres.installations.distributions import PLACES, install_hint, this_family
-from app.postgres.installations.installation import Installation, describe_installation, fingerprint
-from app.postgres.installations.installation_probe import (
-    InstallationCandidate,
-    InstallationProbe,
-    holds_server,
+from app.postgres.installations.distributions import (
+    PLACES,
+    Family,
+    install_hint,
+    package_of,
+    this_family,
 )
-from app.process.starter import Account, CommandOutcome, Recorder
+from app.postgres.installations.installation import (
+    NEWEST_MAJOR,
+    OLDEST_MAJOR,
+    PROGRAMS,
+    Installation,
+    describe_installation,
+    fingerprint,
+    parse_version,
+)
+from app.process.starter import Account, CommandOutcome, Recorder, run_command
 
 __all__ = [
     "Installation",
@@ -26,6 +37,184 @@ __all__ = [
     "find_installations",
     "fingerprint",
 ]
+
+
+# --- One folder: programs are run as the account that will run the server, never as root, and only from
+# folders that nobody else can change.
+
+
+DEFAULT_BLOCK_BYTES: Final = 8192
+PROBE_TIMEOUT_S: Final = 10.0
+
+_BLOCK_SIZE_FLAG: Final = re.compile(r"--with-blocksize=(\d{1,2})\b", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class InstallationCandidate:
+    """A folder to look into; `named` means that the user asked for it."""
+
+    folder: Path
+    origin: str
+    named: bool = False
+
+
+def holds_server(folder: Path) -> bool:
+    """Return whether the program postgres is in `folder`; a folder that may not be entered holds none."""
+    try:
+        return (folder / "postgres").is_file()
+    except OSError:
+        return False
+
+
+class InstallationProbe:
+    """Looks at one folder; collects reasons instead of raising."""
+
+    def __init__(
+        self, candidate: InstallationCandidate, account: Account, family: Family, record: Recorder
+    ) -> None:
+        self.candidate = candidate
+        self.account = account
+        self.family = family
+        self.record = record
+        self.reasons: list[str] = []
+
+    def examine(self) -> Installation:
+        """Return the installation with everything that could be found out."""
+        folder = self.candidate.folder
+        base = Installation(str(folder), origin=self.candidate.origin)
+        if not holds_server(folder):
+            return replace(base, unusable=(self._no_server(),))
+        distrust = self._distrust()
+        if distrust:
+            return replace(base, unusable=(distrust,))
+        text = self._output("postgres", "--version")
+        version, major = parse_version(text)
+        self._judge_version(text, version, major)
+        self._judge_missing(major)
+        if self.reasons:
+            return replace(
+                base, version=version, major=major, version_text=text, unusable=tuple(self.reasons)
+            )
+        pgbench_version, notes = self._examine_pgbench(version)
+        configure = self._configure()
+        return replace(
+            base,
+            version=version,
+            major=major,
+            version_text=text,
+            block_size=self._block_size(configure),
+            configure=configure,
+            pgbench_version=pgbench_version,
+            unusable=tuple(self.reasons),
+            notes=notes,
+        )
+
+    def _no_server(self) -> str:
+        folder = self.candidate.folder
+        if not folder.is_dir():
+            return tr("{folder} is not a folder.").format(folder=folder)
+        return tr("Neither {folder} nor {folder}/bin holds the program postgres.").format(folder=folder)
+
+    def _distrust(self) -> str:
+        """Return why programs of this folder must not be run, or an empty string."""
+        if self.account.uid == 0:  # SECURITY: never run what is found as root; postgres would refuse as well
+            return tr("PostgreSQL does not run as root.")
+        owners = {0, self.account.uid}
+        for path in (self.candidate.folder, *(self.candidate.folder / name for name in PROGRAMS)):
+            try:
+                found = path.stat()
+            except OSError:
+                continue  # a missing program is a reason of its own
+            if found.st_mode & stat.S_IWOTH:
+                return tr("Everybody can change {path}, so nothing of it is run.").format(path=path)
+            if found.st_uid not in owners and not self.candidate.named:
+                return tr(
+                    "{path} belongs neither to root nor to {account}: name the folder to use it."
+                ).format(path=path, account=self.account.name)
+        return ""
+
+    def _run(self, program: str, *arguments: str) -> CommandOutcome | str:
+        """Return the outcome, or the reason why the program could not be started."""
+        argv = (str(self.candidate.folder / program), *arguments)
+        try:
+            return run_command(argv, account=self.account, timeout_s=PROBE_TIMEOUT_S, record=self.record)
+        except ProgramError as err:
+            return err.message
+
+    def _output(self, program: str, *arguments: str) -> str:
+        """Return the first line that a program prints, or note the reason and return an empty string."""
+        outcome = self._run(program, *arguments)
+        if isinstance(outcome, str):
+            self.reasons.append(outcome)
+            return ""
+        if not outcome.succeeded:
+            self.reasons.append(outcome.describe())
+            return ""
+        return (outcome.stdout.strip().splitlines() or [""])[0].strip()
+
+    def _judge_version(self, text: str, version: str, major: int) -> None:
+        if self.reasons:
+            return
+        if not version:
+            self.reasons.append(tr("Its version cannot be read from “{text}”.").format(text=text[:100]))
+        elif not OLDEST_MAJOR <= major <= NEWEST_MAJOR:
+            self.reasons.append(
+                tr("Version {version} is not supported; {oldest} to {newest} are.").format(
+                    version=version, oldest=OLDEST_MAJOR, newest=NEWEST_MAJOR
+                )
+            )
+
+    def _judge_missing(self, major: int) -> None:
+        for program in PROGRAMS[1:]:
+            if (self.candidate.folder / program).is_file():
+                continue
+            package = package_of(program, major, self.family, str(self.candidate.folder))
+            sentence = tr("The program {program} is missing.").format(program=program)
+            if package and major:
+                sentence += " " + tr("It is in the package {package}.").format(package=package)
+            self.reasons.append(sentence)
+
+    def _examine_pgbench(self, server_version: str) -> tuple[str, tuple[str, ...]]:
+        """Return pgbench's version and what is remarkable about it."""
+        text = self._output("pgbench", "--version")
+        if self.reasons:
+            return "", ()
+        version, major = parse_version(text)
+        if not OLDEST_MAJOR <= major <= NEWEST_MAJOR:
+            self.reasons.append(
+                tr("Its pgbench is “{text}”; versions {oldest} to {newest} are supported.").format(
+                    text=text[:100], oldest=OLDEST_MAJOR, newest=NEWEST_MAJOR
+                )
+            )
+        if version == server_version:
+            return version, ()
+        note = tr("pgbench is version {pgbench}, the server {server}.")
+        return version, (note.format(pgbench=version, server=server_version),)
+
+    def _configure(self) -> str:
+        """Return the configure line; pg_config is a development tool and may be missing."""
+        if not (self.candidate.folder / "pg_config").is_file():
+            return ""
+        outcome = self._run("pg_config", "--configure")
+        return "" if isinstance(outcome, str) or not outcome.succeeded else outcome.stdout.strip()
+
+    def _block_size(self, configure: str) -> int | None:
+        """Return the size of a data page: asked of the server, else from the configure line.
+
+        ``postgres -C`` prints a fixed parameter after reading the configuration file and before looking at
+        the data directory (postmaster.c of 13 to 18, output_config_variable), so an empty file will do.
+        """
+        arguments = ("-C", "block_size", "-D", str(self.candidate.folder), "-c", "config_file=/dev/null")
+        outcome = self._run("postgres", *arguments)
+        if not isinstance(outcome, str) and outcome.succeeded and outcome.stdout.strip().isdigit():
+            return int(outcome.stdout)
+        if not configure:
+            return None
+        flag = _BLOCK_SIZE_FLAG.search(configure)
+        return int(flag[1]) * 1024 if flag else DEFAULT_BLOCK_BYTES
+
+
+# --- All of this machine.
 
 
 def _age(installation: Installation) -> tuple[int, bool, int]:

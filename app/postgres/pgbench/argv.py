@@ -75,8 +75,6 @@ class BenchmarkRequest:
         threads: see `resolve_threads`.
         script_paths: the user's scripts as files that pgbench can read, in the order of the workload.
         log: None for no transaction log.
-        report_statements: per-statement latencies at the end (``-r``; measured +133 ns a transaction).
-        max_tries: tries of a transaction after serialization errors and deadlocks; above 1 since 15.
     """
 
     seed: int
@@ -84,8 +82,6 @@ class BenchmarkRequest:
     threads: int
     script_paths: tuple[str, ...] = ()
     log: TransactionLog | None = None
-    report_statements: bool = False
-    max_tries: int = 1
 
 
 def resolve_threads(workload: Workload, cpus: int) -> int:
@@ -129,7 +125,7 @@ def benchmark_argv(
     number says nothing. Vacuum is left out (``--no-vacuum``): it belongs to the phase before.
 
     Raises:
-        PgbenchError: the program is older than 13, or than an option that is asked for.
+        PgbenchError: the program is older than 13.
         ValueError: not as many script paths as the workload has files.
     """
     _check_major(program)
@@ -146,7 +142,7 @@ def benchmark_argv(
         *_rate_argv(workload),
         *_script_argv(workload.scripts, request),
         *_log_argv(request.log),
-        *_version_argv(program, request),
+        *_version_argv(program),
         *_connection_argv(connection),
     )
 
@@ -213,28 +209,10 @@ def _log_argv(log: TransactionLog | None) -> tuple[str, ...]:
     return (*argv, f"--sampling-rate={1 / log.sample_one_in:.12g}")
 
 
-def _version_argv(program: PgbenchProgram, request: BenchmarkRequest) -> tuple[str, ...]:
-    """Return the options that not every version has.
+def _version_argv(program: PgbenchProgram) -> tuple[str, ...]:
+    """Return the option that not every version has.
 
     Since 17 a client that fails ends the run at once (``--exit-on-abort``); before, the others go on to the
     end for nothing, because a run that lost clients does not count.
     """
-    argv: list[str] = []
-    if request.report_statements:
-        argv.append("-r")  # --report-latencies until 14, --report-per-command since 15
-    if request.max_tries != 1:
-        _require(program, 15, "--max-tries")
-        argv.append(f"--max-tries={request.max_tries}")
-    if program.major >= 17:
-        argv.append("--exit-on-abort")
-    return tuple(argv)
-
-
-def _require(program: PgbenchProgram, since: int, option: str) -> None:
-    if program.major < since:
-        raise PgbenchError(
-            tr("pgbench {major} has no option {option}; it came with {since}. Nothing was started.").format(
-                major=program.major, option=option, since=since
-            ),
-            hint=tr("Choose a newer PostgreSQL, or do without it."),
-        )
+    return ("--exit-on-abort",) if program.major >= 17 else ()

@@ -14,8 +14,7 @@ import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from app.domain.errors import PgbenchError
 from app.domain.text import tr
@@ -88,14 +87,6 @@ class TransactionLogTail:
             self._directory = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as err:
             raise _unreadable(directory, err) from err
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def read_up_to_us(self) -> int | None:

@@ -1,19 +1,27 @@
-"""What the preflight checks look at, gathered once, and what they say."""
+"""What the preflight checks look at, gathered once, and what they say: load, limits, processor, storage."""
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
+from typing import Final
 
 from app.probes.base.backing_devices import Backing
-from app.probes.base.cgroup import CgroupLimits, read_cgroup_limits
 from app.probes.base.fact_tree import Fact, Facts, file_fact
-from app.probes.base.mounts import Mount
-from app.probes.base.probe import ProbeUnavailable
+from app.probes.base.mounts import Mount, parse_mountinfo
+from app.probes.base.probe import Clock, ProbeUnavailable
 from app.probes.facts.environment import FactSources
 from app.probes.facts.machine import memory_facts, on_battery, power_facts, processor_facts
 from app.probes.facts.storage import attempt_mount
-from app.probes.preflight.load import Load, measure_load
+from app.probes.sources.cpu import TICKS_PER_S, parse_cpu_line
+from app.probes.sources.pressure import parse_pressure
+from app.probes.sources.processes import parse_process_stat
+
+# --- What they say.
 
 
 class Severity(StrEnum):
@@ -40,6 +48,217 @@ class PreflightFinding:
     message: str
     hint: str = ""
     evidence: Facts = field(default_factory=dict)
+
+
+# --- What else the machine does: CPU of others, steal and pressure over a short window.
+
+WINDOW_S: Final = 0.7
+_TOP: Final = 3
+_LEAST_CORES: Final = 0.02
+_OWN: Final = "pgfooting-helpe"
+"""The kernel's 15 characters of the helper's name: it has just looked at disks for us, and sleeps soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class BusyProcess:
+    """A process that used CPU in the window.
+
+    Attributes:
+        name: as in /proc/PID/stat.
+        pid: process id.
+        cores: CPU used.
+    """
+
+    name: str
+    pid: int
+    cores: float
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The machine over a window.
+
+    Attributes:
+        window_s: its length.
+        cpus: processors of the machine.
+        foreign_cores: CPU used by everything but this process and the helper.
+        steal_share: share of all CPU time that a hypervisor took, 0 to 1.
+        pressure: shares of time 0 to 1 by ``io_some``, ``memory_some`` ...; empty without PSI.
+        busiest: other processes, the busiest first.
+    """
+
+    window_s: float
+    cpus: int
+    foreign_cores: float
+    steal_share: float
+    pressure: dict[str, float] = field(default_factory=dict)
+    busiest: tuple[BusyProcess, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    time_s: float
+    machine: tuple[int, ...]
+    own_s: float
+    pressure: dict[str, int]
+    processes: dict[int, tuple[str, int]]
+
+
+def measure_load(
+    window_s: float = WINDOW_S,
+    proc: Path = Path("/proc"),
+    clock: Clock = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Load:
+    """Watch the machine for `window_s` and return what it did.
+
+    Raises:
+        OSError: /proc cannot be read.
+    """
+    first = _look(proc, clock)
+    sleep(window_s)
+    second = _look(proc, clock)
+    length_s = max(second.time_s - first.time_s, 1e-6)
+    gains = [new - old for new, old in zip(second.machine, first.machine, strict=True)]
+    user, nice, system, _idle, _iowait, irq, softirq, steal = gains
+    used = (user + nice + system + irq + softirq) / TICKS_PER_S - (second.own_s - first.own_s)
+    for pid, (name, ticks) in second.processes.items():
+        if name == _OWN:  # one that was not there in the first look used all of it meanwhile
+            used -= (ticks - first.processes.get(pid, (name, 0))[1]) / TICKS_PER_S
+    total = max(1, sum(gains))
+    return Load(
+        window_s=length_s,
+        cpus=os.cpu_count() or 1,
+        foreign_cores=round(max(0.0, used / length_s), 3),
+        steal_share=round(max(0.0, steal / total), 4),
+        pressure={
+            name: round((value - first.pressure.get(name, value)) / 1e6 / length_s, 4)
+            for name, value in second.pressure.items()
+        },
+        busiest=_busiest(first, second, length_s),
+    )
+
+
+def _look(proc: Path, clock: Clock) -> _Look:
+    pressure: dict[str, int] = {}
+    for resource in ("io", "memory"):
+        try:
+            totals = parse_pressure((proc / "pressure" / resource).read_bytes())
+        except OSError:  # no PSI: the environment facts say why
+            continue
+        pressure |= {f"{resource}_{kind}": total for kind, total in totals.items()}
+    processes: dict[int, tuple[str, int]] = {}
+    for folder in proc.iterdir():
+        if not folder.name.isdigit() or int(folder.name) == os.getpid():
+            continue
+        try:
+            text = (folder / "stat").read_bytes()
+            times = parse_process_stat(text)
+        except (OSError, ValueError):  # it ended
+            continue
+        name = text[text.index(b"(") + 1 : text.rindex(b")")].decode(errors="replace")
+        processes[int(folder.name)] = (name, times.user + times.system)
+    machine = parse_cpu_line((proc / "stat").read_bytes())
+    return _Look(clock(), machine, time.process_time(), pressure, processes)
+
+
+def _busiest(first: _Look, second: _Look, length_s: float) -> tuple[BusyProcess, ...]:
+    busy = [
+        BusyProcess(
+            name, pid, round((ticks - first.processes.get(pid, ("", ticks))[1]) / TICKS_PER_S / length_s, 2)
+        )
+        for pid, (name, ticks) in second.processes.items()
+        if name != _OWN
+    ]
+    busy = [process for process in busy if process.cores >= _LEAST_CORES]
+    return tuple(sorted(busy, key=lambda process: process.cores, reverse=True)[:_TOP])
+
+
+# --- Limits that a control group sets for this process: containers and services often have some.
+# Sources: cgroup-v2.rst (cpu.max, memory.max) in Documentation/admin-guide, cgroup-v1/memory.rst there, and
+# scheduler/sched-bwc.rst (cpu.cfs_quota_us). The tightest limit on the way up to the root counts.
+
+_NO_LIMIT: Final = 2**60
+"""Version 1 writes about 2^63 for "none"."""
+
+
+@dataclass(frozen=True, slots=True)
+class CgroupLimits:
+    """The tightest limits.
+
+    Attributes:
+        cpus: CPU time per time; None without a limit.
+        memory_bytes: memory including page cache; None without a limit.
+    """
+
+    cpus: float | None
+    memory_bytes: int | None
+
+
+def read_cgroup_limits(proc: Path = Path("/proc")) -> CgroupLimits:
+    """Return the limits of this process; no limits where control groups cannot be seen.
+
+    Raises:
+        OSError: /proc cannot be read.
+    """
+    mounts = parse_mountinfo((proc / "self/mountinfo").read_text(errors="surrogateescape"))
+    cpus: list[float] = []
+    memory: list[int] = []
+    for controllers, path in _memberships((proc / "self/cgroup").read_text()):
+        for folder in _folders_of(mounts, controllers, path):
+            cpus += _cpu_limit(folder)
+            memory += _memory_limit(folder)
+    return CgroupLimits(min(cpus, default=None), min(memory, default=None))
+
+
+def _memberships(text: str) -> Iterator[tuple[str, str]]:
+    """Yield controllers (empty for version 2) and path from /proc/self/cgroup (cgroups(7))."""
+    for line in text.splitlines():
+        _, controllers, path = line.split(":", 2)
+        yield controllers, path
+
+
+def _folders_of(mounts: tuple[Mount, ...], controllers: str, path: str) -> Iterator[Path]:
+    """Yield the folders of a control group and all above it that can be seen."""
+    for mount in mounts:
+        if mount.filesystem != ("cgroup" if controllers else "cgroup2"):
+            continue
+        if controllers and not set(controllers.split(",")) & set(mount.super_options):
+            continue
+        inside = path.removeprefix(mount.root) if mount.root != "/" else path
+        folder = Path(mount.mount_point, inside.lstrip("/"))
+        top = Path(mount.mount_point)
+        while folder != top and top in folder.parents:
+            yield folder
+            folder = folder.parent
+        yield top
+
+
+def _words_of(path: Path) -> list[str]:
+    try:
+        return path.read_text().split()
+    except OSError:  # not this version's file, or not this controller's
+        return []
+
+
+def _cpu_limit(folder: Path) -> list[float]:
+    words = _words_of(folder / "cpu.max") or [
+        *_words_of(folder / "cpu.cfs_quota_us"),
+        *_words_of(folder / "cpu.cfs_period_us"),
+    ]
+    if len(words) != 2 or words[0] in {"max", "-1"}:
+        return []
+    return [int(words[0]) / int(words[1])]
+
+
+def _memory_limit(folder: Path) -> list[int]:
+    words = _words_of(folder / "memory.max") or _words_of(folder / "memory.limit_in_bytes")
+    if len(words) != 1 or words[0] == "max" or int(words[0]) >= _NO_LIMIT:
+        return []
+    return [int(words[0])]
+
+
+# --- Everything together.
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.hosts.folders.descriptors import FileIdentity
-from app.hosts.folders.shared_memory import parse_control, remove_shared_memory
+from app.hosts.folders.leftover_servers import parse_control, remove_shared_memory
 
 MAGIC = 0x9A503D32
 

@@ -8,8 +8,8 @@ import pytest
 
 from app.domain.errors import InstallationError
 from app.postgres.installations import distributions
+from app.postgres.installations import find as examination
 from app.postgres.installations import find as installations
-from app.postgres.installations import installation_probe as examination
 from app.postgres.installations.distributions import Family, family_of, install_hint, package_of
 from app.postgres.installations.find import (
     Installation,

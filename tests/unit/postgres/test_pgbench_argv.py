@@ -58,8 +58,6 @@ def test_an_open_loop_with_everything_is_asked_for_like_this() -> None:
         REQUEST,
         script_paths=("/run/private/with@sign",),
         log=TransactionLog("/run/private/log", sample_one_in=8),
-        report_statements=True,
-        max_tries=3,
     )
     assert benchmark_argv(PROGRAM, CONNECTION, workload, request)[1:] == (
         "--no-vacuum",
@@ -77,8 +75,6 @@ def test_an_open_loop_with_everything_is_asked_for_like_this() -> None:
         "--log",
         "--log-prefix=/run/private/log",
         "--sampling-rate=0.125",
-        "-r",
-        "--max-tries=3",
         *TARGET,
     )
 
@@ -134,11 +130,6 @@ def test_loading_is_asked_for_like_this() -> None:
 def test_loading_much_reports_every_five_seconds_only() -> None:
     assert "--quiet" not in initialise_argv(PROGRAM, CONNECTION, 499)
     assert "--quiet" in initialise_argv(PROGRAM, CONNECTION, 500)
-
-
-def test_max_tries_before_15_is_refused_with_the_version_that_brought_it() -> None:
-    with pytest.raises(PgbenchError, match=r"14 has no option --max-tries; it came with 15"):
-        benchmark_argv(replace(PROGRAM, major=14), CONNECTION, Workload(), replace(REQUEST, max_tries=2))
 
 
 def test_versions_before_13_are_refused() -> None:

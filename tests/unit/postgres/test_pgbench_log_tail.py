@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def tail(folder: Path) -> Iterator[TransactionLogTail]:
-    with TransactionLogTail(str(folder), "log", PID, LogFormat()) as opened:
+    with closing(TransactionLogTail(str(folder), "log", PID, LogFormat())) as opened:
         yield opened
 
 
@@ -90,7 +91,7 @@ def test_files_of_others_are_not_read(folder: Path, tail: TransactionLogTail, na
 
 
 def test_a_prefix_is_no_pattern(folder: Path) -> None:
-    with TransactionLogTail(str(folder), "l.g", PID, LogFormat()) as tail:
+    with closing(TransactionLogTail(str(folder), "l.g", PID, LogFormat())) as tail:
         _append(folder / f"log.{PID}", _line(1))
         _append(folder / f"l.g.{PID}", _line(2))
         assert _read(tail) == [2]
@@ -266,7 +267,7 @@ def test_however_writes_are_cut_every_line_is_read_once_and_in_order(cuts: list[
     text = b"".join(map(_line, range(count)))
     with (
         tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name,
-        TransactionLogTail(name, "log", PID, LogFormat()) as tail,
+        closing(TransactionLogTail(name, "log", PID, LogFormat())) as tail,
     ):
         found: list[int] = []
         position = 0

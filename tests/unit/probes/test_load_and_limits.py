@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import ProgramError
-from app.probes.base.cgroup import CgroupLimits, read_cgroup_limits
 from app.probes.base.programs import ask_program
-from app.probes.preflight.load import measure_load
+from app.probes.preflight.context import CgroupLimits, measure_load, read_cgroup_limits
 from tests.unit.probes.fakes import HandClock, add_process, write
 
 # recorded on Linux 6.18 (a virtual machine with version 1 controllers), shortened

@@ -7,11 +7,16 @@ import pytest
 
 from app.domain.units import GIB
 from app.probes.base.backing_devices import Backing, BackingDevice
-from app.probes.base.cgroup import CgroupLimits
 from app.probes.base.mounts import Mount
 from app.probes.preflight.checks import findings_of, run_preflight
-from app.probes.preflight.context import PreflightContext, PreflightRequest, Severity
-from app.probes.preflight.load import BusyProcess, Load
+from app.probes.preflight.context import (
+    BusyProcess,
+    CgroupLimits,
+    Load,
+    PreflightContext,
+    PreflightRequest,
+    Severity,
+)
 
 MOUNT = Mount(1, "8:1", "/", "/data", (), "ext4", "/dev/sda1", ())
 DISK = BackingDevice("sda", "disk", is_leaf=True)
