@@ -8,7 +8,7 @@ and 4.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Final
 
@@ -68,8 +68,9 @@ class Group:
         level: how they are combined.
         filesystem: id of a `app.domain.options.filesystem_spec.FilesystemSpec`.
         options: (option id, value) pairs of that filesystem; everything else stays as tools and kernel
-        have it. partition_bytes: size of the one partition on each disk; None for as much as the
-        smallest disk has. chunk_bytes: of md arrays with stripes; None for 512 KiB where there are any.
+            have it.
+        partition_bytes: size of the one partition on each disk; None for as much as the smallest disk has.
+        chunk_bytes: of md arrays with stripes; None for 512 KiB where there are any.
         bitmap: of md arrays with redundancy; None for internal where there can be one.
         initial_sync: of md arrays with redundancy; None for waiting where there is one.
     """
@@ -113,38 +114,28 @@ class StoragePlan:
             yield Role.ZFS_LOG, disk
 
 
+def names_of(part: type[Group | DiskIdentity | StoragePlan]) -> tuple[str, ...]:
+    """Return the fields of a part of a plan: its keys in files, and its order on the bus."""
+    return tuple(each.name for each in fields(part))
+
+
 def plan_as_mapping(plan: StoragePlan) -> Mapping[str, object]:
     """Return a plan as plain values for JSON or TOML; `parse_plan` reads them."""
-    return {
-        "schema": PLAN_SCHEMA,
-        "data": _group_mapping(plan.data),
-        **({"wal": _group_mapping(plan.wal)} if plan.wal else {}),
-        **({"zfs_log": [identity_as_mapping(disk) for disk in plan.zfs_log]} if plan.zfs_log else {}),
-    }
+    values = part_as_mapping(plan)
+    return {"schema": PLAN_SCHEMA, **{name: value for name, value in values.items() if value}}
 
 
-def identity_as_mapping(disk: DiskIdentity) -> Mapping[str, object]:
-    """Return an identity as plain values; fields that are unknown are left out."""
-    values = {
-        "serial": disk.serial,
-        "wwn": disk.wwn,
-        "model": disk.model,
-        "size_bytes": disk.size_bytes,
-        "device_number": disk.device_number,
-        "diskseq": disk.diskseq,
-    }
-    return {name: value for name, value in values.items() if value is not None}
+def part_as_mapping(part: Group | DiskIdentity | StoragePlan) -> dict[str, object]:
+    """Return a part of a plan as plain values by field; fields that are None are left out."""
+    values = {name: getattr(part, name) for name in names_of(type(part))}
+    if isinstance(part, Group):
+        values["options"] = part.chosen
+    return {name: _plain(value) for name, value in values.items() if value is not None}
 
 
-def _group_mapping(group: Group) -> Mapping[str, object]:
-    values: dict[str, object] = {
-        "disks": [identity_as_mapping(disk) for disk in group.disks],
-        "level": group.level.value,
-        "filesystem": group.filesystem,
-        "options": dict(group.options),
-        "partition_bytes": group.partition_bytes,
-        "chunk_bytes": group.chunk_bytes,
-        "bitmap": group.bitmap.value if group.bitmap else None,
-        "initial_sync": group.initial_sync.value if group.initial_sync else None,
-    }
-    return {name: value for name, value in values.items() if value is not None}
+def _plain(value: object) -> object:
+    if isinstance(value, Group | DiskIdentity):
+        return part_as_mapping(value)
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return value.value if isinstance(value, StrEnum) else value

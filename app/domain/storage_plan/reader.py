@@ -12,23 +12,11 @@ from app.domain.errors import CampaignError
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import PLAN_SCHEMA, Bitmap, Group, InitialSync, StoragePlan
+from app.domain.storage_plan.plan import PLAN_SCHEMA, Bitmap, Group, InitialSync, StoragePlan, names_of
 from app.domain.storage_plan.problems import MOST_DISKS, MOST_OPTIONS, plan_problems
 from app.domain.text import tr
 
 _LONGEST_TEXT: Final = 200
-_PLAN_KEYS: Final = ("schema", "data", "wal", "zfs_log")
-_GROUP_KEYS: Final = (
-    "disks",
-    "level",
-    "filesystem",
-    "options",
-    "partition_bytes",
-    "chunk_bytes",
-    "bitmap",
-    "initial_sync",
-)
-_DISK_KEYS: Final = ("serial", "wwn", "model", "size_bytes", "device_number", "diskseq")
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -70,7 +58,7 @@ def read_plan(values: object) -> StoragePlan:
         PlanError: it is none; names every field and what is allowed.
     """
     reading = _Reading()
-    table = reading.table("", values, _PLAN_KEYS)
+    table = reading.table("", values, ("schema", *names_of(StoragePlan)))
     if not reading.problems and (table.get("schema") != PLAN_SCHEMA or table["schema"] is True):
         reading.problem("schema", tr("Written by another version of pgFooting."), str(PLAN_SCHEMA))
     if reading.problems:
@@ -103,7 +91,7 @@ class _Reading:
         return values
 
     def group(self, place: str, values: object) -> Group:
-        table = self.table(place, values, _GROUP_KEYS)
+        table = self.table(place, values, names_of(Group))
         return Group(
             self.disks(f"{place}.disks", table.get("disks", [])),
             self.word(f"{place}.level", table.get("level"), Level) or Level.SINGLE,
@@ -126,7 +114,7 @@ class _Reading:
         return tuple(self.disk(f"{place}[{number}]", value) for number, value in enumerate(values))
 
     def disk(self, place: str, values: object) -> DiskIdentity:
-        table = self.table(place, values, _DISK_KEYS)
+        table = self.table(place, values, names_of(DiskIdentity))
         wwn = self.text(f"{place}.wwn", table["wwn"]) if "wwn" in table else None
         size = self.number(f"{place}.size_bytes", table.get("size_bytes"))
         if not size:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from app.domain.disk import DiskIdentity
-from app.domain.storage_plan.plan import PLAN_SCHEMA, Group, StoragePlan
+from app.domain.storage_plan.plan import PLAN_SCHEMA, Group, StoragePlan, names_of, part_as_mapping
 from app.domain.storage_plan.reader import parse_plan
 
 IDENTITY: Final = "(ssstst)"
@@ -23,23 +23,31 @@ PLANS: Final = f"a{PLAN}"
 """The argument of ``Describe``: 1 to `MOST_PLANS` plans."""
 MOST_PLANS: Final = 16
 
-WireIdentity = tuple[str, str, str, int, str, int]
-WireGroup = tuple[list[WireIdentity], str, str, dict[str, Any], int, int, str, str]
-WirePlan = tuple[WireGroup, list[WireGroup], list[WireIdentity]]
+Wire = tuple[Any, ...]
+
+_ABSENT: Final[dict[str, object]] = {
+    "wwn": "",
+    "diskseq": 0,
+    "partition_bytes": 0,
+    "chunk_bytes": 0,
+    "bitmap": "",
+    "initial_sync": "",
+}
+"""What crosses the bus for a field that is None."""
 
 
-def identity_to_wire(disk: DiskIdentity) -> WireIdentity:
+def identity_to_wire(disk: DiskIdentity) -> Wire:
     """Return an identity as it crosses the bus."""
-    return disk.serial, disk.wwn or "", disk.model, disk.size_bytes, disk.device_number, disk.diskseq or 0
+    return tuple((_ABSENT | part_as_mapping(disk))[name] for name in names_of(DiskIdentity))
 
 
 def identity_from_wire(wire: Sequence[Any]) -> DiskIdentity:
     """Return the identity that crossed the bus."""
-    serial, wwn, model, size_bytes, number, diskseq = wire
-    return DiskIdentity(serial, wwn or None, model, size_bytes, number, diskseq or None)
+    values: dict[str, Any] = {"wwn": None, **_values(DiskIdentity, wire)}
+    return DiskIdentity(**values)
 
 
-def plan_to_wire(plan: StoragePlan) -> WirePlan:
+def plan_to_wire(plan: StoragePlan) -> tuple[Wire, list[Wire], list[Wire]]:
     """Return a plan as it crosses the bus."""
     return (
         _group_to_wire(plan.data),
@@ -48,17 +56,10 @@ def plan_to_wire(plan: StoragePlan) -> WirePlan:
     )
 
 
-def _group_to_wire(group: Group) -> WireGroup:
-    return (
-        [identity_to_wire(disk) for disk in group.disks],
-        group.level.value,
-        group.filesystem,
-        dict(group.options),
-        group.partition_bytes or 0,
-        group.chunk_bytes or 0,
-        group.bitmap.value if group.bitmap else "",
-        group.initial_sync.value if group.initial_sync else "",
-    )
+def _group_to_wire(group: Group) -> Wire:
+    disks = {"disks": [identity_to_wire(disk) for disk in group.disks]}
+    values = _ABSENT | part_as_mapping(group) | disks
+    return tuple(values[name] for name in names_of(Group))
 
 
 def plan_from_wire(
@@ -74,28 +75,15 @@ def plan_from_wire(
         # A second one is a problem like any other: parse_plan names the field.
         values["wal"] = _group_values(wal[0]) if len(wal) == 1 else [_group_values(group) for group in wal]
     if log:
-        values["zfs_log"] = [_identity_values(disk) for disk in log]
+        values["zfs_log"] = [_values(DiskIdentity, disk) for disk in log]
     return parse_plan(values)
 
 
 def _group_values(wire: Sequence[Any]) -> dict[str, object]:
-    disks, level, filesystem, options, partition_bytes, chunk_bytes, bitmap, initial_sync = wire
-    values: dict[str, object] = {
-        "disks": [_identity_values(disk) for disk in disks],
-        "level": level,
-        "filesystem": filesystem,
-        "options": options,
-    }
-    optional = {
-        "partition_bytes": partition_bytes,
-        "chunk_bytes": chunk_bytes,
-        "bitmap": bitmap,
-        "initial_sync": initial_sync,
-    }
-    return values | {name: value for name, value in optional.items() if value}
+    values = _values(Group, wire)
+    return values | {"disks": [_values(DiskIdentity, disk) for disk in values["disks"]]}
 
 
-def _identity_values(wire: Sequence[Any]) -> dict[str, object]:
-    names = ("serial", "wwn", "model", "size_bytes", "device_number", "diskseq")
-    values = dict(zip(names, wire, strict=True))
-    return {name: value for name, value in values.items() if value or name in {"serial", "model"}}
+def _values(part: type[Group | DiskIdentity], wire: Sequence[Any]) -> dict[str, Any]:
+    values = zip(names_of(part), wire, strict=True)
+    return {name: value for name, value in values if value or name not in _ABSENT}

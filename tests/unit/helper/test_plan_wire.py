@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from app.domain.disk import DiskIdentity
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import Group, StoragePlan
+from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan, plan_as_mapping
 from app.domain.storage_plan.problems import plan_problems
 from app.domain.storage_plan.reader import PlanError
 from app.domain.storage_plan.wire import identity_from_wire, identity_to_wire, plan_from_wire, plan_to_wire
+from app.domain.units import GIB, MIB
 
 DISKS = tuple(
     DiskIdentity(
@@ -40,6 +41,53 @@ def test_a_plan_comes_out_as_it_went_in(plan: StoragePlan) -> None:
 @pytest.mark.parametrize("disk", [DISKS[0], DISKS[1], replace(DISKS[0], diskseq=None)])
 def test_an_identity_comes_out_as_it_went_in(disk: DiskIdentity) -> None:
     assert identity_from_wire(identity_to_wire(disk)) == disk
+
+
+def test_a_plan_crosses_the_bus_in_the_order_of_the_interface() -> None:
+    first, second = (DiskIdentity(name, None, "MODEL", GIB, f"8:{name}") for name in "12")
+    third = DiskIdentity("", "0x5", "", 2 * GIB, "8:3", 7)
+    mirror = Group(
+        (first, second),
+        Level.MIRROR,
+        "xfs",
+        (("atime", "noatime"),),
+        512 * MIB,
+        None,
+        Bitmap.NONE,
+        InitialSync.WAIT,
+    )
+    plan = StoragePlan(Group((third,), Level.SINGLE, "ext4"), mirror)
+    assert plan_to_wire(plan) == (
+        ([("", "0x5", "", 2 * GIB, "8:3", 7)], "single", "ext4", {}, 0, 0, "", ""),
+        [
+            (
+                [("1", "", "MODEL", GIB, "8:1", 0), ("2", "", "MODEL", GIB, "8:2", 0)],
+                "mirror",
+                "xfs",
+                {"atime": "noatime"},
+                512 * MIB,
+                0,
+                "none",
+                "wait",
+            )
+        ],
+        [],
+    )
+    assert plan_as_mapping(plan)["data"] == {
+        "disks": [
+            {
+                "serial": "",
+                "wwn": "0x5",
+                "model": "",
+                "size_bytes": 2 * GIB,
+                "device_number": "8:3",
+                "diskseq": 7,
+            }
+        ],
+        "level": "single",
+        "filesystem": "ext4",
+        "options": {},
+    }
 
 
 def test_a_second_group_for_the_wal_is_refused() -> None:
