@@ -106,7 +106,7 @@ def test_an_option_that_is_none_or_has_another_value_is_no_part_of_a_plan(option
     (disks, level, filesystem, _, *rest), wal, log = plan_to_wire(PLANS[0])
     with pytest.raises(PlanError) as refused:
         plan_from_wire((disks, level, filesystem, {option: value}, *rest), wal, log)
-    assert refused.value.problems[0].field == f"data.options.{option}"
+    assert refused.value.problems[0].path == f"data.options.{option}"
 
 
 TEXT = st.text(max_size=30)
