@@ -26,6 +26,25 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: seconds of a processor; packaging/test --quick leaves it out")
 
 
+TIER_OF_FIXTURE = {
+    "system_namespace": "disks",
+    "start_guest": "machine",
+    "installation": "postgres",
+    "bus": "bus",
+    "qapp": "gui",
+}
+"""What all fixtures rest on that need a real server, bus, display or device, and the mark of its tier."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test is in the tier of what it uses, whether or not its module says so."""
+    for item in items:
+        for fixture in getattr(item, "fixturenames", ()):
+            if fixture in TIER_OF_FIXTURE:
+                item.add_marker(TIER_OF_FIXTURE[fixture])
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     if _SENTINEL.exists():
         session.config.stash[_crash_key] = _SENTINEL.read_text()
