@@ -11,7 +11,7 @@ from typing import Final
 
 from app.domain.units import MIB
 from app.storage.system import state
-from tests.disks.matrix.disks import PARTITION_START, Range, run, write, zero
+from tests.disks.matrix.disks import PARTITION_START, Range, run, settle, write, zero
 from tests.disks.matrix.images import FORMATS
 from tests.disks.matrix.stage import Certainty, Foreign, Kind, Stage
 
@@ -189,7 +189,14 @@ def _swapon(stage: Stage, node: str) -> Callable[[], object]:
 
 def _loop(stage: Stage, node: str) -> Callable[[], object]:
     device = run("losetup", "--find", "--show", node)
-    return _once(stage, lambda: run("losetup", "--detach", device))
+
+    def end() -> None:
+        settle()
+        if array := state.array_on([device]):  # udevd assembles what lies on it
+            run("mdadm", "--stop", array)
+        run("losetup", "--detach", device)
+
+    return _once(stage, end)
 
 
 def _mapped_device(stage: Stage, node: str) -> Callable[[], object]:
