@@ -355,6 +355,7 @@ def test_nothing_moves_under_the_mouse_when_disks_come_and_go(
     assert len(here) > 10
     window.keep_picture("gone-page")
     window.go_to("filesystem")
+    window.scroll_to_barriers()
     before = window.places()
     window.untick_barriers()
     newest = make_loop(GIB)

@@ -73,6 +73,16 @@ def state_of_window() -> str:
     return " | ".join(told)
 
 
+def _scroll_to(widget: QWidget) -> None:
+    """Scroll to a widget, as a person does before pressing it."""
+    around = widget.parentWidget()
+    while around is not None:
+        if isinstance(around, QScrollArea):
+            around.ensureWidgetVisible(widget)
+        around = around.parentWidget()
+    QTest.qWait(20)
+
+
 class Hand:
     """What the test may do."""
 
@@ -101,12 +111,8 @@ class Hand:
 
     def _press(self, widget: QWidget, place: QPoint | None = None) -> None:
         """Press the mouse where a widget is in its window, whatever lies there."""
-        top, around = widget.window(), widget.parentWidget()
-        while around is not None:
-            if isinstance(around, QScrollArea):
-                around.ensureWidgetVisible(widget)
-            around = around.parentWidget()
-        QTest.qWait(20)
+        top = widget.window()
+        _scroll_to(widget)
         point = widget.mapTo(top, place if place is not None else QPoint(8, widget.height() // 2))
         none = Qt.KeyboardModifier.NoModifier
         QTest.mouseClick(top.windowHandle(), Qt.MouseButton.LeftButton, none, point)
@@ -247,12 +253,20 @@ class Hand:
         wait(lambda: any(disk.path == device for disk in draft.storage.disks), device)
         QTest.qWait(100)
 
-    def untick_barriers(self) -> None:
-        """Press the tick of the write barriers on the page of filesystems."""
+    def scroll_to_barriers(self) -> None:
+        """Scroll the page of filesystems to the tick of the write barriers."""
+        _scroll_to(self._barriers())
+
+    def _barriers(self) -> QCheckBox:
         page = self._wizard().pages[Step.FILESYSTEM]
         assert isinstance(page, FilesystemPage)
         box = page.editors["barrier"].control
         assert isinstance(box, QCheckBox)
+        return box
+
+    def untick_barriers(self) -> None:
+        """Press the tick of the write barriers on the page of filesystems."""
+        box = self._barriers()
         was = box.isChecked()
         self._press(box)
         assert box.isChecked() != was
