@@ -23,17 +23,15 @@ from app.storage.checks.conditions import ConditionResult, check, pool_guid, pro
 from app.storage.checks.disk_checks import LOOKING_S, check_spare, locked
 from app.storage.checks.hooks import ExecutionReport, Hooks, StepResult
 from app.storage.checks.readback import read_back
+from app.storage.layout.conditions import Condition, OwnMember, OwnPartition
 from app.storage.layout.steps import (
     QUICK_S,
     AwaitNode,
     AwaitSync,
     ClaimDisks,
     Command,
-    Condition,
     MakeFolder,
     Mark,
-    OwnMember,
-    OwnPartition,
     ReadBack,
     RecordPool,
     RemoveFolder,

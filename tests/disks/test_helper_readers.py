@@ -14,7 +14,7 @@ import pytest
 from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.domain.units import GIB, MIB
 from app.storage.execution import Hooks
-from app.storage.layout.steps import SessionPartition
+from app.storage.layout.conditions import SessionPartition
 from app.storage.system import state
 from app.storage.system.time_limits import Patience
 from app.storage.wiping.device import exclusive

@@ -23,8 +23,9 @@ from app.domain.messages.message import message_from_json, message_to_json
 from app.domain.storage_plan.plan import StoragePlan, plan_as_mapping
 from app.domain.storage_plan.reader import parse_plan
 from app.helper.base.folders import JOURNAL, make_private_folder
+from app.storage.layout.conditions import table_place
 from app.storage.layout.names import Names, PlannedDevice
-from app.storage.layout.steps import Mark, mark_fact, mark_of, table_place
+from app.storage.layout.steps import Mark, mark_fact, mark_of
 
 SCHEMA: Final = 2
 """1 had neither boot nor marks of signatures; it is read, and everything of it counts as begun."""

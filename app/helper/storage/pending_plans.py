@@ -21,9 +21,10 @@ from app.domain.storage_plan.plan import StoragePlan
 from app.domain.units import MIB, format_size
 from app.helper.base.folders import PRIVATE, PRIVATE_BYTES, session_folder
 from app.storage.layout.commands import build_steps
+from app.storage.layout.conditions import MountIs, NotMounted
 from app.storage.layout.names import Names, PlannedDevice
 from app.storage.layout.partitions import members_of
-from app.storage.layout.steps import Command, MakeFolder, MountIs, NotMounted, RemoveFolder, Step, describe
+from app.storage.layout.steps import Command, MakeFolder, RemoveFolder, Step, describe
 
 _MEMORY: Final = "pgfooting-private"
 

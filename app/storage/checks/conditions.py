@@ -8,7 +8,7 @@ from typing import Final
 
 from app.domain.messages.message import joined, say
 from app.domain.storage_plan.plan import PARTITION_TYPE
-from app.storage.layout.steps import (
+from app.storage.layout.conditions import (
     POOL_GUID,
     ArrayRuns,
     Condition,
@@ -30,8 +30,8 @@ from app.storage.layout.steps import (
     PoolImported,
     PoolNotMounted,
     SignatureIs,
-    pool_fact,
 )
+from app.storage.layout.steps import pool_fact
 from app.storage.system import state
 from app.storage.system.programs import CompletedProgram, run_program
 

@@ -16,15 +16,8 @@ from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, Role, Stora
 from app.domain.units import KIB
 from app.storage.layout.commands_filesystem import filesystem_steps, mount_steps
 from app.storage.layout.commands_partition import partition_steps, wipe_member
-from app.storage.layout.names import HOST, Names, PlannedDevice
-from app.storage.layout.partitions import PlanMember, members_of
-from app.storage.layout.steps import (
-    LONG_S,
+from app.storage.layout.conditions import (
     ArrayRuns,
-    AwaitNode,
-    AwaitSync,
-    ClaimDisks,
-    Command,
     DeviceFree,
     MemberOf,
     NoArray,
@@ -33,6 +26,15 @@ from app.storage.layout.steps import (
     OwnPool,
     PoolImported,
     PoolNotMounted,
+)
+from app.storage.layout.names import HOST, Names, PlannedDevice
+from app.storage.layout.partitions import PlanMember, members_of
+from app.storage.layout.steps import (
+    LONG_S,
+    AwaitNode,
+    AwaitSync,
+    ClaimDisks,
+    Command,
     RecordPool,
     Settle,
     Step,

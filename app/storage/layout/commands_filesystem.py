@@ -16,26 +16,19 @@ from app.domain.options.option import Stage
 from app.domain.options.raid import Assembler, layout
 from app.domain.storage_plan.plan import Group
 from app.storage.layout.commands_partition import wipe_member
-from app.storage.layout.names import Names
-from app.storage.layout.partitions import PlanMember
-from app.storage.layout.steps import (
-    LONG_S,
+from app.storage.layout.conditions import (
     ArrayRuns,
-    Command,
     Condition,
-    MakeFolder,
     MountIs,
     NoBtrfs,
     NodeThere,
     NoSignature,
     NotMounted,
-    ReadBack,
-    RemoveFolder,
-    Settle,
     SignatureIs,
-    Step,
-    Wipe,
 )
+from app.storage.layout.names import Names
+from app.storage.layout.partitions import PlanMember
+from app.storage.layout.steps import LONG_S, Command, MakeFolder, ReadBack, RemoveFolder, Settle, Step, Wipe
 from app.storage.layout.stripe_geometry import alignment_of
 
 

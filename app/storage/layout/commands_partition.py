@@ -9,19 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.domain.units import MIB
+from app.storage.layout.conditions import Condition, DeviceGone, NodeThere, OwnTable
 from app.storage.layout.partitions import START_BYTES, PlanMember
-from app.storage.layout.steps import (
-    AwaitNode,
-    Command,
-    Condition,
-    DeviceGone,
-    NodeThere,
-    OwnTable,
-    Settle,
-    Step,
-    Wipe,
-    WipeTable,
-)
+from app.storage.layout.steps import AwaitNode, Command, Settle, Step, Wipe, WipeTable
 
 
 def partition_steps(members: Sequence[PlanMember]) -> Iterator[Step]:

@@ -10,9 +10,9 @@ from app.domain.filesystems import filesystem
 from app.domain.options.raid import Assembler
 from app.domain.storage_plan.plan import PARTITION_TYPE, Group, Role, StoragePlan
 from app.domain.units import MIB
+from app.storage.layout.conditions import POOL_GUID, OwnMember, OwnPartition, SessionPartition, SignatureIs
 from app.storage.layout.names import Names, PlannedDevice
 from app.storage.layout.partition_size import whole_disk_bytes
-from app.storage.layout.steps import POOL_GUID, OwnMember, OwnPartition, SessionPartition, SignatureIs
 
 START_BYTES: Final = MIB
 """Where our partition begins on every disk."""

@@ -16,14 +16,20 @@ from typing import Final
 from app.domain.options.kinds import OptionValue
 from app.domain.options.tokens import ExpectedToken
 from app.domain.step_progress import Operation
+from app.storage.layout.conditions import (
+    ArrayRuns,
+    Condition,
+    OwnMember,
+    OwnPartition,
+    OwnTable,
+    SessionPartition,
+    SignatureIs,
+)
 
 QUICK_S: Final = 300.0
 """Time-out of programs that write little; emulated machines are up to 40 times slower than real ones."""
 LONG_S: Final = 4 * 3600.0
 """Time-out of programs that may write or discard a whole partition."""
-
-POOL_GUID: Final = "{pool-guid}"
-"""Stands in `SignatureIs` for the GUID that ZFS gave to the pool of that label; known only once it exists."""
 
 
 class Mark(StrEnum):
@@ -51,262 +57,9 @@ def mark_of(facts: Mapping[str, str], place: str) -> Mark | None:
     return Mark(value) if value is not None else None
 
 
-def table_place(table_uuid: str) -> str:
-    """Return the place of a partition table, for its mark."""
-    return f"table {table_uuid}"
-
-
-def partition_place(partition_uuid: str) -> str:
-    """Return the place of what lies in a partition, for its mark."""
-    return f"partition {partition_uuid}"
-
-
 def ends_fact(place: str) -> str:
     """Return the name under which the journal holds a digest of a disk's ends without our table."""
     return f"ends of {place}"
-
-
-@dataclass(frozen=True, slots=True)
-class OwnTable:
-    """The disk's GPT has the identifier that this plan gave it."""
-
-    disk: str
-    table_uuid: str
-
-
-@dataclass(frozen=True, slots=True)
-class OwnPartition:
-    """The first partition of the disk's GPT is of our type and has the identifier that this plan gave it.
-
-    There may be others beside it: what writes only into ours does them no harm. What wipes asks for more
-    (`SessionPartition`).
-    """
-
-    disk: str
-    partition_uuid: str
-
-    @property
-    def place(self) -> str:
-        """Return the place of what lies in the partition, for its mark."""
-        return partition_place(self.partition_uuid)
-
-
-@dataclass(frozen=True, slots=True)
-class SignatureIs:
-    """libblkid finds exactly this signature on a device.
-
-    Attributes:
-        node: device.
-        type: such as ``ext4`` or ``linux_raid_member``.
-        uuid: UUID of it, or `POOL_GUID`; empty where any will do.
-        label: label of it (the name of a pool); empty where any will do.
-    """
-
-    node: str
-    type: str
-    uuid: str = ""
-    label: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionPartition:
-    """The one partition that a session makes on a disk.
-
-    Attributes:
-        disk: node of the disk.
-        node: of the partition.
-        table_uuid: identifier of the GPT.
-        partition_uuid: of the partition.
-        partition_type: of the partition.
-        start_bytes: where it begins.
-        size_bytes: of it.
-    """
-
-    disk: str
-    node: str
-    table_uuid: str
-    partition_uuid: str
-    partition_type: str
-    start_bytes: int
-    size_bytes: int
-
-    @property
-    def table_place(self) -> str:
-        """Return the place of the partition table, for its mark."""
-        return table_place(self.table_uuid)
-
-    @property
-    def place(self) -> str:
-        """Return the place of what lies in the partition, for its mark."""
-        return partition_place(self.partition_uuid)
-
-
-@dataclass(frozen=True, slots=True)
-class OwnMember:
-    """A partition that an array or a pool of ours holds is ours: by the table, or by what lies in it.
-
-    As long as it is held the kernel takes no notice of a table that somebody changed. Taking the array or
-    pool apart writes to its own superblocks or labels only (md.c, md_update_sb; spa.c, spa_export_common),
-    and the other disks cannot be freed before.
-
-    Attributes:
-        partition: as it was made.
-        signature: what makes it a member of ours.
-    """
-
-    partition: SessionPartition
-    signature: SignatureIs
-
-    @property
-    def disk(self) -> str:
-        """Return the node of the disk."""
-        return self.partition.disk
-
-    @property
-    def place(self) -> str:
-        """Return the place of what lies in the partition, for its mark."""
-        return self.partition.place
-
-
-@dataclass(frozen=True, slots=True)
-class NoSignature:
-    """libblkid finds no signature on a device; a device that is gone has none either."""
-
-    node: str
-
-
-@dataclass(frozen=True, slots=True)
-class MountIs:
-    """One of these sources is what is mounted, last, on the folder."""
-
-    folder: str
-    sources: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NotMounted:
-    """Nothing is mounted on the folder."""
-
-    folder: str
-
-
-@dataclass(frozen=True, slots=True)
-class NodeThere:
-    """There is such a device."""
-
-    node: str
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceGone:
-    """There is no such device."""
-
-    node: str
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceFree:
-    """Nothing in the kernel claims the device: no holders, and it can be opened exclusively."""
-
-    node: str
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayRuns:
-    """An md array with this UUID holds one of the members, under whatever name.
-
-    Attributes:
-        node: name that this plan gave it; argument lists that contain it get the name that it has now.
-        uuid: UUID of the array.
-        members: partitions that it was made of.
-    """
-
-    node: str
-    uuid: str
-    members: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NoArray:
-    """No md array holds any of the members."""
-
-    members: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MemberOf:
-    """A partition has the superblock of the md array with this UUID."""
-
-    node: str
-    uuid: str
-
-
-@dataclass(frozen=True, slots=True)
-class NoMember:
-    """A partition has no superblock of md."""
-
-    node: str
-
-
-@dataclass(frozen=True, slots=True)
-class PoolImported:
-    """A pool of this name is imported."""
-
-    pool: str
-
-
-@dataclass(frozen=True, slots=True)
-class OwnPool:
-    """A pool of this name is imported, and its GUID is the one that the journal holds."""
-
-    pool: str
-
-
-@dataclass(frozen=True, slots=True)
-class NoPool:
-    """No pool of this name is imported."""
-
-    pool: str
-
-
-@dataclass(frozen=True, slots=True)
-class PoolNotMounted:
-    """No dataset of a pool is mounted in this mount namespace: ``zpool destroy`` would unmount it.
-
-    In another namespace the kernel keeps the pool busy.
-    """
-
-    pool: str
-
-
-@dataclass(frozen=True, slots=True)
-class NoBtrfs:
-    """The kernel has no mounted btrfs of this UUID."""
-
-    uuid: str
-
-
-Condition = (
-    OwnTable
-    | OwnPartition
-    | OwnMember
-    | SignatureIs
-    | NoSignature
-    | MountIs
-    | NotMounted
-    | NodeThere
-    | DeviceGone
-    | DeviceFree
-    | ArrayRuns
-    | NoArray
-    | MemberOf
-    | NoMember
-    | PoolImported
-    | OwnPool
-    | NoPool
-    | PoolNotMounted
-    | NoBtrfs
-)
 
 
 @dataclass(frozen=True, slots=True)

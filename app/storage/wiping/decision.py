@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from app.domain.messages.message import joined, say
-from app.storage.layout.steps import Mark, SessionPartition, SignatureIs
+from app.storage.layout.conditions import SessionPartition, SignatureIs
+from app.storage.layout.steps import Mark
 from app.storage.system.state import GptPartition, PartitionTable
 from app.storage.wiping.found import FoundSignature, is_ours
 

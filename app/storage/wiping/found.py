@@ -18,7 +18,7 @@ from app.domain.messages.message import joined, say
 from app.domain.options.on_disk import Area, SuperblockPlace
 from app.domain.units import KIB, MIB
 from app.storage.inspect.signatures import recognise
-from app.storage.layout.steps import SignatureIs
+from app.storage.layout.conditions import SignatureIs
 from app.storage.system.programs import CompletedProgram
 from app.storage.wiping.device import ExclusiveDevice
 from app.storage.wiping.pool_label import BLANK_BYTES, label_areas, names_pool

@@ -22,20 +22,8 @@ from app.domain.units import KIB, MIB
 from app.storage.checks.conditions import ConditionResult
 from app.storage.checks.disk_checks import locked
 from app.storage.checks.hooks import Hooks, User
-from app.storage.layout.steps import (
-    POOL_GUID,
-    Condition,
-    Mark,
-    SessionPartition,
-    SignatureIs,
-    Step,
-    Wipe,
-    WipeTable,
-    ends_fact,
-    mark_fact,
-    mark_of,
-    pool_fact,
-)
+from app.storage.layout.conditions import POOL_GUID, Condition, SessionPartition, SignatureIs
+from app.storage.layout.steps import Mark, Step, Wipe, WipeTable, ends_fact, mark_fact, mark_of, pool_fact
 from app.storage.spare.rules_content import blanking
 from app.storage.system import state
 from app.storage.system.programs import CompletedProgram

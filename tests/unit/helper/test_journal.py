@@ -19,8 +19,9 @@ from app.domain.options.raid import Level
 from app.helper.storage import journal as journal_module
 from app.helper.storage.journal import Journal, JournalEntry, Writer
 from app.helper.storage.leftovers import Leftovers
+from app.storage.layout.conditions import table_place
 from app.storage.layout.names import Names
-from app.storage.layout.steps import Mark, mark_fact, table_place
+from app.storage.layout.steps import Mark, mark_fact
 from tests.unit.storage.plans import devices, disks, plan_of
 
 pytestmark = pytest.mark.expects_log

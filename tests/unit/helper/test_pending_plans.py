@@ -29,8 +29,9 @@ from app.helper.storage.pending_plans import (
     digest_of,
     layout_steps,
 )
+from app.storage.layout.conditions import MountIs, NotMounted
 from app.storage.layout.names import PlannedDevice
-from app.storage.layout.steps import Command, MakeFolder, MountIs, NotMounted
+from app.storage.layout.steps import Command, MakeFolder
 from tests.unit.storage.plans import FOLDER, NAMES, devices, disk, plan_of
 
 PLAN = plan_of(filesystem("xfs"), Level.MIRROR, {})

@@ -34,7 +34,8 @@ from app.runfile.metadata.environment import read_environment_facts
 from app.storage.checks.readback import ReadBackError, read_back
 from app.storage.layout.availability import Support, filesystem_availability
 from app.storage.layout.commands import build_steps
-from app.storage.layout.steps import ReadBack, SignatureIs
+from app.storage.layout.conditions import SignatureIs
+from app.storage.layout.steps import ReadBack
 from app.storage.system import state
 from app.storage.system.programs import CompletedProgram
 from app.storage.wiping.found import place_of

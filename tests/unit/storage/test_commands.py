@@ -18,11 +18,11 @@ from app.domain.options.raid import Level, layout
 from app.domain.storage_plan.plan import PARTITION_TYPE, Bitmap, Group, InitialSync, StoragePlan
 from app.domain.units import MIB
 from app.storage.layout.commands import build_steps
+from app.storage.layout.conditions import NoSignature
 from app.storage.layout.names import Names, PlannedDevice
 from app.storage.layout.steps import (
     ClaimDisks,
     Command,
-    NoSignature,
     ReadBack,
     Settle,
     Step,

@@ -11,7 +11,7 @@ import pytest
 from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.storage.checks import conditions
 from app.storage.checks.conditions import ConditionResult, check, pool_guid, probe
-from app.storage.layout.steps import (
+from app.storage.layout.conditions import (
     POOL_GUID,
     ArrayRuns,
     Condition,
@@ -34,8 +34,8 @@ from app.storage.layout.steps import (
     PoolNotMounted,
     SessionPartition,
     SignatureIs,
-    pool_fact,
 )
+from app.storage.layout.steps import pool_fact
 from app.storage.system.programs import CompletedProgram
 from app.storage.system.state import GptPartition, MountEntry, PartitionTable
 

@@ -17,22 +17,24 @@ from app.domain.step_progress import StepProgress
 from app.storage import execution as execution_module
 from app.storage.checks.conditions import ConditionResult
 from app.storage.execution import Execution, Hooks, StepResult
+from app.storage.layout.conditions import (
+    MountIs,
+    OwnMember,
+    OwnPartition,
+    SessionPartition,
+    SignatureIs,
+    partition_place,
+)
 from app.storage.layout.steps import (
     ClaimDisks,
     Command,
     MakeFolder,
     Mark,
-    MountIs,
-    OwnMember,
-    OwnPartition,
     RemoveFolder,
-    SessionPartition,
-    SignatureIs,
     Step,
     Wipe,
     WipeTable,
     mark_fact,
-    partition_place,
     undo_of,
 )
 from app.storage.system import state

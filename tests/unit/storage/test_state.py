@@ -15,7 +15,8 @@ from app.domain.errors import RefusedError
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import PARTITION_TYPE, Group, StoragePlan
 from app.storage.layout.commands import build_steps
-from app.storage.layout.steps import Command, OwnPartition, OwnTable, WipeTable, undo_of
+from app.storage.layout.conditions import OwnPartition, OwnTable
+from app.storage.layout.steps import Command, WipeTable, undo_of
 from app.storage.system import state
 from app.storage.system.state import PartitionTable, parse_mountinfo, parse_table, table_of
 from app.storage.wiping.decision import differs

@@ -22,7 +22,8 @@ from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.domain.units import GIB, KIB, MIB
 from app.storage.checks.conditions import ConditionResult
 from app.storage.inspect.signatures import MAGICS
-from app.storage.layout.steps import ArrayRuns, Mark, SessionPartition, SignatureIs, Wipe, mark_fact
+from app.storage.layout.conditions import ArrayRuns, SessionPartition, SignatureIs
+from app.storage.layout.steps import Mark, Wipe, mark_fact
 from app.storage.system import state
 from app.storage.system.state import GptPartition, PartitionTable
 from app.storage.system.time_limits import Patience
