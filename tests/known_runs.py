@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from app.domain.campaign.configuration import DiskGroup, DiskTarget, Script, Workload
+from app.domain.campaign.configuration import DiskTarget, GroupChoice, Script, Workload
 from app.domain.disk import DiskIdentity
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.metrics import Sample
@@ -60,8 +60,8 @@ WAL: Final = replace(
 )
 PLAN: Final = StoragePlan(DATA, WAL)
 TARGET: Final = DiskTarget(
-    DiskGroup(("SERIAL0",), Level.SINGLE, "ext4"),
-    DiskGroup(("SERIAL4",), Level.SINGLE, "xfs"),
+    GroupChoice(("SERIAL0",), Level.SINGLE, "ext4"),
+    GroupChoice(("SERIAL4",), Level.SINGLE, "xfs"),
     memory_limit_bytes=4 * GIB,
 )
 WORKLOAD: Final = Workload(threads=2, rate_tps=100.0, latency_limit_ms=20.0)

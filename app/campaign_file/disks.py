@@ -16,7 +16,7 @@ from typing_extensions import override
 from app.campaign_file.kinds import CampaignField, EnumKind, Name, ValueKind, bare_key, quote
 from app.campaign_file.problems import InvalidValueError, printable, refusal, unfit
 from app.campaign_file.quantities import SizeKind
-from app.domain.campaign.configuration import DiskGroup, DiskTarget
+from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import target_problems
 from app.domain.errors import did_you_mean
 from app.domain.filesystems import FILESYSTEMS
@@ -159,7 +159,7 @@ class WalTable(ValueKind):
         return tr("a table with the keys {names}").format(names=", ".join(each.name for each in GROUP_FIELDS))
 
     @override
-    def read(self, value: object, folder: Path) -> DiskGroup:
+    def read(self, value: object, folder: Path) -> GroupChoice:
         if not isinstance(value, dict):
             raise unfit(value, self.allowed)
         fields = {each.name: each for each in GROUP_FIELDS}
@@ -176,7 +176,7 @@ class WalTable(ValueKind):
         return make_disk_group(values)
 
     @override
-    def write(self, value: DiskGroup) -> str:
+    def write(self, value: GroupChoice) -> str:
         values = values_of_group(value)
         given = ((each, values[each.attribute]) for each in GROUP_FIELDS)
         written = (f"{each.name} = {each.kind.write(held)}" for each, held in given if held is not None)
@@ -227,12 +227,12 @@ def _missing(values: Mapping[str, Any]) -> Sequence[Problem]:
     ]
 
 
-def make_disk_group(values: Mapping[str, Any]) -> DiskGroup:
-    """Return the group of values by attribute; what is left out is as `DiskGroup` has it."""
+def make_disk_group(values: Mapping[str, Any]) -> GroupChoice:
+    """Return the group of values by attribute; what is left out is as `GroupChoice` has it."""
     given = {"level": Level.SINGLE, **values}
     partition = given.pop("partition", None)
     whole = partition is WholeDisk.WHOLE
-    return DiskGroup(partition_bytes=None if whole else partition, whole_disk=whole, **given)
+    return GroupChoice(partition_bytes=None if whole else partition, whole_disk=whole, **given)
 
 
 def make_disk_target(**values: Any) -> DiskTarget:  # noqa: ANN401 - the fields have the types
@@ -242,7 +242,7 @@ def make_disk_target(**values: Any) -> DiskTarget:  # noqa: ANN401 - the fields 
     return DiskTarget(data, **{name: value for name, value in values.items() if name not in names})
 
 
-def values_of_group(group: DiskGroup) -> dict[str, Any]:
+def values_of_group(group: GroupChoice) -> dict[str, Any]:
     """Return values by attribute of `GROUP_FIELDS`; None where nothing need be written."""
     values = {name: getattr(group, name, None) for name in (each.attribute for each in GROUP_FIELDS)}
     partition = WholeDisk.WHOLE if group.whole_disk else group.partition_bytes

@@ -11,9 +11,9 @@ from app.campaign_file.settings import Settings
 from app.domain.campaign.configuration import (
     Campaign,
     Configuration,
-    DiskGroup,
     DiskTarget,
     FolderTarget,
+    GroupChoice,
     MemoryTarget,
     Script,
     Target,
@@ -216,14 +216,14 @@ def own_storage(disks: DisksDraft, target: Target) -> OwnStorage:
     return OwnStorage(disks_of(target))
 
 
-def made_of(group: DiskGroup) -> MadeDraft:
+def made_of(group: GroupChoice) -> MadeDraft:
     """Return what is made of a group."""
     spec = filesystem(group.filesystem)
     typed = {name: write_option(spec.option(name), value) for name, value in group.options}
     return MadeDraft(group.level, spec.id, {spec.id: group.preset}, {spec.id: typed})
 
 
-def _group(group: DiskGroup) -> GroupDraft:
+def _group(group: GroupChoice) -> GroupDraft:
     return GroupDraft(
         list(group.disks),
         made_of(group),

@@ -14,7 +14,7 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.domain.campaign.configuration import Campaign, DiskGroup, DiskTarget
+from app.domain.campaign.configuration import Campaign, DiskTarget, GroupChoice
 from app.domain.disk import SpareAnswer
 from app.domain.options.raid import Level
 from app.domain.units import GIB
@@ -172,7 +172,7 @@ def test_the_helper_answers_in_its_own_words(
     assert shares[0] < 0.5
     assert any(refusal.rule == "D08" for refusal in told[here[taken].name].refusals)
     target = DiskTarget(
-        DiskGroup((here[blank].identity.key(),), Level.SINGLE, "xfs", partition_bytes=2 * GIB)
+        GroupChoice((here[blank].identity.key(),), Level.SINGLE, "xfs", partition_bytes=2 * GIB)
     )
     (words,) = describe_plans([storage_plan(target, listed, 1 << 28)])
     assert any(line.startswith("mkfs.xfs ") and blank in line for line in words)

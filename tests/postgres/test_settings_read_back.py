@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from app.domain.campaign.configuration import DiskGroup, DiskTarget, PostgresChoice, Workload
+from app.domain.campaign.configuration import DiskTarget, GroupChoice, PostgresChoice, Workload
 from app.domain.campaign.server_options import ServerOption, server_options
 from app.domain.errors import SettingError
 from app.domain.filesystems import FILESYSTEMS
@@ -50,14 +50,14 @@ class Case:
 def every_case() -> Iterator[tuple[str, tuple[ServerOption, ...]]]:
     """Yield every preset of every filesystem, and every option of the server stage with each value."""
     for spec in FILESYSTEMS:
-        group = DiskGroup(("A",), Level.SINGLE, spec.id)
+        group = GroupChoice(("A",), Level.SINGLE, spec.id)
         for preset in spec.presets if spec.levels else ():
-            chosen = DiskTarget(DiskGroup(("A",), Level.SINGLE, spec.id, preset.id))
+            chosen = DiskTarget(GroupChoice(("A",), Level.SINGLE, spec.id, preset=preset.id))
             yield f"{spec.id} {preset.id}", server_options(chosen, {})
         for option in spec.options if spec.levels else ():
             for value in (True, False) if option.stage is Stage.SERVER else ():
                 chosen = DiskTarget(
-                    DiskGroup(group.disks, group.level, spec.id, options=((option.id, value),))
+                    GroupChoice(group.disks, group.level, spec.id, options=((option.id, value),))
                 )
                 yield f"{spec.id} {option.id}={value}", server_options(chosen, {})
 

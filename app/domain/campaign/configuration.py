@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Final
 
-from app.domain.options.kinds import OptionValue
-from app.domain.options.raid import Level
-from app.domain.storage_plan.plan import Bitmap, InitialSync
+from app.domain.storage_plan.plan import Group
 
 DEFAULT_REPEATS: Final = 3
 DEFAULT_SEEDS: Final = (20030401, 20110421, 20220912)
@@ -43,32 +41,19 @@ class MemoryTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class DiskGroup:
-    """Disks that make one filesystem, named as people name them: not yet looked for on any machine.
+class GroupChoice(Group[str]):
+    """A group as somebody chose it, its disks named as people name them: not yet looked for on any machine.
 
     Attributes:
         disks: full serial or WWN of each, in the order in which they become members.
-        level: how they are combined.
-        filesystem: id of a `app.domain.options.filesystem_spec.FilesystemSpec`.
-        preset: id of one of its presets.
-        options: (option id, value) pairs over the preset.
-        partition_bytes: of the one partition on each disk; None for what the data set needs.
+        options: over the preset.
+        partition_bytes: None for what the data set needs.
+        preset: id of one of the presets of the filesystem.
         whole_disk: each partition is as large as its disk; `partition_bytes` is None then.
-        chunk_bytes: as in `app.domain.storage_plan.plan.Group`.
-        bitmap: likewise.
-        initial_sync: likewise.
     """
 
-    disks: tuple[str, ...]
-    level: Level
-    filesystem: str
     preset: str = "defaults"
-    options: tuple[tuple[str, OptionValue], ...] = ()
-    partition_bytes: int | None = None
     whole_disk: bool = False
-    chunk_bytes: int | None = None
-    bitmap: Bitmap | None = None
-    initial_sync: InitialSync | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +67,8 @@ class DiskTarget:
         memory_limit_bytes: memory of PostgreSQL and pgbench together; None for no limit.
     """
 
-    data: DiskGroup
-    wal: DiskGroup | None = None
+    data: GroupChoice
+    wal: GroupChoice | None = None
     zfs_log: tuple[str, ...] = ()
     memory_limit_bytes: int | None = None
     kind: ClassVar[str] = "disks"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from app.domain.campaign.configuration import DiskGroup, DiskTarget
+from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.disk import DiskIdentity
 from app.domain.errors import did_you_mean
 from app.domain.filesystems import filesystem
@@ -18,7 +18,7 @@ from app.domain.options.checks import echo, unsafe_options
 from app.domain.options.kinds import OptionValue
 from app.domain.options.option import OptionSpec, Stage
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import Group, StoragePlan
+from app.domain.storage_plan.plan import Group, StoragePlan, names_of
 from app.domain.storage_plan.problems import plan_problems
 from app.domain.text import tr
 from app.domain.units import TIB
@@ -30,7 +30,7 @@ _KEYS: Final = {"partition_bytes": "partition_size", "chunk_bytes": "chunk_size"
 _NUMBER: Final = re.compile(r"\[(\d+)\]")
 
 
-def chosen_options(group: DiskGroup) -> dict[str, OptionValue]:
+def chosen_options(group: GroupChoice) -> dict[str, OptionValue]:
     """Return what preset and own options say together.
 
     Raises:
@@ -42,7 +42,7 @@ def chosen_options(group: DiskGroup) -> dict[str, OptionValue]:
 def plan_of_target(
     target: DiskTarget,
     find: Callable[[str], DiskIdentity],
-    partition_bytes: Callable[[DiskGroup, Sequence[DiskIdentity]], int | None],
+    partition_bytes: Callable[[GroupChoice, Sequence[DiskIdentity]], int | None],
 ) -> StoragePlan:
     """Return the storage plan of a target.
 
@@ -52,18 +52,15 @@ def plan_of_target(
         partition_bytes: returns the size of the partitions of a group; None for the whole disk.
     """
 
-    def group(part: DiskGroup) -> Group:
+    def group(part: GroupChoice) -> Group:
         disks = tuple(find(name) for name in part.disks)
-        return Group(
-            disks=disks,
-            level=part.level,
-            filesystem=part.filesystem,
-            options=tuple(chosen_options(part).items()),
-            partition_bytes=partition_bytes(part, disks),
-            chunk_bytes=part.chunk_bytes,
-            bitmap=part.bitmap,
-            initial_sync=part.initial_sync,
-        )
+        kept = {name: getattr(part, name) for name in names_of(Group)}
+        found = {
+            "disks": disks,
+            "options": tuple(chosen_options(part).items()),
+            "partition_bytes": partition_bytes(part, disks),
+        }
+        return Group(**(kept | found))
 
     return StoragePlan(
         group(target.data),

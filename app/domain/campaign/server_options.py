@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from app.domain.campaign.configuration import DiskGroup, DiskTarget
+from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import chosen_options, elsewhere
 from app.domain.filesystems import filesystem
 from app.domain.options.checks import check, implied
@@ -132,7 +132,7 @@ def refused_with(target: DiskTarget, own: Mapping[str, str]) -> tuple[ConflictFi
 
 
 def _of_group(
-    prefix: str, group: DiskGroup, own: Mapping[str, str], *, has_data: bool, has_wal: bool
+    prefix: str, group: GroupChoice, own: Mapping[str, str], *, has_data: bool, has_wal: bool
 ) -> Iterator[ServerOption]:
     spec, typed, chosen = filesystem(group.filesystem), dict(group.options), chosen_options(group)
     findings = check(Circumstances(spec, chosen, server=own))

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Final
+from typing import Final, Generic
+
+from typing_extensions import TypeVar
 
 from app.domain.disk import DiskIdentity
 from app.domain.options.kinds import OptionValue
@@ -59,8 +61,12 @@ class Bitmap(StrEnum):
     NONE = "none"
 
 
+Member = TypeVar("Member", default=DiskIdentity)
+"""What names a disk: its identity in a plan, a serial or WWN in a campaign."""
+
+
 @dataclass(frozen=True, slots=True)
-class Group:
+class Group(Generic[Member]):
     """Disks that make one filesystem.
 
     Attributes:
@@ -75,7 +81,7 @@ class Group:
         initial_sync: of md arrays with redundancy; None for waiting where there is one.
     """
 
-    disks: tuple[DiskIdentity, ...]
+    disks: tuple[Member, ...]
     level: Level
     filesystem: str
     options: tuple[tuple[str, OptionValue], ...] = ()

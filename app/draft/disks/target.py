@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from app.campaign_file.disks import told
 from app.campaign_file.problems import InvalidValueError
-from app.domain.campaign.configuration import DiskGroup, DiskTarget
+from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import target_problems
 from app.domain.filesystems import filesystem
 from app.domain.options.checks import echo, validate_options
@@ -21,7 +21,6 @@ from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec
 from app.domain.options.raid import Assembler, Level
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import Bitmap, InitialSync
 from app.domain.text import tr
 from app.domain.units import KIB, format_size, parse_size
 from app.draft.fields.fields import FIELDS, WAL_FIELDS
@@ -140,7 +139,7 @@ def write_option(option: OptionSpec, value: OptionValue) -> str:
     return str(value)
 
 
-def _group(group: GroupDraft, made: MadeDraft, prefix: str, problems: list[Problem]) -> DiskGroup:
+def _group(group: GroupDraft, made: MadeDraft, prefix: str, problems: list[Problem]) -> GroupChoice:
     spec, level = spec_of(made), level_of(made, len(group.disks))
     if level not in spec.levels:
         sentence = tr("{label} has no level “{level}”: choose another filesystem or another level.")
@@ -153,17 +152,14 @@ def _group(group: GroupDraft, made: MadeDraft, prefix: str, problems: list[Probl
         read["partition_bytes"] = _of_group(prefix, "partition_size", group.partition, problems)
     for name, attribute, text in _array_texts(group, spec, level):
         read[attribute] = _of_group(prefix, name, text, problems)
-    return DiskGroup(
+    return GroupChoice(
         tuple(group.disks),
         level,
         spec.id,
-        preset_of(made),
         options,
-        read.get("partition_bytes"),
-        group.whole_disk,
-        read.get("chunk_bytes"),
-        cast("Bitmap | None", read.get("bitmap")),
-        cast("InitialSync | None", read.get("initial_sync")),
+        preset=preset_of(made),
+        whole_disk=group.whole_disk,
+        **read,
     )
 
 

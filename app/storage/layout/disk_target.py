@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from app.domain.campaign.configuration import DiskGroup, DiskTarget
+from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import chosen_options, key_of, plan_of_target
 from app.domain.disk import Disk, DiskIdentity
 from app.domain.filesystems import filesystem
@@ -112,7 +113,7 @@ def _known(disks: Sequence[Disk]) -> str:
     return ", ".join(echo(name) for name in names[:12]) + (" …" if len(names) > 12 else "")
 
 
-def _layout(group: DiskGroup | Group) -> ArrayLayout:
+def _layout(group: Group[Any]) -> ArrayLayout:
     return layout(group.level, filesystem(group.filesystem).assembler(group.level))
 
 
@@ -122,7 +123,7 @@ def _copies(options: Mapping[str, OptionValue]) -> int | None:
     return int(copies) if copies is not None else None
 
 
-def _partition_bytes(group: DiskGroup, disks: Sequence[DiskIdentity], data_set_bytes: int) -> int | None:
+def _partition_bytes(group: GroupChoice, disks: Sequence[DiskIdentity], data_set_bytes: int) -> int | None:
     if group.whole_disk:
         return None
     if group.partition_bytes is not None:

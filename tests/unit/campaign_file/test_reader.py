@@ -14,9 +14,9 @@ from app.domain.campaign.configuration import (
     BuiltinScript,
     Campaign,
     DataSize,
-    DiskGroup,
     DiskTarget,
     FolderTarget,
+    GroupChoice,
     MemoryTarget,
     Protocol,
     Script,
@@ -133,18 +133,18 @@ def test_every_key_of_disks_reaches_its_attribute() -> None:
         """
     )
     assert campaign.configurations[0].target == DiskTarget(
-        DiskGroup(
+        GroupChoice(
             ("S1", "wwn-0x5000c500a1b2c3d4", "S3", "S4"),
             Level.RAID10,
             "xfs",
-            "recommended",
             (("atime", "noatime"), ("agcount", 8)),
+            preset="recommended",
             partition_bytes=20_000_000_000 // 1024**2 * 1024**2,  # partitions are whole MiB
             chunk_bytes=64 * 1024,
             bitmap=Bitmap.NONE,
             initial_sync=InitialSync.ASSUME_CLEAN,
         ),
-        DiskGroup(("S5",), Level.SINGLE, "ext4", whole_disk=True),
+        GroupChoice(("S5",), Level.SINGLE, "ext4", whole_disk=True),
         memory_limit_bytes=4 * 1024**3,
     )
 

@@ -18,9 +18,9 @@ from app.domain.campaign.configuration import (
     Campaign,
     Configuration,
     DataSize,
-    DiskGroup,
     DiskTarget,
     FolderTarget,
+    GroupChoice,
     MemoryTarget,
     PostgresChoice,
     Protocol,
@@ -46,7 +46,7 @@ DISKS = ("S4EWNX0N100001", "WD-WCC4N 5", "0x5000c500a1b2c3d4", 'a"b\\', "eui.002
 
 
 @st.composite
-def disk_groups(draw: st.DrawFn, names: list[str]) -> DiskGroup:
+def disk_groups(draw: st.DrawFn, names: list[str]) -> GroupChoice:
     """Draw a group of one disk of `names`, or a mirror or stripe of two."""
     spec = draw(st.sampled_from([each for each in FILESYSTEMS if each.levels]))
     levels = [Level.SINGLE] if len(names) < 2 else [Level.SINGLE, Level.STRIPE, Level.MIRROR]
@@ -55,12 +55,12 @@ def disk_groups(draw: st.DrawFn, names: list[str]) -> DiskGroup:
     preset = draw(st.sampled_from([each for each in spec.presets if not validate(spec, each, level)]))
     on_md = spec.assembler(level) is Assembler.MD
     sized = draw(st.sampled_from([None, 0]) | st.integers(400, 1 << 30).map(lambda number: number * MIB))
-    return DiskGroup(
+    return GroupChoice(
         taken,
         level,
         spec.id,
-        preset.id,
         draw(st.sampled_from([(), *((item,) for item in list(preset.options.items())[:3])])),
+        preset=preset.id,
         partition_bytes=sized or None,
         whole_disk=sized == 0,
         chunk_bytes=draw(st.sampled_from([None, 65536])) if on_md and level is Level.STRIPE else None,

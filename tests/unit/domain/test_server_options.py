@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.campaign.configuration import DiskGroup, DiskTarget, PostgresChoice, Workload
+from app.domain.campaign.configuration import DiskTarget, GroupChoice, PostgresChoice, Workload
 from app.domain.campaign.disk_target import target_problems
 from app.domain.campaign.server_options import Fate, contradiction, refused_with, server_options, vouches
 from app.domain.filesystems import FILESYSTEMS
@@ -25,8 +25,8 @@ PRESETS = [(spec.id, preset.id) for spec in ON_DISKS for preset in spec.presets]
 EACH = pytest.mark.parametrize(
     ("spec", "option"), DECLARED, ids=[f"{spec.id}-{option.id}" for spec, option in DECLARED]
 )
-ZFS_PRESET = DiskGroup(("A",), Level.SINGLE, "zfs", "recommended")
-EXT4 = DiskGroup(("B",), Level.SINGLE, "ext4")
+ZFS_PRESET = GroupChoice(("A",), Level.SINGLE, "zfs", preset="recommended")
+EXT4 = GroupChoice(("B",), Level.SINGLE, "ext4")
 
 
 def settings_of(target: DiskTarget, **own: str) -> dict[str, tuple[str, Origin]]:

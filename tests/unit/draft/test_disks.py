@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.campaign_file.reader import parse_campaign
-from app.domain.campaign.configuration import Campaign, Configuration, DiskGroup, DiskTarget
+from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget, GroupChoice
 from app.domain.disk import Disk, DiskRefusal, SpareAnswer
 from app.domain.errors import CampaignError
 from app.domain.filesystems import FILESYSTEMS, filesystem
@@ -551,7 +551,7 @@ def test_the_wal_has_a_filesystem_of_its_own() -> None:
     choose_filesystem(disks.wal.made, "xfs")
     disks.wal.whole_disk = True
     wal = target_of(draft).wal
-    assert wal == DiskGroup(keys(*SPARE[2:4]), Level.MIRROR, "xfs", whole_disk=True)
+    assert wal == GroupChoice(keys(*SPARE[2:4]), Level.MIRROR, "xfs", whole_disk=True)
     say_lines(disks.wal.made, "logbufs = 99")
     assert [field for field, _ in told(draft, Step.FILESYSTEM)] == ["target.disks.wal.options.logbufs"]
 
@@ -628,7 +628,9 @@ def test_what_is_wrong_with_a_copy_is_told_at_the_copy() -> None:
 
 def test_a_campaign_of_different_disks_goes_through_the_fields_unchanged() -> None:
     def on(name: str, *numbers: int) -> Configuration:
-        group = DiskGroup(keys(*(SPARE[number] for number in numbers)), Level.STRIPE, "xfs", "recommended")
+        group = GroupChoice(
+            keys(*(SPARE[number] for number in numbers)), Level.STRIPE, "xfs", preset="recommended"
+        )
         return Configuration(name, DiskTarget(group, memory_limit_bytes=4 * GIB))
 
     campaign = Campaign("Disks", (on("a", 0, 1), on("b", 2, 3), on("c", 0, 1)), 3)

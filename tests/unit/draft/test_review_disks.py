@@ -10,8 +10,8 @@ from app.domain.campaign.configuration import (
     BuiltinScript,
     Campaign,
     Configuration,
-    DiskGroup,
     DiskTarget,
+    GroupChoice,
     Script,
     Workload,
 )
@@ -38,8 +38,8 @@ from tests.made_disks import SPARE
 
 MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
 KEYS = tuple(disk.identity.key() for disk in SPARE)
-DATA = DiskGroup(KEYS[:4], Level.RAID10, "xfs", options=(("atime", "noatime"),), partition_bytes=16 * GIB)
-WAL = DiskGroup(KEYS[4:5], Level.SINGLE, "ext4", options=(("barrier", False),), partition_bytes=2 * GIB)
+DATA = GroupChoice(KEYS[:4], Level.RAID10, "xfs", options=(("atime", "noatime"),), partition_bytes=16 * GIB)
+WAL = GroupChoice(KEYS[4:5], Level.SINGLE, "ext4", options=(("barrier", False),), partition_bytes=2 * GIB)
 
 
 def plan_of(target: DiskTarget) -> StoragePlan:
@@ -115,7 +115,7 @@ def test_one_run_is_told_in_the_singular() -> None:
 def test_a_share_of_a_disk_is_told_as_people_write_it(share: float, words: str) -> None:
     """A small test disk is written more than once in a campaign."""
     written = int(share * SPARE[0].identity.size_bytes)
-    target = DiskTarget(DiskGroup(KEYS[:1], Level.SINGLE, "xfs", partition_bytes=16 * GIB))
+    target = DiskTarget(GroupChoice(KEYS[:1], Level.SINGLE, "xfs", partition_bytes=16 * GIB))
     told = wear_sentences(resolved(target), {"on disks": WrittenVolume(written)})
     assert any(f"{words} of its size" in sentence for sentence in told), told
 
@@ -144,7 +144,7 @@ def test_the_wear_counts_copies_and_the_first_synchronisation() -> None:
 
 def test_what_loading_writes_is_told_where_the_speed_decides_the_rest() -> None:
     """A disk is written by the load alone; 0 is never true, and the wrong direction for its wear."""
-    target = DiskTarget(DiskGroup(KEYS[:1], Level.SINGLE, "xfs", partition_bytes=16 * GIB))
+    target = DiskTarget(GroupChoice(KEYS[:1], Level.SINGLE, "xfs", partition_bytes=16 * GIB))
     for workload in (
         Workload(),
         Workload(duration_s=None, transactions=1),
@@ -164,7 +164,7 @@ def test_what_loading_writes_is_told_where_the_speed_decides_the_rest() -> None:
         (replace(DATA, filesystem="zfs", options=()), 5),
     ],
 )
-def test_the_time_counts_what_making_storage_takes(group: DiskGroup, seconds: float) -> None:
+def test_the_time_counts_what_making_storage_takes(group: GroupChoice, seconds: float) -> None:
     assert making_seconds(plan_of(DiskTarget(group))) == pytest.approx(seconds)
     assert making_seconds(None) == 0
     three = make_review(resolved(DiskTarget(group)), current_account(), None, SPARE)

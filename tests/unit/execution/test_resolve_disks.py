@@ -10,9 +10,9 @@ import pytest
 from app.domain.campaign.configuration import (
     Campaign,
     Configuration,
-    DiskGroup,
     DiskTarget,
     FolderTarget,
+    GroupChoice,
     MemoryTarget,
     PlannedRun,
     PostgresChoice,
@@ -46,8 +46,8 @@ from app.storage.layout.disk_target import storage_plan
 from tests.unit.storage.test_disk_target import machine
 
 MACHINE = Machine(64 * GIB, 60 * GIB, None, 8, 4096, 0, 0, 0, 0)
-ONE = DiskGroup(("SERIAL1",), Level.SINGLE, "ext4")
-PAIR = DiskGroup(("SERIAL1", "SERIAL2"), Level.MIRROR, "ext4")
+ONE = GroupChoice(("SERIAL1",), Level.SINGLE, "ext4")
+PAIR = GroupChoice(("SERIAL1", "SERIAL2"), Level.MIRROR, "ext4")
 
 
 def configuration(target: DiskTarget | MemoryTarget, name: str = "a") -> Configuration:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.campaign.configuration import DiskGroup, DiskTarget, FolderTarget, MemoryTarget
+from app.domain.campaign.configuration import DiskTarget, FolderTarget, GroupChoice, MemoryTarget
 from app.domain.errors import TargetError, TargetLostError
 from app.domain.options.raid import Level
 from app.domain.units import GIB, MIB
@@ -98,7 +98,7 @@ def test_a_memory_target_lies_in_memory(host: LocalHost) -> None:
 
 def test_disks_are_never_mistaken_for_a_folder(host: LocalHost, resources: ResourceJournal) -> None:
     with pytest.raises(TargetError, match="nothing of them was touched"):
-        host.prepare(DiskTarget(DiskGroup(("S1",), Level.SINGLE, "ext4")), MIB)
+        host.prepare(DiskTarget(GroupChoice(("S1",), Level.SINGLE, "ext4")), MIB)
     assert list(resources.state.entries) == []
 
 

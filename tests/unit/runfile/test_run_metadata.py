@@ -23,8 +23,8 @@ from app.comparison.differences import compare_properties, describe_sameness, wh
 from app.domain.campaign.configuration import (
     Campaign,
     Configuration,
-    DiskGroup,
     DiskTarget,
+    GroupChoice,
     PostgresChoice,
     Workload,
 )
@@ -206,8 +206,8 @@ def test_a_default_that_was_chosen_explicitly_is_no_other_chunk() -> None:
 def test_of_a_file_of_before_presets_and_memory_limit_are_read_from_the_campaigns_text(
     tmp_path: Path,
 ) -> None:
-    group = DiskGroup(("SERIAL0",), Level.SINGLE, "zfs", preset="recommended")
-    wal = DiskGroup(("SERIAL1",), Level.SINGLE, "ext4")
+    group = GroupChoice(("SERIAL0",), Level.SINGLE, "zfs", preset="recommended")
+    wal = GroupChoice(("SERIAL1",), Level.SINGLE, "ext4")
     asked = Configuration("on zfs", DiskTarget(group, wal, memory_limit_bytes=512 * MIB))
     old = replace(
         WHOLE,
@@ -232,7 +232,7 @@ def test_a_campaigns_text_that_nobody_understands_leaves_it_not_known(text: str)
 
 def test_own_scripts_of_a_stored_campaign_are_never_opened(tmp_path: Path) -> None:
     trap = tmp_path / "trap.sql"
-    asked = Configuration("a", DiskTarget(DiskGroup(("S1",), Level.SINGLE, "ext4", preset="defaults")))
+    asked = Configuration("a", DiskTarget(GroupChoice(("S1",), Level.SINGLE, "ext4", preset="defaults")))
     text = format_campaign(Campaign("x", (asked,)))
     assert "[workload]" in text
     text = text.replace("[workload]", f'[workload]\nscript = "{trap}"', 1)
@@ -244,7 +244,7 @@ def test_own_scripts_of_a_stored_campaign_are_never_opened(tmp_path: Path) -> No
 
 
 def test_before_the_run_configurations_differ_in_what_their_runs_will_differ_in() -> None:
-    plain = DiskGroup(("S1", "S2"), Level.MIRROR, "btrfs")
+    plain = GroupChoice(("S1", "S2"), Level.MIRROR, "btrfs")
     two = {
         0: Configuration("plain", DiskTarget(plain)),
         1: Configuration("nocow", DiskTarget(replace(plain, options=(("datacow", False),)))),
@@ -258,7 +258,7 @@ def test_before_the_run_configurations_differ_in_what_their_runs_will_differ_in(
 
 
 def test_before_the_run_each_own_setting_and_key_is_told() -> None:
-    base = Configuration("a", DiskTarget(DiskGroup(("S1",), Level.SINGLE, "ext4")))
+    base = Configuration("a", DiskTarget(GroupChoice(("S1",), Level.SINGLE, "ext4")))
     other = replace(
         base, postgresql=PostgresChoice(settings=(("fsync", "off"),)), workload=Workload(clients=9)
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.campaign.configuration import DiskGroup, DiskTarget
+from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.disk import Disk
 from app.domain.options.raid import Level
 from app.domain.storage_plan.problems import plan_problems
@@ -37,7 +37,7 @@ def machine(*sizes: int) -> list[Disk]:
 
 
 DISKS = machine(TIB, TIB, TIB, TIB, 100 * GIB)
-ONE = DiskGroup(("SERIAL1",), Level.SINGLE, "ext4")
+ONE = GroupChoice(("SERIAL1",), Level.SINGLE, "ext4")
 
 
 def refused(target: DiskTarget, disks: list[Disk], need: int = GIB) -> PlanError:
@@ -69,8 +69,8 @@ def test_disks_without_serial_and_wwn_are_never_found() -> None:
 
 
 def test_the_plan_has_the_disks_in_the_order_of_the_campaign_with_preset_and_options() -> None:
-    data = DiskGroup(("SERIAL3", "SERIAL1"), Level.MIRROR, "xfs", "recommended", (("agcount", 8),))
-    plan = storage_plan(DiskTarget(data, DiskGroup(("SERIAL2",), Level.SINGLE, "ext4")), DISKS, GIB)
+    data = GroupChoice(("SERIAL3", "SERIAL1"), Level.MIRROR, "xfs", (("agcount", 8),), preset="recommended")
+    plan = storage_plan(DiskTarget(data, GroupChoice(("SERIAL2",), Level.SINGLE, "ext4")), DISKS, GIB)
     assert [item.serial for item in plan.data.disks] == ["SERIAL3", "SERIAL1"]
     assert plan.data.chosen["agcount"] == 8
     assert len(plan.data.chosen) > 1  # what the preset says is said as well
@@ -80,7 +80,7 @@ def test_the_plan_has_the_disks_in_the_order_of_the_campaign_with_preset_and_opt
 
 
 def test_partitions_are_four_times_the_data_by_disk_that_holds_data_and_at_least_16_gib() -> None:
-    stripe = DiskGroup(("SERIAL1", "SERIAL2"), Level.STRIPE, "ext4")
+    stripe = GroupChoice(("SERIAL1", "SERIAL2"), Level.STRIPE, "ext4")
     assert storage_plan(DiskTarget(ONE), DISKS, GIB).data.partition_bytes == 16 * GIB
     assert storage_plan(DiskTarget(ONE), DISKS, 10 * GIB).data.partition_bytes == 40 * GIB
     assert storage_plan(DiskTarget(stripe), DISKS, 10 * GIB).data.partition_bytes == 20 * GIB
@@ -99,8 +99,8 @@ def test_a_stated_size_and_the_whole_disk_are_taken_as_they_are() -> None:
 
 
 def test_a_disk_that_is_not_here_is_named_with_its_key_and_with_those_that_are() -> None:
-    data = DiskGroup(("SERIAL1", "S\x1b[2J"), Level.MIRROR, "xfs")
-    target = DiskTarget(data, DiskGroup(("GONE",), Level.SINGLE, "xfs"))
+    data = GroupChoice(("SERIAL1", "S\x1b[2J"), Level.MIRROR, "xfs")
+    target = DiskTarget(data, GroupChoice(("GONE",), Level.SINGLE, "xfs"))
     error = refused(target, DISKS)
     assert [problem.path for problem in error.problems] == [
         "target.disks.data[2]",
@@ -120,7 +120,7 @@ def test_two_disks_of_one_serial_cannot_be_told_apart_but_by_wwn() -> None:
 
 
 def test_one_disk_under_two_names_is_chosen_twice() -> None:
-    pair = DiskGroup(("SERIAL1", "0x5000c50000000001"), Level.MIRROR, "xfs")
+    pair = GroupChoice(("SERIAL1", "0x5000c50000000001"), Level.MIRROR, "xfs")
     error = refused(DiskTarget(pair), DISKS)
     assert {problem.path for problem in error.problems} == {"target.disks.data[1]", "target.disks.data[2]"}
 
