@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from app.campaign_file.disks import values_of_group
 from app.campaign_file.fields import SECTIONS
 from app.campaign_file.settings import Settings
 from app.domain.campaign.configuration import (
@@ -22,7 +23,7 @@ from app.domain.campaign.configuration import (
 from app.domain.filesystems import filesystem
 from app.domain.text import tr
 from app.draft.disks.target import PREFIX, read_target, write_option
-from app.draft.fields.fields import CHANGEABLE, FIELDS, SETTINGS, WAL_FIELDS
+from app.draft.fields.fields import CHANGEABLE, FIELDS, SETTINGS, TYPED_FIELDS
 from app.draft.fields.state import (
     OWN_SCRIPTS,
     ChangeDraft,
@@ -224,12 +225,6 @@ def made_of(group: GroupChoice) -> MadeDraft:
 
 
 def _group(group: GroupChoice) -> GroupDraft:
-    return GroupDraft(
-        list(group.disks),
-        made_of(group),
-        write_text(WAL_FIELDS["partition_size"], group.partition_bytes),
-        group.whole_disk,
-        write_text(WAL_FIELDS["chunk_size"], group.chunk_bytes),
-        group.bitmap.value if group.bitmap else "",
-        group.initial_sync.value if group.initial_sync else "",
-    )
+    values = values_of_group(group)
+    texts = {each.name: write_text(each, values[each.attribute]) for each in TYPED_FIELDS}
+    return GroupDraft(list(group.disks), made_of(group), texts)

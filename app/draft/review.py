@@ -16,7 +16,7 @@ from app.domain.campaign.configuration import Campaign, DiskTarget, MemoryTarget
 from app.domain.campaign.disk_target import unsafe_choices
 from app.domain.disk import Disk
 from app.domain.filesystems import filesystem
-from app.domain.options.raid import ArrayLayout, Assembler, Level, layout
+from app.domain.options.raid import Assembler, Level
 from app.domain.storage_plan.plan import Group, InitialSync, StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_size
@@ -26,7 +26,8 @@ from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, plann
 from app.postgres.presets import PRESETS
 from app.process.starter import Account
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT, minimum_detectable_effect
-from app.storage.layout.partition_size import whole_disk_bytes
+from app.storage.layout.disk_target import group_layout
+from app.storage.layout.partition_size import planned_bytes
 
 OVERHEAD_S: Final = 3.0
 LOAD_BYTES_PER_S: Final = 100e6
@@ -351,7 +352,7 @@ def wear_sentences(resolved: ResolvedCampaign, written: Mapping[str, WrittenVolu
     if not plans:
         return ()
     runs = resolved.campaign.repeats
-    synchronised = sum(max(map(_synchronised_bytes, _groups(plan))) for plan in plans.values()) * runs
+    synchronised = sum(max(map(_synchronised_bytes, plan.groups)) for plan in plans.values()) * runs
     sentences = []
     if synchronised:
         sentence = tr("The first synchronisation of arrays writes about {size} to each of their disks.")
@@ -378,7 +379,7 @@ def making_seconds(plan: StoragePlan | None) -> float:
     """Return about how long it takes to make and unmake storage: mostly the first synchronisation."""
     if plan is None:
         return 0.0
-    return MAKING_S + sum(map(_synchronised_bytes, _groups(plan))) / SYNC_BYTES_PER_S
+    return MAKING_S + sum(map(_synchronised_bytes, plan.groups)) / SYNC_BYTES_PER_S
 
 
 def _share_words(share: float) -> str:
@@ -386,23 +387,15 @@ def _share_words(share: float) -> str:
     return f"{share * 100:,.{digits}f}\u00a0%" if share >= 0.001 else tr("less than 0.1\u00a0%")
 
 
-def _layout(group: Group) -> ArrayLayout:
-    return layout(group.level, filesystem(group.filesystem).assembler(group.level))
-
-
 def _factor(group: Group) -> float:
     """Return how many bytes are written to all disks for each byte of the filesystem."""
     equal = [1 << 40] * len(group.disks)
-    return sum(equal) / max(1, _layout(group).usable_bytes(equal))
-
-
-def _groups(plan: StoragePlan) -> tuple[Group, ...]:
-    return (plan.data, *((plan.wal,) if plan.wal else ()))
+    return sum(equal) / max(1, group_layout(group).usable_bytes(equal))
 
 
 def _synchronised_bytes(group: Group) -> int:
     """Return what the kernel writes at most to one disk to synchronise a new array; 0 where there is none."""
-    is_md = _layout(group).assembler is Assembler.MD and group.level is not Level.STRIPE
+    is_md = group_layout(group).assembler is Assembler.MD and group.level is not Level.STRIPE
     if not is_md or group.initial_sync is InitialSync.ASSUME_CLEAN:
         return 0
-    return group.partition_bytes or whole_disk_bytes(disk.size_bytes for disk in group.disks)
+    return planned_bytes(group)

@@ -102,7 +102,7 @@ def _check_cache(item: Configuration, root: Path = Path("/")) -> None:
     target = item.target
     if not isinstance(target, DiskTarget) or target.memory_limit_bytes is None:
         return
-    specs = (filesystem(group.filesystem) for group in (target.data, target.wal) if group is not None)
+    specs = (filesystem(group.filesystem) for _, group in target.groups)
     for spec in specs:
         parameter = root / spec.cache_limit
         try:

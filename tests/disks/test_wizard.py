@@ -69,7 +69,8 @@ def open_wizard(qtbot: QtBot, tmp_path: Path) -> Iterator[OpenWizard]:
             draft.parts.values["repeats"] = "1"
             draft.parts.values["workload.duration"], draft.parts.values["workload.warmup"] = "3s", "0s"
             draft.parts.values["workload.clients"] = "2"
-            draft.parts.disks.data.partition = draft.parts.disks.wal.partition = "2 GiB"
+            for group in (draft.parts.disks.data, draft.parts.disks.wal):
+                group.texts["partition_size"] = "2 GiB"
             settings = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
             wizard = Wizard(Theme(Scheme.LIGHT), draft, settings=settings, make_watch=follow)
             made.append(wizard)

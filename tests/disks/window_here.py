@@ -129,7 +129,7 @@ class Hand:
         parts = self._wizard().draft.parts
         parts.values["repeats"] = str(repeats)
         parts.values |= {"workload.duration": f"{seconds}s", "workload.warmup": "1s", "workload.clients": "2"}
-        parts.disks.data.partition = "900 MiB"
+        parts.disks.data.texts["partition_size"] = "900 MiB"
         parts.size_choice, parts.values["workload.scale"] = SizeChoice.SCALE, "1"
 
     def choose_disks(self) -> None:

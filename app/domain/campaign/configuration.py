@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Final
 
-from app.domain.storage_plan.plan import Group
+from app.domain.storage_plan.plan import GroupOf
 
 DEFAULT_REPEATS: Final = 3
 DEFAULT_SEEDS: Final = (20030401, 20110421, 20220912)
@@ -41,7 +41,7 @@ class MemoryTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupChoice(Group[str]):
+class GroupChoice(GroupOf[str]):
     """A group as somebody chose it, its disks named as people name them: not yet looked for on any machine.
 
     Attributes:
@@ -72,6 +72,11 @@ class DiskTarget:
     zfs_log: tuple[str, ...] = ()
     memory_limit_bytes: int | None = None
     kind: ClassVar[str] = "disks"
+
+    @property
+    def groups(self) -> tuple[tuple[str, GroupChoice], ...]:
+        """The data's group and, where it has one, the WAL's, each with what its keys in a file begin with."""
+        return (("", self.data), *((("wal.", self.wal),) if self.wal else ()))
 
     @property
     def names(self) -> tuple[str, ...]:

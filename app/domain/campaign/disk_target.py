@@ -97,7 +97,7 @@ def key_of(field: str) -> str:
 def unsafe_choices(target: DiskTarget) -> tuple[tuple[str, str, str], ...]:
     """Return (what, value, sentence) for everything of a target that trades safety away, each once."""
     found: dict[tuple[str, str, str], None] = {}
-    for group in filter(None, (target.data, target.wal)):
+    for _, group in target.groups:
         choices = unsafe_options(filesystem(group.filesystem), chosen_options(group), group.level)
         found |= dict.fromkeys(choices)
     return tuple(found)
@@ -123,9 +123,7 @@ def _misplaced_options(target: DiskTarget) -> Iterator[Problem]:
 
 
 def _preset_problems(target: DiskTarget) -> Iterator[Problem]:
-    for prefix, group in (("", target.data), ("wal.", target.wal)):
-        if group is None:
-            continue
+    for prefix, group in target.groups:
         try:
             presets = [each.id for each in filesystem(group.filesystem).presets]
         except KeyError:

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Final, Generic
-
-from typing_extensions import TypeVar
+from typing import Final, Generic, TypeVar
 
 from app.domain.disk import DiskIdentity
 from app.domain.options.kinds import OptionValue
@@ -61,21 +59,20 @@ class Bitmap(StrEnum):
     NONE = "none"
 
 
-Member = TypeVar("Member", default=DiskIdentity)
+Member = TypeVar("Member")
 """What names a disk: its identity in a plan, a serial or WWN in a campaign."""
 
 
 @dataclass(frozen=True, slots=True)
-class Group(Generic[Member]):
-    """Disks that make one filesystem.
+class GroupOf(Generic[Member]):
+    """Disks that make one filesystem, each named by a `Member`.
 
     Attributes:
         disks: in the order in which they become members.
         level: how they are combined.
         filesystem: id of a `app.domain.options.filesystem_spec.FilesystemSpec`.
-        options: (option id, value) pairs of that filesystem; everything else stays as tools and kernel
-            have it.
-        partition_bytes: size of the one partition on each disk; None for as much as the smallest disk has.
+        options: (option id, value) pairs of that filesystem.
+        partition_bytes: size of the one partition on each disk.
         chunk_bytes: of md arrays with stripes; None for 512 KiB where there are any.
         bitmap: of md arrays with redundancy; None for internal where there can be one.
         initial_sync: of md arrays with redundancy; None for waiting where there is one.
@@ -97,6 +94,16 @@ class Group(Generic[Member]):
 
 
 @dataclass(frozen=True, slots=True)
+class Group(GroupOf[DiskIdentity]):
+    """A group of a plan: its disks are those of one machine.
+
+    Attributes:
+        options: everything else stays as tools and kernel have it.
+        partition_bytes: None for as much as the smallest disk has.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class StoragePlan:
     """Everything that is made for one target.
 
@@ -109,6 +116,11 @@ class StoragePlan:
     data: Group
     wal: Group | None = None
     zfs_log: tuple[DiskIdentity, ...] = ()
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The data's group and, where it has one, the WAL's."""
+        return tuple(filter(None, (self.data, self.wal)))
 
     def members(self) -> Iterator[tuple[Role, DiskIdentity]]:
         """Yield every disk with its role, in the order in which disks are claimed."""

@@ -6,11 +6,12 @@ What depends on this machine (is the disk there, is it spare, can this kernel do
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from app.campaign_file.disks import told
+from app.campaign_file.disks import make_disk_group, told
+from app.campaign_file.kinds import CampaignField
 from app.campaign_file.problems import InvalidValueError
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import target_problems
@@ -23,7 +24,7 @@ from app.domain.options.raid import Assembler, Level
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import KIB, format_size, parse_size
-from app.draft.fields.fields import FIELDS, WAL_FIELDS
+from app.draft.fields.fields import FIELDS, TYPED_FIELDS
 from app.draft.fields.storage_state import DEFAULT_PRESET, DisksDraft, GroupDraft, MadeDraft, level_of
 from app.draft.fields.text import read_text
 from app.storage.layout.stripe_geometry import STRIPED
@@ -144,23 +145,21 @@ def _group(group: GroupDraft, made: MadeDraft, prefix: str, problems: list[Probl
     if level not in spec.levels:
         sentence = tr("{label} has no level “{level}”: choose another filesystem or another level.")
         problems.append(Problem(f"{prefix}filesystem", sentence.format(label=spec.label, level=level.label)))
-    values, wrong = read_options(spec, made.typed)
+    chosen, wrong = read_options(spec, made.typed)
     problems += [Problem(f"{prefix}options.{name}", sentence) for name, sentence in wrong]
-    options = tuple((option.id, values[option.id]) for option in spec.options if option.id in values)
-    read: dict[str, Any] = {}
-    if not group.whole_disk:
-        read["partition_bytes"] = _of_group(prefix, "partition_size", group.partition, problems)
-    for name, attribute, text in _array_texts(group, spec, level):
-        read[attribute] = _of_group(prefix, name, text, problems)
-    return GroupChoice(
-        tuple(group.disks),
-        level,
-        spec.id,
-        options,
-        preset=preset_of(made),
-        whole_disk=group.whole_disk,
-        **read,
-    )
+    options = tuple((option.id, chosen[option.id]) for option in spec.options if option.id in chosen)
+    values: dict[str, Any] = {
+        "disks": tuple(group.disks),
+        "level": level,
+        "filesystem": spec.id,
+        "preset": preset_of(made),
+        "options": options,
+    }
+    keys = ("partition_size", *array_keys(spec, level))
+    for each in (each for each in TYPED_FIELDS if each.name in keys):
+        text, path = group.texts.get(each.name, ""), f"{prefix.removeprefix(PREFIX)}{each.name}"
+        values[each.attribute] = _read(each, text, path, problems)
+    return make_disk_group(values)
 
 
 def array_keys(spec: FilesystemSpec, level: Level) -> tuple[str, ...]:
@@ -171,21 +170,7 @@ def array_keys(spec: FilesystemSpec, level: Level) -> tuple[str, ...]:
     return (*(("chunk_size",) if level in STRIPED else ()), *redundant)
 
 
-def _array_texts(group: GroupDraft, spec: FilesystemSpec, level: Level) -> Iterator[tuple[str, str, str]]:
-    texts = {
-        "chunk_size": ("chunk_bytes", group.chunk),
-        "bitmap": ("bitmap", group.bitmap),
-        "initial_sync": ("initial_sync", group.initial_sync),
-    }
-    for name in array_keys(spec, level):
-        yield name, *texts[name]
-
-
-def _of_group(prefix: str, name: str, text: str, problems: list[Problem]) -> Any:  # noqa: ANN401
-    return _read(WAL_FIELDS[name], text, f"{prefix.removeprefix(PREFIX)}{name}", problems)
-
-
-def _read(field_: Any, text: str, path: str, problems: list[Problem]) -> Any:  # noqa: ANN401
+def _read(field_: CampaignField, text: str, path: str, problems: list[Problem]) -> Any:  # noqa: ANN401
     """Return a value of a field of campaign files; None where it is empty or refused, which is noted."""
     if not text.strip():
         return None

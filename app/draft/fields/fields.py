@@ -23,8 +23,9 @@ FIELDS: Final[dict[str, CampaignField]] = (
 )
 """Every field of a campaign file by its dotted name."""
 
-WAL_FIELDS: Final[dict[str, CampaignField]] = {field.name: field for field in GROUP_FIELDS}
-"""The fields of a group of disks: those of the data and, below ``wal``, those of the WAL."""
+_MADE: Final = frozenset({"data", "level", "filesystem", "preset", "options"})
+TYPED_FIELDS: Final = tuple(field for field in GROUP_FIELDS if field.name not in _MADE)
+"""What a group says beside its disks and what is made of them; `GroupDraft.texts` has their texts."""
 
 _OF_FILESYSTEM: Final = frozenset({"filesystem", "preset", "options", "chunk_size", "bitmap", "initial_sync"})
 

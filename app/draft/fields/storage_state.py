@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from app.campaign_file.disks import WholeDisk
 from app.domain.options.raid import Level
 
 FIRST_FILESYSTEM: Final = "ext4"
@@ -51,20 +52,18 @@ class GroupDraft:
     Attributes:
         disks: WWN or serial of each (`app.domain.disk.DiskIdentity.key`), in the order of members.
         made: level, filesystem and options.
-        partition: size of the partition on each disk as typed; empty for what the data needs.
-        whole_disk: the partition is as large as the smallest disk.
-        chunk: of md arrays with stripes, as typed; empty for the default.
-        bitmap: of md arrays with redundancy; empty for the default.
-        initial_sync: likewise.
+        texts: what was typed or chosen for the other keys that a group has in campaign files
+            (`app.campaign_file.disks.GROUP_FIELDS`), by key; empty or left out for the default.
     """
 
     disks: list[str] = field(default_factory=list)
     made: MadeDraft = field(default_factory=MadeDraft)
-    partition: str = ""
-    whole_disk: bool = False
-    chunk: str = ""
-    bitmap: str = ""
-    initial_sync: str = ""
+    texts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def whole_disk(self) -> bool:
+        """Whether each partition is as large as its disk."""
+        return self.texts.get("partition_size") == WholeDisk.WHOLE
 
 
 @dataclass(slots=True)

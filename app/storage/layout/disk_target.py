@@ -14,13 +14,13 @@ from app.domain.options.checks import echo, validate_options
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import ArrayLayout, layout
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import Group, StoragePlan
+from app.domain.storage_plan.plan import Group, GroupOf, StoragePlan
 from app.domain.storage_plan.problems import plan_problems
 from app.domain.storage_plan.reader import PlanError
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.storage.layout.availability import Support, level_availability
-from app.storage.layout.partition_size import default_partition_bytes, whole_disk_bytes
+from app.storage.layout.partition_size import default_partition_bytes, planned_bytes
 
 PLACE = "target.disks"
 
@@ -113,7 +113,8 @@ def _known(disks: Sequence[Disk]) -> str:
     return ", ".join(echo(name) for name in names[:12]) + (" …" if len(names) > 12 else "")
 
 
-def _layout(group: Group[Any]) -> ArrayLayout:
+def group_layout(group: GroupOf[Any]) -> ArrayLayout:
+    """Return how the disks of a group are combined, and by what."""
     return layout(group.level, filesystem(group.filesystem).assembler(group.level))
 
 
@@ -129,7 +130,7 @@ def _partition_bytes(group: GroupChoice, disks: Sequence[DiskIdentity], data_set
     if group.partition_bytes is not None:
         return group.partition_bytes
     sizes = [disk.size_bytes for disk in disks]
-    usable = _layout(group).usable_bytes([1 << 40] * len(disks), _copies(chosen_options(group))) >> 40
+    usable = group_layout(group).usable_bytes([1 << 40] * len(disks), _copies(chosen_options(group))) >> 40
     return default_partition_bytes(data_set_bytes, usable, sizes)
 
 
@@ -140,9 +141,7 @@ def check_support(target: DiskTarget, support: Support, *, place: str = PLACE) -
         PlanError: they cannot; names the key, what is missing, and what would help.
     """
     problems: list[Problem] = []
-    for prefix, group in (("", target.data), ("wal.", target.wal)):
-        if group is None:
-            continue
+    for prefix, group in target.groups:
         spec = filesystem(group.filesystem)
         problems += [
             Problem(f"{prefix}filesystem", f"{reason.message} {reason.remedy}".strip())
@@ -158,8 +157,7 @@ def check_support(target: DiskTarget, support: Support, *, place: str = PLACE) -
 
 def usable_bytes(group: Group) -> int:
     """Return what the disks of a group hold before assembler and filesystem keep their share."""
-    size = group.partition_bytes or whole_disk_bytes(disk.size_bytes for disk in group.disks)
-    return _layout(group).usable_bytes([size] * len(group.disks), _copies(group.chosen))
+    return group_layout(group).usable_bytes([planned_bytes(group)] * len(group.disks), _copies(group.chosen))
 
 
 def _too_small(target: DiskTarget, plan: StoragePlan, data_set_bytes: int) -> list[Problem]:

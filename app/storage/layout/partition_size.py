@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from app.domain.storage_plan.plan import TABLE_MARGIN_BYTES
+from app.domain.storage_plan.plan import TABLE_MARGIN_BYTES, Group
 from app.domain.units import GIB, MIB
 
 SMALLEST_DEFAULT_BYTES: Final = 16 * GIB
@@ -20,6 +20,11 @@ DATA_SET_FACTOR: Final = 4
 def whole_disk_bytes(disk_sizes: Iterable[int]) -> int:
     """Return the largest partition, in whole MiB, that fits each of the disks beside both copies of a GPT."""
     return max(0, (min(disk_sizes) - 2 * TABLE_MARGIN_BYTES) // MIB * MIB)
+
+
+def planned_bytes(group: Group) -> int:
+    """Return the size of the one partition on each disk of a group."""
+    return group.partition_bytes or whole_disk_bytes(disk.size_bytes for disk in group.disks)
 
 
 def default_partition_bytes(data_set_bytes: int, data_disks: int, disk_sizes: Iterable[int]) -> int:

@@ -8,11 +8,11 @@ from typing import Final
 
 from app.domain.filesystems import filesystem
 from app.domain.options.raid import Assembler
-from app.domain.storage_plan.plan import PARTITION_TYPE, Group, Role, StoragePlan
+from app.domain.storage_plan.plan import PARTITION_TYPE, Role, StoragePlan
 from app.domain.units import MIB
 from app.storage.layout.conditions import POOL_GUID, OwnMember, OwnPartition, SessionPartition, SignatureIs
 from app.storage.layout.names import Names, PlannedDevice
-from app.storage.layout.partition_size import whole_disk_bytes
+from app.storage.layout.partition_size import planned_bytes, whole_disk_bytes
 
 START_BYTES: Final = MIB
 """Where our partition begins on every disk."""
@@ -77,8 +77,8 @@ def members_of(
         KeyError: a disk of the plan is not among the devices.
     """
     sizes = {
-        Role.DATA: _partition_bytes(plan.data),
-        Role.WAL: _partition_bytes(plan.wal) if plan.wal else 0,
+        Role.DATA: planned_bytes(plan.data),
+        Role.WAL: planned_bytes(plan.wal) if plan.wal else 0,
         Role.ZFS_LOG: whole_disk_bytes(disk.size_bytes for disk in plan.zfs_log) if plan.zfs_log else 0,
     }
     found = []
@@ -112,7 +112,3 @@ def _signature(plan: StoragePlan, role: Role, node: str, names: Names) -> Signat
             return SignatureIs(node, "linux_raid_member", names.array_uuid(role))
         case _:
             return SignatureIs(node, spec.id, names.filesystem(role))
-
-
-def _partition_bytes(group: Group) -> int:
-    return group.partition_bytes or whole_disk_bytes(disk.size_bytes for disk in group.disks)

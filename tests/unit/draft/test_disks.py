@@ -337,8 +337,8 @@ def test_every_choice_of_disks_can_be_drawn_and_either_built_or_explained(data: 
         assign(disks, disk.identity.key(), data.draw(st.sampled_from((None, *Role))))
     disks.data.made.level = data.draw(st.sampled_from((None, *Level)))
     disks.data.made.filesystem = data.draw(st.sampled_from([each.id for each in FILESYSTEMS if each.levels]))
-    disks.data.whole_disk = data.draw(st.booleans())
-    disks.data.partition = data.draw(st.sampled_from(("", "32 GiB", "1 byte", "99 TiB")))
+    sizes = st.sampled_from(("", "32 GiB", "1 byte", "99 TiB", "whole"))
+    disks.data.texts["partition_size"] = data.draw(sizes)
     if data.draw(st.booleans()):
         draft.see_disks(listing(*data.draw(st.lists(st.sampled_from((*SPARE, OPEN, SYSTEM)), unique=True))))
     drawn = draft.drawing()
@@ -530,7 +530,7 @@ def test_an_own_option_and_an_own_setting_that_contradict_each_other_are_told_on
 def test_fields_of_the_array_count_only_where_there_is_one() -> None:
     draft = draft_on(4)
     group = draft.parts.disks.data
-    group.chunk, group.bitmap, group.initial_sync = "64 KiB", "none", "assume-clean"
+    group.texts = {"chunk_size": "64 KiB", "bitmap": "none", "initial_sync": "assume-clean"}
     data = target_of(draft).data
     assert (data.chunk_bytes, data.bitmap, data.initial_sync) == (
         65536,
@@ -541,7 +541,7 @@ def test_fields_of_the_array_count_only_where_there_is_one() -> None:
     data = target_of(draft).data
     assert (data.chunk_bytes, data.bitmap, data.initial_sync) == (None, None, None)
     choose_filesystem(group.made, "ext4")
-    group.chunk = "65 KiB"
+    group.texts["chunk_size"] = "65 KiB"
     assert [field for field, _ in told(draft, Step.FILESYSTEM)] == ["target.disks.chunk_size"]
 
 
@@ -549,7 +549,7 @@ def test_the_wal_has_a_filesystem_of_its_own() -> None:
     draft = draft_on(2, wal=2)
     disks = draft.parts.disks
     choose_filesystem(disks.wal.made, "xfs")
-    disks.wal.whole_disk = True
+    disks.wal.texts["partition_size"] = "whole"
     wal = target_of(draft).wal
     assert wal == GroupChoice(keys(*SPARE[2:4]), Level.MIRROR, "xfs", whole_disk=True)
     say_lines(disks.wal.made, "logbufs = 99")

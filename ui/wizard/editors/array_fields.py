@@ -21,7 +21,6 @@ _ARRAY: Final = {
     "bitmap": tr("Write-&intent bitmap:"),
     "initial_sync": tr("First &synchronisation:"),
 }
-_ATTRIBUTES: Final = {"chunk_size": "chunk", "bitmap": "bitmap", "initial_sync": "initial_sync"}
 _WORDS: Final = {
     "bitmap": {
         "": tr("internal (default)"),
@@ -77,7 +76,7 @@ class ArrayFields(QWidget):
         self.setVisible(bool(keys))
         for key, field in self.fields.items():
             field.setVisible(key in keys)
-            text, control = getattr(group, _ATTRIBUTES[key]), field.control
+            text, control = group.texts.get(key, ""), field.control
             if isinstance(control, QComboBox):
                 control.setCurrentIndex(max(0, control.findData(text)))
             elif isinstance(control, QLineEdit) and control.text() != text:
@@ -89,5 +88,5 @@ class ArrayFields(QWidget):
 
     def _say(self, key: str, text: str) -> None:
         if not self._loading:
-            setattr(self._group, _ATTRIBUTES[key], text)
+            self._group.texts[key] = text
             self.edited.emit()

@@ -11,6 +11,7 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.campaign_file.disks import WholeDisk
 from app.domain.disk import SpareAnswer
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
@@ -63,10 +64,11 @@ class PartitionEditor(QObject):
     def show_group(self, group: GroupDraft) -> None:
         """Show and edit this one."""
         self._group, self._loading = group, True
-        kind = _WHOLE if group.whole_disk else _OTHER if group.partition else _AUTOMATIC
+        size = "" if group.whole_disk else group.texts.get("partition_size", "")
+        kind = _WHOLE if group.whole_disk else _OTHER if size else _AUTOMATIC
         self.kind.setCurrentIndex(self.kind.findData(kind))
-        if self.amount.text() != group.partition:
-            self.amount.setText(group.partition)
+        if self.amount.text() != size:
+            self.amount.setText(size)
         self.amount.setVisible(kind == _OTHER)
         self._loading = False
 
@@ -81,13 +83,13 @@ class PartitionEditor(QObject):
         if self._loading:
             return
         kind = self.kind.currentData()
-        self._group.whole_disk = kind == _WHOLE
-        self._group.partition = self.amount.text() or "64 GiB" if kind == _OTHER else ""
+        other = self.amount.text() or "64 GiB" if kind == _OTHER else ""
+        self._group.texts["partition_size"] = WholeDisk.WHOLE if kind == _WHOLE else other
         self.show_group(self._group)
         self.edited.emit()
 
     def _on_size(self, text: str) -> None:
-        self._group.partition = text
+        self._group.texts["partition_size"] = text
         self.edited.emit()
 
 
