@@ -150,9 +150,17 @@ class Script:
         return self.builtin.value if self.builtin else (self.path or "").rsplit("/", 1)[-1]
 
 
+PGBENCH_OPTION: Final = "pgbench option"
+"""Metadata of a field of `Workload`: the option of pgbench that says it, with a place for the value."""
+
+
+def _said_by(option: str) -> dict[str, str]:
+    return {PGBENCH_OPTION: option}
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What pgbench does.
+    """What pgbench does. A field that is not None is said by its option (`app.postgres.pgbench.argv`).
 
     Attributes:
         scripts: at least one.
@@ -172,14 +180,14 @@ class Workload:
     scripts: tuple[Script, ...] = (Script(),)
     scale: int | None = None
     size: DataSize | int | None = DataSize.SMALL
-    clients: int = 4
+    clients: int = field(default=4, metadata=_said_by("--client={}"))
     threads: int | None = None
-    duration_s: int | None = 60
-    transactions: int | None = None
+    duration_s: int | None = field(default=60, metadata=_said_by("--time={}"))
+    transactions: int | None = field(default=None, metadata=_said_by("--transactions={}"))
     warmup_s: int = 10
-    protocol: Protocol = Protocol.PREPARED
-    rate_tps: float | None = None
-    latency_limit_ms: float | None = None
+    protocol: Protocol = field(default=Protocol.PREPARED, metadata=_said_by("--protocol={}"))
+    rate_tps: float | None = field(default=None, metadata=_said_by("--rate={:.12g}"))
+    latency_limit_ms: float | None = field(default=None, metadata=_said_by("--latency-limit={:.12g}"))
 
     @property
     def label(self) -> str:

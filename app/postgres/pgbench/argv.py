@@ -6,11 +6,11 @@ Facts from the manual pages of pgbench 13 to 18.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from app.domain.campaign.configuration import Script, Workload
+from app.domain.campaign.configuration import PGBENCH_OPTION, Script, Workload
 from app.domain.errors import PgbenchError
 from app.domain.text import tr
 from app.postgres.connection import BENCH_DATABASE, BENCH_ROLE
@@ -132,14 +132,11 @@ def benchmark_argv(
     return (
         program.path,
         "--no-vacuum",
-        f"--client={workload.clients}",
+        *_workload_argv(workload),
         f"--jobs={request.threads}",
-        f"--protocol={workload.protocol.value}",
         f"--random-seed={request.seed}",
         "--progress=1",
         "--progress-timestamp",
-        *_length_argv(workload),
-        *_rate_argv(workload),
         *_script_argv(workload.scripts, request),
         *_log_argv(request.log),
         *_version_argv(program),
@@ -166,19 +163,16 @@ def _connection_argv(connection: Connection) -> tuple[str, ...]:
     )
 
 
-def _length_argv(workload: Workload) -> tuple[str, ...]:
-    if workload.transactions is not None:
-        return (f"--transactions={workload.transactions}",)
-    if workload.duration_s is None:
+def _workload_argv(workload: Workload) -> Iterator[str]:
+    if workload.transactions is None and workload.duration_s is None:
         raise ValueError("neither duration nor transactions")
-    return (f"--time={workload.duration_s}",)
-
-
-def _rate_argv(workload: Workload) -> tuple[str, ...]:
-    rate = () if workload.rate_tps is None else (f"--rate={workload.rate_tps:.12g}",)
-    if workload.latency_limit_ms is None:
-        return rate
-    return (*rate, f"--latency-limit={workload.latency_limit_ms:.12g}")
+    counted = workload.transactions is not None
+    for each in fields(workload):
+        if counted and each.name == "duration_s":
+            continue
+        option, value = each.metadata.get(PGBENCH_OPTION), getattr(workload, each.name)
+        if option and value is not None:
+            yield option.format(value)
 
 
 def _script_argv(scripts: Sequence[Script], request: BenchmarkRequest) -> tuple[str, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
-from app.domain.campaign.configuration import BuiltinScript, Protocol, Script, Workload
+from app.domain.campaign.configuration import PGBENCH_OPTION, BuiltinScript, Protocol, Script, Workload
 from app.domain.errors import PgbenchError
 from app.postgres.pgbench.argv import (
     BenchmarkRequest,
@@ -30,12 +31,12 @@ def test_a_plain_benchmark_is_asked_for_like_this() -> None:
         "/usr/lib/postgresql/15/bin/pgbench",
         "--no-vacuum",
         "--client=4",
-        "--jobs=2",
+        "--time=60",
         "--protocol=prepared",
+        "--jobs=2",
         "--random-seed=20030401",
         "--progress=1",
         "--progress-timestamp",
-        "--time=60",
         "--builtin=tpcb-like@1",
         *TARGET,
     )
@@ -62,14 +63,14 @@ def test_an_open_loop_with_everything_is_asked_for_like_this() -> None:
     assert benchmark_argv(PROGRAM, CONNECTION, workload, request)[1:] == (
         "--no-vacuum",
         "--client=16",
-        "--jobs=2",
+        "--transactions=1000",
         "--protocol=simple",
+        "--rate=1234.5",
+        "--latency-limit=0.25",
+        "--jobs=2",
         "--random-seed=20030401",
         "--progress=1",
         "--progress-timestamp",
-        "--transactions=1000",
-        "--rate=1234.5",
-        "--latency-limit=0.25",
         "--file=/run/private/with@sign@3",
         "--builtin=select-only@7",
         "--log",
@@ -162,3 +163,22 @@ def test_threads_are_half_of_the_cpus_but_no_more_than_clients() -> None:
 def test_the_warm_up_is_the_same_workload_for_its_own_time() -> None:
     workload = Workload(duration_s=None, transactions=10, warmup_s=7, rate_tps=50.0)
     assert warmup_workload(workload) == replace(workload, duration_s=7, transactions=None)
+
+
+def test_every_field_of_a_workload_reaches_pgbench_or_is_named_here_with_what_says_it() -> None:
+    said_otherwise = {
+        "scripts": "--builtin and --file",
+        "scale": "of the tables, as loaded",
+        "size": "made into a scale",
+        "threads": "--jobs, as resolved on the machine",
+        "warmup_s": "a run of its own",
+    }
+    for each in fields(Workload):
+        option = each.metadata.get(PGBENCH_OPTION)
+        assert (option is None) == (each.name in said_otherwise), each.name
+        if option is None:
+            continue
+        word: Any = Protocol.EXTENDED if each.name == "protocol" else 7
+        argv = benchmark_argv(PROGRAM, CONNECTION, replace(Workload(), **{each.name: word}), REQUEST)
+        assert option.format(word) in argv
+        assert sum(each.startswith(option.partition("{")[0]) for each in argv) == 1
