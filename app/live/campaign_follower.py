@@ -2,18 +2,230 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
+import numpy as np
+
 from app.domain.errors import FootingError, RunFileError
 from app.domain.text import tr
+from app.library.entries import is_live
 from app.live.campaign_status import CampaignStatus, CampaignWatch, RunStatus
-from app.live.run_follower import RunFollower
-from app.live.snapshot import RunSnapshot, RunSource
-from app.runfile.series import RunData, load_run_data
+from app.live.snapshot import (
+    QUIET_S,
+    LiveNumbers,
+    LogLine,
+    RunSnapshot,
+    RunSource,
+    SnapshotContext,
+    take_snapshot,
+)
+from app.runfile.latency_series import LatencySeries
+from app.runfile.metadata.typed_json import or_none
+from app.runfile.reader import CommandRecord, RunEvent, RunFile
+from app.runfile.series import RunData, load_run_data, view_of
+from app.runfile.series_sources import Array, GrownSource, SeriesKey
+from app.runfile.summary import summarise
 from app.runfile.writer import RunState
+
+
+class _Growing:
+    """One series; what `seen` returned stays as it was when more is appended."""
+
+    __slots__ = ("_count", "_t_ms", "_values")
+
+    def __init__(self) -> None:
+        self._t_ms, self._values, self._count = np.empty(256), np.empty(256), 0
+
+    def append(self, t_ms: float, value: float) -> None:
+        count = self._count
+        if count and t_ms <= self._t_ms[count - 1]:
+            self._insert(t_ms, value)
+            return
+        if count == len(self._t_ms):
+            self._t_ms = np.concatenate((self._t_ms, np.empty(count)))
+            self._values = np.concatenate((self._values, np.empty(count)))
+        self._t_ms[count], self._values[count] = t_ms, value
+        self._count += 1
+
+    def _insert(self, t_ms: float, value: float) -> None:
+        """A late sample; the one that is there already wins, as in the file."""
+        t, v = self.seen()
+        place = int(np.searchsorted(t, t_ms))
+        if t[place] != t_ms:
+            self._t_ms, self._values = np.insert(t, place, t_ms), np.insert(v, place, value)
+            self._count += 1
+
+    def seen(self) -> tuple[Array, Array]:
+        return self._t_ms[: self._count], self._values[: self._count]
+
+
+class GrowingRun:
+    """Follows one run file. All methods belong to one thread.
+
+    Attributes:
+        path: of the file; it may be a symbolic link that is replaced by the finished file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._series: dict[SeriesKey, _Growing] = {}
+        self._names: dict[int, SeriesKey] = {}
+        self._latencies = LatencySeries()
+        self._events: tuple[RunEvent, ...] = ()
+        self._last_event = 0
+        self._last_tick = -1
+        self._late_ticks: set[int] = set()
+        self._last_ms = 0.0
+
+    def refresh(self) -> RunData:
+        """Look at the file: return the run as far as it has come.
+
+        A file that is finished is loaded like any other.
+
+        Raises:
+            RunFileError: the file is gone, damaged or unreadable.
+        """
+        with RunFile(self.path) as run:
+            if run.state is not RunState.RUNNING:
+                return load_run_data(self.path)
+            self._read_ticks(run)
+            self._latencies.update(run.latency_seconds(after_ms=self._latencies.unsettled_ms))
+            self._read_events(run)
+            for times in run.phases():
+                self._last_ms = max(self._last_ms, times.ended_ms or times.started_ms)
+            seen = {key: growing.seen() for key, growing in self._series.items()}
+            return view_of(run, self._events, self._last_ms, GrownSource(seen, self._latencies))
+
+    def _read_ticks(self, run: RunFile) -> None:
+        ticks = run.live_ticks(after=self._last_tick)
+        if any(series not in self._names for tick in ticks for series, _, _ in tick.samples):
+            self._names = run.series_numbers()
+        for tick in ticks:
+            if tick.number < 0 and tick.number in self._late_ticks:
+                continue
+            if tick.number < 0:
+                self._late_ticks.add(tick.number)
+            self._last_tick = max(self._last_tick, tick.number)
+            self._last_ms = max(self._last_ms, tick.t_ms)
+            for series, t_ms, value in tick.samples:
+                self._series.setdefault(self._names[series], _Growing()).append(t_ms, value)
+
+    def _read_events(self, run: RunFile) -> None:
+        fresh = run.numbered_events(after_id=self._last_event)
+        if fresh:
+            self._last_event = fresh[-1][0]
+            self._events += tuple(event for _, event in fresh)
+
+
+__all__ = ["LiveNumbers", "LogLine", "RunFollower", "RunSnapshot", "RunSource"]
+
+
+class RunFollower:
+    """Follows one run file; all methods belong to one thread at a time.
+
+    The file may be a symbolic link to memory that is replaced by the finished file. Whether its runner
+    lives is what the lock of the campaign's folder says.
+
+    Attributes:
+        path: of the run file, under its name in the library.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._growing = GrowingRun(path)
+        self._last: RunSnapshot | None = None
+        self._commands: tuple[CommandRecord, ...] = ()
+        self._commands_at: tuple[object, ...] = ()
+
+    def poll(self) -> RunSnapshot:
+        """Return the run as it is now.
+
+        Raises:
+            RunFileError: the file could not be read, neither now nor before.
+        """
+        if self._last is not None and self._last.finished:
+            return self._last
+        # Asked before the file is read: a run that ends in between must not be taken for a dead one.
+        live = is_live(self.path.parent)
+        try:
+            snapshot = self._read(live=live)
+        except RunFileError as error:
+            snapshot = self._unreadable(error, live=live)
+        self._last = snapshot
+        return snapshot
+
+    def _read(self, *, live: bool) -> RunSnapshot:
+        try:
+            data = self._growing.refresh()
+        except RunFileError:
+            data = self._growing.refresh()  # between finding the link and following it the file moved
+        state = data.state
+        if state is RunState.RUNNING and not live:
+            state = RunState.INCOMPLETE
+            data = replace(data, state=state, summary=data.summary or self._summarise())
+        now_ms = self._now_ms(data) if state is RunState.RUNNING else data.last_ms
+        silent_s = (now_ms - data.last_ms) / 1000
+        problem = ""
+        if state is RunState.INCOMPLETE:
+            problem = tr("The runner of this run has died. What it had measured until then is kept.")
+        quiet_s = silent_s if silent_s > QUIET_S else 0.0
+        return take_snapshot(
+            data, SnapshotContext(now_ms, state, quiet_s, problem), self._read_commands(data)
+        )
+
+    def _now_ms(self, data: RunData) -> float:
+        """Return now on the run's clock, by the wall clock: at least what the file says."""
+        started = or_none(data.metadata.started_epoch_s)
+        if started is None:
+            return data.last_ms
+        return max(data.last_ms, 1000 * (time.time() - started))
+
+    def _summarise(self) -> dict[str, float | None]:
+        """Return the figures of a run that nobody could finish."""
+        with RunFile(self.path) as run:
+            return summarise(run)
+
+    def _read_commands(self, data: RunData) -> tuple[CommandRecord, ...]:
+        """Return the executed programs; read only when a phase began, because that is when they end."""
+        moment = (len(data.phases), data.state)
+        if moment != self._commands_at:
+            with RunFile(self.path) as run:
+                self._commands = run.commands()
+            self._commands_at = moment
+        return self._commands
+
+    def _unreadable(self, error: RunFileError, *, live: bool) -> RunSnapshot:
+        """Return the last snapshot with what is wrong; it is the end where the file is gone.
+
+        Raises:
+            RunFileError: there is no last snapshot.
+        """
+        if self._last is None:
+            raise error
+        if self.path.exists():
+            if live:  # it may be readable again in a second
+                return replace(self._last, problem=error.message)
+            problem = error.message
+        elif self.path.is_symlink():
+            problem = tr("The run file {path} grew in memory and is gone from there.").format(path=self.path)
+        else:
+            problem = tr("The run file {path} was removed while it was followed.").format(path=self.path)
+        state = RunState.INCOMPLETE if self._last.state is RunState.RUNNING else self._last.state
+        return replace(
+            self._last,
+            state=state,
+            data=replace(self._last.data, state=state),
+            finished=True,
+            command="",
+            quiet_s=0.0,
+            numbers=LiveNumbers(),
+            problem=problem,
+        )
+
 
 PERCENTS: Final = (50.0, 95.0, 99.0)
 

@@ -1,7 +1,7 @@
 """A run as charts and the live page see it: series over the time since the measured phase began.
 
 `load_run_data` gives a run from its file, whose series are read as they are asked for; a file that grows is
-followed by `app.live.run_follower`. A `RunData` never changes.
+followed by `app.live.campaign_follower`. A `RunData` never changes.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from pathlib import Path
 from rich.console import Console
 from typing_extensions import override
 
+from app.cli.commands.run import keep_freed_memory
 from app.cli.terminal.progress import TerminalProgress
 from app.domain.campaign.configuration import (
     BuiltinScript,
@@ -46,7 +47,6 @@ from app.hosts.server_under_test import PgbenchPlace
 from app.postgres.pgbench.argv import BenchmarkRequest, TransactionLog, benchmark_argv
 from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
 from app.probes.sources.processes import ServerTree
-from app.process.allocator import keep_freed_memory
 from app.process.starter import Account
 from app.recording.events import CampaignListener, NullListener, ProgressReport
 from app.recording.recorder import Recorder

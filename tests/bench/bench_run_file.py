@@ -29,6 +29,7 @@ import numpy as np
 
 import app.cli.commands.run  # the recording process imports what the runner imports
 import app.dbus.login  # noqa: F401
+from app.cli.commands.run import keep_freed_memory
 from app.domain.campaign.configuration import BuiltinScript, FolderTarget
 from app.domain.errors import FootingError
 from app.domain.metrics import Sample
@@ -40,7 +41,6 @@ from app.postgres.pgbench.argv import TransactionLog
 from app.postgres.pgbench.transaction_log import LogFormat
 from app.probes.base.probe import rounded
 from app.probes.sampling.sampler import ProbeReading, Tick
-from app.process.allocator import keep_freed_memory
 from app.recording.recorder import Recorder
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile

@@ -32,7 +32,7 @@ from ui.window.campaigns import campaign_pages
 from ui.window.commands import deferred as looking
 from ui.window.main_window import MainWindow
 from ui.window.pages.window_settings import WindowSettings
-from ui.wizard.editors.disk_model import DiskColumn
+from ui.wizard.editors.disk_table import DiskColumn
 from ui.wizard.pages.disks_page import DisksPage
 from ui.wizard.pages.filesystem_page import FilesystemPage
 from ui.wizard.pages.review_page import ReviewPage

@@ -16,7 +16,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu, QMessageBox, QTreeWidgetItem
 from pytestqt.qtbot import QtBot
 
-from app.live.run_follower import GrowingRun
+from app.live.campaign_follower import GrowingRun
 from app.runfile.finalize import finish_run_file
 from app.runfile.series import RunData, load_run_data
 from app.runfile.writer import RunState

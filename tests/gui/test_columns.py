@@ -32,10 +32,10 @@ from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
 from ui.background import finish_background
 from ui.compare.page import ComparePage
-from ui.compare.table_view import TableView
+from ui.compare.views import TableView
 from ui.report.canvas import Canvas, TextStyle
-from ui.report.document import report_pdf
 from ui.report.flow import FOOT_MM, PAPERS
+from ui.report.save import report_pdf
 from ui.theme import Scheme, Theme
 
 pytestmark = pytest.mark.gui

@@ -30,8 +30,7 @@ from ui.compare.figure_views import BarsView, HeatView, ScatterView, SweepView
 from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import OverTimeView
 from ui.compare.page import ComparePage
-from ui.compare.table_view import TableView
-from ui.compare.views import VIEWS
+from ui.compare.views import VIEWS, TableView
 from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow
 

@@ -15,17 +15,16 @@ from pytestqt.qtbot import QtBot
 from app.domain.metrics import Sample
 from app.execution.control import ControlServer, Request
 from app.library.entries import DISKS_NAME
+from app.live.campaign_follower import RunFollower
 from app.live.replay import ReplaySource, load_replay
-from app.live.run_follower import RunFollower
 from app.live.snapshot import LogLine
 from app.runfile.series import RunData, load_run_data
 from app.runfile.writer import Json, Phase, RunState
 from tests.fix_runs import WARM_UP_S, Shape, write_run
 from tests.gui.live_bench import SECONDS, LiveBench
 from ui.live.header import join_problems
-from ui.live.log_drawer import line_text
 from ui.live.number_tiles import shown_numbers
-from ui.live.page import LivePage
+from ui.live.page import LivePage, line_text
 from ui.live.phase_bar import steps_of, usual_lengths
 from ui.live.words import NOTHING, format_rate, three_digits
 from ui.theme import Scheme, Theme

@@ -25,10 +25,9 @@ from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
 from tests.fix_window import LONG_NAME
 from ui.report.canvas import Canvas, NoFontError, TextStyle
-from ui.report.document import report_pdf
 from ui.report.flow import FOOT_MM, PAPERS, Paper, put_on_pages
 from ui.report.layout import PageLayout
-from ui.report.save import SaveRequest, save
+from ui.report.save import SaveRequest, report_pdf, save
 
 pytestmark = pytest.mark.gui
 TOP = Path(__file__).resolve().parents[2]

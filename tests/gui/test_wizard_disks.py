@@ -53,7 +53,7 @@ from ui.widgets.texts import Text
 from ui.window.campaigns.campaign_pages import CampaignPages
 from ui.wizard.background import disk_feed, whole_read
 from ui.wizard.background import validation as asking
-from ui.wizard.editors.disk_model import DiskColumn
+from ui.wizard.editors.disk_table import DiskColumn
 from ui.wizard.pages.configurations_page import MorePage
 from ui.wizard.pages.disks_page import DisksPage
 from ui.wizard.pages.filesystem_page import FilesystemPage

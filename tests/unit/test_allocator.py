@@ -11,7 +11,7 @@ import pytest
 _COUNT_FAULTS = """
 import ctypes, resource, sys
 import numpy as np
-from app.process.allocator import keep_freed_memory
+from app.cli.commands.run import keep_freed_memory
 if "keep" in sys.argv and not keep_freed_memory():
     sys.exit(3)
 def faults():

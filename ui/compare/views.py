@@ -2,21 +2,158 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
-from PySide6.QtWidgets import QStackedWidget
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QGuiApplication, QIcon, QKeyEvent, QKeySequence, QPixmap
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedWidget, QTableWidget, QTableWidgetItem
+from typing_extensions import override
 
+from app.comparison.comparison import RunComparison
+from app.comparison.figures import (
+    COSTS,
+    EVENNESS,
+    LATENCIES,
+    FigureComparison,
+    compare_figures,
+    format_mean,
+)
+from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow
+from app.comparison.wording import format_difference, format_interval
+from app.domain.columns import Alignment, CellKind, Column, without
 from app.domain.text import tr
-from ui.compare.content import Content
+from ui.charts.stack.saving import table_text
+from ui.compare.content import NOT_YET, Content
 from ui.compare.distribution import DistributionView
 from ui.compare.figure_views import BarsView, HeatView, ScatterView, SweepView
+from ui.compare.figures import figure_label
 from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import OverTimeView
 from ui.compare.parts import View, sentence_label
-from ui.compare.table_view import TableView
 from ui.theme import Theme
+
+
+class _Table(QTableWidget):
+    """A table whose selection Ctrl+C copies as CSV."""
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            QGuiApplication.clipboard().setText(self.text_of_selection())
+        else:
+            super().keyPressEvent(event)
+
+    def text_of_selection(self) -> str:
+        """Return the selected cells, all of them where none is selected."""
+        chosen = self.selectedRanges()
+        rows = range(self.rowCount())
+        columns = range(self.columnCount())
+        if chosen:
+            rows = range(min(each.topRow() for each in chosen), 1 + max(each.bottomRow() for each in chosen))
+            columns = range(
+                min(each.leftColumn() for each in chosen), 1 + max(each.rightColumn() for each in chosen)
+            )
+        header = self.model()
+        across = Qt.Orientation.Horizontal
+        headings = [str(header.headerData(column, across)) for column in columns]
+        return table_text([headings, *([self._text(row, column) for column in columns] for row in rows)])
+
+    def _text(self, row: int, column: int) -> str:
+        item = self.item(row, column)
+        return "" if item is None else item.text()
+
+
+class TableView(View):
+    """Everything as numbers.
+
+    Attributes:
+        table: the cells.
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self.table = _Table(0, 0)
+        self.table.setAccessibleName(tr("Verdicts and costs"))
+        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.table.setAlternatingRowColors(True)
+        self.table.setWordWrap(True)
+        self.table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.table.verticalHeader().hide()
+        self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        self.rows.addWidget(self.table, 1)
+
+    @override
+    def why_not(self, content: Content) -> str:
+        return "" if content.comparison is not None else NOT_YET
+
+    @override
+    def refresh(self) -> None:
+        comparison = self.content.comparison
+        if comparison is None:
+            return
+        figures = compare_figures(comparison, (*LATENCIES, *EVENNESS, *COSTS))
+        columns = _columns(comparison, figures)
+        self.table.clear()
+        self.table.setColumnCount(len(columns))
+        self.table.setRowCount(len(comparison.rows))
+        self.table.setHorizontalHeaderLabels([column.heading for column in columns])
+        for number, column in enumerate(columns):
+            for place, group in enumerate(comparison.groups):
+                item = _item(column, place)
+                if column.id == ComparisonColumn.CONFIGURATION:
+                    item.setIcon(_swatch(self.theme.series_colour(self.content.group_colour(group))))
+                self.table.setItem(place, number, item)
+        self.table.resizeColumnsToContents()
+        widest = 44 * self.fontMetrics().averageCharWidth()
+        for number, column in enumerate(columns):
+            if column.kind is CellKind.WORDS:
+                self.table.setColumnWidth(number, min(widest, self.table.columnWidth(number)))
+        self.table.resizeRowsToContents()
+
+
+_VERDICT: Final[Column[ComparisonRow]] = Column(
+    "verdict", tr("Verdict"), lambda row: row.verdict, CellKind.WORDS
+)
+_AMONG_FIGURES: Final = (ComparisonColumn.P99, ComparisonColumn.JITTER)
+"""Columns that stand among the figures, with their intervals."""
+
+
+def _columns(comparison: RunComparison, figures: Sequence[FigureComparison]) -> tuple[Column[int], ...]:
+    """Return the columns of the table; a row is the place of a configuration."""
+    known = (*without(COMPARISON_COLUMNS, _AMONG_FIGURES), _VERDICT)
+    return (
+        *(column.of(comparison.rows.__getitem__) for column in known),
+        *(
+            Column(each.figure.name, figure_label(each.figure.name), partial(_figure_cell, each))
+            for each in figures
+        ),
+    )
+
+
+def _figure_cell(found: FigureComparison, place: int) -> str:
+    """Return a mean with its difference and interval where there is one."""
+    mean = format_mean(found, place)
+    if not place or found.comparisons[place - 1].interval is None:
+        return mean
+    comparison = found.comparisons[place - 1]
+    return f"{mean}  {format_difference(comparison)} ({format_interval(comparison)})"
+
+
+def _item(column: Column[int], place: int) -> QTableWidgetItem:
+    item = QTableWidgetItem(column.cell(place))
+    is_left = column.alignment is Alignment.LEFT
+    side = Qt.AlignmentFlag.AlignLeft if is_left else Qt.AlignmentFlag.AlignRight
+    item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
+    return item
+
+
+def _swatch(colour: QColor) -> QIcon:
+    picture = QPixmap(12, 12)
+    picture.fill(colour)
+    return QIcon(picture)
 
 
 @dataclass(frozen=True, slots=True)

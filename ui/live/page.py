@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
-from PySide6.QtCore import QSettings, Qt, Signal
+from PySide6.QtCore import QSettings, QSize, Qt, Signal
 from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.domain.errors import FootingError
@@ -14,7 +16,7 @@ from app.domain.text import tr
 from app.execution.control import Request, send_request
 from app.live.campaign_follower import CampaignFollower, LiveState, SingleRun
 from app.live.replay import ReplaySource
-from app.live.snapshot import RunSource
+from app.live.snapshot import LogLine, RunSource
 from ui.background import BackgroundOp
 from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, PERCENTILE
 from ui.charts.stack.chart_window import open_chart_window
@@ -22,14 +24,69 @@ from ui.charts.stack.stack import ChartStack
 from ui.live.chart_feed import ChartFeed
 from ui.live.feed_poller import LIVE_MS, REPLAY_MS, FeedPoller
 from ui.live.header import Banner, Header, banner_text, join_problems
-from ui.live.log_drawer import LogDrawer
 from ui.live.number_tiles import BigNumbers
 from ui.live.phase_bar import PhaseBar, usual_lengths
 from ui.live.presentation_window import TalkWindow
 from ui.live.replay_bar import ReplayBar
 from ui.live.stop_dialog import StopDialog, ask_how_to_stop
+from ui.live.words import signed_clock
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
+
+_ROWS: Final = 7
+_LONGEST_LINES: Final = 20_000
+
+
+def line_text(line: LogLine) -> str:
+    """Return a line as it is shown: when in the run, what kind, what."""
+    text = " ".join("".join(c if c.isprintable() else " " for c in line.text).split())
+    return f"{signed_clock(line.t_ms / 1000):>8}  {line.kind:<20}  {text}"
+
+
+class LogDrawer(QPlainTextEdit):
+    """Follows the newest line as long as it is in view."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._lines: tuple[LogLine, ...] = ()
+        self.setReadOnly(True)
+        self.setUndoRedoEnabled(False)
+        self.setMaximumBlockCount(_LONGEST_LINES)
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setAccessibleName(tr("Log of the run"))
+        self.setPlaceholderText(tr("Nothing has happened yet."))
+        self.setTabChangesFocus(True)
+        self._dress()
+        theme.changed.connect(self._dress)
+
+    def _dress(self) -> None:
+        self.setFont(self._theme.fixed_font(0.95))
+
+    def show_lines(self, lines: Sequence[LogLine]) -> None:
+        """Show these lines; where they only continue what is shown, what was scrolled to stays in view."""
+        fresh = tuple(lines)
+        known = len(self._lines)
+        if fresh == self._lines:
+            return
+        bar = self.verticalScrollBar()
+        follows = bar.value() >= bar.maximum() - 1
+        if known and fresh[:known] == self._lines:
+            self.appendPlainText("\n".join(map(line_text, fresh[known:])))
+        else:
+            self.setPlainText("\n".join(map(line_text, fresh)))
+        self._lines = fresh
+        if follows:
+            bar.setValue(bar.maximum())
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(400, self.fontMetrics().lineSpacing() * _ROWS + 12)
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(100, self.fontMetrics().lineSpacing() * 3)
+
 
 METRICS = frozenset(
     metric

@@ -90,6 +90,5 @@ def test_a_key_of_the_workload_is_declared_written_and_kept_and_pgbench_is_told(
         "domain/campaign/configuration.py",
         "campaign_file/fields.py",
         "runfile/metadata/run_metadata.py",
-        "postgres/pgbench/argv.py",
         "analysis/properties.py",  # which only calls it more nicely than its name
     }

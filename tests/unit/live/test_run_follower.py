@@ -13,7 +13,7 @@ import pytest
 
 from app.domain.errors import RunFileError
 from app.library.entries import CampaignLock
-from app.live.run_follower import RunFollower
+from app.live.campaign_follower import RunFollower
 from app.live.snapshot import QUIET_S, latest_numbers
 from app.process.starter import CommandOutcome
 from app.recording.live_file import begin_live_file, settle_live_file

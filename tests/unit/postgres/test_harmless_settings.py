@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.postgres.harmless_settings import HARMLESS, is_harmless
+from app.campaign_file.trust import HARMLESS, is_harmless
 from app.postgres.known_settings import KnownSetting, parse_known_settings
 from app.postgres.presets import PRESETS
 from app.postgres.settings import OWNED

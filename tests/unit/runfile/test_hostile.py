@@ -25,8 +25,8 @@ from app.library.entries import UNREADABLE, list_runs, read_entry
 from app.library.import_files import copy_into_library
 from app.library.index import LibraryIndex
 from app.library.scan import LibraryScan, read_listed
+from app.live.campaign_follower import GrowingRun
 from app.live.campaign_status import CampaignWatch
-from app.live.run_follower import GrowingRun
 from app.report.report import read_report
 from app.runfile.reader import RunFile
 from app.runfile.schema import SCHEMAS, schema_of

@@ -8,7 +8,7 @@ import pytest
 
 from app.domain.errors import CorruptRunFileError, RunFileError
 from app.domain.metrics import Sample
-from app.live.run_follower import GrowingRun
+from app.live.campaign_follower import GrowingRun
 from app.postgres.pgbench.histogram import Histogram
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile

@@ -5,23 +5,106 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QShowEvent
+from PySide6.QtWidgets import QApplication, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.analysis.facts import RunFacts
 from app.domain.text import tr
 from app.library.scan import ListedRun
 from ui.charts.data.registry import DEFAULT_CHARTS
-from ui.theme import Theme
+from ui.theme import LARGE, Theme
 from ui.widgets.formatting import one_line, run_name
+from ui.widgets.plain_label import plain_label
 from ui.window.facts.panel import FactsPanel
-from ui.window.library.model import LibraryModel
+from ui.window.library.model import MIME_TYPE, LibraryModel
 from ui.window.library.panel import LibraryPanel
 from ui.window.library.run_loader import LoadedRun, RunLoader
-from ui.window.pages.chart_area import ChartArea
+
+if TYPE_CHECKING:
+    from ui.charts.stack.stack import ChartStack
+
+
+class ChartArea(QWidget):
+    """The chart stack, made when it is first needed; before that a sentence.
+
+    Signals:
+        run_clicked: path of the run whose line was clicked.
+        dropped: paths of runs that were dragged here.
+    """
+
+    run_clicked = Signal(str)
+    dropped = Signal(list)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.setAcceptDrops(True)
+        self.empty = plain_label(
+            tr("Tick runs in the library, or drag them here, to see their charts."), self
+        )
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty.setWordWrap(True)
+        self.empty.setMargin(LARGE)
+        self._layout = QStackedLayout(self)
+        self._layout.addWidget(self.empty)
+        self.stack: ChartStack | None = None
+
+    @property
+    def chart_ids(self) -> tuple[str, ...]:
+        """The charts that are shown; empty before there are any."""
+        return self.stack.chart_ids if self.stack is not None else ()
+
+    def show_runs(self, runs: Sequence[tuple[LoadedRun, int, str]], charts: tuple[str, ...]) -> None:
+        """Show these runs with the numbers of their colours and their labels."""
+        if not runs and self.stack is None:
+            return
+        from ui.charts.data.plotted_run import RunTrace  # noqa: PLC0415 - see the module's docstring
+
+        traces = [
+            RunTrace(run.listed.entry.path, run.data, colour, label)
+            for run, colour, label in runs
+            if run.data is not None
+        ]
+        stack = self._make_stack(charts)
+        stack.set_runs(traces)
+        self._layout.setCurrentWidget(stack if traces else self.empty)
+
+    def _make_stack(self, charts: tuple[str, ...]) -> ChartStack:
+        if self.stack is None:
+            from ui.charts.stack.stack import ChartStack  # noqa: PLC0415 - see the module's docstring
+
+            self.stack = ChartStack(self._theme, self)
+            self.stack.setAccessibleName(tr("Charts of the chosen runs"))
+            self.stack.set_charts(charts)
+            self.stack.run_clicked.connect(self.run_clicked)
+            self._layout.addWidget(self.stack)
+        return self.stack
+
+    def open_chooser(self, charts: tuple[str, ...]) -> None:
+        """Let the user choose and order the charts, and the lines in them; one such window at a time."""
+        from ui.charts.stack.chart_window import open_chart_window  # noqa: PLC0415 - see the module's docstring
+
+        open_chart_window(self._make_stack(charts))
+
+    def set_focus(self, path: str) -> None:
+        """Draw one run thick."""
+        if self.stack is not None:
+            self.stack.set_focus(path or None)
+
+    @override
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.mimeData().hasFormat(MIME_TYPE):
+            event.acceptProposedAction()
+
+    @override
+    def dropEvent(self, event: QDropEvent) -> None:
+        data = bytes(event.mimeData().data(MIME_TYPE).data())
+        self.dropped.emit([path for path in data.decode().split("\0") if path])
+        event.acceptProposedAction()
 
 
 @dataclass(frozen=True, slots=True)

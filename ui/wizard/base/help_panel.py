@@ -2,15 +2,346 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final
+
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QApplication, QFrame, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.domain.filesystems import filesystem
 from app.domain.text import tr
+from app.draft.disks.options import shown_value
+from app.draft.fields.fields import FIELDS
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.fields import HELP
 from ui.widgets.texts import Heading, Text
-from ui.wizard.base.help_texts import help_for
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """One explanation.
+
+    Attributes:
+        text: two sentences or three.
+        source: where that is from; empty for pgFooting's own ways.
+    """
+
+    text: str
+    source: str = ""
+
+
+HELP_TEXTS: Final = {
+    "folder": Help(
+        tr(
+            "A folder of the filesystem that is there: what you measure is that filesystem with its options "
+            "on its disks. pgFooting makes a folder of its own in it and removes it after each run."
+        )
+    ),
+    "target.folder.path": Help(
+        tr(
+            "To measure another disk, name a folder on a filesystem of that disk. Left empty, a folder of "
+            "pgFooting's own is taken, on the disk of your home."
+        )
+    ),
+    "memory": Help(
+        tr(
+            "The data directory in memory (tmpfs): commits cost no flush. The difference to the folder is "
+            "what the storage costs; the data is gone after the run."
+        ),
+        "tmpfs(5)",
+    ),
+    "target.memory.size": Help(
+        tr(
+            "Data and WAL together may take at most this much memory. A run that would exceed it is ended "
+            "and says so."
+        )
+    ),
+    "spare": Help(
+        tr(
+            "A root helper makes arrays and filesystems on disks on which it finds no data of others, and "
+            "hands them to you. It asks for authorisation once, looks at places all over each disk before "
+            "it writes anything, and removes at the end what it made."
+        )
+    ),
+    "later": Help(tr("A running server will be measured without being changed.")),
+    "disks": Help(
+        tr(
+            "Every disk of this machine, as it is now. Space or a click takes a disk for the data; "
+            "what may not "
+            "be used says why. Foreign data is never wiped, by nobody and with no switch."
+        )
+    ),
+    "use": Help(
+        tr(
+            "PostgreSQL flushes its WAL at each commit: disks of its own keep that apart from the "
+            "data. A log "
+            "device does the same for the intent log of a ZFS pool."
+        ),
+        tr("PostgreSQL manual, WAL internals; zpoolconcepts(7)"),
+    ),
+    "order": Help(
+        tr(
+            "The order in which disks become members. Neighbours mirror each other in a RAID 10 of "
+            "md or ZFS: "
+            "put disks of different controllers side by side."
+        ),
+        "md(4)",
+    ),
+    "inspect": Help(
+        tr(
+            "Some questions only root can answer, such as what lies in the middle of a disk. The "
+            "helper looks, "
+            "read-only, and says spare or why not; it asks again at the moment of use in any case."
+        )
+    ),
+    "read": Help(
+        tr(
+            "Root reads every byte of the disk under the cursor, at the lowest priority: some minutes on an "
+            "SSD, hours on a disk that turns. Only that finds what is too small or too sparse for the places "
+            "that are looked at otherwise. What it finds holds until somebody writes to the disk. It can be "
+            "stopped at any time, and nothing is written."
+        )
+    ),
+    "release": Help(
+        tr(
+            "pgFooting has something on this disk: a campaign works on it now, or what it made there could "
+            "not be unmade. The helper tries that once more, destroys only what its journal proves to be its "
+            "own, and says spare, or why not and what helps."
+        )
+    ),
+    "layout": Help(
+        tr(
+            "From the bottom: disks with the one partition that each gets, the array on them, the filesystem "
+            "on that. Two strokes join disks that hold the same."
+        )
+    ),
+    "target.disks.level": Help(
+        tr(
+            "How the disks are combined: more disks at once, or copies that survive a failure. What "
+            "is usable "
+            "is before the filesystem takes its share."
+        ),
+        "md(4); mkfs.btrfs(8); zpoolconcepts(7)",
+    ),
+    "target.disks.partition_size": Help(
+        tr(
+            "The greater of 16 GiB and four times the data for each data disk: runs can then be interleaved "
+            "without hours of formatting. The whole disk is a choice; large disks are then formatted "
+            "for long."
+        )
+    ),
+    "target.disks.memory_limit": Help(
+        tr(
+            "Makes a small data set larger than memory: reads come from the disks. The runs are marked "
+            "“memory-limited” everywhere."
+        )
+    ),
+    "preset": Help(
+        tr(
+            "A named set of options with its source. Everything that it does not name stays as tools "
+            "and kernel "
+            "have it; your own options count over it."
+        )
+    ),
+    "compare": Help(
+        tr(
+            "Adds a copy that makes something else of the same disks and is equal in everything else: only "
+            "then the difference has one reason. Runs are interleaved."
+        )
+    ),
+    "making": Help(
+        tr(
+            "The commands that will make this, from the same builders that execute them. The review "
+            "shows all of "
+            "them, in the helper's own words."
+        )
+    ),
+    "erase": Help(
+        tr(
+            "Look at the label of the disk, or at “pgfooting disks”, and type the end of its serial number. "
+            "Nothing is erased before this, and before the authorisation."
+        )
+    ),
+    "trust": Help(
+        tr(
+            "Server settings that are not known to be harmless, \\shell in scripts, scripts that want a "
+            "superuser, and a PostgreSQL that others than root put there. Other SQL runs without the rights "
+            "to start programs. Your tick is for exactly this text: a change asks again."
+        )
+    ),
+    "postgresql.installation": Help(
+        tr(
+            "pgFooting starts a server of its own with these programs, on a private socket and without TCP. "
+            "A server that runs here already is not touched."
+        )
+    ),
+    "postgresql.preset": Help(
+        tr(
+            "A preset is a list of settings with reasons. Configurations of a campaign get the same values, "
+            "made to fit the smallest place, so that only what you change differs."
+        ),
+        tr("PostgreSQL manual, chapter 19"),
+    ),
+    "postgresql.settings": Help(
+        tr(
+            "One setting a line, as in postgresql.conf. The server's own program checks names and values "
+            "before the start."
+        ),
+        tr("PostgreSQL manual, 19.1"),
+    ),
+    "postgresql.checksums": Help(
+        tr(
+            "Each page carries a checksum that is verified when it is read. Costs some CPU and, with hint "
+            "bits, some WAL; choose what your production has."
+        ),
+        tr("PostgreSQL manual, initdb"),
+    ),
+    "table": Help(
+        tr(
+            "Everything that goes into the configuration of the server, with its reason. What pgFooting "
+            "itself needs cannot be changed: the private socket, and the log that becomes events of the run."
+        )
+    ),
+    "workload.script": Help(
+        tr(
+            "TPC-B-like updates three tables and inserts into a fourth in each transaction: it commits all "
+            "the time and so shows what flushes cost. Select-only shows reads alone."
+        ),
+        tr("PostgreSQL manual, pgbench"),
+    ),
+    "own": Help(
+        tr(
+            "Your own files for pgbench, one or several; each transaction draws one by weight. They find "
+            "pgbench's four tables, loaded at the size chosen below."
+        ),
+        tr("PostgreSQL manual, pgbench: Custom Scripts"),
+    ),
+    "workload.size": Help(
+        tr(
+            "Small data fits into every cache and shows commits; data twice as large as the memory has to be "
+            "read from the disks. Medium lies between."
+        ),
+        "T. Vondra, FOSDEM PgDay 2016",
+    ),
+    "workload.clients": Help(
+        tr(
+            "Connections that work at the same time. More clients hide the latency of flushes, because "
+            "commits share them, until the CPU or the disks are full."
+        )
+    ),
+    "workload.threads": Help(
+        tr(
+            "Threads of pgbench itself. Left empty, half of the CPUs: enough to drive the server and not so "
+            "many that they take its CPUs."
+        )
+    ),
+    "workload.duration": Help(
+        tr(
+            "Length of the measured phase. Half a minute is a first look; for a verdict about disks take 15 "
+            "minutes and more, so that checkpoints fall into it."
+        ),
+        tr("measured: three checkpoint cycles"),
+    ),
+    "workload.warmup": Help(
+        tr(
+            "Runs before the measured phase and does not count: caches fill, and the first checkpoint's full "
+            "pages are written."
+        )
+    ),
+    "repeats": Help(
+        tr(
+            "Runs of each configuration, interleaved: AB BA AB. The unit of a verdict is the run; from three "
+            "on there is one, and more show smaller differences."
+        ),
+        "Kalibera & Jones, 2013",
+    ),
+    "workload.protocol": Help(
+        tr(
+            "Prepared statements are planned once, as most drivers and poolers do. Simple sends text each "
+            "time and measures the parser as well."
+        ),
+        tr("PostgreSQL manual, pgbench"),
+    ),
+    "workload.rate": Help(
+        tr(
+            "Transactions arrive at this rate, kept up with or not, and latency counts from their arrival. "
+            "Left empty, each client sends the next one as soon as it can."
+        ),
+        tr("PostgreSQL manual, pgbench --rate"),
+    ),
+    "workload.latency_limit": Help(
+        tr(
+            "With a rate, transactions that would start later than this are skipped and counted. Without "
+            "one, late ones are only counted."
+        ),
+        tr("PostgreSQL manual, pgbench --latency-limit"),
+    ),
+    "list": Help(
+        tr(
+            "Every line is measured as often as the repeats say, in turn. Change one thing at a time: only "
+            "then the difference has one reason."
+        )
+    ),
+    "name": Help(tr("What the campaign is called in the library. Left empty, what it compares.")),
+    "configuration.name": Help(
+        tr("The name of its line in every chart and table. Names must differ, because they tell runs apart.")
+    ),
+    "configuration.place": Help(
+        tr(
+            "The folder or memory of the first page, or a place of its own: a folder on another filesystem "
+            "is how two filesystems are compared."
+        )
+    ),
+    "configuration.settings": Help(
+        tr("Settings of this configuration alone, over those of all. One a line, as in postgresql.conf.")
+    ),
+    "changes": Help(
+        tr("Other values in which this configuration differs from the pages before, such as the clients.")
+    ),
+    "commands": Help(
+        tr(
+            "What is executed in the first run of this configuration, in order. The later ones differ in the "
+            "random seed and in the names of folders, which nobody can foresee."
+        )
+    ),
+    "review": Help(
+        tr(
+            "The estimate of the time holds where loading goes at about 100 MB a second. Closing the window "
+            "later does not end the campaign, and Stop keeps what was measured."
+        )
+    ),
+    "recipe": Help(
+        tr("A recipe is a campaign that ships with pgFooting. It fills all pages; you may change everything.")
+    ),
+    "save": Help(
+        tr("Writes the campaign as a file that “pgfooting run FILE” executes, on this or another machine.")
+    ),
+}
+
+
+def _option_help(filesystem_id: str, option_id: str) -> Help:
+    """Return what an option does for PostgreSQL, and what its values cost."""
+    option = filesystem(filesystem_id).option(option_id)
+    costs = [
+        tr("{value}: {cost}").format(value=shown_value(option, value), cost=item.sentence)
+        for value, items in option.risks
+        for item in items
+    ]
+    return Help("\n".join((option.effect, *dict.fromkeys(costs))), option.source)
+
+
+def help_for(key: str) -> Help:
+    """Return the explanation of a control; that of campaign files where there is no longer one."""
+    kind, _, name = key.partition(":")
+    if kind == "option":
+        return _option_help(*name.split(":"))
+    if kind == "filesystem":
+        return Help(filesystem(name).good_for)
+    if key in HELP_TEXTS:
+        return HELP_TEXTS[key]
+    field = FIELDS.get(key)
+    return Help(field.sentence) if field else Help("")
 
 
 class HelpPanel(QFrame):

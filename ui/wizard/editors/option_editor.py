@@ -1,16 +1,23 @@
-"""One option of a filesystem as a form field: tick, list or text; what it does, costs, and what is wrong."""
+"""Options of a filesystem and keys of an md array as form fields: what each does and costs, what is wrong."""
 
 from __future__ import annotations
+
+from functools import partial
+from typing import Final
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QVBoxLayout, QWidget
 
 from app.domain.problem import Problem
+from app.domain.storage_plan.plan import Bitmap, InitialSync
 from app.domain.text import tr
 from app.draft.disks.options import OptionRow
+from app.draft.disks.target import PREFIX, array_keys, spec_of
+from app.draft.fields.storage_state import GroupDraft, level_of
 from ui.theme import SMALL, TINY, Theme
-from ui.widgets.fields import HELP, combo_box, line_edit
+from ui.widgets.columns import Columns
+from ui.widgets.fields import HELP, Field, combo_box, line_edit
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import ErrorText, ReservedLines, Text, WrappedLabel
 
@@ -126,3 +133,79 @@ class OptionEditor(QWidget):
     def _say(self, text: str) -> None:
         if not self._loading:
             self.said.emit(self.option_id, text)
+
+
+_ARRAY: Final = {
+    "chunk_size": tr("C&hunk of the array:"),
+    "bitmap": tr("Write-&intent bitmap:"),
+    "initial_sync": tr("First &synchronisation:"),
+}
+_WORDS: Final = {
+    "bitmap": {
+        "": tr("internal (default)"),
+        Bitmap.INTERNAL.value: tr("internal: a crash costs less synchronising"),
+        Bitmap.NONE.value: tr("none: each write costs less"),
+    },
+    "initial_sync": {
+        "": tr("waited for (default)"),
+        InitialSync.WAIT.value: tr("waited for: the kernel writes every block first"),
+        InitialSync.ASSUME_CLEAN.value: tr("left out: sound for mirrors only"),
+    },
+}
+
+
+class ArrayFields(QWidget):
+    """The fields that the array of a group has; hidden where there is no array.
+
+    Attributes:
+        fields: by the key of campaign files.
+
+    Signals:
+        edited: the group's draft was changed.
+    """
+
+    edited = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._group = GroupDraft()
+        self._loading = False
+        self.fields = {
+            key: Field(theme, _ARRAY[key], self._control(key), f"{PREFIX}{key}", lines=1) for key in _ARRAY
+        }
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(Columns(list(self.fields.values()), 30))
+
+    def _control(self, key: str) -> QWidget:
+        if key in _WORDS:
+            box = combo_box()
+            for text, label in _WORDS[key].items():
+                box.addItem(label, text)
+            box.currentIndexChanged.connect(partial(self._on_chosen, key, box))
+            return box
+        edit = line_edit(tr("512 KiB (default)"))
+        edit.textEdited.connect(partial(self._say, key))
+        return edit
+
+    def show_group(self, group: GroupDraft) -> None:
+        """Show and edit this one."""
+        self._group, self._loading = group, True
+        keys = array_keys(spec_of(group.made), level_of(group.made, len(group.disks)))
+        self.setVisible(bool(keys))
+        for key, field in self.fields.items():
+            field.setVisible(key in keys)
+            text, control = group.texts.get(key, ""), field.control
+            if isinstance(control, QComboBox):
+                control.setCurrentIndex(max(0, control.findData(text)))
+            elif isinstance(control, QLineEdit) and control.text() != text:
+                control.setText(text)
+        self._loading = False
+
+    def _on_chosen(self, key: str, box: QComboBox, _row: int) -> None:
+        self._say(key, str(box.currentData()))
+
+    def _say(self, key: str, text: str) -> None:
+        if not self._loading:
+            self._group.texts[key] = text
+            self.edited.emit()

@@ -42,8 +42,7 @@ from ui.widgets.fields import (
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import ScrollingTexts, Text
 from ui.wizard.base.page import Page
-from ui.wizard.editors.array_fields import ArrayFields
-from ui.wizard.editors.option_editor import OptionEditor
+from ui.wizard.editors.option_editor import ArrayFields, OptionEditor
 
 _COMMAND_LINES: Final = 5
 _FINDING_LINES: Final = 4
