@@ -110,6 +110,7 @@ STORAGE: Final[Mapping[str, str]] = {
     "skipped-no-table": tr("{disk} has no partition table of ours"),
     "skipped-removed": tr("our partition is removed already"),
     "unknown-to-kernel": tr("is not known to the kernel, although the table has it"),
+    "array-does-not-run": tr("does not run, a disk of it is missing or failed: nobody can see what it holds"),
     "moved-for-kernel": tr("is known to the kernel at another place than ours"),
     "wipe-refused": tr("Refused: {what}: {evidence}."),
     "skipped-nothing-ours": tr("nothing of ours is there"),

@@ -35,7 +35,7 @@ from app.storage.wiping.found import areas, is_whole, look
 EDGE_BYTES: Final = 16 * MIB
 """How much of both ends is compared after a crash between wiping a table and giving the disk back."""
 READERS_S: Final = 10.0
-"""How long it is waited for those who only read a disk before they are named."""
+"""How long it is waited for those who only read a disk before they are named, and for an array to run."""
 _AGAIN_S: Final = 0.2
 _ENTRIES_BYTES: Final = 16 * KIB
 """Entries of a GPT as sfdisk makes it: 128 of 128 bytes."""
@@ -113,6 +113,8 @@ class Wiper:
                 return say("skipped-node-away", node=node)
             self._nobody_uses(node if step.array else present[0].disk, present[0].disk)
             self._require(step)
+            if step.array is not None and not self._runs(node, mark_of(self.facts, step.place)):
+                self._keep(present[0].disk, node, say("array-does-not-run"))
             with exclusive(node, state.device_number(node), self.hooks.patience.pause) as device:
                 return self._wipe_content(step, device)
 
@@ -139,6 +141,18 @@ class Wiper:
                 return why
             self._keep(partition.disk, partition.disk, why)
         return "" if table.partitions else say("skipped-removed")
+
+    def _runs(self, node: str, mark: Mark | None) -> bool:
+        """Return whether an array shows what it holds; at boot its disks may come one after the other.
+
+        What was never begun in it, or is wiped, need not be seen.
+        """
+        waited_s = 0.0
+        while mark not in {None, Mark.WIPED} and not state.size_bytes(node):
+            waited_s += _AGAIN_S
+            if waited_s > READERS_S or not self.hooks.patience.pause(_AGAIN_S):
+                return False
+        return True
 
     def _has_node(self, step: Wipe) -> bool:
         """Return whether the kernel knows our partition; tell it, if it has forgotten it since it started.

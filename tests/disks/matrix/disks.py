@@ -83,7 +83,10 @@ class Disk:
             time.sleep(0.005)
 
     def detach(self) -> None:
-        """Detach the file; waits until the kernel has let it go."""
+        """Detach the file; waits until the kernel has let it go.
+
+        udevd may have assembled an array of what lies on it, or assemble one meanwhile: it is stopped.
+        """
         node, self.node = self.node, ""
         if not node:
             return
@@ -94,6 +97,8 @@ class Disk:
         while backing.exists():
             if time.monotonic() > deadline_s:
                 raise RuntimeError(f"{node} is not let go")
+            if array := state.array_on([f"{node}p1", node]):
+                run("mdadm", "--stop", array, check=False)
             time.sleep(0.005)
 
     @property

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Final
 
 from app.domain.units import MIB
-from app.storage.system import state
 from tests.disks.matrix.disks import DISK_BYTES, Disk, flush, run, settle, write
 from tests.disks.matrix.images import FORMATS
 from tests.disks.matrix.stage import Certainty, Foreign, Kind, Stage
@@ -39,25 +38,16 @@ def _copy(stage: Stage) -> Disk:
     run("cp", "--sparse=always", str(stage.subject.file), str(copy))
     made = Disk("", copy)
     made.attach()
-    stage.stack.callback(_take_away, made)
+    stage.stack.callback(made.detach)
     settle()
     return made
-
-
-def _take_away(copy: Disk) -> None:
-    """Detach a copy; udevd may have assembled an array with it as member."""
-    if copy.node:
-        settle()
-        if array := state.array_on([copy.partition, copy.node]):
-            run("mdadm", "--stop", array)
-    copy.detach()
 
 
 def _cloned(stage: Stage) -> Foreign:
     """A copy of the disk is attached beside it."""
     stage.free()
     copy = _copy(stage)
-    return Foreign(Certainty.NEVER, stage.subject, None, end=partial(_take_away, copy), others=(copy,))
+    return Foreign(Certainty.NEVER, stage.subject, None, end=copy.detach, others=(copy,))
 
 
 def _away(stage: Stage, then: Callable[[Disk], Foreign]) -> Foreign | None:
@@ -102,7 +92,7 @@ def _replaced_by_copy(stage: Stage) -> Foreign | None:
         disk.detach()
 
         def end() -> None:
-            _take_away(copy)
+            copy.detach()
             disk.attach()
 
         return Foreign(Certainty.ALWAYS, disk, end=end, others=(copy,), comes_back=True)

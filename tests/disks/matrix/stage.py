@@ -158,3 +158,20 @@ def free_pools_and_arrays(disks: list[Disk]) -> None:
             if array := state.array_on([node]):
                 run("mdadm", "--stop", array)
                 settle()
+
+
+def assemble(disks: list[Disk]) -> None:
+    """Have every array of these disks run, as after a boot.
+
+    The kernel reads the partitions of a loop device twice: that a partition goes for a moment has udev take
+    its array apart again.
+    """
+    arrays = {array for disk in disks if disk.node and (array := state.array_on([disk.partition]))}
+    for array in arrays:
+        if not state.size_bytes(array):
+            run("mdadm", "--stop", array)
+    settle()
+    for disk in disks:
+        if disk.node and state.array_uuid(disk.partition) and not state.array_on([disk.partition]):
+            run("mdadm", "--incremental", disk.partition, check=False)
+    settle()

@@ -22,7 +22,15 @@ from tests.disks.matrix.disks import PARTITION_BYTES, Disk, settle, write
 from tests.disks.matrix.helper import SPARE, Death, Helper, Said, journaled, refusals
 from tests.disks.matrix.images import Images
 from tests.disks.matrix.moments import Counts, Moment, UnexpectedError, unmount_all
-from tests.disks.matrix.stage import RUN, Certainty, Foreign, Kind, Stage, free_pools_and_arrays
+from tests.disks.matrix.stage import (
+    RUN,
+    Certainty,
+    Foreign,
+    Kind,
+    Stage,
+    assemble,
+    free_pools_and_arrays,
+)
 
 _SENTINEL_BYTES: Final = 8 * MIB
 
@@ -142,6 +150,7 @@ class Trial:
         for disk in self.stage.disks:
             disk.attach()
         settle()
+        assemble(self.stage.disks)
         helpers.in_another_boot()
 
     # --- what is judged

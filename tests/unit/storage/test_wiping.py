@@ -334,3 +334,30 @@ def test_nothing_is_written_into_an_array_of_which_a_disk_has_another_table_and_
     assert "not made by this session" in wiper.wipe(step)
     with pytest.raises(KeptError, match="not made by this session"):
         wiper.wipe(replace(step, node=NODE, array=None))
+
+
+@pytest.mark.parametrize("mark", [Mark.BEGUN, Mark.MADE, Mark.WIPING])
+def test_an_array_that_does_not_run_is_waited_for_and_then_kept_because_nobody_sees_what_it_holds(
+    monkeypatch: pytest.MonkeyPatch, mark: Mark
+) -> None:
+    monkeypatch.setattr(wipe, "locked", lambda *_: nullcontext())
+    monkeypatch.setattr(state, "size_bytes", lambda node: 0 if node == "/dev/md127" else GIB)
+    monkeypatch.setattr(state, "read_table", lambda _node: OUR_TABLE)
+    unused = cast("Any", None)
+    patience = Patience(1.0)
+    hooks = cast("Any", SimpleNamespace(other_boot=True, patience=patience, users=lambda *_: ()))
+    runs = ArrayRuns("/dev/md/x", OURS.uuid, (NODE,))
+    step = Wipe("/dev/md/x", "array x", OURS, (PARTITION,), "ours is wiped", array=runs)
+    facts = {mark_fact(PARTITION.table_place): Mark.MADE.value, mark_fact(step.place): mark.value}
+    wiper = Wiper(
+        {PARTITION.disk: unused},
+        hooks,
+        facts,
+        unused,
+        unused,
+        unused,
+        lambda _: ConditionResult(holds=True, evidence="", renamed="/dev/md127"),
+    )
+    with pytest.raises(KeptError, match="/dev/md127 does not run"):
+        wiper.wipe(step)
+    assert not patience.pause(0.01), "it was waited as long as recovery waits"
