@@ -57,11 +57,15 @@ def _interval(shape: RunStability, tps: float | None) -> Iterator[str]:
 
 def _stalls(shape: RunStability) -> Iterator[str]:
     found = shape.jitter
+    if found.missed_seconds:
+        sentence = tr("pgbench itself was blocked for {missed} s: of those seconds nothing is known.")
+        yield sentence.format(missed=found.missed_seconds)
     if not found.stall_seconds:
         yield tr("No stalled second.")
         return
     sentence = tr(
-        "Stalled in {stalled} of {seconds} s (below 10 % of the median), at most {longest} s in a row."
+        "Stalled in {stalled} of {seconds} s (below 10 % of what was reached within five minutes), at most"
+        " {longest} s in a row."
     )
     yield sentence.format(stalled=found.stall_seconds, seconds=found.seconds, longest=found.longest_stall_s)
 

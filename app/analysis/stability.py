@@ -20,7 +20,6 @@ from app.runfile.reader import PhaseTimes, RunEvent, RunFile
 from app.runfile.summary import seconds_of
 from app.runfile.writer import Phase
 from app.statistics.series import (
-    STALL_SHARE,
     Drift,
     Jitter,
     SteadyState,
@@ -32,6 +31,7 @@ from app.statistics.series import (
     steady_state,
     within_run_error,
 )
+from app.statistics.stalls import stalled_seconds
 from app.statistics.student_t import student_t_quantile
 
 Array = NDArray[np.float64]
@@ -102,7 +102,7 @@ class RunStability:
             return Truncation(0, None)
         median = float(np.nanmedian(seconds))
         under_way = np.maximum.accumulate(np.nan_to_num(seconds) >= median)
-        return mser5(np.where(under_way & (seconds < STALL_SHARE * median), np.nan, seconds))
+        return mser5(np.where(under_way & stalled_seconds(seconds), np.nan, seconds))
 
     @cached_property
     def steady(self) -> SteadyState:

@@ -232,7 +232,13 @@ _WORD_COLUMNS: Final[tuple[Column[_Word], ...]] = (
 _WORDS: Final = (
     _Word(tr("p99"), tr("99 of 100 transactions were faster than this.")),
     _Word(tr("jitter"), tr("Standard deviation of the TPS per second, by their mean.")),
-    _Word(tr("stalled"), tr("Seconds below 10 % of the run's median TPS, and all without any transaction.")),
+    _Word(
+        tr("stalled"),
+        tr(
+            "Seconds below 10 % of what was reached near them (the lower of the 95th percentiles of the five"
+            " minutes before and after), below 1 % of the run's own, or without any transaction."
+        ),
+    ),
     _Word(tr("drift"), tr("The mean of the last tenth of a run by that of the first, minus one.")),
     _Word(
         tr("steady"),

@@ -200,7 +200,7 @@ def _seconds(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]
             told = tr("{name} by {percent:+.0f} %").format(name=name, percent=100 * change)
             changes.append((-abs(change), told))
     for sentence, found_of in (
-        (tr("Stalled, below 10 % of the run's median: {runs}."), stalls),
+        (tr("Stalled, below 10 % of what was reached near those seconds: {runs}."), stalls),
         (tr("From its first to its last tenth a run changed: {runs}."), changes),
     ):
         if found_of:

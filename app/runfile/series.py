@@ -21,7 +21,7 @@ from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import PhaseTimes, RunEvent, RunFile
 from app.runfile.series_sources import FileSource, SeriesKey, SeriesSource
 from app.runfile.writer import Phase, RunState
-from app.statistics.series import STALL_SHARE
+from app.statistics.stalls import stalled_seconds
 
 Array = NDArray[np.float64]
 
@@ -120,16 +120,16 @@ class RunData:
         return self._seen(ends_ms, ends_ms)[0]
 
     def stalls(self) -> list[tuple[float, float]]:
-        """Return (start_s, end_s) of the measured seconds below 10 % of the median TPS, rows joined.
+        """Return (start_s, end_s) of the measured seconds that stalled, rows joined.
 
-        The definition of `app.statistics.series.jitter`.
+        The definition of `app.statistics.stalls.stalled_seconds`.
         """
         t_s, tps = self.series(*TPS)
         measured = t_s > 0
         t_s, tps = t_s[measured], tps[measured]
         if len(tps) < _FEWEST_FOR_STALLS:
             return []
-        stalled = (tps < STALL_SHARE * float(np.median(tps))) | (tps == 0)
+        stalled = stalled_seconds(tps)
         edges = np.flatnonzero(np.diff(np.concatenate(([False], stalled, [False])).astype(np.int8)))
         before = np.concatenate(([0.0], t_s[:-1]))
         return [

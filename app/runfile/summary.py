@@ -66,7 +66,12 @@ FIGURES: Final = (
         "",
         heading=tr("jitter"),
     ),
-    Figure("stall_s", tr("stalls: seconds below 10 % of the median"), "s", heading=tr("stalled s")),
+    Figure(
+        "stall_s",
+        tr("stalls: seconds below 10 % of what was reached near them"),
+        "s",
+        heading=tr("stalled s"),
+    ),
     Figure("longest_stall_s", tr("longest stall"), "s", heading=tr("longest stall s")),
     Figure(
         "drift",

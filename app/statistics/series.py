@@ -15,9 +15,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from app.statistics.stalls import stalled_seconds
+
 BATCH_SECONDS: Final = 5
-STALL_SHARE: Final = 0.1
-HALF_SHARE: Final = 0.5
 SPREAD_LIMIT: Final = 0.2
 SLOPE_LIMIT: Final = 0.1
 """Limits of a steady state: SNIA Solid State Storage Performance Test Specification, steady state."""
@@ -55,11 +55,11 @@ class Jitter:
         p1: first percentile, TPS; None without seconds.
         minimum: TPS; None without seconds.
         median: TPS; None without seconds.
-        stall_seconds: seconds below 10 % of the median, and all with no transaction at all.
+        stall_seconds: as `app.statistics.stalls.stalled_seconds` has them.
         longest_stall_s: most of them in a row; a missed second ends a row.
-        below_half_seconds: seconds below 50 % of the median, stalls included.
         lag1: correlation of each second with the next; None below three seconds or where all are alike.
         seconds: how many there are, without missed ones.
+        missed_seconds: for which pgbench printed no line of their own: it was blocked itself.
     """
 
     cv: float | None
@@ -68,9 +68,9 @@ class Jitter:
     median: float | None
     stall_seconds: int
     longest_stall_s: int
-    below_half_seconds: int
     lag1: float | None
     seconds: int
+    missed_seconds: int
 
 
 def jitter(tps: Sequence[float] | Array) -> Jitter:
@@ -85,9 +85,9 @@ def jitter(tps: Sequence[float] | Array) -> Jitter:
     series = _series(tps)
     present = _present(series)
     if len(present) == 0:
-        return Jitter(None, None, None, None, 0, 0, 0, None, 0)
+        return Jitter(None, None, None, None, 0, 0, None, 0, len(series))
     mean, median = float(present.mean()), float(np.median(present))
-    stalled = (series < STALL_SHARE * median) | (series == 0)  # comparing NaN is false
+    stalled = stalled_seconds(series)
     return Jitter(
         cv=float(present.std(ddof=1)) / mean if mean > 0 and len(present) > 1 else None,
         p1=float(np.percentile(present, 1)),
@@ -95,9 +95,9 @@ def jitter(tps: Sequence[float] | Array) -> Jitter:
         median=median,
         stall_seconds=int(stalled.sum()),
         longest_stall_s=_longest_row(stalled),
-        below_half_seconds=int(((series < HALF_SHARE * median) | (series == 0)).sum()),
         lag1=_lag1(series),
         seconds=len(present),
+        missed_seconds=len(series) - len(present),
     )
 
 

@@ -313,7 +313,16 @@ def test_stalls_and_drift_are_told_as_facts_of_the_run() -> None:
     falling = [float(value) for value in np.linspace(1000, 400, 600)]
     falling[300:307] = [0.0] * 7
     told = " ".join(describe_shape(shape_of(falling)))
-    assert "Stalled in 7 of 600 s (below 10 % of the median), at most 7 s in a row." in told
+    assert (
+        "Stalled in 7 of 600 s (below 10 % of what was reached within five minutes), at most 7 s in a row."
+        in told
+    )
     assert "Its last tenth was 56 % below its first" in told
     assert "Not steady" in told
     assert "No stalled second." in describe_shape(shape_of(noisy(60, 1)))
+
+
+def test_that_pgbench_itself_was_blocked_is_told() -> None:
+    ends_s = np.array([*range(1, 20), 23, *range(24, 61)], dtype=float)
+    shape = RunStability(ends_s, np.full(len(ends_s), 1000.0), 60.0, ())
+    assert "pgbench itself was blocked for 3 s: of those seconds nothing is known." in describe_shape(shape)
