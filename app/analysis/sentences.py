@@ -1,4 +1,4 @@
-"""Facts of one run as sentences: interval within it, stalls, drift, steadiness, dips. Never a comparison."""
+"""Facts of one run as sentences: interval, stalls, drift, steadiness, checkpoints. Never a comparison."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WITHIN_RUN_NOTE: Final = tr(
 """To stand wherever such intervals do."""
 
 _DRIFT_TOLD: Final = 0.05
-_DIP_TOLD: Final = 0.02
+_EFFECT_TOLD: Final = 0.02
 
 
 def describe_shape(shape: RunStability | None, tps: float | None = None) -> tuple[str, ...]:
@@ -27,7 +27,11 @@ def describe_shape(shape: RunStability | None, tps: float | None = None) -> tupl
         shape: the run.
         tps: mean of the whole measured phase as pgbench counted it; None: that of the seconds.
     """
-    return () if shape is None else (*_interval(shape, tps), *_stalls(shape), *_change(shape), *_dip(shape))
+    return (
+        ()
+        if shape is None
+        else (*_interval(shape, tps), *_stalls(shape), *_change(shape), *_checkpoints(shape))
+    )
 
 
 def own_interval_words(shape: RunStability | None, cut_s: float = 0.0) -> str:
@@ -93,11 +97,19 @@ def _change(shape: RunStability) -> Iterator[str]:
         )
 
 
-def _dip(shape: RunStability) -> Iterator[str]:
-    dip = shape.checkpoint_dip
-    if dip is None or abs(dip) < _DIP_TOLD:
+def _checkpoints(shape: RunStability) -> Iterator[str]:
+    effect = shape.checkpoint_effect
+    if effect is None or not effect.is_certain or abs(effect.change) < _EFFECT_TOLD:
         return
-    sentence = tr("While a checkpoint was written TPS were {percent:.0f} % lower than else.")
-    if dip > 0:
-        sentence = tr("While a checkpoint was written TPS were {percent:.0f} % higher than else.")
-    yield sentence.format(percent=abs(100 * dip))
+    sentence = tr(
+        "After a checkpoint begins TPS are {percent:.0f} % lower than before the next one ({low:+.0f} to"
+        " {high:+.0f} % over {cycles} cycles)."
+    )
+    if effect.change > 0:
+        sentence = tr(
+            "After a checkpoint begins TPS are {percent:.0f} % higher than before the next one ({low:+.0f} to"
+            " {high:+.0f} % over {cycles} cycles)."
+        )
+    yield sentence.format(
+        percent=abs(100 * effect.change), low=100 * effect.low, high=100 * effect.high, cycles=effect.cycles
+    )

@@ -19,6 +19,7 @@ from app.domain.text import tr
 from app.runfile.reader import PhaseTimes, RunEvent, RunFile
 from app.runfile.summary import seconds_of
 from app.runfile.writer import Phase
+from app.statistics.checkpoint_effect import CheckpointEffect, checkpoint_effect
 from app.statistics.series import (
     Drift,
     Jitter,
@@ -144,18 +145,9 @@ class RunStability:
         return float(np.sum(self.tps[kept] * lengths[kept])) / seconds if seconds > 0 else None
 
     @cached_property
-    def checkpoint_dip(self) -> float | None:
-        """Mean TPS while a checkpoint was written, by that of the other seconds, minus one.
-
-        None without seconds of both kinds, or where nothing was done outside.
-        """
-        inside = np.zeros(len(self.ends_s), dtype=bool)
-        for start_s, end_s in self.checkpoints:
-            inside |= (self.ends_s > start_s) & (self.ends_s <= end_s + 0.5)
-        if not inside.any() or inside.all():
-            return None
-        outside = float(self.tps[~inside].mean())
-        return float(self.tps[inside].mean()) / outside - 1 if outside > 0 else None
+    def checkpoint_effect(self) -> CheckpointEffect | None:
+        """What its checkpoints cost; None below three cycles."""
+        return checkpoint_effect(self.seconds, [start_s for start_s, _ in self.checkpoints])
 
 
 def read_shape(run: RunFile) -> RunStability | None:

@@ -282,13 +282,14 @@ def test_merged_reports_weigh_as_long_as_they_lasted() -> None:
     assert np.isnan(shape.seconds).sum() == 2
 
 
-def test_a_checkpoint_dip_is_inside_by_outside() -> None:
-    tps = [100.0] * 60
-    tps[20:30] = [80.0] * 10
-    assert shape_of(tps, [(20.0, 30.0)]).checkpoint_dip == pytest.approx(-0.2)
-    assert "20 % lower" in " ".join(describe_shape(shape_of(tps, [(20.0, 30.0)])))
-    assert shape_of(tps).checkpoint_dip is None
-    assert shape_of(tps, [(0.0, 60.0)]).checkpoint_dip is None
+def test_what_checkpoints_cost_is_told_where_there_are_cycles_enough() -> None:
+    cycle = np.concatenate([np.full(12, 600.0), np.linspace(700, 1000, 48)])
+    spans = [(60.0 * number, 60.0 * number + 55) for number in range(6)]
+    told = " ".join(describe_shape(shape_of([*np.tile(cycle, 6)], spans)))
+    assert "After a checkpoint begins TPS are 38 % lower than before the next one" in told
+    assert "over 5 cycles" in told
+    assert "checkpoint" not in " ".join(describe_shape(shape_of([*np.tile(cycle, 6)], spans[:3])))
+    assert "checkpoint" not in " ".join(describe_shape(shape_of(noisy(360, 3), spans)))
 
 
 def test_rounds_are_checkpoint_cycles_where_there_are_six_of_them() -> None:
