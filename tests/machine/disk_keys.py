@@ -218,7 +218,7 @@ def _recommended(back: Back) -> None:
     assert shown == chosen
     if back.row["filesystem"] == "zfs":
         dataset = back.storage["filesystem"]["dataset"]
-        assert (dataset["recordsize"], dataset["compression"]) == ("32768", "lz4")
+        assert (dataset["recordsize"], dataset["compression"]) == (32768, "lz4")
 
 
 def _no_options(back: Back) -> None:
