@@ -134,9 +134,14 @@ COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
         tr("p99 ms"),
         lambda row: _latency_cell(row.values("latency_p99_ms")),
         optional=3,
+        figure="latency_p99_ms",
     ),
     Column(
-        ComparisonColumn.JITTER, tr("Jitter"), lambda row: _percent_cell(row.values("jitter_cv")), optional=2
+        ComparisonColumn.JITTER,
+        tr("Jitter"),
+        lambda row: _percent_cell(row.values("jitter_cv")),
+        optional=2,
+        figure="jitter_cv",
     ),
     Column(
         ComparisonColumn.DIFFERENCE,

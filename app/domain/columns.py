@@ -43,7 +43,9 @@ class Column(Generic[RowT]):
         cell: returns the text of a row; empty where there is nothing.
         kind: what its cells hold.
         optional: None for a column that is always shown; else its turn to be left out where there is no room
-            for all, the lowest first.
+            for all, the lowest first; no two columns of a table have the same.
+        figure: name of the figure of `app.runfile.summary.FIGURES` that it shows: a table with columns for
+            figures, intervals included, leaves it out.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Column(Generic[RowT]):
     cell: Callable[[RowT], str]
     kind: CellKind = CellKind.NUMBER
     optional: int | None = None
+    figure: str = ""
 
     @property
     def alignment(self) -> Alignment:
@@ -70,7 +73,9 @@ class Column(Generic[RowT]):
             part: returns the row in which this column's cell is found.
         """
         cell = self.cell
-        return Column(self.id, self.heading, lambda whole: cell(part(whole)), self.kind, self.optional)
+        return Column(
+            self.id, self.heading, lambda whole: cell(part(whole)), self.kind, self.optional, self.figure
+        )
 
 
 AnyColumn: TypeAlias = Column[Any]

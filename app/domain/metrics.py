@@ -19,21 +19,6 @@ from typing import Final
 from app.domain.text import tr
 
 
-class MetricGroup(StrEnum):
-    """Which chart a metric belongs to."""
-
-    TPS = "tps"
-    LATENCY = "latency"
-    IOPS = "iops"
-    THROUGHPUT = "throughput"
-    DEVICE = "device"
-    CPU = "cpu"
-    MEMORY = "memory"
-    PRESSURE = "pressure"
-    WAL = "wal"
-    SERVER = "server"
-
-
 class Direction(StrEnum):
     """Which direction is better."""
 
@@ -50,7 +35,6 @@ class Metric:
         id: stable name, stored in run files.
         label: what people read.
         unit: SI or plain unit of the stored value; rates are per second.
-        group: chart.
         source: where the number comes from, for the facts panel and the documentation.
         better: direction.
         absent_is_zero: a second without a value means zero, not "unknown": such rare series are only
@@ -60,7 +44,6 @@ class Metric:
     id: str
     label: str
     unit: str
-    group: MetricGroup
     source: str
     better: Direction = Direction.NEITHER
     absent_is_zero: bool = False
@@ -91,13 +74,12 @@ _MEMINFO: Final = "/proc/meminfo"
 _IO_VIEW: Final = tr("pg_stat_io without WAL (PostgreSQL 16 and newer)")
 
 _PGBENCH: Final = (
-    Metric("pgbench.tps", tr("Transactions"), "1/s", MetricGroup.TPS, _PROGRESS, Direction.HIGHER),
-    Metric("pgbench.latency_mean", tr("Mean latency"), "ms", MetricGroup.LATENCY, _PROGRESS, Direction.LOWER),
+    Metric("pgbench.tps", tr("Transactions"), "1/s", _PROGRESS, Direction.HIGHER),
+    Metric("pgbench.latency_mean", tr("Mean latency"), "ms", _PROGRESS, Direction.LOWER),
     Metric(
         "pgbench.latency_stddev",
         tr("Standard deviation of latency"),
         "ms",
-        MetricGroup.LATENCY,
         _PROGRESS,
         Direction.LOWER,
     ),
@@ -105,16 +87,14 @@ _PGBENCH: Final = (
         "pgbench.failed",
         tr("Failed transactions"),
         "transactions",
-        MetricGroup.TPS,
         _PROGRESS,
         Direction.LOWER,
     ),
-    Metric("pgbench.lag", tr("Schedule lag"), "ms", MetricGroup.LATENCY, _PROGRESS, Direction.LOWER),
+    Metric("pgbench.lag", tr("Schedule lag"), "ms", _PROGRESS, Direction.LOWER),
     Metric(
         "pgbench.skipped",
         tr("Skipped transactions"),
         "transactions",
-        MetricGroup.TPS,
         _PROGRESS,
         Direction.LOWER,
     ),
@@ -122,7 +102,6 @@ _PGBENCH: Final = (
         "pgbench.retried",
         tr("Retried transactions"),
         "transactions",
-        MetricGroup.TPS,
         _PROGRESS,
         Direction.LOWER,
     ),
@@ -130,43 +109,39 @@ _PGBENCH: Final = (
         "pgbench.transactions",
         tr("Transactions logged"),
         "transactions",
-        MetricGroup.TPS,
         _LOG,
         Direction.HIGHER,
     ),
-    Metric("latency.p50", tr("Latency, 50th percentile"), "ms", MetricGroup.LATENCY, _LOG, Direction.LOWER),
-    Metric("latency.p95", tr("Latency, 95th percentile"), "ms", MetricGroup.LATENCY, _LOG, Direction.LOWER),
-    Metric("latency.p99", tr("Latency, 99th percentile"), "ms", MetricGroup.LATENCY, _LOG, Direction.LOWER),
+    Metric("latency.p50", tr("Latency, 50th percentile"), "ms", _LOG, Direction.LOWER),
+    Metric("latency.p95", tr("Latency, 95th percentile"), "ms", _LOG, Direction.LOWER),
+    Metric("latency.p99", tr("Latency, 99th percentile"), "ms", _LOG, Direction.LOWER),
 )
 
 _CPU: Final = (
-    Metric("cpu.user", tr("User CPU"), "cores", MetricGroup.CPU, _STAT),
-    Metric("cpu.system", tr("System CPU"), "cores", MetricGroup.CPU, _STAT),
-    Metric("cpu.interrupt", tr("Interrupt CPU"), "cores", MetricGroup.CPU, _STAT),
+    Metric("cpu.user", tr("User CPU"), "cores", _STAT),
+    Metric("cpu.system", tr("System CPU"), "cores", _STAT),
+    Metric("cpu.interrupt", tr("Interrupt CPU"), "cores", _STAT),
     Metric(
         "cpu.iowait",
         tr("Idle with I/O outstanding"),
         "cores",
-        MetricGroup.CPU,
         tr("/proc/stat; a kind of idle time that the kernel itself calls unreliable, see pressure"),
     ),
-    Metric("cpu.steal", tr("CPU taken by the hypervisor"), "cores", MetricGroup.CPU, _STAT, Direction.LOWER),
-    Metric("process.cpu_user", tr("User CPU of a program"), "cores", MetricGroup.CPU, _PID),
-    Metric("process.cpu_system", tr("System CPU of a program"), "cores", MetricGroup.CPU, _PID),
+    Metric("cpu.steal", tr("CPU taken by the hypervisor"), "cores", _STAT, Direction.LOWER),
+    Metric("process.cpu_user", tr("User CPU of a program"), "cores", _PID),
+    Metric("process.cpu_system", tr("System CPU of a program"), "cores", _PID),
     Metric(
         "process.pgbench_share",
         tr("pgbench: share of its threads' CPU"),
         "%",
-        MetricGroup.CPU,
         tr("/proc/PID/stat; at 90 % pgbench itself is what limits the run"),
         Direction.LOWER,
     ),
-    Metric("process.server_processes", tr("Server processes"), "processes", MetricGroup.SERVER, "/proc/PID"),
+    Metric("process.server_processes", tr("Server processes"), "processes", "/proc/PID"),
     Metric(
         "kernel.cpu",
         tr("CPU of kernel threads"),
         "cores",
-        MetricGroup.CPU,
         "/proc/PID/schedstat",
         Direction.LOWER,
         absent_is_zero=True,
@@ -174,40 +149,29 @@ _CPU: Final = (
 )
 
 _STORAGE: Final = (
-    Metric("storage.reads", tr("Reads"), "1/s", MetricGroup.IOPS, _LEAVES),
-    Metric("storage.writes", tr("Writes"), "1/s", MetricGroup.IOPS, _LEAVES),
-    Metric("storage.flushes", tr("Flushes"), "1/s", MetricGroup.IOPS, _LEAVES),
-    Metric("storage.read_bytes", tr("Read"), "B/s", MetricGroup.THROUGHPUT, _LEAVES),
-    Metric("storage.write_bytes", tr("Written"), "B/s", MetricGroup.THROUGHPUT, _LEAVES),
-    Metric(
-        "storage.read_await", tr("Mean time of a read"), "ms", MetricGroup.DEVICE, _LEAVES, Direction.LOWER
-    ),
-    Metric(
-        "storage.write_await", tr("Mean time of a write"), "ms", MetricGroup.DEVICE, _LEAVES, Direction.LOWER
-    ),
-    Metric(
-        "storage.flush_await", tr("Mean time of a flush"), "ms", MetricGroup.DEVICE, _LEAVES, Direction.LOWER
-    ),
-    Metric("storage.queue", tr("Requests in flight"), "requests", MetricGroup.DEVICE, _LEAVES),
-    Metric("device.reads", tr("Reads"), "1/s", MetricGroup.IOPS, _BLOCK),
-    Metric("device.writes", tr("Writes"), "1/s", MetricGroup.IOPS, _BLOCK),
-    Metric("device.flushes", tr("Flushes"), "1/s", MetricGroup.IOPS, _BLOCK),
-    Metric("device.discards", tr("Discards"), "1/s", MetricGroup.IOPS, _BLOCK, absent_is_zero=True),
-    Metric("device.read_bytes", tr("Read"), "B/s", MetricGroup.THROUGHPUT, _BLOCK),
-    Metric("device.write_bytes", tr("Written"), "B/s", MetricGroup.THROUGHPUT, _BLOCK),
-    Metric("device.read_await", tr("Mean time of a read"), "ms", MetricGroup.DEVICE, _BLOCK, Direction.LOWER),
-    Metric(
-        "device.write_await", tr("Mean time of a write"), "ms", MetricGroup.DEVICE, _BLOCK, Direction.LOWER
-    ),
-    Metric(
-        "device.flush_await", tr("Mean time of a flush"), "ms", MetricGroup.DEVICE, _BLOCK, Direction.LOWER
-    ),
-    Metric("device.queue", tr("Requests in flight"), "requests", MetricGroup.DEVICE, _BLOCK),
+    Metric("storage.reads", tr("Reads"), "1/s", _LEAVES),
+    Metric("storage.writes", tr("Writes"), "1/s", _LEAVES),
+    Metric("storage.flushes", tr("Flushes"), "1/s", _LEAVES),
+    Metric("storage.read_bytes", tr("Read"), "B/s", _LEAVES),
+    Metric("storage.write_bytes", tr("Written"), "B/s", _LEAVES),
+    Metric("storage.read_await", tr("Mean time of a read"), "ms", _LEAVES, Direction.LOWER),
+    Metric("storage.write_await", tr("Mean time of a write"), "ms", _LEAVES, Direction.LOWER),
+    Metric("storage.flush_await", tr("Mean time of a flush"), "ms", _LEAVES, Direction.LOWER),
+    Metric("storage.queue", tr("Requests in flight"), "requests", _LEAVES),
+    Metric("device.reads", tr("Reads"), "1/s", _BLOCK),
+    Metric("device.writes", tr("Writes"), "1/s", _BLOCK),
+    Metric("device.flushes", tr("Flushes"), "1/s", _BLOCK),
+    Metric("device.discards", tr("Discards"), "1/s", _BLOCK, absent_is_zero=True),
+    Metric("device.read_bytes", tr("Read"), "B/s", _BLOCK),
+    Metric("device.write_bytes", tr("Written"), "B/s", _BLOCK),
+    Metric("device.read_await", tr("Mean time of a read"), "ms", _BLOCK, Direction.LOWER),
+    Metric("device.write_await", tr("Mean time of a write"), "ms", _BLOCK, Direction.LOWER),
+    Metric("device.flush_await", tr("Mean time of a flush"), "ms", _BLOCK, Direction.LOWER),
+    Metric("device.queue", tr("Requests in flight"), "requests", _BLOCK),
     Metric(
         "device.utilisation",
         tr("Time with requests in flight"),
         "%",
-        MetricGroup.DEVICE,
         tr("/sys/block/DEVICE/stat; says little about saturation where a device works in parallel"),
     ),
 )
@@ -223,7 +187,6 @@ _FILESYSTEMS: Final = (
         "array.missing_members",
         tr("Members missing from an array"),
         "disks",
-        MetricGroup.DEVICE,
         _MD,
         Direction.LOWER,
         absent_is_zero=True,
@@ -232,7 +195,6 @@ _FILESYSTEMS: Final = (
         "array.sync_remaining",
         tr("Still to be synchronised"),
         "B",
-        MetricGroup.DEVICE,
         _MD,
         Direction.LOWER,
         absent_is_zero=True,
@@ -241,35 +203,32 @@ _FILESYSTEMS: Final = (
         "array.sync_speed",
         tr("Speed of synchronisation"),
         "B/s",
-        MetricGroup.THROUGHPUT,
         _MD,
         absent_is_zero=True,
     ),
-    Metric("zfs.arc_size", tr("Size of the ARC"), "B", MetricGroup.MEMORY, _ARC),
-    Metric("zfs.arc_target", tr("Size that the ARC aims at"), "B", MetricGroup.MEMORY, _ARC),
-    Metric("zfs.arc_hits", tr("Hits in the ARC"), "1/s", MetricGroup.IOPS, _ARC),
-    Metric("zfs.arc_misses", tr("Misses in the ARC"), "1/s", MetricGroup.IOPS, _ARC, Direction.LOWER),
+    Metric("zfs.arc_size", tr("Size of the ARC"), "B", _ARC),
+    Metric("zfs.arc_target", tr("Size that the ARC aims at"), "B", _ARC),
+    Metric("zfs.arc_hits", tr("Hits in the ARC"), "1/s", _ARC),
+    Metric("zfs.arc_misses", tr("Misses in the ARC"), "1/s", _ARC, Direction.LOWER),
     Metric(
         "zfs.arc_demand_data_misses",
         tr("Misses of data that somebody waited for"),
         "1/s",
-        MetricGroup.IOPS,
         _ARC,
         Direction.LOWER,
     ),
-    Metric("zfs.reads", tr("Reads of the dataset"), "1/s", MetricGroup.IOPS, _DATASET),
-    Metric("zfs.writes", tr("Writes of the dataset"), "1/s", MetricGroup.IOPS, _DATASET),
-    Metric("zfs.read_bytes", tr("Read from the dataset"), "B/s", MetricGroup.THROUGHPUT, _DATASET),
-    Metric("zfs.write_bytes", tr("Written to the dataset"), "B/s", MetricGroup.THROUGHPUT, _DATASET),
-    Metric("zfs.log_commits", tr("Commits of the intent log"), "1/s", MetricGroup.IOPS, _ZIL),
-    Metric("zfs.log_bytes", tr("Written to the intent log"), "B/s", MetricGroup.THROUGHPUT, _ZIL),
-    Metric("zfs.log_device_bytes", tr("Written to log devices"), "B/s", MetricGroup.THROUGHPUT, _ZIL),
-    Metric("btrfs.commits", tr("Commits of btrfs"), "1/s", MetricGroup.DEVICE, _BTRFS),
+    Metric("zfs.reads", tr("Reads of the dataset"), "1/s", _DATASET),
+    Metric("zfs.writes", tr("Writes of the dataset"), "1/s", _DATASET),
+    Metric("zfs.read_bytes", tr("Read from the dataset"), "B/s", _DATASET),
+    Metric("zfs.write_bytes", tr("Written to the dataset"), "B/s", _DATASET),
+    Metric("zfs.log_commits", tr("Commits of the intent log"), "1/s", _ZIL),
+    Metric("zfs.log_bytes", tr("Written to the intent log"), "B/s", _ZIL),
+    Metric("zfs.log_device_bytes", tr("Written to log devices"), "B/s", _ZIL),
+    Metric("btrfs.commits", tr("Commits of btrfs"), "1/s", _BTRFS),
     Metric(
         "btrfs.commit_time",
         tr("Mean time of a btrfs commit"),
         "ms",
-        MetricGroup.DEVICE,
         _BTRFS,
         Direction.LOWER,
     ),
@@ -277,7 +236,6 @@ _FILESYSTEMS: Final = (
         "btrfs.device_errors",
         tr("Errors of a btrfs device"),
         "errors",
-        MetricGroup.DEVICE,
         "/sys/fs/btrfs/UUID/devinfo/ID/error_stats",
         Direction.LOWER,
         absent_is_zero=True,
@@ -285,12 +243,12 @@ _FILESYSTEMS: Final = (
 )
 
 _MEMORY: Final = (
-    Metric("memory.available", tr("Available memory"), "B", MetricGroup.MEMORY, _MEMINFO),
-    Metric("memory.cached", tr("Page cache"), "B", MetricGroup.MEMORY, _MEMINFO),
-    Metric("memory.shared", tr("Shared memory and tmpfs"), "B", MetricGroup.MEMORY, _MEMINFO),
-    Metric("memory.dirty", tr("Dirty pages"), "B", MetricGroup.MEMORY, _MEMINFO),
-    Metric("memory.writeback", tr("Pages being written"), "B", MetricGroup.MEMORY, _MEMINFO),
-    Metric("memory.swap_used", tr("Swap in use"), "B", MetricGroup.MEMORY, _MEMINFO, Direction.LOWER),
+    Metric("memory.available", tr("Available memory"), "B", _MEMINFO),
+    Metric("memory.cached", tr("Page cache"), "B", _MEMINFO),
+    Metric("memory.shared", tr("Shared memory and tmpfs"), "B", _MEMINFO),
+    Metric("memory.dirty", tr("Dirty pages"), "B", _MEMINFO),
+    Metric("memory.writeback", tr("Pages being written"), "B", _MEMINFO),
+    Metric("memory.swap_used", tr("Swap in use"), "B", _MEMINFO, Direction.LOWER),
 )
 
 _PRESSURE: Final = (
@@ -298,7 +256,6 @@ _PRESSURE: Final = (
         "pressure.cpu_some",
         tr("Some tasks waited for CPU"),
         "%",
-        MetricGroup.PRESSURE,
         "/proc/pressure/cpu",
         Direction.LOWER,
     ),
@@ -306,7 +263,6 @@ _PRESSURE: Final = (
         "pressure.io_some",
         tr("Some tasks waited for I/O"),
         "%",
-        MetricGroup.PRESSURE,
         "/proc/pressure/io",
         Direction.LOWER,
     ),
@@ -314,7 +270,6 @@ _PRESSURE: Final = (
         "pressure.io_full",
         tr("All tasks waited for I/O"),
         "%",
-        MetricGroup.PRESSURE,
         "/proc/pressure/io",
         Direction.LOWER,
     ),
@@ -322,7 +277,6 @@ _PRESSURE: Final = (
         "pressure.memory_some",
         tr("Some tasks waited for memory"),
         "%",
-        MetricGroup.PRESSURE,
         "/proc/pressure/memory",
         Direction.LOWER,
     ),
@@ -330,21 +284,18 @@ _PRESSURE: Final = (
         "pressure.memory_full",
         tr("All tasks waited for memory"),
         "%",
-        MetricGroup.PRESSURE,
         "/proc/pressure/memory",
         Direction.LOWER,
     ),
 )
 
 _WAL: Final = (
-    Metric("wal.bytes", tr("WAL"), "B/s", MetricGroup.WAL, "pg_current_wal_insert_lsn()"),
-    Metric("wal.records", tr("WAL records"), "1/s", MetricGroup.WAL, "pg_stat_wal"),
-    Metric("wal.full_page_images", tr("Full-page images"), "1/s", MetricGroup.WAL, "pg_stat_wal"),
-    Metric(
-        "wal.buffers_full", tr("WAL buffers full"), "1/s", MetricGroup.WAL, "pg_stat_wal", Direction.LOWER
-    ),
-    Metric("wal.writes", tr("WAL writes"), "1/s", MetricGroup.WAL, tr("pg_stat_wal; pg_stat_io from 18 on")),
-    Metric("wal.syncs", tr("WAL syncs"), "1/s", MetricGroup.WAL, tr("pg_stat_wal; pg_stat_io from 18 on")),
+    Metric("wal.bytes", tr("WAL"), "B/s", "pg_current_wal_insert_lsn()"),
+    Metric("wal.records", tr("WAL records"), "1/s", "pg_stat_wal"),
+    Metric("wal.full_page_images", tr("Full-page images"), "1/s", "pg_stat_wal"),
+    Metric("wal.buffers_full", tr("WAL buffers full"), "1/s", "pg_stat_wal", Direction.LOWER),
+    Metric("wal.writes", tr("WAL writes"), "1/s", tr("pg_stat_wal; pg_stat_io from 18 on")),
+    Metric("wal.syncs", tr("WAL syncs"), "1/s", tr("pg_stat_wal; pg_stat_io from 18 on")),
 )
 
 _SERVER: Final = (
@@ -352,15 +303,13 @@ _SERVER: Final = (
         "server.blocks_hit",
         tr("Blocks found in shared buffers"),
         "1/s",
-        MetricGroup.SERVER,
         "pg_stat_database",
     ),
-    Metric("server.blocks_read", tr("Blocks read"), "1/s", MetricGroup.SERVER, "pg_stat_database"),
+    Metric("server.blocks_read", tr("Blocks read"), "1/s", "pg_stat_database"),
     Metric(
         "server.commits",
         tr("Commits"),
         "1/s",
-        MetricGroup.SERVER,
         tr("pg_stat_database; only of imported runs: backends report at most once a second"),
         Direction.HIGHER,
     ),
@@ -368,7 +317,6 @@ _SERVER: Final = (
         "server.temp_bytes",
         tr("Temporary files"),
         "B/s",
-        MetricGroup.SERVER,
         "pg_stat_database",
         Direction.LOWER,
         absent_is_zero=True,
@@ -377,7 +325,6 @@ _SERVER: Final = (
         "server.checkpoints_timed",
         tr("Checkpoints by time"),
         "checkpoints",
-        MetricGroup.SERVER,
         tr("pg_stat_bgwriter; pg_stat_checkpointer from 17 on"),
         absent_is_zero=True,
     ),
@@ -385,7 +332,6 @@ _SERVER: Final = (
         "server.checkpoints_requested",
         tr("Checkpoints requested"),
         "checkpoints",
-        MetricGroup.SERVER,
         tr("pg_stat_bgwriter; pg_stat_checkpointer from 17 on"),
         absent_is_zero=True,
     ),
@@ -393,21 +339,18 @@ _SERVER: Final = (
         "server.buffers_checkpoint",
         tr("Buffers written by checkpoints"),
         "1/s",
-        MetricGroup.SERVER,
         tr("pg_stat_bgwriter; pg_stat_checkpointer from 17 on"),
     ),
     Metric(
         "server.buffers_clean",
         tr("Buffers written by the background writer"),
         "1/s",
-        MetricGroup.SERVER,
         "pg_stat_bgwriter",
     ),
     Metric(
         "server.buffers_backend",
         tr("Buffers written by backends"),
         "1/s",
-        MetricGroup.SERVER,
         tr("pg_stat_bgwriter; pg_stat_io (client backends) from 17 on"),
         Direction.LOWER,
     ),
@@ -415,17 +358,16 @@ _SERVER: Final = (
         "server.backend_syncs",
         tr("Syncs by backends"),
         "1/s",
-        MetricGroup.SERVER,
         tr("pg_stat_bgwriter; pg_stat_io (client backends) from 17 on"),
         Direction.LOWER,
         absent_is_zero=True,
     ),
-    Metric("server.io_reads", tr("Data file reads"), "1/s", MetricGroup.SERVER, _IO_VIEW),
-    Metric("server.io_writes", tr("Data file writes"), "1/s", MetricGroup.SERVER, _IO_VIEW),
-    Metric("server.io_extends", tr("Data file extensions"), "1/s", MetricGroup.SERVER, _IO_VIEW),
-    Metric("server.io_syncs", tr("Data file syncs"), "1/s", MetricGroup.SERVER, _IO_VIEW),
-    Metric("server.io_read_bytes", tr("Data files read"), "B/s", MetricGroup.SERVER, _IO_VIEW),
-    Metric("server.io_write_bytes", tr("Data files written"), "B/s", MetricGroup.SERVER, _IO_VIEW),
+    Metric("server.io_reads", tr("Data file reads"), "1/s", _IO_VIEW),
+    Metric("server.io_writes", tr("Data file writes"), "1/s", _IO_VIEW),
+    Metric("server.io_extends", tr("Data file extensions"), "1/s", _IO_VIEW),
+    Metric("server.io_syncs", tr("Data file syncs"), "1/s", _IO_VIEW),
+    Metric("server.io_read_bytes", tr("Data files read"), "B/s", _IO_VIEW),
+    Metric("server.io_write_bytes", tr("Data files written"), "B/s", _IO_VIEW),
 )
 
 METRICS: Final[Mapping[str, Metric]] = MappingProxyType(

@@ -27,10 +27,10 @@ from app.postgres.pgbench.argv import (
     TransactionLog,
     benchmark_argv,
     initialise_argv,
+    log_format,
     warmup_workload,
 )
 from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
-from app.postgres.pgbench.transaction_log import LogFormat
 from app.probes.base.probe import ProbeContext
 from app.process.starter import spawn
 from app.recording.pgbench_failures import failure_reason
@@ -151,8 +151,7 @@ class PgbenchRuns:
             self.context.pgbench_pid = child.pid
         self.recorder.begin_pgbench(phase, self.place.folder, started_s)
         if log is not None:
-            log_format = LogFormat(has_lag=self._workload.rate_tps is not None)
-            self.recorder.follow_transactions(log, child.pid, log_format)
+            self.recorder.follow_transactions(log, child.pid, log_format(self._workload))
 
     def _take_in(
         self,

@@ -23,7 +23,7 @@ from app.comparison.figures import (
 )
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow
 from app.comparison.wording import format_difference, format_interval
-from app.domain.columns import Alignment, CellKind, Column, without
+from app.domain.columns import Alignment, CellKind, Column
 from app.domain.text import tr
 from ui.charts.stack.saving import table_text
 from ui.compare.content import NOT_YET, Content
@@ -117,13 +117,11 @@ class TableView(View):
 _VERDICT: Final[Column[ComparisonRow]] = Column(
     "verdict", tr("Verdict"), lambda row: row.verdict, CellKind.WORDS
 )
-_AMONG_FIGURES: Final = (ComparisonColumn.P99, ComparisonColumn.JITTER)
-"""Columns that stand among the figures, with their intervals."""
 
 
 def _columns(comparison: RunComparison, figures: Sequence[FigureComparison]) -> tuple[Column[int], ...]:
     """Return the columns of the table; a row is the place of a configuration."""
-    known = (*without(COMPARISON_COLUMNS, _AMONG_FIGURES), _VERDICT)
+    known = (*(each for each in COMPARISON_COLUMNS if not each.figure), _VERDICT)
     return (
         *(column.of(comparison.rows.__getitem__) for column in known),
         *(

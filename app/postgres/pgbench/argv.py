@@ -14,6 +14,7 @@ from app.domain.campaign.configuration import PGBENCH_OPTION, Script, Workload
 from app.domain.errors import PgbenchError
 from app.domain.text import tr
 from app.postgres.connection import BENCH_DATABASE, BENCH_ROLE
+from app.postgres.pgbench.transaction_log import LogFormat
 
 OLDEST_MAJOR: Final = 13
 QUIET_SCALE: Final = 500
@@ -93,6 +94,11 @@ def resolve_threads(workload: Workload, cpus: int) -> int:
 def warmup_workload(workload: Workload) -> Workload:
     """Return the workload of the warm-up: the same for `Workload.warmup_s` seconds."""
     return replace(workload, duration_s=workload.warmup_s, transactions=None)
+
+
+def log_format(workload: Workload) -> LogFormat:
+    """Return what the lines of the transaction log of a workload hold."""
+    return LogFormat(has_lag=workload.rate_tps is not None)
 
 
 def initialise_argv(program: PgbenchProgram, connection: Connection, scale: int) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from app.campaign_file.reader import load_campaign, parse_campaign
 from app.campaign_file.recipes import DEFAULT_RECIPE, RECIPES, list_recipes
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import FolderTarget, MemoryTarget, interleaved_order
+from app.domain.filesystems import FILESYSTEMS
 
 EXAMPLE = (RECIPES / "example.toml").read_text(encoding="utf-8")
 
@@ -59,6 +60,11 @@ def test_the_example_says_what_is_taken_where_a_key_is_left_out() -> None:
     assert (workload.protocol, workload.threads) == ("prepared", None)
     for words in ('"small".', "left out: 4.", "left out: 60 s", "Left out: 10 s", "left out: 3."):
         assert words in EXAMPLE
+
+
+def test_the_example_names_every_filesystem_that_is_made_on_disks() -> None:
+    (line,) = re.findall(r"^# The filesystem that is made on them\.\n# (.*)$", EXAMPLE, re.MULTILINE)
+    assert re.findall(r'"(\w+)"', line) == [spec.id for spec in FILESYSTEMS if spec.levels]
 
 
 def test_the_default_is_two_minutes_of_a_folder_against_memory() -> None:
