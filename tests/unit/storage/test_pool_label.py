@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.units import KIB, MIB
-from app.storage.wiping.pool_label import LABEL_BYTES, label_areas, names_pool
+from app.storage.wiping.found import LABEL_BYTES, label_areas, names_pool
 
 RECORDED = Path(__file__).parents[2] / "data" / "storage"
 NAME = "pgfooting-1a2b"

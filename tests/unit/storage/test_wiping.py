@@ -37,9 +37,9 @@ from app.storage.wiping.found import (
     areas,
     is_ours,
     is_whole,
+    label_areas,
     parse_listing,
 )
-from app.storage.wiping.pool_label import label_areas
 from app.storage.wiping.saved import SavedSignatures
 from app.storage.wiping.wipe import KeptError, Wiper
 
