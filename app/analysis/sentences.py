@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from app.analysis.labels import format_tps
-from app.analysis.stability import RunStability
+from app.analysis.stability import OwnInterval, RunStability
 from app.domain.text import tr
 from app.statistics.series import SLOPE_LIMIT, SPREAD_LIMIT
 
@@ -34,11 +34,8 @@ def describe_shape(shape: RunStability | None, tps: float | None = None) -> tupl
     )
 
 
-def own_interval_words(shape: RunStability | None, cut_s: float = 0.0) -> str:
-    """Return the interval within a run after a cut, labelled as such; empty where there is none."""
-    interval = None if shape is None else shape.own_interval(cut_s=cut_s)
-    if interval is None:
-        return ""
+def own_interval_words(interval: OwnInterval) -> str:
+    """Return an interval within a run, labelled as such."""
     return tr("within this run {low} to {high}").format(
         low=format_tps(interval.low), high=format_tps(interval.high)
     )

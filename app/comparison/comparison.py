@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line, state_words
+from app.analysis.stability import OwnInterval
 from app.comparison.label_shortening import telling_names
 from app.comparison.table import ComparisonRow, MeasuredConfiguration, MeasuredRun, build_rows
 from app.comparison.warmup_truncation import CommonCut, CutReason, common_cut
@@ -33,12 +34,20 @@ class ComparedRun:
         name: unique among the compared runs, in one line.
         tps: mean TPS that is compared; None where the run takes no part.
         left_out: why it takes no part, a clause; empty where it does.
+        cut_s: seconds at its beginning that are not compared.
     """
 
     facts: RunFacts
     name: str
     tps: float | None
     left_out: str
+    cut_s: float = 0.0
+
+    @property
+    def own_interval(self) -> OwnInterval | None:
+        """The interval that the compared seconds give, as `RunStability.own_interval`."""
+        shape = self.facts.shape
+        return None if shape is None else shape.own_interval(cut_s=self.cut_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +160,7 @@ def _compared(run: RunFacts, name: str, left_out: str, cut: CommonCut) -> Compar
         return ComparedRun(run, name, run.summary["tps"], "")
     tps = run.shape.mean_after(cut.seconds) if run.shape is not None else None
     why = "" if tps is not None else tr("nothing of it is left after the first {s:.0f} s")
-    return ComparedRun(run, name, tps, why.format(s=cut.seconds))
+    return ComparedRun(run, name, tps, why.format(s=cut.seconds), cut.seconds)
 
 
 def unique_names(names: Sequence[str], campaigns: Sequence[str]) -> list[str]:

@@ -66,7 +66,7 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
 
 def _run(run: ComparedRun) -> dict[str, Json]:
     shape = run.facts.shape
-    interval = None if shape is None else shape.own_interval()
+    interval = run.own_interval
     return {
         "id": run.facts.id,
         "path": run.facts.path,

@@ -211,9 +211,7 @@ def _seconds(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]
 def _own(configuration: ReportedConfiguration) -> tuple[float, float] | None:
     """Return the interval within the only run of a configuration."""
     runs = [run for run in configuration.runs if run.compared.tps is not None]
-    if len(runs) != 1 or runs[0].facts.shape is None:
-        return None
-    interval = runs[0].facts.shape.own_interval()
+    interval = runs[0].compared.own_interval if len(runs) == 1 else None
     return None if interval is None else (interval.low, interval.high)
 
 

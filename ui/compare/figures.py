@@ -100,13 +100,12 @@ def _interval(
     if mean.low is not None and mean.high is not None:
         return (mean.low, mean.high), False, [tr("{runs} runs").format(runs=mean.runs)]
     members = [comparison.runs[place] for place in group.members if comparison.runs[place].tps is not None]
-    if name != TPS or len(members) != 1 or members[0].facts.shape is None:
+    if name != TPS or len(members) != 1:
         return None, False, [runs_note(mean.runs)] if mean.runs else []
-    cut_s = comparison.cut.seconds
-    own = members[0].facts.shape.own_interval(cut_s=cut_s)
+    own = members[0].own_interval
     if own is None:
         return None, False, [runs_note(mean.runs)]
-    tips = [own_interval_words(members[0].facts.shape, cut_s), WITHIN_RUN_NOTE]
+    tips = [own_interval_words(own), WITHIN_RUN_NOTE]
     return (own.low, own.high), True, tips
 
 

@@ -237,6 +237,16 @@ def test_the_longest_warm_up_is_cut_off_every_run(tmp_path: Path) -> None:
     assert "so long does xfs #1 warm up" in describe_cut(found.cut, ["ext4 #1", "xfs #1"])
 
 
+def test_the_interval_of_a_compared_run_is_that_of_the_seconds_that_are_compared(tmp_path: Path) -> None:
+    one, two = facts(tmp_path, Trial(), Trial("xfs #1", "xfs"))
+    rising = shape_of([*noisy(300, 1), *(2 * value for value in noisy(900, 2))])
+    found = compare_runs([replace(each, shape=rising) for each in (one, two)], cut_s=400).runs[0]
+    assert found.tps is not None
+    assert found.own_interval is not None
+    assert found.own_interval.low < found.tps < found.own_interval.high
+    assert found.own_interval == rising.own_interval(cut_s=400) != rising.own_interval()
+
+
 def test_the_first_checkpoint_cycle_is_cut_off(tmp_path: Path) -> None:
     shape = shape_of(noisy(900, 3), [(200.0, 260.0), (500.0, 560.0), (800.0, 860.0)])
     assert common_cut([shape]).seconds == 200
@@ -304,8 +314,8 @@ def test_the_interval_within_a_run_is_labelled_and_never_below_zero() -> None:
     interval = shape.own_interval()
     assert interval is not None
     assert interval.low < float(np.mean(shape.tps)) < interval.high
-    assert own_interval_words(shape).startswith("within this run ")
-    assert own_interval_words(None) == own_interval_words(shape_of([5.0])) == ""
+    assert own_interval_words(interval).startswith("within this run ")
+    assert shape_of([5.0]).own_interval() is None
     wild = shape_of([0.0, 0, 0, 0, 0, 900] * 4)
     assert (wild.own_interval() or interval).low >= 0
 
