@@ -8,6 +8,7 @@ from typing import Final
 
 _SHORT: Final = 16
 """Names of so many letters are short enough."""
+_BRACKETS: Final = {"(": ")", "[": "]", "{": "}"}
 
 
 def short_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -24,8 +25,25 @@ def short_names(names: Sequence[str]) -> tuple[str, ...]:
         shortened = [" ".join(each[place] for place in kept) for each in words]
     else:
         shortened = [" ".join(each) for each in _without_ends(words)]
+    shortened = [_without_loose_brackets(each) for each in shortened]
     alike = len(set(shortened)) < len(set(names))
     return tuple(names) if alike or not all(shortened) else tuple(shortened)
+
+
+def _without_loose_brackets(text: str) -> str:
+    """Return a text without brackets whose other half was left out, and without what separated words."""
+    kept, opened = list(text), []
+    for place, letter in enumerate(text):
+        if letter in _BRACKETS:
+            opened.append(place)
+        elif letter in _BRACKETS.values():
+            if opened and _BRACKETS[text[opened[-1]]] == letter:
+                opened.pop()
+            else:
+                kept[place] = ""
+    for place in opened:
+        kept[place] = ""
+    return "".join(kept).strip(" ,;:")
 
 
 def telling_names(names: Sequence[str]) -> tuple[str, ...]:

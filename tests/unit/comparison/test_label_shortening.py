@@ -18,6 +18,11 @@ DISKS = "{} on four disks, chunk 64 KiB, {} clients"
         (["ext4 stripe scale 1000", "zfs tuned stripe scale 1000"], ("ext4", "zfs tuned")),
         (["the same ext4 scale 1000 as before", "the same zfs as before"], ("ext4 scale 1000", "zfs")),
         (["ext4 #1", "xfs #1"], ("ext4 #1", "xfs #1")),
+        (
+            ["scale 100 (20220909-zfs raidz2) #1", "scale 100 (20220910-zfs raidz2) #1"],
+            ("20220909-zfs", "20220910-zfs"),
+        ),
+        (["scale 100 (zfs) run", "scale 100 (ext4 [md]) run"], ("(zfs)", "(ext4 [md])")),
         (["a long name that is the same"] * 2, ("a long name that is the same",) * 2),
         (["a long name that goes on", "a long name that goes on and on"], None),
         (["only one name, however long it may be"], None),
