@@ -1,8 +1,8 @@
 """Runs as CSV and JSON for other programs.
 
-CSV is one long table, one value a row: run, name, t_s, phase, metric, instance, unit, value; t_s counts from
-the begin of the measured phase, seconds with a decimal point whatever the locale. JSON holds everything
-that the run file holds but the verbatim output of the programs; its keys stand in `JSON_KEYS`.
+CSV is one long table, one value a row: run, name, t_s, phase, metric, instance, unit, value, marks of the
+run; t_s counts from the begin of the measured phase, seconds with a decimal point whatever the locale. JSON
+holds everything that the run file holds but the verbatim output of the programs; its keys: `JSON_KEYS`.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ class ExportedValue(NamedTuple):
         instance: of which disk, process ...; empty where there is one only.
         unit: of the value.
         value: finite.
+        marks: kinds of the run's marks, such as ``unsafe``, with blanks between; empty for none.
     """
 
     run: str
@@ -85,6 +86,7 @@ class ExportedValue(NamedTuple):
     instance: str
     unit: str
     value: float
+    marks: str
 
 
 CSV_COLUMNS: Final[tuple[Column[ExportedValue], ...]] = (
@@ -96,6 +98,7 @@ CSV_COLUMNS: Final[tuple[Column[ExportedValue], ...]] = (
     Column("instance", "instance", lambda row: row.instance, CellKind.LABEL),
     Column("unit", "unit", lambda row: row.unit, CellKind.LABEL),
     Column("value", "value", lambda row: str(compact(row.value))),
+    Column("marks", "marks", lambda row: row.marks, CellKind.WORDS),
 )
 """Of the long table; their headings are promised and in no person's language."""
 
@@ -155,6 +158,7 @@ def _exported(run: RunFile, disguise: Anonymizer) -> Iterator[ExportedValue]:
     phases = [(times.started_ms, times.phase.value) for times in reversed(run.phases())]
     identity = disguise.identity(known(told.id, ""))
     name = disguise.sentence(known(told.name, ""))
+    marks = disguise.sentence(" ".join(dict.fromkeys(kind for kind, _ in run.marks())))
     for t_ms, metric, instance, unit, value in _values(run):
         yield ExportedValue(
             run=identity,
@@ -165,6 +169,7 @@ def _exported(run: RunFile, disguise: Anonymizer) -> Iterator[ExportedValue]:
             instance=disguise.sentence(instance),
             unit=disguise.sentence(unit),
             value=value,
+            marks=marks,
         )
 
 

@@ -38,6 +38,16 @@ def test_csv_has_one_value_a_row_and_counts_from_the_measured_phase(tmp_path: Pa
     assert counted == [100, 200, 300]
 
 
+def test_every_value_in_the_csv_goes_with_the_marks_of_its_run(tmp_path: Path) -> None:
+    path = finished_run(tmp_path / "a.footing")
+    assert {row["marks"] for row in table(path)} == {"unsafe"}
+    with sqlite3.connect(path) as connection:
+        connection.execute("INSERT INTO mark VALUES ('client-bound', 'pgbench needed 98 % of its threads')")
+    assert {frozenset(row["marks"].split(" ")) for row in table(path)} == {
+        frozenset({"unsafe", "client-bound"})
+    }
+
+
 @pytest.mark.parametrize("place", range(len(CSV_COLUMNS) + 1))
 def test_a_column_put_into_the_csv_at_any_place_moves_no_other_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: int
