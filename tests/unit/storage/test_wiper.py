@@ -1,0 +1,230 @@
+"""In what order a wipe asks before it comes to a signature, and what ends it there; no disk is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from app.domain.errors import RefusedError
+from app.domain.storage_plan.plan import PARTITION_TYPE
+from app.domain.units import GIB, MIB
+from app.storage.checks.conditions import ConditionResult
+from app.storage.checks.hooks import User
+from app.storage.layout.conditions import ArrayRuns, Condition, NotMounted, SessionPartition, SignatureIs
+from app.storage.layout.steps import Mark, Wipe, mark_fact
+from app.storage.system import state
+from app.storage.system.state import GptPartition, PartitionTable
+from app.storage.system.time_limits import Patience
+from app.storage.wiping import wipe
+from app.storage.wiping.wipe import InUseError, KeptError, Wiper
+
+DISK, NODE, OTHER, OTHER_NODE, ARRAY = "/dev/sdb", "/dev/sdb1", "/dev/sdc", "/dev/sdc1", "/dev/md127"
+UUID = "6f1d5a52-0a0c-4c1c-9b1e-00000000000"
+PARTITION = SessionPartition(DISK, NODE, f"{UUID}a", f"{UUID}b", PARTITION_TYPE, MIB, GIB)
+SECOND = SessionPartition(OTHER, OTHER_NODE, f"{UUID}c", f"{UUID}d", PARTITION_TYPE, MIB, GIB)
+TABLES = {
+    each.disk: PartitionTable(
+        each.table_uuid,
+        (GptPartition(1, PARTITION_TYPE, each.partition_uuid, "pgfooting-data", MIB, GIB),),
+    )
+    for each in (PARTITION, SECOND)
+}
+STEP = Wipe(NODE, "partition 1", SignatureIs(NODE, "ext4", f"{UUID}1"), (PARTITION,), "ours is wiped")
+RUNS = ArrayRuns("/dev/md/x", f"{UUID}2", (NODE, OTHER_NODE))
+IN_ARRAY = Wipe(
+    "/dev/md/x",
+    "array x",
+    SignatureIs("/dev/md/x", "xfs", f"{UUID}3"),
+    (PARTITION, SECOND),
+    "ours is wiped",
+    array=RUNS,
+)
+BUSY = NotMounted("/run/x")
+
+
+@dataclass
+class World:
+    """What root would see, and what a wipe asked of it."""
+
+    sizes: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys((DISK, NODE, OTHER, OTHER_NODE, ARRAY, "/dev/md/x"), GIB)
+    )
+    tables: dict[str, PartitionTable | None] = field(default_factory=lambda: dict(TABLES))
+    place: tuple[int, int] = (MIB, GIB)
+    facts: dict[str, str] = field(
+        default_factory=lambda: {
+            mark_fact(place): Mark.MADE.value
+            for place in (PARTITION.table_place, SECOND.table_place, STEP.place, IN_ARRAY.place)
+        }
+    )
+    answers: Mapping[object, ConditionResult] = field(default_factory=dict)
+    users: Mapping[str, Sequence[User]] = field(default_factory=dict)
+    other_boot: bool = False
+    asked_users: list[str] = field(default_factory=list)
+    ran: list[tuple[str, ...]] = field(default_factory=list)
+    locked: list[str] = field(default_factory=list)
+    opened: list[str] = field(default_factory=list)
+
+    def mark(self, place: str, mark: Mark | None) -> None:
+        self.facts.pop(mark_fact(place), None)
+        if mark is not None:
+            self.facts[mark_fact(place)] = mark.value
+
+    def wipe(self, step: Wipe) -> str:
+        def users(node: str, _identity: object) -> Sequence[User]:
+            self.asked_users.append(node)
+            return self.users.get(node, ())
+
+        def check(condition: Condition) -> ConditionResult:
+            found = ConditionResult(holds=True, evidence="as it must be", renamed="")
+            return self.answers.get(condition, found)
+
+        unused = cast("Any", None)
+        hooks = cast("Any", SimpleNamespace(other_boot=self.other_boot, patience=Patience(0.0), users=users))
+        run = cast("Any", lambda argv: self.ran.append(tuple(argv)))
+        wiper = Wiper({DISK: unused, OTHER: unused}, hooks, self.facts, unused, unused, run, check)
+        return wiper.wipe(step)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World()
+
+    def locked(node: str, *_: object) -> nullcontext[None]:
+        made.locked.append(node)
+        return nullcontext()
+
+    @contextmanager
+    def exclusive(node: str, *_: object) -> Iterator[SimpleNamespace]:
+        made.opened.append(node)
+        yield SimpleNamespace(node=node)
+
+    monkeypatch.setattr(wipe, "locked", locked)
+    monkeypatch.setattr(wipe, "exclusive", exclusive)
+    monkeypatch.setattr(Wiper, "_wipe_content", lambda _self, _step, device: f"came to {device.node}")
+    monkeypatch.setattr(state, "size_bytes", lambda node: made.sizes.get(node, 0))
+    monkeypatch.setattr(state, "read_table", lambda node: made.tables[node])
+    monkeypatch.setattr(state, "partition_place", lambda _node: made.place)
+    monkeypatch.setattr(state, "device_number", lambda _node: "8:17")
+    return made
+
+
+def test_what_is_as_the_journal_has_it_is_come_to_with_its_disk_locked_and_asked_about(world: World) -> None:
+    assert world.wipe(STEP) == f"came to {NODE}"
+    assert (world.locked, world.asked_users, world.opened) == ([DISK], [DISK], [NODE])
+
+
+def test_an_array_is_come_to_under_the_name_that_it_has_now_with_all_disks_locked(world: World) -> None:
+    assert world.wipe(IN_ARRAY) == "came to /dev/md/x"
+    world.answers = {RUNS: ConditionResult(holds=True, evidence="", renamed=ARRAY)}
+    assert world.wipe(IN_ARRAY) == f"came to {ARRAY}"
+    assert world.asked_users == ["/dev/md/x", ARRAY]
+    assert world.locked == [DISK, OTHER] * 2
+
+
+def test_an_array_that_is_not_ours_is_left_alone_with_what_was_seen(world: World) -> None:
+    world.answers = {RUNS: ConditionResult(holds=False, evidence="another array")}
+    assert world.wipe(IN_ARRAY) == "another array"
+    assert (world.locked, world.opened) == ([], [])
+
+
+@pytest.mark.parametrize("mark", [None, Mark.WIPED, Mark.RELEASED])
+def test_where_no_table_of_ours_was_made_or_is_left_nothing_is_looked_at(
+    world: World, mark: Mark | None
+) -> None:
+    world.mark(PARTITION.table_place, mark)
+    assert "came" not in world.wipe(STEP)
+    assert (world.locked, world.opened) == ([], [])
+
+
+def test_a_disk_that_is_away_or_was_given_back_takes_no_part(world: World) -> None:
+    world.sizes[DISK] = 0
+    assert DISK in world.wipe(STEP)
+    assert world.wipe(IN_ARRAY) == "came to /dev/md/x"
+    assert world.locked == [OTHER]
+    world.mark(SECOND.table_place, Mark.RELEASED)
+    assert "came" not in world.wipe(IN_ARRAY)
+    assert world.locked == [OTHER]
+
+
+@pytest.mark.parametrize("table", [None, replace(TABLES[DISK], uuid=f"{UUID}f")])
+@pytest.mark.parametrize("step", [STEP, IN_ARRAY])
+def test_a_disk_with_another_table_or_none_is_not_looked_at(
+    world: World, table: PartitionTable | None, step: Wipe
+) -> None:
+    world.tables[DISK] = table
+    assert "no partition table of ours" in world.wipe(step)
+    assert world.opened == []
+
+
+def test_an_empty_table_of_ours_is_right_only_where_it_was_being_wiped(world: World) -> None:
+    world.tables[DISK] = replace(TABLES[DISK], partitions=())
+    with pytest.raises(KeptError, match="no partition of ours"):
+        world.wipe(STEP)
+    world.mark(PARTITION.table_place, Mark.WIPING)
+    assert "removed already" in world.wipe(STEP)
+    assert world.opened == []
+
+
+def test_a_partition_that_the_kernel_does_not_know_is_told_to_it_in_the_boot_of_the_session_only(
+    world: World,
+) -> None:
+    world.sizes[NODE] = 0
+    with pytest.raises(KeptError, match="not known to the kernel"):
+        world.wipe(STEP)
+    assert world.ran == [("partx", "--update", "--nr", "1", DISK)]
+    world.other_boot = True
+    with pytest.raises(KeptError, match="started anew since"):
+        world.wipe(STEP)
+    assert len(world.ran) == 1
+    world.mark(STEP.place, None)
+    assert NODE in world.wipe(STEP)
+    assert world.opened == []
+
+
+def test_a_partition_that_the_kernel_has_elsewhere_is_kept(world: World) -> None:
+    world.place = (2 * MIB, GIB)
+    with pytest.raises(KeptError, match="another place") as caught:
+        world.wipe(STEP)
+    assert "started anew" not in str(caught.value)
+    assert world.opened == []
+
+
+@pytest.mark.parametrize(("step", "node"), [(STEP, DISK), (IN_ARRAY, "/dev/md/x")])
+def test_what_somebody_uses_is_named_and_not_opened(world: World, step: Wipe, node: str) -> None:
+    world.users = {node: [User("a program writes", "pid 7", "End it.", only_reads=False)]}
+    with pytest.raises(InUseError, match="pid 7"):
+        world.wipe(step)
+    assert world.opened == []
+
+
+def test_a_condition_that_does_not_hold_any_more_refuses(world: World) -> None:
+    world.answers = {BUSY: ConditionResult(holds=False, evidence="it is mounted on /srv")}
+    with pytest.raises(RefusedError, match="mounted on /srv"):
+        world.wipe(replace(STEP, before=(BUSY,)))
+    assert world.opened == []
+
+
+@pytest.mark.parametrize(("mark", "is_needed"), [(None, False), (Mark.WIPED, False), (Mark.MADE, True)])
+def test_an_array_that_does_not_run_keeps_its_disks_where_something_of_ours_may_be_in_it(
+    world: World,
+    mark: Mark | None,
+    is_needed: bool,  # noqa: FBT001
+) -> None:
+    world.sizes["/dev/md/x"] = 0
+    world.mark(IN_ARRAY.place, mark)
+
+    def outcome(action: Callable[[], str]) -> str:
+        try:
+            return action()
+        except KeptError as error:
+            return str(error)
+
+    told = outcome(lambda: world.wipe(IN_ARRAY))
+    assert ("does not run" in told) is is_needed
+    assert (world.opened == []) is is_needed
