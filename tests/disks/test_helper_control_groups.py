@@ -18,6 +18,7 @@ from app.helper.storage import control_groups
 from app.helper.storage.control_groups import ControlGroup, hierarchy
 from tests.disks.helper_owner import NOBODY, Owner, client, plan_of
 from tests.fix_helper import Running, error_of, journaled, wait_until
+from tests.launched import IDS
 
 pytestmark = [
     pytest.mark.disks,
@@ -26,19 +27,6 @@ pytestmark = [
 
 STAYS = 'trap "" TERM QUIT; read -r _; while :; do sleep 1000 & wait; done'
 """Forks when it is told to: who was there before its parent was adopted stays outside."""
-IDS = """
-import ctypes, os, sys
-real, effective, saved, of_files = map(int, sys.argv[1:])
-libc = ctypes.CDLL(None)
-PR_SET_NO_NEW_PRIVS, PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP = 38, 28, 4
-assert libc.prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) == 0  # setfsuid needs a capability yet
-os.setresuid(real, effective, saved)
-libc.setfsuid(of_files)
-assert libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-print("ready", flush=True)
-sys.stdin.read()
-"""
-"""Takes four user ids, in the order of proc(5), and no new privileges."""
 Start = Callable[..., subprocess.Popen[bytes]]
 
 

@@ -13,6 +13,7 @@ from app.dbus.service import MethodError
 from app.helper.storage import control_groups
 from app.helper.storage.control_groups import ControlGroup
 from app.storage.system.programs import CompletedProgram
+from tests.launched import IDS
 
 FIXED = (
     "busctl", "--system", "--quiet", "--timeout=10", "call",
@@ -104,6 +105,44 @@ def test_a_process_of_which_any_thread_could_gain_privileges_is_never_adopted(
         found = ""
         try:
             ControlGroup("0123456789abcdef", USER).adopt("server", process.pid)
+        except MethodError as err:
+            found = err.code
+        process.kill()
+    assert (found, bool(asked)) == (refused, not refused)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root makes processes of several users")
+@pytest.mark.parametrize(
+    ("ids", "user", "refused"),
+    [
+        ((USER,) * 4, USER, ""),
+        ((1, USER, USER, USER), USER, "NotAuthorized"),
+        ((USER, 1, USER, USER), USER, "NotAuthorized"),
+        ((USER, USER, 1, USER), USER, "NotAuthorized"),
+        ((USER, USER, USER, 1), USER, "NotAuthorized"),
+        ((USER,) * 4, 1, "NotAuthorized"),
+        ((0,) * 4, 0, "NotAuthorized"),
+    ],
+)
+def test_only_a_process_of_which_all_four_user_ids_are_the_users_is_adopted_and_never_one_of_roots(
+    asked: list[tuple[str, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+    ids: tuple[int, ...],
+    user: int,
+    refused: str,
+) -> None:
+    monkeypatch.setattr(control_groups, "_check_process", CHECK)
+    with subprocess.Popen(
+        ["/usr/bin/python3", "-I", "-c", IDS, *map(str, ids)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/",
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        assert "\t".join(["\nUid:", *map(str, ids)]) + "\n" in status
+        found = ""
+        try:
+            ControlGroup("0123456789abcdef", user).adopt("server", process.pid)
         except MethodError as err:
             found = err.code
         process.kill()
