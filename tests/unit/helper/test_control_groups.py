@@ -147,3 +147,17 @@ def test_only_a_process_of_which_all_four_user_ids_are_the_users_is_adopted_and_
             found = err.code
         process.kill()
     assert (found, bool(asked)) == (refused, not refused)
+
+
+def test_where_systemd_refuses_the_caller_is_told_and_nothing_is_taken_for_done(
+    asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(argv: tuple[str, ...], *, timeout_s: float) -> CompletedProgram:
+        return CompletedProgram(argv, 1, "", "Call failed: Access denied", timeout_s)
+
+    monkeypatch.setattr(control_groups, "run_program", refuse)
+    for call in (lambda group: group.adopt("server", os.getpid()), lambda group: group.limit(123)):
+        with pytest.raises(MethodError) as refused:
+            call(ControlGroup("0123456789abcdef", 1000))
+        assert (refused.value.code, refused.value.text) == ("Unavailable", "systemd")
+    assert asked == []

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from typing_extensions import override
 
 from app.domain.errors import StorageError
+from app.domain.filesystems import filesystem
 from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.domain.units import GIB, KIB, MIB
 from app.storage.checks.conditions import ConditionResult
@@ -361,3 +362,16 @@ def test_an_array_that_does_not_run_is_waited_for_and_then_kept_because_nobody_s
     with pytest.raises(KeptError, match="/dev/md127 does not run"):
         wiper.wipe(step)
     assert not patience.pause(0.01), "it was waited as long as recovery waits"
+
+
+def test_what_is_zeroed_of_a_filesystem_or_an_array_is_its_superblock_and_nothing_else() -> None:
+    device = cast("Any", SimpleNamespace(size_bytes=GIB, read=lambda _start, length: bytes(length)))
+    for kind in ("ext4", "xfs", "btrfs"):
+        superblock = filesystem(kind).superblock
+        assert superblock is not None
+        assert areas(SignatureIs(NODE, kind, OURS.uuid), device) == (superblock.superblock,)
+    assert areas(SignatureIs(NODE, "linux_raid_member", OURS.uuid), device)[0].offset == 4 * KIB
+    assert areas(SignatureIs(NODE, "zfs_member", "17", "pgf"), device) == (), "no label of ours is there"
+    for kind in ("zfs", "tmpfs"):
+        with pytest.raises(KeyError):
+            areas(SignatureIs(NODE, kind, OURS.uuid), device)
