@@ -3,9 +3,9 @@
 A change never moves a line and evaluates whatever was evaluated before, but ignores what came of it: so it is
 told by its line, has the same free variables, and stands for "nobody looks at this" and for nothing else.
 
-What only words for a person depend on is no check: whatever is put into a sentence of tr(), which sentence of
-several is said, what an f-string says where a value is missing, what a line of the log says. Nor is the empty
-text, list or the like that a missing value counts as: ignored, it is what it was.
+What only words for a person depend on is no check: whatever is put into a sentence of tr() or say(), which
+sentence of several is said, what an f-string says where a value is missing, what a line of the log says. Nor
+is the empty text, list or the like that a missing value counts as: ignored, it is what it was.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ ALWAYS: Final = "always"
 _VALUE_OF: Final = {NEVER: "({} and False)", ALWAYS: "({} or True)"}
 _HARMLESS_FLAGS: Final = {"O_RDONLY", "O_CLOEXEC"}
 """The one is 0; the other Python sets by itself."""
+_SENTENCES: Final = {"tr", "say", "joined", "unstopped"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,12 +251,12 @@ def _is_empty(node: ast.expr) -> bool:
 
 
 def _is_sentence(node: ast.expr | None) -> bool:
-    """Whether it is ``tr("...")`` or ``tr("...").format(...)``."""
+    """Whether it is ``tr("...")`` or ``tr("...").format(...)``, or a message of root's."""
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         return _is_sentence(node.func.value)
-    return _name_of(node.func) == "tr"
+    return _name_of(node.func) in _SENTENCES
 
 
 def _is_logging(node: ast.Call) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -156,8 +157,9 @@ def test_where_systemd_refuses_the_caller_is_told_and_nothing_is_taken_for_done(
         return CompletedProgram(argv, 1, "", "Call failed: Access denied", timeout_s)
 
     monkeypatch.setattr(control_groups, "run_program", refuse)
-    for call in (lambda group: group.adopt("server", os.getpid()), lambda group: group.limit(123)):
+    group = ControlGroup("0123456789abcdef", 1000)
+    for call in (partial(group.adopt, "server", os.getpid()), partial(group.limit, 123)):
         with pytest.raises(MethodError) as refused:
-            call(ControlGroup("0123456789abcdef", 1000))
+            call()
         assert (refused.value.code, refused.value.text) == ("Unavailable", "systemd")
     assert asked == []

@@ -133,6 +133,40 @@ def test_only_signals_of_the_bus_itself_reach_the_service(idle_gate: tuple[Gate,
     assert bytes(tried._to_us) == own
 
 
+def test_a_call_that_was_cut_or_finds_no_room_is_answered_and_nothing_else_that_was_cut_goes_on(
+    monkeypatch: pytest.MonkeyPatch, idle_gate: tuple[Gate, socket.socket]
+) -> None:
+    tried, _ = idle_gate
+    call, told = message("x" * 1000), signal("org.freedesktop.DBus")
+    gio, _ = load_gio()
+    asked = gio.DBusMessage.new_method_call("a.b", "/a", "a.b", "C")
+    asked.set_serial(9)
+    answer = gio.DBusMessage.new_method_reply(asked)
+    answer.set_serial(10)
+    answer.set_sender("org.freedesktop.DBus")
+    reply = bytes(answer.to_blob(gio.DBusCapabilityFlags.NONE))
+    for wire in (told, reply):
+        beginning = beginning_of(wire)
+        tried._sort(beginning, wire[:-1])
+        assert not tried._to_us
+        assert not tried._to_bus
+        tried._sort(beginning, wire)
+        assert bytes(tried._to_us) == wire
+        tried._to_us.clear()
+    tried._sort(beginning_of(call), call)
+    waiting = tried._queue.bytes
+    assert waiting > 0
+    assert not tried._to_bus
+    tried._sort(beginning_of(call), call[:-1])
+    assert b"TooMany" in tried._to_bus
+    tried._to_bus.clear()
+    monkeypatch.setattr(Queue, "put", lambda *_: False)
+    tried._sort(beginning_of(call), call)
+    assert b"TooMany" in tried._to_bus
+    assert tried._queue.bytes == waiting
+    assert not tried._to_us
+
+
 def test_the_gate_waits_for_room_only_where_it_has_something_to_send(
     monkeypatch: pytest.MonkeyPatch, idle_gate: tuple[Gate, socket.socket]
 ) -> None:
