@@ -65,6 +65,9 @@ class World:
     answers: Mapping[object, ConditionResult] = field(default_factory=dict)
     users: Mapping[str, Sequence[User]] = field(default_factory=dict)
     other_boot: bool = False
+    patience: Patience = field(default_factory=lambda: Patience(0.0))
+    readers_leave_after: int = 1000
+    is_told_to_the_kernel: bool = False
     asked_users: list[str] = field(default_factory=list)
     ran: list[tuple[str, ...]] = field(default_factory=list)
     locked: list[str] = field(default_factory=list)
@@ -75,18 +78,24 @@ class World:
         if mark is not None:
             self.facts[mark_fact(place)] = mark.value
 
+    def run(self, argv: Sequence[str]) -> None:
+        self.ran.append(tuple(argv))
+        if self.is_told_to_the_kernel:
+            self.sizes[NODE] = GIB
+
     def wipe(self, step: Wipe) -> str:
         def users(node: str, _identity: object) -> Sequence[User]:
             self.asked_users.append(node)
-            return self.users.get(node, ())
+            gone = len(self.asked_users) > self.readers_leave_after
+            return () if gone else self.users.get(node, ())
 
         def check(condition: Condition) -> ConditionResult:
             found = ConditionResult(holds=True, evidence="as it must be", renamed="")
             return self.answers.get(condition, found)
 
         unused = cast("Any", None)
-        hooks = cast("Any", SimpleNamespace(other_boot=self.other_boot, patience=Patience(0.0), users=users))
-        run = cast("Any", lambda argv: self.ran.append(tuple(argv)))
+        hooks = cast("Any", SimpleNamespace(other_boot=self.other_boot, patience=self.patience, users=users))
+        run = cast("Any", self.run)
         wiper = Wiper({DISK: unused, OTHER: unused}, hooks, self.facts, unused, unused, run, check)
         return wiper.wipe(step)
 
@@ -228,3 +237,41 @@ def test_an_array_that_does_not_run_keeps_its_disks_where_something_of_ours_may_
     told = outcome(lambda: world.wipe(IN_ARRAY))
     assert ("does not run" in told) is is_needed
     assert (world.opened == []) is is_needed
+
+
+def test_what_the_kernel_knows_again_is_come_to(world: World) -> None:
+    world.sizes[NODE], world.is_told_to_the_kernel = 0, True
+    assert world.wipe(replace(STEP, before=(BUSY,))) == f"came to {NODE}"
+    world.mark(STEP.place, None)
+    assert world.wipe(STEP) == f"came to {NODE}", "whatever was begun in it"
+
+
+READER = User("a program reads", "pid 8", "End it.", only_reads=True)
+WRITER = User("a program writes", "pid 9", "End it.")
+
+
+def test_a_reader_is_waited_for_and_a_writer_beside_it_is_not(world: World) -> None:
+    world.patience, world.readers_leave_after = Patience(), 2
+    world.users = {DISK: [READER]}
+    assert world.wipe(STEP) == f"came to {NODE}"
+    assert world.asked_users == [DISK] * 3
+    world.asked_users.clear()
+    world.users = {DISK: [READER, WRITER]}
+    with pytest.raises(InUseError, match="pid 9"):
+        world.wipe(STEP)
+    assert world.asked_users == [DISK]
+
+
+@pytest.mark.parametrize(("limit_s", "patience_s"), [(0.0, float("inf")), (float("inf"), 0.0)])
+def test_nobody_is_waited_for_longer_than_this_wait_or_all_waits_may_last(
+    world: World, monkeypatch: pytest.MonkeyPatch, limit_s: float, patience_s: float
+) -> None:
+    monkeypatch.setattr(wipe, "READERS_S", limit_s)
+    monkeypatch.setattr(wipe, "_AGAIN_S", 0.001)
+    world.patience = Patience(patience_s)
+    world.users = {DISK: [READER]}
+    with pytest.raises(InUseError, match="pid 8"):
+        world.wipe(STEP)
+    world.sizes["/dev/md/x"] = 0
+    with pytest.raises(KeptError, match="does not run"):
+        world.wipe(IN_ARRAY)
