@@ -95,11 +95,15 @@ _WHOLE: Final = frozenset(
 )
 
 
+_MOST: Final = 1e30
+"""More than the squares of all latencies of a day; its square can still be counted with."""
+
+
 def parse_aggregate_line(line: str) -> AggregateInterval:
     """Return the interval of one line.
 
     Raises:
-        PgbenchError: not 6, 10, 11 or 15 numbers.
+        PgbenchError: not 6, 10, 11 or 15 numbers, or one that no machine has.
     """
     words = line.split()
     names = _NAMES[: len(words)]
@@ -109,7 +113,7 @@ def parse_aggregate_line(line: str) -> AggregateInterval:
         ]
     except ValueError as err:
         raise _not_a_line(line) from err
-    if len(words) not in _LENGTHS:
+    if len(words) not in _LENGTHS or not all(0 <= value <= _MOST for value in values):  # NaN is neither
         raise _not_a_line(line)
     interval = AggregateInterval(**dict(zip(names, values, strict=True)))  # type: ignore[arg-type]  # see _WHOLE
     if len(words) == _COUNT_INCLUDES_SKIPPED:

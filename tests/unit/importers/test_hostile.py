@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from app.domain.errors import ForeignDataError
@@ -68,6 +68,7 @@ def mutated(content: bytes, seed: int, amount: int) -> bytes:
     ),
     st.booleans(),
 )
+@example([(RECORDED / "aggregate_everything.log", 205349, 5)], False)  # noqa: FBT003 - as drawn
 def test_damaged_files_in_any_mixture_never_stop_an_import(
     parts: list[tuple[Path, int, int]],
     together: bool,  # noqa: FBT001 - drawn

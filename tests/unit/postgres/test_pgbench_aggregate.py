@@ -86,7 +86,18 @@ def test_a_thread_without_transactions_does_not_pull_the_minimum_to_zero() -> No
 
 
 @pytest.mark.parametrize(
-    "line", ["", "10 2 30 500 10", "10 2 30 500 10 20 1", "10 2.5 30 500 10 20", "10 2 30 500 10 fast"]
+    "line",
+    [
+        "",
+        "10 2 30 500 10",
+        "10 2 30 500 10 20 1",
+        "10 2.5 30 500 10 20",
+        "10 2 30 500 10 fast",
+        "10 2 1e200 500 10 20",
+        "10 2 nan 500 10 20",
+        "10 2 30 inf 10 20",
+        "10 -2 30 500 10 20",
+    ],
 )
 def test_what_is_no_line_is_refused(line: str) -> None:
     with pytest.raises(PgbenchError, match="no line of an aggregated"):
