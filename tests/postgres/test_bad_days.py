@@ -5,6 +5,7 @@ Every test ends with `campaign_bench` looking for anything that was left.
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -634,6 +635,11 @@ def test_without_home_bus_and_standard_streams_and_with_decimal_commas_all_is_me
         campaign_bench, 'exec "$@"', "export", listed[0]["path"], "-o", str(csv_path), environment=environment
     )
     assert exported.returncode == 0, exported.stderr
-    rows = [row.split(",") for row in csv_path.read_text().splitlines()]
-    assert {len(row) for row in rows} == {8}
-    assert all(float(row[7]) is not None and float(row[2]) is not None for row in rows[1:])
+    rows = list(csv.DictReader(csv_path.read_text().splitlines()))
+    assert rows
+    assert all(
+        None not in row and None not in row.values() for row in rows
+    )  # as many fields as the header has
+    for row in rows:
+        float(row["value"])
+        float(row["t_s"])
