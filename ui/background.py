@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
+from shiboken6 import isValid
 
 from app.domain.errors import FootingError, InternalError
 
@@ -125,7 +126,12 @@ class BackgroundOp(QObject, Generic[Result]):
             except Exception as err:  # noqa: BLE001 - a border: what a thread raises is told in the window
                 _log.debug("background work failed", exc_info=err)
                 error = InternalError.of(err)
-        self._ended.emit(result, error)
+        try:
+            self._ended.emit(result, error)
+        except RuntimeError:
+            if isValid(self):
+                raise
+            # The program ended meanwhile and Qt deleted its objects: nobody waits any more.
 
     @Slot(object, object)
     def _on_ended(self, result: Result, error: FootingError | None) -> None:

@@ -40,7 +40,7 @@ def memory_mib():
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS"))
 
-from ui.program.application import check_display, read_arguments
+from ui.program.application import ICON, check_display, read_arguments
 request = read_arguments(["--library", library])
 os.environ.update(check_display(os.environ))
 from PySide6.QtCore import QTimer
@@ -92,7 +92,7 @@ class Watched(MainWindow):
         self.close_without_question()
 
 ui.program.program.MainWindow = Watched
-sys.exit(ui.program.program.show_window(request, __import__("ui.program.application").application.ICON))
+sys.exit(ui.program.program.show_window(request, ICON))
 """
 
 
@@ -100,7 +100,7 @@ def start(library: Path, environment: dict[str, str], chosen: int = 0) -> list[d
     """Start the window once and return what it told."""
     argv = [sys.executable, "-c", CHILD, str(time.monotonic()), str(library), str(chosen)]
     done = subprocess.run(
-        argv, cwd=TOP, env=environment, capture_output=True, text=True, check=True, timeout=120
+        argv, cwd=TOP, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=120
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
@@ -107,3 +110,30 @@ def test_waiting_for_work_that_hangs_ends_in_time(qtbot: QtBot) -> None:
     go_on.set()
     qtbot.waitUntil(lambda: bool(arrived))
     assert finish_background()
+
+
+ENDED_BEFORE_ITS_WORK = """
+import threading
+from PySide6.QtCore import QCoreApplication
+from shiboken6 import delete
+from ui.background import BackgroundOp, finish_background
+
+application = QCoreApplication([])
+go_on = threading.Event()
+op = BackgroundOp(lambda: go_on.wait(10), print, print).start()
+delete(op)  # as the end of the program does with all of Qt's objects
+go_on.set()
+assert finish_background()
+"""
+
+
+def test_work_that_ends_after_the_program_did_says_nothing() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ENDED_BEFORE_ITS_WORK],
+        cwd=Path(__file__).resolve().parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
