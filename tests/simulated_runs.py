@@ -112,7 +112,8 @@ def campaigns(truth: Truth, count: int, seed: int, *, paired: bool) -> Iterator[
             RunStability(ends_s, row, float(truth.seconds), truth.checkpoints()) for row in seconds
         )
         cut = common_cut(shapes).seconds
-        means = [shape.mean_after(cut) or 0.0 for shape in shapes]
+        kept = [shape.after(cut) for shape in shapes]
+        means = [0.0 if shape is None else shape.mean or 0.0 for shape in kept]
         yield SimulatedCampaign(
             Samples(tuple(means[: truth.runs]), tuple(means[truth.runs :]), paired),
             float(truth.shape()[int(cut) :].mean()),

@@ -21,6 +21,7 @@ from app.runfile.metadata.environment import MOST_CHARACTERS, read_environment_f
 from app.runfile.metadata.stored_campaign import completed
 from app.runfile.metadata.typed_json import Known, NotKnown, known
 from app.runfile.reader import CommandRecord, RunFile
+from app.runfile.summary import summarise
 from app.runfile.writer import Json
 
 _ROOT: Final = "root"
@@ -52,6 +53,7 @@ class RunFacts:
         shape: how its measured phase went; None where there is nothing of it.
         tags: that people gave it.
         note: that people wrote.
+        file: where its figures can be read again; None where nothing may be read.
     """
 
     path: str
@@ -74,6 +76,23 @@ class RunFacts:
     tags: tuple[str, ...] = ()
     note: str = ""
     others: tuple[Property, ...] = field(default=(), repr=False)
+    file: Path | None = field(default=None, repr=False, compare=False)
+    _known: dict[float, dict[str, float | None]] = field(default_factory=dict, repr=False, compare=False)
+
+    def figures_after(self, cut_s: float) -> dict[str, float | None]:
+        """Return the figures without the first seconds of the measured phase; `summary` where nothing is cut.
+
+        Raises:
+            RunFileError: the file cannot be read any more.
+        """
+        if not cut_s:
+            return self.summary
+        if cut_s not in self._known:
+            if self.file is None:
+                return {}
+            with RunFile(self.file) as run:
+                self._known[cut_s] = summarise(run, cut_s)
+        return self._known[cut_s]
 
 
 def read_run_facts(path: Path) -> RunFacts:
@@ -89,6 +108,7 @@ def read_run_facts(path: Path) -> RunFacts:
             tags=known(told.tags, ()),
             note=_text(told.note),
             path=str(path),
+            file=path,
             id=_text(told.id),
             name=_text(told.name) or path.stem,
             campaign=_text(told.campaign),

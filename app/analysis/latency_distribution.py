@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from app.postgres.pgbench.histogram import Histogram, bucket_high
 from app.runfile.histogram_decoding import merge_encoded
 from app.runfile.reader import RunFile
+from app.runfile.summary import EDGE_S
 from app.runfile.writer import Phase
 
 Array = NDArray[np.float64]
@@ -57,8 +58,12 @@ class Distribution:
         return -np.log10(above), self._edges_ms[kept]
 
 
-def read_distribution(path: Path) -> Distribution:
+def read_distribution(path: Path, cut_s: float = 0.0) -> Distribution:
     """Return the latencies of a run's measured phase.
+
+    Args:
+        path: of the run file.
+        cut_s: seconds left out at the beginning.
 
     Raises:
         RunFileError: the file cannot be read, or a histogram is damaged.
@@ -66,6 +71,8 @@ def read_distribution(path: Path) -> Distribution:
     with RunFile(path) as run:
         measured, one_in = run.phase(Phase.MEASURE), run.metadata.transaction_log_one_in
         start_ms = float("inf") if measured is None else measured.started_ms
+        if cut_s:
+            start_ms += 1000 * (cut_s - EDGE_S)
         end_ms = float("inf") if measured is None or measured.ended_ms is None else measured.ended_ms
         seconds = [second for second in run.latency_seconds() if start_ms <= second.t_ms <= end_ms]
     return Distribution(

@@ -8,6 +8,7 @@ from typing import Final
 from app.analysis.labels import format_tps
 from app.analysis.stability import OwnInterval, RunStability
 from app.domain.text import tr
+from app.domain.units import format_duration
 from app.statistics.series import SLOPE_LIMIT, SPREAD_LIMIT
 
 WITHIN_RUN_NOTE: Final = tr(
@@ -20,18 +21,19 @@ _DRIFT_TOLD: Final = 0.05
 _EFFECT_TOLD: Final = 0.02
 
 
-def describe_shape(shape: RunStability | None, tps: float | None = None) -> tuple[str, ...]:
+def describe_shape(
+    shape: RunStability | None, tps: float | None = None, cut_s: float = 0.0
+) -> tuple[str, ...]:
     """Return what one run's own seconds show, as sentences; empty where there are none.
 
     Args:
-        shape: the run.
-        tps: mean of the whole measured phase as pgbench counted it; None: that of the seconds.
+        shape: the run, without what is left out.
+        tps: its mean as pgbench counted it; None: that of the seconds.
+        cut_s: what is left out at its beginning.
     """
-    return (
-        ()
-        if shape is None
-        else (*_interval(shape, tps), *_stalls(shape), *_change(shape), *_checkpoints(shape))
-    )
+    if shape is None:
+        return ()
+    return (*_interval(shape, tps, cut_s), *_stalls(shape), *_change(shape), *_checkpoints(shape))
 
 
 def own_interval_words(interval: OwnInterval) -> str:
@@ -41,14 +43,19 @@ def own_interval_words(interval: OwnInterval) -> str:
     )
 
 
-def _interval(shape: RunStability, tps: float | None) -> Iterator[str]:
+def _interval(shape: RunStability, tps: float | None, cut_s: float) -> Iterator[str]:
     interval, mean = shape.own_interval(), shape.within.mean if tps is None else tps
     if interval is None or mean is None:
         return
     sentence = tr(
         "{mean} TPS from beginning to end, within this run {low} to {high} ({percent:g} % interval)."
     )
+    if cut_s:
+        sentence = tr(
+            "After the first {cut} {mean} TPS, within this run {low} to {high} ({percent:g} % interval)."
+        )
     yield sentence.format(
+        cut=format_duration(round(cut_s)),
         mean=format_tps(mean),
         low=format_tps(interval.low),
         high=format_tps(interval.high),

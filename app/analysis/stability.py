@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from app.domain.errors import CorruptRunFileError
 from app.domain.text import tr
 from app.runfile.reader import PhaseTimes, RunEvent, RunFile
-from app.runfile.summary import seconds_of
+from app.runfile.summary import EDGE_S, seconds_of
 from app.runfile.writer import Phase
 from app.statistics.checkpoint_effect import CheckpointEffect, checkpoint_effect
 from app.statistics.series import (
@@ -122,27 +122,43 @@ class RunStability:
         """Its mean with the standard error of its own seconds."""
         return within_run_error(self.seconds)
 
-    def own_interval(self, confidence: float = 0.95, cut_s: float = 0.0) -> OwnInterval | None:
+    def after(self, cut_s: float) -> RunStability | None:
+        """Return the same run without its first `cut_s` seconds; None where nothing is left.
+
+        Args:
+            cut_s: a report of which more than half a second lies before is left out.
+        """
+        if not cut_s:
+            return self
+        lengths = np.diff(self.ends_s, prepend=0.0)
+        kept = self.ends_s - lengths >= cut_s - EDGE_S
+        if not kept.any():
+            return None
+        begin_s = float(self.ends_s[kept][0] - lengths[kept][0])
+        checkpoints = tuple((s - begin_s, e - begin_s) for s, e in self.checkpoints if s >= begin_s - EDGE_S)
+        duration_s = max(0.0, self.duration_s - begin_s)
+        return RunStability(self.ends_s[kept] - begin_s, self.tps[kept], duration_s, checkpoints)
+
+    def own_interval(self, confidence: float = 0.95) -> OwnInterval | None:
         """Return Student's interval with as many degrees as there are independent seconds, less one.
 
         None where there are fewer than ten seconds, or fewer than three independent ones.
 
         Args:
             confidence: above 0 and below 1.
-            cut_s: seconds left out at the beginning.
         """
-        within = within_run_error(self.seconds[round(cut_s) :]) if cut_s else self.within
+        within = self.within
         if within.mean is None or within.standard_error is None or within.effective_seconds < 3:
             return None
         half = student_t_quantile((1 + confidence) / 2, within.effective_seconds - 1) * within.standard_error
         return OwnInterval(max(0.0, within.mean - half), within.mean + half, confidence)
 
-    def mean_after(self, cut_s: float) -> float | None:
-        """Return the mean TPS without the first `cut_s` seconds; None where nothing is left."""
+    @property
+    def mean(self) -> float | None:
+        """Mean TPS, each report weighted by its length; None where it has none."""
         lengths = np.diff(self.ends_s, prepend=0.0)
-        kept = self.ends_s - lengths >= cut_s - 0.5
-        seconds = float(lengths[kept].sum())
-        return float(np.sum(self.tps[kept] * lengths[kept])) / seconds if seconds > 0 else None
+        seconds = float(lengths.sum())
+        return float(np.sum(self.tps * lengths)) / seconds if seconds > 0 else None
 
     @cached_property
     def checkpoint_effect(self) -> CheckpointEffect | None:

@@ -8,15 +8,17 @@ two is part of their difference.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line, state_words
-from app.analysis.stability import OwnInterval
+from app.analysis.sentences import describe_shape
+from app.analysis.stability import OwnInterval, RunStability
 from app.comparison.label_shortening import telling_names
 from app.comparison.table import ComparisonRow, MeasuredConfiguration, MeasuredRun, build_rows
 from app.comparison.warmup_truncation import CommonCut, CutReason, common_cut
+from app.domain.errors import RunFileError
 from app.domain.text import tr
 from app.runfile.writer import RunState
 from app.statistics.sample_size import DEFAULT_EFFECT
@@ -35,6 +37,8 @@ class ComparedRun:
         tps: mean TPS that is compared; None where the run takes no part.
         left_out: why it takes no part, a clause; empty where it does.
         cut_s: seconds at its beginning that are not compared.
+        figures: as `RunFacts.summary`, of the seconds that are compared: of all where it takes no part.
+        shape: how those seconds went.
     """
 
     facts: RunFacts
@@ -42,12 +46,18 @@ class ComparedRun:
     tps: float | None
     left_out: str
     cut_s: float = 0.0
+    figures: Mapping[str, float | None] = field(default_factory=dict, repr=False)
+    shape: RunStability | None = field(default=None, repr=False, compare=False)
 
     @property
     def own_interval(self) -> OwnInterval | None:
         """The interval that the compared seconds give, as `RunStability.own_interval`."""
-        shape = self.facts.shape
-        return None if shape is None else shape.own_interval(cut_s=self.cut_s)
+        return None if self.shape is None else self.shape.own_interval()
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What its compared seconds show, as `describe_shape`."""
+        return describe_shape(self.shape, self.figures.get("tps"), self.cut_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +164,20 @@ def _cut(runs: Sequence[RunFacts], taking_part: Sequence[int], chosen_s: float |
 
 
 def _compared(run: RunFacts, name: str, left_out: str, cut: CommonCut) -> ComparedRun:
+    whole = ComparedRun(run, name, None, left_out, figures=run.summary, shape=run.shape)
     if left_out:
-        return ComparedRun(run, name, None, left_out)
+        return whole
     if not cut.seconds:
-        return ComparedRun(run, name, run.summary["tps"], "")
-    tps = run.shape.mean_after(cut.seconds) if run.shape is not None else None
-    why = "" if tps is not None else tr("nothing of it is left after the first {s:.0f} s")
-    return ComparedRun(run, name, tps, why.format(s=cut.seconds), cut.seconds)
+        return replace(whole, tps=run.summary["tps"])
+    shape = None if run.shape is None else run.shape.after(cut.seconds)
+    if shape is None or shape.mean is None:
+        why = tr("nothing of it is left after the first {s:.0f} s").format(s=cut.seconds)
+        return replace(whole, left_out=why)
+    try:
+        figures = run.figures_after(cut.seconds) | {"tps": shape.mean}
+    except RunFileError:
+        return replace(whole, left_out=tr("its file cannot be read any more"))
+    return ComparedRun(run, name, shape.mean, "", cut.seconds, figures, shape)
 
 
 def unique_names(names: Sequence[str], campaigns: Sequence[str]) -> list[str]:
@@ -217,8 +234,7 @@ def _measured(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConf
     return MeasuredConfiguration(
         group.name,
         tuple(
-            MeasuredRun(number, run.tps, run.facts.summary)
-            for run, number in zip(members, numbers, strict=True)
+            MeasuredRun(number, run.tps, run.figures) for run, number in zip(members, numbers, strict=True)
         ),
         tuple(sorted({kind for run in members for kind, _ in run.facts.marks})),
         group.campaign if numbers is repeats else f"{group.campaign} {group.name}",

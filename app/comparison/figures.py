@@ -72,7 +72,7 @@ def figure_values(comparison: RunComparison, group: ComparedGroup, name: str) ->
     found: dict[int, float] = {}
     for place in group.members:
         run = comparison.runs[place]
-        value = run.tps if name == "tps" else run.facts.summary.get(name)
+        value = run.tps if name == "tps" else run.figures.get(name)
         if run.tps is not None and value is not None and math.isfinite(value) and value >= 0:
             found[place] = value
     return found

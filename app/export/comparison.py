@@ -3,11 +3,12 @@
 ``effect`` smallest difference of interest, a share; ``cut_s`` seconds left out of the beginning of every
 run; ``warnings`` and ``notes`` sentences; ``differences`` what differs; ``not_known`` what
 may differ, because a file does not tell it; ``runs`` each with ``left_out`` (a
-clause or null), ``tps`` (what was compared), ``within_run`` (interval of its own seconds) and ``facts``
-(sentences); ``configurations`` each with ``runs`` (places), ``mean``, ``low``, ``high`` and, but for the
-first, ``verdict`` (one of `Verdict`), ``sentence``, ``ratio``, ``interval``, ``p_value``,
-``permutation_p`` and ``mann_whitney_p``; ``figures`` the same of every other figure. What does not exist is
-null.
+clause or null), ``tps`` (what was compared), ``tps_whole`` (of the whole phase), ``within_run``
+(interval of its own seconds), ``facts`` (sentences) and ``figures`` (as in the summary), all but
+``tps_whole`` of the seconds after ``cut_s``; ``configurations`` each with ``runs`` (places), ``mean``,
+``low``, ``high`` and, but for the first, ``verdict`` (one of `Verdict`), ``sentence``, ``ratio``,
+``interval``, ``p_value``, ``permutation_p`` and ``mann_whitney_p``; ``figures`` the same of every other
+figure. What does not exist is null.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from app.analysis.sentences import describe_shape
 from app.comparison.comparison import ComparedGroup, ComparedRun, RunComparison
 from app.comparison.differences import what_differs
 from app.comparison.figures import (
@@ -65,7 +65,6 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
 
 
 def _run(run: ComparedRun) -> dict[str, Json]:
-    shape = run.facts.shape
     interval = run.own_interval
     return {
         "id": run.facts.id,
@@ -78,7 +77,8 @@ def _run(run: ComparedRun) -> dict[str, Json]:
         "within_run": None
         if interval is None
         else {"low": interval.low, "high": interval.high, "confidence": interval.confidence},
-        "facts": list(describe_shape(shape, run.facts.summary.get("tps"))),
+        "facts": list(run.sentences),
+        "figures": dict(run.figures),
     }
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from app.analysis.labels import format_tps, mark_words, one_line
-from app.analysis.sentences import describe_shape
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow
 from app.domain.columns import column_of, texts, with_cells
 from app.domain.text import tr
@@ -109,8 +108,7 @@ def _single_answer(configuration: ReportedConfiguration) -> Iterator[Block]:
         sentence = tr("{tps} transactions per second: indicative only, a mean with an interval takes 3 runs.")
         yield Text(TextRole.ANSWER, sentence.format(tps=format_tps(mean.mean)))
     if len(configuration.runs) == 1:
-        facts = configuration.runs[0].facts
-        yield Text(TextRole.BODY, " ".join(describe_shape(facts.shape, facts.summary.get("tps"))))
+        yield Text(TextRole.BODY, " ".join(configuration.runs[0].compared.sentences))
 
 
 def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
@@ -181,7 +179,7 @@ def _seconds(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]
     """Say which runs stalled and which changed from begin to end: a mean hides both."""
     stalls, changes = [], []
     for configuration in configurations:
-        shape = configuration.shown.facts.shape
+        shape = configuration.shown.compared.shape
         if shape is None or configuration.shown.compared.tps is None:
             continue
         name = configuration.name if len(configuration.name) <= _BRIEF else configuration.tag

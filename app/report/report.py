@@ -8,10 +8,10 @@ from typing import Final
 
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line
-from app.analysis.sentences import describe_shape
 from app.comparison.differences import describe_sameness, what_differs
 from app.domain.errors import FootingError
 from app.domain.text import tr
+from app.domain.units import format_duration
 from app.export.anonymize import Anonymizer
 from app.report.appendix import appendix
 from app.report.blocks import Block, Facts, Report, Text, TextRole
@@ -190,6 +190,9 @@ def configuration_pages(found: Findings, configuration: ReportedConfiguration) -
         yield Text(TextRole.WARNING, tr("UNSAFE: {reason}").format(reason=one_line(reason)))
     yield speed_table(configuration.runs, compared=bool(found.comparison.cut.seconds))
     yield from cost_table(configuration.runs)
+    if found.comparison.cut.seconds:
+        sentence = tr("Figures, but for the TPS of the whole run, without the first {time} of each run.")
+        yield Text(TextRole.NOTE, sentence.format(time=format_duration(found.comparison.cut.seconds)))
     yield from _sentences(configuration)
     figures = details(configuration)
     yield from figures
@@ -211,7 +214,7 @@ def _sentences(configuration: ReportedConfiguration) -> Iterator[Block]:
     """Yield what the seconds of the shown run say, and of each run what its figures do not."""
     runs, shown = configuration.runs, configuration.shown
     for run in runs:
-        told = list(describe_shape(run.facts.shape, run.facts.summary.get("tps"))) if run is shown else []
+        told = list(run.compared.sentences) if run is shown else []
         if run.compared.left_out:
             told.insert(0, tr("Takes no part in the comparison: {why}.").format(why=run.compared.left_out))
         if run.facts.error:

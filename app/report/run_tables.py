@@ -50,9 +50,9 @@ def speed_table(runs: Sequence[ReportedRun], *, compared: bool) -> ReportTable:
 
     Args:
         runs: a row each.
-        compared: whether the TPS that are compared are others than those of the whole measured phase.
+        compared: whether the figures that are compared are others than those of the whole measured phase.
     """
-    columns = (_RUN, *map(_figure_column, _SPEED), *((_TPS_COMPARED,) if compared else ()), _STATE)
+    columns = (_RUN, *map(_figure_column, _SPEED), *((_WHOLE_TPS,) if compared else ()), _STATE)
     return plain_table(columns, runs, size=TableSize.SMALL)
 
 
@@ -68,14 +68,14 @@ def _figure_column(name: str) -> Column[ReportedRun]:
 
 
 _RUN: Final[Column[ReportedRun]] = Column("run", tr("Run"), lambda run: run.tag, CellKind.LABEL)
-_TPS_COMPARED: Final[Column[ReportedRun]] = Column(
-    "tps_compared", tr("TPS compared"), lambda run: format_tps(run.compared.tps)
+_WHOLE_TPS: Final[Column[ReportedRun]] = Column(
+    "tps_whole", tr("TPS, whole run"), lambda run: format_tps(run.facts.summary.get("tps"))
 )
 _STATE: Final[Column[ReportedRun]] = Column("state", tr("State and marks"), state_cell, CellKind.WORDS)
 
 
 def _cell(run: ReportedRun, name: str) -> str:
-    value = run.facts.summary.get(name)
+    value = run.compared.figures.get(name)
     if value is None:
         return ""
     return format_tps(value) if name == "tps" else _without_unit(format_figure(figure(name), value))

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -43,15 +44,17 @@ def percentiles(encoded: Sequence[bytes], percents: Sequence[float]) -> Array:
     return rows
 
 
-def merge_encoded(encoded: Sequence[bytes]) -> Histogram:
+def merge_encoded(encoded: Iterable[bytes]) -> Histogram:
     """Return all latencies of many encoded histograms in one: `Histogram.merged` of the decoded ones.
+
+    They are taken in batches: a day's do not have to be in memory at once.
 
     Raises:
         CorruptRunFileError: a histogram is damaged.
     """
     dense = np.zeros(BUCKETS, np.int64)
-    for begin in range(0, len(encoded), _BATCH):
-        batch = encoded[begin : begin + _BATCH]
+    rest = iter(encoded)
+    while batch := tuple(islice(rest, _BATCH)):
         decoded = _decode(batch)
         found = None if decoded is None else _buckets(*decoded)
         if found is None:

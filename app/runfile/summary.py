@@ -1,6 +1,7 @@
 """The figures of a run, computed from its run file: the same for a finished, stopped or abandoned run.
 
-Everything is taken over the phase `measure` alone. Costs per transaction are the mean rate of a series
+Everything is taken over the phase `measure` alone, where something is left out of its beginning over the
+rest of it: all figures of a run are of the same seconds. Costs per transaction are the mean rate of a series
 divided by the mean TPS.
 """
 
@@ -17,12 +18,15 @@ from numpy.typing import NDArray
 from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import METRICS, Direction
 from app.domain.text import tr
-from app.postgres.pgbench.histogram import Histogram
+from app.runfile.histogram_decoding import merge_encoded
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.writer import Phase
 from app.statistics.series import drift, jitter, steady_state, within_run_error
+
+EDGE_S: Final = 0.5
+"""A second belongs to what is kept after a cut where more than half of it does."""
 
 _LONGEST_RUN_S: Final = 100 * 86400
 
@@ -108,26 +112,62 @@ _PER_TRANSACTION: Final = (
 
 
 @np.errstate(over="ignore", invalid="ignore")  # sums that a foreign file makes infinite are no figures
-def summarise(run: RunFile) -> dict[str, float | None]:
-    """Return all figures that can be said; empty where the phase `measure` was not reached."""
+def summarise(run: RunFile, cut_s: float = 0.0) -> dict[str, float | None]:
+    """Return all figures that can be said; empty where the phase `measure` was not reached.
+
+    Args:
+        run: its file.
+        cut_s: seconds left out at the beginning of the phase. What pgbench printed is of the whole of it:
+            after a cut TPS, latency and counts are those of its reports.
+    """
     measured = run.phase(Phase.MEASURE)
     if measured is None:
         return {}
-    t_ms, tps = run.samples("pgbench.tps")
+    t_ms, _ = run.samples("pgbench.tps")
     last_ms = t_ms[-1] if len(t_ms) else measured.started_ms
-    end_ms = measured.ended_ms if measured.ended_ms is not None else last_ms
-    inside = (t_ms > measured.started_ms) & (t_ms <= end_ms)
-    t_ms, tps = t_ms[inside], tps[inside]
+    end_ms = float(measured.ended_ms if measured.ended_ms is not None else last_ms)
+    reports = _reports(run, float(measured.started_ms), end_ms, cut_s)
+    start_ms = reports.start_ms
     figures: dict[str, float | None] = {figure.name: None for figure in FIGURES}
     told = run.metadata
-    figures |= _throughput(told, measured.started_ms, float(end_ms), t_ms, tps)
-    figures |= _shape(seconds_of(t_ms, tps, measured.started_ms), known(told.tps_one_in, 0) or 1.0)
-    figures |= _latencies(run, measured.started_ms, float(end_ms))
-    figures |= _costs(run, measured.started_ms, float(end_ms), figures["tps"])
+    figures |= _after_cut(run, reports) if cut_s else _throughput(told, start_ms, end_ms, reports)
+    figures |= _shape(seconds_of(reports.t_ms, reports.tps, start_ms), known(told.tps_one_in, 0) or 1.0)
+    figures |= _latencies(run, start_ms, end_ms, is_whole=not cut_s)
+    figures |= _costs(run, start_ms, end_ms, figures["tps"])
     ticks = run.ticks()
-    during = (ticks[:, 1] > measured.started_ms) & (ticks[:, 1] <= end_ms)
+    during = (ticks[:, 1] > start_ms) & (ticks[:, 1] <= end_ms)
     figures["missed_ticks"] = float(ticks[during, 3].sum())
     return {name: _plain(value) for name, value in figures.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reports:
+    """What pgbench reported of the seconds that count.
+
+    Attributes:
+        start_ms: where they begin.
+        t_ms: end of each report.
+        tps: of each.
+        lengths_s: of each.
+    """
+
+    start_ms: float
+    t_ms: NDArray[np.float64]
+    tps: NDArray[np.float64]
+    lengths_s: NDArray[np.float64]
+
+
+def _reports(run: RunFile, started_ms: float, end_ms: float, cut_s: float) -> _Reports:
+    """Return the reports of the measured phase; after a cut those that begin there or later."""
+    t_ms, tps = run.samples("pgbench.tps")
+    inside = (t_ms > started_ms) & (t_ms <= end_ms)
+    t_ms, tps = t_ms[inside], tps[inside]
+    lengths_s = np.diff(t_ms, prepend=started_ms) / 1000
+    if not cut_s:
+        return _Reports(started_ms, t_ms, tps, lengths_s)
+    kept = t_ms / 1000 - lengths_s >= started_ms / 1000 + cut_s - EDGE_S
+    first_ms = float(t_ms[kept][0] - 1000 * lengths_s[kept][0]) if kept.any() else started_ms + 1000 * cut_s
+    return _Reports(first_ms, t_ms[kept], tps[kept], lengths_s[kept])
 
 
 def _plain(value: float | None) -> float | None:
@@ -136,11 +176,7 @@ def _plain(value: float | None) -> float | None:
 
 
 def _throughput(
-    told: RunMetadata,
-    start_ms: float,
-    end_ms: float,
-    t_ms: NDArray[np.float64],
-    tps: NDArray[np.float64],
+    told: RunMetadata, start_ms: float, end_ms: float, reports: _Reports
 ) -> dict[str, float | None]:
     """TPS from pgbench's own summary; where it printed none, from its reports weighted by their length."""
     if told.printed("tps") is not None:
@@ -153,12 +189,35 @@ def _throughput(
             "lag_mean_ms": told.printed("lag_ms"),
             "duration_s": (end_ms - start_ms) / 1000,
         }
-    if not len(tps):
+    return _reported(reports)
+
+
+def _reported(reports: _Reports) -> dict[str, float | None]:
+    if not len(reports.tps):
         return {}
-    lengths_s = np.diff(t_ms, prepend=start_ms) / 1000
-    transactions = float(np.sum(tps * lengths_s))
-    duration_s = float(t_ms[-1] - start_ms) / 1000
+    transactions = float(np.sum(reports.tps * reports.lengths_s))
+    duration_s = float(reports.t_ms[-1] - reports.start_ms) / 1000
     return {"tps": transactions / duration_s, "transactions": transactions, "duration_s": duration_s}
+
+
+def _after_cut(run: RunFile, reports: _Reports) -> dict[str, float | None]:
+    """TPS, latency and counts from what pgbench reported after the cut."""
+    figures = _reported(reports)
+    if not figures:
+        return {}
+    for name, metric in (("failed", "pgbench.failed"), ("skipped", "pgbench.skipped")):
+        t_ms, counts = run.samples(metric)
+        kept = (t_ms > reports.start_ms) & (t_ms <= reports.t_ms[-1])
+        figures[name] = float(counts[kept].sum()) if len(t_ms) else None
+    weights = reports.tps * reports.lengths_s
+    for name, metric in (("latency_mean_ms", "pgbench.latency_mean"), ("lag_mean_ms", "pgbench.lag")):
+        t_ms, means = run.samples(metric)
+        both, mine, theirs = np.intersect1d(reports.t_ms, t_ms, assume_unique=False, return_indices=True)
+        known = np.isfinite(means[theirs])
+        done = float(weights[mine][known].sum())
+        if len(both) and done > 0:
+            figures[name] = float((weights[mine] * means[theirs])[known].sum()) / done
+    return figures
 
 
 def without_sampling_noise(cv: float | None, mean_tps: float, one_in: float) -> float | None:
@@ -215,19 +274,20 @@ def seconds_of(t_ms: NDArray[np.float64], tps: NDArray[np.float64], start_ms: fl
     return seconds
 
 
-def _latencies(run: RunFile, start_ms: float, end_ms: float) -> dict[str, float | None]:
+def _latencies(run: RunFile, start_ms: float, end_ms: float, *, is_whole: bool) -> dict[str, float | None]:
     partial = transactions = latency_sum_us = 0
 
-    def histograms() -> Iterator[Histogram]:
+    def encoded() -> Iterator[bytes]:
         nonlocal partial, transactions, latency_sum_us
         for second in run.latency_seconds():  # one by one: a day has 86 400
-            if start_ms <= second.t_ms <= end_ms:
+            # Seconds of the log lie on the clock, not on the begin of the phase or of what is compared.
+            if start_ms - (0 if is_whole else 1000 * EDGE_S) <= second.t_ms <= end_ms:
                 partial += second.partial
                 transactions += second.transactions
                 latency_sum_us += second.latency_sum_us
-                yield Histogram.decode(second.buckets)
+                yield second.buckets
 
-    whole = Histogram.merged(histograms())
+    whole = merge_encoded(encoded())
     if not transactions:
         return {"partial_seconds": float(partial)}
     figures: dict[str, float | None] = {
@@ -235,7 +295,7 @@ def _latencies(run: RunFile, start_ms: float, end_ms: float) -> dict[str, float 
         for name, percent in (("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p999", 99.9), ("max", 100.0))
     }
     figures["partial_seconds"] = float(partial)
-    if isinstance(run.metadata.pgbench, NotKnown):
+    if is_whole and isinstance(run.metadata.pgbench, NotKnown):
         figures["latency_mean_ms"] = latency_sum_us / transactions / 1000
     return figures
 

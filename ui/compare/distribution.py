@@ -43,6 +43,7 @@ class DistributionView(View):
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
         self._known: dict[str, Distribution] = {}
+        self._cut_s = 0.0
         self._op: BackgroundOp[dict[str, Distribution]] | None = None
         self.what = Choice(tr("Lines"))
         self.what.offer([(_GROUPS, tr("configurations, runs merged")), (_RUNS, tr("runs"))])
@@ -80,7 +81,9 @@ class DistributionView(View):
     @override
     def set_content(self, content: Content) -> None:
         paths = {run.path for run in content.runs}
-        self._known = {path: known for path, known in self._known.items() if path in paths}
+        cut_s = 0.0 if content.comparison is None else content.comparison.cut.seconds
+        kept = paths if cut_s == self._cut_s else set()
+        self._known, self._cut_s = {path: self._known[path] for path in self._known.keys() & kept}, cut_s
         super().set_content(content)
 
     @override
@@ -93,7 +96,8 @@ class DistributionView(View):
             self._show()
             return
         self.words.setText(NOT_YET)
-        self._op = BackgroundOp(lambda: _read(missing), self._take, self._fail).start()
+        cut_s = self._cut_s
+        self._op = BackgroundOp(lambda: _read(missing, cut_s), self._take, self._fail).start()
 
     def _take(self, found: dict[str, Distribution]) -> None:
         self._known |= found
@@ -151,11 +155,11 @@ class DistributionView(View):
             self._op.cancel()
 
 
-def _read(paths: list[str]) -> dict[str, Distribution]:
+def _read(paths: list[str], cut_s: float) -> dict[str, Distribution]:
     found = {}
     for path in paths:
         try:
-            found[path] = read_distribution(Path(path))
+            found[path] = read_distribution(Path(path), cut_s)
         except FootingError:
             continue  # damaged or gone meanwhile: it has no line
     return found

@@ -8,7 +8,7 @@ from typing import Final
 from PySide6.QtGui import QColor, QTextDocument
 
 from app.analysis.labels import format_tps, mark_words, one_line
-from app.analysis.sentences import WITHIN_RUN_NOTE, describe_shape
+from app.analysis.sentences import WITHIN_RUN_NOTE
 from app.comparison.differences import PropertyDifference, describe_sameness, what_differs
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow
 from app.comparison.warnings import comparison_notes, comparison_warnings
@@ -112,8 +112,9 @@ class ComparisonWriter(PlainWriter):
             self._put(SWATCH + " ", colour=self._colour(loaded.colour))
             self._put(run.name, bold=loaded.path == content.focus)
             self._begin(indent=True)
-            sentences = describe_shape(run.facts.shape, run.facts.summary.get("tps"))
-            self._put(" ".join(sentences) or tr("Nothing of its seconds is known."), colour=self._ink.quiet)
+            self._put(
+                " ".join(run.sentences) or tr("Nothing of its seconds is known."), colour=self._ink.quiet
+            )
 
     def _colour(self, number: int) -> QColor:
         return self._theme.series_colour(number)

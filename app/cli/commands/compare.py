@@ -12,7 +12,7 @@ from rich.console import Console
 
 from app.analysis.facts import read_run_facts
 from app.analysis.labels import one_line
-from app.analysis.sentences import WITHIN_RUN_NOTE, describe_shape
+from app.analysis.sentences import WITHIN_RUN_NOTE
 from app.cli.commands.show import library_of, print_json, tell_left_out, tell_left_over
 from app.cli.terminal.tables import print_sentence, print_table
 from app.comparison.comparison import RunComparison, compare_runs
@@ -187,9 +187,7 @@ def _print_runs(comparison: RunComparison, console: Console, *, all_runs: bool) 
     print_sentence(console, WITHIN_RUN_NOTE, style="dim")
     told = comparison.runs if all_runs else comparison.runs[:_MOST_RUNS_TOLD]
     for run in told:
-        sentences = " ".join(describe_shape(run.facts.shape, run.facts.summary.get("tps"))) or tr(
-            "Nothing of its seconds is known."
-        )
+        sentences = " ".join(run.sentences) or tr("Nothing of its seconds is known.")
         print_sentence(console, f"{run.name}: {sentences}")
     if len(told) < len(comparison.runs):
         more = tr("{count} more; --details tells all.").format(count=len(comparison.runs) - len(told))

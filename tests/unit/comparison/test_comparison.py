@@ -15,14 +15,21 @@ from app.analysis.sentences import describe_shape, own_interval_words
 from app.analysis.stability import RunStability
 from app.comparison.campaign_verdicts import judge_files
 from app.comparison.comparison import RunComparison, compare_runs, unique_names
+from app.comparison.figures import figure_values
 from app.comparison.table import COMPARISON_COLUMNS
 from app.comparison.warmup_truncation import CutReason, common_cut, describe_cut
 from app.comparison.warnings import comparison_warnings
 from app.domain.columns import texts
 from app.domain.errors import CorruptRunFileError
-from app.runfile.writer import RunState
+from app.domain.metrics import Sample
+from app.export.comparison import comparison_as_json
+from app.runfile.finalize import finish_run_file
+from app.runfile.reader import RunFile
+from app.runfile.summary import summarise
+from app.runfile.writer import LatencySecond, RunState
 from app.statistics.verdict import Samples, Verdict, compare
 from tests.fix_window import Trial, begin_trial, write_campaign, write_trial
+from tests.made_runs import latencies
 
 
 def facts(folder: Path, *trials: Trial) -> list[RunFacts]:
@@ -244,7 +251,83 @@ def test_the_interval_of_a_compared_run_is_that_of_the_seconds_that_are_compared
     assert found.tps is not None
     assert found.own_interval is not None
     assert found.own_interval.low < found.tps < found.own_interval.high
-    assert found.own_interval == rising.own_interval(cut_s=400) != rising.own_interval()
+    later = rising.after(400)
+    assert later is not None
+    assert found.own_interval == later.own_interval() != rising.own_interval()
+
+
+def test_every_figure_of_a_row_is_of_the_seconds_that_are_compared(tmp_path: Path) -> None:
+    """A minute at 100 TPS and 40 ms, one dead second in it, then a minute at 1000 TPS and 2 ms."""
+    paths = [two_minutes(tmp_path / f"{fs}.footing", fs) for fs in ("ext4", "xfs")]
+    runs = [read_run_facts(path) for path in paths]
+    whole, cut = (compare_runs(runs, cut_s=cut_s) for cut_s in (0.0, 60.0))
+    names: tuple[str, ...] = ("latency_p50_ms", "latency_p99_ms", "latency_max_ms", "latency_mean_ms")
+    names += ("jitter_cv", "stall_s")
+    names += ("longest_stall_s", "drift", "transactions", "duration_s", "device_write_bytes", "wal_bytes")
+    assert {name: whole.rows[0].values(name) for name in names} == {
+        name: [pytest.approx(runs[0].summary[name])] for name in names
+    }
+    assert {name: cut.rows[0].values(name) for name in names} == {
+        "latency_p50_ms": [pytest.approx(2, rel=0.01)],
+        "latency_p99_ms": [pytest.approx(2, rel=0.01)],
+        "latency_max_ms": [pytest.approx(2, rel=0.01)],
+        "latency_mean_ms": [pytest.approx(2)],
+        "jitter_cv": [0],
+        "stall_s": [0],
+        "longest_stall_s": [0],
+        "drift": [0],
+        "transactions": [pytest.approx(60_000)],
+        "duration_s": [60],
+        "device_write_bytes": [pytest.approx(8192)],
+        "wal_bytes": [pytest.approx(500)],
+    }
+    for name in names:
+        assert figure_values(cut, cut.groups[0], name) == {0: cut.rows[0].values(name)[0]}
+    told = comparison_as_json(cut)["runs"]
+    assert isinstance(told, list)
+    assert isinstance(told[0], dict)
+    assert told[0]["figures"] == cut.runs[0].figures
+    assert told[0]["tps_whole"] == pytest.approx(541.7, rel=0.02)
+    assert "After the first 01:00 1,000 TPS" in cut.runs[0].sentences[0]
+    assert "No stalled second." in cut.runs[0].sentences
+    assert "Stalled in 1 of 120 s" in " ".join(whole.runs[0].sentences)
+    table = texts(COMPARISON_COLUMNS, cut.rows[0])
+    assert (table["p99"], table["jitter"]) == ("2.01", "0.0 %")
+
+
+def two_minutes(path: Path, filesystem: str) -> Path:
+    writer = begin_trial(path, Trial(f"{filesystem} #1", filesystem, seconds=0, filesystem=filesystem))
+    for second in range(120):
+        slow, t_ms = second < 60, 1000 * (second + 1)
+        tps = (0 if second == 30 else 100) if slow else 1000
+        latency_ms = 40 if slow else 2
+        samples = [
+            (t_ms, Sample("pgbench.tps", tps)),
+            (t_ms, Sample("pgbench.latency_mean", latency_ms)),
+            (t_ms, Sample("storage.write_bytes", 8192 * 1000 if not slow else 4e6)),
+            (t_ms, Sample("wal.bytes", 500e3 if not slow else 1e6)),
+        ]
+        with writer.transaction():
+            writer.add_tick(second, t_ms, lateness_us=0, missed=0, samples=samples)
+            if tps:
+                buckets = latencies(tps, 1000 * latency_ms)
+                writer.put_latency_second(
+                    LatencySecond(t_ms - 1000, tps, 1000 * latency_ms * tps, 0, 0, False, buckets)  # noqa: FBT003
+                )
+    with writer.transaction():
+        writer.end_phase(120_000)
+    writer.close()
+    with RunFile(path) as run:
+        summary = summarise(run)
+    finish_run_file(path, RunState.DONE, summary, is_durable=False)
+    return path
+
+
+def test_a_run_whose_file_has_gone_meanwhile_takes_no_part_after_a_cut(tmp_path: Path) -> None:
+    runs = [read_run_facts(two_minutes(tmp_path / f"{fs}.footing", fs)) for fs in ("ext4", "xfs")]
+    (tmp_path / "xfs.footing").unlink()
+    assert compare_runs(runs).runs[1].left_out == ""
+    assert compare_runs(runs, cut_s=60).runs[1].left_out == "its file cannot be read any more"
 
 
 def test_the_first_checkpoint_cycle_is_cut_off(tmp_path: Path) -> None:
@@ -286,9 +369,13 @@ def test_a_chosen_cut_is_taken_and_may_leave_nothing(tmp_path: Path) -> None:
 
 def test_merged_reports_weigh_as_long_as_they_lasted() -> None:
     shape = RunStability(np.array([1.0, 2.0, 5.0]), np.array([10.0, 20.0, 50.0]), 5.0, ())
-    assert shape.mean_after(0) == pytest.approx((10 + 20 + 3 * 50) / 5)
-    assert shape.mean_after(1) == pytest.approx((20 + 150) / 4)
-    assert shape.mean_after(5) is None
+    assert shape.mean == pytest.approx((10 + 20 + 3 * 50) / 5)
+    later = shape.after(1)
+    assert later is not None
+    assert later.mean == pytest.approx((20 + 150) / 4)
+    assert later.duration_s == 4
+    assert shape.after(0) is shape
+    assert shape.after(5) is None
     assert np.isnan(shape.seconds).sum() == 2
 
 

@@ -5,6 +5,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import Sample
@@ -142,3 +144,57 @@ def test_seconds_with_impossible_throughput_are_damage(tmp_path: Path) -> None:
         path = finished_run(tmp_path / f"{value}.footing")
         with pytest.raises(CorruptRunFileError, match="impossible TPS"):
             figures_of(change(path, f"UPDATE sample SET value = {value}"))
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    tps=st.lists(st.integers(0, 5000), min_size=3, max_size=40),
+    cut_s=st.integers(1, 39),
+    rate=st.floats(0, 1e6),
+)
+def test_after_a_cut_the_figures_are_those_of_a_run_that_began_there(
+    tmp_path: Path, tps: list[int], cut_s: int, rate: float
+) -> None:
+    cut_s = min(cut_s, len(tps) - 1)
+    samples = [Sample("wal.bytes", rate), Sample("process.cpu_user", 0.5, "postgres")]
+    found = []
+    for name, seconds, left_out in (("whole", tps, cut_s), ("later", tps[cut_s:], 0)):
+        path = tmp_path / f"{name}.footing"
+        path.unlink(missing_ok=True)
+        write_run(path, [float(value) for value in seconds], samples=samples).close()
+        with RunFile(path) as run:
+            found.append(summarise(run, left_out))
+    counted = {"latency_mean_ms", "failed", "skipped"}  # of a whole run from other sources
+    assert {name: value for name, value in found[0].items() if name not in counted} == {
+        name: value if value is None else pytest.approx(value, rel=1e-9, abs=1e-12)
+        for name, value in found[1].items()
+        if name not in counted
+    }
+
+
+def test_what_pgbench_printed_of_the_whole_run_is_no_figure_after_a_cut(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    printed = {"tps": 205.5, "transactions": 617, "latency_ms": 1.9, "failed": 2, "skipped": 7, "lag_ms": 3.0}
+    samples = [
+        Sample("pgbench.latency_mean", 4.0),
+        Sample("pgbench.failed", 1.0),
+        Sample("pgbench.skipped", 2.0),
+        Sample("pgbench.lag", 0.5),
+    ]
+    write_run(path, (100.0, 200.0, 300.0), values={"pgbench": printed}, samples=samples).close()
+    with RunFile(path) as run:
+        found = summarise(run, 1)
+    assert found["tps"] == 250
+    assert found["transactions"] == 500
+    assert (found["failed"], found["skipped"]) == (2, 4)
+    assert (found["latency_mean_ms"], found["lag_mean_ms"]) == (4, 0.5)
+    assert found["duration_s"] == 2
+
+
+def test_a_cut_behind_the_end_leaves_no_figures(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    write_run(path).close()
+    with RunFile(path) as run:
+        found = summarise(run, 60)
+    assert found["tps"] is None
+    assert found["latency_p99_ms"] is None
