@@ -17,7 +17,12 @@ from app.analysis.stability import RunStability, read_shape
 from app.domain.text import tr
 from app.hosts.host import ROOT_STEP
 from app.library.entries import effective_state
-from app.runfile.metadata.environment import MOST_CHARACTERS, read_environment_facts
+from app.runfile.metadata.environment import (
+    MOST_CHARACTERS,
+    counted_devices,
+    is_played,
+    read_environment_facts,
+)
 from app.runfile.metadata.stored_campaign import completed
 from app.runfile.metadata.typed_json import Known, NotKnown, known
 from app.runfile.reader import CommandRecord, RunFile
@@ -54,6 +59,8 @@ class RunFacts:
         tags: that people gave it.
         note: that people wrote.
         file: where its figures can be read again; None where nothing may be read.
+        devices: of which operations, bytes and flushes are, in a few words; empty where unknown.
+        has_played_devices: whether one of them is a loop device or a virtual disk.
     """
 
     path: str
@@ -78,6 +85,8 @@ class RunFacts:
     others: tuple[Property, ...] = field(default=(), repr=False)
     file: Path | None = field(default=None, repr=False, compare=False)
     _known: dict[float, dict[str, float | None]] = field(default_factory=dict, repr=False, compare=False)
+    devices: str = ""
+    has_played_devices: bool = False
 
     def figures_after(self, cut_s: float) -> dict[str, float | None]:
         """Return the figures without the first seconds of the measured phase; `summary` where nothing is cut.
@@ -103,7 +112,8 @@ def read_run_facts(path: Path) -> RunFacts:
     """
     with RunFile(path) as run:
         told, facts = completed(run.metadata), run.facts("before")
-        found = tuple(properties_of(told, read_environment_facts(facts)))
+        environment = read_environment_facts(facts)
+        found = tuple(properties_of(told, environment))
         return RunFacts(
             tags=known(told.tags, ()),
             note=_text(told.note),
@@ -126,6 +136,8 @@ def read_run_facts(path: Path) -> RunFacts:
             environment=tuple(_flat(facts)),
             unavailable=tuple((source, reason) for _, source, reason in run.unavailable()),
             shape=read_shape(run),
+            devices=counted_devices(environment)[:MOST_CHARACTERS],
+            has_played_devices=is_played(environment),
         )
 
 

@@ -12,6 +12,7 @@ from app.comparison.differences import PropertyDifference, find_differences
 from app.comparison.warmup_truncation import describe_cut
 from app.domain.text import tr
 from app.domain.units import format_duration
+from app.runfile.metadata.environment import MOST_NAMED
 from app.runfile.metadata.run_metadata import IMPORTED
 
 _SHORT_S: Final = 10
@@ -45,7 +46,18 @@ _NONE_IS_A_VALUE: Final = frozenset({(_WORKLOAD, tr("rate limit per second"))})
 def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
     """Return how the comparison was made where that is not as always: what was left out of every run."""
     told = describe_cut(comparison.cut, [run.name for run in comparison.runs])
-    return (told,) if told else ()
+    return (*((told,) if told else ()), *_of_played_devices(comparison))
+
+
+def _of_played_devices(comparison: RunComparison) -> Iterator[str]:
+    """Say where operations and bytes are those of a loop device or a virtual disk, not of hardware."""
+    told = dict.fromkeys(run.facts.devices for run in comparison.runs if run.facts.has_played_devices)
+    if told:
+        sentence = tr(
+            "Operations, bytes and flushes are those of {devices}: what lies below merges, caches and drops"
+            " requests of its own, so that they are not those of the hardware."
+        )
+        yield sentence.format(devices="; ".join(list(told)[:MOST_NAMED]))
 
 
 def comparison_warnings(comparison: RunComparison) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ _LOG: Final = "pgbench --log"
 _STAT: Final = "/proc/stat"
 _PID: Final = "/proc/PID/stat"
 _BLOCK: Final = "/sys/block/DEVICE/stat"
-_LEAVES: Final = tr("sum of /sys/block/DEVICE/stat over the disks that back the folder")
+_CHOSEN: Final = tr("sum of /sys/block/DEVICE/stat over the chosen disks, or those that back the folder")
 _MEMINFO: Final = "/proc/meminfo"
 _IO_VIEW: Final = tr("pg_stat_io without WAL (PostgreSQL 16 and newer)")
 
@@ -149,15 +149,15 @@ _CPU: Final = (
 )
 
 _STORAGE: Final = (
-    Metric("storage.reads", tr("Reads"), "1/s", _LEAVES),
-    Metric("storage.writes", tr("Writes"), "1/s", _LEAVES),
-    Metric("storage.flushes", tr("Flushes"), "1/s", _LEAVES),
-    Metric("storage.read_bytes", tr("Read"), "B/s", _LEAVES),
-    Metric("storage.write_bytes", tr("Written"), "B/s", _LEAVES),
-    Metric("storage.read_await", tr("Mean time of a read"), "ms", _LEAVES, Direction.LOWER),
-    Metric("storage.write_await", tr("Mean time of a write"), "ms", _LEAVES, Direction.LOWER),
-    Metric("storage.flush_await", tr("Mean time of a flush"), "ms", _LEAVES, Direction.LOWER),
-    Metric("storage.queue", tr("Requests in flight"), "requests", _LEAVES),
+    Metric("storage.reads", tr("Reads"), "1/s", _CHOSEN),
+    Metric("storage.writes", tr("Writes"), "1/s", _CHOSEN),
+    Metric("storage.flushes", tr("Flushes"), "1/s", _CHOSEN),
+    Metric("storage.read_bytes", tr("Read"), "B/s", _CHOSEN),
+    Metric("storage.write_bytes", tr("Written"), "B/s", _CHOSEN),
+    Metric("storage.read_await", tr("Mean time of a read"), "ms", _CHOSEN, Direction.LOWER),
+    Metric("storage.write_await", tr("Mean time of a write"), "ms", _CHOSEN, Direction.LOWER),
+    Metric("storage.flush_await", tr("Mean time of a flush"), "ms", _CHOSEN, Direction.LOWER),
+    Metric("storage.queue", tr("Requests in flight"), "requests", _CHOSEN),
     Metric("device.reads", tr("Reads"), "1/s", _BLOCK),
     Metric("device.writes", tr("Writes"), "1/s", _BLOCK),
     Metric("device.flushes", tr("Flushes"), "1/s", _BLOCK),

@@ -22,6 +22,7 @@ from app.export.anonymize import Anonymizer
 from app.export.csv_cells import write_rows
 from app.library.entries import effective_state
 from app.postgres.pgbench.histogram import Histogram
+from app.runfile.metadata.environment import counted_devices, read_environment_facts
 from app.runfile.metadata.typed_json import known
 from app.runfile.output_file import check_output, write_output
 from app.runfile.reader import RunFile
@@ -56,6 +57,7 @@ JSON_KEYS: Final = {
     "runs[].phases": tr("phase, started_ms, ended_ms"),
     "runs[].events": tr("t_ms, kind, message, data"),
     "runs[].commands": tr("argv, account, started_ms, duration_ms, exit_code of every program"),
+    "runs[].devices": tr("of which series storage.* and the costs of a transaction are; empty where unknown"),
     "runs[].facts": tr("of the environment, before and after the run"),
     "runs[].unavailable": tr("t_ms, source and reason of what could not be measured"),
     "runs[].series": tr("metric, instance, unit, label, source, t_ms and values; t_ms ends the interval"),
@@ -194,6 +196,7 @@ def run_as_json(run: RunFile) -> dict[str, Json]:
 
 def describe_run(run: RunFile) -> dict[str, Json]:
     """Return what a run file says but its samples."""
+    before = run.facts("before")
     return {
         **run.values,
         "path": str(run.path),
@@ -218,7 +221,8 @@ def describe_run(run: RunFile) -> dict[str, Json]:
             }
             for command in run.commands()
         ],
-        "facts": {"before": run.facts("before"), "after": run.facts("after")},
+        "devices": counted_devices(read_environment_facts(before)),
+        "facts": {"before": before, "after": run.facts("after")},
         "unavailable": [
             {"t_ms": t_ms, "source": source, "reason": reason} for t_ms, source, reason in run.unavailable()
         ],

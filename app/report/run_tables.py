@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.analysis.labels import format_figure, format_tps
+from app.analysis.labels import format_figure, format_tps, one_line
 from app.comparison.figures import FigureComparison, compare_figures, figure, format_mean
 from app.domain.columns import CellKind, Column, texts
 from app.domain.text import tr
@@ -24,6 +24,7 @@ _COSTS: Final = (
     *("device_write_bytes", "device_read_bytes", "device_writes", "device_flushes"),
     *("wal_bytes", "server_cpu_us", "kernel_cpu_us"),
 )
+_OF_DEVICES: Final = _COSTS[:4]
 _COMPARED: Final = (
     *("latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "latency_p999_ms"),
     *("jitter_cv", "longest_stall_s"),
@@ -61,6 +62,23 @@ def cost_table(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     costs = tuple(map(_figure_column, _COSTS))
     if any(column.cell(run) for column in costs for run in runs):
         yield plain_table((_RUN, *costs), runs, size=TableSize.SMALL)
+        if told := devices_sentence(runs):
+            yield Text(TextRole.NOTE, told)
+
+
+def devices_sentence(runs: Sequence[ReportedRun]) -> str:
+    """Return of which devices the costs are; empty where no run has such costs."""
+    having = [run for run in runs if any(run.facts.summary.get(name) is not None for name in _OF_DEVICES)]
+    told: dict[str, list[str]] = {}
+    for run in having:
+        told.setdefault(
+            one_line(run.facts.devices) or tr("devices that the run file does not name"), []
+        ).append(run.tag)
+    if not told:
+        return ""
+    parts = [each if len(told) == 1 else f"{', '.join(tags)}: {each}" for each, tags in told.items()]
+    sentence = tr("Operations, bytes and flushes are those of {devices}.")
+    return sentence.format(devices="; ".join(parts))
 
 
 def _figure_column(name: str) -> Column[ReportedRun]:
@@ -106,7 +124,8 @@ def figure_pages(found: Findings) -> Iterator[Block]:
         "Means over runs. {sign} differs from the baseline by more than chance (95 %, Holm); without it "
         "nothing is said about a difference. Source: the runs listed under “Runs”."
     )
-    yield Text(TextRole.NOTE, sentence.format(sign=_DIFFERS))
+    devices = devices_sentence(found.runs)
+    yield Text(TextRole.NOTE, f"{sentence.format(sign=_DIFFERS)} {devices}".rstrip())
 
 
 def _compared(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from app.domain.errors import CorruptRunFileError
 from app.domain.text import tr
+from app.runfile.metadata.environment import counted_devices, read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import PhaseTimes, RunEvent, RunFile
@@ -53,6 +54,7 @@ class RunData:
         summary: figures of `app.runfile.summary`; empty while the run lasts.
         marks_with_reasons: (kind, reason) labels.
         last_ms: the latest time of the run's clock that this view knows.
+        devices: of which the series ``storage.*`` are, in a few words; empty where unknown.
     """
 
     path: Path
@@ -71,6 +73,7 @@ class RunData:
     marks_with_reasons: tuple[tuple[str, str], ...] = field(repr=False)
     last_ms: float
     source: SeriesSource = field(repr=False, compare=False)
+    devices: str = ""
 
     @property
     def origin_ms(self) -> float:
@@ -251,6 +254,7 @@ def view_of(run: RunFile, events: tuple[RunEvent, ...], last_ms: float, source: 
         marks_with_reasons=marks,
         last_ms=last_ms,
         source=source,
+        devices=counted_devices(read_environment_facts(run.facts("before"))),
     )
 
 

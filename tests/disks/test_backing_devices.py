@@ -83,6 +83,7 @@ def test_a_loop_file_is_no_disk_but_lies_on_one(
     except ProbeUnavailable:  # images in memory: the loop device is where the walk ends
         below = tuple(each for each in backing.devices if each.kind == "loop")
     assert [leaf.name for leaf in backing.leaves] == [leaf.name for leaf in below]
+    assert [f"/dev/{each.name}" for each in backing.counted] == [device]
 
 
 def test_btrfs_over_two_devices_has_both(make_loop: Callable[[], str], mount: Callable[..., Path]) -> None:
@@ -93,6 +94,7 @@ def test_btrfs_over_two_devices_has_both(make_loop: Callable[[], str], mount: Ca
     run("btrfs", "subvolume", "create", str(folder / "sub"))
     for path in (folder, folder / "sub"):
         assert loops_of(resolve_backing(str(path))) == devices
+        assert sorted(f"/dev/{each.name}" for each in resolve_backing(str(path)).counted) == devices
     facts = json.loads(json.dumps(storage_facts(str(folder), Resolver())))
     assert facts["filesystem"]["profiles"]["data"] == ["raid1"]
     assert facts["filesystem"]["nodesize"] == 16384
@@ -110,13 +112,14 @@ def test_xfs_with_its_log_elsewhere_has_both(
     assert "meta-data" in str(facts["filesystem"])
 
 
+@pytest.mark.parametrize("barriers", [True, False])
 def test_what_is_written_is_counted_with_its_flushes(
-    make_loop: Callable[[], str], mount: Callable[..., Path]
+    make_loop: Callable[[], str], mount: Callable[..., Path], *, barriers: bool
 ) -> None:
     need("mkfs.ext4")
     device = make_loop()
     run("mkfs.ext4", "-q", device)
-    folder = mount(device)
+    folder = mount(device, "-o", f"barrier={int(barriers)}")
     clock = HandClock()
     probe = BlockDevicesProbe(clock=clock)
     probe.open(ProbeContext(ServerSources(data_directory=str(folder))))
@@ -131,5 +134,7 @@ def test_what_is_written_is_counted_with_its_flushes(
     name = Path(device).name
     assert found[f"device.write_bytes {name}"] >= 1_000_000
     assert found[f"device.writes {name}"] >= 10
-    assert found[f"device.flushes {name}"] >= 10
+    assert (found[f"device.flushes {name}"] >= 10) is barriers
+    for what in ("writes", "write_bytes", "flushes"):
+        assert found[f"storage.{what}"] == found[f"device.{what} {name}"]
     probe.close()

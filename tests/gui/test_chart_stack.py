@@ -593,3 +593,20 @@ def test_an_array_without_all_its_disks_is_told_above_the_charts(tmp_path: Path)
         "The array md127 runs without 1 of its disks: its figures are not its own."
     ]
     assert array_words(write_disks(tmp_path / "whole.footing")) == []
+
+
+def test_a_chart_of_devices_says_of_which_and_other_charts_say_nothing(
+    stack: ChartStack, runs: list[RunData]
+) -> None:
+    told = [replace(runs[0], devices="loop0 (loop device)"), replace(runs[1], devices="sda"), runs[2]]
+    stack.set_charts(("tps", "iops", "throughput"))
+
+    def headings(*shown: RunData) -> list[str]:
+        stack.set_runs(traces(list(shown)))
+        return [chart.heading.devices for chart in stack.charts]
+
+    assert headings(told[0]) == ["", "of loop0 (loop device)", "of loop0 (loop device)"]
+    assert headings(told[0], told[1]) == ["", *["of loop0 (loop device); sda"] * 2]
+    assert headings(told[2]) == ["", *["of devices not known"] * 2]
+    many = [replace(run, devices=f"sd{letter}") for run, letter in zip(runs, "abcd", strict=True)]
+    assert headings(*many) == ["", *["of the devices of each run"] * 2]

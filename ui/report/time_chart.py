@@ -14,6 +14,7 @@ from app.report.blocks import TimeFigure, Trace
 from app.runfile.series import RunData, running_mean
 from ui.charts.data.lines import curve_samples
 from ui.charts.data.min_max_pyramid import Pyramid
+from ui.charts.data.plotted_run import devices_words
 from ui.charts.data.registry import CHARTS, ChartSpec, CurveSpec
 from ui.charts.data.scale import (
     GAP_S,
@@ -165,7 +166,15 @@ class TimeCharts:
         room = width - self._canvas.width(unit, UNIT) - 2
         title = self._canvas.elide(figure.title or chart_title(spec, figure.traces), TITLE, room)
         self._canvas.text(x, y, title, TITLE)
-        self._canvas.text(x + self._canvas.width(title, TITLE) + 1.5, y + 0.5, unit, UNIT)
+        devices = self._devices(figure, spec)
+        words = " ".join(part for part in (unit, devices) if part)
+        left = x + self._canvas.width(title, TITLE) + 1.5
+        self._canvas.text(left, y + 0.5, self._canvas.elide(words, UNIT, x + width - left), UNIT)
+
+    def _devices(self, figure: TimeFigure, spec: ChartSpec) -> str:
+        """Return of which devices a chart is; empty for one that is of none."""
+        words = devices_words(self._runs[trace.run] for trace in figure.traces) if spec.is_of_devices else ""
+        return tr("of {devices}").format(devices=words) if words else ""
 
 
 def chart_title(spec: ChartSpec, traces: Sequence[Trace]) -> str:

@@ -29,7 +29,7 @@ from app.export.runs import describe_run, finite
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
 from app.library.entries import LibraryEntry, default_library, effective_state, find_run, list_runs
 from app.library.query import haystack, matches, parse_query
-from app.runfile.metadata.environment import EnvironmentFacts, read_environment_facts
+from app.runfile.metadata.environment import EnvironmentFacts, counted_devices, read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
@@ -295,6 +295,7 @@ def configuration_rows(run: RunMetadata, environment: EnvironmentFacts) -> tuple
         (tr("started"), _started(or_none(run.started_epoch_s))),
         (tr("target"), f"{known(run.target.kind, '')} {known(run.target.path, '')}".strip()),
         (tr("filesystem"), environment.filesystem),
+        (tr("devices counted"), counted_devices(environment)),
         (tr("server"), _server(run)),
         (tr("settings"), _settings(run)),
         (tr("by the filesystem"), _by_filesystem(run)),

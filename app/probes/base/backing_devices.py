@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,9 @@ from app.domain.text import tr
 from app.probes.base.mounts import Mount, mount_of
 from app.probes.base.probe import ProbeUnavailable
 from app.probes.base.programs import Ask, ask_program
+
+LOOP: Final = "loop"
+"""Kind of a device that is a file of another filesystem."""
 
 _DEEPEST: Final = 8
 
@@ -31,11 +34,22 @@ class BackingDevice:
         name: kernel name, such as ``nvme0n1`` or ``md0``.
         kind: ``disk``, ``md``, ``dm``, ``loop``, ``bcache`` or ``zram``.
         is_leaf: nothing lies below it: what it writes is what reaches the hardware.
+        beneath_loop: the file of a loop device lies on it, and nothing else of the folder.
     """
 
     name: str
     kind: str
     is_leaf: bool
+    beneath_loop: bool = False
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its requests are those of the storage under test: the disks that were chosen.
+
+        A loop device stands for the disk that it plays: its file's filesystem merges, caches and may drop
+        flushes, so that the disk beneath does something else, for others too.
+        """
+        return (self.is_leaf or self.kind == LOOP) and not self.beneath_loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +70,23 @@ class Backing:
 
     @property
     def leaves(self) -> tuple[BackingDevice, ...]:
-        """The disks."""
+        """The disks of the machine at the very bottom."""
         return tuple(device for device in self.devices if device.is_leaf)
+
+    @property
+    def counted(self) -> tuple[BackingDevice, ...]:
+        """The devices whose requests are those of the storage under test."""
+        return tuple(device for device in self.devices if device.is_counted)
+
+
+def merged(backings: Iterable[Backing]) -> tuple[BackingDevice, ...]:
+    """Return the devices of several folders, each once; one that a folder uses itself is beneath no loop."""
+    found: dict[str, BackingDevice] = {}
+    for device in (each for backing in backings for each in backing.devices):
+        known = found.get(device.name)
+        if known is None or known.beneath_loop:
+            found[device.name] = device
+    return tuple(found.values())
 
 
 def device_number(path: str) -> str | None:
@@ -170,7 +199,8 @@ class Resolver:
         if (folder / "partition").exists():
             folder = folder.parent
         name = folder.name
-        if not (folder / "stat").exists() or name in found or depth > _DEEPEST:
+        known = name in found and not found[name].beneath_loop
+        if not (folder / "stat").exists() or known or depth > _DEEPEST:
             return
         below = sorted(text for link in _list(folder / "slaves") if (text := _read(link / "dev")))
         under_file = self._below_file(_read(folder / "loop" / "backing_file"), depth)
@@ -185,9 +215,10 @@ class Resolver:
         if not path or path.endswith(" (deleted)"):
             return ()
         try:
-            return self._resolve(path, depth + 1).devices
+            below = self._resolve(path, depth + 1).devices
         except ProbeUnavailable:
             return ()
+        return tuple(replace(device, beneath_loop=True) for device in below)
 
 
 def resolve_backing(path: str) -> Backing:
@@ -225,7 +256,7 @@ def _kind(folder: Path) -> str:
         return "md"
     if (folder / "dm").exists():
         return "dm"
-    for kind in ("loop", "bcache", "zram"):
+    for kind in (LOOP, "bcache", "zram"):
         if folder.name.startswith(kind):
             return kind
     return "disk"

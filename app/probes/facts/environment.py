@@ -62,6 +62,9 @@ def read_facts(server: ServerSources, places: FactSources | None = None) -> Fact
         "storage": lambda: storage_facts(server.data_folder, resolver),
         "load": lambda: load_facts(proc),
     }
+    wal = server.wal_directory
+    if wal is not None:
+        parts["wal_storage"] = lambda: storage_facts(wal, resolver)
     facts: Facts = {"format": FACTS_FORMAT}
     for name, read in parts.items():
         facts[name] = attempt(read)

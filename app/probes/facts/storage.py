@@ -192,6 +192,7 @@ def device_facts(device: BackingDevice, sys: Path) -> Facts:
     facts: Facts = {
         "kind": device.kind,
         "is_leaf": device.is_leaf,
+        "is_counted": device.is_counted,
         "size_bytes": attempt(lambda: int(read_text(folder / "size")) * SECTOR_BYTES),
         "read_only": file_fact(folder / "ro"),
         "removable": file_fact(folder / "removable"),

@@ -1,8 +1,10 @@
 """What the block devices below the data directory do, from /sys/block/DEVICE/stat.
 
 Fields as in Documentation/block/stat.rst: discards since Linux 4.18, flushes since 5.5; a sector is always
-512 bytes. Series ``device.*`` are of each device, ``storage.*`` are the sum over the disks, so that
-a folder on one disk and one on six of them can be laid over each other.
+512 bytes. Series ``device.*`` are of each device, ``storage.*`` are the sum over the chosen disks, so that
+a folder on one disk and one on six of them can be laid over each other. Those are whole disks, for which
+alone the kernel counts flushes (block/blk-flush.c); the members of arrays, pools and volumes, not what lies
+over them; and loop devices themselves, not the disk below their files.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing_extensions import override
 
 from app.domain.metrics import Sample
 from app.domain.text import tr
-from app.probes.base.backing_devices import Backing, BackingDevice, resolve_backing
+from app.probes.base.backing_devices import Backing, BackingDevice, merged, resolve_backing
 from app.probes.base.probe import (
     Clock,
     CounterDifference,
@@ -127,9 +129,8 @@ class BlockDevicesProbe(Probe):
     def open(self, context: ProbeContext) -> None:
         self.close()
         folders = context.server.folders
-        backing = {each.name: each for folder in folders for each in self._resolve(folder).devices}
         omissions: list[MissingMetric] = []
-        for device in backing.values():
+        for device in merged(self._resolve(folder) for folder in folders):
             if self._counts(device.name):
                 self._devices.append(_Device(device, self._sys, self._clock))
             else:
@@ -152,7 +153,7 @@ class BlockDevicesProbe(Probe):
     @override
     def read(self) -> list[Sample]:
         samples: list[Sample] = []
-        leaves: list[Activity] = []
+        counted: list[Activity] = []
         for device in self._devices:
             gained = device.read()
             if gained is None:
@@ -169,10 +170,10 @@ class BlockDevicesProbe(Probe):
                 samples.append(
                     Sample("device.discards", rounded(gained.discards / gained.interval_s), device.name)
                 )
-            if device.is_leaf:
-                leaves.append(gained)
-        if leaves and len(leaves) == sum(device.is_leaf for device in self._devices):
-            samples.extend(_samples("storage", leaves, ""))
+            if device.is_counted:
+                counted.append(gained)
+        if counted and len(counted) == sum(device.is_counted for device in self._devices):
+            samples.extend(_samples("storage", counted, ""))
         return samples
 
     @override
@@ -187,7 +188,7 @@ class _Device:
 
     def __init__(self, device: BackingDevice, sys: str, clock: Clock) -> None:
         self.name = device.name
-        self.is_leaf = device.is_leaf
+        self.is_counted = device.is_counted
         self._kind = device.kind
         self._file = RawFile(f"{sys}/block/{device.name}/stat")
         self._counters = Counters(clock)

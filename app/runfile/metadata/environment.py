@@ -11,18 +11,41 @@ from typing import Final
 
 from app.domain.text import tr
 from app.domain.units import format_size
+from app.domain.virtual_disks import played_by
+from app.probes.base.backing_devices import LOOP
 from app.probes.base.fact_tree import Fact
 
 MOST_CHARACTERS: Final = 2000
 """Characters of one value that are shown: a run file may come from anybody."""
 
+MOST_NAMED: Final = 4
+"""Devices that are named where there is little room."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """A block device below the data: its name, and kind, model, size, scheduler, write cache in words."""
+    """A block device below the data or the WAL.
+
+    Attributes:
+        name: of the kernel.
+        words: kind, model, size, scheduler and write cache.
+        kind: see `app.probes.base.backing_devices.BackingDevice`; empty where unknown.
+        played_by: who plays it, see `app.domain.virtual_disks`; empty for hardware.
+        is_counted: whether its requests are among those of the series ``storage.*``.
+    """
 
     name: str
     words: str
+    kind: str
+    played_by: str
+    is_counted: bool
+
+    @property
+    def short_words(self) -> str:
+        """Its name, and what else it is than a disk."""
+        if self.kind == LOOP:
+            return tr("{name} (loop device)").format(name=self.name)
+        return tr("{name} (virtual disk)").format(name=self.name) if self.played_by else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +57,7 @@ class EnvironmentFacts:
         in_memory: whether that is no filesystem on a device.
         mount_options: of mount and superblock, each once, in their order.
         dataset: properties of a ZFS dataset by name.
-        devices: below the data.
+        devices: below the data, and below the WAL where that has a filesystem of its own.
         name: that people gave the machine.
         storage: what they said of its storage.
         processor: model.
@@ -95,10 +118,7 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
         in_memory=bool(mount.get("in_memory")),
         mount_options=tuple(dict.fromkeys(options)),
         dataset=_dict(_dict(storage.get("filesystem")).get("dataset")),
-        devices=tuple(
-            DeviceFacts(name[:MOST_CHARACTERS], _device_words(_dict(device)))
-            for name, device in _dict(storage.get("devices")).items()
-        ),
+        devices=_devices(storage, _dict(facts.get("wal_storage"))),
         name=_text(machine.get("name")),
         storage=_text(machine.get("storage")),
         processor=_text(_dict(processor.get("info")).get("model_name")),
@@ -120,17 +140,48 @@ def _cpus(value: Fact | None) -> str:
     return _text(value) if number is None else f"{number:g}"
 
 
-def _device_words(device: Mapping[str, Fact]) -> str:
-    """Return kind, model, size, scheduler and write cache of a block device."""
-    size, cache = _number(device.get("size_bytes")), _text(_dict(device.get("queue")).get("write_cache"))
+def _devices(*storages: Mapping[str, Fact]) -> tuple[DeviceFacts, ...]:
+    """Return the devices of data and WAL, each once."""
+    found: dict[str, DeviceFacts] = {}
+    for storage in storages:
+        for name, facts in _dict(storage.get("devices")).items():
+            device = _device(name[:MOST_CHARACTERS], _dict(facts))
+            if name not in found or device.is_counted:
+                found[name] = device
+    return tuple(found.values())
+
+
+def _device(name: str, facts: Mapping[str, Fact]) -> DeviceFacts:
+    identity, size = _dict(facts.get("identity")), _number(facts.get("size_bytes"))
+    cache, kind = _text(_dict(facts.get("queue")).get("write_cache")), _text(facts.get("kind"))
+    model = _text(identity.get("model")).strip()
+    maker = played_by(name, _text(identity.get("vendor")), model)
     parts = (
-        _text(device.get("kind")),
-        _text(_dict(device.get("identity")).get("model")).strip(),
+        tr("virtual disk ({maker})").format(maker=maker) if maker else kind,
+        model,
         "" if size is None else format_size(size),
-        _text(device.get("scheduler")),
+        _text(facts.get("scheduler")),
         tr("cache {mode}").format(mode=cache) if cache else "",
     )
-    return ", ".join(part for part in parts if part)
+    # A file without a word of what was counted: it was what nothing lay below.
+    counted = facts.get("is_counted", facts.get("is_leaf"))
+    return DeviceFacts(name, ", ".join(part for part in parts if part), kind, maker, counted is True)
+
+
+def counted_devices(facts: EnvironmentFacts) -> str:
+    """Return of which devices ``storage.*`` and the costs are, in a few words; empty where unknown."""
+    names = [device.short_words for device in facts.devices if device.is_counted]
+    if len(names) > MOST_NAMED:
+        more = tr("{count} more").format(count=len(names) - MOST_NAMED + 1)
+        names = [*names[: MOST_NAMED - 1], more]
+    return ", ".join(names)
+
+
+def is_played(facts: EnvironmentFacts) -> bool:
+    """Return whether a counted device is no disk of its own but a loop device or a virtual one."""
+    return any(
+        device.is_counted and (device.kind == LOOP or bool(device.played_by)) for device in facts.devices
+    )
 
 
 def machine_label(facts: EnvironmentFacts) -> str:

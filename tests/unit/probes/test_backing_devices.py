@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import ProgramError
-from app.probes.base.backing_devices import BackingDevice, Resolver, device_number, parse_zpool_status
+from app.probes.base.backing_devices import (
+    Backing,
+    BackingDevice,
+    Resolver,
+    device_number,
+    merged,
+    parse_zpool_status,
+)
 from app.probes.base.mounts import Mount
 from app.probes.base.probe import ProbeUnavailable
 from tests.unit.probes.fakes import write
@@ -70,9 +77,15 @@ class Machine:
             raise FileNotFoundError(2, "No such file or directory", path)
         return self.mounts[path]
 
-    def resolve(self, path: str) -> list[tuple[str, str, bool]]:
+    def backing(self, path: str) -> Backing:
         resolver = Resolver("/proc", str(self.sys), self.ask, self.numbers.get, self.find_mount)
-        return [(each.name, each.kind, each.is_leaf) for each in resolver.resolve(path).devices]
+        return resolver.resolve(path)
+
+    def resolve(self, path: str) -> list[tuple[str, str, bool]]:
+        return [(each.name, each.kind, each.is_leaf) for each in self.backing(path).devices]
+
+    def counted(self, *paths: str) -> list[str]:
+        return sorted(each.name for each in merged(map(self.backing, paths)) if each.is_counted)
 
 
 @pytest.fixture
@@ -178,6 +191,68 @@ def test_a_loop_file_lies_on_the_disk_of_its_filesystem(machine: Machine) -> Non
     machine.mounts["/data"] = mount("7:0")
     machine.mounts["/images/one"] = mount("8:1")
     assert machine.resolve("/data") == [("loop0", "loop", False), ("sda", "disk", True)]
+
+
+def test_the_chosen_disks_are_counted_and_not_what_lies_over_or_under_them(machine: Machine) -> None:
+    machine.disk("md0", "9:0", "sda1", "sdb1", kind="md")
+    machine.disk("dm-0", "253:0", "md0", kind="dm")
+    machine.mounts["/array"] = mount("253:0", "xfs")
+    assert machine.counted("/array") == ["sda", "sdb"]
+    machine.disk("loop0", "7:0")
+    machine.loop_file("loop0", "/images/one")
+    machine.mounts["/data"], machine.mounts["/images/one"] = mount("7:0"), mount("8:33")
+    assert machine.counted("/data") == ["loop0"]
+    assert [each.name for each in machine.backing("/data").counted] == ["loop0"]
+    assert [each.name for each in machine.backing("/data").leaves] == ["sdc"]
+
+
+def test_a_loop_device_over_a_file_on_another_is_counted_alone(machine: Machine) -> None:
+    for name, number, file in (("loop0", "7:0", "/outer/image"), ("loop1", "7:1", "/inner/image")):
+        machine.disk(name, number)
+        machine.loop_file(name, file)
+    machine.mounts["/outer/image"] = mount("8:1")
+    machine.mounts["/inner/image"] = mount("7:0")
+    machine.mounts["/data"] = mount("7:1")
+    assert machine.resolve("/data") == [
+        ("loop1", "loop", False),
+        ("loop0", "loop", False),
+        ("sda", "disk", True),
+    ]
+    assert machine.counted("/data") == ["loop1"]
+
+
+def test_an_array_of_loop_devices_counts_these(machine: Machine) -> None:
+    for number, name in enumerate(("loop0", "loop1")):
+        machine.disk(name, f"7:{number}")
+        machine.loop_file(name, "/images/any")
+    machine.mounts["/images/any"] = mount("8:1")
+    machine.disk("md0", "9:0", "loop0", "loop1", kind="md")
+    machine.mounts["/data"] = mount("9:0")
+    assert machine.counted("/data") == ["loop0", "loop1"]
+
+
+@pytest.mark.parametrize("paths", [("/data", "/wal"), ("/wal", "/data")])
+def test_a_disk_that_a_folder_uses_itself_is_counted_though_a_loop_file_lies_there(
+    machine: Machine, paths: tuple[str, str]
+) -> None:
+    machine.disk("loop0", "7:0")
+    machine.loop_file("loop0", "/images/one")
+    machine.mounts["/images/one"] = machine.mounts["/wal"] = mount("8:1")
+    machine.mounts["/data"] = mount("7:0")
+    assert machine.counted(*paths) == ["loop0", "sda"]
+
+
+@pytest.mark.parametrize("numbers", [("7:0", "8:1"), ("8:1", "7:0")])
+def test_so_is_a_member_of_a_btrfs_that_has_such_a_loop_device_too(
+    machine: Machine, numbers: tuple[str, str]
+) -> None:
+    machine.disk("loop0", "7:0")
+    machine.loop_file("loop0", "/images/one")
+    machine.mounts["/images/one"] = mount("8:1")
+    for place, number in enumerate(numbers):
+        write(machine.sys / f"fs/btrfs/aa-bb/devices/{place}" / "dev", f"{number}\n")
+    machine.mounts["/data"] = mount("0:44", "btrfs", "/dev/loop0")
+    assert machine.counted("/data") == ["loop0", "sda"]
 
 
 @pytest.mark.parametrize("path", ["/hidden", "/images/one (deleted)"])

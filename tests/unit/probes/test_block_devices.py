@@ -128,6 +128,24 @@ def test_the_storage_is_the_sum_over_the_disks_and_not_over_what_lies_between(tm
     probe.close()
 
 
+def test_a_loop_device_is_counted_itself_and_the_disk_below_its_file_only_beside_it(tmp_path: Path) -> None:
+    clock = HandClock()
+    loop = BackingDevice("loop0", "loop", is_leaf=False)
+    below = BackingDevice("sda", "disk", is_leaf=True, beneath_loop=True)
+    for name in ("loop0", "sda"):
+        set_stat(tmp_path, name, ZEROS)
+    probe = open_probe(tmp_path, clock, loop, below)
+    probe.read()
+    clock.advance(1)
+    set_stat(tmp_path, "loop0", counters(writes=6000, write_sectors=96000, flushes=50))
+    set_stat(tmp_path, "sda", counters(writes=20, write_sectors=64000))
+    found = values(probe.read())
+    assert (found["storage.writes"], found["storage.flushes"]) == (6000, 50)
+    assert found["storage.write_bytes"] == 96000 * 512
+    assert found["device.writes sda"] == 20
+    probe.close()
+
+
 @pytest.mark.parametrize(
     ("fields", "omitted"), [(11, {"device.flushes", "device.discards"}), (15, {"device.flushes"})]
 )

@@ -229,3 +229,19 @@ def test_xfs_is_asked_by_its_program_or_says_why_not(tmp_path: Path) -> None:
     facts = storage_facts(str(tmp_path), resolver)
     assert facts["filesystem"] == {"unreadable": "xfs_info is not installed"}
     assert "does not tell" in str(facts["devices"])
+
+
+def test_the_devices_of_a_wal_elsewhere_are_facts_too(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def find_mount(path: str) -> Mount:
+        asked.append(path)
+        raise FileNotFoundError(2, "No such file or directory", path)
+
+    resolver = Resolver(str(tmp_path), str(tmp_path), no_program, find_mount=find_mount)
+    places = FactSources(tmp_path, tmp_path, resolver)
+    facts = read_facts(ServerSources(data_directory="/data"), places)
+    assert "wal_storage" not in facts
+    facts = read_facts(ServerSources(data_directory="/data", wal_directory="/wal"), places)
+    assert "cannot be found" in str(facts["wal_storage"])
+    assert set(asked) == {"/data", "/wal"}

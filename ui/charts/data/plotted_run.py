@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app.domain.text import tr
 from app.runfile.reader import RunEvent
 
 Array = NDArray[np.float64]
+
+MOST_DEVICES: Final = 3
+"""Different sets of devices that the heading of a chart names."""
 
 
 class PlotDataset(Protocol):
@@ -50,6 +55,24 @@ class WithBand(Protocol):
 
     def band(self, metric: str) -> tuple[Array, Array]:
         """Return lower and upper ends of the values of `series`."""
+
+
+@runtime_checkable
+class OnDevices(Protocol):
+    """What knows of which devices its operations, bytes and flushes are."""
+
+    @property
+    def devices(self) -> str:
+        """In a few words; empty where unknown."""
+
+
+def devices_words(runs: Iterable[PlotDataset]) -> str:
+    """Return of which devices the sums of these runs are, for the heading of a chart; empty for no run."""
+    known = [run.devices for run in runs if isinstance(run, OnDevices)]
+    told = list(dict.fromkeys(each or tr("devices not known") for each in known))
+    if len(told) > MOST_DEVICES:
+        return tr("the devices of each run")
+    return "; ".join(told)
 
 
 @dataclass(frozen=True, slots=True)

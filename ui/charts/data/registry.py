@@ -17,6 +17,9 @@ PERCENTILE: Final = "latency.p"
 EVERY: Final = "*"
 """Instance of a part: every one there is, added up."""
 
+STORAGE: Final = "storage."
+"""Metrics that begin like this are sums over the chosen disks."""
+
 EACH: Final = "each"
 """Instance of a part: a curve of its own for every one there is (`expanded`)."""
 
@@ -71,6 +74,11 @@ class ChartSpec:
     checkpoints: bool = False
     along: XQuantity = XQuantity.TIME
     highest: float | None = None
+
+    @property
+    def is_of_devices(self) -> bool:
+        """Whether it shows sums over the chosen disks: then its heading says over which."""
+        return any(metric.startswith(STORAGE) for curve in self.curves for metric, _ in curve.parts)
 
 
 def _one(metric: str) -> tuple[tuple[str, str], ...]:

@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsWidget, QStyleOptionGraphicsItem, QWidget
 from typing_extensions import override
 
+from app.domain.text import tr
 from ui.charts.data.registry import ChartSpec
 from ui.charts.painting.painting import paint_sample
 from ui.theme import SMALL, TINY, Theme
@@ -34,7 +35,7 @@ class Heading(QGraphicsWidget):
         super().__init__()
         self._theme, self._spec = theme, spec
         self._keys: Sequence[Key] = ()
-        self._note = ""
+        self._note = self._of = ""
         self._type_scale = 1.0
         self._indent = 0.0
         self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
@@ -44,6 +45,17 @@ class Heading(QGraphicsWidget):
         """Explain these styles; the note says what is left out or how lines are made."""
         self._keys, self._note = keys, note
         self.update()
+
+    def set_devices(self, words: str) -> None:
+        """Say of which devices the chart is; empty for one that is of none."""
+        if words != self._of:
+            self._of = words
+            self.update()
+
+    @property
+    def devices(self) -> str:
+        """Of which devices the chart is, as it stands beside the title; empty for none."""
+        return tr("of {devices}").format(devices=self._of) if self._of else ""
 
     def set_indent(self, pixels: float) -> None:
         """Begin above the chart's edge."""
@@ -72,7 +84,10 @@ class Heading(QGraphicsWidget):
         """Paint the heading at the painter's origin."""
         area = QRectF(self._indent, 0, size.width() - self._indent, size.height() - TINY / 2)
         x = self._text(painter, area, area.left(), self._spec.title, bold=True)
-        x = self._text(painter, area, x + SMALL, self._spec.unit) + 2 * SMALL
+        x = self._text(painter, area, x + SMALL, self._spec.unit) + SMALL
+        if self._of:
+            x = self._text(painter, area, x, self.devices)
+        x += SMALL
         metrics = QFontMetricsF(self._theme.font(0.9 * self._type_scale))
         sample = 2.2 * metrics.height()
         for key in self._keys:

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from app.domain.text import tr
 from app.runfile.reader import RunEvent
 from ui.charts.data.lines import BandKind, CurveData, Line, LineStyler, LiveCurves, curve_data, with_envelope
-from ui.charts.data.plotted_run import PlotDataset, RunTrace
+from ui.charts.data.plotted_run import PlotDataset, RunTrace, devices_words
 from ui.charts.data.registry import ChartSpec, CurveSpec
 from ui.charts.data.scale import Range
 from ui.charts.data.x_axis import TIME, XAxisKind
@@ -76,6 +76,11 @@ class ChartModel:
         if self.traces:
             return tr("The runs shown hold no samples for this chart.")
         return tr("No run is shown.")
+
+    @property
+    def devices(self) -> str:
+        """Of which devices the sums over disks are, in words."""
+        return devices_words(trace.data for trace in self.traces)
 
     def set_runs(self, runs: Sequence[RunTrace]) -> None:
         """Show these saved runs; what was computed of those that were shown already is kept."""

@@ -1,0 +1,140 @@
+"""Of which devices operations, bytes and flushes are: in words, wherever they are shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.analysis.facts import read_run_facts
+from app.comparison.comparison import compare_runs
+from app.comparison.warnings import comparison_notes
+from app.domain.virtual_disks import played_by
+from app.export.runs import describe_run
+from app.probes.base.backing_devices import BackingDevice
+from app.probes.facts.storage import device_facts
+from app.report.blocks import Text
+from app.report.report import read_report
+from app.runfile.finalize import finish_run_file
+from app.runfile.metadata.environment import counted_devices, is_played, read_environment_facts
+from app.runfile.reader import RunFile
+from app.runfile.series import load_run_data
+from app.runfile.writer import Json, RunState
+from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run
+
+LOOP = BackingDevice("loop0", "loop", is_leaf=False)
+BELOW = BackingDevice("vda", "disk", is_leaf=True, beneath_loop=True)
+DISK = BackingDevice("sda", "disk", is_leaf=True)
+
+
+def facts_of(*devices: BackingDevice, part: str = "storage") -> dict[str, Json]:
+    """Return facts as a run records them."""
+    return {part: {"devices": {each.name: device_facts(each, Path("/nowhere")) for each in devices}}}
+
+
+def words(facts: dict[str, Json]) -> str:
+    return counted_devices(read_environment_facts(facts))
+
+
+def make_run(path: Path, facts: dict[str, Json], name: str = "ext4 #1") -> Path:
+    shape = Shape(seconds=20)
+    writer = begin_run(path, shape, name)
+    with writer.transaction():
+        writer.add_facts("before", facts)
+    add_seconds(writer, shape, 0, WARM_UP_S + shape.seconds)
+    with writer.transaction():
+        writer.end_phase(1000 * (WARM_UP_S + shape.seconds))
+    writer.close()
+    finish_run_file(path, RunState.DONE, {"tps": 5000.0, "device_writes": 1.5}, is_durable=False)
+    return path
+
+
+def test_a_loop_device_is_called_one_and_what_lies_below_its_file_is_not_counted() -> None:
+    assert words(facts_of(LOOP, BELOW)) == "loop0 (loop device)"
+    assert words(facts_of(DISK)) == "sda"
+    assert words(facts_of(BackingDevice("vda", "disk", is_leaf=True))) == "vda (virtual disk)"
+
+
+def test_what_an_older_file_counted_was_the_disk_at_the_bottom() -> None:
+    old: dict[str, Json] = {
+        "storage": {
+            "devices": {
+                "loop0": {"kind": "loop", "is_leaf": False},
+                "nvme0n1": {"kind": "disk", "is_leaf": True},
+            }
+        }
+    }
+    assert words(old) == "nvme0n1"
+
+
+@pytest.mark.parametrize(
+    "facts", [{}, {"storage": {}}, {"storage": {"devices": {"unreadable": "no device"}}}, {"storage": 3}]
+)
+def test_a_file_that_tells_no_devices_says_nothing_of_them(facts: dict[str, Json]) -> None:
+    assert words(facts) == ""
+
+
+def test_the_disks_of_a_wal_elsewhere_are_named_too_each_once() -> None:
+    other = BackingDevice("sdb", "disk", is_leaf=True)
+    assert words(facts_of(DISK) | facts_of(DISK, other, part="wal_storage")) == "sda, sdb"
+    assert words(facts_of(LOOP, BELOW) | facts_of(DISK, part="wal_storage")) == "loop0 (loop device), sda"
+
+
+def test_of_many_disks_the_first_are_named() -> None:
+    disks = (BackingDevice(f"sd{letter}", "disk", is_leaf=True) for letter in "abcdef")
+    assert words(facts_of(*disks)) == "sda, sdb, sdc, 3 more"
+
+
+@pytest.mark.parametrize(
+    ("name", "vendor", "model", "maker"),
+    [
+        ("vda", "0x1af4", "", "virtio"),
+        ("xvdf", "", "", "Xen"),
+        ("sda", "QEMU", "QEMU HARDDISK", "QEMU"),
+        ("nvme0n1", "", "QEMU NVMe Ctrl", "QEMU"),
+        ("sda", "ATA", "VBOX HARDDISK", "VirtualBox"),
+        ("sda", "VMware", "Virtual disk", "VMware"),
+        ("sda", "Msft", "Virtual Disk", "Hyper-V"),
+        ("nvme1n1", "", "Amazon Elastic Block Store", "Amazon EBS"),
+        ("nvme1n1", "", "Amazon EC2 NVMe Instance Storage", ""),
+        ("sdb", "Google", "PersistentDisk", "Google"),
+        ("nvme0n1", "", "Samsung SSD 990 PRO 2TB", ""),
+        ("sda", "ATA", "ST4000VN008-2DR1", ""),
+        ("dm-0", "", "", ""),
+        ("", "", "", ""),
+    ],
+)
+def test_a_virtual_disk_is_known_by_its_name_or_its_maker(
+    name: str, vendor: str, model: str, maker: str
+) -> None:
+    assert played_by(name, vendor, model) == maker
+
+
+def test_virtual_and_loop_devices_are_told_from_hardware() -> None:
+    assert is_played(read_environment_facts(facts_of(LOOP, BELOW)))
+    assert not is_played(read_environment_facts(facts_of(DISK)))
+
+
+def test_charts_figures_comparison_report_and_json_say_of_which_devices_they_are(tmp_path: Path) -> None:
+    paths = [
+        make_run(tmp_path / "one.footing", facts_of(LOOP, BELOW), "ext4 #1"),
+        make_run(tmp_path / "two.footing", facts_of(DISK), "xfs #1"),
+    ]
+    assert [load_run_data(path).devices for path in paths] == ["loop0 (loop device)", "sda"]
+    runs = [read_run_facts(path) for path in paths]
+    assert [run.devices for run in runs] == ["loop0 (loop device)", "sda"]
+    [note] = [each for each in comparison_notes(compare_runs(runs)) if "flushes" in each]
+    assert "those of loop0 (loop device): what lies below" in note
+    assert not [each for each in comparison_notes(compare_runs(runs[1:])) if "flushes" in each]
+    with RunFile(paths[0]) as run:
+        assert describe_run(run)["devices"] == "loop0 (loop device)"
+    told = [block.text for block in read_report(paths).blocks if isinstance(block, Text)]
+    assert any("are those of A: loop0 (loop device); B: sda." in text for text in told)
+    told = [block.text for block in read_report(paths[1:]).blocks if isinstance(block, Text)]
+    assert any("bytes and flushes are those of sda." in text for text in told)
+
+
+def test_a_run_without_such_facts_says_that_its_devices_are_not_known(tmp_path: Path) -> None:
+    path = make_run(tmp_path / "old.footing", {})
+    told = [block.text for block in read_report([path]).blocks if isinstance(block, Text)]
+    assert any("are those of devices that the run file does not name" in text for text in told)
