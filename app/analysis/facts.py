@@ -17,6 +17,7 @@ from app.analysis.stability import RunStability, read_shape
 from app.domain.text import tr
 from app.hosts.host import ROOT_STEP
 from app.library.entries import effective_state
+from app.runfile.disturbance import Disturbances, marks_of, read_disturbances
 from app.runfile.metadata.environment import (
     MOST_CHARACTERS,
     counted_devices,
@@ -49,6 +50,7 @@ class RunFacts:
         started_epoch_s: seconds since the epoch; None where unknown.
         marks: (kind, reason) labels.
         properties: what was chosen and what the machine was.
+        disturbances: what others did while it was measured.
         others: options that nobody chose, and what the file does not tell: for `app.comparison.differences`.
         summary: figures, see app/runfile/summary.py.
         commands: every program that was executed, and what root did without one, in order; see
@@ -87,6 +89,7 @@ class RunFacts:
     _known: dict[float, dict[str, float | None]] = field(default_factory=dict, repr=False, compare=False)
     devices: str = ""
     has_played_devices: bool = False
+    disturbances: Disturbances = field(default_factory=Disturbances)
 
     def figures_after(self, cut_s: float) -> dict[str, float | None]:
         """Return the figures without the first seconds of the measured phase; `summary` where nothing is cut.
@@ -114,6 +117,7 @@ def read_run_facts(path: Path) -> RunFacts:
         told, facts = completed(run.metadata), run.facts("before")
         environment = read_environment_facts(facts)
         found = tuple(properties_of(told, environment))
+        judged = read_disturbances(run)
         return RunFacts(
             tags=known(told.tags, ()),
             note=_text(told.note),
@@ -128,7 +132,8 @@ def read_run_facts(path: Path) -> RunFacts:
             state=effective_state(path, run.state).value,
             error="" if isinstance(told.error, NotKnown) else told.error.text[:MOST_CHARACTERS],
             started_epoch_s=None if isinstance(told.started_epoch_s, NotKnown) else told.started_epoch_s,
-            marks=run.marks(),
+            marks=marks_of(run, judged),
+            disturbances=judged,
             properties=tuple(item for item in found if item.is_shown),
             others=tuple(item for item in found if not item.is_shown),
             summary=run.summary(),

@@ -25,6 +25,7 @@ MARK_WORDS: Final = {
     "unsafe": tr("unsafe"),
     "contended": tr("contended"),
     "client-bound": tr("client-bound"),
+    "disturbed": tr("disturbed"),
     "missed-seconds": tr("seconds missed"),
     "not-steady": tr("not steady"),
     "suspended": tr("suspended"),

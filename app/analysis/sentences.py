@@ -9,6 +9,7 @@ from app.analysis.labels import format_tps
 from app.analysis.stability import OwnInterval, RunStability
 from app.domain.text import tr
 from app.domain.units import format_duration
+from app.runfile.disturbance import Disturbances
 from app.statistics.series import SLOPE_LIMIT, SPREAD_LIMIT
 
 WITHIN_RUN_NOTE: Final = tr(
@@ -34,6 +35,13 @@ def describe_shape(
     if shape is None:
         return ()
     return (*_interval(shape, tps, cut_s), *_stalls(shape), *_change(shape), *_checkpoints(shape))
+
+
+def describe_disturbances(judged: Disturbances) -> str:
+    """Return a sentence where nobody knows whether others disturbed a run: what is known is a mark."""
+    if not judged.not_known:
+        return ""
+    return tr("Whether others disturbed it is not known: {why}.").format(why=judged.not_known)
 
 
 def own_interval_words(interval: OwnInterval) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line, state_words
-from app.analysis.sentences import describe_shape
+from app.analysis.sentences import describe_disturbances, describe_shape
 from app.analysis.stability import OwnInterval, RunStability
 from app.comparison.label_shortening import telling_names
 from app.comparison.table import ComparisonRow, MeasuredConfiguration, MeasuredRun, build_rows
@@ -56,8 +56,9 @@ class ComparedRun:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What its compared seconds show, as `describe_shape`."""
-        return describe_shape(self.shape, self.figures.get("tps"), self.cut_s)
+        """What its compared seconds show, as `describe_shape`, and what is not known of who disturbed it."""
+        told = describe_shape(self.shape, self.figures.get("tps"), self.cut_s)
+        return (*told, *filter(None, (describe_disturbances(self.facts.disturbances),)))
 
 
 @dataclass(frozen=True, slots=True)

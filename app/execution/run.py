@@ -43,6 +43,7 @@ from app.process.starter import Account, CommandOutcome
 from app.recording.events import CampaignListener, RunResult
 from app.recording.live_file import LiveFile, begin_live_file, discard_live_file, settle_live_file
 from app.recording.recorder import Recorder
+from app.runfile.disturbance import marks_of
 from app.runfile.filenames import slug
 from app.runfile.finalize import finish_run_file
 from app.runfile.metadata.run_metadata import ErrorMetadata, RunMetadata, RunningCommand, StorageStep
@@ -342,4 +343,4 @@ def _close(recorder: Recorder, error: FootingError | None) -> FootingError | Non
 def _figures(path: Path) -> tuple[dict[str, float | None], tuple[tuple[str, str], ...]]:
     with RunFile(path) as run:
         summary = summarise(run)
-        return summary, (*run.marks(), *marks_after(summary))
+        return summary, (*marks_of(run), *marks_after(summary))

@@ -22,6 +22,8 @@ from app.export.anonymize import Anonymizer
 from app.export.csv_cells import write_rows
 from app.library.entries import effective_state
 from app.postgres.pgbench.histogram import Histogram
+from app.probes.base.disturbances import THRESHOLDS
+from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.metadata.environment import counted_devices, read_environment_facts
 from app.runfile.metadata.typed_json import known
 from app.runfile.output_file import check_output, write_output
@@ -54,6 +56,9 @@ JSON_KEYS: Final = {
     "runs[].scale": tr("pgbench scale factor"),
     "runs[].summary": tr("figures of the measured phase by name; null where they do not exist"),
     "runs[].marks": tr("kind and reason of every label, such as unsafe"),
+    "runs[].disturbances": tr(
+        "what others did while it was measured: found with kind, amount and unit; not_known with why"
+    ),
     "runs[].phases": tr("phase, started_ms, ended_ms"),
     "runs[].events": tr("t_ms, kind, message, data"),
     "runs[].commands": tr("argv, account, started_ms, duration_ms, exit_code of every program"),
@@ -160,7 +165,7 @@ def _exported(run: RunFile, disguise: Anonymizer) -> Iterator[ExportedValue]:
     phases = [(times.started_ms, times.phase.value) for times in reversed(run.phases())]
     identity = disguise.identity(known(told.id, ""))
     name = disguise.sentence(known(told.name, ""))
-    marks = disguise.sentence(" ".join(dict.fromkeys(kind for kind, _ in run.marks())))
+    marks = disguise.sentence(" ".join(dict.fromkeys(kind for kind, _ in marks_of(run))))
     for t_ms, metric, instance, unit, value in _values(run):
         yield ExportedValue(
             run=identity,
@@ -197,12 +202,20 @@ def run_as_json(run: RunFile) -> dict[str, Json]:
 def describe_run(run: RunFile) -> dict[str, Json]:
     """Return what a run file says but its samples."""
     before = run.facts("before")
+    judged = read_disturbances(run)
     return {
         **run.values,
         "path": str(run.path),
         "state": effective_state(run.path, run.state).value,
         "summary": dict(run.summary()),
-        "marks": [{"kind": kind, "reason": reason} for kind, reason in run.marks()],
+        "marks": [{"kind": kind, "reason": reason} for kind, reason in marks_of(run, judged)],
+        "disturbances": {
+            "found": [
+                {"kind": each.kind.value, "amount": each.amount, "unit": THRESHOLDS[each.kind].unit.value}
+                for each in judged.found
+            ],
+            "not_known": {kind.value: why for kind, why in judged.unknown},
+        },
         "phases": [
             {"phase": times.phase.value, "started_ms": times.started_ms, "ended_ms": times.ended_ms}
             for times in run.phases()

@@ -27,6 +27,7 @@ from app.campaign_file.kinds import CampaignField
 from app.domain.errors import BusyError, FootingError, UsageError
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.text import tr
+from app.runfile.disturbance import marks_of
 from app.runfile.metadata.environment import EnvironmentFacts, machine_label, read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.stored_campaign import completed
@@ -300,7 +301,7 @@ def _unreadable(path: Path, problem: str) -> LibraryEntry:
 
 def _entry(path: Path, run: RunFile) -> LibraryEntry:
     state = effective_state(path, run.state)
-    told, summary, marks = run.metadata, run.summary(), run.marks()  # after that: a finished run has them
+    told, summary, marks = run.metadata, run.summary(), marks_of(run)  # after that: a finished run has them
     if state is RunState.INCOMPLETE and not summary:
         summary = summarise(run)  # nobody could finish it yet
     told, environment = completed(told), read_environment_facts(run.facts("before"))

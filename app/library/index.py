@@ -26,6 +26,7 @@ _READERS: Final = (
     "library/index.py",
     "library/scan.py",
     "runfile/bounds.py",
+    "runfile/disturbance.py",
     "runfile/metadata/environment.py",
     "runfile/metadata/run_metadata.py",
     "runfile/metadata/stored_campaign.py",
@@ -34,6 +35,7 @@ _READERS: Final = (
     "runfile/schema.py",
     "runfile/summary.py",
     "runfile/values.py",
+    "probes/base/disturbances.py",
 )
 _LISTS: Final = ("marks", "options", "keys", "tags")
 

@@ -58,12 +58,17 @@ _SAMPLES: Final = """
       AND json_extract(entry.value, '$[1]') > ?
 """
 _TOTALS: Final = """
-    SELECT series, total(value), max(value), count(*) FROM sample WHERE t_ms > ? AND t_ms <= ? GROUP BY series
+    WITH wanted(id) AS (
+        SELECT id FROM series WHERE ? IS NULL OR metric IN (SELECT value FROM json_each(?))
+    )
+    SELECT series, total(value), max(value), count(*) FROM sample
+    WHERE series IN wanted AND t_ms > ? AND t_ms <= ? GROUP BY series
     UNION ALL
     SELECT json_extract(entry.value, '$[0]'), json_extract(entry.value, '$[2]'),
            json_extract(entry.value, '$[2]'), 1
     FROM tick, json_each(tick.live) AS entry
     WHERE tick.live IS NOT NULL
+      AND json_extract(entry.value, '$[0]') IN wanted
       AND json_extract(entry.value, '$[1]') > ? AND json_extract(entry.value, '$[1]') <= ?
 """
 
@@ -321,11 +326,22 @@ class RunFile:
                 for number, metric, instance in self._rows("SELECT id, metric, instance FROM series")
             }
 
-    def totals(self, start_ms: int, end_ms: int) -> dict[tuple[str, str], tuple[float, float, int]]:
-        """Return (sum, maximum, count) of every series over start_ms < t_ms <= end_ms."""
+    def totals(
+        self, start_ms: int, end_ms: int, *, metrics: Sequence[str] | None = None
+    ) -> dict[tuple[str, str], tuple[float, float, int]]:
+        """Return (sum, maximum, count) of every series over start_ms < t_ms <= end_ms.
+
+        Args:
+            start_ms: begin, not included.
+            end_ms: end.
+            metrics: of these alone; None for all.
+        """
+        wanted = None if metrics is None else json.dumps(list(metrics))
         found: dict[int, tuple[float, float, int]] = {}
         with self._told():
-            for series, total, maximum, count in self._numbers(_TOTALS, (start_ms, end_ms) * 2):
+            for series, total, maximum, count in self._numbers(
+                _TOTALS, (wanted, wanted, *(start_ms, end_ms) * 2)
+            ):
                 known = found.get(series)
                 if known is None:
                     found[series] = (float(total), float(maximum), int(count))

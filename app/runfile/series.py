@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from app.domain.errors import CorruptRunFileError
 from app.domain.text import tr
+from app.runfile.disturbance import marks_of
 from app.runfile.metadata.environment import counted_devices, read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import known, or_none
@@ -234,7 +235,7 @@ def _last_tick_ms(run: RunFile) -> float:
 
 def view_of(run: RunFile, events: tuple[RunEvent, ...], last_ms: float, source: SeriesSource) -> RunData:
     """Return what the small tables of a run file say, with its samples in `source`."""
-    told, phases, marks = run.metadata, run.phases(), run.marks()
+    told, phases, marks = run.metadata, run.phases(), marks_of(run)
     measured = next((times for times in phases if times.phase is Phase.MEASURE), None)
     end_ms = last_ms if measured is None or measured.ended_ms is None else float(measured.ended_ms)
     return RunData(

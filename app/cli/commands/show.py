@@ -18,6 +18,7 @@ from rich.console import Console
 
 from app import COMMAND
 from app.analysis.labels import DISK_MARKS
+from app.analysis.sentences import describe_disturbances
 from app.cli.terminal.plain_text import json_text, plain
 from app.cli.terminal.tables import print_grid, print_line, print_pairs, print_table
 from app.domain.columns import CellKind, Column
@@ -29,6 +30,7 @@ from app.export.runs import describe_run, finite
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
 from app.library.entries import LibraryEntry, default_library, effective_state, find_run, list_runs
 from app.library.query import haystack, matches, parse_query
+from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.metadata.environment import EnvironmentFacts, counted_devices, read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
@@ -159,8 +161,11 @@ def _show(run: RunFile, console: Console) -> None:
     if not isinstance(told.error, NotKnown):
         for part in filter(None, (told.error.message, told.error.hint)):
             print_line(console, part, style="red")
-    for kind, reason in run.marks():
+    judged = read_disturbances(run)
+    for kind, reason in marks_of(run, judged):
         print_line(console, f"{kind}: {reason}", style="red" if kind in DISK_MARKS else "yellow")
+    if not_known := describe_disturbances(judged):
+        print_line(console, not_known, style="dim")
     _show_configuration(run, console)
     _show_figures(run, console)
     _show_phases(run, console)

@@ -7,6 +7,7 @@ from typing import Final
 
 from app.domain.text import tr
 from app.domain.units import GIB, MIB, format_size
+from app.probes.base.disturbances import THRESHOLDS, DisturbanceKind
 from app.probes.base.fact_tree import Fact
 from app.probes.facts.environment import FactSources
 from app.probes.preflight.context import (
@@ -17,9 +18,9 @@ from app.probes.preflight.context import (
     observe,
 )
 
-FOREIGN_SHARE: Final = 0.05
-STEAL_SHARE: Final = 0.01
-PRESSURE_SHARE: Final = 0.05
+FOREIGN_SHARE: Final = THRESHOLDS[DisturbanceKind.OTHERS_CPU].least / 100
+STEAL_SHARE: Final = THRESHOLDS[DisturbanceKind.STEAL].least / 100
+PRESSURE_SHARE: Final = THRESHOLDS[DisturbanceKind.MEMORY_PRESSURE].least / 100
 LOW_MEMORY_SHARE: Final = 0.1
 SWAP_IN_USE_BYTES: Final = 64 * MIB
 HUGE_PAGES_FROM_BYTES: Final = 32 * GIB

@@ -71,7 +71,7 @@ def test_the_json_of_a_comparison_holds_what_the_table_says(runs: list[RunFacts]
     assert (second["name"], second["verdict"], second["paired"]) == ("xfs", "higher", True)
     assert second["interval"]["low"] < second["ratio"] < second["interval"]["high"]
     assert second["permutation_p"] == 0.25  # three pairs: two of eight signs are as extreme
-    assert told["runs"][0]["facts"][-1] == "No stalled second."
+    assert "No stalled second." in told["runs"][0]["facts"]
     assert json.dumps(finite(comparison_as_json(compare_runs([]))))
 
 

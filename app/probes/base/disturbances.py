@@ -1,0 +1,117 @@
+"""What may disturb a run, and from how much on it counts: the one registry of these thresholds.
+
+A disturbance is what others did while a run was measured: other programs, other machines on the same host,
+heat, an array that is checked. It is never told from the transactions of the run itself, because then slow
+runs would be thrown out for being slow. `app.runfile.disturbance` judges by this registry, and the preflight
+warns by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from app.domain.text import tr
+from app.domain.units import format_size
+
+
+class DisturbanceKind(StrEnum):
+    """Who or what disturbed, in the order in which it is told."""
+
+    OTHERS_CPU = "others-cpu"
+    STEAL = "steal"
+    MEMORY_PRESSURE = "memory-pressure"
+    ARRAY_SYNC = "array-sync"
+
+
+class AmountUnit(StrEnum):
+    """Of an amount."""
+
+    PERCENT = "%"
+    BYTES_PER_S = "B/s"
+
+
+@dataclass(frozen=True, slots=True)
+class DisturbanceThreshold:
+    """From which amount on a run counts as disturbed.
+
+    Attributes:
+        kind: by what.
+        least: the mean over the measured phase from which on.
+        unit: of it.
+        sentence: a clause that says it, with a place for the amount.
+        source: why there.
+    """
+
+    kind: DisturbanceKind
+    least: float
+    unit: AmountUnit
+    sentence: str
+    source: str
+
+
+_ALL: Final = (
+    DisturbanceThreshold(
+        DisturbanceKind.OTHERS_CPU,
+        5.0,
+        AmountUnit.PERCENT,
+        tr("other programs used {amount} of the CPUs"),
+        tr(
+            "/proc/stat counts ticks of 10 ms, so that a quiet run of 10 s on two CPUs shows up to 3 % "
+            "(tests/bench/bench_disturbances.py); what others use can cost a busy server as much of its speed"
+        ),
+    ),
+    DisturbanceThreshold(
+        DisturbanceKind.STEAL,
+        1.0,
+        AmountUnit.PERCENT,
+        tr("the hypervisor took {amount} of the CPU time for other machines"),
+        tr("steal of /proc/stat; the smallest loss that a campaign of five repeats at 1 % of spread can see"),
+    ),
+    DisturbanceThreshold(
+        DisturbanceKind.MEMORY_PRESSURE,
+        5.0,
+        AmountUnit.PERCENT,
+        tr("programs waited for memory {amount} of the time"),
+        tr(
+            "pressure stall information (Documentation/accounting/psi.rst); not judged where the run itself "
+            "needs more memory than there is"
+        ),
+    ),
+    DisturbanceThreshold(
+        DisturbanceKind.ARRAY_SYNC,
+        1.0,
+        AmountUnit.PERCENT,
+        tr("an array was checked or rebuilt {amount} of the time"),
+        tr("sync_action of /sys/block/mdX/md; one second of a hundred already moves the longest latencies"),
+    ),
+)
+
+THRESHOLDS: Final[Mapping[DisturbanceKind, DisturbanceThreshold]] = MappingProxyType(
+    {each.kind: each for each in _ALL}
+)
+"""By kind, in the order in which they are told."""
+
+
+def format_amounts(kind: DisturbanceKind, amounts: tuple[float, ...]) -> str:
+    """Return one amount, or the smallest and largest of several, with the unit of the kind.
+
+    Args:
+        kind: whose unit.
+        amounts: at least one, none negative.
+    """
+    low, high = (_format(kind, value) for value in (min(amounts), max(amounts)))
+    if low == high:
+        return high
+    if THRESHOLDS[kind].unit is AmountUnit.PERCENT:
+        return tr("{low} to {high}").format(low=low.removesuffix(" %"), high=high)
+    return tr("{low} to {high}").format(low=low, high=high)
+
+
+def _format(kind: DisturbanceKind, value: float) -> str:
+    if THRESHOLDS[kind].unit is AmountUnit.BYTES_PER_S:
+        return tr("{size}/s").format(size=format_size(round(value)))
+    return tr("{percent} %").format(percent=f"{value:.0f}" if value >= 9.95 else f"{value:.1f}")

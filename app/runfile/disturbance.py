@@ -1,0 +1,264 @@
+"""Whether others disturbed a run while it was measured, from the series of its file.
+
+Thresholds stand in `app.probes.base.disturbances`. Nothing here looks at transactions. What a file does not
+hold is not known, and said as such: a run without these series is neither quiet nor disturbed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from app.domain.metrics import METRICS
+from app.domain.text import tr
+from app.probes.base.disturbances import THRESHOLDS, DisturbanceKind, format_amounts
+from app.runfile.metadata.environment import read_environment_facts
+from app.runfile.metadata.typed_json import or_none
+from app.runfile.reader import RunFile
+from app.runfile.writer import Phase
+
+DISTURBED: Final = "disturbed"
+"""Kind of the mark of a run that others disturbed."""
+
+_FEWEST_SECONDS: Final = 3
+_TICK_MS: Final = 1000
+_KERNEL_THREADS: Final = "kernel-threads"
+"""`Probe.id` of the source that may be missing in containers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """One thing that disturbed a run, with how much: the mean over the measured phase."""
+
+    kind: DisturbanceKind
+    amount: float
+
+    @property
+    def sentence(self) -> str:
+        """A clause that says it."""
+        return disturbance_words(self.kind, (self.amount,))
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbances:
+    """What is known of who disturbed a run.
+
+    Attributes:
+        found: those at or above their threshold, in the order of the registry.
+        unknown: (kind, why) of those that the file cannot tell.
+    """
+
+    found: tuple[Disturbance, ...] = ()
+    unknown: tuple[tuple[DisturbanceKind, str], ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """Everything that was found, as clauses; empty where there is nothing."""
+        return "; ".join(each.sentence for each in self.found)
+
+    @property
+    def not_known(self) -> str:
+        """Why it is not known whether the run was disturbed; empty where that is known.
+
+        Others' CPU and steal disturb every kind of run: without them nobody can call it quiet.
+        """
+        if self.found:
+            return ""
+        reasons = dict(self.unknown)
+        kinds = (DisturbanceKind.OTHERS_CPU, DisturbanceKind.STEAL)
+        return next((reasons[kind] for kind in kinds if kind in reasons), "")
+
+
+def disturbance_words(kind: DisturbanceKind, amounts: tuple[float, ...]) -> str:
+    """Return a clause that says how much of this disturbed one run or several."""
+    return THRESHOLDS[kind].sentence.format(amount=format_amounts(kind, amounts))
+
+
+# --- The judgement: pure.
+
+
+Totals = Mapping[tuple[str, str], tuple[float, float, int]]
+"""Sum, maximum and count of the samples of the measured phase by metric and instance."""
+
+
+class _NotTold(Exception):  # noqa: N818 - a state of the file, not an error of the program
+    """The file cannot tell; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredActivity:
+    """What the machine did while a run was measured.
+
+    Attributes:
+        totals: of series that lie inside of the measured phase.
+        cpus: of the machine; None where unknown.
+        needs_memory: the run itself needs more memory than there is, or may use; None where unknown.
+        sees_kernel_threads: whether kernel threads could be seen.
+    """
+
+    totals: Totals
+    cpus: int | None
+    needs_memory: bool | None = None
+    sees_kernel_threads: bool = True
+
+    @property
+    def seconds(self) -> int:
+        """How many samples the fullest series has."""
+        return max((count for _, _, count in self.totals.values()), default=0)
+
+    def mean(self, metric: str, instance: str = "") -> float:
+        """Return the mean of a series.
+
+        Raises:
+            _NotTold: it is not there.
+        """
+        found = self.totals.get((metric, instance))
+        if found is None and METRICS[metric].absent_is_zero:
+            return 0.0
+        if found is None or found[2] < 1 or not math.isfinite(found[0]):
+            name = METRICS[metric].label
+            raise _NotTold(tr("the file has no series “{name}”").format(name=f"{name} {instance}".strip()))
+        return found[0] / (self.seconds if METRICS[metric].absent_is_zero else found[2])
+
+    def share_of_time(self, metric: str) -> float:
+        """Return in how much of the time a series that is rare has a value, in per cent, of all instances."""
+        counts = [count for (name, _), (_, _, count) in self.totals.items() if name == metric]
+        return 100 * max(counts, default=0) / self.seconds
+
+
+def _others_cpu(activity: MeasuredActivity) -> float:
+    """Return what is left of the CPU time of all programs without ours, in per cent of the CPUs.
+
+    Kernel threads work for whoever writes, mostly for us. Where they cannot be seen, only user time is
+    compared: they have none.
+    """
+    if activity.cpus is None or activity.cpus < 1:
+        raise _NotTold(tr("the file does not tell how many CPUs there were"))
+    kinds = ("user", "system") if activity.sees_kernel_threads else ("user",)
+    used = sum(activity.mean(f"cpu.{kind}") for kind in kinds)
+    for program in ("postgres", "pgbench"):
+        used -= sum(activity.mean(f"process.cpu_{kind}", program) for kind in kinds)
+    for kind in kinds:  # formats of before did not count the runner itself
+        if ("process.cpu_user", "pgfooting") in activity.totals:
+            used -= activity.mean(f"process.cpu_{kind}", "pgfooting")
+    if activity.sees_kernel_threads:
+        families = [instance for metric, instance in activity.totals if metric == "kernel.cpu"]
+        used -= sum(activity.mean("kernel.cpu", family) for family in families)
+    return 100 * max(0.0, used) / activity.cpus
+
+
+def _steal(activity: MeasuredActivity) -> float:
+    if activity.cpus is None or activity.cpus < 1:
+        raise _NotTold(tr("the file does not tell how many CPUs there were"))
+    return 100 * activity.mean("cpu.steal") / activity.cpus
+
+
+def _memory_pressure(activity: MeasuredActivity) -> float:
+    if activity.needs_memory is None:
+        raise _NotTold(tr("the file does not tell how much memory the run needed"))
+    if activity.needs_memory:
+        raise _NotTold(tr("the run itself needed more memory than it had"))
+    return activity.mean("pressure.memory_some")
+
+
+def _array_sync(activity: MeasuredActivity) -> float:
+    return activity.share_of_time("array.sync_remaining")
+
+
+_AMOUNTS: Final[Mapping[DisturbanceKind, Callable[[MeasuredActivity], float]]] = MappingProxyType(
+    {
+        DisturbanceKind.OTHERS_CPU: _others_cpu,
+        DisturbanceKind.STEAL: _steal,
+        DisturbanceKind.MEMORY_PRESSURE: _memory_pressure,
+        DisturbanceKind.ARRAY_SYNC: _array_sync,
+    }
+)
+
+_METRICS: Final = (
+    "cpu.user",
+    "cpu.system",
+    "cpu.steal",
+    "process.cpu_user",
+    "process.cpu_system",
+    "kernel.cpu",
+    "pressure.memory_some",
+    "array.sync_remaining",
+)
+"""Of which the totals are needed."""
+
+
+def judge_disturbances(activity: MeasuredActivity) -> Disturbances:
+    """Return what disturbed a run, and what cannot be told."""
+    found: list[Disturbance] = []
+    unknown: list[tuple[DisturbanceKind, str]] = []
+    for kind, threshold in THRESHOLDS.items():
+        if activity.seconds < _FEWEST_SECONDS:
+            reason = tr("fewer than {count} seconds of its measurement have samples")
+            unknown.append((kind, reason.format(count=_FEWEST_SECONDS)))
+            continue
+        try:
+            amount = _AMOUNTS[kind](activity)
+        except _NotTold as err:
+            unknown.append((kind, str(err)))
+            continue
+        if amount >= threshold.least:
+            found.append(Disturbance(kind, amount))
+    return Disturbances(tuple(found), tuple(unknown))
+
+
+# --- Of a run file.
+
+
+def read_disturbances(run: RunFile) -> Disturbances:
+    """Judge a run by its file: one that was finished, or one whose measured phase is over.
+
+    Raises:
+        CorruptRunFileError: it is damaged.
+    """
+    measured = run.phase(Phase.MEASURE)
+    if measured is None or measured.ended_ms is None:
+        reason = tr("it was not measured to its end")
+        return Disturbances(unknown=tuple((kind, reason) for kind in THRESHOLDS))
+    # A sample is the mean of the second before it: the first one whole inside.
+    totals = run.totals(measured.started_ms + _TICK_MS, measured.ended_ms, metrics=_METRICS)
+    told, facts = run.metadata, read_environment_facts(run.facts("before"))
+    data_bytes, limit = or_none(told.data_bytes), or_none(told.target.memory_limit_bytes)
+    needs: bool | None = True if limit is not None else None
+    if limit is None and data_bytes is not None and facts.memory_bytes:
+        needs = data_bytes >= facts.memory_bytes / 2
+    return judge_disturbances(
+        MeasuredActivity(
+            totals=totals,
+            cpus=facts.online_cpus,
+            needs_memory=needs,
+            sees_kernel_threads=not any(
+                source == _KERNEL_THREADS or source.startswith("kernel.cpu")
+                for _, source, _ in run.unavailable()
+            ),
+        )
+    )
+
+
+def marks_of(run: RunFile, judged: Disturbances | None = None) -> tuple[tuple[str, str], ...]:
+    """Return all marks of a run: those in its file, and whether it was disturbed by the thresholds of today.
+
+    Files of before do not say whether they were disturbed, and thresholds may have changed since.
+
+    Args:
+        run: the file.
+        judged: what `read_disturbances` said of it, where that was asked already.
+    """
+    stored = run.marks()
+    judged = read_disturbances(run) if judged is None else judged
+    if judged.not_known:
+        return stored
+    others = [(kind, reason) for kind, reason in stored if kind != DISTURBED]
+    return tuple(sorted([*others, *disturbance_marks(judged)]))
+
+
+def disturbance_marks(judged: Disturbances) -> Sequence[tuple[str, str]]:
+    """Return the (kind, reason) label of a disturbed run; none of another."""
+    return [(DISTURBED, judged.reason)] if judged.found else []

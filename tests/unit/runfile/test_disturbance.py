@@ -1,0 +1,295 @@
+"""Whether others disturbed a run is told from what they did while it was measured, never from its TPS."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.analysis.facts import read_run_facts
+from app.analysis.sentences import describe_disturbances
+from app.comparison.comparison import compare_runs
+from app.domain.metrics import METRICS, Sample
+from app.library.entries import read_entry
+from app.probes.base.disturbances import THRESHOLDS, AmountUnit, DisturbanceKind, format_amounts
+from app.probes.preflight.checks import FOREIGN_SHARE, PRESSURE_SHARE, STEAL_SHARE
+from app.runfile.disturbance import (
+    _AMOUNTS,
+    _METRICS,
+    DISTURBED,
+    MeasuredActivity,
+    judge_disturbances,
+    marks_of,
+    read_disturbances,
+)
+from app.runfile.finalize import finish_run_file
+from app.runfile.reader import RunFile
+from app.runfile.writer import Phase, RunFileWriter, RunState
+
+HERE = Path(__file__).parents[3]
+EXAMPLES = sorted((HERE / "resources/examples/folder-against-memory").glob("*.footing"))
+FORMAT_1 = HERE / "tests/data/runfile/format-1-of-db72dd2.footing"
+
+QUIET = {
+    ("cpu.user", ""): 1.2,
+    ("cpu.system", ""): 0.5,
+    ("cpu.steal", ""): 0.0,
+    ("process.cpu_user", "postgres"): 0.8,
+    ("process.cpu_system", "postgres"): 0.2,
+    ("process.cpu_user", "pgbench"): 0.35,
+    ("process.cpu_system", "pgbench"): 0.2,
+    ("process.cpu_user", "pgfooting"): 0.01,
+    ("process.cpu_system", "pgfooting"): 0.01,
+    ("kernel.cpu", "jbd2"): 0.08,
+    ("pressure.memory_some", ""): 0.0,
+}
+"""Means of a run on two CPUs in which others did next to nothing."""
+
+Means = Mapping[tuple[str, str], float]
+
+
+def activity(
+    means: Means,
+    *,
+    seconds: int = 60,
+    cpus: int | None = 2,
+    needs_memory: bool | None = False,
+    sees_kernel_threads: bool = True,
+) -> MeasuredActivity:
+    """Return what the machine did, each series with a sample a second."""
+    totals = {key: (mean * seconds, mean, seconds) for key, mean in means.items()}
+    return MeasuredActivity(totals, cpus, needs_memory, sees_kernel_threads)
+
+
+def kinds(means: Means, *, sees_kernel_threads: bool = True) -> list[DisturbanceKind]:
+    judged = judge_disturbances(activity(means, sees_kernel_threads=sees_kernel_threads))
+    return [each.kind for each in judged.found]
+
+
+def test_every_kind_has_a_threshold_a_source_a_judgement_and_its_series() -> None:
+    assert list(THRESHOLDS) == list(DisturbanceKind) == list(_AMOUNTS)
+    for threshold in THRESHOLDS.values():
+        assert threshold.least > 0
+        assert threshold.source
+        assert "{amount}" in threshold.sentence
+    assert set(_METRICS) <= set(METRICS)
+
+
+def test_the_preflight_warns_from_the_same_amounts_on() -> None:
+    assert pytest.approx(0.05) == FOREIGN_SHARE
+    assert pytest.approx(0.01) == STEAL_SHARE
+    assert pytest.approx(0.05) == PRESSURE_SHARE
+
+
+def test_a_quiet_run_is_not_disturbed_and_that_is_known() -> None:
+    judged = judge_disturbances(activity(QUIET))
+    assert (judged.found, judged.unknown, judged.not_known, judged.reason) == ((), (), "", "")
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "words"),
+    [
+        ({("cpu.user", ""): 1.99}, DisturbanceKind.OTHERS_CPU, "other programs used 42 % of the CPUs"),
+        ({("cpu.system", ""): 0.61}, DisturbanceKind.OTHERS_CPU, "other programs used 8.0 % of the CPUs"),
+        ({("cpu.steal", ""): 0.02}, DisturbanceKind.STEAL, "took 1.0 % of the CPU time for other machines"),
+        (
+            {("pressure.memory_some", ""): 12.3},
+            DisturbanceKind.MEMORY_PRESSURE,
+            "programs waited for memory 12 % of the time",
+        ),
+        (
+            {("array.sync_remaining", "md0"): 1e9},
+            DisturbanceKind.ARRAY_SYNC,
+            "an array was checked or rebuilt 100 % of the time",
+        ),
+    ],
+)
+def test_each_disturbance_is_found_alone_with_how_much(
+    change: Means, kind: DisturbanceKind, words: str
+) -> None:
+    judged = judge_disturbances(activity({**QUIET, **change}))
+    assert [each.kind for each in judged.found] == [kind]
+    assert words in judged.reason
+
+
+@pytest.mark.parametrize("kind", [DisturbanceKind.OTHERS_CPU, DisturbanceKind.STEAL])
+def test_a_run_is_disturbed_from_its_threshold_on_and_not_before(kind: DisturbanceKind) -> None:
+    least = THRESHOLDS[kind].least * 2 / 100
+    for cores, disturbed in ((least * 0.99, False), (least * 1.01, True)):
+        found = (
+            {**QUIET, ("cpu.steal", ""): cores}
+            if kind is DisturbanceKind.STEAL
+            else {**QUIET, ("cpu.user", ""): 1.2 + cores - 0.05}
+        )
+        assert (kind in kinds(found)) is disturbed
+
+
+def test_what_kernel_threads_used_is_not_taken_for_others() -> None:
+    writing = {**QUIET, ("cpu.system", ""): 1.3, ("kernel.cpu", "kworker"): 0.8}
+    assert kinds(writing) == []
+
+
+def test_where_kernel_threads_are_hidden_user_time_alone_is_compared() -> None:
+    writing = {**QUIET, ("cpu.system", ""): 1.3}
+    assert kinds(writing, sees_kernel_threads=False) == []
+    assert kinds({**writing, ("cpu.user", ""): 1.6}, sees_kernel_threads=False) == [
+        DisturbanceKind.OTHERS_CPU
+    ]
+
+
+def test_an_array_that_was_checked_for_one_second_of_many_is_below_the_threshold() -> None:
+    totals = dict(activity(QUIET, seconds=300).totals)
+    for seconds, disturbed in ((2, False), (3, True)):
+        totals["array.sync_remaining", "md0"] = (5e9, 3e9, seconds)
+        found = judge_disturbances(MeasuredActivity(totals, 2, needs_memory=False)).found
+        assert bool(found) is disturbed
+
+
+def test_memory_pressure_of_a_run_that_needs_more_than_there_is_is_its_own() -> None:
+    pressed = {**QUIET, ("pressure.memory_some", ""): 40.0}
+    for needs_memory, why in ((True, "needed more memory"), (None, "does not tell how much memory")):
+        judged = judge_disturbances(activity(pressed, needs_memory=needs_memory))
+        assert judged.found == ()
+        assert [(kind, why in reason) for kind, reason in judged.unknown] == [
+            (DisturbanceKind.MEMORY_PRESSURE, True)
+        ]
+        assert judged.not_known == ""
+
+
+@pytest.mark.parametrize("missing", [key for key in QUIET if key[0].startswith(("cpu", "process"))])
+def test_a_file_without_a_series_that_is_needed_does_not_know(missing: tuple[str, str]) -> None:
+    if missing == ("process.cpu_user", "pgfooting"):
+        return  # formats of before did not count the runner itself
+    judged = judge_disturbances(activity({key: mean for key, mean in QUIET.items() if key != missing}))
+    assert not judged.found
+    assert METRICS[missing[0]].label in judged.not_known
+
+
+def test_a_file_that_does_not_tell_the_number_of_cpus_does_not_know() -> None:
+    for cpus in (None, 0, -3):
+        judged = judge_disturbances(activity({**QUIET, ("cpu.user", ""): 2.0}, cpus=cpus))
+        assert not judged.found
+        assert "how many CPUs" in judged.not_known
+
+
+def test_a_run_of_two_seconds_is_too_short_to_tell() -> None:
+    judged = judge_disturbances(activity({**QUIET, ("cpu.user", ""): 2.0}, seconds=2))
+    assert not judged.found
+    assert "fewer than 3 seconds" in judged.not_known
+    assert len(judged.unknown) == len(THRESHOLDS)
+
+
+def test_a_run_without_any_series_does_not_know() -> None:
+    assert "fewer than 3 seconds" in judge_disturbances(MeasuredActivity({}, 2)).not_known
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([*QUIET, ("array.sync_remaining", "md0"), ("kernel.cpu", "md")]),
+        st.tuples(st.floats(allow_nan=True, allow_infinity=True), st.floats(), st.integers(-(2**40), 2**40)),
+    ),
+    st.none() | st.integers(),
+)
+def test_foreign_numbers_are_judged_or_not_known_and_never_a_traceback(
+    totals: dict[tuple[str, str], tuple[float, float, int]], cpus: int | None
+) -> None:
+    judged = judge_disturbances(MeasuredActivity(totals, cpus, needs_memory=False))
+    for each in judged.found:
+        assert math.isfinite(each.amount)
+        assert each.sentence
+
+
+def test_amounts_of_several_runs_are_told_as_a_range() -> None:
+    assert format_amounts(DisturbanceKind.OTHERS_CPU, (42.3, 70.4, 55.0)) == "42 to 70 %"
+    assert format_amounts(DisturbanceKind.OTHERS_CPU, (9.96, 9.97)) == "10 %"
+    assert format_amounts(DisturbanceKind.STEAL, (1.04, 3.2)) == "1.0 to 3.2 %"
+    assert AmountUnit.PERCENT.value == "%"
+
+
+# --- Files.
+
+
+def written(
+    path: Path,
+    *,
+    others: tuple[float, ...],
+    tps: tuple[float, ...],
+    stored: tuple[tuple[str, str], ...] = (),
+    cpus: int | None = 2,
+) -> Path:
+    """Write a finished run with a warm-up of 5 s; `others`: cores that others used in each second of it."""
+    writer = RunFileWriter(path, started_monotonic_s=0.0, is_durable=False)
+    with writer.transaction():
+        writer.set_run({"id": "1", "state": "done", "data_bytes": 1000})
+        if cpus is not None:
+            writer.add_facts(
+                "before", {"processor": {"online": cpus}, "memory": {"info": {"MemTotal": 2**33}}}
+            )
+        writer.begin_phase(Phase.WARM_UP, 0)
+        for second, (used, speed) in enumerate(zip(others, tps, strict=True)):
+            if second == 5:
+                writer.begin_phase(Phase.MEASURE, 5000)
+            means = {**QUIET, ("cpu.user", ""): 1.15 + used, ("pgbench.tps", ""): speed}
+            t_ms = 1000 * (second + 1)
+            samples = [(t_ms, Sample(metric, value, instance)) for (metric, instance), value in means.items()]
+            writer.add_tick(second, t_ms, lateness_us=0, missed=0, samples=samples)
+        writer.end_phase(1000 * len(others))
+    writer.close()
+    finish_run_file(path, RunState.DONE, {"tps": sum(tps[5:]) / len(tps[5:])}, stored, is_durable=False)
+    return path
+
+
+def test_only_the_measured_phase_counts(tmp_path: Path) -> None:
+    run = written(tmp_path / "a.footing", others=(2.0,) * 6 + (0.0,) * 20, tps=(100.0,) * 26)
+    with RunFile(run) as file:
+        # The second in which the measurement began is half of the warm-up: it does not count either.
+        assert not read_disturbances(file).found
+    run = written(tmp_path / "b.footing", others=(0.0,) * 6 + (0.3,) * 20, tps=(100.0,) * 26)
+    with RunFile(run) as file:
+        assert read_disturbances(file).reason == "other programs used 15 % of the CPUs"
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=20, max_size=20))
+def test_the_transactions_of_a_run_never_decide(seconds: list[float]) -> None:
+    """The judgement gets no series of pgbench: slow runs cannot be thrown out for being slow."""
+    slow = activity({**QUIET, **{("pgbench.tps", str(at)): tps for at, tps in enumerate(seconds)}})
+    assert judge_disturbances(slow) == judge_disturbances(activity(QUIET))
+    assert not any(metric.startswith(("pgbench", "latency", "server", "wal")) for metric in _METRICS)
+
+
+def test_a_stored_mark_follows_the_thresholds_of_today(tmp_path: Path) -> None:
+    quiet = written(
+        tmp_path / "q.footing", others=(0.0,) * 20, tps=(9.0,) * 20, stored=((DISTURBED, "older thresholds"),)
+    )
+    with RunFile(quiet) as file:
+        assert marks_of(file) == ()
+    unknown = written(
+        tmp_path / "u.footing",
+        others=(0.0,) * 20,
+        tps=(9.0,) * 20,
+        stored=((DISTURBED, "who wrote it knew"),),
+        cpus=None,
+    )
+    with RunFile(unknown) as file:
+        assert marks_of(file) == ((DISTURBED, "who wrote it knew"),)
+
+
+def test_files_of_before_are_judged_by_their_series() -> None:
+    told = {path.name[:2]: read_run_facts(path).marks for path in EXAMPLES}
+    disturbed = {number for number, marks in told.items() if DISTURBED in dict(marks)}
+    assert disturbed == {"01", "02", "03"}
+    assert dict(told["02"])[DISTURBED] == "other programs used 42 % of the CPUs"
+    assert DISTURBED in read_entry(FORMAT_1).marks
+
+
+def test_a_run_that_does_not_know_says_so(tmp_path: Path) -> None:
+    run = written(tmp_path / "u.footing", others=(0.0,) * 20, tps=(9.0,) * 20, cpus=None)
+    facts = read_run_facts(run)
+    assert facts.marks == ()
+    told = "Whether others disturbed it is not known: the file does not tell how many CPUs there were."
+    assert describe_disturbances(facts.disturbances) == told
+    assert told in compare_runs([facts]).runs[0].sentences
