@@ -80,6 +80,14 @@ def _samples(t_ms: int, tps: float, noise: np.random.Generator) -> list[tuple[in
         ("memory.dirty", ""): 1.0e8 * wobble[0],
         ("pressure.cpu_some", ""): 60 * wobble[1],
         ("pressure.io_some", ""): 9 * wobble[2],
+        ("sessions.clients", ""): 4.0,
+        ("sessions.running", ""): 1.5 * part * wobble[1],
+        ("sessions.for_client", ""): 0.4 * wobble[3],
+        ("sessions.for_wal", ""): 2.0 * wobble[0],
+        ("sessions.for_data", ""): 0.1 * wobble[1],
+        ("sessions.for_locks", ""): 0.5 * wobble[2],
+        ("sessions.for_internals", ""): 0.2 * wobble[0],
+        ("sessions.for_others", ""): 0.0,
     }
     return [(t_ms, Sample(metric, float(value), instance)) for (metric, instance), value in values.items()]
 

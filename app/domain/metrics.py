@@ -370,10 +370,26 @@ _SERVER: Final = (
     Metric("server.io_write_bytes", tr("Data files written"), "B/s", _IO_VIEW),
 )
 
+_ACTIVITY: Final = tr("pg_stat_activity at one moment of each second")
+
+_SESSIONS: Final = (
+    Metric("sessions.clients", tr("Sessions of pgbench"), "sessions", _ACTIVITY),
+    Metric("sessions.running", tr("Sessions on a CPU or queueing for one"), "sessions", _ACTIVITY),
+    Metric("sessions.for_client", tr("Sessions waiting for pgbench"), "sessions", _ACTIVITY),
+    Metric("sessions.for_wal", tr("Sessions waiting for WAL"), "sessions", _ACTIVITY),
+    Metric("sessions.for_data", tr("Sessions waiting for data files"), "sessions", _ACTIVITY),
+    Metric("sessions.for_locks", tr("Sessions waiting for locks of rows and tables"), "sessions", _ACTIVITY),
+    Metric(
+        "sessions.for_internals", tr("Sessions waiting for locks inside the server"), "sessions", _ACTIVITY
+    ),
+    Metric("sessions.for_others", tr("Sessions waiting for something else"), "sessions", _ACTIVITY),
+    Metric("sessions.at_event", tr("Sessions at a wait event"), "sessions", _ACTIVITY, absent_is_zero=True),
+)
+
 METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
     {
         metric.id: metric
-        for group in (_PGBENCH, _CPU, _STORAGE, _FILESYSTEMS, _MEMORY, _PRESSURE, _WAL, _SERVER)
+        for group in (_PGBENCH, _CPU, _STORAGE, _FILESYSTEMS, _MEMORY, _PRESSURE, _WAL, _SERVER, _SESSIONS)
         for metric in group
     }
 )

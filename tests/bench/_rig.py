@@ -46,6 +46,7 @@ from app.hosts.recovery.resource_journal import ResourceJournal
 from app.hosts.server_under_test import PgbenchPlace
 from app.postgres.pgbench.argv import BenchmarkRequest, TransactionLog, benchmark_argv
 from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
+from app.probes.base.server_probe import ServerProbe
 from app.probes.sources.processes import ServerTree
 from app.process.starter import Account
 from app.recording.events import CampaignListener, NullListener, ProgressReport
@@ -75,7 +76,7 @@ class Cost:
         steady_s: the same between the first and the last second alone.
         steady_transactions: transactions in these seconds.
         steady_length_s: how long they were.
-        statistics_s: the backend that answers the statistics probe.
+        statistics_s: the backends that answer the probes which ask the server.
     """
 
     summary: PgbenchSummary
@@ -230,14 +231,14 @@ class Rig:
         time.sleep(_WARM_S)
         if prepare is not None:
             prepare(runner)
-        statistics_pid = _statistics_pid(runner)
+        asked = _asked_pids(runner)
         tree = ServerTree(self.server.sources.postmaster_pid or 0)
         server_s, own_s, children_s = _server_cpu_s(tree), own_cpu_s(), children_cpu_s()
-        statistics_s = process_cpu_s(statistics_pid)
+        statistics_s = sum(map(process_cpu_s, asked))
         with runner._phase(phase, workload.duration_s):
             summary = pgbench.run(phase)
         own_s, children_s = own_cpu_s() - own_s, children_cpu_s() - children_s
-        statistics_s = process_cpu_s(statistics_pid) - statistics_s
+        statistics_s = sum(map(process_cpu_s, asked)) - statistics_s
         server_s = _server_cpu_s(tree) - server_s
         tree.close()
         display.close()
@@ -308,13 +309,16 @@ def _server_cpu_s(tree: ServerTree) -> float:
     return (user + system) / TICKS_PER_S
 
 
-def _statistics_pid(runner: Runner) -> int:
-    """Return the backend of the statistics probe."""
+def _asked_pids(runner: Runner) -> list[int]:
+    """Return the backends of the probes that ask the server."""
     sampler = runner._sampler
     assert sampler is not None
-    probe = sampler._workers[0].source.probe
-    connection = probe._connection  # type: ignore[attr-defined]
-    return int(connection.info.backend_pid)
+    found = []
+    for probe in (worker.source.probe for worker in sampler._workers):
+        assert isinstance(probe, ServerProbe)
+        assert probe._connection is not None
+        found.append(int(probe._connection.info.backend_pid))
+    return found
 
 
 @contextmanager

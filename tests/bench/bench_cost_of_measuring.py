@@ -9,7 +9,8 @@ and --log.
 
 Foreign load takes TPS from all variants alike but not at the same moment; the ratio of CPU time per
 transaction does not mind. What is shown as "ours" is what can be attributed: CPU of our process, of the
-backend that answers the statistics probe, and what pgbench needs more than bare.
+backends that answer the probes, and what pgbench needs more than bare. What one probe costs is the difference
+that `--without ID` makes.
 
 Targets: at most 2 % of the CPU time per transaction for select-only and 1 % for tpcb-like, and TPS whose
 95 % interval is not wholly below 0.98 and 0.99.
@@ -24,17 +25,22 @@ import random
 import sys
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
 from app.domain.campaign.configuration import BuiltinScript, Workload
 from app.domain.errors import FootingError
+from app.execution import phases
 from app.execution.phases import Runner
 from app.postgres.pgbench.histogram import Histogram
 from app.postgres.pgbench.log_sampling import sampling_rate
 from app.postgres.pgbench.log_tail import TransactionLogTail
 from app.postgres.pgbench.second_histograms import SecondHistograms
+from app.probes.base.probe import Probe
+from app.probes.sampling.registry import PROBES, make_probes
 from app.probes.sources.clock import ClockWatch
 from app.probes.sources.server_log import ServerLogTail
 from app.recording.pgbench_streams import BenchmarkStreams
@@ -47,7 +53,7 @@ from tests.bench._rig import Cost, Rig, Stopwatch, builtin_workload, rig
 TARGETS = {BuiltinScript.SELECT_ONLY: (2.0, 0.98), BuiltinScript.TPCB_LIKE: (1.0, 0.99)}
 _SAMPLER = "sampler: ticks and threads"
 _DISPLAY = "progress display (rich)"
-_SERVER = "statistics backend (in the server)"
+_SERVER = "backends of probes (in the server)"
 _REST = "rest: waiting, waking, switching"
 
 
@@ -199,7 +205,7 @@ def _parts(found: Rounds) -> dict[str, list[float]]:
     return {
         "pgbench: --progress, --log": pgbench,
         "our process": own,
-        "backend of the statistics probe": statistics,
+        "backends of probes": statistics,
     }
 
 
@@ -261,6 +267,10 @@ def print_items(items: dict[BuiltinScript, dict[str, float]]) -> None:
         print(f"  {name:38}" + "".join(f"{figures[name]:14.0f}" for figures in items.values()))
 
 
+def _probes(without: list[str]) -> list[Probe]:
+    return [probe for probe in make_probes() if probe.id not in without]
+
+
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -271,6 +281,7 @@ def main() -> int:
     parser.add_argument("--workload", type=BuiltinScript, choices=list(TARGETS), help="only this one")
     parser.add_argument("--one-in", type=int, help="sampling of the log; else as a campaign chooses it")
     parser.add_argument("--nice", type=int, default=0, help="as root below 0: others disturb less")
+    parser.add_argument("--without", action="append", default=[], metavar="ID", help="leave this probe out")
     options = parser.parse_args()
     rounds, seconds = (3, 3) if options.quick else (options.rounds, options.seconds)
     scripts = [options.workload] if options.workload else list(TARGETS)
@@ -278,9 +289,12 @@ def main() -> int:
     cpu = max(os.sched_getaffinity(0))
     print(describe_machine())
     first = builtin_workload(scripts[0], seconds)
+    unknown = set(options.without) - {probe.id for probe in PROBES}
+    if unknown:
+        parser.error(f"no such probe: {', '.join(sorted(unknown))}")
     items: dict[BuiltinScript, dict[str, float]] = {}
     try:
-        with rig(first, cpu) as bench:
+        with rig(first, cpu) as bench, patch.object(phases, "make_probes", partial(_probes, options.without)):
             version = bench.resolved.installation.version
             print(f"PostgreSQL {version}, data in memory, all on CPU {cpu}, {rounds} rounds x {seconds} s")
             for script in scripts:

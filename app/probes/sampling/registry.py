@@ -14,6 +14,7 @@ from app.probes.sources.memory import MemoryProbe
 from app.probes.sources.postgres_statistics import PostgresStatisticsProbe
 from app.probes.sources.pressure import PressureProbe
 from app.probes.sources.processes import ProcessesProbe
+from app.probes.sources.wait_events import WaitEventsProbe
 from app.probes.sources.zfs import ZfsProbe
 
 PROBES: Final[tuple[type[Probe], ...]] = (
@@ -27,6 +28,7 @@ PROBES: Final[tuple[type[Probe], ...]] = (
     MemoryProbe,
     PressureProbe,
     PostgresStatisticsProbe,
+    WaitEventsProbe,
 )
 
 

@@ -8,34 +8,19 @@ but ``wal.bytes`` may be uneven while sums over many seconds are right.
 
 from __future__ import annotations
 
-import os
-import socket
-import threading
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-import psycopg
 from typing_extensions import override
 
 from app.domain.metrics import METRICS, Sample
 from app.domain.text import tr
-from app.probes.base.probe import (
-    Clock,
-    Counters,
-    MissingMetric,
-    Probe,
-    ProbeContext,
-    ProbeUnavailable,
-    ReadMissed,
-    rounded,
-)
+from app.probes.base.probe import Clock, Counters, MissingMetric, ReadMissed, rounded
+from app.probes.base.server_probe import ServerConnection, ServerProbe
 
 OLDEST: Final = 13
 NEWEST: Final = 99
-CONNECT_TIMEOUT_S: Final = 2  # the shortest that libpq has
-STATEMENT_TIMEOUT_MS: Final = 1000
 LONGEST_READ_S: Final = 0.2
 """A longer read says too little about when its values were true; the next one covers the time."""
 
@@ -154,72 +139,38 @@ def omissions_of(major: int) -> tuple[MissingMetric, ...]:
     )
 
 
-class PostgresStatisticsProbe(Probe):
+class PostgresStatisticsProbe(ServerProbe):
     """Rates of the server's own counters over all databases."""
 
     id = "postgres-statistics"
     label = tr("PostgreSQL statistics")
     cost_note = tr("one statement, about 30 µs here and 10 µs to 1 ms in a backend")
-    blocking = True
+    purpose = "statistics"
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
-        self._clock = clock
+        super().__init__(clock)
         self._counters = Counters(clock)
-        self._context: ProbeContext | None = None
-        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
-        self._conninfo: str | None = None
         self._columns: tuple[CounterColumn, ...] = ()
         self._statement: str = ""
-        self._stopping = threading.Event()
 
     @override
-    def open(self, context: ProbeContext) -> None:
-        self.close()
-        self._context = context
-
-    @override
-    def read(self) -> list[Sample]:
-        conninfo = self._context.server.conninfo if self._context is not None else None
-        if conninfo != self._conninfo:
-            self._disconnect()
-        if conninfo is None or self._stopping.is_set():
-            return []
-        try:
-            if self._connection is None:
-                self._connection = self._connect(conninfo)
-            begun = self._clock()
-            row = self._connection.execute(self._statement, prepare=True).fetchone()
-            ended = self._clock()
-        except psycopg.Error as err:
-            self._disconnect()
-            raise ProbeUnavailable(
-                tr("the statistics of the server cannot be read: {error}").format(error=str(err).strip())
-            ) from err
-        if ended - begun > LONGEST_READ_S:
-            raise ReadMissed
-        return self._samples(row or (), (begun + ended) / 2)
-
-    def _connect(self, conninfo: str) -> psycopg.Connection[tuple[Any, ...]]:
-        connection = psycopg.connect(
-            conninfo,
-            autocommit=True,
-            connect_timeout=CONNECT_TIMEOUT_S,
-            application_name="pgfooting statistics",
-        )
-        try:
-            major = connection.info.server_version // 10000
-            connection.execute(f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}")
-            if major >= 15:  # before, one snapshot a transaction is what "none" means in the manual
-                connection.execute("SET stats_fetch_consistency = none")
-        except BaseException:
-            connection.close()
-            raise
-        self._conninfo = conninfo
+    def _begin(self, connection: ServerConnection) -> None:
+        major = connection.info.server_version // 10000
+        if major >= 15:  # before, one snapshot a transaction is what "none" means in the manual
+            connection.execute("SET stats_fetch_consistency = none")
         self._counters.forget()
         self._columns = columns_of(major)
         self._statement = statement_of(major)
         self.omissions = omissions_of(major)
-        return connection
+
+    @override
+    def _ask(self, connection: ServerConnection) -> list[Sample]:
+        begun = self._clock()
+        row = connection.execute(self._statement, prepare=True).fetchone()
+        ended = self._clock()
+        if ended - begun > LONGEST_READ_S:
+            raise ReadMissed
+        return self._samples(row or (), (begun + ended) / 2)
 
     def _samples(self, row: tuple[Any, ...], time_s: float) -> list[Sample]:
         difference = self._counters.step([int(value) for value in row], time_s)
@@ -236,25 +187,6 @@ class PostgresStatisticsProbe(Probe):
         return samples
 
     @override
-    def interrupt(self) -> None:
-        self._stopping.set()
-        connection = self._connection
-        if connection is None:
-            return
-        with (
-            suppress(OSError, psycopg.Error),  # it may just be closing itself
-            socket.socket(fileno=os.dup(connection.fileno())) as duplicate,
-        ):
-            duplicate.shutdown(socket.SHUT_RDWR)
-
-    @override
-    def close(self) -> None:
-        self._disconnect()
-        self._context = None
-
     def _disconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-        self._conninfo = None
+        super()._disconnect()
         self._counters.forget()

@@ -204,6 +204,25 @@ _ALL: Final = (
         checkpoints=True,
     ),
     ChartSpec(
+        "sessions",
+        tr("Sessions: what they wait for"),
+        tr("sessions"),
+        (
+            CurveSpec("wal", tr("WAL"), _one("sessions.for_wal")),
+            CurveSpec("data", tr("data files"), _one("sessions.for_data"), style=1),
+            CurveSpec("locks", tr("locks of rows"), _one("sessions.for_locks"), style=2),
+            CurveSpec(
+                "internals",
+                tr("locks inside the server"),
+                (*_one("sessions.for_internals"), *_one("sessions.for_others")),
+                style=3,
+                main=False,
+            ),
+            CurveSpec("running", tr("nothing: on a CPU or queueing for one"), _one("sessions.running")),
+            CurveSpec("client", tr("pgbench"), _one("sessions.for_client"), style=1, main=False),
+        ),
+    ),
+    ChartSpec(
         "memory",
         tr("Memory"),
         "GiB",

@@ -1,0 +1,104 @@
+"""Wait events of a real server: what sessions wait for that wait on purpose."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+
+from app.postgres.installations.find import Installation
+from app.postgres.server import Server
+from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
+from app.probes.sources.postgres_statistics import PostgresStatisticsProbe
+from app.probes.sources.wait_events import STATEMENT, WaitEventsProbe
+from tests.fix_postgres import Workbench
+from tests.unit.probes.fakes import values
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def server(workbench: Workbench) -> Iterator[Server]:
+    found = workbench.server()
+    found.start()
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def probe(server: Server) -> Iterator[WaitEventsProbe]:
+    made = WaitEventsProbe()
+    made.open(ProbeContext(ServerSources(server.conninfo)))
+    yield made
+    made.close()
+
+
+def read_until(probe: WaitEventsProbe, wanted: Callable[[dict[str, float]], object]) -> dict[str, float]:
+    """Read until sessions are in the state that they are brought into."""
+    deadline_s = time.monotonic() + 30
+    while not wanted(found := values(probe.read())):
+        assert time.monotonic() < deadline_s, found
+        time.sleep(0.02)
+    return found
+
+
+def test_a_session_that_waits_for_a_row_waits_for_a_lock_and_its_holder_for_its_client(
+    server: Server, probe: WaitEventsProbe
+) -> None:
+    with (
+        psycopg.connect(server.conninfo) as holder,
+        psycopg.connect(server.conninfo, autocommit=True) as waiter,
+    ):
+        holder.execute("CREATE TABLE hot (a int)")
+        holder.execute("INSERT INTO hot VALUES (1)")
+        holder.commit()
+        holder.execute("UPDATE hot SET a = 2")
+        waiting = threading.Thread(target=waiter.execute, args=("UPDATE hot SET a = 3",))
+        waiting.start()
+        found = read_until(probe, lambda found: found["sessions.for_locks"])
+        assert found["sessions.clients"] == 2
+        assert found["sessions.for_client"] == 1
+        assert found["sessions.at_event Lock:transactionid"] == 1
+        holder.commit()
+        waiting.join(30)
+        assert read_until(probe, lambda found: found["sessions.for_client"] == 2)["sessions.for_locks"] == 0
+
+
+def test_connections_of_our_own_are_not_counted(server: Server, probe: WaitEventsProbe) -> None:
+    statistics = PostgresStatisticsProbe()
+    statistics.open(ProbeContext(ServerSources(server.conninfo)))
+    statistics.read()
+    assert values(probe.read())["sessions.clients"] == 0
+    with psycopg.connect(server.conninfo):
+        assert values(probe.read())["sessions.clients"] == 1
+    statistics.close()
+
+
+def test_the_statement_runs_on_every_version_at_hand(
+    workbench: Workbench, every_installation: tuple[Installation, ...]
+) -> None:
+    for installation in every_installation:
+        server = workbench.server(name=f"pg{installation.major}{len(workbench.outcomes)}", initialise=False)
+        server.installation = installation
+        server.initdb(checksums=True)
+        server.write_configuration()
+        server.start()
+        with psycopg.connect(server.conninfo, autocommit=True) as connection:
+            assert connection.execute(STATEMENT.encode()).fetchall() == []
+            with psycopg.connect(server.conninfo) as other:
+                other.execute("SELECT 1")
+                [row] = connection.execute(STATEMENT.encode()).fetchall()
+        server.stop()
+        assert row == ("idle in transaction", "Client", "ClientRead", 1)
+
+
+def test_a_server_that_went_away_is_a_reason(server: Server, probe: WaitEventsProbe) -> None:
+    probe.read()
+    server.stop()
+    with pytest.raises(ProbeUnavailable, match="statistics of the server"):
+        probe.read()
+    server.start()
+    assert values(probe.read())["sessions.clients"] == 0
