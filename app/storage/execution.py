@@ -386,8 +386,7 @@ def _unmaking_failed(failures: Sequence[tuple[Step, Exception]]) -> StorageError
     texts: list[str] = [say("not-all-undone")]
     texts += dict.fromkeys(err.message for err in kept)
     for step, err in others[:1]:
-        reason = err.message if isinstance(err, FootingError) else error_text(err)
-        texts.append(say("undo-failed", step=describe(step), reason=reason))
+        texts.append(say("undo-failed", step=describe(step), reason=error_text(err)))
     if len(others) > 1:
         texts.append(say("more-steps-failed", count=len(others) - 1))
     return StorageError(joined(" ", texts), hint=joined(" ", dict.fromkeys(err.hint for err in kept)))

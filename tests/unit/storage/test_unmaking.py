@@ -1,0 +1,338 @@
+"""When unmaking is tried again, what it goes on with, and what it tells: real programs, no disks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from app.domain.errors import CancelledError, StorageError
+from app.storage import execution as execution_module
+from app.storage.checks.conditions import ConditionResult
+from app.storage.execution import Execution
+from app.storage.layout.conditions import (
+    Condition,
+    MountIs,
+    NotMounted,
+    OwnMember,
+    OwnPartition,
+    OwnTable,
+    SessionPartition,
+    SignatureIs,
+)
+from app.storage.layout.steps import Command, MakeFolder, Mark, Step, WipeTable, mark_fact
+from app.storage.system import state
+from app.storage.system.time_limits import Patience
+from app.storage.wiping.wipe import InUseError, KeptError
+from tests.unit.storage.plans import disk
+from tests.unit.storage.test_execution import FAIL, NODE, OTHER, World, touch
+
+THIRD = "/dev/no-such-third-disk"
+PARTITION = SessionPartition(NODE, f"{NODE}p1", "table", "uuid", "type", 1 << 20, 1 << 30)
+TABLE = WipeTable(PARTITION, "wipe the table")
+HOLDS, FAILS = MountIs("/there", ()), NotMounted("/elsewhere")
+
+
+@pytest.fixture
+def locks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The disks that are locked, without opening any; conditions but FAILS hold."""
+    taken: list[str] = []
+
+    def locked(node: str, *_: object) -> AbstractContextManager[None]:
+        taken.append(node)
+        return nullcontext()
+
+    def check(condition: Condition, *_: object) -> ConditionResult:
+        return ConditionResult(condition is not FAILS, "as it was seen")
+
+    monkeypatch.setattr(execution_module, "locked", locked)
+    monkeypatch.setattr(execution_module, "check", check)
+    monkeypatch.setattr(execution_module, "check_spare", lambda *_: None)
+    return taken
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> Execution:
+    """Whose unmaking is repeated for a long time, with hardly a pause."""
+    monkeypatch.setattr(execution_module, "_LATER_S", 0.001)
+    execution = World().execution()
+    execution.patience_s = 3600.0
+    return execution
+
+
+def wiping(monkeypatch: pytest.MonkeyPatch, wipe: Callable[[Step], str]) -> None:
+    monkeypatch.setattr(execution_module, "Wiper", lambda *_: SimpleNamespace(wipe=wipe, wipe_table=wipe))
+
+
+def refusing(monkeypatch: pytest.MonkeyPatch, *errors: Exception) -> list[Step]:
+    """Have wiping fail with these errors, one after the other, and then succeed; return what is asked."""
+    asked: list[Step] = []
+
+    def wipe(step: Step) -> str:
+        asked.append(step)
+        if len(asked) <= len(errors):
+            raise errors[len(asked) - 1]
+        return ""
+
+    wiping(monkeypatch, wipe)
+    return asked
+
+
+def tried(folder: Path, succeeds_at: int, says: str = "no") -> Command:
+    """Return a program that fails until it is run for the so-manieth time."""
+    file = folder / "tries"
+    script = f"echo tried >>{file}; [ $(wc -l <{file}) -ge {succeeds_at} ] && exit; echo {says} >&2; exit 1"
+    return Command(("sh", "-c", script), "try")
+
+
+def tries(folder: Path) -> int:
+    return len((folder / "tries").read_text().splitlines())
+
+
+def test_what_fails_is_tried_again_until_it_is_done(patient: Execution, tmp_path: Path) -> None:
+    patient.unmake((tried(tmp_path, succeeds_at=3),))
+    assert tries(tmp_path) == 3
+
+
+def test_what_somebody_uses_is_tried_again_and_what_is_not_ours_is_not(
+    patient: Execution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = refusing(monkeypatch, InUseError(NODE, "It is open.", ""), InUseError(NODE, "It is open.", ""))
+    patient.unmake((TABLE,))
+    assert len(asked) == 3
+    assert patient.kept == {}
+    asked = refusing(monkeypatch, KeptError(NODE, "It holds xfs.", ""))
+    with pytest.raises(StorageError, match="holds xfs"):
+        patient.unmake((TABLE,))
+    assert len(asked) == 1
+
+
+def test_beside_what_is_not_ours_the_rest_is_tried_again(
+    patient: Execution, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def wipe(_step: Step) -> str:
+        raise KeptError(NODE, "It holds xfs.", "")
+
+    wiping(monkeypatch, wipe)
+    with pytest.raises(StorageError, match="holds xfs"):
+        patient.unmake((TABLE, tried(tmp_path, succeeds_at=3)))
+    assert tries(tmp_path) == 3
+
+
+def test_nothing_is_tried_again_without_patience_or_where_nothing_more_may_be_waited(
+    patient: Execution, tmp_path: Path
+) -> None:
+    hasty = World().execution()
+    with pytest.raises(StorageError):
+        hasty.unmake((tried(tmp_path, succeeds_at=9),))
+    assert tries(tmp_path) == 1
+    patient.hooks = replace(patient.hooks, patience=Patience(0.0))
+    with pytest.raises(StorageError):
+        patient.unmake((tried(tmp_path, succeeds_at=9),))
+    assert tries(tmp_path) == 2
+
+
+def test_an_error_that_is_none_of_ours_is_undone_too_and_stays_what_it_was(tmp_path: Path) -> None:
+    world = World()
+    execution = world.execution()
+
+    def journal(step: Step, _undo: tuple[Step, ...]) -> None:
+        if step.why == "make b":
+            raise ValueError("the journal has a fault")
+
+    execution.hooks = replace(execution.hooks, journal=journal)
+    with pytest.raises(ValueError, match=r"^the journal has a fault$"):
+        execution.make((touch(tmp_path / "a"), touch(tmp_path / "b")))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("locks")
+def test_only_a_wipe_that_failed_keeps_its_disk_from_what_follows(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = refusing(monkeypatch)
+    writes = (OwnPartition(NODE, "uuid"),)
+    execution = World().execution()
+    with pytest.raises(StorageError, match="on fire"):
+        execution.unmake((replace(FAIL, writes=writes), TABLE))
+    assert asked == [TABLE]
+    assert execution.kept == {}, "a program that failed does not say that the disk is not ours"
+    refusing(monkeypatch, KeptError(NODE, "It holds xfs.", "Copy it."))
+    with pytest.raises(StorageError, match="holds xfs"):
+        execution.unmake((TABLE, replace(touch(tmp_path / "a"), writes=writes)))
+    assert list(tmp_path.iterdir()) == []
+    kept = execution.kept[NODE]
+    assert (kept.message, kept.hint) == ("It holds xfs.", "Copy it.")
+
+
+def test_a_wipe_that_cannot_be_told_of_is_a_failure_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def done(_result: object) -> None:
+        raise OSError(5, "the run file is gone")
+
+    refusing(monkeypatch)
+    execution = World().execution()
+    execution.hooks = replace(execution.hooks, done=done)
+    with pytest.raises(StorageError, match=r"^Not everything could be undone.*the run file is gone"):
+        execution.unmake((TABLE,))
+    assert execution.kept == {}
+
+
+def test_what_is_told_of_failures_is_each_disk_that_is_kept_and_of_the_others_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = WipeTable(replace(PARTITION, disk=OTHER), "wipe the other table")
+    kept = KeptError(NODE, "It holds xfs.", "Copy it.")
+    for undo, more in (
+        ((TABLE, FAIL), ""),
+        ((TABLE, FAIL, other), "1 more"),
+        ((TABLE, FAIL, other, FAIL), "2"),
+    ):
+        refusing(monkeypatch, kept, StorageError("It is broken.", hint="Never told."))
+        with pytest.raises(StorageError) as caught:
+            World().execution().unmake(undo)
+        message = caught.value.message
+        line = "sh -c 'echo the disk is on fire >&2; exit 3'"
+        first = f"{line}: {line} failed (status 3): the disk is on fire."
+        assert message.startswith(f"Not everything could be undone. It holds xfs. {first}"), message
+        assert "StorageError" not in message
+        assert (more in message) if more else ("more" not in message)
+        assert caught.value.hint == "Copy it."
+
+
+def test_a_step_that_is_no_program_is_not_begun_after_a_cancel(tmp_path: Path) -> None:
+    world = World()
+    world.cancel_after = 0
+    with pytest.raises(CancelledError):
+        world.execution().make((MakeFolder(str(tmp_path / "folder"), "make a folder"),))
+    assert list(tmp_path.iterdir()) == []
+    assert world.progress == []
+
+
+@pytest.mark.usefixtures("locks")
+def test_a_step_is_left_out_exactly_where_a_condition_of_it_does_not_hold(tmp_path: Path) -> None:
+    World().execution().make((touch(tmp_path / "a", when=(HOLDS,)), touch(tmp_path / "b", when=(FAILS,))))
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def member(node: str) -> OwnMember:
+    part = SessionPartition(node, f"{node}1", "table", f"of {node}", "type", 0, 512)
+    return OwnMember(part, SignatureIs(part.node, "linux_raid_member"))
+
+
+def over(*nodes: str) -> Execution:
+    execution = World().execution()
+    execution.disks = {node: disk(number) for number, node in enumerate(nodes, 1)}
+    return execution
+
+
+def test_of_a_disk_that_is_gone_nothing_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
+) -> None:
+    asked: list[object] = []
+
+    def check(condition: Condition, *_: object) -> ConditionResult:
+        asked.append(condition)
+        return ConditionResult(holds=True, evidence="")
+
+    monkeypatch.setattr(execution_module, "check", check)
+    monkeypatch.setattr(state, "size_bytes", lambda node: 0 if node == OTHER else 512)
+    writes = (OwnPartition(NODE, "u1"), OwnPartition(OTHER, "u2"))
+    over(NODE, OTHER).unmake((replace(touch(tmp_path / "a"), writes=writes),))
+    assert asked == [writes[0]]
+    assert locks == [NODE]
+
+
+def test_a_step_that_claims_disks_asks_for_all_of_them_also_where_one_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
+) -> None:
+    monkeypatch.setattr(state, "size_bytes", lambda node: 0 if node == OTHER else 512)
+    writes = (OwnPartition(NODE, "u1"), OwnPartition(OTHER, "u2"))
+    command = replace(touch(tmp_path / "a"), claims=(THIRD,), writes=writes)
+    over(NODE, OTHER, THIRD).unmake((command,))
+    assert locks == sorted([NODE, OTHER, THIRD])
+
+
+def test_a_table_of_ours_is_never_taken_for_wiped_with_the_partition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
+) -> None:
+    monkeypatch.setattr(state, "size_bytes", lambda _node: 512)
+    execution = over(NODE, OTHER)
+    execution.facts[mark_fact(OwnPartition(OTHER, "u2").place)] = Mark.WIPED
+    writes = (OwnTable(NODE, "table"), OwnPartition(OTHER, "u2"))
+    execution.unmake((replace(touch(tmp_path / "a"), writes=writes),))
+    assert locks == [NODE]
+
+
+def test_a_partition_that_is_gone_is_held_by_nothing_whatever_the_name_means_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
+) -> None:
+    sizes = {NODE: 512, OTHER: 512, f"{NODE}1": 512, f"{OTHER}1": 0}
+    monkeypatch.setattr(state, "size_bytes", sizes.__getitem__)
+    monkeypatch.setattr(state, "is_claimed", lambda _node: True)
+    over(NODE, OTHER).unmake((replace(touch(tmp_path / "a"), writes=(member(NODE), member(OTHER))),))
+    assert locks == [NODE]
+
+
+@pytest.mark.usefixtures("locks")
+def test_a_signature_is_marked_before_and_after_and_a_step_without_one_writes_no_facts(
+    tmp_path: Path,
+) -> None:
+    world = World()
+    execution = world.execution()
+    execution.make((replace(touch(tmp_path / "a"), signs=("here",), undo=()),))
+    assert world.told == ["make a | ", f"{mark_fact('here')}=begun", f"{mark_fact('here')}=made"]
+    told: list[object] = []
+    execution.hooks = replace(execution.hooks, facts=told.append)
+    execution.make((replace(touch(tmp_path / "b"), undo=()),))
+    assert told == []
+
+
+def test_what_the_kernel_said_is_asked_and_told_only_where_a_program_failed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[int] = []
+
+    def lines() -> Sequence[str]:
+        asked.append(1)
+        return ("sdb: I/O error", "sdb: gone")
+
+    @contextmanager
+    def log() -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(lines=lines)
+
+    monkeypatch.setattr(execution_module, "kernel_log", log)
+    World().execution().make((touch(tmp_path / "a"),))
+    assert asked == []
+    with pytest.raises(StorageError) as caught:
+        World().execution().make((FAIL,))
+    assert "sdb: I/O error / sdb: gone" in caught.value.hint
+
+
+def test_only_a_failure_with_the_words_of_being_busy_is_run_again(tmp_path: Path) -> None:
+    count = f"echo tried >>{tmp_path}/tries; echo is busy >&2"
+    World().execution().make((Command(("sh", "-c", count), "warn", busy=("is busy",)),))
+    assert tries(tmp_path) == 1
+    with pytest.raises(StorageError):
+        World().execution().make((replace(tried(tmp_path, succeeds_at=9), busy=("is busy",)),))
+    assert tries(tmp_path) == 2
+    execution = World().execution()
+    execution.hooks = replace(execution.hooks, patience=Patience(0.0))
+    with pytest.raises(StorageError):
+        execution.make((replace(tried(tmp_path, succeeds_at=9, says="is busy"), busy=("is busy",)),))
+    assert tries(tmp_path) == 3
+
+
+def test_what_becomes_true_a_little_later_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def check(*_: object) -> ConditionResult:
+        seen.append(1)
+        return ConditionResult(len(seen) >= 3, "not yet")
+
+    monkeypatch.setattr(execution_module, "check", check)
+    World().execution().make((Command(("true",), "let go", after=(HOLDS,)),))
+    assert len(seen) == 3
