@@ -6,6 +6,7 @@ from typing import Final
 
 from app.domain.text import tr
 from app.domain.units import format_size
+from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE, UNVERIFIED
 from app.runfile.summary import Figure
 from app.runfile.writer import RunState
 
@@ -22,7 +23,9 @@ STATE_WORDS: Final = {
 }
 
 MARK_WORDS: Final = {
-    "unsafe": tr("unsafe"),
+    NOT_DURABLE: tr("NOT DURABLE"),
+    UNSAFE: tr("unsafe"),
+    UNVERIFIED: tr("unverified"),
     "contended": tr("contended"),
     "client-bound": tr("client-bound"),
     "disturbed": tr("disturbed"),

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.analysis.facts import RunFacts
-from app.analysis.labels import one_line, state_words
+from app.analysis.labels import mark_words, one_line, state_words
 from app.analysis.sentences import describe_disturbances, describe_shape
 from app.analysis.stability import OwnInterval, RunStability
 from app.comparison.label_shortening import telling_names
@@ -20,11 +20,9 @@ from app.comparison.table import ComparisonRow, MeasuredConfiguration, MeasuredR
 from app.comparison.warmup_truncation import CommonCut, CutReason, common_cut
 from app.domain.errors import RunFileError
 from app.domain.text import tr
+from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.writer import RunState
 from app.statistics.sample_size import DEFAULT_EFFECT
-
-UNSAFE = "unsafe"
-"""Kind of the mark of a run whose options trade safety for speed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +68,28 @@ class ComparedGroup:
         campaign: the same for groups whose runs were interleaved.
         members: places of its runs, in the order given.
         unsafe: whether options of it trade safety for speed.
+        not_durable: whether it may lose commits that it acknowledged: it stands apart and is not ranked.
     """
 
     name: str
     campaign: str
     members: tuple[int, ...]
     unsafe: bool
+    not_durable: bool = False
+
+    @property
+    def warning(self) -> str:
+        """What stands beside its name wherever that is shown; empty for a safe one."""
+        if self.not_durable:
+            return mark_words(NOT_DURABLE)
+        return mark_words(UNSAFE).upper() if self.unsafe else ""
+
+    @property
+    def label(self) -> str:
+        """Its name where no mark stands beside it."""
+        if not self.not_durable:
+            return self.name
+        return tr("{name} ({warning})").format(name=self.name, warning=self.warning)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +98,8 @@ class RunComparison:
 
     Attributes:
         runs: all of them, in the order given.
-        groups: configurations, in the order of their first runs; the first is the baseline.
+        groups: configurations, in the order of their first runs; the first is the baseline. What is not
+            durable stands apart, behind all others, and is a baseline only where nothing is durable.
         rows: of the table, one a group; empty without runs.
         cut: what is left out of the beginning of every run.
         effect: smallest difference of interest, as a share.
@@ -95,6 +110,11 @@ class RunComparison:
     rows: tuple[ComparisonRow, ...]
     cut: CommonCut
     effect: float
+
+    @property
+    def ranked(self) -> tuple[bool, ...]:
+        """Of each group, whether it may be called the fastest: what is durable, or all where nothing is."""
+        return _ranked(self.groups)
 
     @property
     def verdicts(self) -> tuple[str, ...]:
@@ -116,7 +136,8 @@ def compare_runs(
         runs: in any order, of any campaigns; the same run twice counts once.
         effect: smallest difference of interest, as a share.
         cut_s: what is left out of the beginning of every run; None: what `common_cut` finds.
-        baseline: name of the group to compare with; the first where it is empty or no group.
+        baseline: name of the group to compare with; the first where it is empty, no group, or not durable
+            while others are.
         shorten: leave words that all groups have out of their names.
     """
     left_out = _left_out(runs)
@@ -126,10 +147,13 @@ def compare_runs(
     compared = tuple(
         _compared(run, name, why, cut) for run, name, why in zip(runs, names, left_out, strict=True)
     )
-    groups = _with_baseline_first(_groups(runs, shorten=shorten), baseline)
+    groups = _in_order(_groups(runs, shorten=shorten), baseline)
     rows = build_rows([_measured(group, compared) for group in groups], effect=effect)
     told = zip(groups, rows, strict=True)
-    rows = tuple(replace(row, verdict=_with_safety(row.verdict, groups[0], group)) for group, row in told)
+    rows = tuple(
+        replace(row, verdict=_with_safety(row.verdict, groups[0], group, is_ranked=is_ranked))
+        for (group, row), is_ranked in zip(told, _ranked(groups), strict=True)
+    )
     return RunComparison(compared, groups, rows, cut, effect)
 
 
@@ -215,16 +239,21 @@ def _groups(runs: Sequence[RunFacts], *, shorten: bool) -> tuple[ComparedGroup, 
     )
     if shorten:
         names = telling_names(names)
+    marks = [{kind for at in places for kind, _ in runs[at].marks} for places in members.values()]
     return tuple(
-        ComparedGroup(
-            name, key[0], tuple(places), any(kind == UNSAFE for at in places for kind, _ in runs[at].marks)
-        )
-        for name, (key, places) in zip(names, members.items(), strict=True)
+        ComparedGroup(name, key[0], tuple(places), UNSAFE in kinds, NOT_DURABLE in kinds)
+        for name, (key, places), kinds in zip(names, members.items(), marks, strict=True)
     )
 
 
-def _with_baseline_first(groups: tuple[ComparedGroup, ...], baseline: str) -> tuple[ComparedGroup, ...]:
-    return tuple(sorted(groups, key=lambda group: group.name != baseline))
+def _ranked(groups: Sequence[ComparedGroup]) -> tuple[bool, ...]:
+    nothing_durable = all(group.not_durable for group in groups)
+    return tuple(nothing_durable or not group.not_durable for group in groups)
+
+
+def _in_order(groups: tuple[ComparedGroup, ...], baseline: str) -> tuple[ComparedGroup, ...]:
+    """Return what is ranked, the baseline first, and then what is not."""
+    return tuple(sorted(groups, key=lambda group: (group.not_durable, group.name != baseline)))
 
 
 def _measured(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConfiguration:
@@ -242,11 +271,23 @@ def _measured(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConf
     )
 
 
-def _with_safety(verdict: str, first: ComparedGroup, group: ComparedGroup) -> str:
+def _with_safety(verdict: str, first: ComparedGroup, group: ComparedGroup, *, is_ranked: bool) -> str:
     """Say in the sentence itself which of the two trades safety for speed: it may be quoted alone."""
     if not verdict:
         return verdict
-    unsafe = [each.name for each in dict.fromkeys((group, first)) if each.unsafe]
-    if not unsafe:
-        return verdict
-    return tr("{verdict}; UNSAFE options: {names}").format(verdict=verdict, names=", ".join(unsafe))
+    both = tuple(dict.fromkeys((group, first)))
+    lost = [each.name for each in both if each.not_durable]
+    unsafe = [each.name for each in both if each.unsafe and not each.not_durable]
+    if not is_ranked:
+        verdict, lost = unranked(group.name, verdict), []
+    for words, names in ((tr("NOT DURABLE"), lost), (tr("UNSAFE options"), unsafe)):
+        if names:
+            verdict = tr("{verdict}; {words}: {names}").format(
+                verdict=verdict, words=words, names=", ".join(names)
+            )
+    return verdict
+
+
+def unranked(name: str, verdict: str) -> str:
+    """Return a verdict on a configuration that is not ranked, a sentence without a full stop."""
+    return tr("not ranked, {name} is NOT DURABLE: {verdict}").format(name=name, verdict=verdict)

@@ -142,6 +142,7 @@ def sweep(comparison: RunComparison, dimension: Dimension, figure: str) -> tuple
         if x is None or value.mean is None:
             continue
         key = tuple(other.values[place] for other in others)
+        key += (group.warning,) if group.not_durable else ()  # a line of its own
         lines.setdefault(key, []).append(SweepPoint(x, value, place))
     names = [", ".join(key) or tr("all") for key in lines]
     return tuple(
@@ -158,23 +159,33 @@ class HeatMap:
         columns: levels of the first.
         rows: levels of the second.
         cells: mean of the runs at [row][column]; None where there is none.
+        not_durable: whether the runs there are of configurations that are not durable.
     """
 
     columns: tuple[str, ...]
     rows: tuple[str, ...]
     cells: tuple[tuple[RunInterval | None, ...], ...]
+    not_durable: tuple[tuple[bool, ...], ...]
 
 
 def heat_map(comparison: RunComparison, across: Dimension, down: Dimension, figure: str) -> HeatMap:
-    """Return a figure over two dimensions; runs that share a cell count as runs of one configuration."""
+    """Return a figure over two dimensions; runs that share a cell count as runs of one configuration.
+
+    What is not durable is never mixed with what is: it fills the cells in which nothing durable is.
+    """
     found: dict[tuple[str, str], list[float]] = {}
+    lost: dict[tuple[str, str], list[float]] = {}
     for place, group in enumerate(comparison.groups):
         of_group = figure_values(comparison, group, figure).values()
-        found.setdefault((down.values[place], across.values[place]), []).extend(of_group)
+        cells_of = lost if group.not_durable else found
+        cells_of.setdefault((down.values[place], across.values[place]), []).extend(of_group)
+    not_durable = {cell for cell, values in lost.items() if values and not found.get(cell)}
+    found |= {cell: lost[cell] for cell in not_durable}
     cells = tuple(
         tuple(
             run_interval(values) if (values := found.get((row, column))) else None for column in across.levels
         )
         for row in down.levels
     )
-    return HeatMap(across.levels, down.levels, cells)
+    marked = tuple(tuple((row, column) in not_durable for column in across.levels) for row in down.levels)
+    return HeatMap(across.levels, down.levels, cells, marked)

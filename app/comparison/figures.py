@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.analysis.labels import format_figure
-from app.comparison.comparison import ComparedGroup, RunComparison
+from app.comparison.comparison import ComparedGroup, RunComparison, unranked
 from app.comparison.table import pair_samples
 from app.comparison.wording import SIZE, describe
 from app.domain.metrics import Direction
@@ -123,7 +123,11 @@ def _verdicts(comparison: RunComparison, name: str, found: Sequence[Comparison])
         )
         for group, each in zip(others, found, strict=True)
     )
-    return tuple(f"{figure(name).label}: {sentence}" for sentence in told)
+    ranked = (
+        sentence if is_ranked else unranked(group.name, sentence)
+        for group, is_ranked, sentence in zip(others, comparison.ranked[1:], told, strict=True)
+    )
+    return tuple(f"{figure(name).label}: {sentence}" for sentence in ranked)
 
 
 def format_mean(found: FigureComparison, place: int) -> str:

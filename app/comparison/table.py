@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from app.analysis.labels import format_tps
+from app.analysis.labels import format_tps, mark_words
 from app.comparison.wording import describe, format_difference, format_interval
 from app.domain.columns import CellKind, Column
 from app.domain.text import tr
@@ -38,7 +38,7 @@ class MeasuredConfiguration:
     Attributes:
         name: of the configuration.
         runs: in any order.
-        marks: words such as "unsafe: fsync = off" or "client-bound", as the table shows them.
+        marks: kinds such as "unsafe" or "client-bound".
         campaign: the same for what was interleaved; runs are paired only within one.
     """
 
@@ -64,7 +64,7 @@ class ComparisonRow:
         figures: of each complete run, see `MeasuredRun`.
         comparison: against the first configuration; None for the first.
         verdict: the comparison as a sentence; for the first one empty.
-        marks: words that go with the numbers.
+        marks: kinds of the marks that go with the numbers.
     """
 
     name: str
@@ -154,7 +154,9 @@ COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
         lambda row: format_interval(row.comparison) if row.comparison else "",
         optional=1,
     ),
-    Column(ComparisonColumn.MARKS, tr("Marks"), lambda row: ", ".join(row.marks), CellKind.WORDS),
+    Column(
+        ComparisonColumn.MARKS, tr("Marks"), lambda row: ", ".join(map(mark_words, row.marks)), CellKind.WORDS
+    ),
 )
 """Of the table of a comparison, in the order in which they are shown."""
 

@@ -22,6 +22,7 @@ from app.domain.text import tr
 from app.domain.units import format_size
 from app.execution.resolve import ResolvedConfiguration
 from app.hosts.server_under_test import ServerSetup
+from app.postgres.page_writes import FULL_PAGE_WRITES
 from app.postgres.settings import Origin
 from app.probes.sources.processes import CLIENT_BOUND_SHARE
 from app.runfile.metadata.run_metadata import (
@@ -184,6 +185,7 @@ def marks_before(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
     marks = [
         ("unsafe", tr("{name} = {value}: {reason}").format(name=name, value=value, reason=reason))
         for name, value, reason in resolved.unsafe
+        if name != FULL_PAGE_WRITES or resolved.target.plan is not None  # of folders the file judges
     ]
     marks += _storage_marks(resolved)
     if resolved.scale.is_contended:

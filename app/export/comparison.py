@@ -5,10 +5,10 @@ run; ``warnings`` and ``notes`` sentences; ``differences`` what differs; ``not_k
 may differ, because a file does not tell it; ``runs`` each with ``left_out`` (a
 clause or null), ``tps`` (what was compared), ``tps_whole`` (of the whole phase), ``within_run``
 (interval of its own seconds), ``facts`` (sentences) and ``figures`` (as in the summary), all but
-``tps_whole`` of the seconds after ``cut_s``; ``configurations`` each with ``runs`` (places), ``mean``,
-``low``, ``high`` and, but for the first, ``verdict`` (one of `Verdict`), ``sentence``, ``ratio``,
-``interval``, ``p_value``, ``permutation_p`` and ``mann_whitney_p``; ``figures`` the same of every other
-figure. What does not exist is null.
+``tps_whole`` of the seconds after ``cut_s``; ``configurations`` each with ``runs`` (places), ``ranked``
+(false for what is not durable beside what is: it stands last), ``mean``, ``low``, ``high`` and, but for the
+first, ``verdict`` (one of `Verdict`), ``sentence``, ``ratio``, ``interval``, ``p_value``, ``permutation_p``
+and ``mann_whitney_p``; ``figures`` the same of every other figure. What does not exist is null.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ def _run(run: ComparedRun) -> dict[str, Json]:
 def _configuration(comparison: RunComparison, group: ComparedGroup, row: ComparisonRow) -> dict[str, Json]:
     found: dict[str, Json] = {
         "name": group.name,
+        "ranked": comparison.ranked[comparison.groups.index(group)],
         "runs": list(group.members),
         "complete": row.runs,
         "mean": row.mean.mean,

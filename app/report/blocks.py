@@ -120,7 +120,7 @@ class Bar:
         high: upper end.
         runs: the values of its runs.
         told: the value in words, with what goes with it.
-        warned: whether its options trade safety away.
+        warning: what is to be seen beside it, such as that its options trade safety away; empty for nothing.
     """
 
     look: int
@@ -130,7 +130,7 @@ class Bar:
     high: float | None
     runs: tuple[float, ...]
     told: str
-    warned: bool = False
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)

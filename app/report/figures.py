@@ -75,7 +75,7 @@ def overlay(
 
 def key_of(configurations: Sequence[ReportedConfiguration]) -> Key:
     """Return the samples of lines for overlays."""
-    return Key(tuple((configuration.look, configuration.name) for configuration in configurations))
+    return Key(tuple((configuration.look, configuration.label) for configuration in configurations))
 
 
 def _grid(having: Sequence[tuple[ReportedConfiguration, list[ReportedRun]]], chart: str) -> Grid:
@@ -84,7 +84,7 @@ def _grid(having: Sequence[tuple[ReportedConfiguration, list[ReportedRun]]], cha
         TimeFigure(
             chart,
             tuple(Trace(run.number, configuration.look, "", seconds=False) for run in runs),
-            title=f"{configuration.tag} {configuration.name}",
+            title=f"{configuration.tag} {configuration.label}",
             height_mm=_GRID_HEIGHT_MM,
             end_s=end_s,
         )

@@ -32,7 +32,7 @@ class Findings:
     Attributes:
         title: what it is about.
         comparison: of the runs, under names that fit a sentence.
-        configurations: the fastest first.
+        configurations: the fastest first; behind them, as a group of their own, what is not durable.
         warnings: what weakens the comparison, as sentences.
         notes: how it was made where that is not as always, as sentences.
         ending: the words with which all configurations' names end, and which are said once.
@@ -88,7 +88,7 @@ def _title(comparison: RunComparison) -> str:
 
 def _sentence(verdict: str) -> str:
     """Return a verdict with a full stop; names at its beginning stay as they are written."""
-    if verdict.startswith("indicative"):
+    if verdict.startswith(("indicative", "not ranked")):
         verdict = verdict[:1].upper() + verdict[1:]
     return f"{verdict}." if verdict else ""
 
@@ -132,12 +132,14 @@ def common_ending(names: Sequence[str]) -> str:
 def group_runs(comparison: RunComparison, data: Sequence[RunData]) -> tuple[ReportedConfiguration, ...]:
     """Return the compared runs by configuration; the fastest first, those without a result last.
 
+    What is not durable is not ranked: it stands behind all others.
+
     Args:
         comparison: of the runs.
         data: their series, in the order of the comparison's runs.
     """
     triples = zip(range(len(comparison.rows)), comparison.groups, comparison.rows, strict=True)
-    ordered = sorted(triples, key=lambda triple: triple[2].mean.mean or 0.0, reverse=True)
+    ordered = sorted(triples, key=lambda triple: (triple[1].not_durable, -(triple[2].mean.mean or 0.0)))
     ending = common_ending([group.name for _, group, _ in ordered])
     found, count = [], 0
     for look, (place, group, row) in enumerate(ordered):

@@ -113,20 +113,21 @@ def _single_answer(configuration: ReportedConfiguration) -> Iterator[Block]:
 
 def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
     """Say which configurations trade safety for speed; those with the same reasons together."""
-    reasons: dict[tuple[str, ...], list[str]] = {}
+    reasons: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     alone = len(configurations) == 1
     for configuration in configurations:
-        if configuration.unsafe:
+        if configuration.warning:
             name = "" if alone else short(configuration.name, configuration.tag)
             tagged = name if name.startswith(f"{configuration.tag} ") else f"{configuration.tag} {name}"
-            reasons.setdefault(configuration.unsafe, []).append(tagged.strip())
-    for number, (why, names) in enumerate(reasons.items()):
+            why = tuple(dict.fromkeys((*configuration.not_durable, *configuration.unsafe)))
+            reasons.setdefault((configuration.warning, why), []).append(tagged.strip())
+    for number, ((warning, why), names) in enumerate(reasons.items()):
         if number == MOST_WARNINGS:
             yield Text(TextRole.WARNING, tr("UNSAFE are also others: see the table and their pages."))
             return
         told = ", ".join(names if len(names) < 3 else [name.partition(" ")[0] for name in names])
-        sentence = tr("UNSAFE: {names}. Safety was traded for speed: {reasons}.")
-        text = sentence.format(names=told, reasons="; ".join(map(one_line, why)))
+        sentence = tr("{warning}: {names}. Safety was traded for speed: {reasons}.")
+        text = sentence.format(warning=warning, names=told, reasons="; ".join(map(one_line, why)))
         yield Text(TextRole.WARNING, text)
 
 
@@ -139,9 +140,9 @@ def _table(configurations: Sequence[ReportedConfiguration]) -> ReportTable:
             ComparisonColumn.MARKS: lambda configuration: ", ".join(map(mark_words, configuration.row.marks)),
         },
     )
-    unsafe = frozenset({ComparisonColumn.MARKS})
+    warned = frozenset({ComparisonColumn.MARKS})
     rows = tuple(
-        TableRow(texts(columns, each), each.look, unsafe if each.unsafe else frozenset())
+        TableRow(texts(columns, each), each.look, warned if each.warning else frozenset())
         for each in configurations
     )
     size = table_size(len(rows))
@@ -224,7 +225,7 @@ def _bar(configuration: ReportedConfiguration) -> Bar:
         high=high,
         runs=tuple(tps for run in configuration.runs if (tps := run.compared.tps) is not None),
         told=tr("no result") if mean.mean is None else format_tps(mean.mean),
-        warned=bool(configuration.unsafe),
+        warning=configuration.warning,
     )
 
 

@@ -20,6 +20,7 @@ from app.report.findings import Findings, find
 from app.report.first_page import first_page, told_first, warned_first
 from app.report.report_data import ReportedConfiguration, ReportedRun, read_runs
 from app.report.run_tables import SharedValue, cost_table, figure_pages, shared_value_table, speed_table
+from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 
 _LATEST_EPOCH_S: Final = 253402300799.0
 """The end of the year 9999, after which there are no dates; a foreign file may say anything."""
@@ -95,9 +96,11 @@ def _picture_blocks(found: Findings) -> Iterable[Block]:
         return
     yield Text(TextRole.HEADING, found.title)
     for configuration in found.configurations:
-        for reason in configuration.unsafe:
-            sentence = tr("UNSAFE: {tag} {name}: {reason}")
-            told = sentence.format(tag=configuration.tag, name=configuration.name, reason=reason)
+        for reason in (*configuration.not_durable, *configuration.unsafe):
+            sentence = tr("{warning}: {tag} {name}: {reason}")
+            told = sentence.format(
+                warning=configuration.warning, tag=configuration.tag, name=configuration.name, reason=reason
+            )
             yield Text(TextRole.WARNING, told)
     if len(found.configurations) <= MOST_LINES:
         yield key_of(found.configurations)
@@ -186,8 +189,9 @@ def configuration_pages(found: Findings, configuration: ReportedConfiguration) -
     """Yield the page of one configuration."""
     title = f"{configuration.tag}  {configuration.full_name}"
     yield Text(TextRole.HEADING, title, bookmark=title, level=1, new_page=True)
-    for reason in configuration.unsafe:
-        yield Text(TextRole.WARNING, tr("UNSAFE: {reason}").format(reason=one_line(reason)))
+    for reason in (*configuration.not_durable, *configuration.unsafe):
+        sentence = tr("{warning}: {reason}")
+        yield Text(TextRole.WARNING, sentence.format(warning=configuration.warning, reason=one_line(reason)))
     yield speed_table(configuration.runs, compared=bool(found.comparison.cut.seconds))
     yield from cost_table(configuration.runs)
     if found.comparison.cut.seconds:
@@ -222,7 +226,7 @@ def _sentences(configuration: ReportedConfiguration) -> Iterator[Block]:
         told += [
             f"{one_line(reason)[:1].upper()}{one_line(reason)[1:]}."
             for kind, reason in run.facts.marks
-            if kind != "unsafe" and reason
+            if kind not in {UNSAFE, NOT_DURABLE} and reason
         ]
         if told:
             yield Text(TextRole.NOTE, f"{run.tag}: {' '.join(told)}")

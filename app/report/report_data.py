@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from app.analysis.facts import RunFacts, read_run_facts
-from app.analysis.labels import one_line
-from app.comparison.comparison import UNSAFE, ComparedRun
+from app.analysis.labels import mark_words, one_line
+from app.comparison.comparison import ComparedRun
 from app.comparison.table import ComparisonRow
 from app.domain.text import tr
 from app.export.anonymize import Anonymizer
 from app.export.runs import describe_run
+from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.reader import CommandRecord, RunFile
 from app.runfile.series import RunData, load_run_data
 from app.runfile.summary import summarise
@@ -83,8 +84,30 @@ class ReportedConfiguration:
     @property
     def unsafe(self) -> tuple[str, ...]:
         """Why its numbers were bought with safety; empty for safe ones."""
+        return self._reasons(UNSAFE)
+
+    @property
+    def not_durable(self) -> tuple[str, ...]:
+        """Why it may lose commits that it acknowledged, and is not ranked; empty for durable ones."""
+        return self._reasons(NOT_DURABLE)
+
+    @property
+    def warning(self) -> str:
+        """What stands beside it in charts and over its page; empty for safe ones."""
+        if self.not_durable:
+            return mark_words(NOT_DURABLE)
+        return mark_words(UNSAFE).upper() if self.unsafe else ""
+
+    @property
+    def label(self) -> str:
+        """Its name where no mark stands beside it."""
+        if not self.not_durable:
+            return self.name
+        return tr("{name} ({warning})").format(name=self.name, warning=self.warning)
+
+    def _reasons(self, wanted: str) -> tuple[str, ...]:
         return tuple(
-            dict.fromkeys(reason for run in self.runs for kind, reason in run.facts.marks if kind == UNSAFE)
+            dict.fromkeys(reason for run in self.runs for kind, reason in run.facts.marks if kind == wanted)
         )
 
 

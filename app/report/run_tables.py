@@ -140,7 +140,7 @@ def _compared(
 
 
 _CONFIGURATION: Final[Column[ReportedConfiguration]] = Column(
-    "configuration", tr("Configuration"), lambda configuration: configuration.name, CellKind.WORDS
+    "configuration", tr("Configuration"), lambda configuration: configuration.label, CellKind.WORDS
 )
 
 

@@ -25,7 +25,9 @@ from numpy.typing import NDArray
 from app.domain.errors import CorruptRunFileError, NewerRunFileError, NotARunFileError, RunFileError
 from app.domain.text import tr
 from app.runfile.bounds import MOST_NUMBER_BYTES, MOST_TEXT_BYTES, BoundedConnection, check_regular
+from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata, read_metadata
+from app.runfile.metadata.safety import judged_marks
 from app.runfile.schema import strange_part
 from app.runfile.values import (
     json_object,
@@ -434,10 +436,11 @@ class RunFile:
             )
 
     def marks(self) -> tuple[tuple[str, str], ...]:
-        """(kind, reason) labels of the run."""
+        """(kind, reason) labels of the run: those stored, and what follows from what the file says itself."""
         with self._told():
             rows = self._rows("SELECT kind, reason FROM mark ORDER BY kind, reason")
-            return tuple((name_value(kind), text_value(reason)) for kind, reason in rows)
+            stored = [(name_value(kind), text_value(reason)) for kind, reason in rows]
+        return judged_marks(stored, self.metadata, read_environment_facts(self.facts("before")))
 
     def summary(self) -> dict[str, float | None]:
         """The stored figures; empty while the run lasts."""

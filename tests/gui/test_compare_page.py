@@ -27,6 +27,7 @@ from ui.charts.data.lines import BandKind
 from ui.charts.figures.figure import FigureView, save_figure
 from ui.compare.distribution import DistributionView
 from ui.compare.figure_views import BarsView, HeatView, ScatterView, SweepView
+from ui.compare.figures import make_bars, make_scatter
 from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import OverTimeView
 from ui.compare.page import ComparePage
@@ -317,6 +318,34 @@ def test_bars_carry_intervals_and_never_a_published_figure_in_them(
     assert "filesystem: ext4,ext4," in view.figure.figure.csv()  # type: ignore[union-attr]
     view.what.choose("jitter_cv")
     assert not view.published.isEnabled()
+
+
+def test_what_is_not_durable_stands_apart_in_the_window(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    paths = [
+        write_trial(
+            tmp_path / f"{number}.footing",
+            Trial(name, name, tps=tps, settings=(("fsync", "off"),) if name == "fast" else ()),
+        )
+        for number, (name, tps) in enumerate((("fast", 3000.0), ("ext4", 1000.0), ("xfs", 1100.0)))
+    ]
+    show(qtbot, page, paths)
+    told = words(page)
+    assert "not ranked, fast is NOT DURABLE: indicative only: fast was 3.0 times as fast as ext4" in told
+    assert "fast  NOT DURABLE" in told
+    assert [page.baseline.itemText(place) for place in range(page.baseline.count())] == ["ext4", "xfs"]
+    assert page.content.names == ("fast (NOT DURABLE)", "ext4", "xfs")
+    bars = make_bars(page.content, "tps", None)
+    assert bars is not None
+    assert [bar.note.partition(",")[0] for bar in bars.groups[0].bars] == [
+        "indicative only",
+        "indicative only",
+        "NOT DURABLE",
+    ]
+    points = make_scatter(page.content, "tps", "latency_p99_ms")
+    assert points is not None
+    assert [name for name, _ in points.groups] == ["ext4", "xfs", "fast (NOT DURABLE)"]
 
 
 def test_one_run_has_the_interval_within_it_labelled_so(

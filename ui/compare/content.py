@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from app.analysis.facts import RunFacts
+from app.analysis.labels import mark_words
 from app.comparison.comparison import ComparedGroup, RunComparison, compare_runs
 from app.comparison.factors import Dimension, find_dimensions
 from app.comparison.label_shortening import short_names
 from app.domain.text import tr
+from app.runfile.metadata.safety import NOT_DURABLE
 from app.runfile.series import RunData
 from ui.charts.data.plotted_run import RunTrace
 
@@ -65,7 +67,13 @@ class Content:
         """A short name for each run, unique once the facts are there: what all have in common is left out."""
         if self.comparison is None:
             return tuple(run.name for run in self.runs)
-        return short_names([run.name for run in self.comparison.runs])
+        lost = {place for group in self.comparison.groups if group.not_durable for place in group.members}
+        names = short_names([run.name for run in self.comparison.runs])
+        warned = tr("{name} ({warning})")
+        return tuple(
+            warned.format(name=name, warning=mark_words(NOT_DURABLE)) if place in lost else name
+            for place, name in enumerate(names)
+        )
 
     def group_colour(self, group: ComparedGroup) -> int:
         """Return the number of a group's colour: that of its first run."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from PySide6.QtGui import QColor, QTextDocument
 
-from app.analysis.labels import format_tps, mark_words, one_line
+from app.analysis.labels import format_tps, one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
 from app.comparison.differences import PropertyDifference, describe_sameness, what_differs
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow
@@ -95,10 +95,8 @@ class ComparisonWriter(PlainWriter):
             self._begin()
             self._put(SWATCH + " ", colour=self._colour(content.group_colour(group)))
             self._put(group.name)
-            if group.unsafe:
-                self._put(
-                    "  " + mark_words("unsafe").upper(), colour=self._ink.warning, bold=True, small=True
-                )
+            if group.warning:
+                self._put(f"  {group.warning}", colour=self._ink.warning, bold=True, small=True)
             self._begin(indent=True)
             self._put(_row_words(row), colour=self._ink.quiet)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from app.analysis.labels import mark_words
 from app.analysis.sentences import WITHIN_RUN_NOTE, own_interval_words
 from app.comparison.comparison import ComparedGroup, RunComparison
 from app.comparison.factors import Dimension, heat_map, number_of
@@ -13,6 +14,7 @@ from app.comparison.figures import COSTS, LATENCIES, figure, figure_values
 from app.domain.metrics import Direction
 from app.domain.text import tr
 from app.published.figures import PublishedFigure
+from app.runfile.metadata.safety import NOT_DURABLE
 from app.runfile.summary import Figure
 from app.statistics.verdict import RunInterval, run_interval
 from ui.charts.figures.bars import Bar, BarFigure, BarGroup
@@ -76,7 +78,7 @@ def _bar(content: Content, comparison: RunComparison, group: ComparedGroup, name
     values = figure_values(comparison, group, name)
     mean = run_interval(tuple(values.values()))
     interval, within, tips = _interval(comparison, group, name, mean)
-    notes = [tr("UNSAFE")] if group.unsafe else []
+    notes = [group.warning] if group.warning else []
     if mean.runs > 0 and mean.indicative_only:
         notes.append(tr("indicative only"))
     if not mean.runs:
@@ -126,7 +128,7 @@ def make_scatter(content: Content, across: str, up: str) -> ScatterFigure | None
         title[:1].upper() + title[1:],
         figure_label(across),
         figure_label(up),
-        tuple((group.name, content.group_colour(group)) for group in comparison.groups),
+        tuple((group.label, content.group_colour(group)) for group in comparison.groups),
         tuple(points),
         tr("a point is a run"),
     )
@@ -139,14 +141,18 @@ def make_heat(content: Content, name: str, across: Dimension, down: Dimension) -
     found = heat_map(content.comparison, across, down, name)
     cells = tuple(
         tuple(
-            Cell(None) if cell is None else Cell(cell.mean, runs_note(cell.runs), _interval_words(cell))
-            for cell in row
+            Cell(None) if cell is None else Cell(cell.mean, _cell_note(cell, is_lost), _interval_words(cell))
+            for cell, is_lost in zip(row, lost, strict=True)
         )
-        for row in found.cells
+        for row, lost in zip(found.cells, found.not_durable, strict=True)
     )
     return HeatFigure(
         figure_label(name), across.name, down.name, found.columns, found.rows, cells, better_words(name)
     )
+
+
+def _cell_note(mean: RunInterval, is_lost: bool) -> str:  # noqa: FBT001 - private
+    return mark_words(NOT_DURABLE) if is_lost else runs_note(mean.runs)
 
 
 def _interval_words(mean: RunInterval) -> str:

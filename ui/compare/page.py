@@ -173,7 +173,9 @@ class ComparePage(QWidget):
     def _take_facts(self, found: list[LoadedRun], content: Content) -> None:
         self._problems += tuple(run.problem for run in found if run.problem)
         groups = () if content.comparison is None else content.comparison.groups
-        names = sorted((min(group.members), group.name) for group in groups)
+        ranked = () if content.comparison is None else content.comparison.ranked
+        offered = (group for group, is_ranked in zip(groups, ranked, strict=True) if is_ranked)
+        names = sorted((min(group.members), group.name) for group in offered)
         self.baseline.offer([(name, name) for _, name in names])
         self._set_content(content.with_focus(self.content.focus))
         self.settled.emit()

@@ -14,6 +14,7 @@ from app.domain.units import format_size
 from app.execution.control import Request
 from app.live.campaign_follower import LiveState
 from app.live.snapshot import RunSnapshot
+from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.series import RunData
 from app.runfile.writer import RunState
 from ui.live.words import campaign_words, quiet_words
@@ -120,11 +121,11 @@ class Banner(QFrame):
 
 def mark_text(data: RunData) -> tuple[str, str]:
     """Return the labels that belong to every number of a run, in words, and their reasons."""
-    unsafe = [reason for kind, reason in data.marks_with_reasons if kind == "unsafe"]
     others = sorted(
-        {kind for kind in data.marks if kind != "unsafe"}, key=lambda kind: (kind not in DISK_MARKS, kind)
+        {kind for kind in data.marks if kind not in {UNSAFE, NOT_DURABLE}},
+        key=lambda kind: (kind not in DISK_MARKS, kind),
     )
-    words = [tr("⚠ UNSAFE")] if unsafe else []
+    words = [f"⚠ {mark_words(kind).upper()}" for kind in (NOT_DURABLE, UNSAFE) if kind in data.marks]
     words += [f"⚠ {mark_words(kind)}" if kind in DISK_MARKS else kind.replace("-", " ") for kind in others]
     return " · ".join(words), "\n".join(reason for _, reason in data.marks_with_reasons)
 

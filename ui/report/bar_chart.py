@@ -116,7 +116,7 @@ def _paint_bar(canvas: Canvas, bar: Bar, left: float, scale: float, middle: floa
         reach = max(reach, *bar.runs)
     x = left + reach * scale + 1.8
     canvas.text(x, middle - told.line_mm / 2, bar.told, told)
-    if bar.warned:
+    if bar.warning:
         x += canvas.width(bar.told, told) + 1.5
         canvas.warning_sign(x, middle - 1.1, 2.0)
-        canvas.text(x + 3.2, middle - _WARNED.line_mm / 2, tr("UNSAFE"), _WARNED)
+        canvas.text(x + 3.2, middle - _WARNED.line_mm / 2, bar.warning, _WARNED)

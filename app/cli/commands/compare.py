@@ -89,6 +89,11 @@ def _check_baseline(comparison: RunComparison, baseline: str) -> None:
         guess = did_you_mean(baseline, names)
         hint = guess or tr("There are: {names}.").format(names=", ".join(names))
         raise UsageError(message, hint=hint)
+    if baseline and comparison.groups[0].name != baseline:
+        message = tr("“{name}” is NOT DURABLE: it is not ranked, and nothing is compared with it.")
+        ranked = [name for name, is_ranked in zip(names, comparison.ranked, strict=True) if is_ranked]
+        hint = tr("Compare with one of these: {names}.").format(names=", ".join(ranked))
+        raise UsageError(message.format(name=baseline), hint=hint)
 
 
 def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> None:

@@ -27,6 +27,9 @@ _TOP: Final = 2
 """Blanks before a group or disk right below the pool."""
 _GROUP: Final = re.compile(r"(mirror|raidz[123]?|draid\S*)(?:-\d+)?")
 
+_RECORD_SIZE: Final = "recordsize"
+"""Told whatever it is: it decides whether full_page_writes=off is safe."""
+
 LEVELS: Final = {
     "raid0": "stripe",
     "stripe": "stripe",
@@ -58,7 +61,7 @@ class StorageInfo:
     Attributes:
         filesystem: empty where it does not.
         options: mount options.
-        properties: of a ZFS dataset, those that are no default.
+        properties: of a ZFS dataset, those that are no default, and the size of its records.
         level: as `LEVELS` has it.
         assembler: md, btrfs or zfs.
         devices: how many.
@@ -94,7 +97,11 @@ def _mount(text: str) -> StorageInfo | None:
 def _zfs(text: str) -> StorageInfo | None:
     if not text.startswith("NAME"):
         return None
-    found = [(match[2], match[3]) for match in _PROPERTY.finditer(text) if match[4] not in {"-", "default"}]
+    found = [
+        (match[2], match[3])
+        for match in _PROPERTY.finditer(text)
+        if match[4] not in {"-", "default"} or match[2] == _RECORD_SIZE
+    ]
     return StorageInfo("zfs", properties=tuple(found))
 
 

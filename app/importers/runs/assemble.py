@@ -28,6 +28,7 @@ from app.importers.runs.outputs_and_logs import ThreadLogs
 from app.importers.runs.timeline import Timeline, TimelineInputs, read_timeline
 from app.postgres.pgbench.summary import PgbenchSummary
 from app.postgres.settings import unsafe_settings
+from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import (
     IMPORTED,
     ImportMetadata,
@@ -39,6 +40,7 @@ from app.runfile.metadata.run_metadata import (
     TargetMetadata,
     WorkloadMetadata,
 )
+from app.runfile.metadata.safety import judged_marks
 from app.runfile.metadata.typed_json import NOT_KNOWN, if_told, known
 from app.runfile.writer import Json
 
@@ -112,6 +114,7 @@ def build_run(
     timeline = read_timeline(_sources(candidate), bad, stack)
     workload = _workload(candidate)
     configuration = _configuration(candidate, environment, workload)
+    metadata = _metadata(candidate, environment, timeline, workload, configuration)
     return ForeignRun(
         digest=candidate.digest(),
         name=f"{configuration} #{candidate.place.repeat + 1}",
@@ -119,13 +122,13 @@ def build_run(
         folder=candidate.campaign,
         started_epoch_s=timeline.origin_s,
         duration_s=timeline.duration_s,
-        metadata=_metadata(candidate, environment, timeline, workload, configuration),
+        metadata=metadata,
         facts=environment.facts(),
         series=timeline.series,
         seconds=timeline.seconds,
         events=_events(candidate, environment, timeline, notes),
         outputs=_outputs(candidate),
-        marks=_marks(candidate, environment, timeline),
+        marks=_marks(candidate, environment, timeline, metadata),
         missing=_missing(candidate, environment, timeline),
         notes=[*notes, *timeline.notes],
     )
@@ -250,7 +253,9 @@ def _outputs(candidate: RunFiles) -> dict[str, str]:
     return {name: text for name, text in told.items() if text.strip()}
 
 
-def _marks(candidate: RunFiles, environment: Environment, timeline: Timeline) -> list[tuple[str, str]]:
+def _marks(
+    candidate: RunFiles, environment: Environment, timeline: Timeline, metadata: RunMetadata
+) -> list[tuple[str, str]]:
     reason = tr("measured elsewhere, not by pgFooting: {path}").format(path=candidate.folder)
     marks = [(IMPORTED, reason), *timeline.marks]
     if environment.settings is not None:
@@ -258,6 +263,7 @@ def _marks(candidate: RunFiles, environment: Environment, timeline: Timeline) ->
             ("unsafe", tr("{name} = {value}: {reason}").format(name=name, value=value, reason=why))
             for name, value, why in unsafe_settings(environment.settings.chosen)
         ]
+    marks = list(judged_marks(marks, metadata, read_environment_facts(environment.facts())))
     if candidate.summary is not None and candidate.summary.aborted:
         marks.append(("aborted", tr("pgbench says that the run was aborted: its figures are incomplete")))
     return marks

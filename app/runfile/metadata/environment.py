@@ -68,6 +68,7 @@ class EnvironmentFacts:
         kernel: release.
         distribution: of the system.
         virtual_machine: what kind it is; empty on hardware.
+        page_bytes: page size of the server; None where unknown.
     """
 
     filesystem: str
@@ -85,6 +86,7 @@ class EnvironmentFacts:
     kernel: str
     distribution: str
     virtual_machine: str
+    page_bytes: int | None = None
 
 
 def _dict(value: Fact | None) -> Mapping[str, Fact]:
@@ -111,7 +113,8 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
     """
     storage, processor, kernel = (_dict(facts.get(name)) for name in ("storage", "processor", "kernel"))
     mount, machine = _dict(storage.get("mount")), _dict(facts.get("machine"))
-    online = processor.get("online")
+    online, settings = processor.get("online"), _dict(_dict(facts.get("server")).get("settings"))
+    page = _dict(settings.get("block_size")).get("value")
     options = (*_texts(mount.get("options")), *_texts(mount.get("super_options")))
     return EnvironmentFacts(
         filesystem=_text(mount.get("filesystem")),
@@ -129,6 +132,7 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
         kernel=_text(kernel.get("release")),
         distribution=_text(kernel.get("distribution")),
         virtual_machine=_text(_dict(facts.get("virtualisation")).get("machine")),
+        page_bytes=int(page) if isinstance(page, str) and page.isdecimal() and len(page) < 7 else None,
     )
 
 

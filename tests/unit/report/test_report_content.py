@@ -108,7 +108,7 @@ def test_unsafe_options_are_named_on_the_first_page_in_the_table_the_chart_and_o
     warnings = texts(report, TextRole.WARNING)
     assert len(warnings) == 2
     assert all("UNSAFE" in warning and UNSAFE[1] in warning for warning in warnings)
-    assert [bar.warned for bar in bars(report).bars] == [False, False, True]
+    assert [bar.warning for bar in bars(report).bars] == ["", "", "UNSAFE"]
     table = next(block for block in report.blocks if isinstance(block, ReportTable))
     assert [set(row.warned) for row in table.rows] == [set(), set(), {"marks"}]
     assert any("UNSAFE options: btrfs" in answer for answer in texts(report, TextRole.ANSWER))

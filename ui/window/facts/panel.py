@@ -28,6 +28,7 @@ from app.comparison.campaign_verdicts import judge_runs
 from app.comparison.differences import PropertyDifference, Variant, describe_sameness, what_differs
 from app.domain.columns import Column
 from app.domain.text import tr
+from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.summary import FIGURES
 from app.runfile.writer import RunState
 from ui.theme import Theme
@@ -156,7 +157,7 @@ class FactsWriter(PlainWriter):
             )
         for kind, reason in facts.marks:
             self._begin()
-            colour = self._ink.warning if kind == "unsafe" or kind in DISK_MARKS else self._ink.text
+            colour = self._ink.warning if kind in {UNSAFE, NOT_DURABLE, *DISK_MARKS} else self._ink.text
             self._put(mark_words(kind), colour=colour, bold=True)
             self._put(f": {one_line(reason)}" if reason else "")
         self._write_figures(facts)

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.analysis.labels import DISK_MARKS, format_tps
+from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.writer import RunState
 from ui.theme import Theme, mix
 from ui.widgets.formatting import SEPARATOR, mark_words, run_name, second_line, state_words
@@ -30,7 +31,7 @@ Index = QModelIndex | QPersistentModelIndex
 _SMALL: Final = 0.88
 """Size of the second line, relative to the first."""
 _SPARK_EMS: Final = 7
-_WARNING_MARKS: Final = frozenset({"unsafe", *DISK_MARKS})
+_WARNING_MARKS: Final = frozenset({UNSAFE, NOT_DURABLE, *DISK_MARKS})
 _BAD_STATES: Final = frozenset({RunState.FAILED, RunState.INCOMPLETE, RunState.STOPPED})
 _ELIDE: Final = Qt.TextElideMode.ElideRight
 _LEFT: Final = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter

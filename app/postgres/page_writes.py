@@ -1,0 +1,62 @@
+"""Whether a page can be half written where it lies: what full_page_writes=off rests on. Pure."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from app.domain.filesystems import filesystem
+from app.domain.options.option import Stage
+from app.domain.units import KIB
+
+MOST_PAGE_BYTES: Final = 32 * KIB
+"""The largest page that PostgreSQL can be built with (configure --with-blocksize)."""
+
+FULL_PAGE_WRITES: Final = "full_page_writes"
+
+
+class PageWrites(StrEnum):
+    """What is known of it."""
+
+    WHOLE = "whole"
+    """A crash leaves a page as it was or as it was to be."""
+    TORN = "torn"
+    """A crash can leave half of it."""
+    UNVERIFIED = "unverified"
+    """Nobody vouches for it, or the file does not tell enough."""
+
+
+def page_writes(
+    name: str, *, record_bytes: int | None = None, page_bytes: int | None = None, in_place: bool = False
+) -> PageWrites:
+    """Return what may be said of pages on a filesystem.
+
+    A filesystem that writes whole pages and calls full_page_writes=off safe does so from records of the size
+    of a page on (zfs docs, "Workload Tuning": recordsize at or above the page size; smaller records of one
+    page are written one by one).
+
+    Args:
+        name: of the filesystem of the data; empty where unknown.
+        record_bytes: largest piece that it writes at once; None where unknown, or where it has no such size.
+        page_bytes: of PostgreSQL; None where unknown.
+        in_place: whether copy on write is off for the data.
+    """
+    try:
+        spec = filesystem(name)
+    except KeyError:
+        return PageWrites.UNVERIFIED
+    if in_place or not spec.whole_pages:
+        return PageWrites.TORN
+    options = {option.id: option for option in spec.options}
+    switch = options.get(FULL_PAGE_WRITES)
+    if switch is not None and switch.stage is Stage.SERVER and switch.risks:
+        return PageWrites.UNVERIFIED
+    if "recordsize" not in options:
+        return PageWrites.WHOLE
+    return _of_records(record_bytes, page_bytes)
+
+
+def _of_records(record_bytes: int | None, page_bytes: int | None) -> PageWrites:
+    if record_bytes is not None and record_bytes >= (page_bytes or MOST_PAGE_BYTES):
+        return PageWrites.WHOLE
+    return PageWrites.TORN if record_bytes and page_bytes else PageWrites.UNVERIFIED

@@ -1,0 +1,167 @@
+"""Marks that follow from what a run file says itself: unverified, not durable, and unsafe only by evidence.
+
+Files of earlier versions and imported ones hold marks that were made without the evidence beside them; so
+they are judged where they are read (`app.runfile.reader.RunFile.marks`), the same for every file. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from app.domain.campaign.configuration import MemoryTarget
+from app.domain.filesystems import filesystem
+from app.domain.options.kinds import parse_switch
+from app.domain.options.option import NOT_DURABLE as NOT_DURABLE_CLASSES
+from app.domain.storage_plan.plan import Group, StoragePlan
+from app.domain.text import tr
+from app.domain.units import GIB, KIB, MIB
+from app.postgres.page_writes import FULL_PAGE_WRITES, PageWrites, page_writes
+from app.runfile.metadata.environment import EnvironmentFacts
+from app.runfile.metadata.run_metadata import RunMetadata
+from app.runfile.metadata.typed_json import known
+
+if TYPE_CHECKING:
+    from app.domain.options.filesystem_spec import FilesystemSpec
+
+UNSAFE: Final = "unsafe"
+"""Kind of the mark of a run whose options trade safety for speed."""
+
+UNVERIFIED: Final = "unverified"
+"""Kind of the mark of a run of which nobody can say whether its options are safe."""
+
+NOT_DURABLE: Final = "not-durable"
+"""Kind of the mark of a run that may lose commits it acknowledged: it is not ranked (rule C24)."""
+
+_LOSING: Final = ("fsync", "synchronous_commit")
+"""Server settings without which a commit does not wait for the disk; manual 19.5.1."""
+
+_NO_FLUSHES: Final = frozenset({"nobarrier", "barrier=0"})
+"""Mount options that keep the write cache of the disks from being flushed."""
+
+_UNITS: Final = {"": 1, "B": 1, "K": KIB, "M": MIB, "G": GIB}
+
+Mark: TypeAlias = tuple[str, str]
+
+
+def judged_marks(stored: Iterable[Mark], run: RunMetadata, environment: EnvironmentFacts) -> tuple[Mark, ...]:
+    """Return the marks of a run, ascending.
+
+    Args:
+        stored: (kind, reason) as the file has them.
+        run: what was chosen.
+        environment: what was found.
+    """
+    own = f"{FULL_PAGE_WRITES} = "
+    kept = {(kind, reason) for kind, reason in stored if kind != UNSAFE or not reason.startswith(own)}
+    told = set(stored) - kept
+    found = _half_written(run, environment)
+    return tuple(sorted({*kept, *(told if found is None else found), *_not_durable(run, environment)}))
+
+
+def _settings(run: RunMetadata) -> dict[str, str]:
+    return {each.name.lower(): each.value for each in known(run.settings, ())}
+
+
+def _half_written(run: RunMetadata, environment: EnvironmentFacts) -> tuple[Mark, ...] | None:
+    """Return what full_page_writes=off means on the filesystem of the data; None where it is not said."""
+    value = _settings(run).get(FULL_PAGE_WRITES, "")
+    if parse_switch(value) is not False:
+        return None
+    kind, reason = _OF_PAGES[_pages(run, environment)]
+    return ((kind, f"{FULL_PAGE_WRITES} = {value}: {reason}"),) if kind else ()
+
+
+_OF_PAGES: Final = {
+    PageWrites.WHOLE: ("", ""),
+    PageWrites.TORN: (
+        UNSAFE,
+        tr(
+            "a crash of the machine can leave half-written pages beyond repair: this filesystem does not"
+            " write a page at once"
+        ),
+    ),
+    PageWrites.UNVERIFIED: (
+        UNVERIFIED,
+        tr("nothing here shows whether this filesystem ever leaves a half-written page"),
+    ),
+}
+
+
+def _pages(run: RunMetadata, environment: EnvironmentFacts) -> PageWrites:
+    group = _group(run)
+    chosen = {} if group is None else group.chosen
+    record = _bytes(environment.dataset.get("recordsize"))
+    if record is None and group is not None and (spec := _spec(group.filesystem)) is not None:
+        defaults = {option.id: option.default for option in spec.options}
+        record = _bytes(chosen.get("recordsize", defaults.get("recordsize")))
+    page = known(run.installation.block_size, None) or environment.page_bytes
+    in_place = (
+        "nodatacow" in environment.mount_options
+        or chosen.get("datacow") is False
+        or chosen.get("nocow_attribute") is True
+    )
+    name = environment.filesystem or (group.filesystem if group is not None else "")
+    return page_writes(name, record_bytes=record, page_bytes=page, in_place=in_place)
+
+
+def _group(run: RunMetadata) -> Group | None:
+    plan = run.target.plan
+    return plan.data if isinstance(plan, StoragePlan) else None
+
+
+def _spec(name: str) -> FilesystemSpec | None:
+    try:
+        return filesystem(name)
+    except KeyError:  # of another version, or of others
+        return None
+
+
+def _bytes(value: object) -> int | None:
+    """Return bytes of a size such as 8192 or ``8K``; None for what is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if not isinstance(value, str):
+        return None
+    number, unit = value[:-1], value[-1:]
+    if value.isdecimal():
+        number, unit = value, ""
+    if not number.isdecimal() or len(number) > 12 or unit not in _UNITS:
+        return None
+    return int(number) * _UNITS[unit]
+
+
+def _not_durable(run: RunMetadata, environment: EnvironmentFacts) -> Iterator[Mark]:
+    for what in dict.fromkeys(_losing(run, environment)):
+        reason = tr("{what}: commits that were acknowledged can be lost; not ranked among the others")
+        yield NOT_DURABLE, reason.format(what=what)
+
+
+def _losing(run: RunMetadata, environment: EnvironmentFacts) -> Iterator[str]:
+    """Yield what makes that acknowledged commits can be lost, as ``name = value``."""
+    settings = _settings(run)
+    for name in _LOSING:
+        if parse_switch(settings.get(name, "")) is False:
+            yield f"{name} = {settings[name]}"
+    found, plan = _spec(environment.filesystem), run.target.plan
+    in_memory = environment.in_memory or run.target.kind == MemoryTarget.kind
+    if in_memory or (found is not None and NOT_DURABLE_CLASSES.intersection(found.risks)):
+        yield tr("the data lie in memory")
+    if isinstance(plan, StoragePlan):
+        for group in plan.groups:
+            yield from _losing_options(group)
+        return
+    if environment.dataset.get("sync") == "disabled":
+        yield "sync = disabled"
+    yield from (option for option in environment.mount_options if option in _NO_FLUSHES)
+
+
+def _losing_options(group: Group) -> Iterator[str]:
+    spec = _spec(group.filesystem)
+    for option in spec.options if spec is not None else ():
+        value = group.chosen.get(option.id, option.default)
+        if value is not None and NOT_DURABLE_CLASSES.intersection(option.safety_of(value)):
+            said = ("on" if value else "off") if isinstance(value, bool) else value
+            yield f"{option.id} = {said}"

@@ -1,0 +1,180 @@
+"""What a run file's own evidence says of safety: unsafe, unverified, not durable."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.analysis.labels import MARK_WORDS, mark_words
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.options.kinds import OptionValue
+from app.domain.options.option import NOT_DURABLE as LOSING
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Group, StoragePlan
+from app.domain.units import KIB
+from app.postgres.page_writes import MOST_PAGE_BYTES, PageWrites, page_writes
+from app.runfile.metadata.environment import read_environment_facts
+from app.runfile.metadata.run_metadata import RunMetadata, SettingMetadata, TargetMetadata
+from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE, UNVERIFIED, judged_marks
+from app.runfile.reader import RunFile
+from app.runfile.writer import Json
+from tests.fix_window import Trial, write_trial
+from tests.unit.importers.imports import VONDRA, bring_in
+
+STORED = (UNSAFE, "full_page_writes = off: a crash of the machine can leave half-written pages")
+
+
+def facts(filesystem: str, *options: str, page: int | None = 8192, **dataset: Json) -> dict[str, Any]:
+    told: dict[str, Any] = {"storage": {"mount": {"filesystem": filesystem, "options": list(options)}}}
+    if dataset:
+        told["storage"]["filesystem"] = {"dataset": dataset}
+    if page is not None:
+        told["server"] = {"settings": {"block_size": {"value": str(page)}}}
+    return told
+
+
+def run(*settings: tuple[str, str], kind: str = "folder", plan: StoragePlan | None = None) -> RunMetadata:
+    chosen = tuple(SettingMetadata(name=name, value=value) for name, value in settings)
+    return RunMetadata(settings=chosen, target=TargetMetadata(kind=kind, plan=plan))
+
+
+def judged(metadata: RunMetadata, told: dict[str, Any], *stored: tuple[str, str]) -> list[str]:
+    return [kind for kind, _ in judged_marks(stored, metadata, read_environment_facts(told))]
+
+
+@pytest.mark.parametrize(
+    ("told", "kinds"),
+    [
+        (facts("zfs", recordsize="8K"), []),
+        (facts("zfs", recordsize=8192), []),
+        (facts("zfs", recordsize="128K"), []),
+        (facts("zfs", recordsize="128K", page=None), []),
+        (facts("zfs", recordsize="8K", page=None), [UNVERIFIED]),
+        (facts("zfs", recordsize="8K", page=16 * KIB), [UNSAFE]),
+        (facts("zfs", recordsize="4K"), [UNSAFE]),
+        (facts("zfs", recordsize="4K", page=4 * KIB), []),
+        (facts("zfs", recordsize="many"), [UNVERIFIED]),
+        (facts("zfs"), [UNVERIFIED]),
+        (facts("btrfs"), [UNVERIFIED]),
+        (facts("btrfs", "rw", "nodatacow"), [UNSAFE]),
+        (facts("ext4"), [UNSAFE]),
+        (facts("xfs", page=None), [UNSAFE]),
+        (facts("bcachefs"), [UNVERIFIED]),
+        ({}, [UNVERIFIED]),
+    ],
+)
+def test_no_full_page_writes_is_judged_by_filesystem_record_and_page_size(
+    told: dict[str, Any], kinds: list[str]
+) -> None:
+    off = run(("full_page_writes", "off"))
+    assert judged(off, told) == kinds
+    assert judged(off, told, STORED) == kinds  # what an earlier version stored is judged again
+    assert judged(run(("full_page_writes", "on")), told) == []
+
+
+def test_a_mark_stays_where_the_settings_are_not_told() -> None:
+    assert judged(RunMetadata(), facts("zfs", recordsize="8K"), STORED) == [UNSAFE]
+    assert judged(RunMetadata(), {}, ("client-bound", "x")) == ["client-bound"]
+
+
+@given(
+    st.sampled_from([*(each.id for each in FILESYSTEMS), "", "ntfs"]),
+    st.none() | st.integers(1, 1 << 24),
+    st.none() | st.sampled_from([4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB]),
+)
+def test_whole_pages_are_never_claimed_without_evidence(
+    name: str, record: int | None, page: int | None
+) -> None:
+    found = page_writes(name, record_bytes=record, page_bytes=page)
+    if found is PageWrites.WHOLE and name != "tmpfs":
+        assert name == "zfs"
+        assert record is not None
+        assert record >= (page or MOST_PAGE_BYTES)
+    assert page_writes(name, record_bytes=record, page_bytes=page, in_place=True) is not PageWrites.WHOLE
+
+
+@pytest.mark.parametrize(
+    ("metadata", "told", "what"),
+    [
+        (run(("fsync", "off")), facts("ext4"), "fsync = off"),
+        (run(("Synchronous_Commit", "off")), facts("ext4"), "synchronous_commit = off"),
+        (run(), facts("zfs", sync="disabled"), "sync = disabled"),
+        (run(), facts("ext4", "rw", "nobarrier"), "nobarrier"),
+        (run(), facts("xfs", "barrier=0"), "barrier=0"),
+        (run(), facts("tmpfs"), "the data lie in memory"),
+        (run(kind="memory"), {}, "the data lie in memory"),
+    ],
+)
+def test_what_loses_acknowledged_commits_is_not_durable(
+    metadata: RunMetadata, told: dict[str, Any], what: str
+) -> None:
+    [(kind, reason)] = judged_marks((), metadata, read_environment_facts(told))
+    assert kind == NOT_DURABLE
+    assert reason.startswith(f"{what}: ")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "told"),
+    [
+        (run(("fsync", "on"), ("synchronous_commit", "local")), facts("ext4", "rw", "barrier")),
+        (run(), facts("zfs", sync="standard", recordsize="8K")),
+        (RunMetadata(), {}),
+    ],
+)
+def test_what_keeps_commits_has_no_mark(metadata: RunMetadata, told: dict[str, Any]) -> None:
+    assert judged(metadata, told) == []
+
+
+LOSERS = [
+    (spec.id, option.id, value)
+    for spec in FILESYSTEMS
+    for option in spec.options
+    for value, classes in option.risks
+    if LOSING.intersection(classes)
+]
+
+
+@pytest.mark.parametrize(("name", "option", "value"), LOSERS)
+def test_every_option_that_is_declared_to_lose_commits_makes_a_run_not_durable(
+    name: str, option: str, value: OptionValue
+) -> None:
+    group = Group((), Level.SINGLE, name, ((option, value),))
+    safe = replace(group, options=())
+    for plan in (StoragePlan(group), StoragePlan(replace(safe, filesystem="ext4"), group)):
+        reasons = [reason for _, reason in judged_marks((), run(plan=plan), read_environment_facts({}))]
+        assert any(reason.startswith(f"{option} = ") for reason in reasons)
+
+
+def test_there_are_options_that_lose_commits_and_words_for_the_marks() -> None:
+    assert {name for name, _, _ in LOSERS} >= {"ext4", "zfs", "f2fs"}
+    assert mark_words(NOT_DURABLE) == "NOT DURABLE"
+    assert {UNSAFE, UNVERIFIED, NOT_DURABLE} <= MARK_WORDS.keys()
+
+
+def test_a_file_of_an_earlier_version_is_judged_where_it_is_read(tmp_path: Path) -> None:
+    trial = Trial(filesystem="zfs", settings=(("fsync", "off"), ("full_page_writes", "off")), marks=(STORED,))
+    with RunFile(write_trial(tmp_path / "a.footing", trial)) as found:
+        assert [kind for kind, _ in found.marks()] == [NOT_DURABLE, UNVERIFIED]
+
+
+def test_the_tuned_zfs_of_the_published_runs_is_not_called_unsafe(tmp_path: Path) -> None:
+    folder = tmp_path / "zfs"
+    shutil.copytree(VONDRA / "i5" / "20220903-zfs", folder)
+    (path,) = folder.rglob("settings.log")
+    # Two rows of the published settings.log of i5/20220903-zfs/mirror/no-fpw, whose records have 8K as well.
+    rows = "name|setting|unit|source\nblock_size|8192||default\nfull_page_writes|off||configuration file\n"
+    path.write_text(rows)
+    found = bring_in(tmp_path / "library", folder).imported
+    assert len(found) == 10
+    assert not any({UNSAFE, UNVERIFIED} & set(each.marks) for each in found)
+    for each in folder.rglob("zfs*.log"):
+        each.unlink()
+    found = bring_in(tmp_path / "other", folder).imported
+    assert [UNVERIFIED in each.marks for each in found].count(True) == 1
+    assert not any(UNSAFE in each.marks for each in found)
