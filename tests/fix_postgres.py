@@ -23,6 +23,7 @@ from app.postgres.machine import Machine
 from app.postgres.server import Server, StopMode
 from app.postgres.settings import Setting, server_settings
 from app.process.starter import Account, CommandOutcome, current_account, named_account
+from tests.servers.cache import made_servers
 
 SMALL_MACHINE = Machine(
     ram_bytes=1024**3,
@@ -66,12 +67,12 @@ def _wheel_folders() -> list[str]:
 
 @pytest.fixture(scope="session")
 def every_installation(database_account: Account, installation: Installation) -> tuple[Installation, ...]:
-    """Every PostgreSQL that tests can use: this machine's, the wheel's, those named in the environment.
+    """Every PostgreSQL that tests can use: this machine's, the wheel's, made ones, those of the environment.
 
-    PGFOOTING_TEST_SERVERS holds folders separated by colons.
+    ``python -m tests.servers`` makes them; PGFOOTING_TEST_SERVERS holds folders separated by colons.
     """
     named = [folder for folder in os.environ.get("PGFOOTING_TEST_SERVERS", "").split(":") if folder]
-    found = find_installations(database_account, [*named, *_wheel_folders()])
+    found = find_installations(database_account, [*named, *_wheel_folders(), *made_servers()])
     return tuple(one for one in found if one.usable)
 
 

@@ -33,6 +33,8 @@ MARK_WORDS: Final = {
     "not-steady": tr("not steady"),
     "suspended": tr("suspended"),
     "partial-latencies": tr("latencies partial"),
+    "newer-than-tested": tr("newer than tested"),
+    "unknown-lines": tr("unknown lines"),
     "memory-limited": tr("memory limited"),
     "test-devices": tr("TEST DEVICES"),
     "left-over": tr("disks not released"),

@@ -24,7 +24,6 @@ SCRIPT_LIMIT: Final = 128
 """Most scripts of one workload (MAX_SCRIPTS in pgbench.c, 13 to 18)."""
 
 OLDEST_MAJOR: Final = 13
-NEWEST_MAJOR: Final = 18
 
 
 def expand_home(text: str) -> str:
@@ -66,16 +65,16 @@ class Folder(ValueKind):
 class InstallationName(ValueKind):
     """Which PostgreSQL: the newest one found, a major version, or the folder of its programs."""
 
-    _words: ClassVar = ("newest", *map(str, range(OLDEST_MAJOR, NEWEST_MAJOR + 1)))
+    _words: ClassVar = ("newest", *map(str, range(OLDEST_MAJOR, 100)))
 
     @property
     @override
     def allowed(self) -> str:
         sentence = tr(
-            '"newest", a major version from {oldest} to {newest}, or the absolute folder of the programs '
-            'such as "/usr/lib/postgresql/{newest}/bin"'
+            '"newest", a major version from {oldest} on, or the absolute folder of the programs such as '
+            '"/usr/lib/postgresql/18/bin"'
         )
-        return sentence.format(oldest=OLDEST_MAJOR, newest=NEWEST_MAJOR)
+        return sentence.format(oldest=OLDEST_MAJOR)
 
     @override
     def read(self, value: object, folder: Path) -> str:

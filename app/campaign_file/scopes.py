@@ -15,6 +15,7 @@ from app.campaign_file.problems import KeyPath
 from app.campaign_file.settings import setting_value
 from app.domain.campaign.configuration import DiskTarget, Workload
 from app.domain.campaign.server_options import contradiction, refused_with
+from app.domain.options.option import SMALLEST_PAGE_BYTES, USUAL_PAGE_BYTES
 from app.domain.text import tr
 
 
@@ -120,12 +121,22 @@ def _settings_fit_the_disks(layer: Scope) -> tuple[KeyPath, str] | None:
     if layer.target is None or not isinstance(layer.target.value, DiskTarget):
         return None
     own = _own_settings(layer)
-    for finding in refused_with(layer.target.value, own):
+    for finding in refused_with(layer.target.value, own, _page_bytes(layer)):
         settings = layer.sections["postgresql"].get("settings")
         if settings is not None and finding.field in own:
             return settings.place / finding.field, finding.message
         return layer.target.place / DiskTarget.kind / "options" / finding.field, finding.message
     return None
+
+
+def _page_bytes(layer: Scope) -> int:
+    """Return what a data page of the server has at least; of a build of somebody's own nobody knows yet.
+
+    `app.execution.resolve` asks the same rules again with the page that it has.
+    """
+    chosen = layer.sections["postgresql"].get("installation")
+    named = chosen is not None and str(chosen.value).startswith("/")
+    return SMALLEST_PAGE_BYTES if named else USUAL_PAGE_BYTES
 
 
 def _own_settings(layer: Scope) -> dict[str, str]:

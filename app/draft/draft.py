@@ -17,7 +17,8 @@ from typing import Final, cast
 from app.analysis.properties import KIND, LABELS, PATH, TARGET, Property, properties_of
 from app.comparison.differences import compare_properties
 from app.domain.campaign.configuration import Campaign, Configuration
-from app.domain.errors import CampaignError
+from app.domain.errors import CampaignError, InstallationError
+from app.domain.options.option import USUAL_PAGE_BYTES
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
@@ -47,6 +48,7 @@ from app.draft.trust import Agreement, agreement_problems
 from app.execution.resolve import ResolvedCampaign
 from app.execution.run_description import describe_configuration
 from app.hosts.folders.targets import CheckedTarget
+from app.postgres.installations.find import choose_installation
 from app.postgres.pgbench.scale import ScaleChoice
 from app.storage.layout.availability import Support
 from app.storage.spare.disks import Listing
@@ -82,7 +84,15 @@ class CampaignDraft:
     def storage(self) -> StorageFacts:
         """What is known of this machine's disks and of what it can make of them."""
         support = cast("Support | None", self._result(SupportQuestion()))
-        return replace(self._storage, support=support)
+        return replace(self._storage, support=support, server_page_bytes=self._server_page_bytes())
+
+    def _server_page_bytes(self) -> int:
+        """Return the size of a data page of the chosen server; the usual one while that is not known."""
+        found = self.environment.installations if self.environment else ()
+        try:
+            return choose_installation(self.parts.values["postgresql.installation"], found).page_bytes
+        except InstallationError:
+            return USUAL_PAGE_BYTES
 
     @property
     def built(self) -> ValidationResult:

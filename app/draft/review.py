@@ -151,7 +151,7 @@ def _with_storage(
     if plan is None or not isinstance(target, DiskTarget):
         return row
     commands = (*storage_commands(plan, described, disks), *row.commands, unmaking())
-    unsafe = tuple(dict.fromkeys((*row.unsafe, *unsafe_choices(target))))
+    unsafe = tuple(dict.fromkeys((*row.unsafe, *unsafe_choices(target, resolved.installation.page_bytes))))
     return replace(row, place=place_words(plan), commands=commands, unsafe=unsafe)
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget
-from app.domain.campaign.server_options import ServerOption, server_options, vouches
-from app.domain.errors import TargetError
+from app.domain.campaign.server_options import ServerOption, refused_with, server_options, vouches
+from app.domain.errors import CampaignError, TargetError
 from app.domain.filesystems import filesystem
 from app.domain.text import tr
 from app.domain.units import format_size
@@ -155,7 +155,12 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
     machine = _within_limits(read_machine(), campaign)
     installations = _installations(campaign, account, record)
     scales = {
-        item.name: resolve_scale(item.workload, machine.usable_ram_bytes) for item in campaign.configurations
+        item.name: resolve_scale(
+            item.workload,
+            machine.usable_ram_bytes,
+            installations[item.postgresql.installation].page_bytes,
+        )
+        for item in campaign.configurations
     }
     # The data alone must fit; with the settings known, data and WAL are checked below.
     targets = {
@@ -168,6 +173,7 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
     for item in campaign.configurations:
         installation = installations[item.postgresql.installation]
         scale = scales[item.name]
+        _check_pages(item, installation)
         options = chosen_server_options(item)
         settings = server_settings(
             item.postgresql,
@@ -183,7 +189,7 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
         need_bytes = bytes_needed(scale.data_bytes, settings)
         target = _with_room(targets[item.name], item, account, need_bytes)
         threads = resolve_threads(item.workload, machine.cpus)
-        unsafe = _unsafe(item, settings)
+        unsafe = _unsafe(item, settings, installation.page_bytes)
         resolved[item.name] = ResolvedConfiguration(
             item, target, installation, settings, scale, threads, need_bytes, unsafe, options
         )
@@ -197,7 +203,27 @@ def chosen_server_options(item: Configuration) -> tuple[ServerOption, ...]:
     return server_options(item.target, {name.lower(): value for name, value in item.postgresql.settings})
 
 
-def _unsafe(item: Configuration, settings: Sequence[Setting]) -> tuple[tuple[str, str, str], ...]:
+def _check_pages(item: Configuration, installation: Installation) -> None:
+    """Ask the rules about disks and settings again, now that the size of a data page is known.
+
+    Raises:
+        CampaignError: what goes with other pages does not go with these.
+    """
+    if not isinstance(item.target, DiskTarget):
+        return
+    own = {name.lower(): value for name, value in item.postgresql.settings}
+    page_bytes = installation.page_bytes
+    for finding in refused_with(item.target, own, page_bytes):
+        message = tr("{name}: {reason} This server was built with pages of {size}.")
+        raise CampaignError(
+            message.format(name=item.name, reason=finding.message, size=format_size(page_bytes)),
+            field=f"target.{DiskTarget.kind}.options.{finding.field}",
+        )
+
+
+def _unsafe(
+    item: Configuration, settings: Sequence[Setting], page_bytes: int
+) -> tuple[tuple[str, str, str], ...]:
     """Return the settings that trade safety away on this target.
 
     What an option of the filesystem gave is told with that option
@@ -208,7 +234,7 @@ def _unsafe(item: Configuration, settings: Sequence[Setting]) -> tuple[tuple[str
     return tuple(
         each
         for each in unsafe_settings(pairs)
-        if not (isinstance(target, DiskTarget) and vouches(target, each[0]))
+        if not (isinstance(target, DiskTarget) and vouches(target, each[0], page_bytes))
     )
 
 

@@ -22,6 +22,7 @@ from app.domain.text import tr
 from app.domain.units import format_size
 from app.execution.resolve import ResolvedConfiguration
 from app.hosts.server_under_test import ServerSetup
+from app.postgres.installations.installation import newer_than_tested
 from app.postgres.page_writes import FULL_PAGE_WRITES
 from app.postgres.settings import Origin
 from app.probes.sources.processes import CLIENT_BOUND_SHARE
@@ -170,7 +171,7 @@ def _storage_marks(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
         return []
     marks = [
         ("unsafe", tr("{name} = {value}: {reason}").format(name=name, value=value, reason=reason))
-        for name, value, reason in unsafe_choices(target)
+        for name, value, reason in unsafe_choices(target, resolved.installation.page_bytes)
     ]
     if target.memory_limit_bytes is not None:
         reason = tr("PostgreSQL, pgbench and the page cache for them had {size} of memory together")
@@ -188,6 +189,9 @@ def marks_before(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
         if name != FULL_PAGE_WRITES or resolved.target.plan is not None  # of folders the file judges
     ]
     marks += _storage_marks(resolved)
+    newer = newer_than_tested(resolved.installation.version, resolved.installation.major)
+    if newer:
+        marks.append(("newer-than-tested", newer))
     if resolved.scale.is_contended:
         marks.append(("contended", tr("fewer scale units than clients: they wait for each other's rows")))
     return marks

@@ -43,6 +43,8 @@ from app.runfile.writer import Json, LatencySecond, Phase, RunFileWriter
 FLUSH_S: Final = 1.0
 SERVER_LOG_LIMIT: Final = 256 * 1024
 OUTPUT_LIMIT: Final = 1024 * 1024
+_MOST_LINES: Final = 3
+_LONGEST_LINE: Final = 100
 
 
 class Recorder:
@@ -155,6 +157,10 @@ class Recorder:
             key: value for key, value in asdict(summary).items() if isinstance(value, int | float | str)
         }
         self.set_run(RunMetadata(pgbench=values))
+        if summary.other_lines:
+            lines = " · ".join(line.strip()[:_LONGEST_LINE] for line in summary.other_lines[:_MOST_LINES])
+            told = tr("pgbench printed {count} lines that are not understood, and are kept: {lines}")
+            self.mark("unknown-lines", told.format(count=len(summary.other_lines), lines=lines))
 
     # --- pgbench and the server
 

@@ -16,7 +16,7 @@ from app.domain.errors import did_you_mean
 from app.domain.filesystems import filesystem
 from app.domain.options.checks import echo, unsafe_options
 from app.domain.options.kinds import OptionValue
-from app.domain.options.option import OptionSpec, Stage
+from app.domain.options.option import USUAL_PAGE_BYTES, OptionSpec, Stage
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Group, StoragePlan, names_of
 from app.domain.storage_plan.problems import plan_problems
@@ -94,11 +94,19 @@ def key_of(field: str) -> str:
     return rest if group == "data" else f"{group}.{rest}".rstrip(".")
 
 
-def unsafe_choices(target: DiskTarget) -> tuple[tuple[str, str, str], ...]:
-    """Return (what, value, sentence) for everything of a target that trades safety away, each once."""
+def unsafe_choices(
+    target: DiskTarget, server_page_bytes: int = USUAL_PAGE_BYTES
+) -> tuple[tuple[str, str, str], ...]:
+    """Return (what, value, sentence) for everything of a target that trades safety away, each once.
+
+    Args:
+        target: with filesystems, presets and options that exist.
+        server_page_bytes: of a data page of the server.
+    """
     found: dict[tuple[str, str, str], None] = {}
     for _, group in target.groups:
-        choices = unsafe_options(filesystem(group.filesystem), chosen_options(group), group.level)
+        spec, options = filesystem(group.filesystem), chosen_options(group)
+        choices = unsafe_options(spec, options, group.level, server_page_bytes)
         found |= dict.fromkeys(choices)
     return tuple(found)
 

@@ -18,7 +18,7 @@ from app.domain.filesystems import filesystem
 from app.domain.options.checks import check, implied
 from app.domain.options.conflicts import Action, Circumstances, ConflictFinding
 from app.domain.options.kinds import OptionValue, parse_switch
-from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.option import USUAL_PAGE_BYTES, OptionSpec, Safety, Stage
 from app.domain.text import tr
 
 
@@ -104,27 +104,43 @@ def contradiction(target: DiskTarget, own: Mapping[str, str]) -> ServerOption | 
     return next(found, None)
 
 
-def vouches(target: DiskTarget, name: str) -> bool:
-    """Return whether the filesystem of the data makes a setting safe to turn off that elsewhere is not."""
+def vouches(target: DiskTarget, name: str, server_page_bytes: int = USUAL_PAGE_BYTES) -> bool:
+    """Return whether the filesystem of the data makes a setting safe to turn off that elsewhere is not.
+
+    Args:
+        target: with filesystems, presets and options that exist.
+        name: of the setting.
+        server_page_bytes: of a data page of the server.
+    """
     spec = filesystem(target.data.filesystem)
     options = [option for option in spec.options if option.stage is Stage.SERVER and option.id == name]
     off: OptionValue = False
     if not any(option.safety_of(off) == (Safety.SAFE,) for option in options):
         return False
-    around = Circumstances(spec, chosen_options(target.data) | {name: off}, server={})
+    chosen = chosen_options(target.data) | {name: off}
+    around = Circumstances(spec, chosen, server={}, server_page_bytes=server_page_bytes)
     return not any(finding.field == name for finding in check(around))
 
 
-def refused_with(target: DiskTarget, own: Mapping[str, str]) -> tuple[ConflictFinding, ...]:
+def refused_with(
+    target: DiskTarget, own: Mapping[str, str], server_page_bytes: int = USUAL_PAGE_BYTES
+) -> tuple[ConflictFinding, ...]:
     """Return what cannot be with these server settings; what is wrong whatever they are is not among it.
 
     Args:
         target: with filesystems, presets and options that exist.
         own: server settings of the person, by lower-case name.
+        server_page_bytes: of a data page of the server.
     """
     group = target.data
-    options, logs = chosen_options(group), len(target.zfs_log)
-    known = Circumstances(filesystem(group.filesystem), options, group.level, server=own, zfs_log_disks=logs)
+    known = Circumstances(
+        filesystem(group.filesystem),
+        chosen_options(group),
+        group.level,
+        server=own,
+        zfs_log_disks=len(target.zfs_log),
+        server_page_bytes=server_page_bytes,
+    )
     anyway = {finding.rule for finding in check(replace(known, server=None))}
     return tuple(
         finding for finding in check(known) if finding.action is Action.REFUSE and finding.rule not in anyway

@@ -93,13 +93,14 @@ RECORDSIZE: Final = OptionSpec(
     kind=Integer(512, MIB, power_of_two=True, unit="B"),
     default=128 * KIB,
     effect=tr(
-        "Each changed page rewrites a whole record: 8 KiB writes least, larger records compress better."
+        "Each changed page rewrites a whole record: one of one page (8 KiB) writes least, larger "
+        "ones compress better."
     ),
     source="zfsprops(7); zfs docs (32 KiB, earlier 8 KiB); Vondra 2016; Vondra 2022; tested",
     spelling=Spelling("recordsize={value}"),
     shown=Spelling("recordsize={value}"),
     shown_by=ShownBy.PROPERTIES,
-    risks=tuple((size, (Safety.TORN_PAGES,)) for size in (512, KIB, 2 * KIB, 4 * KIB)),
+    written_whole=True,
 )
 
 _COMPRESSIONS: Final = (
@@ -274,7 +275,9 @@ DIRECT: Final = OptionSpec(
         )
     ),
     default="standard",
-    effect=tr("Matters only for debug_io_direct: PostgreSQL writes 8 KiB, which has to be a whole record."),
+    effect=tr(
+        "Matters only for debug_io_direct: PostgreSQL writes one page, which has to be a whole record."
+    ),
     source="zfsprops(7); release tags",
     spelling=Spelling("direct={value}"),
     shown=Spelling("direct={value}"),

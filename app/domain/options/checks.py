@@ -14,7 +14,7 @@ from app.domain.options.conflict_rules import RULES
 from app.domain.options.conflicts import Action, Circumstances, ConflictFinding, ConflictRule
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.kinds import Choice, ChoiceValue, OptionValue, Toggle
-from app.domain.options.option import OptionSpec, Safety
+from app.domain.options.option import USUAL_PAGE_BYTES, OptionSpec, Safety
 from app.domain.options.raid import Level, layout
 from app.domain.problem import Problem
 from app.domain.text import tr
@@ -117,7 +117,10 @@ def unavailable(option: OptionSpec, versions: Versions, value: OptionValue | Non
 
 
 def unsafe_options(
-    spec: FilesystemSpec, options: Mapping[str, OptionValue], level: Level | None = None
+    spec: FilesystemSpec,
+    options: Mapping[str, OptionValue],
+    level: Level | None = None,
+    server_page_bytes: int = USUAL_PAGE_BYTES,
 ) -> tuple[tuple[str, str, str], ...]:
     """Return (what, value, sentence) for everything that trades safety away; a run with any is marked.
 
@@ -125,9 +128,11 @@ def unsafe_options(
         spec: filesystem.
         options: legal options.
         level: RAID level, where there is one.
+        server_page_bytes: of a data page of the server.
     """
     costs = [
-        (option, _plain(value), spec.option(option).safety_of(value)) for option, value in options.items()
+        (option, _plain(value), spec.option(option).safety_of(value, server_page_bytes))
+        for option, value in options.items()
     ]
     costs.append(("filesystem", spec.id, spec.risks))
     if level is not None and level in spec.levels:

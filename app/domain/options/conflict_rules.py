@@ -9,9 +9,7 @@ from app.domain.options.creation import STRIPE_OPTIONS
 from app.domain.options.option import NOT_DURABLE
 from app.domain.options.raid import Level
 from app.domain.text import tr
-from app.domain.units import KIB
 
-_PAGE: Final = 8 * KIB
 _SIZES_DIFFER: Final = 1.01
 _JOURNALLED: Final = (
     "data",
@@ -123,8 +121,11 @@ RULES: Final = (
         "C08",
         Action.REFUSE,
         ("full_page_writes", "recordsize"),
-        lambda it: it.is_off("full_page_writes") and 0 < it.number("recordsize") < _PAGE,
-        tr("Records smaller than a page of 8 KiB are written one by one: full page writes have to stay on."),
+        lambda it: it.is_off("full_page_writes") and it.cuts_pages(),
+        tr(
+            "Records smaller than a page of PostgreSQL (8 KiB where it was not built otherwise) are written "
+            "one by one: full page writes have to stay on."
+        ),
         "zfs docs",
     ),
     ConflictRule(

@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import OptionValue, parse_switch
+from app.domain.options.option import USUAL_PAGE_BYTES
 from app.domain.options.raid import Level
 from app.domain.versions import KERNEL, Version, Versions
 
@@ -55,6 +56,7 @@ class Circumstances:
         server: settings of the server by lower-case name, as postgresql.conf has them; None where not known.
         zfs_log_disks: log devices of a pool.
         preconditioned: whether the SSDs were brought into their used state before.
+        server_page_bytes: of a data page of the server; that of nearly every build where it is not known.
     """
 
     filesystem: FilesystemSpec
@@ -66,6 +68,7 @@ class Circumstances:
     server: Mapping[str, str] | None = None
     zfs_log_disks: int = 0
     preconditioned: bool = False
+    server_page_bytes: int = USUAL_PAGE_BYTES
 
     def value(self, option: str) -> OptionValue | None:
         """Return what is chosen, else the default; None where that depends or there is no such option."""
@@ -91,6 +94,11 @@ class Circumstances:
         """Return whether no page is ever half written: copy on write, or memory that no crash leaves."""
         in_place = self.value("datacow") is False or self.value("nocow_attribute") is True
         return self.filesystem.whole_pages and not in_place
+
+    def cuts_pages(self) -> bool:
+        """Return whether a page is certainly written in several pieces, each for itself; see `OptionSpec`."""
+        sizes = [self.number(option.id) for option in self.filesystem.options if option.written_whole]
+        return any(0 < size < self.server_page_bytes for size in sizes)
 
     def is_off(self, setting: str) -> bool:
         """Return whether a server setting is certainly off; as a setting it counts over an option so called.

@@ -15,6 +15,7 @@ from typing import Final
 from app.domain.options.kinds import Integer, Kind, OptionValue, Toggle
 from app.domain.options.tokens import ArgumentToken, ReadbackToken, ShownBy, Spelling
 from app.domain.text import tr
+from app.domain.units import KIB
 from app.domain.versions import Requirement
 
 
@@ -99,6 +100,12 @@ NOT_DURABLE: Final = frozenset({Safety.LOSES_COMMITS_WITHOUT_PLP, Safety.LOSES_C
 """Classes that stamp a result as not durable (rule C24)."""
 
 
+USUAL_PAGE_BYTES: Final = 8 * KIB
+"""A data page of PostgreSQL where nobody built it otherwise (configure --with-blocksize; manual 17.3.3.5)."""
+SMALLEST_PAGE_BYTES: Final = KIB
+"""The smallest that it can be built with (configure --with-blocksize: 1 to 32 kB)."""
+
+
 @dataclass(frozen=True, slots=True)
 class OptionSpec:
     """One option of a filesystem.
@@ -116,6 +123,8 @@ class OptionSpec:
         shown: how a read back shows a value; None where nothing ever shows it.
         shown_by: where.
         risks: (value, classes) for the values that cost safety.
+        written_whole: whether it is how many bytes are written as a whole: fewer than a data page of the
+            server can leave half of one.
         since: everything that has to be reached for the option to exist.
         removed: what has it no more.
         of_wal: of the server stage: whether it is about the WAL, wherever that lies, and not about the data.
@@ -135,13 +144,21 @@ class OptionSpec:
     shown: Spelling | None = None
     shown_by: ShownBy = ShownBy.MOUNTINFO
     risks: tuple[tuple[OptionValue, tuple[Safety, ...]], ...] = ()
+    written_whole: bool = False
     since: tuple[Requirement, ...] = ()
     removed: tuple[Requirement, ...] = ()
     of_wal: bool = False
     untested: bool = False
 
-    def safety_of(self, value: OptionValue) -> tuple[Safety, ...]:
-        """Return what a value costs in safety; (SAFE,) where nothing."""
+    def safety_of(self, value: OptionValue, server_page_bytes: int = USUAL_PAGE_BYTES) -> tuple[Safety, ...]:
+        """Return what a value costs in safety; (SAFE,) where nothing.
+
+        Args:
+            value: a legal one.
+            server_page_bytes: of a data page of the server.
+        """
+        if self.written_whole and isinstance(value, int) and value < server_page_bytes:
+            return (Safety.TORN_PAGES,)
         for risky, classes in self.risks:
             if risky == value and type(risky) is type(value):
                 return classes
@@ -151,6 +168,8 @@ class OptionSpec:
     def safety(self) -> tuple[Safety, ...]:
         """Return every class that some value has; (SAFE,) where none has any."""
         classes = dict.fromkeys(item for _, items in self.risks for item in items)
+        if self.written_whole:
+            classes[Safety.TORN_PAGES] = None
         return tuple(classes) or (Safety.SAFE,)
 
     def written(self, value: OptionValue) -> ArgumentToken | None:

@@ -79,6 +79,7 @@ def circumstances(
         support.page_bytes if support else None,
         dict(server or {}),
         zfs_log if spec_of(made).several is Assembler.ZFS else 0,
+        server_page_bytes=facts.server_page_bytes,
     )
 
 

@@ -137,7 +137,11 @@ def options_page(made: MadeDraft, around: Circumstances) -> OptionsPage:
         for finding in findings
         if finding.field not in own and finding.action is not Action.IMPLY and finding.field != "disks"
     )
-    return OptionsPage(rows, general, unsafe_options(spec, around.options, around.level))
+    return OptionsPage(rows, general, _unsafe(around))
+
+
+def _unsafe(around: Circumstances) -> tuple[tuple[str, str, str], ...]:
+    return unsafe_options(around.filesystem, around.options, around.level, around.server_page_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,7 @@ class _Making:
         _, wrong = read_options(spec, made.typed)
         value, of_preset = around.options.get(option.id), spec.preset(preset_of(made)).options.get(option.id)
         counts = option.default if value is None else value
-        costs = () if counts is None else option.safety_of(counts)
+        costs = () if counts is None else option.safety_of(counts, around.server_page_bytes)
         costs = tuple(item for item in costs if item is not Safety.SAFE)
         follows = implied(self.findings)
         refused = [finding.message for finding in mine if finding.action is Action.REFUSE]

@@ -12,6 +12,7 @@ from typing import Final
 
 from app.domain.disk import Disk, DiskRefusal, SpareAnswer, grouped_reasons
 from app.domain.inspection_report import InspectionReport
+from app.domain.options.option import USUAL_PAGE_BYTES
 from app.domain.storage_plan.plan import Role
 from app.domain.text import tr
 from app.domain.units import format_size
@@ -51,11 +52,13 @@ class StorageFacts:
         listing: its disks; None until they were looked at.
         support: kernel and programs; None until they were looked at.
         inspected: root's answers, by kernel name.
+        server_page_bytes: of a data page of the chosen server; the usual ones while that is not known.
     """
 
     listing: Listing | None = None
     support: Support | None = None
     inspected: Mapping[str, InspectionResult] = field(default_factory=dict)
+    server_page_bytes: int = USUAL_PAGE_BYTES
 
     @property
     def disks(self) -> tuple[Disk, ...]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.errors import InstallationError, ProgramError
+from app.domain.options.option import USUAL_PAGE_BYTES
 from app.domain.text import tr
 from app.postgres.installations.distributions import (
     PLACES,
@@ -20,12 +21,12 @@ from app.postgres.installations.distributions import (
     this_family,
 )
 from app.postgres.installations.installation import (
-    NEWEST_MAJOR,
     OLDEST_MAJOR,
     PROGRAMS,
     Installation,
     describe_installation,
     fingerprint,
+    newer_than_tested,
     parse_version,
 )
 from app.process.starter import Account, CommandOutcome, Recorder, run_command
@@ -43,7 +44,6 @@ __all__ = [
 # folders that nobody else can change.
 
 
-DEFAULT_BLOCK_BYTES: Final = 8192
 PROBE_TIMEOUT_S: Final = 10.0
 
 _BLOCK_SIZE_FLAG: Final = re.compile(r"--with-blocksize=(\d{1,2})\b", re.ASCII)
@@ -106,7 +106,7 @@ class InstallationProbe:
             configure=configure,
             pgbench_version=pgbench_version,
             unusable=tuple(self.reasons),
-            notes=notes,
+            notes=tuple(filter(None, (newer_than_tested(version, major), *notes))),
         )
 
     def _no_server(self) -> str:
@@ -157,10 +157,10 @@ class InstallationProbe:
             return
         if not version:
             self.reasons.append(tr("Its version cannot be read from “{text}”.").format(text=text[:100]))
-        elif not OLDEST_MAJOR <= major <= NEWEST_MAJOR:
+        elif major < OLDEST_MAJOR:
             self.reasons.append(
-                tr("Version {version} is not supported; {oldest} to {newest} are.").format(
-                    version=version, oldest=OLDEST_MAJOR, newest=NEWEST_MAJOR
+                tr("Version {version} is not supported; {oldest} and newer are.").format(
+                    version=version, oldest=OLDEST_MAJOR
                 )
             )
 
@@ -180,16 +180,17 @@ class InstallationProbe:
         if self.reasons:
             return "", ()
         version, major = parse_version(text)
-        if not OLDEST_MAJOR <= major <= NEWEST_MAJOR:
+        if major < OLDEST_MAJOR:
             self.reasons.append(
-                tr("Its pgbench is “{text}”; versions {oldest} to {newest} are supported.").format(
-                    text=text[:100], oldest=OLDEST_MAJOR, newest=NEWEST_MAJOR
+                tr("Its pgbench is “{text}”; versions {oldest} and newer are supported.").format(
+                    text=text[:100], oldest=OLDEST_MAJOR
                 )
             )
         if version == server_version:
             return version, ()
         note = tr("pgbench is version {pgbench}, the server {server}.")
-        return version, (note.format(pgbench=version, server=server_version),)
+        told = (note.format(pgbench=version, server=server_version), newer_than_tested(version, major))
+        return version, tuple(filter(None, told))
 
     def _configure(self) -> str:
         """Return the configure line; pg_config is a development tool and may be missing."""
@@ -211,7 +212,7 @@ class InstallationProbe:
         if not configure:
             return None
         flag = _BLOCK_SIZE_FLAG.search(configure)
-        return int(flag[1]) * 1024 if flag else DEFAULT_BLOCK_BYTES
+        return int(flag[1]) * 1024 if flag else USUAL_PAGE_BYTES
 
 
 # --- All of this machine.

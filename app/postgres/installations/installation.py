@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.errors import InstallationError
+from app.domain.options.option import USUAL_PAGE_BYTES
 from app.domain.text import tr
 
 OLDEST_MAJOR: Final = 13
-NEWEST_MAJOR: Final = 18
+NEWEST_TESTED_MAJOR: Final = 18
+"""The newest release whose programs the tests run; a newer one is used, and marked."""
 PROGRAMS: Final = ("postgres", "initdb", "pgbench")
 
 _VERSION: Final = re.compile(
@@ -49,6 +51,11 @@ class Installation:
     notes: tuple[str, ...] = ()
 
     @property
+    def page_bytes(self) -> int:
+        """Bytes of a data page; the usual ones where that could not be found out."""
+        return self.block_size or USUAL_PAGE_BYTES
+
+    @property
     def usable(self) -> bool:
         """Whether nothing speaks against it."""
         return not self.unusable
@@ -69,6 +76,14 @@ def parse_version(text: str) -> tuple[str, int]:
         return "", 0
     minor = f".{match[2]}" if match[2] else ""
     return f"{match[1]}{minor}{match[3] or ''}", int(match[1])
+
+
+def newer_than_tested(version: str, major: int) -> str:
+    """Return a sentence where a version is newer than what pgFooting was tested with; else empty."""
+    if major <= NEWEST_TESTED_MAJOR:
+        return ""
+    sentence = tr("PostgreSQL {version} is newer than what pgFooting was tested with ({oldest} to {newest}).")
+    return sentence.format(version=version, oldest=OLDEST_MAJOR, newest=NEWEST_TESTED_MAJOR)
 
 
 def describe_installation(installation: Installation) -> str:

@@ -1,7 +1,7 @@
 """pgbench's aggregated log (``--aggregate-interval``): one line per interval and thread.
 
 No source of a live run (pgbench flushes 4 KiB, that is about once a minute); read from results of others.
-Formats of 13 to 18 (doLog() of pgbench.c; recorded in tests/data/pgbench).
+Formats of 13 to 19rc1 (doLog() of pgbench.c; recorded in tests/data/pgbench).
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Final
 from app.domain.errors import PgbenchError
 from app.domain.text import tr
 
-_LENGTHS: Final = frozenset({6, 10, 11, 15})
-"""Fields of a line: plain, with rate, with skipped too (13 and 14); 15 and later print zeros instead."""
+_LENGTHS: Final = frozenset({6, 10, 11, 15, 16})
+"""Fields of a line: plain, with rate, with skipped too (13 and 14); 15 and later print zeros instead, and 19
+has other failures in a field of their own."""
 _COUNT_INCLUDES_SKIPPED: Final = 11
 """13 and 14 count skipped transactions among the others; 15 stopped that (recorded)."""
 
@@ -38,6 +39,7 @@ class AggregateInterval:
         retries: number of such tries; 0 before 15.
         serialization_failures: 0 before 15.
         deadlock_failures: 0 before 15.
+        other_failures: of ``--continue-on-error``; 0 before 19.
     """
 
     start_s: int
@@ -55,6 +57,7 @@ class AggregateInterval:
     retries: int = 0
     serialization_failures: int = 0
     deadlock_failures: int = 0
+    other_failures: int = 0
 
     def __add__(self, other: AggregateInterval) -> AggregateInterval:
         """Return both threads' transactions of the same interval.
@@ -91,6 +94,7 @@ _WHOLE: Final = frozenset(
         "retries",
         "serialization_failures",
         "deadlock_failures",
+        "other_failures",
     }
 )
 
@@ -103,7 +107,7 @@ def parse_aggregate_line(line: str) -> AggregateInterval:
     """Return the interval of one line.
 
     Raises:
-        PgbenchError: not 6, 10, 11 or 15 numbers, or one that no machine has.
+        PgbenchError: not 6, 10, 11, 15 or 16 numbers, or one that no machine has.
     """
     words = line.split()
     names = _NAMES[: len(words)]
@@ -124,5 +128,5 @@ def parse_aggregate_line(line: str) -> AggregateInterval:
 def _not_a_line(line: str) -> PgbenchError:
     return PgbenchError(
         tr("This is no line of an aggregated pgbench log: “{line}”.").format(line=line.strip()[:120]),
-        hint=tr("Such a line has 6, 10, 11 or 15 numbers."),
+        hint=tr("Such a line has 6, 10, 11, 15 or 16 numbers."),
     )

@@ -1,6 +1,6 @@
 """What pgbench prints to stderr while it works: one line per second, one per loaded block of rows.
 
-Formats of 13 to 18 (printProgressReport() and initGenerateData() of pgbench.c; recorded in
+Formats of 13 to 19rc1 (printProgressReport() and initGenerateData() of pgbench.c; recorded in
 tests/data/pgbench).
 """
 

@@ -2,8 +2,10 @@
 
 Constants, measured with PostgreSQL 15.18, block size 8192, fillfactor 100, at scales 1, 10, 50 and 100:
 14.96 MiB for each unit of scale (heap 12.8, primary key 2.15) and 7.5 MiB for the catalogue of a new
-database. Classes as in T. Vondra, "PostgreSQL na EXT3/4, XFS, BTRFS a ZFS" (FOSDEM PgDay 2016): small
-about 200 MB, medium about 50 % of RAM, large about 200 % of RAM.
+database. The heap of builds with other pages follows from how many rows a page holds (the tests load it).
+A size of data is always turned into the scale that it has with usual pages: servers with other pages are
+compared over the same rows. Classes as in T. Vondra, "PostgreSQL na EXT3/4, XFS, BTRFS a ZFS" (FOSDEM
+PgDay 2016): small about 200 MB, medium about 50 % of RAM, large about 200 % of RAM.
 """
 
 from __future__ import annotations
@@ -14,9 +16,15 @@ from typing import Final, assert_never
 
 from app.domain.campaign.configuration import DataSize, Workload
 from app.domain.errors import CampaignError
+from app.domain.options.option import USUAL_PAGE_BYTES
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
 
+_ROWS_PER_SCALE: Final = 100_000
+_ROW_BYTES: Final = 132
+"""A row of pgbench_accounts on a page: header 24, columns 97, filled up to 128, and its line pointer 4."""
+_PAGE_HEADER_BYTES: Final = 24
+_INDEX_BYTES: Final = round(2.15 * MIB)
 BYTES_PER_SCALE: Final = round(14.96 * MIB)
 CATALOGUE_BYTES: Final = round(7.5 * MIB)
 SMALL_BYTES: Final = 200_000_000
@@ -43,9 +51,21 @@ class ScaleChoice:
     is_contended: bool = False
 
 
-def data_bytes_of(scale: int) -> int:
-    """Return the expected size in bytes of a freshly loaded pgbench database of this scale."""
-    return CATALOGUE_BYTES + scale * BYTES_PER_SCALE
+def bytes_per_scale(page_bytes: int) -> int:
+    """Return what a unit of scale adds to a database whose data pages have so many bytes."""
+    if page_bytes == USUAL_PAGE_BYTES:
+        return BYTES_PER_SCALE
+    pages = math.ceil(_ROWS_PER_SCALE / ((page_bytes - _PAGE_HEADER_BYTES) // _ROW_BYTES))
+    return pages * page_bytes + _INDEX_BYTES
+
+
+def data_bytes_of(scale: int, page_bytes: int = USUAL_PAGE_BYTES) -> int:
+    """Return the expected size in bytes of a freshly loaded pgbench database of this scale.
+
+    A catalogue of larger pages is larger: most of its relations are smaller than a page.
+    """
+    catalogue = CATALOGUE_BYTES * max(1, page_bytes // USUAL_PAGE_BYTES)
+    return catalogue + scale * bytes_per_scale(page_bytes)
 
 
 def scale_for(data_bytes: float) -> int:
@@ -70,7 +90,7 @@ def _wanted(size: DataSize | int, ram_bytes: int) -> tuple[float, str]:
             assert_never(size)
 
 
-def resolve_scale(workload: Workload, ram_bytes: int) -> ScaleChoice:
+def resolve_scale(workload: Workload, ram_bytes: int, page_bytes: int = USUAL_PAGE_BYTES) -> ScaleChoice:
     """Return the scale for a workload on a machine with `ram_bytes` (the memory limit, where lower).
 
     A size is raised to one unit of scale for each client: with fewer branches than clients TPC-B-like
@@ -103,4 +123,4 @@ def resolve_scale(workload: Workload, ram_bytes: int) -> ScaleChoice:
             field=field,
             hint=tr("Scale 1 is about 15 MiB of data; pgbench counts scales up to 2147483647."),
         )
-    return ScaleChoice(scale, data_bytes_of(scale), reason, is_contended=scale < workload.clients)
+    return ScaleChoice(scale, data_bytes_of(scale, page_bytes), reason, is_contended=scale < workload.clients)

@@ -1,6 +1,6 @@
 """What pgbench prints at its end: the summary on stdout, and on stderr why a run was aborted.
 
-Formats of 13 to 18 (printResults() of pgbench.c; recorded in tests/data/pgbench).
+Formats of 13 to 19rc1 (printResults() of pgbench.c; recorded in tests/data/pgbench).
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ _COMMON_LINES: Final = (
     rf"number of failed transactions: (?P<failed>\d+) {_SHARE}",
     rf"number of serialization failures: (?P<serialization_failures>\d+) {_SHARE}",
     rf"number of deadlock failures: (?P<deadlock_failures>\d+) {_SHARE}",
+    rf"number of other failures: (?P<other_failures>\d+) {_SHARE}",
     rf"number of transactions retried: (?P<retried>\d+) {_SHARE}",
     r"total number of retries: (?P<retries>\d+)",
     rf"number of transactions skipped: (?P<skipped>\d+) {_SHARE}",
@@ -103,6 +104,7 @@ class _Outcome:
     failed: int | None = None
     serialization_failures: int | None = None
     deadlock_failures: int | None = None
+    other_failures: int | None = None
     retried: int | None = None
     retries: int | None = None
     skipped: int | None = None

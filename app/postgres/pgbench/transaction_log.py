@@ -3,7 +3,7 @@
 A line is ``client transaction latency_us script epoch_s us [lag_us] [retries]``, separated by one blank:
 lag with ``--rate``, retries with ``--max-tries`` (since 15). Instead of the latency there can be a word:
 ``skipped`` in all versions; ``failed``, or in detail ``serialization`` or ``deadlock``, since 15 (doLog() of
-pgbench.c 13 to 18; recorded in tests/data/pgbench).
+pgbench.c 13 to 19rc1; recorded in tests/data/pgbench).
 
 The parser touches every byte a constant number of times in numpy and makes no Python object per line:
 a full log of 100 000 transactions per second must not disturb what it measures (tests/bench).

@@ -410,6 +410,12 @@ REFUSED = [
         "smaller than a page",
     ),
     (
+        DISKS + 'filesystem = "zfs"\npreset = "recommended"\noptions = {recordsize = 512}\n'
+        '[postgresql]\ninstallation = "/opt/pg"',
+        "target.disks.options.full_page_writes",
+        "smaller than a page",
+    ),
+    (
         DISKS
         + 'filesystem = "xfs"\nwal = {data = ["S2"], filesystem = "zfs", options = {wal_recycle = true}}\n'
         "[postgresql.settings]\nWAL_recycle = 'no'",
@@ -463,7 +469,7 @@ REFUSED = [
     ("seeds = [1, -1]\n" + BASE, "seeds[2]", "found -1"),
     ('seeds = ["time"]\n' + BASE, "seeds[1]", "found “time”"),
     (f"seeds = [1, {2**32}]\n" + BASE, "seeds[2]", "0 to 4294967295"),
-    (BASE + "[postgresql]\ninstallation = 12", "postgresql.installation", "from 13 to 18"),
+    (BASE + "[postgresql]\ninstallation = 12", "postgresql.installation", "from 13 on"),
     (BASE + '[postgresql]\ninstallation = "bin"', "postgresql.installation", "absolute folder"),
     (BASE + "[postgresql]\ninstallation = true", "postgresql.installation", "found true"),
     (BASE + '[postgresql]\npreset = "machin"', "postgresql.preset", "Did you mean “machine”?"),

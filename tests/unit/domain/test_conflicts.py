@@ -26,6 +26,7 @@ class Facts(TypedDict, total=False):
     server: dict[str, str]
     zfs_log_disks: int
     preconditioned: bool
+    server_page_bytes: int
 
 
 ALL: list[tuple[ConflictRule, FilesystemSpec | None]] = [
@@ -110,6 +111,18 @@ PAIRS: list[tuple[str, str, Side, Side]] = [
         "zfs",
         ({"recordsize": 4 * KIB, "full_page_writes": False}, {"server": {"full_page_writes": "o"}}),
         ({"recordsize": 4 * KIB, "full_page_writes": False}, {"server": {"full_page_writes": "yes"}}),
+    ),
+    (
+        "C08",
+        "zfs",
+        ({"recordsize": 2 * KIB, "full_page_writes": False}, {"server_page_bytes": 4 * KIB}),
+        ({"recordsize": 4 * KIB, "full_page_writes": False}, {"server_page_bytes": 4 * KIB}),
+    ),
+    (
+        "C08",
+        "zfs",
+        ({"recordsize": 8 * KIB, "full_page_writes": False}, {"server_page_bytes": 16 * KIB}),
+        ({"recordsize": 32 * KIB, "full_page_writes": False}, {"server_page_bytes": 32 * KIB}),
     ),
     ("C09", "ext4", ({"journal": False, "data": "writeback"}, {}), ({"journal": False}, {})),
     ("C09", "ext4", ({"journal": False, "commit": 30}, {}), ({"journal": True, "commit": 30}, {})),

@@ -85,7 +85,7 @@ def test_the_first_look_is_a_folder_against_memory_with_little_data_for_half_a_m
         ("name", "x" * 81, Step.MORE, "name", "1 to 80"),
         ("target.folder.path", "here/there", Step.WHERE, "target.folder.path", "absolute folder"),
         ("target.memory.size", "12", Step.WHERE, "target.memory.size", "with its unit"),
-        ("postgresql.installation", "12", Step.POSTGRESQL, "postgresql.installation", "from 13 to 18"),
+        ("postgresql.installation", "12", Step.POSTGRESQL, "postgresql.installation", "from 13 on"),
         ("postgresql.preset", "machin", Step.POSTGRESQL, "postgresql.preset", "Did you mean “machine”?"),
         ("postgresql.settings", "work_mem", Step.POSTGRESQL, "postgresql.settings", "Line 1 is not"),
         ("postgresql.settings", "a = 1\n\nA = 2", Step.POSTGRESQL, "postgresql.settings", "line 1 already"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.analysis.labels import mark_words
 from app.domain.campaign.configuration import (
     Campaign,
     Configuration,
@@ -18,7 +19,7 @@ from app.domain.campaign.configuration import (
     PostgresChoice,
 )
 from app.domain.disk import DiskIdentity
-from app.domain.errors import TargetError
+from app.domain.errors import CampaignError, TargetError
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.storage_plan.reader import parse_plan
@@ -28,6 +29,7 @@ from app.execution.resolve import (
     ResolvedCampaign,
     ResolvedConfiguration,
     _check_cache,
+    _check_pages,
     _unsafe,
     _with_room,
     _within_limits,
@@ -136,15 +138,20 @@ def test_the_run_file_holds_the_plan_as_it_was_and_the_level() -> None:
 
 
 def with_settings(
-    target: DiskTarget, *own: tuple[str, str], preset: str = "defaults"
+    target: DiskTarget, *own: tuple[str, str], preset: str = "defaults", page_bytes: int = 8192
 ) -> ResolvedConfiguration:
     """Return a configuration as `resolve_campaign` makes it, as far as settings go."""
     item = Configuration("a", target, PostgresChoice(preset=preset, settings=own))
     options = chosen_server_options(item)
     settings = server_settings(item.postgresql, MACHINE, item.workload, filesystem=options)
     base = resolved(target)
+    base = replace(base, installation=replace(base.installation, block_size=page_bytes))
     return replace(
-        base, configuration=item, settings=settings, unsafe=_unsafe(item, settings), server_options=options
+        base,
+        configuration=item,
+        settings=settings,
+        unsafe=_unsafe(item, settings, page_bytes),
+        server_options=options,
     )
 
 
@@ -159,6 +166,14 @@ def test_what_zfs_makes_safe_marks_no_run_and_what_it_does_not_still_does() -> N
     ):
         assert {each.name: each.value for each in one.settings}["full_page_writes"] == "off"
         assert marks_before(one) == []
+    coarse = with_settings(DiskTarget(replace(ZFS, preset="2022-tuned")), page_bytes=16384)
+    assert "recordsize = 8192" in {words.partition(":")[0] for _, words in marks_before(coarse)}
+    fine = with_settings(
+        DiskTarget(replace(ZFS, options=(("recordsize", 4096),))),
+        ("full_page_writes", "off"),
+        page_bytes=4096,
+    )
+    assert marks_before(fine) == [], "records of a page of 4 kB"
     small = replace(ZFS, preset="defaults", options=(("recordsize", 4096),))
     for target, name in ((small, "full_page_writes"), (ONE, "full_page_writes"), (ZFS, "fsync")):
         marks = marks_before(with_settings(DiskTarget(target), (name, "off")))
@@ -166,6 +181,33 @@ def test_what_zfs_makes_safe_marks_no_run_and_what_it_does_not_still_does() -> N
     btrfs = replace(ONE, filesystem="btrfs", options=(("full_page_writes", False),))
     (mark,) = marks_before(with_settings(DiskTarget(btrfs)))
     assert mark[1].startswith("full_page_writes = false: "), "told once, as the option that it is"
+
+
+@pytest.mark.parametrize(
+    ("page_bytes", "record_bytes", "refused"),
+    [(4096, 4096, False), (4096, 2048, True), (8192, 4096, True), (16384, 8192, True), (32768, 32768, False)],
+)
+def test_full_page_writes_may_be_off_where_a_record_holds_a_page_of_this_build(
+    page_bytes: int, record_bytes: int, *, refused: bool
+) -> None:
+    options = (("recordsize", record_bytes), ("full_page_writes", False))
+    item = configuration(DiskTarget(replace(ONE, filesystem="zfs", options=options)))
+    installation = Installation("/opt/pg/bin", "15.1", 15, block_size=page_bytes)
+    if not refused:
+        _check_pages(item, installation)
+        return
+    with pytest.raises(CampaignError, match=f"pages of {page_bytes // 1024} KiB") as caught:
+        _check_pages(item, installation)
+    assert caught.value.field == "target.disks.options.full_page_writes"
+
+
+def test_a_run_of_a_server_newer_than_tested_is_marked() -> None:
+    one = resolved(DiskTarget(ONE))
+    newer = replace(one, installation=replace(one.installation, version="19rc1", major=19))
+    ((kind, words),) = marks_before(newer)
+    assert kind == "newer-than-tested"
+    assert "19rc1" in words
+    assert mark_words(kind) == "newer than tested"
 
 
 def test_a_run_says_of_each_option_for_the_server_whether_it_was_applied() -> None:

@@ -1,4 +1,4 @@
-"""Access to what pgbench 13 to 18 printed and logged (tests/data/pgbench/README.md)."""
+"""Access to what pgbench 13 to 19 printed and logged (tests/data/pgbench/README.md)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing_extensions import override
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "pgbench"
-MAJORS = (13, 14, 15, 16, 17, 18)
+MAJORS = (13, 14, 15, 16, 17, 18, 19)
 
 
 @dataclass(frozen=True, slots=True)

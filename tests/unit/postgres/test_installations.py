@@ -139,12 +139,30 @@ def test_path_is_looked_into(account: Account, root: Path) -> None:
     assert (found.bin_directory, found.origin) == (str(folder), "PATH")
 
 
-@pytest.mark.parametrize("version", ["12.22", "19devel", "9.6.24"])
-def test_a_version_out_of_range_is_listed_with_the_reason(account: Account, root: Path, version: str) -> None:
+@pytest.mark.parametrize("version", ["12.22", "9.6.24"])
+def test_a_version_that_is_too_old_is_listed_with_the_reason(
+    account: Account, root: Path, version: str
+) -> None:
     _tree(root / "usr/bin", version)
     [found] = _find(account, root)
     assert not found.usable
-    assert "13 to 18 are" in found.unusable[0]
+    assert "13 and newer are" in found.unusable[0]
+
+
+@pytest.mark.parametrize("version", ["19devel", "19rc1", "20.3", "31.0"])
+def test_a_version_newer_than_tested_is_used_and_says_so(account: Account, root: Path, version: str) -> None:
+    _tree(root / "usr/lib/postgresql/19/bin", version)
+    [found] = _find(account, root)
+    assert found.usable, found.unusable
+    assert found.notes == (f"PostgreSQL {version} is newer than what pgFooting was tested with (13 to 18).",)
+    assert choose_installation(str(found.major), [found]) is found
+
+
+def test_a_newer_pgbench_beside_a_tested_server_says_so(account: Account, root: Path) -> None:
+    _tree(root / "usr/bin", "15.18", pgbench="19.1")
+    [found] = _find(account, root)
+    assert found.usable
+    assert [note.partition(" is ")[0] for note in found.notes] == ["pgbench", "PostgreSQL 19.1"]
 
 
 def test_a_missing_pgbench_names_the_package(

@@ -1,4 +1,4 @@
-"""Final summaries recorded from 13 to 18."""
+"""Final summaries recorded from 13 to 19."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_what_the_arguments_asked_for_is_what_the_summary_says(run: Recording) -
     assert summary.clients == int(run.arguments[run.arguments.index("-c") + 1])
     assert summary.threads == 2
     assert summary.protocol == run.arguments[run.arguments.index("-M") + 1]
-    assert summary.version.startswith(f"{run.major}." if run.major >= 14 else "")
+    assert summary.version.startswith(f"{run.major}" if run.major >= 14 else "")
     planned = "-t" in run.arguments
     assert (summary.transactions_planned is not None) == planned
     assert (summary.duration_s is not None) == (not planned)

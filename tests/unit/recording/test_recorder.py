@@ -9,10 +9,12 @@ from typing import IO
 
 import pytest
 
+from app.analysis.labels import mark_words
 from app.domain.errors import PgbenchError, RunFileError
 from app.hosts.folders.descriptors import identity_of, strictly
 from app.hosts.folders.private_folder import PrivateFolder, open_private
 from app.postgres.pgbench.argv import TransactionLog
+from app.postgres.pgbench.summary import parse_summary
 from app.postgres.pgbench.transaction_log import LogFormat
 from app.probes.base.probe import ProbeUnavailable
 from app.process.starter import CommandOutcome, current_account
@@ -20,6 +22,7 @@ from app.recording.recorder import Recorder
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.reader import RunFile
 from app.runfile.writer import Phase, RunFileWriter
+from tests.unit.postgres.recordings import recording
 
 PID = 4711
 
@@ -168,6 +171,20 @@ def test_a_flood_of_messages_is_bounded_and_costs_no_progress_line(
     assert len(text) < 300_000
     assert "progress: " in text
     assert "more lines were left out" in text
+
+
+def test_lines_that_nobody_knows_mark_the_run_and_are_told(recorder: Recorder) -> None:
+    output = recording(18, "plain").output
+    recorder.pgbench_summary(parse_summary(output))
+    with read(recorder) as run:
+        assert list(run.marks()) == []
+    recorder.pgbench_summary(parse_summary("server hops: 7\n" + output + "median latency = 3 ms\n" * 9))
+    with read(recorder) as run:
+        ((kind, reason),) = run.marks()
+    assert kind == "unknown-lines"
+    assert "10 lines" in reason
+    assert "server hops: 7" in reason
+    assert mark_words(kind) == "unknown lines"
 
 
 def outcome(name: str) -> CommandOutcome:
