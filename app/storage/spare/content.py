@@ -96,12 +96,15 @@ class PreviousContent:
     content: Content | None = None
 
 
+NOTHING_KNOWN: Final = PreviousContent()
+
+
 def read_content(
     places: SourceFolders,
     name: str,
     number: str,
     medium: Geometry,
-    before: PreviousContent | None = None,
+    before: PreviousContent = NOTHING_KNOWN,
     tell: Tell = tell_nobody,
 ) -> Reading[Content]:
     """Read the ends of a disk and samples in between.
@@ -117,7 +120,7 @@ def read_content(
     try:
         with opened_disk(places, name, number, os.O_DIRECT) as fd:
             # nobody can foresee the samples
-            return read(content_of(fd, medium, random.SystemRandom(), before or PreviousContent(), tell))
+            return read(content_of(fd, medium, random.SystemRandom(), before, tell))
     except PermissionError as err:
         return places.denied(joined(": ", (str(err.filename), err.strerror or "")))
     except (OSError, ValueError) as err:
@@ -128,7 +131,7 @@ def content_of(
     fd: int,
     medium: Geometry,
     choose: random.Random,
-    before: PreviousContent | None = None,
+    before: PreviousContent = NOTHING_KNOWN,
     tell: Tell = tell_nobody,
 ) -> Content:
     """Return what an open disk (or a file that stands for one) holds.
@@ -138,7 +141,6 @@ def content_of(
     Raises:
         OSError: it cannot be read to its end.
     """
-    before = before or PreviousContent()
     content, begin = ends_of(fd, medium)
     content = replace(content, full_read=_holding(before))
     if content.signatures:
