@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from app.domain.campaign.configuration import DEFAULT_SEEDS
+from app.campaign_file.reader import parse_stored_campaign
+from app.domain.campaign.configuration import DEFAULT_SEEDS, interleaved_order
 from app.domain.units import GIB, MIB
 from app.postgres.installations.installation import Installation
 from app.postgres.presets import PRESETS
@@ -25,6 +26,8 @@ OWN_SCRIPT: Final = """\\sleep 10 ms
 SELECT 1 / (CASE WHEN count(*) = :scale THEN 1 ELSE 0 END) FROM pgbench_branches;
 """
 """Takes at least 10 ms, and fails where :scale is not that of the tables."""
+CAMPAIGNS_OWN: Final = ("repeats", "seeds", "order")
+"""Keys that are said once for all configurations of a campaign."""
 _MEMORY_BYTES: Final = 3 * GIB
 _OWN: Final = {
     "work_mem": ('"5MB"', "5MB"),
@@ -134,6 +137,11 @@ def declared(places: Places) -> dict[str, Values]:
             "left out": _seeds(DEFAULT_SEEDS),
             "two": _seeds((11, 12), {"seeds": "[11, 12]"}),
         },
+        "order": {
+            "left out": Value(_random_order),
+            "seed": Value(_stated_order, {"order": '"random"', "order_seed": "77"}),
+            "AB BA": Value(_alternating_order, {"order": '"AB BA"'}),
+        },
         "target": _targets(places),
         "installation": {
             "newest": _installation('"newest"'),
@@ -188,12 +196,12 @@ def campaign_of(rows: Mapping[str, Row], values: Mapping[str, Values]) -> str:
     """Return a campaign file with a configuration for each row, by name; they share what is said once."""
     lines = ['name = "Pairs"']
     first = next(iter(rows.values()))
-    for key in ("repeats", "seeds"):
+    for key in CAMPAIGNS_OWN:
         assert {row[key] for row in rows.values()} == {first[key]}
         lines += [f"{name} = {text}" for name, text in values[key][first[key]].toml.items()]
     for name, row in rows.items():
         lines += ["[[configuration]]", f'name = "{name}"']
-        for key in row.keys() - {"repeats", "seeds"}:
+        for key in row.keys() - set(CAMPAIGNS_OWN):
             lines += [f"{dotted} = {text}" for dotted, text in values[key][row[key]].toml.items()]
     return "\n".join(lines) + "\n"
 
@@ -213,6 +221,30 @@ def _seeds(seeds: tuple[int, ...], toml: Mapping[str, str] | None = None) -> Val
         assert f"setting random seed to {seed}\n" in (back.run.output("measure.stderr") or "")
 
     return Value(check, toml or {})
+
+
+def _taken_in_order(back: Back) -> None:
+    """Read back that the run was taken when the order of its campaign says so."""
+    stated: Any = back.run.values["campaign_file"]
+    told = {name: back.run.values[name] for name in ("number", "configuration", "repeat")}
+    planned = interleaved_order(parse_stored_campaign(stated))[int(str(told["number"])) - 1]
+    assert (planned.configuration.name, planned.repeat) == (told["configuration"], told["repeat"])
+
+
+def _random_order(back: Back) -> None:
+    _taken_in_order(back)
+    assert back.run.values["order"] == "random"
+    assert isinstance(back.run.values["order_seed"], int)
+
+
+def _stated_order(back: Back) -> None:
+    _random_order(back)
+    assert back.run.values["order_seed"] == 77
+
+
+def _alternating_order(back: Back) -> None:
+    _taken_in_order(back)
+    assert (back.run.values["order"], back.run.values["order_seed"]) == ("AB BA", None)
 
 
 def _targets(places: Places) -> Values:

@@ -25,7 +25,7 @@ from app.runfile.metadata.environment import (
     read_environment_facts,
 )
 from app.runfile.metadata.stored_campaign import completed
-from app.runfile.metadata.typed_json import Known, NotKnown, known
+from app.runfile.metadata.typed_json import Known, NotKnown, known, or_none
 from app.runfile.reader import CommandRecord, RunFile
 from app.runfile.summary import summarise
 from app.runfile.writer import Json
@@ -45,6 +45,9 @@ class RunFacts:
         campaign_key: the same for runs of one campaign only.
         configuration: name of its configuration.
         repeat: 0-based.
+        number: 1-based place in the order of the campaign; None where it is not told.
+        order: how the runs of its campaign follow each other, a `RunOrder`; empty where it is not told.
+        order_seed: that this order was drawn with; None where it was not, or is not told.
         state: how far it came, see `RunState`.
         error: why it failed; empty where it did not.
         started_epoch_s: seconds since the epoch; None where unknown.
@@ -85,6 +88,9 @@ class RunFacts:
     tags: tuple[str, ...] = ()
     note: str = ""
     others: tuple[Property, ...] = field(default=(), repr=False)
+    number: int | None = None
+    order: str = ""
+    order_seed: int | None = None
     file: Path | None = field(default=None, repr=False, compare=False)
     _known: dict[float, dict[str, float | None]] = field(default_factory=dict, repr=False, compare=False)
     devices: str = ""
@@ -129,6 +135,9 @@ def read_run_facts(path: Path) -> RunFacts:
             campaign_key=_text(told.campaign_folder) or str(path.parent),
             configuration=_text(told.configuration),
             repeat=known(told.repeat, 0),
+            number=or_none(told.number),
+            order=_text(told.order),
+            order_seed=or_none(told.order_seed),
             state=effective_state(path, run.state).value,
             error="" if isinstance(told.error, NotKnown) else told.error.text[:MOST_CHARACTERS],
             started_epoch_s=None if isinstance(told.started_epoch_s, NotKnown) else told.started_epoch_s,

@@ -15,7 +15,15 @@ from app.campaign_file.kinds import BoolKind, CampaignField, EnumKind, FloatKind
 from app.campaign_file.paths import Folder, InstallationName, Scripts
 from app.campaign_file.quantities import Milliseconds, SizeKind, WholeSeconds
 from app.campaign_file.settings import SettingsTable
-from app.domain.campaign.configuration import DataSize, FolderTarget, MemoryTarget, Protocol, Target
+from app.domain.campaign.configuration import (
+    MOST_ORDER_SEED,
+    DataSize,
+    FolderTarget,
+    MemoryTarget,
+    Protocol,
+    Target,
+)
+from app.domain.campaign.order import RunOrder
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import MIB, TIB
@@ -55,6 +63,10 @@ class TargetTable:
 _NAME = tr("What you call this campaign, or this configuration.")
 _REPEATS = tr("Runs of each configuration, interleaved; from three on there is a verdict.")
 _SEEDS = tr("Random seeds, one per repeat in turn, the same for every configuration.")
+_ORDER = tr(
+    "In which order the runs follow each other: complete rounds, each configuration once in every one."
+)
+_ORDER_SEED = tr("With a random order: the number that it is drawn with.")
 _PATH = tr("A folder that exists; left out: a folder of pgFooting's own.")
 _MEMORY = tr("Most memory that may be used; left out: what the data set needs.")
 _INSTALLATION = tr("The newest one found, a major version, or the folder of the programs.")
@@ -77,6 +89,8 @@ CAMPAIGN_FIELDS: Final = (
     CampaignField("name", Name(), "name", _NAME),
     CampaignField("repeats", IntKind(1, 1000), "repeats", _REPEATS),
     CampaignField("seeds", Seeds(), "seeds", _SEEDS),
+    CampaignField("order", EnumKind(tuple(RunOrder), RunOrder), "order", _ORDER),
+    CampaignField("order_seed", IntKind(0, MOST_ORDER_SEED), "order_seed", _ORDER_SEED),
 )
 
 TARGETS: Final = (

@@ -32,7 +32,15 @@ from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, pri
 from app.campaign_file.scopes import RULES, Scope, ScopedValue, Table
 from app.campaign_file.text_files import UnreadableFileError, read_text_file
 from app.campaign_file.writer import format_campaign
-from app.domain.campaign.configuration import Campaign, Configuration, PostgresChoice, Target, Workload
+from app.domain.campaign.configuration import (
+    Campaign,
+    Configuration,
+    PostgresChoice,
+    Target,
+    Workload,
+    default_repeats,
+)
+from app.domain.campaign.order import RunOrder
 from app.domain.errors import CampaignError
 from app.domain.problem import Problem
 from app.domain.text import tr
@@ -135,7 +143,7 @@ def _parse(document: dict[str, Any], base_directory: Path, source_name: str) -> 
     read = CampaignReader(base_directory, problems).read_campaign(document)
     problems.raise_if_any()
     made = (build_configuration(name, layer) for name, layer in read.configurations)
-    return Campaign(configurations=tuple(filter(None, made)), **_values(read.top))
+    return build_campaign(read.top, tuple(filter(None, made)))
 
 
 def _read_toml(text: str, source: str) -> dict[str, Any]:
@@ -195,6 +203,12 @@ def build_part(make: type[_Part], table: Table) -> _Part | None:
     return None if any(given.refused for given in table.values()) else make(**_values(table))
 
 
+def build_campaign(top: Table, configurations: tuple[Configuration, ...]) -> Campaign:
+    """Return a campaign; where the repeats are left out they depend on the number of configurations."""
+    values = {"repeats": default_repeats(len(configurations))} | _values(top)
+    return Campaign(configurations=configurations, **values)
+
+
 def build_configuration(name: str, layer: Scope) -> Configuration | None:
     """Return a configuration; None where something of it is missing or was refused."""
     postgresql = build_part(PostgresChoice, layer.sections["postgresql"])
@@ -230,6 +244,10 @@ class CampaignReader:
             configurations = ((name, below),)
         for _, layer in configurations:
             self.check(layer, below)
+        order = top["order"].value if "order" in top else RunOrder.RANDOM
+        if "order_seed" in top and order is RunOrder.ALTERNATING:
+            sentence = tr("goes with a random order only; of “{order}” nothing is drawn.")
+            self.problems.add(KeyPath("order_seed"), sentence.format(order=order))
         repeats = top["repeats"].value if "repeats" in top else None
         if repeats and repeats * len(configurations) > MOST_RUNS:
             sentence = tr("{runs} runs are more than the {most} that are allowed.")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -13,8 +14,10 @@ from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
 from app.campaign_file.kinds import CampaignField, Name, bare_key, quote
 from app.campaign_file.settings import Settings
 from app.domain.campaign.configuration import Campaign, Configuration
+from app.domain.campaign.order import RunOrder
 
 _SETTINGS = "settings"
+_ORDER_KEYS: Final = frozenset({"order", "order_seed"})
 
 
 def format_campaign(campaign: Campaign) -> str:
@@ -105,7 +108,7 @@ def changed_scripts(stated: str, campaign: Campaign) -> tuple[str, ...] | None:
     Args:
         stated: what `state_campaign` returned before; of a program that kept no digests, every script counts
             as changed, because nobody knows.
-        campaign: as it is now.
+        campaign: as it is now; where its order is still to be drawn, any order that was drawn fits.
     """
     before: dict[str, str] = {}
     rest = []
@@ -115,9 +118,30 @@ def changed_scripts(stated: str, campaign: Campaign) -> tuple[str, ...] | None:
             before[path] = digest
         else:
             rest.append(line)
-    if "".join(rest) != format_campaign(campaign):
+    if _without_order("".join(rest)) != _without_order(format_campaign(campaign)):
+        return None
+    if not _has_order(tomllib.loads(stated), campaign):
         return None
     return tuple(path for path, digest in sorted(_digests(campaign).items()) if before.get(path) != digest)
+
+
+def _without_order(text: str) -> list[str]:
+    """Return the lines of a campaign's text but those of its order."""
+    lines = text.splitlines()
+    tables = next((place for place, line in enumerate(lines) if line.startswith("[")), len(lines))
+    top = [line for line in lines[:tables] if line.partition(" = ")[0] not in _ORDER_KEYS]
+    return top + lines[tables:]
+
+
+def _has_order(stated: Mapping[str, Any], campaign: Campaign) -> bool:
+    """Whether a campaign that was begun has the order that is asked for.
+
+    Earlier versions stated none and took AB BA: such a campaign ends as it was begun.
+    """
+    order, seed = stated.get("order"), stated.get("order_seed")
+    if not campaign.is_order_known:
+        return order in {None, RunOrder.RANDOM.value}
+    return (order or RunOrder.ALTERNATING.value, seed) == (campaign.order.value, campaign.order_seed)
 
 
 def _digests(campaign: Campaign) -> dict[str, str]:

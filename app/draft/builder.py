@@ -18,9 +18,10 @@ from app.campaign_file.fields import MOST_CONFIGURATIONS, MOST_RUNS, SECTIONS
 from app.campaign_file.kinds import CampaignField
 from app.campaign_file.paths import Scripts
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems
-from app.campaign_file.reader import CampaignReader, build_configuration, build_part
+from app.campaign_file.reader import CampaignReader, build_campaign, build_configuration, build_part
 from app.campaign_file.scopes import RULES, Scope, ScopedValue
 from app.domain.campaign.configuration import Campaign, Configuration, PostgresChoice, Target, Workload
+from app.domain.campaign.order import RunOrder
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.target import read_target
@@ -82,8 +83,7 @@ def build(parts: DraftParts, answers: Mapping[MachineQuestion, MachineAnswer]) -
     problems = tuple(sorted(reader.problems.found, key=lambda problem: problem.path in _LAST))
     campaign = None
     if configurations and not problems and not reader.questions:
-        top = {attribute: given.value for attribute, given in read.top.items()}
-        campaign = Campaign(configurations=tuple(configurations.values()), **top)
+        campaign = build_campaign(read.top, tuple(configurations.values()))
     return ValidationResult(
         campaign,
         problems,
@@ -104,11 +104,15 @@ def _document(parts: DraftParts) -> Mapping[str, Any]:
     printable = [name for name in names if name and name.isprintable()]
     document: dict[str, Any] = {
         "name": parts.values["name"].strip() or automatic_name(printable),
-        "repeats": parts.values["repeats"],
         "seeds": list(parts.seeds),
+        "order": parts.values["order"],
         "postgresql": _section(parts, "postgresql"),
         "workload": _workload(parts),
     }
+    if parts.values["repeats"].strip():
+        document["repeats"] = parts.values["repeats"]
+    if parts.order_seed is not None and parts.values["order"] == RunOrder.RANDOM:
+        document["order_seed"] = parts.order_seed
     if chosen:
         entries = zip(names, chosen, strict=True)
         document["configuration"] = [_entry(name, each) for name, each in entries][:MOST_CONFIGURATIONS]

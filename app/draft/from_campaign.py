@@ -62,13 +62,14 @@ def parts_of(campaign: Campaign) -> DraftParts:
     """
     first = campaign.configurations[0]
     shared = _shared_settings(campaign.configurations)
-    parts = DraftParts(seeds=campaign.seeds)
+    parts = DraftParts(seeds=campaign.seeds, order_seed=campaign.order_seed)
     for key in CHANGEABLE:
         if _value(first, key) is not None:
             parts.values[key] = write_text(FIELDS[key], _value(first, key))
     parts.values |= {
         "name": campaign.name,
         "repeats": str(campaign.repeats),
+        "order": campaign.order.value,
         SETTINGS: write_settings(shared),
     }
     _remember_choices(parts, first.workload)

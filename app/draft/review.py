@@ -14,6 +14,7 @@ from typing import Final
 
 from app.domain.campaign.configuration import Campaign, DiskTarget, MemoryTarget, Workload, interleaved_order
 from app.domain.campaign.disk_target import unsafe_choices
+from app.domain.campaign.order import RunOrder
 from app.domain.disk import Disk
 from app.domain.filesystems import filesystem
 from app.domain.options.raid import Assembler, Level
@@ -33,6 +34,7 @@ OVERHEAD_S: Final = 3.0
 LOAD_BYTES_PER_S: Final = 100e6
 LOAD_WRITES: Final = 2
 TRANSACTION_BYTES: Final = 16_000
+_TOLD_TURNS: Final = 24
 QUIET_CV: Final = 0.01
 """Spread of runs of one configuration on a quiet machine of its own."""
 NOISY_CV: Final = 0.04
@@ -76,7 +78,7 @@ class Review:
 
     Attributes:
         name: of the campaign.
-        order: names of the configurations in the order of the runs.
+        turns: in which order the runs are taken, a sentence.
         rows: the configurations.
         about_s: estimated time of everything; None where a number of transactions decides.
         time: the same in a sentence.
@@ -85,7 +87,7 @@ class Review:
     """
 
     name: str
-    order: tuple[str, ...]
+    turns: str
     rows: tuple[ReviewRow, ...]
     about_s: float | None
     time: str
@@ -108,17 +110,16 @@ def make_review(
         disks: of this machine, where spare ones are used.
     """
     campaign = resolved.campaign
-    order = tuple(run.configuration.name for run in interleaved_order(campaign))
-    about_s = _estimated_s(resolved, order)
+    about_s = _estimated_s(resolved)
     return Review(
         campaign.name,
-        order,
+        _turns_sentence(campaign),
         tuple(
             _with_storage(_row(campaign, each, account), each, described or {}, disks)
             for each in resolved.configurations.values()
         ),
         about_s,
-        _time_sentence(len(order), about_s),
+        _time_sentence(campaign.total_runs, about_s),
         written_sentences(resolved),
         effect_sentences(campaign),
     )
@@ -155,13 +156,31 @@ def _with_storage(
     return replace(row, place=place_words(plan), commands=commands, unsafe=unsafe)
 
 
-def _estimated_s(resolved: ResolvedCampaign, order: tuple[str, ...]) -> float | None:
+def _estimated_s(resolved: ResolvedCampaign) -> float | None:
+    order = [each.name for each in resolved.campaign.configurations] * resolved.campaign.repeats
     measured_s = planned_seconds(resolved.campaign, order)
     if measured_s is None:
         return None
     data_bytes = sum(resolved.configurations[name].scale.data_bytes for name in order)
     storage_s = sum(making_seconds(resolved.configurations[name].target.plan) for name in order)
     return measured_s + len(order) * OVERHEAD_S + data_bytes / LOAD_BYTES_PER_S + storage_s
+
+
+def _turns_sentence(campaign: Campaign) -> str:
+    if not campaign.is_order_known:
+        if len(campaign.configurations) < 2:
+            return ""
+        return tr(
+            "Every round holds each configuration once, in random order: it is drawn at the start and "
+            "recorded."
+        )
+    order = [run.configuration.name for run in interleaved_order(campaign)]
+    names = ", ".join(order[:_TOLD_TURNS])
+    more = " …" if len(order) > _TOLD_TURNS else ""
+    if campaign.order is RunOrder.RANDOM:
+        sentence = tr("In turn, as drawn with {seed}: {names}{more}")
+        return sentence.format(seed=campaign.order_seed, names=names, more=more)
+    return tr("In turn: {names}{more}").format(names=names, more=more)
 
 
 def _time_sentence(runs: int, about_s: float | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from app.campaign_file.reader import load_campaign, read_campaign_file
 from app.campaign_file.trust import Ask, check_trust, foreign_programs, refuse_concerns
 from app.campaign_file.writer import changed_scripts, state_campaign
 from app.dbus.login import InhibitorUnavailable, inhibit_sleep
-from app.domain.campaign.configuration import Campaign, PlannedRun, interleaved_order
+from app.domain.campaign.configuration import Campaign, as_begun, interleaved_order, with_drawn_order
 from app.domain.errors import UsageError
 from app.domain.text import tr
 from app.execution.control import ControlServer
@@ -88,26 +88,29 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
     """
     sweep_abandoned()
     file = read_campaign_file(request.source)
-    campaign = file.campaign
-    foreign = bool(foreign_programs(campaign))
+    foreign = bool(foreign_programs(file.campaign))
     if foreign:  # resolving asks its programs what they are
         check_trust(file, request.trust, is_trusted=is_trusted)
     commands: list[CommandOutcome] = []
     account = server_account(commands.append)
-    resolved = resolve_campaign(campaign, account, commands.append)
+    resolved = resolve_campaign(file.campaign, account, commands.append)
     if not foreign:  # a mistake in the file, such as a setting that does not exist, is told before
         check_trust(file, request.trust, is_trusted=is_trusted)
     with ExitStack() as stack:
-        runs = _runs_to_do(request, campaign)
+        begun = _unfinished_folder(request.library, file.campaign) if request.resume else None
+        done = _finished_runs(begun) if begun is not None else {}
+        campaign = with_drawn_order(file.campaign) if begun is None else _begun_campaign(begun)
+        resolved = replace(resolved, campaign=campaign)
+        runs = [run for run in interleaved_order(campaign) if run.number not in done]
         disks = open_disks(stack, resolved, runs, account, request.consent, listener)
-        folder = _campaign_folder(request, campaign)
+        folder = _new_folder(request.library, campaign) if begun is None else begun
         lock = CampaignLock(folder)
         stack.callback(lock.release)
         machine_lock = stack.enter_context(acquire_machine_lock(str(folder), campaign.name))
         resources = stack.enter_context(ResourceJournal.create(str(folder), campaign.name, account))
         deaf = _listen(stack, switch, folder)
         stack.enter_context(switch.signals())
-        listener.campaign_started(str(folder), campaign.repeats * len(campaign.configurations))
+        listener.campaign_started(str(folder), campaign.total_runs)
         if deaf:
             listener.told("note", deaf)
         listener.told("note", account_reason(account))
@@ -204,20 +207,18 @@ def _tell_without_disks(execution: RunContext, resolved: ResolvedConfiguration) 
     execution.listener.told("left-out", message.format(reason=reason))
 
 
-def _campaign_folder(request: CampaignRequest, campaign: Campaign) -> Path:
-    """Return the folder for the run files: a new one, or the one to resume.
+def _new_folder(library: Path, campaign: Campaign) -> Path:
+    """Return a new folder for the run files, which states the campaign.
 
     Raises:
-        UsageError: the library cannot be written, or there is nothing to resume.
+        UsageError: the library cannot be written.
     """
-    if request.resume:
-        return _unfinished_folder(request.library, campaign)
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     base = f"{stamp}-{slug(campaign.name)}"
     try:
-        request.library.mkdir(mode=0o700, parents=True, exist_ok=True)
+        library.mkdir(mode=0o700, parents=True, exist_ok=True)
         for attempt in range(1, 1000):
-            folder = request.library.resolve() / (base if attempt == 1 else f"{base}-{attempt}")
+            folder = library.resolve() / (base if attempt == 1 else f"{base}-{attempt}")
             try:
                 folder.mkdir(mode=0o700)
             except FileExistsError:
@@ -227,22 +228,8 @@ def _campaign_folder(request: CampaignRequest, campaign: Campaign) -> Path:
     except OSError as err:
         message = tr("The library {path} cannot be written: {reason}. Nothing was started.")
         hint = tr("Choose another folder with --output.")
-        raise UsageError(message.format(path=request.library, reason=err.strerror), hint=hint) from err
-    raise UsageError(
-        tr("The library {path} is full of campaigns of this second.").format(path=request.library)
-    )
-
-
-def _runs_to_do(request: CampaignRequest, campaign: Campaign) -> list[PlannedRun]:
-    """Return the planned runs, without those that `resume` finds done.
-
-    Raises:
-        UsageError: there is nothing to resume.
-    """
-    done: dict[int, RunResult] = {}
-    if request.resume:
-        done = _finished_runs(_unfinished_folder(request.library, campaign))
-    return [run for run in interleaved_order(campaign) if run.number not in done]
+        raise UsageError(message.format(path=library, reason=err.strerror), hint=hint) from err
+    raise UsageError(tr("The library {path} is full of campaigns of this second.").format(path=library))
 
 
 def _unfinished_folder(library: Path, campaign: Campaign) -> Path:
@@ -251,7 +238,6 @@ def _unfinished_folder(library: Path, campaign: Campaign) -> Path:
     Raises:
         UsageError: there is none; says which scripts are the reason where they are.
     """
-    total = campaign.repeats * len(campaign.configurations)
     others: tuple[str, ...] = ()
     for path in sorted(library.glob(f"*/{CAMPAIGN_NAME}"), reverse=True):
         folder = path.parent.resolve()
@@ -259,7 +245,7 @@ def _unfinished_folder(library: Path, campaign: Campaign) -> Path:
             changed = changed_scripts(path.read_text(encoding="utf-8"), campaign)
         except (OSError, UnicodeDecodeError):
             continue
-        if changed is None or is_live(folder) or len(_finished_runs(folder)) >= total:
+        if changed is None or is_live(folder) or len(_finished_runs(folder)) >= campaign.total_runs:
             continue
         if not changed:
             return folder
@@ -275,8 +261,7 @@ def _unfinished_folder(library: Path, campaign: Campaign) -> Path:
 
 def _finished_runs(folder: Path) -> dict[int, RunResult]:
     """Return what `resume` need not repeat: the done runs of a campaign folder by their number."""
-    campaign = load_campaign(folder / CAMPAIGN_NAME)
-    planned = {run.number: run for run in interleaved_order(campaign)}
+    planned = {run.number: run for run in interleaved_order(_begun_campaign(folder))}
     found: dict[int, RunResult] = {}
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         entry = read_entry(path)
@@ -288,6 +273,15 @@ def _finished_runs(folder: Path) -> dict[int, RunResult]:
                 planned[number], RunState.DONE, str(path), summary, marks, measured=True
             )
     return found
+
+
+def _begun_campaign(folder: Path) -> Campaign:
+    """Return the campaign of a folder, with the order that it was begun with.
+
+    Raises:
+        CampaignError: its file, or a script that it names, cannot be read.
+    """
+    return as_begun(load_campaign(folder / CAMPAIGN_NAME))
 
 
 def _number_of(path: Path) -> int:

@@ -272,6 +272,8 @@ def _introduce(
         campaign=execution.campaign.name,
         campaign_folder=execution.folder.name,
         repeats=execution.campaign.repeats,
+        order=execution.campaign.order.value,
+        order_seed=execution.campaign.order_seed,
         state=RunState.RUNNING.value,
         started_epoch_s=time.time(),
         program_version=VERSION,

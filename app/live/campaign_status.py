@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from app.campaign_file.reader import load_campaign
-from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget, interleaved_order
+from app.domain.campaign.configuration import (
+    Campaign,
+    Configuration,
+    DiskTarget,
+    as_begun,
+    interleaved_order,
+)
 from app.domain.errors import FootingError, RunFileError
 from app.domain.text import tr
 from app.execution.disk_release import DiskEnding, read_disk_ending
@@ -163,7 +169,7 @@ class CampaignWatch:
 
     def _load_campaign(self) -> None:
         try:
-            self._campaign = load_campaign(self.folder / CAMPAIGN_NAME)
+            self._campaign = as_begun(load_campaign(self.folder / CAMPAIGN_NAME))
             self._problem = ""
         except FootingError as error:  # also where a script of the workload is gone meanwhile
             _log.debug("%s", self.folder, exc_info=error)

@@ -10,6 +10,7 @@ from typing import Final
 from app.analysis.facts import command_line
 from app.analysis.labels import one_line
 from app.comparison.comparison import RunComparison
+from app.comparison.run_order import describe_order
 from app.domain.columns import CellKind, Column, without
 from app.domain.text import tr
 from app.domain.units import format_duration
@@ -189,11 +190,7 @@ def _measuring(comparison: RunComparison) -> Iterator[str]:
         "Latency percentiles come from transactions, not from averages of averages: every transaction, or "
         "every n-th where the run says so, stands in a histogram with an error below 0.8 %."
     )
-    if len(comparison.groups) > 1 and len({group.campaign for group in comparison.groups}) == 1:
-        yield tr(
-            "The runs were interleaved, every second round in reverse order, so that a slow change of the "
-            "machine falls on all configurations alike."
-        )
+    yield from describe_order(comparison)
 
 
 def _comparing(comparison: RunComparison) -> Iterator[str]:

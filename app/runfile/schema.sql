@@ -11,7 +11,8 @@ PRAGMA application_id = 1346848335;
 PRAGMA user_version = 1;
 
 -- What the run is: key and JSON value. Keys: id, name, campaign, campaign_folder, number, repeat, repeats,
--- seed, state (running, done, stopped, failed, incomplete), error, started_epoch_s, ended_epoch_s,
+-- order and order_seed (how the runs of the campaign follow each other), seed,
+-- state (running, done, stopped, failed, incomplete), error, started_epoch_s, ended_epoch_s,
 -- program_version, account, configuration, campaign_file, target (with the plan of what was made of which
 -- disks), workload, installation, postgresql, settings, scale, data_bytes,
 -- transaction_log_one_in (1 = every transaction, n = one in n), tps_one_in (the same where TPS by the second

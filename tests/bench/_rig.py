@@ -34,6 +34,7 @@ from app.domain.campaign.configuration import (
     Target,
     Workload,
     interleaved_order,
+    with_drawn_order,
 )
 from app.execution.pgbench import PgbenchRuns
 from app.execution.phases import Runner
@@ -366,6 +367,14 @@ def rig(workload: Workload, cpu: int | None, target: Target = MEMORY) -> Iterato
         stack.callback(server.release)
         place = server.prepare(lambda: None)
         stack.callback(server.stop)
-        made = Rig(account, interleaved_order(campaign)[0], resolved, server, place, folder, console)
+        made = Rig(
+            account,
+            interleaved_order(with_drawn_order(campaign))[0],
+            resolved,
+            server,
+            place,
+            folder,
+            console,
+        )
         made.prepare()
         yield made

@@ -11,7 +11,16 @@ import pytest
 
 from app.postgres.installations.find import Installation
 from app.runfile.reader import RunFile
-from tests.campaign_keys import OWN_SCRIPT, Back, Places, Values, campaign_of, cost_of, declared
+from tests.campaign_keys import (
+    CAMPAIGNS_OWN,
+    OWN_SCRIPT,
+    Back,
+    Places,
+    Values,
+    campaign_of,
+    cost_of,
+    declared,
+)
 from tests.fix_campaign import ORDINARY_EVENTS, CampaignBench
 from tests.pairs import Row, every_pair, pairs_of, pairwise
 
@@ -32,7 +41,7 @@ def shared_out() -> list[dict[str, Row]]:
             each
             for each in campaigns
             if (len(each) + 1) * int(row["repeats"]) <= RUNS_AT_ONCE
-            and all(other[key] == row[key] for other in each.values() for key in ("repeats", "seeds"))
+            and all(other[key] == row[key] for other in each.values() for key in CAMPAIGNS_OWN)
         )
         campaign = next(fitting, None)
         if campaign is None:

@@ -22,6 +22,7 @@ from app.domain.campaign.configuration import (
     PostgresChoice,
     Workload,
     interleaved_order,
+    with_drawn_order,
 )
 from app.domain.errors import ServerError
 from app.execution.phases import Runner, RunOutcome
@@ -181,7 +182,7 @@ class Bench:
         choice = PostgresChoice(preset="defaults")
         campaign = Campaign("others", (Configuration("a", MemoryTarget(), choice, WORKLOAD),), repeats=1)
         resolved = resolve_campaign(campaign, self.account, lambda _outcome: None).configurations["a"]
-        planned = interleaved_order(campaign)[0]
+        planned = interleaved_order(with_drawn_order(campaign))[0]
         server: ServerUnderTest = self.server
         recorder = Recorder(RunFileWriter(self.file))
         recorder.set_run(describe_run(planned, resolved, server.setup))

@@ -81,7 +81,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         console = Console()
         show_table(result, console)
         done = sum(run.state is RunState.DONE for run in result.results)
-        if result.stopped and done < result.campaign.repeats * len(result.campaign.configurations):
+        if result.stopped and done < result.campaign.total_runs:
             hint = tr("Stopped. The same command with --resume measures what is missing.")
             print_line(console, hint, style="yellow")
     else:

@@ -5,13 +5,18 @@ Validated and immutable; `app.campaign_file.reader` makes them from TOML and bac
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import secrets
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar, Final
 
+from app.domain.campaign.order import RunOrder, alternating_blocks, random_blocks
 from app.domain.storage_plan.plan import GroupOf
 
 DEFAULT_REPEATS: Final = 3
+DEFAULT_REPEATS_OF_SEVERAL: Final = 5
+"""From three configurations on: with three repeats Holm's intervals of them are several times as wide."""
+MOST_ORDER_SEED: Final = 2**31 - 1
 DEFAULT_SEEDS: Final = (20030401, 20110421, 20220912)
 """One seed per repeat, shared by all configurations (the dates of three of the seeds' benchmarks)."""
 
@@ -210,6 +215,11 @@ class Configuration:
     workload: Workload = field(default_factory=Workload)
 
 
+def default_repeats(configurations: int) -> int:
+    """Return how often each of so many configurations is run where nobody says."""
+    return DEFAULT_REPEATS if configurations < 3 else DEFAULT_REPEATS_OF_SEVERAL
+
+
 @dataclass(frozen=True, slots=True)
 class Campaign:
     """Configurations times repeats, run interleaved.
@@ -219,12 +229,26 @@ class Campaign:
         configurations: at least one; names are unique.
         repeats: runs of each configuration.
         seeds: pgbench random seeds; repeat r of every configuration uses ``seeds[r % len(seeds)]``.
+        order: how the runs follow each other.
+        order_seed: of a random order; None as long as it is not drawn, which the start of a campaign does.
     """
 
     name: str
     configurations: tuple[Configuration, ...]
     repeats: int = DEFAULT_REPEATS
     seeds: tuple[int, ...] = DEFAULT_SEEDS
+    order: RunOrder = RunOrder.RANDOM
+    order_seed: int | None = None
+
+    @property
+    def is_order_known(self) -> bool:
+        """Whether it is settled which run follows which."""
+        return self.order is not RunOrder.RANDOM or self.order_seed is not None
+
+    @property
+    def total_runs(self) -> int:
+        """How many runs it has."""
+        return self.repeats * len(self.configurations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,16 +268,41 @@ class PlannedRun:
     seed: int
 
 
-def interleaved_order(campaign: Campaign) -> tuple[PlannedRun, ...]:
-    """Return the runs in the order of execution: AB BA AB ..., never AAABBB.
+def with_drawn_order(campaign: Campaign) -> Campaign:
+    """Return a campaign whose order is known: where its seed is open, one is drawn."""
+    if campaign.order is not RunOrder.RANDOM or campaign.order_seed is not None:
+        return campaign
+    return replace(campaign, order_seed=secrets.randbelow(MOST_ORDER_SEED + 1))
 
-    Every repeat is one block that holds each configuration once; every second block is reversed,
-    which cancels a linear drift of the machine (measured: reference to ABBA designs, Kalibera & Jones).
+
+def as_begun(campaign: Campaign) -> Campaign:
+    """Return a campaign that was begun, as its folder or a run of it states it, with the order that it has.
+
+    Whoever begins a campaign writes the seed of its order; earlier versions knew no other order than AB BA.
     """
+    if campaign.order is RunOrder.RANDOM and campaign.order_seed is None:
+        return replace(campaign, order=RunOrder.ALTERNATING)
+    return campaign
+
+
+def interleaved_order(campaign: Campaign) -> tuple[PlannedRun, ...]:
+    """Return the runs in the order of execution, never AAABBB.
+
+    Every repeat is one block that holds each configuration once (`app.domain.campaign.order`).
+
+    Raises:
+        ValueError: the order is random and not drawn yet.
+    """
+    count = len(campaign.configurations)
+    if not campaign.is_order_known:
+        raise ValueError(campaign.name)
+    if campaign.order is RunOrder.RANDOM and campaign.order_seed is not None:
+        blocks = random_blocks(count, campaign.repeats, campaign.order_seed)
+    else:
+        blocks = alternating_blocks(count, campaign.repeats)
     runs: list[PlannedRun] = []
-    for repeat in range(campaign.repeats):
-        block = campaign.configurations if repeat % 2 == 0 else campaign.configurations[::-1]
+    for repeat, block in enumerate(blocks):
         seed = campaign.seeds[repeat % len(campaign.seeds)]
-        for configuration in block:
-            runs.append(PlannedRun(len(runs) + 1, configuration, repeat, seed))
+        for place in block:
+            runs.append(PlannedRun(len(runs) + 1, campaign.configurations[place], repeat, seed))
     return tuple(runs)

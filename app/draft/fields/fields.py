@@ -52,6 +52,8 @@ def step_of(path: str) -> Step:
         "postgresql": Step.POSTGRESQL,
         "workload": Step.WORKLOAD,
         "repeats": Step.WORKLOAD,
+        "order": Step.WORKLOAD,
+        "order_seed": Step.WORKLOAD,
     }.get(head, Step.MORE)
 
 

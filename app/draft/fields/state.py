@@ -8,12 +8,12 @@ from typing import Final
 
 from app.campaign_file.fields import SECTIONS
 from app.domain.campaign.configuration import (
-    DEFAULT_REPEATS,
     DEFAULT_SEEDS,
     DataSize,
     PostgresChoice,
     Workload,
 )
+from app.domain.campaign.order import RunOrder
 from app.draft.fields.storage_state import DisksDraft, MadeDraft
 from app.draft.fields.text import write_text
 
@@ -123,7 +123,8 @@ class Length(StrEnum):
 
 _FIRST_LOOK: Final = {
     "name": "",
-    "repeats": str(DEFAULT_REPEATS),
+    "repeats": "",
+    "order": RunOrder.RANDOM.value,
     "target.folder.path": "",
     "target.memory.size": "",
     "workload.size": "2 GiB",
@@ -154,6 +155,7 @@ class DraftParts:
         values: of campaign files, by key such as ``workload.clients``, as typed; empty where left out. Both
             are kept of what can be said in two ways.
         seeds: of the recipe, else the default ones.
+        order_seed: of a random order, where a file states one; None where the start draws it.
         size_choice: which of ``workload.size`` and ``workload.scale`` counts.
         length: which of ``workload.duration`` and ``workload.transactions`` counts.
         scripts: own scripts, which count where ``workload.script`` is `OWN_SCRIPTS`.
@@ -164,6 +166,7 @@ class DraftParts:
 
     values: dict[str, str] = field(default_factory=first_values)
     seeds: tuple[int, ...] = DEFAULT_SEEDS
+    order_seed: int | None = None
     size_choice: SizeChoice = SizeChoice.SMALL
     length: Length = Length.DURATION
     scripts: list[ScriptDraft] = field(default_factory=list)

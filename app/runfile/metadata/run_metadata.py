@@ -219,6 +219,8 @@ class RunMetadata:
         number: 1-based place in the order of the campaign.
         repeat: 0-based repeat of the configuration.
         repeats: of each configuration.
+        order: how the runs of the campaign follow each other, a `app.domain.campaign.order.RunOrder`.
+        order_seed: that a random order was drawn with; None for another.
         seed: of pgbench.
         state: a `app.runfile.writer.RunState`.
         error: why it failed; None where it did not.
@@ -254,6 +256,8 @@ class RunMetadata:
     number: Known[int] = NOT_KNOWN
     repeat: Known[int] = NOT_KNOWN
     repeats: Known[int] = NOT_KNOWN
+    order: Known[str] = NOT_KNOWN
+    order_seed: Known[int | None] = NOT_KNOWN
     seed: Known[int] = NOT_KNOWN
     state: Known[str] = NOT_KNOWN
     error: Known[ErrorMetadata] = NOT_KNOWN

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from app.campaign_file.reader import load_campaign, parse_campaign
 from app.campaign_file.writer import changed_scripts, format_campaign, state_campaign
-from app.domain.campaign.configuration import Campaign
+from app.domain.campaign.configuration import Campaign, interleaved_order, with_drawn_order
+from app.domain.campaign.order import RunOrder
 from app.domain.errors import UsageError
-from app.execution.campaign import CampaignRequest, _campaign_folder
+from app.execution.campaign import _begun_campaign, _new_folder, _unfinished_folder
 from app.library.entries import CAMPAIGN_NAME
 
 SCRIPTS = '[{file = "one.sql"}, {file = "two.sql"}, "tpcb-like"]'
@@ -27,8 +28,10 @@ class Bench:
         return parse_campaign(FILE, base_directory=str(self.folder), source_name="x")
 
     def folder_of(self, *, resume: bool) -> Path:
-        request = CampaignRequest(self.folder / "x.toml", self.folder / "library", resume)
-        return _campaign_folder(request, self.campaign)
+        library = self.folder / "library"
+        if resume:
+            return _unfinished_folder(library, self.campaign)
+        return _new_folder(library, with_drawn_order(self.campaign))
 
 
 @pytest.fixture
@@ -40,7 +43,9 @@ def bench(tmp_path: Path) -> Bench:
 
 def test_what_a_folder_keeps_is_the_campaign_again(bench: Bench) -> None:
     folder = bench.folder_of(resume=False)
-    assert load_campaign(folder / CAMPAIGN_NAME) == bench.campaign
+    kept = load_campaign(folder / CAMPAIGN_NAME)
+    assert replace(kept, order_seed=None) == bench.campaign
+    assert interleaved_order(kept) == interleaved_order(_begun_campaign(folder))
     assert changed_scripts(state_campaign(bench.campaign), bench.campaign) == ()
 
 
@@ -78,3 +83,44 @@ def test_another_campaign_is_not_one_with_changed_scripts(bench: Bench) -> None:
     other = FILE.replace('"x"', '"y"')
     campaign = parse_campaign(other, base_directory=str(bench.folder), source_name="x")
     assert changed_scripts(state_campaign(bench.campaign), campaign) is None
+
+
+def test_a_random_order_goes_on_as_it_was_drawn_when_the_campaign_began(bench: Bench) -> None:
+    drawn = replace(bench.campaign, order_seed=5)
+    folder = _new_folder(bench.folder / "library", drawn)
+    assert _unfinished_folder(bench.folder / "library", bench.campaign) == folder
+    assert _begun_campaign(folder) == drawn
+    assert changed_scripts(state_campaign(drawn), replace(bench.campaign, order_seed=5)) == ()
+
+
+@pytest.mark.parametrize(
+    ("begun", "asked"),
+    [
+        ({"order_seed": 5}, {"order_seed": 6}),
+        ({"order_seed": 5}, {"order": RunOrder.ALTERNATING}),
+        ({"order": RunOrder.ALTERNATING}, {}),
+        ({"order": RunOrder.ALTERNATING}, {"order_seed": 5}),
+    ],
+)
+def test_another_order_is_another_campaign(
+    bench: Bench, begun: dict[str, RunOrder | int], asked: dict[str, RunOrder | int]
+) -> None:
+    stated = state_campaign(replace(bench.campaign, **begun))  # type: ignore[arg-type]
+    assert changed_scripts(stated, replace(bench.campaign, **asked)) is None  # type: ignore[arg-type]
+
+
+def test_a_campaign_that_was_begun_when_there_was_only_one_order_ends_in_that(bench: Bench) -> None:
+    folder = bench.folder_of(resume=False)
+    stated = folder / CAMPAIGN_NAME
+    lines = stated.read_text().splitlines(keepends=True)
+    stated.write_text("".join(line for line in lines if not line.startswith("order")))
+    assert bench.folder_of(resume=True) == folder
+    assert _begun_campaign(folder).order is RunOrder.ALTERNATING
+
+
+def test_a_table_of_settings_may_have_a_key_that_is_called_as_the_order_is(bench: Bench) -> None:
+    text = FILE.replace("[workload]", '[postgresql.settings]\norder = "random"\n[workload]')
+    campaign = parse_campaign(text, base_directory=str(bench.folder), source_name="x")
+    other = parse_campaign(text.replace("random", "x"), base_directory=str(bench.folder), source_name="x")
+    assert changed_scripts(state_campaign(with_drawn_order(campaign)), campaign) == ()
+    assert changed_scripts(state_campaign(with_drawn_order(campaign)), other) is None

@@ -22,6 +22,7 @@ from app.domain.campaign.configuration import (
     Script,
     Workload,
 )
+from app.domain.campaign.order import RunOrder
 from app.domain.errors import CampaignError, ExitStatus
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Bitmap, InitialSync
@@ -649,3 +650,33 @@ def test_a_script_file_that_is_no_script_is_refused(tmp_path: Path, content: byt
     assert error.field == "workload.script.file"
     assert words in error.message
     assert str(tmp_path / "s.sql") in error.message
+
+
+@pytest.mark.parametrize(("configurations", "repeats"), [(1, 3), (2, 3), (3, 5), (12, 5)])
+def test_from_three_configurations_on_five_repeats_are_the_default(configurations: int, repeats: int) -> None:
+    text = BASE + "".join(f'\n[[configuration]]\nname = "c{number}"' for number in range(configurations))
+    assert parse(text).repeats == repeats
+    assert parse("repeats = 3\n" + text).repeats == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "says"),
+    [
+        ('order = "ABBA"\n', "order", 'one of "random", "AB BA"'),
+        ("order = 1\n", "order", "found 1"),
+        ("order_seed = -1\n", "order_seed", "from 0 to 2147483647"),
+        ("order_seed = 2147483648\n", "order_seed", "from 0 to 2147483647"),
+        ("order_seed = 1.5\n", "order_seed", "found 1.5"),
+        ('order = "AB BA"\norder_seed = 1\n', "order_seed", "goes with a random order only"),
+    ],
+)
+def test_an_order_that_is_none_is_refused(text: str, field: str, says: str) -> None:
+    error = refusal(text + BASE)
+    assert error.field == field
+    assert says in str(error)
+
+
+def test_the_order_is_random_where_nobody_says_and_drawn_by_a_seed_that_is_stated() -> None:
+    assert (parse(BASE).order, parse(BASE).order_seed) == (RunOrder.RANDOM, None)
+    assert parse("order_seed = 0\n" + BASE).order_seed == 0
+    assert parse('order = "AB BA"\n' + BASE).order is RunOrder.ALTERNATING

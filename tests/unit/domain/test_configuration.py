@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,13 +14,16 @@ from app.domain.campaign.configuration import (
     MemoryTarget,
     Script,
     Workload,
+    as_begun,
     interleaved_order,
+    with_drawn_order,
 )
+from app.domain.campaign.order import RunOrder
 
 
 def campaign(configurations: int, repeats: int, seeds: tuple[int, ...] = (5, 6, 7)) -> Campaign:
     made = tuple(Configuration(f"c{number}", MemoryTarget()) for number in range(configurations))
-    return Campaign("trial", made, repeats, seeds)
+    return Campaign("trial", made, repeats, seeds, order_seed=1)
 
 
 @given(st.integers(1, 6), st.integers(1, 8))
@@ -31,8 +36,8 @@ def test_every_block_holds_each_configuration_once(configurations: int, repeats:
         assert len({run.configuration.name for run in block}) == configurations
 
 
-def test_the_order_of_two_is_abba_so_that_a_linear_drift_cancels() -> None:
-    runs = interleaved_order(campaign(2, 4))
+def test_ab_ba_is_a_choice_in_which_a_linear_drift_cancels() -> None:
+    runs = interleaved_order(replace(campaign(2, 4), order=RunOrder.ALTERNATING, order_seed=None))
     assert "".join(run.configuration.name[-1] for run in runs) == "01100110"
     places: Counter[str] = Counter()
     for run in runs:
@@ -53,3 +58,22 @@ def test_only_the_built_in_reader_is_known_not_to_write() -> None:
     assert Workload(scripts=(reading, own)).writes
     assert Workload().writes
     assert Workload(scripts=(reading, own)).label == "select-only + mine.sql"
+
+
+def test_a_random_order_is_drawn_once_and_whoever_asks_before_is_told() -> None:
+    asked = replace(campaign(3, 3), order_seed=None)
+    with pytest.raises(ValueError, match="trial"):
+        interleaved_order(asked)
+    seeds = {with_drawn_order(asked).order_seed for _ in range(20)}
+    assert len(seeds) == 20
+    assert None not in seeds
+    stated = replace(asked, order_seed=5)
+    assert with_drawn_order(stated) == stated
+    alternating = replace(asked, order=RunOrder.ALTERNATING)
+    assert with_drawn_order(alternating) == alternating
+
+
+def test_what_was_begun_without_a_seed_was_begun_when_there_was_only_ab_ba() -> None:
+    asked = replace(campaign(3, 3), order_seed=None)
+    assert as_begun(asked).order is RunOrder.ALTERNATING
+    assert as_begun(replace(asked, order_seed=0)).order is RunOrder.RANDOM

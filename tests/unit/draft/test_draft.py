@@ -23,6 +23,7 @@ from app.domain.campaign.configuration import (
     Script,
     Workload,
 )
+from app.domain.campaign.order import RunOrder
 from app.domain.errors import CampaignError
 from app.draft.builder import build
 from app.draft.draft import CampaignDraft
@@ -407,3 +408,24 @@ def test_a_campaign_whose_configurations_differ_in_everything_goes_through_the_f
         seeds=(1, 2),
     )
     assert build(parts_of(campaign), {}).campaign == campaign
+
+
+def test_repeats_that_are_left_out_follow_the_number_of_configurations() -> None:
+    draft = CampaignDraft()
+    assert campaign_of(draft.parts).repeats == 3
+    draft.copy_configuration(draft.configuration_of(Place.FOLDER))
+    assert campaign_of(draft.parts).repeats == 5
+    draft.parts.values["repeats"] = "3"
+    assert campaign_of(draft.parts).repeats == 3
+
+
+def test_the_order_that_is_chosen_arrives_and_a_seed_goes_with_a_random_one_only() -> None:
+    drawn = replace(campaign_of(first_parts()), order_seed=7)
+    parts = parts_of(drawn)
+    assert campaign_of(parts) == again(campaign_of(parts)) == drawn
+    parts.values["order"] = RunOrder.ALTERNATING.value
+    chosen = campaign_of(parts)
+    assert (chosen.order, chosen.order_seed) == (RunOrder.ALTERNATING, None)
+    assert campaign_of(parts_of(chosen)) == again(chosen) == chosen
+    parts.values["order"] = "backwards"
+    assert problems_of(parts)[0][:2] == (Step.WORKLOAD, "order")

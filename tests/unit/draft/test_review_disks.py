@@ -14,7 +14,9 @@ from app.domain.campaign.configuration import (
     GroupChoice,
     Script,
     Workload,
+    interleaved_order,
 )
+from app.domain.campaign.order import RunOrder
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import InitialSync, StoragePlan
 from app.domain.units import GIB
@@ -170,3 +172,28 @@ def test_the_time_counts_what_making_storage_takes(group: GroupChoice, seconds: 
     three = make_review(resolved(DiskTarget(group)), current_account(), None, SPARE)
     one = make_review(resolved(DiskTarget(group), repeats=1), current_account(), None, SPARE)
     assert three.about_s == pytest.approx(3 * (one.about_s or 0))
+
+
+def turns(campaign: Campaign) -> str:
+    measured = resolved(DiskTarget(DATA))
+    (of_one,) = measured.configurations.values()
+    configurations = {each.name: of_one for each in campaign.configurations}
+    whole = replace(measured, campaign=campaign, configurations=configurations)
+    return make_review(whole, current_account(), None, SPARE).turns
+
+
+def test_the_review_tells_the_order_or_that_it_is_drawn_at_the_start() -> None:
+    first = resolved(DiskTarget(DATA)).campaign
+    one = first.configurations[0]
+    both = replace(first, configurations=(one, replace(one, name="other")), repeats=2)
+    assert turns(both) == (
+        "Every round holds each configuration once, in random order: it is drawn at the start and recorded."
+    )
+    assert turns(replace(both, order=RunOrder.ALTERNATING)) == (
+        f"In turn: {one.name}, other, other, {one.name}"
+    )
+    drawn = replace(both, order_seed=3)
+    names = ", ".join(run.configuration.name for run in interleaved_order(drawn))
+    assert turns(drawn) == f"In turn, as drawn with 3: {names}"
+    assert turns(replace(drawn, repeats=20)).endswith(" …")
+    assert turns(first) == ""

@@ -80,7 +80,7 @@ HELP_TEXTS: Final = {
         ),
         tr("PostgreSQL manual, WAL internals; zpoolconcepts(7)"),
     ),
-    "order": Help(
+    "members": Help(
         tr(
             "The order in which disks become members. Neighbours mirror each other in a RAID 10 of "
             "md or ZFS: "
@@ -251,10 +251,19 @@ HELP_TEXTS: Final = {
     ),
     "repeats": Help(
         tr(
-            "Runs of each configuration, interleaved: AB BA AB. The unit of a verdict is the run; from three "
-            "on there is one, and more show smaller differences."
+            "Runs of each configuration, interleaved in rounds. The unit of a verdict is the run; from three "
+            "on there is one, and more show smaller differences. Left out: 3, or 5 from three "
+            "configurations on, because several comparisons ask for more."
         ),
         "Kalibera & Jones, 2013",
+    ),
+    "order": Help(
+        tr(
+            "Every round holds each configuration once. In random order nothing that comes round "
+            "regularly meets always the same ones, and who follows whom is spread evenly. AB BA is the "
+            "same each time: it cancels a slow drift, but every configuration keeps its neighbours."
+        ),
+        "Williams, 1949",
     ),
     "workload.protocol": Help(
         tr(

@@ -143,8 +143,8 @@ class DisksPage(Page):
         self.use = combo_box()
         for role, label in _USES:
             self.use.addItem(label, role)
-        self.earlier = push_button(tr("&Earlier"), "order")
-        self.later = push_button(tr("La&ter"), "order")
+        self.earlier = push_button(tr("&Earlier"), "members")
+        self.later = push_button(tr("La&ter"), "members")
         self.ask = push_button(_ASK, "inspect")
         self.release = push_button(_RELEASE, "release")
         self.read = push_button(_READ, "read")

@@ -104,7 +104,6 @@ class Disturbances(QWidget):
 _LINES: Final = 14
 _ROWS: Final = 6
 _RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-_ORDER_LIMIT: Final = 24
 
 
 class ReviewPage(Page):
@@ -261,7 +260,7 @@ class ReviewPage(Page):
     def _show(self, review: Review) -> None:
         self._review = review
         self._show_table(review)
-        self.time.setText(f"{review.time} {_order(review.order)}")
+        self.time.setText(f"{review.time} {review.turns}".strip())
         self.effect.setText("\n".join(review.effect))
         self.written.setText(" ".join(review.written))
         folders = dict.fromkeys(folder for row in review.rows for folder in row.removed)
@@ -367,9 +366,3 @@ REVIEW_COLUMNS: Final[tuple[Column[ReviewRow], ...]] = (
     Column("free", tr("Free"), lambda row: format_size(row.free_bytes)),
 )
 """Of the table of what will be measured."""
-
-
-def _order(order: tuple[str, ...]) -> str:
-    names = ", ".join(order[:_ORDER_LIMIT])
-    more = " …" if len(order) > _ORDER_LIMIT else ""
-    return tr("In turn: {names}{more}").format(names=names, more=more)

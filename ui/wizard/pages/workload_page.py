@@ -8,7 +8,8 @@ from typing import Final
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QLineEdit, QRadioButton, QWidget
 from typing_extensions import override
 
-from app.domain.campaign.configuration import BuiltinScript, Protocol
+from app.domain.campaign.configuration import BuiltinScript, Protocol, default_repeats
+from app.domain.campaign.order import RunOrder
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.draft import CampaignDraft
@@ -44,6 +45,10 @@ _SIZES: Final = {
     SizeChoice.BYTES: tr("Another size"),
     SizeChoice.SCALE: tr("Scale factor"),
 }
+_ORDERS: Final = {
+    RunOrder.RANDOM: tr("Random, in rounds"),
+    RunOrder.ALTERNATING: tr("AB BA, alternating"),
+}
 
 
 class WorkloadPage(Page):
@@ -69,6 +74,9 @@ class WorkloadPage(Page):
         self.protocol = combo_box()
         for protocol in Protocol:
             self.protocol.addItem(protocol.value, protocol.value)
+        self.order = combo_box()
+        for order, label in _ORDERS.items():
+            self.order.addItem(label, order.value)
         self.size_text = _beside(_SIZE, tr("Size of the data"))
         self.length_text = _beside(_LENGTH, tr("Length of the measured phase"))
         self._make_fields()
@@ -100,6 +108,7 @@ class WorkloadPage(Page):
             "workload.protocol": Field(
                 self.theme, tr("Quer&y protocol:"), self.protocol, "workload.protocol"
             ),
+            "order": Field(self.theme, tr("Or&der of the runs:"), self.order, "order"),
             **{key: Field(self.theme, label, self._texts[key], key) for key, (label, _) in texts.items()},
         }
         self.length.setAccessibleName(tr("What ends the measured phase"))
@@ -107,7 +116,7 @@ class WorkloadPage(Page):
 
     def _lay_out(self) -> None:
         main = (_SIZE, "workload.clients", _LENGTH, "workload.warmup", "repeats")
-        seldom = ("workload.protocol", "workload.threads", "workload.rate", "workload.latency_limit")
+        seldom = ("order", "workload.protocol", "workload.threads", "workload.rate", "workload.latency_limit")
         self.seldom = Columns([self.fields[key] for key in seldom])
         sections = (
             Section(
@@ -136,6 +145,7 @@ class WorkloadPage(Page):
         self.length.currentIndexChanged.connect(self._on_length)
         self.length_text.textEdited.connect(lambda text: self._on_text(self._length_key(), text))
         self.protocol.currentIndexChanged.connect(self._on_protocol)
+        self.order.currentIndexChanged.connect(self._on_order)
 
     @override
     def first_control(self) -> QWidget:
@@ -152,6 +162,7 @@ class WorkloadPage(Page):
         _choose(self.data_size, parts.size_choice)
         _choose(self.length, parts.length)
         _choose(self.protocol, parts.values["workload.protocol"])
+        _choose(self.order, parts.values["order"])
         self._show_texts()
 
     def _show_texts(self) -> None:
@@ -171,6 +182,8 @@ class WorkloadPage(Page):
 
     @override
     def refresh(self) -> None:
+        left_out = default_repeats(len(self.draft.parts.chosen()))
+        self._texts["repeats"].setPlaceholderText(str(left_out))
         self.scripts.setVisible(self.draft.parts.values[_SCRIPT] == OWN_SCRIPTS)
         for choice in (SizeChoice.SMALL, SizeChoice.MEDIUM, SizeChoice.LARGE):
             scale = self.draft.scale_choice(choice)
@@ -219,6 +232,11 @@ class WorkloadPage(Page):
     def _on_protocol(self) -> None:
         if not self.is_loading:
             self.draft.parts.values["workload.protocol"] = self.protocol.currentData()
+            self.tell()
+
+    def _on_order(self) -> None:
+        if not self.is_loading:
+            self.draft.parts.values["order"] = self.order.currentData()
             self.tell()
 
 

@@ -1,0 +1,94 @@
+"""The order of runs: complete blocks at random, neighbours spread evenly, the same for the same seed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain, pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.campaign.order import Block, alternating_blocks, ordered_neighbours, random_blocks
+
+GOLDEN_TWO = ((1, 0), (1, 0), (0, 1), (0, 1), (0, 1))
+GOLDEN_THREE = ((2, 0, 1), (0, 2, 1), (2, 1, 0))
+GOLDEN_FOUR = ((0, 1, 3, 2), (1, 2, 0, 3), (2, 3, 1, 0), (3, 0, 2, 1))
+
+
+def neighbours(blocks: tuple[Block, ...]) -> Counter[tuple[int, int]]:
+    return ordered_neighbours(list(chain.from_iterable(blocks)))
+
+
+def never(blocks: tuple[Block, ...]) -> int:
+    count = len(blocks[0])
+    return count * (count - 1) - sum(one != other for one, other in neighbours(blocks))
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 2**31 - 1))
+def test_every_block_holds_each_configuration_once(count: int, repeats: int, seed: int) -> None:
+    blocks = random_blocks(count, repeats, seed)
+    assert [sorted(block) for block in blocks] == [list(range(count))] * repeats
+    assert random_blocks(count, repeats, seed) == blocks
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 6, 8])
+@pytest.mark.parametrize("repeats", [2, 3, 5, 6, 10])
+def test_no_configuration_follows_itself_and_as_few_pairs_as_possible_are_missing(
+    count: int, repeats: int
+) -> None:
+    for seed in range(5):
+        blocks = random_blocks(count, repeats, seed)
+        assert not any(one == other for one, other in neighbours(blocks))
+        assert never(blocks) == max(0, count * (count - 1) - (count * repeats - 1))
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_up_to_four_configurations_meet_in_every_order_with_five_repeats(count: int) -> None:
+    assert {never(random_blocks(count, 5, seed)) for seed in range(40)} == {0}
+
+
+def test_the_alternating_order_leaves_half_of_the_neighbours_out() -> None:
+    """What is measured against: 6 of 12, and 20 of 30, whatever the repeats."""
+    assert never(alternating_blocks(4, 20)) == 6
+    assert never(alternating_blocks(6, 20)) == 20
+
+
+@pytest.mark.parametrize(("count", "repeats"), [(4, 4), (6, 6), (4, 8), (3, 6), (5, 10), (8, 8)])
+def test_a_williams_square_comes_out_where_the_numbers_allow_one(count: int, repeats: int) -> None:
+    for seed in range(5):
+        blocks = random_blocks(count, repeats, seed)
+        within = Counter(pair for block in blocks for pair in pairwise(block))
+        places = Counter((place, each) for block in blocks for place, each in enumerate(block))
+        assert set(within.values()) == {repeats // count}
+        assert len(within) == count * (count - 1)
+        assert set(places.values()) == {repeats // count}
+
+
+def test_seeds_give_many_orders_and_every_configuration_is_as_often_the_first() -> None:
+    orders = [random_blocks(4, 5, seed) for seed in range(200)]
+    assert len(set(orders)) > 60  # the best ones are few, under 24 names
+    first = Counter(blocks[0][0] for blocks in orders)
+    assert all(35 <= times <= 65 for times in first.values())  # 50 are expected
+
+
+@pytest.mark.parametrize("repeats", [2, 3, 5, 10])
+def test_of_two_half_of_the_blocks_begin_with_each_and_which_ones_is_drawn(repeats: int) -> None:
+    orders = {random_blocks(2, repeats, seed) for seed in range(60)}
+    assert len(orders) >= 2 * (repeats - 1)
+    for blocks in orders:
+        begins = sum(block[0] for block in blocks)
+        assert begins in {repeats // 2, repeats - repeats // 2}
+
+
+def test_an_order_that_was_drawn_once_is_the_same_in_every_version() -> None:
+    """A campaign that was begun is resumed by its seed: these may never change."""
+    assert random_blocks(2, 5, 7) == GOLDEN_TWO
+    assert random_blocks(3, 3, 7) == GOLDEN_THREE
+    assert random_blocks(4, 4, 7) == GOLDEN_FOUR
+
+
+def test_thousands_of_runs_are_ordered_too() -> None:
+    assert len(random_blocks(100, 100, 1)) == 100
+    assert len(random_blocks(1, 1000, 1)) == 1000
+    assert random_blocks(0, 3, 1) == ((), (), ())
