@@ -108,7 +108,7 @@ class WorkloadPage(Page):
             "workload.protocol": Field(
                 self.theme, tr("Quer&y protocol:"), self.protocol, "workload.protocol"
             ),
-            "order": Field(self.theme, tr("Or&der of the runs:"), self.order, "order"),
+            "order": Field(self.theme, tr("Order o&f the runs:"), self.order, "order"),
             **{key: Field(self.theme, label, self._texts[key], key) for key, (label, _) in texts.items()},
         }
         self.length.setAccessibleName(tr("What ends the measured phase"))
