@@ -24,10 +24,11 @@ from app.runfile.metadata.environment import (
     is_played,
     read_environment_facts,
 )
+from app.runfile.metadata.offered_load import OfferedLoad, offered_load
 from app.runfile.metadata.stored_campaign import completed
 from app.runfile.metadata.typed_json import Known, NotKnown, known, or_none
 from app.runfile.reader import CommandRecord, RunFile
-from app.runfile.summary import summarise
+from app.runfile.summary import figures_of, summarise
 from app.runfile.writer import Json
 
 _ROOT: Final = "root"
@@ -65,6 +66,7 @@ class RunFacts:
         note: that people wrote.
         file: where its figures can be read again; None where nothing may be read.
         devices: of which operations, bytes and flushes are, in a few words; empty where unknown.
+        load: how it was offered.
         has_played_devices: whether one of them is a loop device or a virtual disk.
     """
 
@@ -96,6 +98,7 @@ class RunFacts:
     devices: str = ""
     has_played_devices: bool = False
     disturbances: Disturbances = field(default_factory=Disturbances)
+    load: OfferedLoad = field(default_factory=OfferedLoad)
 
     def figures_after(self, cut_s: float) -> dict[str, float | None]:
         """Return the figures without the first seconds of the measured phase; `summary` where nothing is cut.
@@ -145,7 +148,8 @@ def read_run_facts(path: Path) -> RunFacts:
             disturbances=judged,
             properties=tuple(item for item in found if item.is_shown),
             others=tuple(item for item in found if not item.is_shown),
-            summary=run.summary(),
+            summary=figures_of(run),
+            load=offered_load(told),
             commands=_executed(run),
             environment=tuple(_flat(facts)),
             unavailable=tuple((source, reason) for _, source, reason in run.unavailable()),

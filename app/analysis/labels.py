@@ -84,6 +84,11 @@ def format_figure(figure: Figure, value: float) -> str:
     return format_number(value) if figure.unit in {"1/s", ""} else f"{format_number(value)} {figure.unit}"
 
 
+def at_least(text: str, *, is_bound: bool) -> str:
+    """Return a figure in words; where it is only known to be that or more, with what says so."""
+    return tr("≥ {figure}").format(figure=text) if is_bound and text else text
+
+
 def format_tps(tps: float | None) -> str:
     """Return TPS with thousands separators, with a decimal below 100; empty for None."""
     if tps is None:

@@ -22,6 +22,7 @@ from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_duration, format_size
 from app.runfile.metadata.environment import MOST_CHARACTERS, EnvironmentFacts
+from app.runfile.metadata.offered_load import LoadKind, offered_load
 from app.runfile.metadata.run_metadata import RunMetadata, ScriptMetadata, TargetMetadata
 from app.runfile.metadata.typed_json import NotKnown
 from app.storage.layout.stripe_geometry import STRIPED, chunk_bytes
@@ -37,6 +38,9 @@ MACHINE: Final = tr("Machine")
 
 PGBENCH: Final = tr("pgbench")
 """Name of the property that holds pgbench's version."""
+
+RATE_VALUE: Final = tr("value of the rate limit")
+"""Name of what is not known where a rate was set that nobody tells."""
 
 PLAN: Final = tr("how the storage was made")
 """Name of what is not known of a target whose plan nobody tells."""
@@ -310,10 +314,32 @@ def _workload(run: RunMetadata) -> Iterator[Property]:
         if each.name == "scripts":
             yield from _scripts(value)
             continue
+        if each.name in _LOADS:
+            yield from _load(run, each.name, value)
+            continue
         yield from _given(WORKLOAD, _label(each.name), value, each.name)
         if each.name == "threads":
             yield from _given(WORKLOAD, tr("scale"), run.scale)
             yield from _given(WORKLOAD, tr("data"), run.data_bytes, "data_bytes")
+
+
+_LOADS: Final = frozenset({"rate_tps", "latency_limit_ms"})
+
+
+def _load(run: RunMetadata, name: str, value: object) -> Iterator[Property]:
+    """Yield rate or limit; what a file does not tell may follow from what pgbench printed."""
+    load = offered_load(run)
+    if not isinstance(value, NotKnown):
+        yield from _given(WORKLOAD, _label(name), value, name)
+    elif name == "rate_tps" and load.kind is LoadKind.RATE:
+        yield Property(WORKLOAD, _label(name), tr("set, not told"))
+        yield Property(WORKLOAD, RATE_VALUE, "", is_shown=False, is_known=False)
+    elif name == "rate_tps" and load.kind is LoadKind.CLOSED:
+        return
+    elif name == "latency_limit_ms" and load.limit_is_known:
+        yield from _given(WORKLOAD, _label(name), load.limit_ms, name)
+    else:
+        yield from _given(WORKLOAD, _label(name), value, name)
 
 
 def _scripts(scripts: tuple[ScriptMetadata, ...] | NotKnown) -> Iterator[Property]:

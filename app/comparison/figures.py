@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.analysis.labels import format_figure
+from app.analysis.labels import at_least, format_figure
 from app.comparison.comparison import ComparedGroup, RunComparison, unranked
 from app.comparison.table import pair_samples
 from app.comparison.wording import SIZE, describe
 from app.domain.metrics import Direction
-from app.runfile.summary import FIGURES, Figure
-from app.statistics.verdict import Comparison, RunInterval, compare_family, run_interval
+from app.domain.text import tr
+from app.runfile.summary import FIGURES, Figure, is_lower_bound
+from app.statistics.verdict import Comparison, RunInterval, Samples, compare_family, run_interval
 
 COSTS: Final = (
     *("device_write_bytes", "device_writes", "device_flushes", "device_read_bytes", "device_reads"),
@@ -46,12 +47,14 @@ class FigureComparison:
         means: of each group, in their order; its mean is None where no run has the figure.
         comparisons: of each group but the first with the first; their errors are shared (Holm).
         verdicts: the same as sentences with the figure's name, without full stops.
+        at_least: of each group, whether its mean is at least that; then nothing is compared with it.
     """
 
     figure: Figure
     means: tuple[RunInterval, ...]
     comparisons: tuple[Comparison, ...]
     verdicts: tuple[str, ...]
+    at_least: tuple[bool, ...] = ()
 
     @property
     def known(self) -> bool:
@@ -86,13 +89,22 @@ def compare_figure(comparison: RunComparison, name: str) -> FigureComparison:
     """
     groups = comparison.groups
     values = [_by_repeat(comparison, figure_values(comparison, group, name)) for group in groups]
+    bounds = tuple(_is_bound(comparison, group, name) for group in groups)
     samples = [
-        pair_samples(values[0], other, interleaved=groups[0].campaign == group.campaign)
-        for group, other in zip(groups[1:], values[1:], strict=True)
+        Samples((), (), paired=False)
+        if bounds[0] or is_bound
+        else pair_samples(values[0], other, interleaved=groups[0].campaign == group.campaign)
+        for group, other, is_bound in zip(groups[1:], values[1:], bounds[1:], strict=True)
     ]
     comparisons = compare_family(samples, effect=comparison.effect)
     means = tuple(run_interval(tuple(each.values())) for each in values)
-    return FigureComparison(figure(name), means, comparisons, _verdicts(comparison, name, comparisons))
+    verdicts = _verdicts(comparison, name, comparisons, bounds)
+    return FigureComparison(figure(name), means, comparisons, verdicts, bounds)
+
+
+def _is_bound(comparison: RunComparison, group: ComparedGroup, name: str) -> bool:
+    runs = (comparison.runs[place] for place in group.members)
+    return any(is_lower_bound(run.figures, name) for run in runs if run.tps is not None)
 
 
 def compare_figures(comparison: RunComparison, names: Sequence[str]) -> tuple[FigureComparison, ...]:
@@ -107,13 +119,17 @@ def _by_repeat(comparison: RunComparison, values: Mapping[int, float]) -> dict[i
     return {repeats[place]: value for place, value in values.items()}
 
 
-def _verdicts(comparison: RunComparison, name: str, found: Sequence[Comparison]) -> tuple[str, ...]:
+def _verdicts(
+    comparison: RunComparison, name: str, found: Sequence[Comparison], bounds: Sequence[bool]
+) -> tuple[str, ...]:
     judged = sum(each.p_value is not None for each in found)
     first, *others = comparison.groups or (None,)
     if first is None:
         return ()
     told = (
-        describe(
+        _tell_bounds(first.name, group.name)
+        if bounds[0] or is_bound
+        else describe(
             each,
             first.name,
             group.name,
@@ -121,7 +137,7 @@ def _verdicts(comparison: RunComparison, name: str, found: Sequence[Comparison])
             interleaved=group.campaign == first.campaign,
             wording=SIZE,
         )
-        for group, each in zip(others, found, strict=True)
+        for group, each, is_bound in zip(others, found, bounds[1:], strict=True)
     )
     ranked = (
         sentence if is_ranked else unranked(group.name, sentence)
@@ -130,7 +146,19 @@ def _verdicts(comparison: RunComparison, name: str, found: Sequence[Comparison])
     return tuple(f"{figure(name).label}: {sentence}" for sentence in ranked)
 
 
+def _tell_bounds(baseline: str, candidate: str) -> str:
+    sentence = tr(
+        "{baseline} and {candidate} cannot be compared: it falls among skipped transactions, of which only"
+        " the least is known"
+    )
+    return sentence.format(baseline=baseline, candidate=candidate)
+
+
 def format_mean(found: FigureComparison, place: int) -> str:
     """Return the mean of a group with its unit; empty where there is none."""
     mean = found.means[place].mean
-    return "" if mean is None else format_figure(found.figure, mean)
+    if mean is None:
+        return ""
+    return at_least(
+        format_figure(found.figure, mean), is_bound=bool(found.at_least and found.at_least[place])
+    )

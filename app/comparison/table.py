@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from app.analysis.labels import format_tps, mark_words
+from app.analysis.labels import at_least, format_tps, mark_words
 from app.comparison.wording import describe, format_difference, format_interval
 from app.domain.columns import CellKind, Column
 from app.domain.text import tr
+from app.runfile.summary import is_lower_bound
 from app.statistics.sample_size import DEFAULT_EFFECT, RUNS_FOR_A_VERDICT
 from app.statistics.verdict import Comparison, RunInterval, Samples, compare_family, run_interval
 
@@ -80,6 +81,10 @@ class ComparisonRow:
         """Return a figure of the complete runs that have it."""
         return [value for each in self.figures if (value := each.get(figure)) is not None]
 
+    def is_lower_bound(self, figure: str) -> bool:
+        """Return whether a figure is at least its value in any of the runs."""
+        return any(is_lower_bound(each, figure) for each in self.figures)
+
 
 def _runs_cell(row: ComparisonRow) -> str:
     if not row.failed:
@@ -132,7 +137,9 @@ COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
     Column(
         ComparisonColumn.P99,
         tr("p99 ms"),
-        lambda row: _latency_cell(row.values("latency_p99_ms")),
+        lambda row: at_least(
+            _latency_cell(row.values("latency_p99_ms")), is_bound=row.is_lower_bound("latency_p99_ms")
+        ),
         optional=3,
         figure="latency_p99_ms",
     ),

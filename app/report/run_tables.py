@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.analysis.labels import format_figure, format_tps, one_line
+from app.analysis.labels import at_least, format_figure, format_tps, one_line
 from app.comparison.figures import FigureComparison, compare_figures, figure, format_mean
 from app.domain.columns import CellKind, Column, texts
 from app.domain.text import tr
@@ -14,6 +14,7 @@ from app.report.blocks import Block, ReportTable, TableRow, TableSize, Text, Tex
 from app.report.findings import Findings
 from app.report.report_data import ReportedConfiguration, ReportedRun
 from app.report.words import state_cell
+from app.runfile.summary import is_lower_bound
 
 _SPEED: Final = (
     "tps",
@@ -96,7 +97,10 @@ def _cell(run: ReportedRun, name: str) -> str:
     value = run.compared.figures.get(name)
     if value is None:
         return ""
-    return format_tps(value) if name == "tps" else _without_unit(format_figure(figure(name), value))
+    if name == "tps":
+        return format_tps(value)
+    text = _without_unit(format_figure(figure(name), value))
+    return at_least(text, is_bound=is_lower_bound(run.compared.figures, name))
 
 
 def _without_unit(text: str) -> str:

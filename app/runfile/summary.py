@@ -8,7 +8,7 @@ divided by the mean TPS.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import METRICS, Direction
 from app.domain.text import tr
+from app.postgres.pgbench.histogram import Histogram
 from app.runfile.histogram_decoding import merge_encoded
+from app.runfile.metadata.offered_load import offered_load
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
@@ -56,7 +58,9 @@ FIGURES: Final = (
     Figure("duration_s", tr("measured time"), "s", Direction.NEITHER),
     Figure("transactions", tr("transactions"), "", Direction.HIGHER),
     Figure("failed", tr("failed transactions"), ""),
-    Figure("skipped", tr("transactions skipped by the latency limit"), ""),
+    Figure("skipped", tr("transactions skipped by the latency limit"), "", heading=tr("skipped")),
+    Figure("late", tr("transactions above the latency limit"), "", heading=tr("late")),
+    Figure("latency_limit_ms", tr("latency limit"), "ms", Direction.NEITHER),
     Figure("latency_mean_ms", tr("mean latency"), "ms", heading=tr("mean ms")),
     Figure("latency_p50_ms", tr("latency, 50th percentile"), "ms", heading=tr("p50 ms")),
     Figure("latency_p95_ms", tr("latency, 95th percentile"), "ms", heading=tr("p95 ms")),
@@ -132,7 +136,8 @@ def summarise(run: RunFile, cut_s: float = 0.0) -> dict[str, float | None]:
     told = run.metadata
     figures |= _after_cut(run, reports) if cut_s else _throughput(told, start_ms, end_ms, reports)
     figures |= _shape(seconds_of(reports.t_ms, reports.tps, start_ms), known(told.tps_one_in, 0) or 1.0)
-    figures |= _latencies(run, start_ms, end_ms, is_whole=not cut_s)
+    limit_ms = figures["latency_limit_ms"] = offered_load(told).limit_ms
+    figures |= _latencies(run, start_ms, end_ms, limit_ms, is_whole=not cut_s)
     figures |= _costs(run, start_ms, end_ms, figures["tps"])
     ticks = run.ticks()
     during = (ticks[:, 1] > start_ms) & (ticks[:, 1] <= end_ms)
@@ -185,6 +190,7 @@ def _throughput(
             "transactions": told.printed("transactions"),
             "failed": told.printed("failed"),
             "skipped": told.printed("skipped"),
+            "late": told.printed("above_latency_limit"),
             "latency_mean_ms": told.printed("latency_ms"),
             "lag_mean_ms": told.printed("lag_ms"),
             "duration_s": (end_ms - start_ms) / 1000,
@@ -274,30 +280,83 @@ def seconds_of(t_ms: NDArray[np.float64], tps: NDArray[np.float64], start_ms: fl
     return seconds
 
 
-def _latencies(run: RunFile, start_ms: float, end_ms: float, *, is_whole: bool) -> dict[str, float | None]:
-    partial = transactions = latency_sum_us = 0
+def _latencies(
+    run: RunFile, start_ms: float, end_ms: float, limit_ms: float | None, *, is_whole: bool
+) -> dict[str, float | None]:
+    """Return the percentiles of all transactions that were offered, skipped ones included.
+
+    Those had waited as long as the limit allows when they were given up: where a percentile falls among
+    them, the limit is its lower bound (`is_lower_bound`).
+    """
+    partial = transactions = latency_sum_us = skipped = 0
 
     def encoded() -> Iterator[bytes]:
-        nonlocal partial, transactions, latency_sum_us
+        nonlocal partial, transactions, latency_sum_us, skipped
         for second in run.latency_seconds():  # one by one: a day has 86 400
             # Seconds of the log lie on the clock, not on the begin of the phase or of what is compared.
             if start_ms - (0 if is_whole else 1000 * EDGE_S) <= second.t_ms <= end_ms:
                 partial += second.partial
                 transactions += second.transactions
                 latency_sum_us += second.latency_sum_us
+                skipped += second.skipped
                 yield second.buckets
 
     whole = merge_encoded(encoded())
     if not transactions:
         return {"partial_seconds": float(partial)}
-    figures: dict[str, float | None] = {
-        f"latency_{name}_ms": whole.percentile(percent) / 1000
-        for name, percent in (("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p999", 99.9), ("max", 100.0))
+    figures = {
+        name: _percentile_ms(whole, percent, skipped, limit_ms) for name, percent in _PERCENTILES.items()
     }
+    figures["latency_max_ms"] = whole.percentile(100.0) / 1000
     figures["partial_seconds"] = float(partial)
     if is_whole and isinstance(run.metadata.pgbench, NotKnown):
         figures["latency_mean_ms"] = latency_sum_us / transactions / 1000
     return figures
+
+
+_PERCENTILES: Final = {
+    "latency_p50_ms": 50.0,
+    "latency_p95_ms": 95.0,
+    "latency_p99_ms": 99.0,
+    "latency_p999_ms": 99.9,
+}
+
+
+def _percentile_ms(done: Histogram, percent: float, skipped: int, limit_ms: float | None) -> float | None:
+    """Return a percentile of the transactions that were done and those that were skipped, in milliseconds.
+
+    What was done later than the limit and what was skipped cannot be put in order: from there on only the
+    limit is known, and nothing where that is not.
+    """
+    if not skipped:
+        return done.percentile(percent) / 1000
+    among_done = percent * (done.total + skipped) / done.total
+    value_ms = done.percentile(among_done) / 1000 if among_done <= 100 else math.inf
+    if limit_ms is None:
+        return value_ms if math.isfinite(value_ms) else None
+    return min(value_ms, limit_ms)
+
+
+def is_lower_bound(figures: Mapping[str, float | None], name: str) -> bool:
+    """Return whether a figure is at least its value: a percentile that falls among skipped transactions.
+
+    Args:
+        figures: of a run, as `summarise` returns them.
+        name: of the figure.
+    """
+    value, limit_ms = figures.get(name), figures.get("latency_limit_ms")
+    if name not in _PERCENTILES or not figures.get("skipped") or value is None or limit_ms is None:
+        return False
+    return value >= limit_ms
+
+
+def figures_of(run: RunFile) -> dict[str, float | None]:
+    """Return the stored figures; latencies of a version that left skipped transactions out are made anew."""
+    stored = run.summary()
+    if not stored.get("skipped") or "latency_limit_ms" in stored:
+        return stored
+    anew = summarise(run)
+    return stored | {name: anew.get(name) for name in (*_PERCENTILES, "late", "latency_limit_ms")}
 
 
 def _costs(run: RunFile, start_ms: float, end_ms: float, tps: float | None) -> dict[str, float | None]:

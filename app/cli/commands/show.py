@@ -17,7 +17,7 @@ from typing import Final
 from rich.console import Console
 
 from app import COMMAND
-from app.analysis.labels import DISK_MARKS
+from app.analysis.labels import DISK_MARKS, at_least
 from app.analysis.sentences import describe_disturbances
 from app.cli.terminal.plain_text import json_text, plain
 from app.cli.terminal.tables import print_grid, print_line, print_pairs, print_table
@@ -35,7 +35,7 @@ from app.runfile.metadata.environment import EnvironmentFacts, counted_devices, 
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
-from app.runfile.summary import FIGURES, Figure, summarise
+from app.runfile.summary import FIGURES, Figure, figures_of, is_lower_bound, summarise
 from app.runfile.writer import Json, RunState
 
 
@@ -195,21 +195,24 @@ def _show_configuration(run: RunFile, console: Console) -> None:
 class _KnownFigure:
     figure: Figure
     value: float
+    is_bound: bool
 
 
 _FIGURE_COLUMNS: Final[tuple[Column[_KnownFigure], ...]] = (
     Column("figure", tr("figure"), lambda known: known.figure.label, CellKind.LABEL),
-    Column("value", tr("value"), lambda known: figure_text(known.value)),
+    Column("value", tr("value"), lambda known: at_least(figure_text(known.value), is_bound=known.is_bound)),
     Column("unit", tr("unit"), lambda known: known.figure.unit, CellKind.LABEL),
 )
 
 
 def _show_figures(run: RunFile, console: Console) -> None:
-    summary = run.summary()
+    summary = figures_of(run)
     if not summary and effective_state(run.path, run.state) is not RunState.RUNNING:
         summary = summarise(run)
     known = [
-        _KnownFigure(figure, value) for figure in FIGURES if (value := summary.get(figure.name)) is not None
+        _KnownFigure(figure, value, is_lower_bound(summary, figure.name))
+        for figure in FIGURES
+        if (value := summary.get(figure.name)) is not None
     ]
     if known:
         _section(console, tr("Figures of the measured phase"))

@@ -335,7 +335,11 @@ def label_of(transaction_type: str) -> str:
 
 
 def workload_of(summary: PgbenchSummary) -> WorkloadMetadata:
-    """Return what is known of a workload; what pgbench does not print is not."""
+    """Return what is known of a workload; what pgbench does not print is not.
+
+    That there was a rate it prints, not which (`app.runfile.metadata.offered_load`).
+    """
+    has_figures = bool(summary.transactions) and summary.latency_ms is not None
     scripts = [(label_of(each.title), each.weight) for each in summary.scripts]
     scripts = scripts or [(label_of(summary.transaction_type), 1)]
     return WorkloadMetadata(
@@ -346,4 +350,6 @@ def workload_of(summary: PgbenchSummary) -> WorkloadMetadata:
         duration_s=summary.duration_s,
         transactions=summary.transactions_per_client,
         protocol=if_told(summary.protocol or None),
+        rate_tps=None if has_figures and summary.lag_ms is None else NOT_KNOWN,
+        latency_limit_ms=summary.latency_limit_ms if has_figures else NOT_KNOWN,
     )

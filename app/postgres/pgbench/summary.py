@@ -51,7 +51,10 @@ _COMMON_LINES: Final = (
     rf"number of transactions retried: (?P<retried>\d+) {_SHARE}",
     r"total number of retries: (?P<retries>\d+)",
     rf"number of transactions skipped: (?P<skipped>\d+) {_SHARE}",
-    rf"number of transactions above the \d+\.\d+ ms latency limit: (?P<above_latency_limit>\d+)/\d+ {_SHARE}",
+    (
+        r"number of transactions above the (?P<latency_limit_ms>\d+\.\d+) ms latency limit: "
+        rf"(?P<above_latency_limit>\d+)/\d+ {_SHARE}"
+    ),
     rf"latency average = (?P<latency_ms>{_MS}) ms(?: \(including failures\))?",
     rf"latency stddev = (?P<latency_stddev_ms>{_MS}) ms",
 )
@@ -95,6 +98,9 @@ class _Outcome:
     Attributes:
         transactions: successful ones.
         failed: since 15.
+        skipped: only with ``--rate`` and ``--latency-limit``.
+        above_latency_limit: done, but later than the limit; only with ``--latency-limit``.
+        latency_limit_ms: the limit.
         latency_ms: mean; with failures in it where pgbench had nothing else to divide.
         latency_stddev_ms: only with ``--progress``, ``--rate`` or ``--latency-limit``.
         statements: per statement, with ``-r``.
@@ -109,6 +115,7 @@ class _Outcome:
     retries: int | None = None
     skipped: int | None = None
     above_latency_limit: int | None = None
+    latency_limit_ms: float | None = None
     latency_ms: float | None = None
     latency_stddev_ms: float | None = None
     statements: tuple[StatementSummary, ...] = ()

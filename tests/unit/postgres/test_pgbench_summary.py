@@ -121,6 +121,7 @@ def test_every_figure_of_a_full_summary_is_read() -> None:
         retries=805,
         skipped=0,
         above_latency_limit=0,
+        latency_limit_ms=20.0,
         latency_ms=6.117,
         latency_stddev_ms=2.749,
         lag_ms=1.169,

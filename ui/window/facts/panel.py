@@ -23,13 +23,13 @@ from PySide6.QtWidgets import QHBoxLayout, QTextBrowser, QToolButton, QVBoxLayou
 from typing_extensions import override
 
 from app.analysis.facts import RunFacts, command_line
-from app.analysis.labels import DISK_MARKS, format_tps
+from app.analysis.labels import DISK_MARKS, at_least, format_tps
 from app.comparison.campaign_verdicts import judge_runs
 from app.comparison.differences import PropertyDifference, Variant, describe_sameness, what_differs
 from app.domain.columns import Column
 from app.domain.text import tr
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
-from app.runfile.summary import FIGURES
+from app.runfile.summary import FIGURES, is_lower_bound
 from app.runfile.writer import RunState
 from ui.theme import Theme
 from ui.widgets.formatting import format_figure, format_number, mark_words, moment, one_line, state_words
@@ -181,7 +181,9 @@ class FactsWriter(PlainWriter):
             table.cellAt(number, 0).firstCursorPosition().insertText(
                 figure.label.partition(" (1 ")[0], self._format(colour=self._ink.quiet)
             )
-            self._put_cell(table, number, 1, format_figure(figure, value), self._ink.text)
+            is_bound = is_lower_bound(facts.summary, figure.name)
+            told = at_least(format_figure(figure, value), is_bound=is_bound)
+            self._put_cell(table, number, 1, told, self._ink.text)
         self._cursor.movePosition(QTextCursor.MoveOperation.End)
 
     def _write_folded(
@@ -233,7 +235,8 @@ class FactsWriter(PlainWriter):
 
 def _p99(facts: RunFacts) -> str:
     value_ms = facts.summary.get("latency_p99_ms")
-    return "" if value_ms is None else format_number(value_ms)
+    text = "" if value_ms is None else format_number(value_ms)
+    return at_least(text, is_bound=is_lower_bound(facts.summary, "latency_p99_ms"))
 
 
 def _jitter(facts: RunFacts) -> str:
