@@ -8,16 +8,25 @@ two is part of their difference.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.analysis.facts import RunFacts
 from app.analysis.labels import mark_words, one_line, state_words
 from app.analysis.sentences import describe_disturbances, describe_shape
 from app.analysis.stability import OwnInterval, RunStability
+from app.comparison.disturbed_runs import (
+    DisturbedRuns,
+    count_words,
+    how_disturbed,
+    is_disturbed,
+    set_aside,
+    without_verdict,
+)
 from app.comparison.label_shortening import telling_names
 from app.comparison.table import ComparisonRow, MeasuredConfiguration, MeasuredRun, build_rows
 from app.comparison.warmup_truncation import CommonCut, CutReason, common_cut
+from app.comparison.wording import describe_briefly, describe_without_verdict
 from app.domain.errors import RunFileError
 from app.domain.text import tr
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
@@ -37,6 +46,7 @@ class ComparedRun:
         cut_s: seconds at its beginning that are not compared.
         figures: as `RunFacts.summary`, of the seconds that are compared: of all where it takes no part.
         shape: how those seconds went.
+        set_aside: it takes no part because others disturbed it.
     """
 
     facts: RunFacts
@@ -46,6 +56,7 @@ class ComparedRun:
     cut_s: float = 0.0
     figures: Mapping[str, float | None] = field(default_factory=dict, repr=False)
     shape: RunStability | None = field(default=None, repr=False, compare=False)
+    set_aside: bool = False
 
     @property
     def own_interval(self) -> OwnInterval | None:
@@ -69,6 +80,7 @@ class ComparedGroup:
         members: places of its runs, in the order given.
         unsafe: whether options of it trade safety for speed.
         not_durable: whether it may lose commits that it acknowledged: it stands apart and is not ranked.
+        disturbed: places of its runs that others disturbed and that take part all the same.
     """
 
     name: str
@@ -76,6 +88,7 @@ class ComparedGroup:
     members: tuple[int, ...]
     unsafe: bool
     not_durable: bool = False
+    disturbed: tuple[int, ...] = ()
 
     @property
     def warning(self) -> str:
@@ -103,6 +116,8 @@ class RunComparison:
         rows: of the table, one a group; empty without runs.
         cut: what is left out of the beginning of every run.
         effect: smallest difference of interest, as a share.
+        with_disturbed: rows of the same table with every disturbed run; empty where that changes nothing.
+        without_disturbed: likewise without any of them.
     """
 
     runs: tuple[ComparedRun, ...]
@@ -110,6 +125,19 @@ class RunComparison:
     rows: tuple[ComparisonRow, ...]
     cut: CommonCut
     effect: float
+    with_disturbed: tuple[ComparisonRow, ...] = ()
+    without_disturbed: tuple[ComparisonRow, ...] = ()
+
+    def why_indicative(self, group: ComparedGroup) -> str:
+        """Return why nothing about a group and the first one is a verdict; empty where nobody disturbed."""
+        pair = dict.fromkeys((self.groups[0], group))
+        disturbed = [self.runs[place].facts for each in pair for place in each.disturbed]
+        if not disturbed:
+            return ""
+        runs = sum(self.runs[place].tps is not None for each in pair for place in each.members)
+        return tr("{count} ({how})").format(
+            count=count_words(len(disturbed), runs), how=how_disturbed(disturbed)
+        )
 
     @property
     def ranked(self) -> tuple[bool, ...]:
@@ -129,6 +157,7 @@ def compare_runs(
     cut_s: float | None = None,
     baseline: str = "",
     shorten: bool = False,
+    disturbed: DisturbedRuns = DisturbedRuns.WHERE_NEEDED,
 ) -> RunComparison:
     """Compare runs, each configuration with the first.
 
@@ -139,22 +168,99 @@ def compare_runs(
         baseline: name of the group to compare with; the first where it is empty, no group, or not durable
             while others are.
         shorten: leave words that all groups have out of their names.
+        disturbed: which of the runs that others disturbed take part.
     """
+    groups = _in_order(_groups(runs, shorten=shorten), baseline)
     left_out = _left_out(runs)
+    aside = set_aside(runs, [group.members for group in groups], left_out, disturbed)
+    for place in aside:
+        left_out[place] = tr("others disturbed it ({how})").format(how=how_disturbed([runs[place]]))
     taking_part = [place for place, why in enumerate(left_out) if not why]
     cut = _cut(runs, taking_part, cut_s)
     names = unique_names([one_line(run.name) for run in runs], [one_line(run.campaign) for run in runs])
     compared = tuple(
-        _compared(run, name, why, cut) for run, name, why in zip(runs, names, left_out, strict=True)
+        replace(_compared(run, name, why, cut), set_aside=place in aside)
+        for place, (run, name, why) in enumerate(zip(runs, names, left_out, strict=True))
     )
-    groups = _in_order(_groups(runs, shorten=shorten), baseline)
+    groups = tuple(replace(group, disturbed=_disturbed(group, compared)) for group in groups)
     rows = build_rows([_measured(group, compared) for group in groups], effect=effect)
-    told = zip(groups, rows, strict=True)
+    comparison = RunComparison(compared, groups, rows, cut, effect)
+    if disturbed is DisturbedRuns.WHERE_NEEDED:
+        comparison = _both_ways(
+            comparison,
+            lambda use: (
+                compare_runs(
+                    runs, effect=effect, cut_s=cut_s, baseline=baseline, shorten=shorten, disturbed=use
+                ).rows
+            ),
+        )
+    told = zip(groups, comparison.rows, strict=True)
     rows = tuple(
         replace(row, verdict=_with_safety(row.verdict, groups[0], group, is_ranked=is_ranked))
         for (group, row), is_ranked in zip(told, _ranked(groups), strict=True)
     )
-    return RunComparison(compared, groups, rows, cut, effect)
+    return replace(comparison, rows=rows)
+
+
+def _disturbed(group: ComparedGroup, runs: Sequence[ComparedRun]) -> tuple[int, ...]:
+    return tuple(
+        place for place in group.members if runs[place].tps is not None and is_disturbed(runs[place].facts)
+    )
+
+
+def _both_ways(
+    comparison: RunComparison, again: Callable[[DisturbedRuns], tuple[ComparisonRow, ...]]
+) -> RunComparison:
+    """Say of every verdict that disturbed runs touch how they do, and what it is the other way round.
+
+    Args:
+        comparison: as it counts.
+        again: the rows of the same table with other runs.
+    """
+    aside = any(run.set_aside for run in comparison.runs)
+    used = any(group.disturbed for group in comparison.groups)
+    if not (aside or used):
+        return comparison
+    with_them = again(DisturbedRuns.ALL)
+    without = again(DisturbedRuns.NONE)
+    rows = [
+        row if row.comparison is None else _told_both_ways(comparison, place, with_them, without)
+        for place, row in enumerate(comparison.rows)
+    ]
+    return replace(comparison, rows=tuple(rows), with_disturbed=with_them, without_disturbed=without)
+
+
+def _told_both_ways(
+    comparison: RunComparison,
+    place: int,
+    with_them: Sequence[ComparisonRow],
+    without: Sequence[ComparisonRow],
+) -> ComparisonRow:
+    row, first, group = comparison.rows[place], comparison.groups[0], comparison.groups[place]
+    found, ways = row.comparison, (with_them[place].comparison, without[place].comparison)
+    assert found is not None  # noqa: S101 - all but the first have one
+    assert ways[0] is not None  # noqa: S101 - as above
+    assert ways[1] is not None  # noqa: S101 - as above
+    because = comparison.why_indicative(group)
+    if because:
+        found = without_verdict(found)
+        together = first.campaign == group.campaign
+        told = describe_without_verdict(found, first.name, group.name, because, interleaved=together)
+        told = tr("{verdict}; without them {other}").format(verdict=told, other=describe_briefly(ways[1]))
+        return replace(row, comparison=found, verdict=told)
+    members = {*first.members, *group.members}
+    aside = [run.facts for at, run in enumerate(comparison.runs) if at in members and run.set_aside]
+    if not aside:
+        return row
+    taking_part = sum(comparison.runs[at].tps is not None for at in members)
+    sentence = tr("{verdict}; {count} and left out ({how}), with them {other}")
+    told = sentence.format(
+        verdict=row.verdict,
+        count=count_words(len(aside), len(aside) + taking_part),
+        how=how_disturbed(aside),
+        other=describe_briefly(ways[0]),
+    )
+    return replace(row, verdict=told)
 
 
 def _left_out(runs: Sequence[RunFacts]) -> list[str]:

@@ -9,8 +9,9 @@ from typing import Final
 
 from app.analysis.labels import at_least, format_figure
 from app.comparison.comparison import ComparedGroup, RunComparison, unranked
+from app.comparison.disturbed_runs import without_verdict
 from app.comparison.table import pair_samples
-from app.comparison.wording import SIZE, describe
+from app.comparison.wording import SIZE, describe, describe_without_verdict
 from app.domain.metrics import Direction
 from app.domain.text import tr
 from app.runfile.summary import FIGURES, Figure, is_lower_bound
@@ -96,7 +97,10 @@ def compare_figure(comparison: RunComparison, name: str) -> FigureComparison:
         else pair_samples(values[0], other, interleaved=groups[0].campaign == group.campaign)
         for group, other, is_bound in zip(groups[1:], values[1:], bounds[1:], strict=True)
     ]
-    comparisons = compare_family(samples, effect=comparison.effect)
+    comparisons = tuple(
+        without_verdict(each) if comparison.why_indicative(group) else each
+        for group, each in zip(groups[1:], compare_family(samples, effect=comparison.effect), strict=True)
+    )
     means = tuple(run_interval(tuple(each.values())) for each in values)
     verdicts = _verdicts(comparison, name, comparisons, bounds)
     return FigureComparison(figure(name), means, comparisons, verdicts, bounds)
@@ -126,19 +130,21 @@ def _verdicts(
     first, *others = comparison.groups or (None,)
     if first is None:
         return ()
-    told = (
-        _tell_bounds(first.name, group.name)
-        if bounds[0] or is_bound
-        else describe(
-            each,
-            first.name,
-            group.name,
-            comparisons=judged,
-            interleaved=group.campaign == first.campaign,
-            wording=SIZE,
-        )
-        for group, each, is_bound in zip(others, found, bounds[1:], strict=True)
-    )
+    told = []
+    for group, each, is_bound in zip(others, found, bounds[1:], strict=True):
+        together = group.campaign == first.campaign
+        because = comparison.why_indicative(group)
+        if bounds[0] or is_bound:
+            sentence = _tell_bounds(first.name, group.name)
+        elif because:
+            sentence = describe_without_verdict(
+                each, first.name, group.name, because, interleaved=together, wording=SIZE
+            )
+        else:
+            sentence = describe(
+                each, first.name, group.name, comparisons=judged, interleaved=together, wording=SIZE
+            )
+        told.append(sentence)
     ranked = (
         sentence if is_ranked else unranked(group.name, sentence)
         for group, is_ranked, sentence in zip(others, comparison.ranked[1:], told, strict=True)

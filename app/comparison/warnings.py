@@ -9,6 +9,7 @@ from app.analysis.labels import one_line
 from app.analysis.properties import PGBENCH
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
+from app.comparison.disturbed_runs import how_disturbed
 from app.comparison.warmup_truncation import describe_cut
 from app.domain.text import tr
 from app.domain.units import format_duration
@@ -18,6 +19,7 @@ from app.runfile.metadata.run_metadata import IMPORTED
 _SHORT_S: Final = 10
 _LONGER_BY: Final = 1.5
 _LONGEST: Final = 60
+_MOST_NAMES: Final = 6
 
 _MACHINE: Final = tr("Machine")
 _POSTGRESQL: Final = tr("PostgreSQL")
@@ -63,12 +65,34 @@ def _of_played_devices(comparison: RunComparison) -> Iterator[str]:
 def comparison_warnings(comparison: RunComparison) -> tuple[str, ...]:
     """Return what weakens a comparison, as sentences, the gravest first; empty for interleaved repeats."""
     return (
+        *_of_disturbances(comparison),
         *_of_properties(find_differences([run.facts for run in comparison.runs])),
         *_of_campaigns(comparison),
         *_of_sources(comparison),
         *_of_durations(comparison),
         *_of_runs(comparison),
     )
+
+
+def _of_disturbances(comparison: RunComparison) -> Iterator[str]:
+    """Say which runs others disturbed, and what became of them."""
+    aside = [run for run in comparison.runs if run.set_aside]
+    used = [comparison.runs[place] for group in comparison.groups for place in group.disturbed]
+    for runs, sentence in (
+        (used, tr("Others disturbed {names}: {how}. Too few undisturbed runs are left for a verdict.")),
+        (aside, tr("Others disturbed {names}, which take no part: {how}.")),
+    ):
+        if runs:
+            how = how_disturbed([run.facts for run in runs])
+            yield sentence.format(names=_some([run.name for run in runs]), how=how)
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    if len(names) <= _MOST_NAMES:
+        return ", ".join(names)
+    told = ", ".join(names[: _MOST_NAMES - 1])
+    return tr("{names} and {count} more").format(names=told, count=len(names) - _MOST_NAMES + 1)
 
 
 def _of_properties(differences: Sequence[PropertyDifference]) -> Iterator[str]:
@@ -126,7 +150,7 @@ def _of_durations(comparison: RunComparison) -> Iterator[str]:
 
 def _of_runs(comparison: RunComparison) -> Iterator[str]:
     for run in comparison.runs:
-        if run.left_out:
+        if run.left_out and not run.set_aside:
             yield tr("{name} takes no part: {why}.").format(name=run.name, why=run.left_out)
     names = [run.name for run in comparison.runs]
     never = [names[place] for place in comparison.cut.never_settled]

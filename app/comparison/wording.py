@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.domain.text import tr
+from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 from app.statistics.verdict import Comparison, Interval, Verdict
+
+_THAN: Final = tr(" than")
 
 _TIMES_FROM: Final = 2.0
 """From this ratio on people understand "3.1 times" better than "210 % faster"."""
@@ -98,6 +101,59 @@ def describe(
         case _:
             sentence = tr("{baseline} and {candidate} cannot be compared: one has no run with transactions")
             return sentence.format(**names)
+
+
+def describe_without_verdict(
+    comparison: Comparison,
+    baseline: str,
+    candidate: str,
+    because: str,
+    *,
+    interleaved: bool = True,
+    wording: Wording = SPEED,
+) -> str:
+    """Return what was seen, and why that is no verdict, although there may be enough runs for one.
+
+    Args:
+        comparison: see `app.comparison.disturbed_runs.without_verdict`.
+        baseline: name of the first configuration.
+        candidate: name of the second.
+        because: why, a clause.
+        interleaved: as for `describe`.
+        wording: of the difference.
+    """
+    few = min(comparison.runs) < RUNS_FOR_A_VERDICT
+    if comparison.verdict is not Verdict.INDICATIVE or comparison.ratio is None or few:
+        told = describe(comparison, baseline, candidate, interleaved=interleaved, wording=wording)
+        return tr("{verdict}; {because}").format(verdict=told, because=because)
+    sentence = tr("indicative only, because {because}: {candidate} was {magnitude} {baseline} ({count})")
+    return sentence.format(
+        because=because,
+        baseline=baseline,
+        candidate=candidate,
+        magnitude=_magnitude(comparison.ratio, wording),
+        count=_count(comparison.runs, interleaved),
+    )
+
+
+def describe_briefly(comparison: Comparison, *, wording: Wording = SPEED) -> str:
+    """Return the verdict without names, to stand behind the sentence of another one of the same two."""
+    ratio = comparison.ratio
+    if comparison.verdict is Verdict.IMPOSSIBLE or ratio is None:
+        return tr("not comparable")
+    if comparison.verdict is Verdict.INCONCLUSIVE:
+        return tr("they cannot be told apart")
+    if comparison.verdict is Verdict.EQUAL:
+        return tr("they are practically equal")
+    magnitude = tr("{ratio:.1f} times as much").format(ratio=ratio)
+    if ratio < _TIMES_FROM:
+        words = wording.more if ratio >= 1 else wording.less
+        magnitude = f"{_percent(abs(ratio - 1))} {words.removesuffix(_THAN)}"
+    if comparison.interval is None:
+        return tr("{magnitude}, indicative only").format(magnitude=magnitude)
+    sentence = tr("{magnitude} ({confidence} interval {ends})")
+    confidence = _confidence(comparison.interval)
+    return sentence.format(magnitude=magnitude, confidence=confidence, ends=_ends(comparison.interval, ratio))
 
 
 def _magnitude(ratio: float, wording: Wording) -> str:

@@ -6,9 +6,11 @@ may differ, because a file does not tell it; ``runs`` each with ``left_out`` (a
 clause or null), ``tps`` (what was compared), ``tps_whole`` (of the whole phase), ``within_run``
 (interval of its own seconds), ``facts`` (sentences) and ``figures`` (as in the summary), all but
 ``tps_whole`` of the seconds after ``cut_s``; ``configurations`` each with ``runs`` (places), ``ranked``
-(false for what is not durable beside what is: it stands last), ``mean``, ``low``, ``high`` and, but for the
-first, ``verdict`` (one of `Verdict`), ``sentence``, ``ratio``, ``interval``, ``p_value``, ``permutation_p``
-and ``mann_whitney_p``; ``figures`` the same of every other figure. What does not exist is null.
+(false for what is not durable beside what is: it stands last), ``disturbed`` (places of its runs that others
+disturbed), ``mean``, ``low``, ``high`` and, but for the first, ``verdict`` (one of `Verdict`), ``sentence``,
+``ratio``, ``interval``, ``p_value``, ``permutation_p``, ``mann_whitney_p``, ``with_disturbed`` and
+``without_disturbed`` (the same comparison with all disturbed runs and without any); ``figures`` the same of
+every other figure. What does not exist is null.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Final
 
 from app.comparison.comparison import ComparedGroup, ComparedRun, RunComparison
 from app.comparison.differences import what_differs
+from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.figures import (
     COSTS,
     EVENNESS,
@@ -92,6 +95,7 @@ def _configuration(comparison: RunComparison, group: ComparedGroup, row: Compari
         "low": row.mean.low,
         "high": row.mean.high,
         "marks": list(row.marks),
+        "disturbed": [place for place in group.members if is_disturbed(comparison.runs[place].facts)],
     }
     if row.comparison is None:
         return found
@@ -101,6 +105,18 @@ def _configuration(comparison: RunComparison, group: ComparedGroup, row: Compari
         | {"verdict": row.comparison.verdict.value, "sentence": row.verdict, "paired": row.comparison.paired}
         | _ratio(row.comparison)
         | {"permutation_p": exact.permutation, "mann_whitney_p": exact.mann_whitney}
+        | {
+            "with_disturbed": _way(comparison.with_disturbed, row.name),
+            "without_disturbed": _way(comparison.without_disturbed, row.name),
+        }
+    )
+
+
+def _way(rows: Sequence[ComparisonRow], name: str) -> Json:
+    """Return what the comparison would be with other runs; None where disturbed ones change nothing."""
+    found = next((row.comparison for row in rows if row.name == name), None)
+    return (
+        None if found is None else {"verdict": found.verdict.value, "runs": list(found.runs)} | _ratio(found)
     )
 
 

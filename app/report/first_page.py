@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from app.analysis.labels import format_tps, mark_words, one_line
+from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow
 from app.domain.columns import column_of, texts, with_cells
 from app.domain.text import tr
@@ -26,6 +27,7 @@ from app.report.findings import Findings, short
 from app.report.report_data import ReportedConfiguration
 from app.report.run_tables import speed_table, table_size
 from app.report.words import common, days
+from app.runfile.disturbance import DISTURBED
 
 MOST_VERDICTS: Final = 5
 MOST_WARNINGS: Final = 3
@@ -224,9 +226,20 @@ def _bar(configuration: ReportedConfiguration) -> Bar:
         low=low,
         high=high,
         runs=tuple(tps for run in configuration.runs if (tps := run.compared.tps) is not None),
-        told=tr("no result") if mean.mean is None else format_tps(mean.mean),
+        told=_told(configuration),
         warning=configuration.warning,
     )
+
+
+def _told(configuration: ReportedConfiguration) -> str:
+    """Return the figure that stands behind a bar, and whether it is one of disturbed runs."""
+    mean = configuration.row.mean.mean
+    if mean is None:
+        return tr("no result")
+    used = [run.facts for run in configuration.runs if run.compared.tps is not None]
+    if any(map(is_disturbed, used)):
+        return tr("{tps}, {mark}").format(tps=format_tps(mean), mark=mark_words(DISTURBED))
+    return format_tps(mean)
 
 
 def _only_configuration(configuration: ReportedConfiguration) -> Iterator[Block]:

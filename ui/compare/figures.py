@@ -14,6 +14,7 @@ from app.comparison.figures import COSTS, LATENCIES, figure, figure_values
 from app.domain.metrics import Direction
 from app.domain.text import tr
 from app.published.figures import PublishedFigure
+from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.runfile.summary import Figure
 from app.statistics.verdict import RunInterval, run_interval
@@ -79,6 +80,8 @@ def _bar(content: Content, comparison: RunComparison, group: ComparedGroup, name
     mean = run_interval(tuple(values.values()))
     interval, within, tips = _interval(comparison, group, name, mean)
     notes = [group.warning] if group.warning else []
+    if group.disturbed:
+        notes.append(mark_words(DISTURBED))
     if mean.runs > 0 and mean.indicative_only:
         notes.append(tr("indicative only"))
     if not mean.runs:

@@ -1,0 +1,237 @@
+"""Disturbed runs never make a clean verdict: they are set aside, or what they show is indicative only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.analysis.facts import RunFacts, read_run_facts
+from app.comparison.comparison import RunComparison, compare_runs
+from app.comparison.disturbed_runs import DisturbedRuns, count_words, how_disturbed
+from app.comparison.figures import compare_figure
+from app.comparison.warnings import comparison_warnings
+from app.comparison.wording import describe_briefly
+from app.export.comparison import comparison_as_json
+from app.probes.base.disturbances import DisturbanceKind
+from app.runfile.disturbance import DISTURBED, Disturbance, Disturbances
+from app.statistics.verdict import Comparison, Interval, Verdict
+from tests.fix_window import Trial, write_trial
+
+
+def disturbed(run: RunFacts, percent: float) -> RunFacts:
+    """Return a run in which other programs used so much of the CPUs."""
+    judged = Disturbances((Disturbance(DisturbanceKind.OTHERS_CPU, percent),))
+    return replace(run, marks=(*run.marks, (DISTURBED, judged.reason)), disturbances=judged)
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> RunFacts:
+    return read_run_facts(write_trial(tmp_path_factory.mktemp("runs") / "a.footing", Trial()))
+
+
+def campaign(trial: RunFacts, **speeds: Sequence[float | tuple[float, float]]) -> list[RunFacts]:
+    """Return runs of configurations: of each its TPS, or TPS and the CPU that others used in per cent."""
+    runs = []
+    for name, values in speeds.items():
+        for repeat, value in enumerate(values):
+            tps, percent = value if isinstance(value, tuple) else (value, 0.0)
+            run = replace(
+                trial,
+                id=f"{name}{repeat}",
+                name=f"{name} #{repeat + 1}",
+                configuration=name,
+                repeat=repeat,
+                summary={"tps": tps, "latency_p99_ms": 1e4 / tps},
+                shape=None,
+            )
+            runs.append(disturbed(run, percent) if percent else run)
+    return runs
+
+
+def compared(trial: RunFacts, **speeds: Sequence[float | tuple[float, float]]) -> RunComparison:
+    return compare_runs(campaign(trial, **speeds))
+
+
+def verdict_of(comparison: RunComparison, place: int = 1) -> Verdict:
+    found = comparison.rows[place].comparison
+    assert found is not None
+    return found.verdict
+
+
+QUIET = (1000.0, 1004.0, 998.0, 1001.0, 1003.0)
+SLOW = (800.0, 805.0, 797.0, 801.0, 802.0)
+ALL_DISTURBED = tuple(
+    (tps, percent) for tps, percent in zip(SLOW, (42.0, 55.0, 61.0, 70.0, 50.0), strict=True)
+)
+
+
+def test_quiet_runs_have_a_clean_verdict_and_nothing_is_said_of_disturbances(trial: RunFacts) -> None:
+    found = compared(trial, one=QUIET, two=SLOW)
+    assert verdict_of(found) is Verdict.LOWER
+    assert "disturbed" not in " ".join((*found.verdicts, *comparison_warnings(found)))
+    assert (found.with_disturbed, found.without_disturbed) == ((), ())
+    told = comparison_as_json(found)["configurations"]
+    assert isinstance(told, list)
+    assert [each["disturbed"] for each in told if isinstance(each, dict)] == [[], []]
+
+
+def test_where_all_runs_of_one_were_disturbed_there_is_no_verdict_and_the_sentence_says_how_much(
+    trial: RunFacts,
+) -> None:
+    found = compared(trial, one=QUIET, two=ALL_DISTURBED)
+    assert verdict_of(found) is Verdict.INDICATIVE
+    assert found.rows[1].comparison is not None
+    assert found.rows[1].comparison.interval is None
+    assert found.verdicts == (
+        (
+            "indicative only, because 5 of 10 runs were disturbed (other programs used 42 to 70 % of the"
+            " CPUs): two was 20.0 % slower than one (5 runs each); without them not comparable."
+        ),
+    )
+
+
+def test_disturbed_runs_are_set_aside_where_three_others_are_left(trial: RunFacts) -> None:
+    two = (SLOW[0], (500.0, 42.0), SLOW[2], (480.0, 58.0), SLOW[4])
+    found = compared(trial, one=QUIET, two=two)
+    assert verdict_of(found) is Verdict.LOWER
+    assert [run.name for run in found.runs if run.set_aside] == ["two #2", "two #4"]
+    assert found.rows[1].runs == 3
+    assert found.rows[1].mean.mean == pytest.approx(799.7, abs=0.1)
+    (sentence,) = found.verdicts
+    assert sentence.startswith("two is 20.1 % slower than one (95 % interval")
+    assert (
+        "; 2 of 10 runs were disturbed and left out (other programs used 42 to 58 % of the CPUs), with"
+        in sentence
+    )
+    assert sentence.endswith("with them 34.3 % slower (95 % interval 8.2 to 53.0 %).")
+
+
+def test_the_verdict_is_given_with_and_without_them_in_json(trial: RunFacts) -> None:
+    two = (SLOW[0], (500.0, 42.0), SLOW[2], (480.0, 58.0), SLOW[4])
+    told = comparison_as_json(compared(trial, one=QUIET, two=two))["configurations"]
+    assert isinstance(told, list)
+    assert isinstance(told[1], dict)
+    assert told[1]["disturbed"] == [6, 8]
+    ways = [told[1]["with_disturbed"], told[1]["without_disturbed"]]
+    assert [way["runs"] for way in ways if isinstance(way, dict)] == [[5, 5], [3, 3]]
+    assert [way["verdict"] for way in ways if isinstance(way, dict)] == ["lower", "lower"]
+
+
+def test_every_other_figure_of_disturbed_runs_is_indicative_too(trial: RunFacts) -> None:
+    found = compare_figure(compared(trial, one=QUIET, two=ALL_DISTURBED), "latency_p99_ms")
+    assert [each.verdict for each in found.comparisons] == [Verdict.INDICATIVE]
+    assert found.better(1) is None
+    assert "indicative only, because 5 of 10 runs were disturbed" in found.verdicts[0]
+    quiet = compare_figure(compared(trial, one=QUIET, two=SLOW), "latency_p99_ms")
+    assert quiet.better(1) is False
+
+
+def test_a_disturbed_baseline_takes_every_verdict_with_it(trial: RunFacts) -> None:
+    found = compared(trial, one=ALL_DISTURBED, two=QUIET, three=SLOW)
+    assert {verdict_of(found, place) for place in (1, 2)} <= {Verdict.INDICATIVE, Verdict.INCONCLUSIVE}
+    assert all("5 of 10 runs were disturbed" in verdict for verdict in found.verdicts)
+
+
+def test_a_disturbed_configuration_leaves_the_verdicts_of_the_others_alone(trial: RunFacts) -> None:
+    found = compared(trial, one=QUIET, two=ALL_DISTURBED, three=SLOW)
+    assert (verdict_of(found, 1), verdict_of(found, 2)) == (Verdict.INDICATIVE, Verdict.LOWER)
+    assert "disturbed" not in found.rows[2].verdict
+
+
+def test_practically_equal_is_no_verdict_of_disturbed_runs_either(trial: RunFacts) -> None:
+    found = compared(trial, one=QUIET, two=tuple((tps, 30.0) for tps in QUIET))
+    assert verdict_of(found) is Verdict.INDICATIVE
+
+
+def test_runs_that_cannot_be_told_apart_stay_so_and_it_is_said_that_they_were_disturbed(
+    trial: RunFacts,
+) -> None:
+    noisy = ((700.0, 20.0), (1300.0, 9.0), (900.0, 40.0))
+    found = compared(trial, one=QUIET[:3], two=noisy)
+    assert verdict_of(found) is Verdict.INCONCLUSIVE
+    assert "3 of 6 runs were disturbed (other programs used 9.0 to 40 % of the CPUs)" in found.verdicts[0]
+
+
+def test_single_runs_say_both_why_they_are_indicative(trial: RunFacts) -> None:
+    found = compared(trial, one=QUIET[:1], two=ALL_DISTURBED[:1])
+    assert found.verdicts == (
+        (
+            "indicative only: two was 20.0 % slower than one (1 run each; a verdict takes 3); "
+            "1 of 2 runs was disturbed (other programs used 42 % of the CPUs); without them not comparable."
+        ),
+    )
+
+
+def test_the_reservations_name_the_disturbed_runs_and_what_became_of_them(trial: RunFacts) -> None:
+    two = (SLOW[0], (500.0, 42.0), SLOW[2], SLOW[3])
+    warnings = comparison_warnings(compared(trial, one=ALL_DISTURBED, two=two))
+    assert warnings[:2] == (
+        (
+            "Others disturbed one #1, one #2, one #3, one #4, one #5: other programs used 42 to 70 % of the"
+            " CPUs. Too few undisturbed runs are left for a verdict."
+        ),
+        "Others disturbed two #2, which take no part: other programs used 42 % of the CPUs.",
+    )
+    many = tuple((800.0 + at, 30.0) for at in range(12))
+    assert "one #5 and 7 more: other" in comparison_warnings(compared(trial, one=many, two=SLOW))[0]
+
+
+def test_whether_runs_are_set_aside_does_not_depend_on_their_speed(trial: RunFacts) -> None:
+    for factor in (0.1, 1.0, 10.0):
+        two = (800.0, (800.0 * factor, 42.0), 801.0, 802.0)
+        aside = [run.set_aside for run in compared(trial, one=QUIET[:4], two=two).runs]
+        assert aside == [False] * 4 + [False, True, False, False]
+
+
+def test_one_can_ask_for_all_and_for_none(trial: RunFacts) -> None:
+    runs = campaign(trial, one=QUIET, two=(SLOW[0], (500.0, 42.0), SLOW[2], SLOW[3]))
+    counts = {use: compare_runs(runs, disturbed=use).rows[1].runs for use in DisturbedRuns}
+    assert counts == {DisturbedRuns.WHERE_NEEDED: 3, DisturbedRuns.ALL: 4, DisturbedRuns.NONE: 3}
+
+
+def test_a_mark_without_figures_of_another_program_is_told_without_amounts(trial: RunFacts) -> None:
+    run = replace(trial, marks=((DISTURBED, "somebody said so"),))
+    assert how_disturbed([run]) == "their files say so"
+
+
+def test_how_many_runs_were_disturbed_is_said_in_words() -> None:
+    assert [count_words(*each) for each in ((1, 1), (1, 4), (2, 4), (4, 4))] == [
+        "the run was disturbed",
+        "1 of 4 runs was disturbed",
+        "2 of 4 runs were disturbed",
+        "all 4 runs were disturbed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("comparison", "words"),
+    [
+        (Comparison(Verdict.IMPOSSIBLE, None, (0, 3), paired=False, effect=0.02), "not comparable"),
+        (
+            Comparison(Verdict.INCONCLUSIVE, 1.1, (3, 3), paired=False, effect=0.02),
+            "they cannot be told apart",
+        ),
+        (Comparison(Verdict.EQUAL, 1.001, (3, 3), paired=False, effect=0.02), "they are practically equal"),
+        (
+            Comparison(Verdict.INDICATIVE, 0.9, (1, 1), paired=False, effect=0.02),
+            "10.0 % slower, indicative only",
+        ),
+        (
+            Comparison(Verdict.HIGHER, 3.0, (3, 3), False, 0.02, Interval(2.5, 3.5, 0.95)),  # noqa: FBT003
+            "3.0 times as much (95 % interval 2.5 to 3.5 times)",
+        ),
+    ],
+)
+def test_the_other_way_round_is_said_briefly(comparison: Comparison, words: str) -> None:
+    assert describe_briefly(comparison) == words
+
+
+def test_a_file_of_before_that_was_recorded_on_a_busy_machine_makes_no_clean_verdict() -> None:
+    """The example that ships: three of its six runs were recorded while other work used up to 42 % of CPU."""
+    folder = Path(__file__).parents[3] / "resources/examples/folder-against-memory"
+    found = compare_runs([read_run_facts(path) for path in sorted(folder.glob("*.footing"))])
+    assert verdict_of(found) is Verdict.INDICATIVE
+    assert "3 of 6 runs were disturbed (other programs used 21 to 42 % of the CPUs)" in found.verdicts[0]
