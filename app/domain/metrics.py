@@ -67,6 +67,7 @@ class Sample:
 _PROGRESS: Final = "pgbench --progress=1"
 _LOG: Final = "pgbench --log"
 _STAT: Final = "/proc/stat"
+_CPUFREQ: Final = "/sys/devices/system/cpu/cpuN/cpufreq"
 _PID: Final = "/proc/PID/stat"
 _BLOCK: Final = "/sys/block/DEVICE/stat"
 _CHOSEN: Final = tr("sum of /sys/block/DEVICE/stat over the chosen disks, or those that back the folder")
@@ -128,6 +129,15 @@ _CPU: Final = (
         tr("/proc/stat; a kind of idle time that the kernel itself calls unreliable, see pressure"),
     ),
     Metric("cpu.steal", tr("CPU taken by the hypervisor"), "cores", _STAT, Direction.LOWER),
+    Metric(
+        "cpu.throttled",
+        tr("Time in which a CPU was slowed down for its heat"),
+        "%",
+        "/sys/devices/system/cpu/cpuN/thermal_throttle",
+        Direction.LOWER,
+    ),
+    Metric("cpu.frequency", tr("Mean frequency of the CPUs"), "MHz", _CPUFREQ, Direction.HIGHER),
+    Metric("cpu.frequency_limit", tr("Mean limit of the CPUs' frequency"), "MHz", _CPUFREQ, Direction.HIGHER),
     Metric("process.cpu_user", tr("User CPU of a program"), "cores", _PID),
     Metric("process.cpu_system", tr("System CPU of a program"), "cores", _PID),
     Metric(
@@ -242,6 +252,40 @@ _FILESYSTEMS: Final = (
     ),
 )
 
+_FOREIGN_IO: Final = tr("other partitions of the disks in /sys/block, or other control groups in io.stat")
+
+_OTHERS: Final = (
+    Metric(
+        "others.read_bytes",
+        tr("Read from the disks by others, at least"),
+        "B/s",
+        _FOREIGN_IO,
+        Direction.LOWER,
+    ),
+    Metric(
+        "others.write_bytes",
+        tr("Written to the disks by others, at least"),
+        "B/s",
+        _FOREIGN_IO,
+        Direction.LOWER,
+    ),
+    Metric(
+        "others.maintenance",
+        tr("Programs that trim, check or move filesystems"),
+        "processes",
+        "/proc/PID/comm",
+        Direction.LOWER,
+    ),
+    Metric(
+        "others.maintaining",
+        tr("A program that trims, checks or moves filesystems"),
+        "processes",
+        "/proc/PID/cmdline",
+        Direction.LOWER,
+        absent_is_zero=True,
+    ),
+)
+
 _MEMORY: Final = (
     Metric("memory.available", tr("Available memory"), "B", _MEMINFO),
     Metric("memory.cached", tr("Page cache"), "B", _MEMINFO),
@@ -249,6 +293,7 @@ _MEMORY: Final = (
     Metric("memory.dirty", tr("Dirty pages"), "B", _MEMINFO),
     Metric("memory.writeback", tr("Pages being written"), "B", _MEMINFO),
     Metric("memory.swap_used", tr("Swap in use"), "B", _MEMINFO, Direction.LOWER),
+    Metric("memory.swap_in", tr("Read back from swap"), "B/s", "/proc/vmstat", Direction.LOWER),
 )
 
 _PRESSURE: Final = (
@@ -389,7 +434,18 @@ _SESSIONS: Final = (
 METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
     {
         metric.id: metric
-        for group in (_PGBENCH, _CPU, _STORAGE, _FILESYSTEMS, _MEMORY, _PRESSURE, _WAL, _SERVER, _SESSIONS)
+        for group in (
+            _PGBENCH,
+            _CPU,
+            _STORAGE,
+            _FILESYSTEMS,
+            _OTHERS,
+            _MEMORY,
+            _PRESSURE,
+            _WAL,
+            _SERVER,
+            _SESSIONS,
+        )
         for metric in group
     }
 )

@@ -24,6 +24,7 @@ DISTURBED: Final = "disturbed"
 """Kind of the mark of a run that others disturbed."""
 
 _FEWEST_SECONDS: Final = 3
+_LEAST_SHARE_OF_IO: Final = 0.05
 _TICK_MS: Final = 1000
 _KERNEL_THREADS: Final = "kernel-threads"
 """`Probe.id` of the source that may be missing in containers."""
@@ -97,12 +98,14 @@ class MeasuredActivity:
         cpus: of the machine; None where unknown.
         needs_memory: the run itself needs more memory than there is, or may use; None where unknown.
         sees_kernel_threads: whether kernel threads could be seen.
+        governors: of the CPUs' frequency, before and after the run; empty where unknown.
     """
 
     totals: Totals
     cpus: int | None
     needs_memory: bool | None = None
     sees_kernel_threads: bool = True
+    governors: tuple[str, str] = ("", "")
 
     @property
     def seconds(self) -> int:
@@ -168,12 +171,49 @@ def _array_sync(activity: MeasuredActivity) -> float:
     return activity.share_of_time("array.sync_remaining")
 
 
+def _swap_in(activity: MeasuredActivity) -> float:
+    if activity.needs_memory:
+        raise _NotTold(tr("the run itself needed more memory than it had"))
+    return activity.mean("memory.swap_in")
+
+
+def _frequency_limit(activity: MeasuredActivity) -> float:
+    mean = activity.mean("cpu.frequency_limit")
+    highest = activity.totals["cpu.frequency_limit", ""][1]
+    return 100 * max(0.0, 1 - mean / highest) if highest > 0 else 0.0
+
+
+def _governor(activity: MeasuredActivity) -> float:
+    before, after = activity.governors
+    if not (before and after):
+        raise _NotTold(tr("the file does not tell the governor before and after the run"))
+    return float(before != after)
+
+
+def _others_io(activity: MeasuredActivity) -> float:
+    """Return what others did on the disks; 0 where that is little of what the disks did."""
+    others = activity.mean("others.read_bytes") + activity.mean("others.write_bytes")
+    everything = activity.mean("storage.read_bytes") + activity.mean("storage.write_bytes")
+    return others if others >= _LEAST_SHARE_OF_IO * everything else 0.0
+
+
+def _maintenance(activity: MeasuredActivity) -> float:
+    activity.mean("others.maintenance")  # files of before did not look for such programs
+    return activity.share_of_time("others.maintaining")
+
+
 _AMOUNTS: Final[Mapping[DisturbanceKind, Callable[[MeasuredActivity], float]]] = MappingProxyType(
     {
         DisturbanceKind.OTHERS_CPU: _others_cpu,
         DisturbanceKind.STEAL: _steal,
         DisturbanceKind.MEMORY_PRESSURE: _memory_pressure,
         DisturbanceKind.ARRAY_SYNC: _array_sync,
+        DisturbanceKind.SWAP_IN: _swap_in,
+        DisturbanceKind.THROTTLED: lambda activity: activity.mean("cpu.throttled"),
+        DisturbanceKind.FREQUENCY_LIMIT: _frequency_limit,
+        DisturbanceKind.GOVERNOR: _governor,
+        DisturbanceKind.OTHERS_IO: _others_io,
+        DisturbanceKind.MAINTENANCE: _maintenance,
     }
 )
 
@@ -186,6 +226,15 @@ _METRICS: Final = (
     "kernel.cpu",
     "pressure.memory_some",
     "array.sync_remaining",
+    "memory.swap_in",
+    "cpu.throttled",
+    "cpu.frequency_limit",
+    "others.read_bytes",
+    "others.write_bytes",
+    "others.maintenance",
+    "others.maintaining",
+    "storage.read_bytes",
+    "storage.write_bytes",
 )
 """Of which the totals are needed."""
 
@@ -238,6 +287,7 @@ def read_disturbances(run: RunFile) -> Disturbances:
                 source == _KERNEL_THREADS or source.startswith("kernel.cpu")
                 for _, source, _ in run.unavailable()
             ),
+            governors=(facts.governor, read_environment_facts(run.facts("after")).governor),
         )
     )
 

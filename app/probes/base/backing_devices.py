@@ -35,12 +35,14 @@ class BackingDevice:
         kind: ``disk``, ``md``, ``dm``, ``loop``, ``bcache`` or ``zram``.
         is_leaf: nothing lies below it: what it writes is what reaches the hardware.
         beneath_loop: the file of a loop device lies on it, and nothing else of the folder.
+        partitions: those of its partitions that the folder lies on; none where it is used as a whole.
     """
 
     name: str
     kind: str
     is_leaf: bool
     beneath_loop: bool = False
+    partitions: tuple[str, ...] = ()
 
     @property
     def is_counted(self) -> bool:
@@ -86,6 +88,11 @@ def merged(backings: Iterable[Backing]) -> tuple[BackingDevice, ...]:
         known = found.get(device.name)
         if known is None or known.beneath_loop:
             found[device.name] = device
+        elif known.partitions and device.partitions:
+            partitions = tuple(sorted({*known.partitions, *device.partitions}))
+            found[device.name] = replace(known, partitions=partitions)
+        else:  # one of the folders uses all of it
+            found[device.name] = replace(known, partitions=())
     return tuple(found.values())
 
 
@@ -196,15 +203,21 @@ class Resolver:
     def _walk(self, number: str, found: dict[str, BackingDevice], depth: int) -> None:
         """Add the whole device of `number` and everything below it to `found`."""
         folder = Path(os.path.realpath(Path(self.sys, "dev", "block", number)))
+        partition: tuple[str, ...] = ()
         if (folder / "partition").exists():
-            folder = folder.parent
+            partition, folder = (folder.name,), folder.parent
         name = folder.name
         known = name in found and not found[name].beneath_loop
+        if known:  # one that is used as a whole stays so
+            both = {*found[name].partitions, *partition} if found[name].partitions and partition else ()
+            found[name] = replace(found[name], partitions=tuple(sorted(both)))
         if not (folder / "stat").exists() or known or depth > _DEEPEST:
             return
         below = sorted(text for link in _list(folder / "slaves") if (text := _read(link / "dev")))
         under_file = self._below_file(_read(folder / "loop" / "backing_file"), depth)
-        found[name] = BackingDevice(name, _kind(folder), is_leaf=not below and not under_file)
+        found[name] = BackingDevice(
+            name, _kind(folder), is_leaf=not below and not under_file, partitions=partition
+        )
         for other in below:
             self._walk(other, found, depth + 1)
         for device in under_file:

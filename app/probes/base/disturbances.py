@@ -25,6 +25,12 @@ class DisturbanceKind(StrEnum):
     STEAL = "steal"
     MEMORY_PRESSURE = "memory-pressure"
     ARRAY_SYNC = "array-sync"
+    SWAP_IN = "swap-in"
+    THROTTLED = "throttled"
+    FREQUENCY_LIMIT = "frequency-limit"
+    GOVERNOR = "governor"
+    OTHERS_IO = "others-io"
+    MAINTENANCE = "maintenance"
 
 
 class AmountUnit(StrEnum):
@@ -32,6 +38,7 @@ class AmountUnit(StrEnum):
 
     PERCENT = "%"
     BYTES_PER_S = "B/s"
+    TIMES = "times"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,7 @@ class DisturbanceThreshold:
         kind: by what.
         least: the mean over the measured phase from which on.
         unit: of it.
-        sentence: a clause that says it, with a place for the amount.
+        sentence: a clause that says it, with a place for the amount, but for what happens once.
         source: why there.
     """
 
@@ -88,6 +95,51 @@ _ALL: Final = (
         tr("an array was checked or rebuilt {amount} of the time"),
         tr("sync_action of /sys/block/mdX/md; one second of a hundred already moves the longest latencies"),
     ),
+    DisturbanceThreshold(
+        DisturbanceKind.SWAP_IN,
+        400 * 1024.0,
+        AmountUnit.BYTES_PER_S,
+        tr("memory was read back from swap at {amount}"),
+        tr("pswpin of /proc/vmstat; 100 pages a second at 0.1 ms each keep somebody waiting 1 % of the time"),
+    ),
+    DisturbanceThreshold(
+        DisturbanceKind.THROTTLED,
+        1.0,
+        AmountUnit.PERCENT,
+        tr("a processor was slowed down for its heat {amount} of the time"),
+        tr("thermal_throttle in /sys/devices/system/cpu; one second of a hundred, as for arrays"),
+    ),
+    DisturbanceThreshold(
+        DisturbanceKind.FREQUENCY_LIMIT,
+        2.0,
+        AmountUnit.PERCENT,
+        tr("the limit of the CPUs' frequency was on average {amount} below its highest"),
+        tr("scaling_max_freq; a limit that stays is no disturbance, one that moves changes speed by as much"),
+    ),
+    DisturbanceThreshold(
+        DisturbanceKind.GOVERNOR,
+        1.0,
+        AmountUnit.TIMES,
+        tr("the governor of the CPUs' frequency was changed"),
+        tr("scaling_governor before and after the run: two settings are two machines"),
+    ),
+    DisturbanceThreshold(
+        DisturbanceKind.OTHERS_IO,
+        1024.0 * 1024.0,
+        AmountUnit.BYTES_PER_S,
+        tr("others read and wrote at least {amount} on the disks under test"),
+        tr(
+            "other partitions and control groups; and at least 5 % of all that these disks did, because "
+            "1 MiB/s is what a desktop writes by the way"
+        ),
+    ),
+    DisturbanceThreshold(
+        DisturbanceKind.MAINTENANCE,
+        1.0,
+        AmountUnit.PERCENT,
+        tr("a program trimmed, checked or moved a filesystem {amount} of the time"),
+        tr("fstrim, scrubs and their like by name; one second of a hundred, as for arrays"),
+    ),
 )
 
 THRESHOLDS: Final[Mapping[DisturbanceKind, DisturbanceThreshold]] = MappingProxyType(
@@ -114,4 +166,6 @@ def format_amounts(kind: DisturbanceKind, amounts: tuple[float, ...]) -> str:
 def _format(kind: DisturbanceKind, value: float) -> str:
     if THRESHOLDS[kind].unit is AmountUnit.BYTES_PER_S:
         return tr("{size}/s").format(size=format_size(round(value)))
+    if THRESHOLDS[kind].unit is AmountUnit.TIMES:
+        return f"{value:.0f}"
     return tr("{percent} %").format(percent=f"{value:.0f}" if value >= 9.95 else f"{value:.1f}")

@@ -14,6 +14,7 @@ from app.probes.base.backing_devices import Resolver
 from app.probes.base.fact_tree import Fact, Facts, attempt, file_fact, read_text
 from app.probes.base.probe import ServerSources
 from app.probes.facts.machine import (
+    frequency_facts,
     kernel_facts,
     memory_facts,
     power_facts,
@@ -72,10 +73,11 @@ def read_facts(server: ServerSources, places: FactSources | None = None) -> Fact
 
 
 def read_changing_facts(places: FactSources | None = None) -> Facts:
-    """Return the facts that a run may change: temperatures, throttling, memory, swap, load."""
+    """Return the facts that a run may change: frequency control, temperatures, throttling, memory, load."""
     where = places or FactSources()
     return {
         "format": FACTS_FORMAT,
+        "processor": attempt(lambda: frequency_facts(where.sys)),
         "thermal": attempt(lambda: thermal_facts(where.sys)),
         "power": attempt(lambda: power_facts(where.sys)),
         "memory": attempt(lambda: _memory_now(where.proc)),

@@ -70,6 +70,16 @@ def processor_facts(proc: Path, sys: Path) -> Facts:
         "info": attempt(lambda: _cpuinfo(read_cpuinfo(proc))),
         "smt": folder_facts(cpu / "smt", ("active", "control")),
         "numa_nodes": attempt(lambda: len(list((sys / "devices/system/node").glob("node[0-9]*")))),
+        **frequency_facts(sys),
+        "idle_driver": file_fact(cpu / "cpuidle/current_driver"),
+        "isolated": file_fact(cpu / "isolated"),
+    }
+
+
+def frequency_facts(sys: Path) -> Facts:
+    """Return what controls the CPUs' frequency: governor, driver, preference, limits, boost."""
+    cpu = sys / "devices/system/cpu"
+    return {
         "governor": _distinct(cpu, "cpufreq/scaling_governor"),
         "frequency_driver": _distinct(cpu, "cpufreq/scaling_driver"),
         "energy_performance_preference": _distinct(cpu, "cpufreq/energy_performance_preference"),
@@ -77,8 +87,6 @@ def processor_facts(proc: Path, sys: Path) -> Facts:
         "frequency_max_khz": _distinct(cpu, "cpufreq/scaling_max_freq"),
         "intel_no_turbo": file_fact(cpu / "intel_pstate/no_turbo"),
         "boost": file_fact(cpu / "cpufreq/boost"),
-        "idle_driver": file_fact(cpu / "cpuidle/current_driver"),
-        "isolated": file_fact(cpu / "isolated"),
     }
 
 

@@ -11,6 +11,11 @@ from app.probes.sources.btrfs import BtrfsProbe
 from app.probes.sources.cpu import CpuProbe
 from app.probes.sources.kernel_threads import KernelThreadsProbe
 from app.probes.sources.memory import MemoryProbe
+from app.probes.sources.others.foreign_io import ForeignIoProbe
+from app.probes.sources.others.frequency import FrequencyProbe
+from app.probes.sources.others.maintenance import MaintenanceProbe
+from app.probes.sources.others.swap_in import SwapInProbe
+from app.probes.sources.others.throttling import ThrottlingProbe
 from app.probes.sources.postgres_statistics import PostgresStatisticsProbe
 from app.probes.sources.pressure import PressureProbe
 from app.probes.sources.processes import ProcessesProbe
@@ -27,6 +32,11 @@ PROBES: Final[tuple[type[Probe], ...]] = (
     BtrfsProbe,
     MemoryProbe,
     PressureProbe,
+    SwapInProbe,
+    ThrottlingProbe,
+    FrequencyProbe,
+    ForeignIoProbe,
+    MaintenanceProbe,
     PostgresStatisticsProbe,
     WaitEventsProbe,
 )

@@ -72,7 +72,7 @@ def _no_mount(path: str) -> Mount:
 
 def test_facts_that_a_run_may_change_are_few() -> None:
     facts = read_changing_facts()
-    assert list(facts) == ["format", "thermal", "power", "memory", "load"]
+    assert list(facts) == ["format", "processor", "thermal", "power", "memory", "load"]
     assert json.loads(json.dumps(facts)) == facts
 
 

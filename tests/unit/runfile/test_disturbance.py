@@ -46,6 +46,14 @@ QUIET = {
     ("process.cpu_system", "pgfooting"): 0.01,
     ("kernel.cpu", "jbd2"): 0.08,
     ("pressure.memory_some", ""): 0.0,
+    ("memory.swap_in", ""): 0.0,
+    ("cpu.throttled", ""): 0.0,
+    ("cpu.frequency_limit", ""): 3600.0,
+    ("others.read_bytes", ""): 0.0,
+    ("others.write_bytes", ""): 2e5,
+    ("others.maintenance", ""): 0.0,
+    ("storage.read_bytes", ""): 1e6,
+    ("storage.write_bytes", ""): 5e7,
 }
 """Means of a run on two CPUs in which others did next to nothing."""
 
@@ -62,7 +70,7 @@ def activity(
 ) -> MeasuredActivity:
     """Return what the machine did, each series with a sample a second."""
     totals = {key: (mean * seconds, mean, seconds) for key, mean in means.items()}
-    return MeasuredActivity(totals, cpus, needs_memory, sees_kernel_threads)
+    return MeasuredActivity(totals, cpus, needs_memory, sees_kernel_threads, ("performance", "performance"))
 
 
 def kinds(means: Means, *, sees_kernel_threads: bool = True) -> list[DisturbanceKind]:
@@ -75,7 +83,7 @@ def test_every_kind_has_a_threshold_a_source_a_judgement_and_its_series() -> Non
     for threshold in THRESHOLDS.values():
         assert threshold.least > 0
         assert threshold.source
-        assert "{amount}" in threshold.sentence
+        assert ("{amount}" in threshold.sentence) is (threshold.unit is not AmountUnit.TIMES)
     assert set(_METRICS) <= set(METRICS)
 
 
@@ -106,6 +114,22 @@ def test_a_quiet_run_is_not_disturbed_and_that_is_known() -> None:
             DisturbanceKind.ARRAY_SYNC,
             "an array was checked or rebuilt 100 % of the time",
         ),
+        ({("memory.swap_in", ""): 4e6}, DisturbanceKind.SWAP_IN, "read back from swap at 3.81 MiB/s"),
+        (
+            {("cpu.throttled", ""): 8.0},
+            DisturbanceKind.THROTTLED,
+            "slowed down for its heat 8.0 % of the time",
+        ),
+        (
+            {("others.write_bytes", ""): 3.0e7},
+            DisturbanceKind.OTHERS_IO,
+            "others read and wrote at least 28.6 MiB/s on the disks under test",
+        ),
+        (
+            {("others.maintenance", ""): 1.0, ("others.maintaining", "fstrim"): 1.0},
+            DisturbanceKind.MAINTENANCE,
+            "a program trimmed, checked or moved a filesystem 100 % of the time",
+        ),
     ],
 )
 def test_each_disturbance_is_found_alone_with_how_much(
@@ -126,6 +150,42 @@ def test_a_run_is_disturbed_from_its_threshold_on_and_not_before(kind: Disturban
             else {**QUIET, ("cpu.user", ""): 1.2 + cores - 0.05}
         )
         assert (kind in kinds(found)) is disturbed
+
+
+def test_a_limit_of_the_frequency_that_moves_is_a_disturbance_and_one_that_stays_is_none() -> None:
+    totals = dict(activity({**QUIET, ("cpu.frequency_limit", ""): 1800.0}).totals)
+    assert not judge_disturbances(MeasuredActivity(totals, 2, needs_memory=False)).found
+    totals["cpu.frequency_limit", ""] = (3600.0 * 6 + 1800.0 * 6, 3600.0, 12)
+    (found,) = judge_disturbances(MeasuredActivity(totals, 2, needs_memory=False)).found
+    assert found.kind is DisturbanceKind.FREQUENCY_LIMIT
+    assert found.amount == pytest.approx(25)
+
+
+def test_a_governor_that_was_changed_is_a_disturbance_and_needs_no_amount() -> None:
+    totals = activity(QUIET).totals
+    for after, count in (("performance", 0), ("powersave", 1), ("", 0)):
+        judged = judge_disturbances(MeasuredActivity(totals, 2, governors=("performance", after)))
+        assert len(judged.found) == count
+        assert (DisturbanceKind.GOVERNOR in dict(judged.unknown)) is (after == "")
+        if count:
+            assert judged.reason == "the governor of the CPUs' frequency was changed"
+
+
+def test_what_others_do_on_disks_counts_from_a_rate_and_a_share_on() -> None:
+    busy = {**QUIET, ("storage.write_bytes", ""): 9e8}
+    assert kinds({**busy, ("others.write_bytes", ""): 3e7}) == []  # a thirtieth of what the disks did
+    assert kinds({**QUIET, ("others.write_bytes", ""): 1e6, ("storage.write_bytes", ""): 0.0}) == []
+    assert kinds({**busy, ("others.write_bytes", ""): 6e7}) == [DisturbanceKind.OTHERS_IO]
+
+
+def test_files_of_before_the_new_series_do_not_know_of_them_and_are_judged_all_the_same() -> None:
+    families = {"cpu.user", "cpu.system", "cpu.steal", "process.cpu_user", "process.cpu_system"}
+    before = {key: mean for key, mean in QUIET.items() if key[0] in families}
+    judged = judge_disturbances(activity({**before, ("cpu.user", ""): 1.6}))
+    assert [each.kind for each in judged.found] == [DisturbanceKind.OTHERS_CPU]
+    assert {DisturbanceKind.SWAP_IN, DisturbanceKind.OTHERS_IO, DisturbanceKind.MAINTENANCE} <= {
+        kind for kind, _ in judged.unknown
+    }
 
 
 def test_what_kernel_threads_used_is_not_taken_for_others() -> None:
@@ -154,13 +214,15 @@ def test_memory_pressure_of_a_run_that_needs_more_than_there_is_is_its_own() -> 
     for needs_memory, why in ((True, "needed more memory"), (None, "does not tell how much memory")):
         judged = judge_disturbances(activity(pressed, needs_memory=needs_memory))
         assert judged.found == ()
-        assert [(kind, why in reason) for kind, reason in judged.unknown] == [
-            (DisturbanceKind.MEMORY_PRESSURE, True)
-        ]
+        told = dict(judged.unknown)
+        assert why in told[DisturbanceKind.MEMORY_PRESSURE]
+        assert (DisturbanceKind.SWAP_IN in told) is (needs_memory is True)
         assert judged.not_known == ""
 
 
-@pytest.mark.parametrize("missing", [key for key in QUIET if key[0].startswith(("cpu", "process"))])
+@pytest.mark.parametrize(
+    "missing", [key for key in QUIET if key[0].startswith(("cpu.user", "cpu.sys", "cpu.steal", "process"))]
+)
 def test_a_file_without_a_series_that_is_needed_does_not_know(missing: tuple[str, str]) -> None:
     if missing == ("process.cpu_user", "pgfooting"):
         return  # formats of before did not count the runner itself

@@ -1,0 +1,131 @@
+"""Programs that trim, check or move whole filesystems, seen in /proc by their names.
+
+fstrim and scrubs are started by timers of the distributions, at night or weekly: they are short and busy, and
+nobody thinks of them. Work that the kernel does by itself is seen elsewhere: arrays in their own series,
+balances of btrfs in /sys/fs/btrfs/UUID/exclusive_operation (btrfs-balance(8)).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+from typing import Final
+
+from typing_extensions import override
+
+from app.domain.metrics import Sample
+from app.domain.text import tr
+from app.probes.base.probe import Clock, Probe, ProbeContext, ProbeUnavailable, RawFile
+
+ALWAYS: Final = frozenset(
+    {
+        *("fstrim", "blkdiscard", "xfs_scrub", "xfs_fsr", "e2scrub", "e4defrag", "badblocks", "mdcheck"),
+        *("fsck", "e2fsck", "xfs_repair", "btrfs-convert", "duperemove", "bees"),
+    }
+)
+"""Programs that do nothing else."""
+
+BY_WORDS: Final = {
+    "btrfs": re.compile(rb"\0(scrub\0(start|resume)|balance\0|filesystem\0(defragment|resize)|device\0)"),
+    "zpool": re.compile(rb"\0(scrub|trim|resilver|replace|initialize|wait)\0"),
+}
+"""Programs that do so with some words of theirs: name, and pattern over /proc/PID/cmdline."""
+
+PROCESSES_A_SECOND: Final = 100
+"""Processes that may be listed in a second: machines with many are looked at less often."""
+
+_LONGEST_NAME: Final = 15
+_EARLY_S: Final = 0.5
+"""A tick may come a little early."""
+
+
+def maintenance_of(name: str, command: bytes) -> str:
+    """Return what a process does to filesystems, as people call it; empty for all others.
+
+    Args:
+        name: as in /proc/PID/comm, at most 15 characters.
+        command: as in /proc/PID/cmdline, words ending with NUL.
+    """
+    if name in ALWAYS:
+        return name
+    pattern = BY_WORDS.get(name)
+    found = None if pattern is None else pattern.search(command)
+    if found is None:
+        return ""
+    return f"{name} {found[1].decode(errors='replace').strip(chr(0)).replace(chr(0), ' ')}"
+
+
+class MaintenanceProbe(Probe):
+    """How many such programs run, and which. Only processes that are new are read."""
+
+    id = "maintenance"
+    label = tr("Trim, scrub and check by other programs")
+    cost_note = tr("a list of /proc, about 5 µs a process, once in a second for each 100 of them")
+
+    def __init__(self, proc: str = "/proc", sys: str = "/sys", clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._next_s = 0.0
+        self._proc = Path(proc)
+        self._btrfs = Path(sys, "fs/btrfs")
+        self._operations: list[RawFile] = []
+        self._known: dict[str, str] = {}
+        self._is_open = False
+
+    @override
+    def open(self, context: ProbeContext) -> None:
+        self.close()
+        if not (self._proc / "self" / "stat").exists():
+            raise ProbeUnavailable(tr("/proc is not mounted, so other programs cannot be seen"))
+        for path in sorted(self._btrfs.glob("*/exclusive_operation")):
+            self._operations.append(RawFile(str(path)))
+        self._next_s = self._clock()
+        self._is_open = True
+
+    @override
+    def read(self) -> list[Sample]:
+        if not self._is_open:
+            return []
+        if self._clock() >= self._next_s:
+            self._list()
+        running = [what for what in self._known.values() if what]
+        running += self._exclusive_operations()
+        samples = [Sample("others.maintenance", len(running))]
+        return samples + [Sample("others.maintaining", 1, what) for what in sorted(set(running))]
+
+    def _list(self) -> None:
+        """Find processes that came and went; the kernel takes some 5 µs for each that it lists."""
+        present = set(filter(str.isdigit, os.listdir(self._proc)))  # noqa: PTH208 - a tenth of its cost
+        for pid in self._known.keys() - present:
+            del self._known[pid]
+        for pid in present - self._known.keys():
+            self._known[pid] = self._look_at(pid)
+        self._next_s = self._clock() + max(0.0, len(present) / PROCESSES_A_SECOND - _EARLY_S)
+
+    def _look_at(self, pid: str) -> str:
+        folder = self._proc / pid
+        try:
+            name = (folder / "comm").read_text("utf-8", "replace").strip()[:_LONGEST_NAME]
+            command = (folder / "cmdline").read_bytes() if name in BY_WORDS else b""
+        except OSError:  # it ended, or belongs to others and is hidden
+            return ""
+        return maintenance_of(name, command)
+
+    def _exclusive_operations(self) -> list[str]:
+        found = []
+        for file in self._operations:
+            try:
+                what = file.read().decode("ascii", "replace").strip()
+            except OSError:  # it was unmounted
+                continue
+            if what and what != "none":
+                found.append(f"btrfs {what}")
+        return found
+
+    @override
+    def close(self) -> None:
+        for file in self._operations:
+            file.close()
+        self._operations, self._known = [], {}
+        self._is_open = False

@@ -1,0 +1,120 @@
+"""Processors slowed down for their heat, from /sys/devices/system/cpu/cpuN/thermal_throttle.
+
+Documentation/ABI/testing/sysfs-devices-system-cpu: of each core and each package how often, and (since Linux
+5.8) for how many milliseconds in all. Intel's processors have these files; others, and virtual machines, have
+none.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from typing_extensions import override
+
+from app.domain.metrics import Sample
+from app.domain.text import tr
+from app.probes.base.probe import Clock, Counters, Probe, ProbeContext, ProbeUnavailable, RawFile
+
+MOST_FILES: Final = 64
+"""Machines with more cores are watched by package and by the first cores."""
+
+
+@dataclass(slots=True)
+class _Throttle:
+    """One core or package: how often, for how long (None where the kernel does not say), and both before."""
+
+    count: RawFile
+    total_ms: RawFile | None
+    counters: Counters
+
+    def share(self) -> float | None:
+        """Return how much of the time since the last read it was slowed down, in per cent; None at first.
+
+        The kernel adds the time when the processor is cool again: a count that grew without any time means
+        that it still is not.
+        """
+        values = [int(self.count.read())]
+        if self.total_ms is not None:
+            values.append(int(self.total_ms.read()))
+        gained = self.counters.step(values)
+        if gained is None:
+            return None
+        times, *spent_ms = gained.deltas
+        if spent_ms and spent_ms[0] > 0:
+            return min(100.0, spent_ms[0] / gained.interval_s / 10)
+        return 100.0 if times > 0 else 0.0
+
+    def close(self) -> None:
+        self.count.close()
+        if self.total_ms is not None:
+            self.total_ms.close()
+
+
+class ThrottlingProbe(Probe):
+    """Share of the time in which the hottest core or package was slowed down."""
+
+    id = "throttling"
+    label = tr("Throttling")
+    cost_note = tr("two small reads for each core and package, about 4 µs each")
+
+    def __init__(self, sys: str = "/sys", clock: Clock = time.monotonic) -> None:
+        self._cpus = Path(sys, "devices/system/cpu")
+        self._clock = clock
+        self._watched: list[_Throttle] = []
+
+    @override
+    def open(self, context: ProbeContext) -> None:
+        self.close()
+        seen: set[str] = set()
+        for folder in sorted(self._cpus.glob("cpu[0-9]*/thermal_throttle"), key=_number):
+            topology = folder.parent / "topology"
+            package = _text(topology / "physical_package_id", "0")
+            core = f"{package} {_text(topology / 'core_id', folder.parent.name)}"
+            for kind, key in (("package", f"package {package}"), ("core", f"core {core}")):
+                if key not in seen and len(seen) < MOST_FILES and self._watch(folder, kind):
+                    seen.add(key)
+        if not self._watched:
+            raise ProbeUnavailable(
+                tr("the kernel does not count here how often the processor was too hot (Intel's only)")
+            )
+
+    def _watch(self, folder: Path, kind: str) -> bool:
+        try:
+            count = RawFile(str(folder / f"{kind}_throttle_count"))
+        except FileNotFoundError:
+            return False
+        try:
+            total = RawFile(str(folder / f"{kind}_throttle_total_time_ms"))
+        except FileNotFoundError:  # Linux before 5.8
+            total = None
+        self._watched.append(_Throttle(count, total, Counters(self._clock)))
+        return True
+
+    @override
+    def read(self) -> list[Sample]:
+        try:
+            shares = [share for each in self._watched if (share := each.share()) is not None]
+        except ValueError as err:
+            raise ProbeUnavailable(tr("the kernel's counters of heat are no numbers here")) from err
+        return [Sample("cpu.throttled", round(max(shares), 1))] if shares else []
+
+    @override
+    def close(self) -> None:
+        for each in self._watched:
+            each.close()
+        self._watched = []
+
+
+def _number(folder: Path) -> int:
+    digits = folder.parent.name.removeprefix("cpu")
+    return int(digits) if digits.isdigit() else 0
+
+
+def _text(path: Path, otherwise: str) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except OSError:
+        return otherwise
