@@ -24,7 +24,14 @@ from app.comparison.disturbed_runs import (
     without_verdict,
 )
 from app.comparison.label_shortening import telling_names
-from app.comparison.table import ComparisonRow, MeasuredConfiguration, MeasuredRun, build_rows
+from app.comparison.offered_load import common_load
+from app.comparison.table import (
+    ComparisonRow,
+    MeasuredConfiguration,
+    MeasuredRun,
+    build_rows,
+    told_rate,
+)
 from app.comparison.warmup_truncation import CommonCut, CutReason, common_cut
 from app.comparison.wording import describe_briefly, describe_without_verdict
 from app.domain.errors import RunFileError
@@ -32,6 +39,7 @@ from app.domain.text import tr
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.writer import RunState
 from app.statistics.sample_size import DEFAULT_EFFECT
+from app.statistics.verdict import Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +232,9 @@ def _both_ways(
     with_them = again(DisturbedRuns.ALL)
     without = again(DisturbedRuns.NONE)
     rows = [
-        row if row.comparison is None else _told_both_ways(comparison, place, with_them, without)
+        _with_disturbed_rate(comparison, place)
+        if row.comparison is None
+        else _told_both_ways(comparison, place, with_them, without)
         for place, row in enumerate(comparison.rows)
     ]
     return replace(comparison, rows=tuple(rows), with_disturbed=with_them, without_disturbed=without)
@@ -238,15 +248,14 @@ def _told_both_ways(
 ) -> ComparisonRow:
     row, first, group = comparison.rows[place], comparison.groups[0], comparison.groups[place]
     found, ways = row.comparison, (with_them[place].comparison, without[place].comparison)
-    assert found is not None  # noqa: S101 - all but the first have one
-    assert ways[0] is not None  # noqa: S101 - as above
-    assert ways[1] is not None  # noqa: S101 - as above
+    assert found is not None  # noqa: S101 - the caller looked
     because = comparison.why_indicative(group)
     if because:
         found = without_verdict(found)
         together = first.campaign == group.campaign
         told = describe_without_verdict(found, first.name, group.name, because, interleaved=together)
-        told = tr("{verdict}; without them {other}").format(verdict=told, other=describe_briefly(ways[1]))
+        told = "; ".join(filter(None, (told_rate(row), told)))
+        told = tr("{verdict}; without them {other}").format(verdict=told, other=_briefly(ways[1]))
         return replace(row, comparison=found, verdict=told)
     members = {*first.members, *group.members}
     aside = [run.facts for at, run in enumerate(comparison.runs) if at in members and run.set_aside]
@@ -258,9 +267,25 @@ def _told_both_ways(
         verdict=row.verdict,
         count=count_words(len(aside), len(aside) + taking_part),
         how=how_disturbed(aside),
-        other=describe_briefly(ways[0]),
+        other=_briefly(ways[0]),
     )
     return replace(row, verdict=told)
+
+
+def _briefly(comparison: Comparison | None) -> str:
+    return tr("speed is not compared") if comparison is None else describe_briefly(comparison)
+
+
+def _with_disturbed_rate(comparison: RunComparison, place: int) -> ComparisonRow:
+    """Say beside a rate which of the runs that kept it or not were disturbed."""
+    row, group = comparison.rows[place], comparison.groups[place]
+    disturbed = [comparison.runs[each].facts for each in group.disturbed]
+    if not disturbed or not row.load.at_a_rate:
+        return row
+    runs = sum(comparison.runs[each].tps is not None for each in group.members)
+    sentence = tr("{verdict}; {count} ({how})")
+    count, how = count_words(len(disturbed), runs), how_disturbed(disturbed)
+    return replace(row, verdict=sentence.format(verdict=row.verdict, count=count, how=how))
 
 
 def _left_out(runs: Sequence[RunFacts]) -> list[str]:
@@ -374,6 +399,7 @@ def _measured(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConf
         ),
         tuple(sorted({kind for run in members for kind, _ in run.facts.marks})),
         group.campaign if numbers is repeats else f"{group.campaign} {group.name}",
+        common_load(run.facts.load for run in members),
     )
 
 

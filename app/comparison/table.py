@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
 from app.analysis.labels import at_least, format_tps, mark_words
+from app.comparison.offered_load import (
+    KeptRate,
+    describe_loads,
+    describe_rate,
+    kept_rate,
+    rate_cell,
+    shares_cell,
+    speed_comparable,
+)
 from app.comparison.wording import describe, format_difference, format_interval
 from app.domain.columns import CellKind, Column
 from app.domain.text import tr
+from app.runfile.metadata.offered_load import OfferedLoad
 from app.runfile.summary import is_lower_bound
 from app.statistics.sample_size import DEFAULT_EFFECT, RUNS_FOR_A_VERDICT
 from app.statistics.verdict import Comparison, RunInterval, Samples, compare_family, run_interval
@@ -41,12 +51,14 @@ class MeasuredConfiguration:
         runs: in any order.
         marks: kinds such as "unsafe" or "client-bound".
         campaign: the same for what was interleaved; runs are paired only within one.
+        load: how it was offered.
     """
 
     name: str
     runs: tuple[MeasuredRun, ...]
     marks: tuple[str, ...] = ()
     campaign: str = ""
+    load: OfferedLoad = field(default_factory=OfferedLoad)
 
     def tps_by_repeat(self) -> dict[int, float]:
         """Return the mean TPS of each complete run."""
@@ -63,9 +75,11 @@ class ComparisonRow:
         failed: runs without a result.
         mean: TPS with its interval, None below three runs.
         figures: of each complete run, see `MeasuredRun`.
-        comparison: against the first configuration; None for the first.
-        verdict: the comparison as a sentence; for the first one empty.
+        comparison: of its speed with that of the first configuration; None for the first, and where speed is
+            not to be compared (`app.comparison.offered_load`).
+        verdict: what may be said of it as a sentence; for the first one empty, but with a rate.
         marks: kinds of the marks that go with the numbers.
+        load: what became of the offered load.
     """
 
     name: str
@@ -76,6 +90,7 @@ class ComparisonRow:
     comparison: Comparison | None
     verdict: str
     marks: tuple[str, ...]
+    load: KeptRate = field(default_factory=KeptRate)
 
     def values(self, figure: str) -> list[float]:
         """Return a figure of the complete runs that have it."""
@@ -124,6 +139,8 @@ class ComparisonColumn(StrEnum):
     INTERVAL = "interval"
     P99 = "p99"
     JITTER = "jitter"
+    RATE = "rate"
+    SHARES = "shares"
     DIFFERENCE = "difference"
     DIFFERENCE_INTERVAL = "difference_interval"
     MARKS = "marks"
@@ -150,6 +167,8 @@ COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
         optional=2,
         figure="jitter_cv",
     ),
+    Column(ComparisonColumn.RATE, tr("Rate"), lambda row: rate_cell(row.load), CellKind.LABEL),
+    Column(ComparisonColumn.SHARES, tr("Late, skipped"), lambda row: shares_cell(row.load), CellKind.NUMBERS),
     Column(
         ComparisonColumn.DIFFERENCE,
         tr("Difference"),
@@ -168,13 +187,26 @@ COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
 """Of the table of a comparison, in the order in which they are shown."""
 
 
+_OF_LOADS: Final = frozenset({ComparisonColumn.RATE, ComparisonColumn.SHARES})
+
+
+def columns_for(
+    columns: Sequence[Column[ComparisonRow]], rows: Sequence[ComparisonRow]
+) -> tuple[Column[ComparisonRow], ...]:
+    """Return the columns without those about a rate where no load was offered at one."""
+    return tuple(
+        column for column in columns if column.id not in _OF_LOADS or any(column.cell(row) for row in rows)
+    )
+
+
 def build_rows(
     measured: Sequence[MeasuredConfiguration], *, effect: float = DEFAULT_EFFECT
 ) -> tuple[ComparisonRow, ...]:
     """Return the rows of the table, in the order given; each is compared with the first.
 
     Comparisons are paired by repeat where at least three repeats are complete in both, else of independent
-    runs. Together they err at most as often as one at 95 % would (Holm).
+    runs. Together they err at most as often as one at 95 % would (Holm). Where load was offered at a rate,
+    speed is compared only where that says something (`app.comparison.offered_load`).
 
     Args:
         measured: configurations with their runs.
@@ -186,14 +218,26 @@ def build_rows(
     if not measured:
         return ()
     first, *others = measured
-    comparisons = compare_family([_samples(first, other) for other in others], effect=effect)
-    judged = sum(comparison.p_value is not None for comparison in comparisons)
-    rows = [_row(first, None, "")]
-    for other, comparison in zip(others, comparisons, strict=True):
-        together = first.campaign == other.campaign
-        told = describe(comparison, first.name, other.name, comparisons=judged, interleaved=together)
-        rows.append(_row(other, comparison, told))
+    start, *after = (_row(each, None, "") for each in measured)
+    fast = [place for place, row in enumerate(after) if speed_comparable(start.load, row.load)]
+    compared = compare_family([_samples(first, others[place]) for place in fast], effect=effect)
+    judged = sum(comparison.p_value is not None for comparison in compared)
+    comparisons = dict(zip(fast, compared, strict=True))
+    rows = [replace(start, verdict=told_rate(start))]
+    for place, (other, row) in enumerate(zip(others, after, strict=True)):
+        comparison = comparisons.get(place)
+        why_not = describe_loads(start.name, start.load, row.name, row.load)
+        if comparison is not None:
+            together = first.campaign == other.campaign
+            why_not = describe(comparison, first.name, other.name, comparisons=judged, interleaved=together)
+        told = "; ".join(filter(None, (told_rate(row), why_not)))
+        rows.append(replace(row, comparison=comparison, verdict=told))
     return tuple(rows)
+
+
+def told_rate(row: ComparisonRow) -> str:
+    """Return what became of a configuration's rate, a sentence; empty without a rate."""
+    return describe_rate(row.name, row.load, row.mean, row.figures)
 
 
 def _samples(first: MeasuredConfiguration, other: MeasuredConfiguration) -> Samples:
@@ -228,4 +272,5 @@ def _row(measured: MeasuredConfiguration, comparison: Comparison | None, verdict
         comparison=comparison,
         verdict=verdict,
         marks=measured.marks,
+        load=kept_rate(measured.load, [run.figures for run in complete]),
     )

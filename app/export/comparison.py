@@ -9,8 +9,9 @@ clause or null), ``tps`` (what was compared), ``tps_whole`` (of the whole phase)
 (false for what is not durable beside what is: it stands last), ``disturbed`` (places of its runs that others
 disturbed), ``mean``, ``low``, ``high`` and, but for the first, ``verdict`` (one of `Verdict`), ``sentence``,
 ``ratio``, ``interval``, ``p_value``, ``permutation_p``, ``mann_whitney_p``, ``with_disturbed`` and
-``without_disturbed`` (the same comparison with all disturbed runs and without any); ``figures`` the same of
-every other figure. What does not exist is null.
+``without_disturbed`` (the same comparison with all disturbed runs and without any), where speed can be
+compared, and with a rate ``rate`` (``rate_tps``, ``limit_ms``, ``kept``, ``late`` and ``skipped`` shares);
+``figures`` the same of every other figure. What does not exist is null.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from app.comparison.figures import (
     compare_figures,
     figure_values,
 )
+from app.comparison.offered_load import KeptRate
 from app.comparison.table import ComparisonRow, pair_samples
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.runfile.writer import Json
@@ -97,12 +99,16 @@ def _configuration(comparison: RunComparison, group: ComparedGroup, row: Compari
         "marks": list(row.marks),
         "disturbed": [place for place in group.members if is_disturbed(comparison.runs[place].facts)],
     }
+    if row.load.at_a_rate:
+        found["rate"] = _rate(row.load)
+    if row.verdict:
+        found["sentence"] = row.verdict
     if row.comparison is None:
         return found
     exact = exact_tests(_samples(comparison, group, paired=row.comparison.paired))
     return (
         found
-        | {"verdict": row.comparison.verdict.value, "sentence": row.verdict, "paired": row.comparison.paired}
+        | {"verdict": row.comparison.verdict.value, "paired": row.comparison.paired}
         | _ratio(row.comparison)
         | {"permutation_p": exact.permutation, "mann_whitney_p": exact.mann_whitney}
         | {
@@ -118,6 +124,16 @@ def _way(rows: Sequence[ComparisonRow], name: str) -> Json:
     return (
         None if found is None else {"verdict": found.verdict.value, "runs": list(found.runs)} | _ratio(found)
     )
+
+
+def _rate(found: KeptRate) -> dict[str, Json]:
+    return {
+        "rate_tps": found.load.rate_tps,
+        "limit_ms": found.load.limit_ms,
+        "kept": found.kept,
+        "late": found.late,
+        "skipped": found.skipped,
+    }
 
 
 def _samples(comparison: RunComparison, group: ComparedGroup, *, paired: bool) -> Samples:

@@ -7,7 +7,7 @@ from typing import Final
 
 from app.analysis.labels import format_tps, mark_words, one_line
 from app.comparison.disturbed_runs import is_disturbed
-from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow
+from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow, columns_for
 from app.domain.columns import column_of, texts, with_cells
 from app.domain.text import tr
 from app.report.blocks import (
@@ -98,6 +98,8 @@ def told_first(found: Findings) -> int:
 
 def _single_answer(configuration: ReportedConfiguration) -> Iterator[Block]:
     mean = configuration.row.mean
+    if configuration.verdict:
+        yield Text(TextRole.ANSWER, configuration.verdict)
     if mean.mean is None:
         yield Text(TextRole.ANSWER, tr("No complete run: there is no result."))
     elif mean.low is not None and mean.high is not None:
@@ -134,8 +136,9 @@ def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
 
 
 def _table(configurations: Sequence[ReportedConfiguration]) -> ReportTable:
+    compared = [each.row for each in configurations]
     columns = with_cells(
-        tuple(column.of(_row_of) for column in COMPARISON_COLUMNS),
+        tuple(column.of(_row_of) for column in columns_for(COMPARISON_COLUMNS, compared)),
         {
             ComparisonColumn.CONFIGURATION: lambda configuration: configuration.name,
             ComparisonColumn.DIFFERENCE: _difference,
@@ -157,7 +160,7 @@ def _row_of(configuration: ReportedConfiguration) -> ComparisonRow:
 
 def _difference(configuration: ReportedConfiguration) -> str:
     row = configuration.row
-    if row.comparison is None:
+    if not configuration.group:
         return tr("baseline")
     return column_of(COMPARISON_COLUMNS, ComparisonColumn.DIFFERENCE).cell(row)
 

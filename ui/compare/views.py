@@ -21,7 +21,7 @@ from app.comparison.figures import (
     compare_figures,
     format_mean,
 )
-from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow
+from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow, columns_for
 from app.comparison.wording import format_difference, format_interval
 from app.domain.columns import Alignment, CellKind, Column
 from app.domain.text import tr
@@ -121,7 +121,8 @@ _VERDICT: Final[Column[ComparisonRow]] = Column(
 
 def _columns(comparison: RunComparison, figures: Sequence[FigureComparison]) -> tuple[Column[int], ...]:
     """Return the columns of the table; a row is the place of a configuration."""
-    known = (*(each for each in COMPARISON_COLUMNS if not each.figure), _VERDICT)
+    fitting = columns_for(COMPARISON_COLUMNS, comparison.rows)
+    known = (*(each for each in fitting if not each.figure), _VERDICT)
     return (
         *(column.of(comparison.rows.__getitem__) for column in known),
         *(

@@ -18,7 +18,7 @@ from app.cli.terminal.tables import print_sentence, print_table
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.differences import describe_sameness, what_differs
 from app.comparison.figures import COSTS, LATENCIES, FigureComparison, compare_figures, format_mean
-from app.comparison.table import COMPARISON_COLUMNS
+from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.comparison.wording import format_difference
 from app.domain.columns import CellKind, Column
@@ -108,7 +108,7 @@ def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> No
     if not comparison.verdicts:
         print_sentence(console, tr("One configuration only: there is nothing to compare it with."))
     console.print()
-    print_table(console, COMPARISON_COLUMNS, comparison.rows)
+    print_table(console, columns_for(COMPARISON_COLUMNS, comparison.rows), comparison.rows)
     _print_figures(console, tr("Latency"), comparison, compare_figures(comparison, LATENCIES))
     _print_figures(console, tr("Costs per transaction"), comparison, compare_figures(comparison, COSTS))
     _print_runs(comparison, console, all_runs=all_runs)

@@ -6,6 +6,7 @@ import argparse
 import ctypes
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from rich.console import Console
@@ -19,8 +20,15 @@ from app.cli.terminal.standard_streams import drop_output
 from app.cli.terminal.tables import print_line, print_sentence, print_table
 from app.cli.terminal.terminal_agent import terminal_agent
 from app.comparison.campaign_verdicts import judge_files
-from app.comparison.table import COMPARISON_COLUMNS, MeasuredConfiguration, MeasuredRun, build_rows
+from app.comparison.table import (
+    COMPARISON_COLUMNS,
+    MeasuredConfiguration,
+    MeasuredRun,
+    build_rows,
+    columns_for,
+)
 from app.comparison.warnings import comparison_notes
+from app.domain.campaign.configuration import Workload
 from app.domain.errors import ExitStatus
 from app.domain.text import tr
 from app.domain.units import MIB
@@ -30,6 +38,7 @@ from app.execution.recovery import sweep_abandoned
 from app.execution.stop import Cancellable
 from app.library.entries import default_library
 from app.recording.events import RunResult
+from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
 from app.runfile.writer import RunState
 
 _M_TRIM_THRESHOLD: Final = -1
@@ -94,9 +103,19 @@ def run_command(arguments: argparse.Namespace) -> int:
 def measured_configurations(result: CampaignResult) -> tuple[MeasuredConfiguration, ...]:
     """Return the campaign's runs as the table wants them, in the campaign's order."""
     return tuple(
-        _measured(item.name, [run for run in result.results if run.planned.configuration.name == item.name])
+        replace(
+            _measured(
+                item.name, [run for run in result.results if run.planned.configuration.name == item.name]
+            ),
+            load=_load(item.workload),
+        )
         for item in result.campaign.configurations
     )
+
+
+def _load(workload: Workload) -> OfferedLoad:
+    kind = LoadKind.CLOSED if workload.rate_tps is None else LoadKind.RATE
+    return OfferedLoad(kind, workload.rate_tps, workload.latency_limit_ms, limit_is_known=True)
 
 
 def _measured(name: str, results: Sequence[RunResult]) -> MeasuredConfiguration:
@@ -121,7 +140,7 @@ def show_table(result: CampaignResult, console: Console) -> None:
     rows = build_rows(measured_configurations(result)) if comparison is None else comparison.rows
     console.print()
     print_line(console, result.campaign.name, style="bold")
-    print_table(console, COMPARISON_COLUMNS, rows)
+    print_table(console, columns_for(COMPARISON_COLUMNS, rows), rows)
     for row in rows:
         if row.verdict:
             print_sentence(console, row.verdict)

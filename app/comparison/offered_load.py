@@ -1,0 +1,216 @@
+"""What may be said of runs whose load was offered at a rate: not how fast, but whether they kept it.
+
+With a rate the server decides nothing about how many transactions begin: TPS are the rate where it kept up,
+and its capacity where it did not. So speed is compared only where both are closed loops (each client sends
+the next transaction when it has its answer), or where neither kept the same rate. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from app.analysis.labels import at_least, format_number, format_tps
+from app.domain.text import tr
+from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
+from app.runfile.summary import is_lower_bound
+from app.statistics.verdict import RunInterval
+
+KEPT_SHARE: Final = 0.99
+"""A rate is kept where at least this share of what was offered was done.
+
+As many as a 99th percentile leaves out may be missing: with more, the percentiles that are told beside a rate
+would be those of a load that was not offered. Our own choice; no standard names a number for pgbench.
+"""
+
+CHANCE: Final = 3.0
+"""Standard deviations of what arrives by chance: pgbench's schedule is a Poisson process (manual, --rate)."""
+
+AGAIN_SHARE: Final = 0.7
+"""Share of the slowest configuration's TPS at which latencies are compared: all keep it, with room."""
+
+Figures = Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRate:
+    """What became of the load that was offered to a configuration.
+
+    Attributes:
+        load: how it was offered.
+        kept: whether all runs kept the rate; None without one, and where nobody can tell.
+        skipped: share of the offered transactions that the latency limit skipped; None without a limit.
+        late: share that was done, but later than the limit; None likewise.
+    """
+
+    load: OfferedLoad = field(default_factory=OfferedLoad)
+    kept: bool | None = None
+    skipped: float | None = None
+    late: float | None = None
+
+    @property
+    def at_a_rate(self) -> bool:
+        """Whether load was offered at a rate."""
+        return self.load.kind is LoadKind.RATE
+
+
+def common_load(loads: Iterable[OfferedLoad]) -> OfferedLoad:
+    """Return how load was offered in the runs of a configuration.
+
+    Where they differ it counts as a rate that nobody tells: nothing is said about speed then.
+    """
+    found = set(loads)
+    if len(found) == 1:
+        return found.pop()
+    return OfferedLoad(LoadKind.RATE) if any(each.kind is LoadKind.RATE for each in found) else OfferedLoad()
+
+
+def kept_rate(load: OfferedLoad, runs: Sequence[Figures]) -> KeptRate:
+    """Return what became of the offered load.
+
+    Args:
+        load: how it was offered.
+        runs: figures of each complete run.
+    """
+    if load.kind is not LoadKind.RATE or not runs:
+        return KeptRate(load)
+    each = [run_kept_rate(load, run) for run in runs]
+    kept = False if False in each else None if None in each else True
+    offered = math.fsum(_done(run) + (run.get("skipped") or 0.0) for run in runs)
+
+    def share(name: str) -> float | None:
+        known = [value for run in runs if (value := run.get(name)) is not None]
+        return math.fsum(known) / offered if len(known) == len(runs) and offered > 0 else None
+
+    return KeptRate(load, kept, share("skipped"), share("late"))
+
+
+def _done(figures: Figures) -> float:
+    return (figures.get("transactions") or 0.0) + (figures.get("failed") or 0.0)
+
+
+def run_kept_rate(load: OfferedLoad, figures: Figures) -> bool | None:
+    """Return whether a run kept its rate; None where that cannot be told.
+
+    Args:
+        load: at a rate.
+        figures: of the run.
+    """
+    done, skipped = _done(figures), figures.get("skipped")
+    if skipped and skipped > (1 - KEPT_SHARE) * (done + skipped):
+        return False
+    tps, transactions = figures.get("tps"), figures.get("transactions")
+    if not tps or not transactions:
+        return False if transactions == 0 or tps == 0 else None
+    if load.rate_tps is None:  # with a limit nothing waits longer than that: what was not skipped was done
+        return None if skipped is None else True
+    offered = load.rate_tps * transactions / tps
+    return done + (skipped or 0.0) >= KEPT_SHARE * offered - CHANCE * math.sqrt(offered)
+
+
+def speed_comparable(first: KeptRate, other: KeptRate) -> bool:
+    """Return whether TPS of two configurations say which one is faster."""
+    if not first.at_a_rate and not other.at_a_rate:
+        return True
+    return first.load == other.load and first.load.rate_tps is not None and first.kept is other.kept is False
+
+
+def describe_rate(name: str, found: KeptRate, mean: RunInterval, runs: Sequence[Figures]) -> str:
+    """Return what became of a rate, a sentence without a full stop; empty without a rate.
+
+    Args:
+        name: of the configuration.
+        found: what became of its rate.
+        mean: its TPS.
+        runs: figures of its complete runs.
+    """
+    if not found.at_a_rate or mean.mean is None:
+        return ""
+    names = {
+        "name": name,
+        "rate": _rate_words(found.load),
+        "tps": _capacity_words(mean),
+        "shares": "".join(f"; {each}" for each in _shares(found, runs)),
+    }
+    if found.kept:
+        return tr("{name} kept its rate{rate}{shares}").format(**names)
+    if found.kept is None:
+        return tr("whether {name} kept its rate{rate} is not known: it did {tps}{shares}").format(**names)
+    return tr("{name} did not keep its rate{rate}: its capacity is {tps}{shares}").format(**names)
+
+
+def _rate_words(load: OfferedLoad) -> str:
+    if load.rate_tps is None:
+        return tr(", which is not told")
+    return tr(" of {rate} per second").format(rate=format_number(load.rate_tps))
+
+
+def _capacity_words(mean: RunInterval) -> str:
+    told = tr("{tps} TPS").format(tps=format_tps(mean.mean))
+    if mean.low is None or mean.high is None:
+        return told
+    return tr("{tps} (95 % interval {low} to {high})").format(
+        tps=told, low=format_tps(mean.low), high=format_tps(mean.high)
+    )
+
+
+def _shares(found: KeptRate, runs: Sequence[Figures]) -> Iterable[str]:
+    if found.skipped is not None:
+        yield tr("{share} % skipped").format(share=_percent(found.skipped))
+    if found.late is not None and found.load.limit_ms is not None:
+        sentence = tr("{share} % later than {limit} ms")
+        yield sentence.format(share=_percent(found.late), limit=format_number(found.load.limit_ms))
+    known = [value for run in runs if (value := run.get("latency_p99_ms")) is not None and value > 0]
+    if known and len(known) == len(runs):
+        mean_ms = math.exp(math.fsum(map(math.log, known)) / len(known))
+        is_bound = any(is_lower_bound(run, "latency_p99_ms") for run in runs)
+        p99 = at_least(format_number(mean_ms), is_bound=is_bound)
+        yield tr("p99 {p99} ms of all that was offered").format(p99=p99)
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent with a decimal, never 0.0 for what is more than nothing."""
+    percent = 100 * share
+    return f"{percent:.1f}" if percent >= 0.05 or not percent else f"{percent:.2g}"
+
+
+def describe_loads(first_name: str, first: KeptRate, other_name: str, other: KeptRate) -> str:
+    """Return why speed is not compared, a clause; empty where the same load was offered to both."""
+    if first.load == other.load and (first.load.rate_tps is not None or not first.at_a_rate):
+        return ""
+    sentence = tr("speed is not compared, another load was offered: {first}; {other}")
+    if first.load == other.load:
+        return tr("speed is not compared: which rates they had is not told")
+    return sentence.format(
+        first=f"{first_name} {_load_words(first.load)}", other=f"{other_name} {_load_words(other.load)}"
+    )
+
+
+def _load_words(load: OfferedLoad) -> str:
+    if load.kind is LoadKind.CLOSED:
+        return tr("as fast as clients could")
+    if load.kind is LoadKind.NOT_KNOWN:
+        return tr("not told")
+    told = tr("at a rate that is not told")
+    if load.rate_tps is not None:
+        told = tr("at {rate} per second").format(rate=format_number(load.rate_tps))
+    if load.limit_ms is None:
+        return told
+    return tr("{rate}, limit {limit} ms").format(rate=told, limit=format_number(load.limit_ms))
+
+
+def rate_cell(found: KeptRate) -> str:
+    """Return for a table whether a rate was kept; empty without one."""
+    if not found.at_a_rate:
+        return ""
+    return {True: tr("kept"), False: tr("NOT KEPT"), None: tr("not known")}[found.kept]
+
+
+def shares_cell(found: KeptRate) -> str:
+    """Return late and skipped shares for a table; empty where there are none."""
+    if found.late is None and found.skipped is None:
+        return ""
+    told = (tr("none") if share is None else f"{_percent(share)} %" for share in (found.late, found.skipped))
+    return tr("{late}, {skipped}").format(**dict(zip(("late", "skipped"), told, strict=True)))
