@@ -19,6 +19,7 @@ NEEDS=(
   "gi|PyGObject, for D-Bus: it has no wheels|python3-gi|python3-gobject-base|python-gobject|python3-gobject"
   "pydbus|D-Bus: sleep inhibitor, disks|python3-pydbus|python3-pydbus|python-pydbus|python3-pydbus"
   "postgresql|the server and pgbench, which are what is measured|postgresql|postgresql-server postgresql-contrib|postgresql|postgresql-server postgresql-contrib"
+  "fio|asks storage what it can do by itself|fio|fio|fio|fio"
   "util-linux|setpriv and flock|util-linux|util-linux|util-linux|util-linux"
   "qt|what Qt draws with|libegl1 libgl1 libxkbcommon0 libfontconfig1 libdbus-1-3|libglvnd-egl libglvnd-glx libxkbcommon fontconfig dbus-libs|libglvnd libxkbcommon fontconfig dbus|libEGL1 libGL1 libxkbcommon0 libfontconfig1 libdbus-1-3"
   "screen|what Qt's window needs on X11 and Wayland|libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xkb1 libxkbcommon-x11-0 libx11-xcb1 libwayland-client0 libwayland-cursor0|xcb-util-cursor xcb-util-wm xcb-util-image xcb-util-keysyms xcb-util-renderutil libxkbcommon-x11 libX11-xcb libwayland-client libwayland-cursor|xcb-util-cursor xcb-util-wm xcb-util-image xcb-util-keysyms xcb-util-renderutil libxkbcommon-x11 libx11 wayland|libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xkb1 libxkbcommon-x11-0 libX11-xcb1 libwayland-client0 libwayland-cursor0"
@@ -53,7 +54,7 @@ SCREEN_LIBRARIES=(libxcb-cursor.so.0 libxcb-icccm.so.4 libxcb-image.so.0 libxcb-
 # Prints the names of the needs of a use: `engine`, `window`, `test`, and what a tier needs beyond: `disks`,
 # `machine`.
 needs_of() {
-  local engine="python venv gi pydbus postgresql util-linux"
+  local engine="python venv gi pydbus postgresql fio util-linux"
   case $1 in
     engine) printf '%s' "$engine" ;;
     window) printf '%s' "$engine qt screen" ;;

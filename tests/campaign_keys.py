@@ -26,7 +26,7 @@ OWN_SCRIPT: Final = """\\sleep 10 ms
 SELECT 1 / (CASE WHEN count(*) = :scale THEN 1 ELSE 0 END) FROM pgbench_branches;
 """
 """Takes at least 10 ms, and fails where :scale is not that of the tables."""
-CAMPAIGNS_OWN: Final = ("repeats", "seeds", "order")
+CAMPAIGNS_OWN: Final = ("repeats", "seeds", "order", "io_baseline")
 """Keys that are said once for all configurations of a campaign."""
 _MEMORY_BYTES: Final = 3 * GIB
 _OWN: Final = {
@@ -142,6 +142,11 @@ def declared(places: Places) -> dict[str, Values]:
             "seed": Value(_stated_order, {"order": '"random"', "order_seed": "77"}),
             "AB BA": Value(_alternating_order, {"order": '"AB BA"'}),
         },
+        # That it is measured has a test of its own (tests/postgres/test_io_baseline.py): half a minute.
+        "io_baseline": {
+            "left out": Value(_no_baseline),
+            "false": Value(_no_baseline, {"io_baseline": "false"}),
+        },
         "target": _targets(places),
         "installation": {
             "newest": _installation('"newest"'),
@@ -211,6 +216,11 @@ def campaign_of(rows: Mapping[str, Row], values: Mapping[str, Values]) -> str:
 
 def _nothing(_: Back) -> None:
     """Read nothing back from one run: the names of the run files tell the repeats."""
+
+
+def _no_baseline(back: Back) -> None:
+    assert back.run.metadata.io_baseline is None
+    assert back.run.phase(Phase.BASELINE) is None
 
 
 def _seeds(seeds: tuple[int, ...], toml: Mapping[str, str] | None = None) -> Value:

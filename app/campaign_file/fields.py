@@ -67,6 +67,7 @@ _ORDER = tr(
     "In which order the runs follow each other: complete rounds, each configuration once in every one."
 )
 _ORDER_SEED = tr("With a random order: the number that it is drawn with.")
+_BASELINE = tr("Ask each storage with fio and pg_test_fsync what it can do, before the first run on it.")
 _PATH = tr("A folder that exists; left out: a folder of pgFooting's own.")
 _MEMORY = tr("Most memory that may be used; left out: what the data set needs.")
 _INSTALLATION = tr("The newest one found, a major version, or the folder of the programs.")
@@ -91,6 +92,7 @@ CAMPAIGN_FIELDS: Final = (
     CampaignField("seeds", Seeds(), "seeds", _SEEDS),
     CampaignField("order", EnumKind(tuple(RunOrder), RunOrder), "order", _ORDER),
     CampaignField("order_seed", IntKind(0, MOST_ORDER_SEED), "order_seed", _ORDER_SEED),
+    CampaignField("io_baseline", BoolKind(), "io_baseline", _BASELINE),
 )
 
 TARGETS: Final = (

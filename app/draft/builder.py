@@ -106,6 +106,7 @@ def _document(parts: DraftParts) -> Mapping[str, Any]:
         "name": parts.values["name"].strip() or automatic_name(printable),
         "seeds": list(parts.seeds),
         "order": parts.values["order"],
+        **({"io_baseline": parts.values["io_baseline"]} if parts.values["io_baseline"] else {}),
         "postgresql": _section(parts, "postgresql"),
         "workload": _workload(parts),
     }

@@ -203,6 +203,17 @@ class CampaignDraft:
         question = CampaignQuestion(campaign) if campaign else None
         return cast("ResolvedCampaign | None", self._result(question))
 
+    @property
+    def wants_baseline(self) -> bool:
+        """Whether a storage is asked what it can do by itself before the first run on it."""
+        said = self.parts.values["io_baseline"]
+        return said == "true" or (not said and bool(self.parts.on_disks()))
+
+    def ask_for_baseline(self, *, wanted: bool) -> None:
+        """Take the tick of the review; what is so anyway is left out of the campaign."""
+        as_it_is = wanted == bool(self.parts.on_disks())
+        self.parts.values["io_baseline"] = "" if as_it_is else "true" if wanted else "false"
+
     def agreement(self) -> Agreement | None:
         """Return what a person is asked to agree to; None where that is not known."""
         campaign = self.built.campaign

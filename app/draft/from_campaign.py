@@ -70,6 +70,7 @@ def parts_of(campaign: Campaign) -> DraftParts:
         "name": campaign.name,
         "repeats": str(campaign.repeats),
         "order": campaign.order.value,
+        "io_baseline": write_text(FIELDS["io_baseline"], campaign.io_baseline),
         SETTINGS: write_settings(shared),
     }
     _remember_choices(parts, first.workload)

@@ -17,12 +17,14 @@ from app.domain.campaign.disk_target import unsafe_choices
 from app.domain.campaign.order import RunOrder
 from app.domain.disk import Disk
 from app.domain.filesystems import filesystem
+from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.options.raid import Assembler, Level
 from app.domain.storage_plan.plan import Group, InitialSync, StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.commands import CommandLine, LineAction, removed_folders, run_commands, run_folders
 from app.draft.disks.commands import all_lines
+from app.execution.baseline.storages import storages_to_ask
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, planned_seconds
 from app.postgres.presets import PRESETS
 from app.process.starter import Account
@@ -80,6 +82,7 @@ class Review:
         name: of the campaign.
         turns: in which order the runs are taken, a sentence.
         rows: the configurations.
+        baseline: what is asked of the storage before the first run, in a sentence; empty for nothing.
         about_s: estimated time of everything; None where a number of transactions decides.
         time: the same in a sentence.
         written: what is written to disks, in sentences.
@@ -89,6 +92,7 @@ class Review:
     name: str
     turns: str
     rows: tuple[ReviewRow, ...]
+    baseline: str
     about_s: float | None
     time: str
     written: tuple[str, ...]
@@ -118,6 +122,7 @@ def make_review(
             _with_storage(_row(campaign, each, account), each, described or {}, disks)
             for each in resolved.configurations.values()
         ),
+        _baseline_sentence(resolved),
         about_s,
         _time_sentence(campaign.total_runs, about_s),
         written_sentences(resolved),
@@ -163,7 +168,22 @@ def _estimated_s(resolved: ResolvedCampaign) -> float | None:
         return None
     data_bytes = sum(resolved.configurations[name].scale.data_bytes for name in order)
     storage_s = sum(making_seconds(resolved.configurations[name].target.plan) for name in order)
-    return measured_s + len(order) * OVERHEAD_S + data_bytes / LOAD_BYTES_PER_S + storage_s
+    whole_s = measured_s + len(order) * OVERHEAD_S + data_bytes / LOAD_BYTES_PER_S + storage_s
+    return whole_s + baseline_seconds(resolved)
+
+
+def baseline_seconds(resolved: ResolvedCampaign) -> float:
+    """Return about how long it takes to ask the storages of a campaign what they can do."""
+    asked = storages_to_ask(resolved)
+    return sum(PLANNED_SECONDS + making_seconds(each.target.plan) for each in asked)
+
+
+def _baseline_sentence(resolved: ResolvedCampaign) -> str:
+    seconds = baseline_seconds(resolved)
+    if not seconds:
+        return ""
+    sentence = tr("It takes about {time} once, and writes some GiB to each storage.")
+    return sentence.format(time=roughly(seconds))
 
 
 def _turns_sentence(campaign: Campaign) -> str:

@@ -13,7 +13,9 @@ from app.campaign_file.writer import changed_scripts, state_campaign
 from app.dbus.login import InhibitorUnavailable, inhibit_sleep
 from app.domain.campaign.configuration import Campaign, as_begun, interleaved_order, with_drawn_order
 from app.domain.errors import UsageError
+from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.text import tr
+from app.execution.baseline.storages import CampaignBaselines, storages_to_ask
 from app.execution.control import ControlServer
 from app.execution.disk_release import end_disks
 from app.execution.disks import DiskConsent, open_disks
@@ -116,6 +118,7 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
         listener.told("note", account_reason(account))
         if machine_lock.scope_note:
             listener.told("note", machine_lock.scope_note)
+        _tell_baselines(resolved, listener)
         findings = _prepare_machine(stack, resolved, folder, listener)
         execution = RunContext(
             campaign=campaign,
@@ -124,6 +127,7 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
             resources=resources,
             listener=listener,
             switch=switch,
+            baselines=CampaignBaselines(campaign),
             findings=findings,
             early_commands=tuple(commands),
             disks=disks,
@@ -143,6 +147,17 @@ def _listen(stack: ExitStack, switch: Cancellable, folder: Path) -> str:
     stack.callback(control.close)
     switch.listen(control)
     return ""
+
+
+def _tell_baselines(resolved: ResolvedCampaign, listener: CampaignListener) -> None:
+    """Say what is done before the first run on each storage, and how long that takes."""
+    count = len(storages_to_ask(resolved))
+    if count:
+        sentence = tr(
+            "fio and pg_test_fsync ask the storage first what it can do by itself: about {seconds} s for "
+            "each of {count} (io_baseline = false leaves that out)."
+        )
+        listener.told("note", sentence.format(seconds=PLANNED_SECONDS, count=count))
 
 
 def _prepare_machine(
@@ -165,6 +180,10 @@ def _prepare_machine(
 
 def _run_all(execution: RunContext, resolved: ResolvedCampaign, result: CampaignResult) -> CampaignResult:
     done = _finished_runs(result.folder)
+    for each in done.values():
+        if each.path is not None:
+            name = each.planned.configuration.name
+            execution.baselines.recall(resolved.configurations[name], each.path)
     hopeless: set[str] = set()
     for planned in interleaved_order(result.campaign):
         name = planned.configuration.name

@@ -22,7 +22,9 @@ from app.domain.errors import (
     RunFileError,
     TargetLostError,
 )
+from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.text import tr
+from app.execution.baseline.storages import StorageBaseline
 from app.execution.children import kill_children
 from app.execution.control import Request
 from app.execution.failures import crash_of_server, footing_error
@@ -73,6 +75,7 @@ class Runner:
         listener: watches.
         switch: asked often whether a person wants to stop.
         log_one_in: the sampling of the transaction log that the campaign uses; None before it is chosen.
+        baseline: asks the storage what it can do, before anything else; None where nobody is to ask.
     """
 
     planned: PlannedRun
@@ -82,6 +85,7 @@ class Runner:
     listener: CampaignListener
     switch: Cancellable
     log_one_in: int | None = None
+    baseline: StorageBaseline | None = None
     outcome: RunOutcome = field(default_factory=RunOutcome)
     _sampler: Sampler | None = field(default=None, init=False)
 
@@ -124,6 +128,9 @@ class Runner:
 
     def _phases(self) -> None:
         server = self.server
+        if self.baseline is not None:
+            with self._phase(Phase.BASELINE, PLANNED_SECONDS):
+                self.baseline.measure(self.recorder, self._keep_writing, self._tell_left_over)
         with self._phase(Phase.PREPARE):
             pgbench = self._make_pgbench(server.prepare(self._keep_writing))
             self.recorder.facts("before", read_facts(server.sources))
@@ -254,6 +261,9 @@ class Runner:
 
     def _release(self) -> None:
         for sentence in self.server.release():
-            self.listener.told("left-over", sentence)
-            self.recorder.event("left-over", sentence)
-            self.recorder.mark("left-over", sentence)
+            self._tell_left_over(sentence)
+
+    def _tell_left_over(self, sentence: str) -> None:
+        self.listener.told("left-over", sentence)
+        self.recorder.event("left-over", sentence)
+        self.recorder.mark("left-over", sentence)

@@ -19,6 +19,7 @@ from app.domain.errors import FootingError, RunFileError
 from app.domain.step_progress import StepProgress
 from app.domain.text import tr
 from app.domain.units import MIB
+from app.execution.baseline.storages import CampaignBaselines, StorageBaseline
 from app.execution.failures import footing_error
 from app.execution.phases import Runner, RunOutcome
 from app.execution.resolve import ResolvedConfiguration
@@ -69,6 +70,7 @@ class RunContext:
         findings: of the preflight.
         early_commands: programs that were executed before the first run.
         disks: the helper's session; None where no configuration is on spare disks.
+        baselines: what its storages told of themselves.
         log_one_in: sampling of the transaction log by workload: the same for all runs, because
             writing the log has a cost that must not differ between what is compared.
     """
@@ -79,6 +81,7 @@ class RunContext:
     resources: ResourceJournal
     listener: CampaignListener
     switch: Cancellable
+    baselines: CampaignBaselines
     findings: tuple[PreflightFinding, ...] = ()
     early_commands: tuple[CommandOutcome, ...] = ()
     disks: DiskSession | None = None
@@ -109,6 +112,7 @@ def execute_run(execution: RunContext, planned: PlannedRun, resolved: ResolvedCo
         listener=execution.listener,
         switch=execution.switch,
         log_one_in=execution.log_one_in.get(workload),
+        baseline=_baseline(execution, resolved, recorder),
     )
     try:
         _introduce(execution, planned, resolved, server.setup, recorder)
@@ -136,6 +140,21 @@ def _host(execution: RunContext, resolved: ResolvedConfiguration, recorder: Reco
         record=recorder.command,
         progress=_StepTeller(execution.listener, recorder),
         event=partial(_tell, execution.listener, recorder),
+    )
+
+
+def _baseline(
+    execution: RunContext, resolved: ResolvedConfiguration, recorder: Recorder
+) -> StorageBaseline | None:
+    """Return what asks the storage of a run what it can do; None where that is known, or not wanted."""
+    if not execution.baselines.is_open(resolved):
+        return None
+    return StorageBaseline(
+        baselines=execution.baselines,
+        resolved=resolved,
+        host=_host(execution, resolved, recorder),
+        listener=execution.listener,
+        switch=execution.switch,
     )
 
 
@@ -279,6 +298,7 @@ def _introduce(
         program_version=VERSION,
         account=execution.account.name,
         campaign_file=format_campaign(execution.campaign),
+        io_baseline=execution.baselines.of(resolved),
     )
     if setup is not None:
         sha256 = fingerprint(setup.installation)

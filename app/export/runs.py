@@ -53,6 +53,9 @@ JSON_KEYS: Final = {
     "runs[].installation": tr("of PostgreSQL: version, folder, build"),
     "runs[].postgresql": tr("preset and checksums"),
     "runs[].settings": tr("server settings with why and from where"),
+    "runs[].io_baseline": tr(
+        "what fio and pg_test_fsync measured before the first run on this storage; null where nobody asked"
+    ),
     "runs[].scale": tr("pgbench scale factor"),
     "runs[].summary": tr("figures of the measured phase by name; null where they do not exist"),
     "runs[].marks": tr("kind and reason of every label, such as unsafe"),

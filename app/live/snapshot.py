@@ -247,6 +247,8 @@ def what_happens(data: RunData, phase: Phase) -> str:
     """Return what a phase does with this run, in words for people."""
     told = data.metadata
     workload = told.workload
+    if phase is Phase.BASELINE:
+        return tr("fio and pg_test_fsync ask the storage what it can do")
     if phase is Phase.PREPARE:
         return tr("checking the machine and preparing {path}").format(path=known(told.target.path, ""))
     if phase is Phase.INITDB:

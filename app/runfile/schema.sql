@@ -15,6 +15,7 @@ PRAGMA user_version = 1;
 -- state (running, done, stopped, failed, incomplete), error, started_epoch_s, ended_epoch_s,
 -- program_version, account, configuration, campaign_file, target (with the plan of what was made of which
 -- disks), workload, installation, postgresql, settings, scale, data_bytes,
+-- io_baseline (what fio and pg_test_fsync measured on this storage before the first run on it; null: not asked),
 -- transaction_log_one_in (1 = every transaction, n = one in n), tps_one_in (the same where TPS by the second
 -- are counted in that log), imported (what a run of others was read from), running_command (pgbench or a
 -- program of root while it runs: phase and argv), storage_step (how far root was last), pgbench (figures as it
@@ -25,7 +26,8 @@ CREATE TABLE run (
     value TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- prepare, initdb, load, settle, warm-up, measure, collect, teardown; ended_ms is NULL while it lasts.
+-- baseline (of the first run on a storage, where it is measured), prepare, initdb, load, settle, warm-up, measure,
+-- collect, teardown; ended_ms is NULL while it lasts.
 CREATE TABLE phase (
     name TEXT PRIMARY KEY,
     started_ms INTEGER NOT NULL,

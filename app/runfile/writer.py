@@ -44,6 +44,7 @@ class RunState(StrEnum):
 class Phase(StrEnum):
     """Phases of a run in their order; only MEASURE counts."""
 
+    BASELINE = "baseline"
     PREPARE = "prepare"
     INITDB = "initdb"
     LOAD = "load"

@@ -66,7 +66,7 @@ def open_wizard(qtbot: QtBot, tmp_path: Path) -> Iterator[OpenWizard]:
             for place in (Place.FOLDER, Place.MEMORY):
                 draft.configuration_of(place).chosen = False
             draft.configuration_of(Place.DISKS).chosen = True
-            draft.parts.values["repeats"] = "1"
+            draft.parts.values["repeats"], draft.parts.values["io_baseline"] = "1", "false"
             draft.parts.values["workload.duration"], draft.parts.values["workload.warmup"] = "3s", "0s"
             draft.parts.values["workload.clients"] = "2"
             for group in (draft.parts.disks.data, draft.parts.disks.wal):

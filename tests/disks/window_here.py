@@ -127,7 +127,7 @@ class Hand:
     def short_runs(self, repeats: int, seconds: int) -> None:
         """Say what this test measures: nothing of that is looked at here."""
         parts = self._wizard().draft.parts
-        parts.values["repeats"] = str(repeats)
+        parts.values["repeats"], parts.values["io_baseline"] = str(repeats), "false"
         parts.values |= {"workload.duration": f"{seconds}s", "workload.warmup": "1s", "workload.clients": "2"}
         parts.disks.data.texts["partition_size"] = "900 MiB"
         parts.size_choice, parts.values["workload.scale"] = SizeChoice.SCALE, "1"

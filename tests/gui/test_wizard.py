@@ -340,6 +340,31 @@ def test_the_review_shows_commands_time_and_what_is_removed(qtbot: QtBot, make_w
     assert wizard.next.text() == "&Start"
 
 
+@pytest.mark.postgres
+def test_the_review_asks_whether_the_storage_is_asked_first_and_tells_how_long(
+    qtbot: QtBot, make_wizard: MakeWizard
+) -> None:
+    wizard = make_wizard()
+    go_on(qtbot, wizard, *wizard.flow.steps[1:])
+    settle(qtbot, wizard)
+    page = wizard.pages[Step.REVIEW]
+    assert isinstance(page, ReviewPage)
+    qtbot.waitUntil(lambda: page.table.rowCount() == 2, timeout=PATIENCE_MS)
+    assert not page.baseline.isChecked()  # of folder and memory by choice only
+    assert not page.asking.isVisible()
+    before = page.time.text()
+    page.baseline.click()
+    settle(qtbot, wizard)
+    qtbot.waitUntil(page.asking.isVisible, timeout=PATIENCE_MS)
+    assert page.asking.text().startswith("It takes about 50 s once")
+    assert page.time.text() != before
+    assert wizard.draft.to_campaign().io_baseline is True
+    page.baseline.click()
+    settle(qtbot, wizard)
+    qtbot.waitUntil(lambda: page.time.text() == before, timeout=PATIENCE_MS)
+    assert wizard.draft.to_campaign().io_baseline is None
+
+
 # --- what is wrong, and where that is said
 
 

@@ -21,7 +21,7 @@ from ui.theme import SMALL, TINY, Theme
 from ui.widgets.formatting import tooltip
 
 STEPS: Final = (
-    (Phase.PREPARE, Phase.INITDB),
+    (Phase.BASELINE, Phase.PREPARE, Phase.INITDB),
     (Phase.LOAD,),
     (Phase.SETTLE,),
     (Phase.WARM_UP,),

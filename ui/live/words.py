@@ -15,6 +15,7 @@ NOTHING: Final = "–"  # noqa: RUF001 - an en dash stands for no value
 """Shown where there is no value."""
 
 PHASE_NAMES: Final = {
+    Phase.BASELINE: tr("Prepare"),
     Phase.PREPARE: tr("Prepare"),
     Phase.INITDB: tr("Prepare"),
     Phase.LOAD: tr("Load"),

@@ -17,6 +17,7 @@ from typing import Final
 from rich.console import Console
 
 from app import COMMAND
+from app.analysis.io_baseline import JOB_COLUMNS, read_used_shares, sync_sentences
 from app.analysis.labels import DISK_MARKS, at_least
 from app.analysis.sentences import describe_disturbances
 from app.cli.terminal.plain_text import json_text, plain
@@ -168,6 +169,7 @@ def _show(run: RunFile, console: Console) -> None:
         print_line(console, not_known, style="dim")
     _show_configuration(run, console)
     _show_figures(run, console)
+    _show_baseline(run, console)
     _show_phases(run, console)
     _section(console, tr("Commands"))
     for command in run.commands():
@@ -217,6 +219,21 @@ def _show_figures(run: RunFile, console: Console) -> None:
     if known:
         _section(console, tr("Figures of the measured phase"))
         print_grid(console, _FIGURE_COLUMNS, known)
+
+
+def _show_baseline(run: RunFile, console: Console) -> None:
+    baseline = or_none(run.metadata.io_baseline)
+    if baseline is None:
+        return
+    _section(console, tr("What the storage can do by itself (fio, pg_test_fsync)"))
+    if baseline.jobs:
+        print_table(console, JOB_COLUMNS, baseline.jobs)
+    for sentence in sync_sentences(baseline):
+        print_line(console, sentence)
+    for used in read_used_shares(run):
+        print_line(console, used.sentence)
+    for problem in baseline.problems:
+        print_line(console, problem, style="yellow")
 
 
 def figure_text(value: float) -> str:

@@ -19,7 +19,7 @@ from app.dbus.helper_client import HelperClient
 from app.dbus.helper_errors import NOTHING_TOUCHED
 from app.dbus.login import InhibitorUnavailable, inhibit_sleep
 from app.domain.campaign.configuration import FolderTarget, MemoryTarget, Target
-from app.domain.errors import ExitStatus, FootingError
+from app.domain.errors import ExitStatus, FootingError, ProgramError
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.raid import LAYOUTS, Assembler, Level
@@ -28,11 +28,13 @@ from app.domain.units import format_size
 from app.execution.recovery import sweep_abandoned
 from app.hosts.folders.account import account_reason, server_account
 from app.hosts.folders.targets import check_target
+from app.io_baseline.fio import PROGRAM
 from app.library.entries import default_library
 from app.postgres.installations.distributions import install_hint, this_family
 from app.postgres.installations.find import find_installations
 from app.postgres.machine import read_machine
 from app.probes.base.fact_tree import Fact
+from app.probes.base.programs import ask_program
 from app.probes.preflight.checks import run_preflight
 from app.probes.preflight.context import PreflightRequest, Severity
 from app.process.starter import Account, CommandOutcome
@@ -122,7 +124,7 @@ def examine_machine(support: Support) -> list[Check]:
         reason = err.reason
         checks.append(Check("sleep", None, reason))
     checks += _findings(account, reason)
-    return [*checks, *storage_checks(support), helper_check()]
+    return [*checks, *storage_checks(support), baseline_check(), helper_check()]
 
 
 def _installations(account: Account) -> list[Check]:
@@ -180,6 +182,17 @@ def _show(checks: list[Check], console: Console) -> None:
             console.print(text, overflow="ignore", crop=False, soft_wrap=not console.is_terminal)
         for hint in item.hint.splitlines():
             print_indented(console, hint, _MARGIN, style="dim")
+
+
+def baseline_check() -> Check:
+    """Return whether the I/O baseline can be measured: without fio only how often writes become durable."""
+    try:
+        version = ask_program((PROGRAM, "--version")).strip()
+    except ProgramError:
+        message = tr("fio is not installed: the I/O baseline has no reads and writes.")
+        return Check("fio", works=False, message=message, hint=tr("It is in the package fio."))
+    message = tr("{version} measures what a storage can do by itself (I/O baseline).")
+    return Check("fio", works=True, message=message.format(version=version))
 
 
 # --- What the doctor says of the helper, without which spare disks cannot be used.

@@ -37,6 +37,7 @@ _REDRAW_S: Final = 1.2
 def phase_words(phase: Phase) -> str:
     """Return what a phase does, in words for people."""
     words: Mapping[Phase, str] = {
+        Phase.BASELINE: tr("asking the storage what it can do"),
         Phase.PREPARE: tr("checking and preparing"),
         Phase.INITDB: tr("making the database cluster"),
         Phase.LOAD: tr("loading the data"),

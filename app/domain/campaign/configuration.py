@@ -231,6 +231,8 @@ class Campaign:
         seeds: pgbench random seeds; repeat r of every configuration uses ``seeds[r % len(seeds)]``.
         order: how the runs follow each other.
         order_seed: of a random order; None as long as it is not drawn, which the start of a campaign does.
+        io_baseline: before the first run on each storage it is asked what it can do by itself; None for spare
+            disks only.
     """
 
     name: str
@@ -239,6 +241,7 @@ class Campaign:
     seeds: tuple[int, ...] = DEFAULT_SEEDS
     order: RunOrder = RunOrder.RANDOM
     order_seed: int | None = None
+    io_baseline: bool | None = None
 
     @property
     def is_order_known(self) -> bool:
@@ -249,6 +252,10 @@ class Campaign:
     def total_runs(self) -> int:
         """How many runs it has."""
         return self.repeats * len(self.configurations)
+
+    def wants_baseline(self, target: Target) -> bool:
+        """Whether the storage of a target is asked what it can do by itself."""
+        return isinstance(target, DiskTarget) if self.io_baseline is None else self.io_baseline
 
 
 @dataclass(frozen=True, slots=True)

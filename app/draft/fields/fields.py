@@ -54,6 +54,7 @@ def step_of(path: str) -> Step:
         "repeats": Step.WORKLOAD,
         "order": Step.WORKLOAD,
         "order_seed": Step.WORKLOAD,
+        "io_baseline": Step.REVIEW,
     }.get(head, Step.MORE)
 
 

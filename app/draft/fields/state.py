@@ -125,6 +125,7 @@ _FIRST_LOOK: Final = {
     "name": "",
     "repeats": "",
     "order": RunOrder.RANDOM.value,
+    "io_baseline": "",
     "target.folder.path": "",
     "target.memory.size": "",
     "workload.size": "2 GiB",

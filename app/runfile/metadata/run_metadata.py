@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.domain.campaign.configuration import FolderTarget, MemoryTarget
+from app.domain.io_baseline import IoBaseline
 from app.domain.storage_plan.plan import StoragePlan
 from app.probes.base.fact_tree import Fact
 from app.runfile.metadata.typed_json import NOT_KNOWN, Known, NotKnown, read_values
@@ -235,6 +236,7 @@ class RunMetadata:
         settings: every server setting that was written, with its origin.
         scale: pgbench scale factor; None where an import does not tell.
         data_bytes: of the data set, estimated; None likewise.
+        io_baseline: what the storage did by itself before the first run on it; None where nobody asked it.
         transaction_log_one_in: 1 = every transaction is in the log, n = one in n.
         tps_one_in: the same where TPS by the second are counted in that log.
         imported: what a run of others was read from.
@@ -272,6 +274,7 @@ class RunMetadata:
     settings: Known[tuple[SettingMetadata, ...]] = NOT_KNOWN
     scale: Known[int | None] = NOT_KNOWN
     data_bytes: Known[int | None] = NOT_KNOWN
+    io_baseline: Known[IoBaseline | None] = NOT_KNOWN
     transaction_log_one_in: Known[float] = NOT_KNOWN
     tps_one_in: Known[float] = NOT_KNOWN
     imported: Known[ImportMetadata] = NOT_KNOWN

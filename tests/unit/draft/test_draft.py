@@ -277,6 +277,28 @@ def test_every_recipe_goes_through_the_fields_unchanged(recipe: Recipe) -> None:
     assert draft.to_campaign() == campaign
 
 
+def test_the_tick_for_the_baseline_says_only_what_is_not_so_anyway() -> None:
+    draft = CampaignDraft()
+    draft.parts.values["io_baseline"] = ""
+    found = [draft.wants_baseline]
+    draft.parts.configurations.append(ConfigurationDraft("disks", Place.DISKS))
+    assert [*found, draft.wants_baseline] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("on_disks", "wanted", "said"),
+    [(False, True, "true"), (False, False, ""), (True, False, "false"), (True, True, "")],
+)
+def test_what_is_ticked_is_so(*, on_disks: bool, wanted: bool, said: str) -> None:
+    draft = CampaignDraft()
+    if on_disks:
+        draft.parts.configurations.append(ConfigurationDraft("disks", Place.DISKS))
+    draft.ask_for_baseline(wanted=not wanted)
+    draft.ask_for_baseline(wanted=wanted)
+    assert draft.parts.values["io_baseline"] == said
+    assert draft.wants_baseline == wanted
+
+
 # --- every draft without problems is a campaign file
 
 NAMES = st.one_of(

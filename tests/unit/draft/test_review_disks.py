@@ -11,24 +11,28 @@ from app.domain.campaign.configuration import (
     Campaign,
     Configuration,
     DiskTarget,
+    FolderTarget,
     GroupChoice,
     Script,
     Workload,
     interleaved_order,
 )
 from app.domain.campaign.order import RunOrder
+from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import InitialSync, StoragePlan
 from app.domain.units import GIB
 from app.draft.commands import LineAction
 from app.draft.review import (
     WrittenVolume,
+    baseline_seconds,
     make_review,
     making_seconds,
     place_words,
     storage_commands,
     wear_sentences,
 )
+from app.execution.baseline.storages import storages_to_ask
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.installations.installation import Installation
@@ -171,7 +175,8 @@ def test_the_time_counts_what_making_storage_takes(group: GroupChoice, seconds: 
     assert making_seconds(None) == 0
     three = make_review(resolved(DiskTarget(group)), current_account(), None, SPARE)
     one = make_review(resolved(DiskTarget(group), repeats=1), current_account(), None, SPARE)
-    assert three.about_s == pytest.approx(3 * (one.about_s or 0))
+    once_s = PLANNED_SECONDS + seconds  # the storage is asked what it can do once, not for each run
+    assert (three.about_s or 0) - once_s == pytest.approx(3 * ((one.about_s or 0) - once_s))
 
 
 def turns(campaign: Campaign) -> str:
@@ -197,3 +202,37 @@ def test_the_review_tells_the_order_or_that_it_is_drawn_at_the_start() -> None:
     assert turns(drawn) == f"In turn, as drawn with 3: {names}"
     assert turns(replace(drawn, repeats=20)).endswith(" …")
     assert turns(first) == ""
+
+
+def test_how_long_the_storages_are_asked_is_told_and_nothing_where_none_is() -> None:
+    target = DiskTarget(GroupChoice(KEYS[:1], Level.SINGLE, "xfs", partition_bytes=16 * GIB))
+    asked = resolved(target)
+    assert baseline_seconds(asked) == PLANNED_SECONDS + 5
+    review = make_review(asked, current_account(), None, SPARE)
+    assert review.baseline == "It takes about 30 s once, and writes some GiB to each storage."
+    silent = replace(asked, campaign=replace(asked.campaign, io_baseline=False))
+    assert make_review(silent, current_account(), None, SPARE).baseline == ""
+    assert baseline_seconds(silent) == 0
+    folder = ResolvedCampaign(
+        Campaign("Folder", (Configuration("folder", FolderTarget()),)),
+        MACHINE,
+        {
+            "folder": replace(
+                asked.configurations["on disks"], configuration=Configuration("f", FolderTarget())
+            )
+        },
+    )
+    assert baseline_seconds(folder) == 0
+    wanted = replace(folder, campaign=replace(folder.campaign, io_baseline=True))
+    assert baseline_seconds(wanted) > 0
+
+
+def test_configurations_on_one_storage_are_asked_once() -> None:
+    target = DiskTarget(GroupChoice(KEYS[:1], Level.SINGLE, "xfs", partition_bytes=16 * GIB))
+    one = resolved(target)
+    both = replace(one, configurations={**one.configurations, "again": one.configurations["on disks"]})
+    other = replace(target, data=replace(target.data, filesystem="ext4"))
+    another = {"ext4": resolved(other).configurations["on disks"]}
+    assert len(storages_to_ask(both)) == 1
+    three = replace(both, configurations=both.configurations | another)
+    assert len(storages_to_ask(three)) == 2

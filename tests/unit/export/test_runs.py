@@ -87,7 +87,7 @@ def test_an_output_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 def test_every_key_of_the_json_is_documented_and_every_documented_key_exists(tmp_path: Path) -> None:
     output = tmp_path / "out.json"
     values: dict[str, Json] = dict.fromkeys(
-        ("configuration", "installation", "postgresql", "settings", "repeat")
+        ("configuration", "installation", "postgresql", "settings", "repeat", "io_baseline")
     )
     writer = write_run(tmp_path / "a.footing", values=values)
     writer.close()

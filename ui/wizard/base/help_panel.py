@@ -314,6 +314,14 @@ HELP_TEXTS: Final = {
             "random seed and in the names of folders, which nobody can foresee."
         )
     ),
+    "io_baseline": Help(
+        tr(
+            "Before the first run on each storage, on files that are removed again: reads and writes of "
+            "8 KiB and 1 MiB with fio, and how often a second a write becomes durable with pg_test_fsync. "
+            "Every run then says how much of that PostgreSQL used. On for spare disks."
+        ),
+        "fio(1), pg_test_fsync(1)",
+    ),
     "review": Help(
         tr(
             "The estimate of the time holds where loading goes at about 100 MB a second. Closing the window "

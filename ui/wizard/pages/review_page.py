@@ -118,6 +118,9 @@ class ReviewPage(Page):
         self.table = self._make_table()
         self.unsafe = Text(theme, role="warning")
         self.time = Text(theme)
+        self.baseline = QCheckBox(tr("&Ask each storage first what it can do by itself (fio, pg_test_fsync)"))
+        describe_button(self.baseline, "io_baseline")
+        self.asking = Text(theme, role="muted")
         self.disturbances = Disturbances(theme)
         self.effect = Text(theme)
         self.written = Text(theme)
@@ -156,7 +159,7 @@ class ReviewPage(Page):
         )
         self._sections = (
             Section(theme, "", [self.table, self.unsafe]),
-            Section(theme, tr("Time"), [self.time]),
+            Section(theme, tr("Time"), [self.time, self.baseline, self.asking]),
             Section(theme, tr("What would disturb the measurement"), [self.disturbances]),
             Section(theme, tr("What these runs can show"), [self.effect]),
             Section(theme, tr("What is written"), [self.written]),
@@ -171,6 +174,7 @@ class ReviewPage(Page):
         self.configuration.currentIndexChanged.connect(self._show_commands)
         self.confirm.typed.connect(self._on_confirmed)
         self.trust.clicked.connect(self._on_trust)
+        self.baseline.clicked.connect(self._on_baseline)
 
     def _make_table(self) -> QTableWidget:
         table = QTableWidget(0, len(REVIEW_COLUMNS))
@@ -237,6 +241,10 @@ class ReviewPage(Page):
         self.draft.agree(agreed=checked)
         self.tell()
 
+    def _on_baseline(self, checked: bool) -> None:  # noqa: FBT001 - Qt's signal
+        self.draft.ask_for_baseline(wanted=checked)
+        self.tell()
+
     def _show_disks(self) -> None:
         """Show the disks that will be erased, where there are any."""
         self._erasing.setVisible(bool(self.draft.parts.on_disks()))
@@ -261,6 +269,9 @@ class ReviewPage(Page):
         self._review = review
         self._show_table(review)
         self.time.setText(f"{review.time} {review.turns}".strip())
+        self.baseline.setChecked(self.draft.wants_baseline)
+        self.asking.setText(review.baseline)
+        self.asking.setVisible(bool(review.baseline))
         self.effect.setText("\n".join(review.effect))
         self.written.setText(" ".join(review.written))
         folders = dict.fromkeys(folder for row in review.rows for folder in row.removed)

@@ -1,0 +1,179 @@
+"""The I/O baseline in words and figures, and how much of it a run used.
+
+What the disks can do is compared with what they did: the same counters, read in the same way, once while fio
+and pg_test_fsync had the storage for themselves and once while the run was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.columns import CellKind, Column
+from app.domain.io_baseline import (
+    DEFAULT_METHOD,
+    FIO_JOBS,
+    FLUSH_WORDS,
+    DeviceRates,
+    IoBaseline,
+    JobId,
+    JobResult,
+    flush_verdict,
+)
+from app.domain.text import tr
+from app.runfile.metadata.typed_json import known, or_none
+from app.runfile.reader import RunFile
+from app.runfile.writer import Phase
+
+SYNC_METHOD: Final = "wal_sync_method"
+
+_RATES: Final = {
+    "storage.reads": "reads",
+    "storage.writes": "writes",
+    "storage.flushes": "flushes",
+    "storage.read_bytes": "read_bytes",
+    "storage.write_bytes": "write_bytes",
+}
+"""Attribute of `DeviceRates` by metric."""
+
+_WORDS: Final = {
+    "wal.syncs": tr("The storage makes {able} writes a second durable; the run used {share}."),
+    "storage.flushes": tr("These disks flush {able} times a second; the run used {share}."),
+    "storage.reads": tr("These disks answer {able} reads a second; the run used {share}."),
+    "storage.writes": tr("These disks take {able} writes a second; the run used {share}."),
+    "storage.read_bytes": tr("These disks read {able} MB/s; the run used {share}."),
+    "storage.write_bytes": tr("These disks write {able} MB/s; the run used {share}."),
+}
+_LIMIT_WORDS: Final = {
+    "storage.flushes": tr("flushes a second that these disks can do"),
+    "storage.reads": tr("reads a second that these disks can do"),
+    "storage.writes": tr("writes a second that these disks can do"),
+    "storage.read_bytes": tr("bytes a second that these disks can read"),
+    "storage.write_bytes": tr("bytes a second that these disks can write"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UsedShare:
+    """How much a run used of what a storage can do.
+
+    Attributes:
+        metric: id of the series.
+        able: what the storage can do, in the unit of the metric.
+        used: mean over the measured phase, likewise.
+    """
+
+    metric: str
+    able: float
+    used: float
+
+    @property
+    def share(self) -> float:
+        """Of `able`; more than 1 where several writers together get more than one gets alone."""
+        return self.used / self.able
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        able = self.able / 1e6 if self.metric.endswith("_bytes") else self.able
+        share = tr("less than 1 %") if self.share < 0.01 else f"{100 * self.share:.0f} %"
+        return _WORDS[self.metric].format(able=_figure(able), share=share)
+
+
+def limits(baseline: IoBaseline) -> dict[str, float]:
+    """Return what the disks did at most while the storage was asked, by metric of a run's series; never 0."""
+    found = {}
+    for metric, name in _RATES.items():
+        rates = [getattr(each, name) for each in _device_rates(baseline)]
+        most = max((rate for rate in rates if rate is not None), default=0.0)
+        if most > 0:
+            found[metric] = most
+    return found
+
+
+def limit_words(metric: str) -> str:
+    """Return what people read beside the line of a limit."""
+    return _LIMIT_WORDS[metric]
+
+
+def used_shares(
+    baseline: IoBaseline, means: Mapping[str, float], method: str = DEFAULT_METHOD
+) -> tuple[UsedShare, ...]:
+    """Return how much a run used, the sync of WAL first; what is not known of either is left out.
+
+    Args:
+        baseline: of the storage.
+        means: of the run's series over the measured phase, by metric.
+        method: the run's wal_sync_method.
+    """
+    able = limits(baseline)
+    syncs = baseline.syncs_per_s(method)
+    if syncs:
+        able = {"wal.syncs": syncs} | able
+    order = [metric for metric in _WORDS if metric in able and metric in means]
+    return tuple(UsedShare(metric, able[metric], means[metric]) for metric in order)
+
+
+def read_used_shares(run: RunFile) -> tuple[UsedShare, ...]:
+    """Return how much a run used of what its storage can do; nothing where its file tells no baseline."""
+    told = run.metadata
+    baseline, measured = or_none(told.io_baseline), run.phase(Phase.MEASURE)
+    if baseline is None or measured is None or measured.ended_ms is None:
+        return ()
+    totals = run.totals(measured.started_ms, measured.ended_ms, metrics=list(_WORDS))
+    means = {metric: total / count for (metric, which), (total, _, count) in totals.items() if not which}
+    chosen = {each.name: each.value for each in known(told.settings, ())}
+    return used_shares(baseline, means, chosen.get(SYNC_METHOD, DEFAULT_METHOD))
+
+
+def _device_rates(baseline: IoBaseline) -> Iterable[DeviceRates]:
+    return (baseline.sync_device, *(each.device for each in baseline.jobs))
+
+
+# --- as a table
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 99.5 else f"{value:.3g}"
+
+
+def _job_words(result: JobResult) -> str:
+    label = next((job.label for job in FIO_JOBS if job.id.value == result.job), result.job)
+    is_cached = not result.is_direct and result.job != JobId.SYNC_APPEND.value
+    return tr("{job}, through the cache").format(job=label) if is_cached else label
+
+
+JOB_COLUMNS: Final[tuple[Column[JobResult], ...]] = (
+    Column("job", tr("what was asked"), _job_words, CellKind.LABEL),
+    Column("operations", tr("a second"), lambda row: _figure(row.operations_per_s)),
+    Column("throughput", tr("MB/s"), lambda row: _figure(row.bytes_per_s / 1e6)),
+    Column("mean", tr("mean µs"), lambda row: _figure(row.latency_mean_us)),
+    Column("p99", tr("p99 µs"), lambda row: _figure(row.latency_p99_us)),
+)
+"""Of what fio measured."""
+
+
+def job_cell(baseline: IoBaseline | None, job: JobId) -> str:
+    """Return one figure for a table of several storages: operations a second, of sequential jobs MB/s."""
+    result = None if baseline is None else baseline.job(job)
+    if result is None:
+        return ""
+    is_stream = job in {JobId.SEQUENTIAL_READ, JobId.SEQUENTIAL_WRITE}
+    return _figure(result.bytes_per_s / 1e6 if is_stream else result.operations_per_s)
+
+
+def sync_cell(baseline: IoBaseline | None, method: str = DEFAULT_METHOD) -> str:
+    """Return how often a second a write becomes durable, for a table of several storages."""
+    return "" if baseline is None else _figure(baseline.syncs_per_s(method))
+
+
+def sync_sentences(baseline: IoBaseline) -> tuple[str, ...]:
+    """Return what pg_test_fsync measured, and what that says of the drives."""
+    if not baseline.sync_methods:
+        return ()
+    sentence = tr("Writes of 8 kB made durable a second, one after the other (pg_test_fsync): {methods}.")
+    methods = ", ".join(f"{each.method} {_figure(each.per_s)}" for each in baseline.sync_methods)
+    return tuple(filter(None, (sentence.format(methods=methods), FLUSH_WORDS[flush_verdict(baseline)])))

@@ -1,0 +1,1 @@
+"""The I/O baseline of a campaign: where it is measured, how, and which runs it belongs to."""

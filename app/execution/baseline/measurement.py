@@ -1,0 +1,342 @@
+"""Asks a storage what it can do: fio and pg_test_fsync, on files in storage that is made and unmade for it.
+
+Both run as the account of server and pgbench, in the server's place: in the control group of the session
+where there is one, within its memory limit, without a way to gain privileges, and they end with the runner.
+Root starts neither. What goes wrong with them is told and leaves the run as it is; what goes wrong with the
+storage is an error of the run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import FootingError, ProgramError
+from app.domain.io_baseline import (
+    CACHED_WRITE_SECONDS,
+    FIO_JOBS,
+    FROM_CACHE,
+    FSYNC_METHODS,
+    FSYNC_SECONDS,
+    LEAST_FILE_BYTES,
+    MOST_FILE_BYTES,
+    SHARE_OF_FREE,
+    DeviceRates,
+    FioJob,
+    IoBaseline,
+    JobResult,
+    SyncMethod,
+)
+from app.domain.text import tr
+from app.domain.units import MIB, format_size
+from app.execution.baseline.devices import DeviceCounters, disks_below
+from app.execution.children import end_child, outcome_of
+from app.execution.stop import Cancellable
+from app.hosts.baseline_storage import BaselineStorage
+from app.io_baseline import fio, pg_test_fsync
+from app.io_baseline.fio import FioAnswer, FioError, FioTask
+from app.postgres.installations.installation import Installation
+from app.probes.base.mounts import mount_of
+from app.probes.base.programs import ask_program
+from app.process.account import SEARCH_PATH
+from app.process.starter import spawn
+from app.recording.recorder import OUTPUT_LIMIT, Recorder
+from app.runfile.metadata.run_metadata import RunMetadata, RunningCommand
+from app.runfile.writer import Phase
+
+PATIENCE_S: Final = 30.0
+"""How long a program may take to start, to write what is buffered, and to end, beyond what it was told."""
+_LOOK_S: Final = 0.2
+_FILE: Final = "baseline-file"
+_APPENDED: Final = "baseline-appended"
+_SYNCED: Final = "baseline-synced"
+_MOST_APPENDED_BYTES: Final = 1024 * MIB
+_ANSWERS_FROM_ARC: Final = frozenset({"zfs"})
+"""Filesystems that take direct I/O and may answer it from a cache of their own (ZFS before 2.3 always)."""
+
+
+@dataclass(slots=True)
+class BaselineMeasurement:
+    """One measurement, in the run whose file tells of it.
+
+    Attributes:
+        storage: made and unmade for it.
+        installation: whose pg_test_fsync.
+        memory_bytes: of the machine, or the limit that holds.
+        recorder: of that run.
+        step: told what is done and how much of all, 0 to 1.
+        left_over: told a sentence for everything that could not be removed.
+        switch: asked often whether a person wants to stop.
+        keep_writing: called often while the storage is made.
+    """
+
+    storage: BaselineStorage
+    installation: Installation
+    memory_bytes: int
+    recorder: Recorder
+    step: Callable[[str, float | None], None]
+    left_over: Callable[[str], None]
+    switch: Cancellable
+    keep_writing: Callable[[], None]
+    _problems: list[str] = field(default_factory=list, init=False)
+    _started: int = field(default=0, init=False)
+    _is_direct_refused: bool = field(default=False, init=False)
+
+    def measure(self) -> IoBaseline:
+        """Make the storage, ask it, and unmake it again, whatever happens.
+
+        Raises:
+            StopRequestedError: a person stops.
+            FootingError: the storage cannot be made, vanished or filled up.
+            RunFileError: the run file cannot be written.
+        """
+        try:
+            self.storage.prepare(self.keep_writing)
+            return self._ask()
+        finally:
+            for sentence in self.storage.release():
+                self.left_over(sentence)
+
+    def _ask(self) -> IoBaseline:
+        started_s = time.monotonic()
+        found = IoBaseline(
+            measured_epoch_s=time.time(),
+            memory_bytes=self.memory_bytes,
+            devices=disks_below(self.storage.wal_folder),
+            virtual_machine=_virtual_machine(),
+        )
+        room = self.storage.room_bytes // SHARE_OF_FREE // MIB * MIB
+        if room < LEAST_FILE_BYTES:
+            sentence = tr("Too little room for fio: a part of {size} is less than the {least} that it needs.")
+            self._problems.append(
+                sentence.format(size=format_size(room), least=format_size(LEAST_FILE_BYTES))
+            )
+        else:
+            found = self._ask_fio(found, room)
+        methods, device = self._ask_pg_test_fsync()
+        return replace(
+            found,
+            seconds=time.monotonic() - started_s,
+            sync_methods=methods,
+            sync_device=device,
+            problems=(*self._problems, *_answers_from_cache(found.jobs)),
+        )
+
+    # --- fio
+
+    def _ask_fio(self, found: IoBaseline, room: int) -> IoBaseline:
+        program = shutil.which(fio.PROGRAM, path=SEARCH_PATH)
+        if program is None:
+            sentence = tr("fio is not installed, so that no reads and writes were measured.")
+            self._problems.append(sentence)
+            return found
+        first, *others = FIO_JOBS
+        written = self._write_file(program, first, room)
+        results = [] if written is None else [written.result]
+        file_bytes = 0 if written is None else written.size_bytes // MIB * MIB
+        for number, job in enumerate(others, start=1):
+            self.step(job.label, number / (len(FIO_JOBS) + 1))
+            if job.syncs:
+                path = f"{self.storage.wal_folder}/{_APPENDED}"
+                task = FioTask(
+                    job, path, min(room, _MOST_APPENDED_BYTES), is_direct=False, seconds=job.seconds
+                )
+            elif written is None or not file_bytes:
+                continue
+            else:
+                path = f"{self.storage.data_folder}/{_FILE}"
+                task = FioTask(job, path, file_bytes, written.result.is_direct, job.seconds)
+            told = self._run_fio(program, task)
+            if told is not None:
+                results.append(told.result)
+        version = written.version if written is not None else ""
+        return replace(found, jobs=tuple(results), file_bytes=file_bytes, fio_version=version)
+
+    def _write_file(self, program: str, job: FioJob, room: int) -> FioAnswer | None:
+        """Write the file that the other jobs read, past the page cache or else larger than it can be."""
+        self.step(job.label, 0.0)
+        path = f"{self.storage.data_folder}/{_FILE}"
+        if mount_of(self.storage.data_folder).filesystem not in _ANSWERS_FROM_ARC:
+            task = FioTask(job, path, min(room, MOST_FILE_BYTES), is_direct=True, seconds=job.seconds)
+            told = self._run_fio(program, task)
+            if told is not None or not self._is_direct_refused:
+                return told
+            self._problems.pop()
+        self._problems.append(tr("The filesystem has no direct I/O past its cache."))
+        wanted = 2 * self.memory_bytes
+        task = FioTask(job, path, min(2 * room, wanted), is_direct=False, seconds=CACHED_WRITE_SECONDS)
+        told = self._run_fio(program, task)
+        if told is not None and told.size_bytes < wanted // MIB * MIB:
+            sentence = tr(
+                "In {seconds} s, and with the room there is, a file of {size} was written, less than twice "
+                "the memory ({memory}): reads may have been answered from the cache."
+            )
+            size, memory = format_size(told.size_bytes), format_size(self.memory_bytes)
+            told_words = sentence.format(seconds=CACHED_WRITE_SECONDS, size=size, memory=memory)
+            self._problems.append(told_words)
+        return told
+
+    def _run_fio(self, program: str, task: FioTask) -> FioAnswer | None:
+        """Return what fio measured; None, and a problem more, where it did not."""
+        self._is_direct_refused = False
+        counters = DeviceCounters(self.storage.sources(task.path.rpartition("/")[0]))
+        try:
+            ended = self._run(fio.fio_argv(program, task), task.job.id.value, task.seconds, counters.nothing)
+            answer = _answer(ended, task)
+            device = counters.mean(answer.result.seconds)
+        except (FioError, ProgramError) as error:
+            self._problems.append(f"{task.job.label}: {error.message}")
+            self._is_direct_refused = isinstance(error, FioError) and error.is_direct_refused
+            return None
+        finally:
+            counters.close()
+        return replace(answer, result=replace(answer.result, device=device))
+
+    # --- pg_test_fsync
+
+    def _ask_pg_test_fsync(self) -> tuple[tuple[SyncMethod, ...], DeviceRates]:
+        program = self.installation.program(pg_test_fsync.PROGRAM)
+        self.step(tr("pg_test_fsync"), len(FIO_JOBS) / (len(FIO_JOBS) + 1))
+        if not os.access(program, os.X_OK):
+            sentence = tr("There is no {program}, so nobody asked how often a write becomes durable.")
+            self._problems.append(sentence.format(program=program))
+            return (), DeviceRates()
+        synced = self.storage.wal_folder
+        argv = pg_test_fsync.pg_test_fsync_argv(program, f"{synced}/{_SYNCED}")
+        planned_s = len(FSYNC_METHODS) * FSYNC_SECONDS
+        counters = DeviceCounters(self.storage.sources(synced))
+        try:
+            ended = self._run(
+                argv, pg_test_fsync.PROGRAM, planned_s, counters.look, pg_test_fsync.has_all_methods
+            )
+        except ProgramError as error:
+            self._problems.append(error.message)
+            return (), DeviceRates()
+        finally:
+            counters.close()
+        methods = pg_test_fsync.parse_pg_test_fsync(ended.stdout)
+        if len(methods) < len(FSYNC_METHODS):
+            sentence = tr("pg_test_fsync measured {count} of {all} methods: {reason}")
+            reason = _last_line(ended.stderr) or (
+                tr("it did not end in time") if ended.is_late else tr("it said nothing of the others")
+            )
+            words = sentence.format(count=len(methods), all=len(FSYNC_METHODS), reason=reason)
+            self._problems.append(words)
+        return methods, counters.fastest_second()
+
+    # --- either
+
+    def _run(
+        self,
+        argv: tuple[str, ...],
+        name: str,
+        planned_s: float,
+        look: Callable[[], None],
+        is_enough: Callable[[str], bool] = lambda _text: False,
+    ) -> _Ended:
+        """Run a program to its end, until it has said enough, or until its time is up; it is gone afterwards.
+
+        Raises:
+            StopRequestedError: a person stops.
+            TargetLostError: the storage vanished or filled up.
+            RunFileError: the run file cannot be written.
+            ProgramError: it could not be started.
+        """
+        private = self.storage.private
+        told = RunMetadata(running_command=RunningCommand(phase=Phase.BASELINE.value, argv=argv))
+        self.recorder.set_run(told)
+        self._started += 1  # what a first try has said stays where it is
+        output = Path(private.path, f"{self._started}-{name}.stdout")
+        errors = Path(private.path, f"{self._started}-{name}.stderr")
+        started_s = time.monotonic()
+        child = spawn(
+            argv,
+            account=private.account,
+            death_signal=signal.SIGKILL,
+            stdout=output,
+            stderr=errors,
+            cwd=private.path,
+            hold=self.storage.hold,
+        )
+        ended = os.pidfd_open(child.pid)
+        is_late = False
+        try:
+            while child.poll() is None:
+                self.switch.wait(time.monotonic() + _LOOK_S, ended)
+                look()
+                self._look_after()
+                is_late = time.monotonic() > started_s + planned_s + PATIENCE_S
+                if is_late or is_enough(self._text(output.name)):
+                    break
+        finally:
+            end_child(child)
+            os.close(ended)
+            found = _Ended(self._text(output.name), self._text(errors.name), is_late)
+            outcome = outcome_of(private.account, argv, child, started_s, stderr=found.stderr)
+            self.recorder.command(replace(outcome, stdout=found.stdout))
+        return found
+
+    def _look_after(self) -> None:
+        """Once a second: write what is new, and see whether the storage is still there."""
+        if time.monotonic() >= self.recorder.next_flush_s:
+            self.recorder.flush()
+            self.storage.check()
+
+    def _text(self, name: str) -> str:
+        """Return what a program wrote so far, at most 1 MiB of it."""
+        try:
+            with self.storage.open_output(name) as file:
+                return file.read(OUTPUT_LIMIT).decode("utf-8", "replace")
+        except (OSError, FootingError):  # not there yet, or something else is in its place: it said nothing
+            return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """What a program left: its output, and whether it had to be ended because its time was up."""
+
+    stdout: str
+    stderr: str
+    is_late: bool
+
+
+def _answer(ended: _Ended, task: FioTask) -> FioAnswer:
+    """Return what fio measured.
+
+    Raises:
+        FioError: it did not.
+    """
+    if ended.is_late:
+        sentence = tr("fio did not end within {seconds:.0f} s and was ended.")
+        raise FioError(sentence.format(seconds=task.seconds + PATIENCE_S))
+    return fio.parse_fio(ended.stdout, task)
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1][:200] if lines else ""
+
+
+def _virtual_machine() -> str:
+    try:
+        machine = ask_program(("systemd-detect-virt", "--vm")).strip()
+    except ProgramError:
+        return ""
+    return "" if machine == "none" else machine
+
+
+def _answers_from_cache(jobs: tuple[JobResult, ...]) -> list[str]:
+    """Return a sentence for each job of reads that a cache answered, as the disks' own counters tell."""
+    labels = {job.id.value: job.label for job in FIO_JOBS}
+    sentence = tr("{job}: the disks were asked for {share:.0f} % of the bytes only; a cache gave the rest.")
+    return [
+        sentence.format(job=labels.get(each.job, each.job), share=100 * each.from_devices)
+        for each in jobs
+        if each.from_devices is not None and each.from_devices < FROM_CACHE
+    ]

@@ -1,0 +1,173 @@
+"""fio: the arguments of a declared job, and its JSON. Pure.
+
+Sources: fio(1) of 3.33; the JSON as recorded (tests/data/io_baseline). ``--thread`` keeps a job in one
+process: forked jobs of fio lead sessions of their own, and would outlive the one that is ended.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.domain.errors import FootingError
+from app.domain.io_baseline import FioJob, JobResult
+from app.domain.text import tr
+
+PROGRAM: Final = "fio"
+_NS_PER_US: Final = 1000.0
+_INVALID: Final = 22
+"""EINVAL: what a filesystem without direct I/O answers (open(2))."""
+_NO_SPACE: Final = 28
+
+
+class FioError(FootingError):
+    """fio did not measure what it was asked for.
+
+    Attributes:
+        is_direct_refused: the filesystem has no direct I/O.
+    """
+
+    code = "fio"
+
+    def __init__(self, message: str, *, is_direct_refused: bool = False) -> None:
+        super().__init__(message)
+        self.is_direct_refused = is_direct_refused
+
+
+@dataclass(frozen=True, slots=True)
+class FioTask:
+    """A job on a file.
+
+    Attributes:
+        job: which.
+        path: of the file; absolute.
+        file_bytes: of it at most.
+        is_direct: past the page cache.
+        seconds: how long at most.
+    """
+
+    job: FioJob
+    path: str
+    file_bytes: int
+    is_direct: bool
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class FioAnswer:
+    """What fio said of a job: the figures, its version, and how many bytes it read or wrote."""
+
+    result: JobResult
+    version: str
+    size_bytes: int
+
+
+def fio_argv(program: str, task: FioTask) -> tuple[str, ...]:
+    """Return the command; nothing in it is a text of anybody but the path."""
+    job = task.job
+    queues = task.is_direct and job.depth > 1
+    words = [
+        program,
+        "--output-format=json",
+        "--eta=never",
+        "--thread",
+        "--group_reporting",
+        f"--name={job.id.value}",
+        f"--filename={task.path}",
+        f"--rw={job.pattern}",
+        f"--bs={job.block_bytes}",
+        "--fallocate=none",  # what is written is what there is, also on a disk that is nearly full
+        "--refill_buffers",  # with its own random bytes: nothing compresses
+        f"--direct={int(task.is_direct)}",
+        f"--runtime={task.seconds}",
+    ]
+    if queues:  # Linux queues nothing but direct I/O
+        words += ["--ioengine=libaio", f"--iodepth={job.depth}", f"--size={task.file_bytes}"]
+    elif job.depth > 1:  # as many at once, each in a part of its own: none reads what another has just read
+        part = task.file_bytes // job.depth // job.block_bytes * job.block_bytes
+        words += [
+            "--ioengine=psync",
+            f"--numjobs={job.depth}",
+            f"--size={part}",
+            f"--offset_increment={part}",
+        ]
+    else:
+        words += ["--ioengine=psync", f"--size={task.file_bytes}"]
+    if job.syncs:
+        words.append("--fdatasync=1")
+    elif job.pattern == "write":
+        words.append("--end_fsync=1")
+    elif task.is_direct or job.writes:  # a second pass over what was read would be answered by the cache
+        words.append("--time_based")
+    return tuple(words)
+
+
+def parse_fio(text: str, task: FioTask) -> FioAnswer:
+    """Return what fio measured.
+
+    Args:
+        text: what it printed; lines of complaints may stand before the JSON.
+        task: what it was asked.
+
+    Raises:
+        FioError: it measured nothing, or failed; in its words.
+    """
+    document = _document(text)
+    job = document["jobs"][0] if isinstance(document.get("jobs"), list) and document["jobs"] else None
+    if not isinstance(job, dict):
+        raise FioError(_said(text) or tr("fio printed no result."))
+    code = job.get("error")
+    if code:
+        message = tr("fio failed: {reason}").format(reason=_said(text) or _reason(code))
+        raise FioError(message, is_direct_refused=task.is_direct and code == _INVALID)
+    side = job.get("write" if task.job.writes else "read")
+    try:
+        assert isinstance(side, dict)  # noqa: S101 - told below, as every other surprise
+        seconds = float(side["runtime"]) / 1000
+        operations, size = int(side["total_ios"]), int(side["io_bytes"])
+        latency = float(side["lat_ns"]["mean"])
+        spread = side["clat_ns"]
+        if task.job.syncs:
+            latency += float(job["sync"]["lat_ns"]["mean"])
+            spread = job["sync"]["lat_ns"]
+        p99 = spread.get("percentile", {}).get("99.000000")
+        version = str(document.get("fio version", ""))[:40]
+    except (AssertionError, KeyError, TypeError, ValueError, AttributeError) as err:
+        raise FioError(tr("What fio printed is not understood: {what} is missing.").format(what=err)) from err
+    if operations < 1 or seconds <= 0:
+        raise FioError(tr("fio finished not one request."))
+    result = JobResult(
+        job=task.job.id.value,
+        operations_per_s=operations / seconds,
+        bytes_per_s=size / seconds,
+        latency_mean_us=latency / _NS_PER_US,
+        latency_p99_us=None if p99 is None else float(p99) / _NS_PER_US,
+        seconds=seconds,
+        is_direct=task.is_direct,
+    )
+    return FioAnswer(result, version, size)
+
+
+def _document(text: str) -> dict[str, Any]:
+    """Return the JSON, which begins with a brace on a line of its own."""
+    start = 0 if text.startswith("{") else text.find("\n{") + 1
+    try:
+        document = json.loads(text[start:])
+    except (ValueError, RecursionError) as err:
+        raise FioError(_said(text) or tr("fio printed no result.")) from err
+    if not isinstance(document, dict):
+        raise FioError(tr("fio printed no result."))
+    return document
+
+
+def _said(text: str) -> str:
+    """Return fio's first complaint before the JSON; empty where there is none."""
+    for line in text.partition("\n{")[0].splitlines():
+        if line.startswith("fio: ") and "error=" in line:
+            return line.rpartition("error=")[2].strip()[:200]
+    return ""
+
+
+def _reason(code: object) -> str:
+    return tr("the disk is full") if code == _NO_SPACE else tr("error {code}").format(code=code)

@@ -1,0 +1,44 @@
+"""pg_test_fsync: its arguments, and the part of its output that is of interest. Pure.
+
+It goes through sixteen tests of a second or more. The first ones, one write of 8 kB by each method, are what
+WAL does; it is ended when they are done. Sources: src/bin/pg_test_fsync/pg_test_fsync.c (13 to 19); recorded
+output in tests/data/io_baseline.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from app.domain.io_baseline import FSYNC_METHODS, FSYNC_SECONDS, SyncMethod
+
+PROGRAM: Final = "pg_test_fsync"
+_SECTION: Final = re.compile(r"^Compare file sync methods using one [0-9]+kB write:$", re.MULTILINE)
+_NEXT: Final = re.compile(r"^Compare file sync methods using two ", re.MULTILINE)
+_ROW: Final = re.compile(r"^\s+(\w+)\s+([0-9]+\.[0-9]+) ops/sec\s+[0-9]+ usecs/op\s*$", re.MULTILINE)
+
+
+def pg_test_fsync_argv(program: str, path: str) -> tuple[str, ...]:
+    """Return the command.
+
+    Args:
+        program: absolute.
+        path: of the file that it makes, 16 MiB, and removes again.
+    """
+    return (program, f"--secs-per-test={FSYNC_SECONDS}", f"--filename={path}")
+
+
+def has_all_methods(text: str) -> bool:
+    """Whether the tests of interest are done, so that it may be ended."""
+    return _NEXT.search(text) is not None
+
+
+def parse_pg_test_fsync(text: str) -> tuple[SyncMethod, ...]:
+    """Return the methods that were measured with one write, as far as it came; what it lacks is left out."""
+    begun = _SECTION.search(text)
+    if begun is None:
+        return ()
+    following = _NEXT.search(text, begun.end())
+    section = text[begun.end() : following.start() if following else len(text)]
+    rates = {name: float(rate) for name, rate in _ROW.findall(section)}
+    return tuple(SyncMethod(method=name, per_s=rates[name]) for name in FSYNC_METHODS if name in rates)

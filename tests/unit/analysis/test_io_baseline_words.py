@@ -1,0 +1,153 @@
+"""What a baseline says in words: limits, how much a run used, tables; of old files nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.analysis.io_baseline import (
+    JOB_COLUMNS,
+    job_cell,
+    limit_words,
+    limits,
+    read_used_shares,
+    sync_cell,
+    sync_sentences,
+    used_shares,
+)
+from app.domain.columns import texts
+from app.domain.io_baseline import (
+    BaselineDevice,
+    DeviceRates,
+    IoBaseline,
+    JobId,
+    JobResult,
+    SyncMethod,
+)
+from app.domain.metrics import METRICS, Sample
+from app.runfile.finalize import finish_run_file
+from app.runfile.metadata.run_metadata import RunMetadata, SettingMetadata
+from app.runfile.metadata.typed_json import values_of
+from app.runfile.reader import RunFile
+from app.runfile.writer import RunState
+from tests.made_runs import write_run
+
+NVME = BaselineDevice(name="nvme0n1", kind="disk", is_rotating=False, write_cache="write back")
+KNOWN = IoBaseline(
+    measured_epoch_s=1.8e9,
+    jobs=(
+        JobResult(
+            job=JobId.RANDOM_READ_DEEP.value,
+            operations_per_s=200_000.4,
+            bytes_per_s=1.6e9,
+            latency_mean_us=158.2,
+            latency_p99_us=412.0,
+            device=DeviceRates(reads=200_001.0, writes=3.0, flushes=0.0, read_bytes=1.6e9),
+        ),
+        JobResult(
+            job=JobId.SEQUENTIAL_WRITE.value,
+            operations_per_s=2000.0,
+            bytes_per_s=2.1e9,
+            device=DeviceRates(writes=4000.0, flushes=2.0, write_bytes=2.1e9),
+        ),
+        JobResult(job=JobId.SYNC_APPEND.value, operations_per_s=480.0, is_direct=False, bytes_per_s=3.9e6),
+    ),
+    sync_methods=(
+        SyncMethod(method="fdatasync", per_s=9800.0),
+        SyncMethod(method="open_datasync", per_s=9000.0),
+    ),
+    sync_device=DeviceRates(flushes=9900.0, writes=9950.0),
+    devices=(NVME,),
+)
+
+
+def test_the_limit_of_a_series_is_the_most_that_the_disks_did_when_asked() -> None:
+    assert limits(KNOWN) == {
+        "storage.reads": 200_001.0,
+        "storage.writes": 9950.0,
+        "storage.flushes": 9900.0,
+        "storage.read_bytes": 1.6e9,
+        "storage.write_bytes": 2.1e9,
+    }
+    assert limits(IoBaseline()) == {}
+    assert all(limit_words(metric) and metric in METRICS for metric in limits(KNOWN))
+
+
+def test_how_much_a_run_used_is_told_with_what_there_is() -> None:
+    means = {"wal.syncs": 6860.0, "storage.flushes": 6930.0, "storage.reads": 20.0, "cpu.user": 1.0}
+    told = used_shares(KNOWN, means)
+    assert [each.sentence for each in told] == [
+        "The storage makes 9,800 writes a second durable; the run used 70 %.",
+        "These disks flush 9,900 times a second; the run used 70 %.",
+        "These disks answer 200,001 reads a second; the run used less than 1 %.",
+    ]
+    assert used_shares(KNOWN, {"wal.syncs": 6860.0}, "open_datasync")[0].able == 9000
+    assert used_shares(KNOWN, {"wal.syncs": 6860.0}, "fsync_writethrough") == ()
+    assert used_shares(IoBaseline(), means) == ()
+
+
+def test_bytes_are_told_in_megabytes() -> None:
+    (told,) = used_shares(KNOWN, {"storage.write_bytes": 1.05e9})
+    assert told.sentence == "These disks write 2,100 MB/s; the run used 50 %."
+
+
+def test_tables_have_what_was_measured_and_nothing_where_nothing_was() -> None:
+    cells = [texts(JOB_COLUMNS, row) for row in KNOWN.jobs]
+    assert cells[0] == {
+        "job": "random reads of 8 KiB, 32 in flight",
+        "operations": "200,000",
+        "throughput": "1,600",
+        "mean": "158",
+        "p99": "412",
+    }
+    assert (cells[1]["mean"], cells[1]["p99"]) == ("", "")
+    assert cells[2]["job"] == "appends of 8 KiB, each made durable"  # as it should be through the cache
+    cached = replace(KNOWN.jobs[0], is_direct=False)
+    assert texts(JOB_COLUMNS, cached)["job"].endswith(", through the cache")
+    assert job_cell(KNOWN, JobId.RANDOM_READ_DEEP) == "200,000"
+    assert job_cell(KNOWN, JobId.SEQUENTIAL_WRITE) == "2,100"
+    assert job_cell(KNOWN, JobId.RANDOM_READ) == job_cell(None, JobId.RANDOM_READ) == sync_cell(None) == ""
+    assert sync_cell(KNOWN) == "9,800"
+
+
+def test_a_job_of_a_later_version_is_shown_by_its_own_name() -> None:
+    assert texts(JOB_COLUMNS, JobResult(job="zone-append", operations_per_s=1.0))["job"] == "zone-append"
+
+
+def test_what_the_rate_says_of_the_drive_stands_beside_it() -> None:
+    first, second = sync_sentences(KNOWN)
+    assert "fdatasync 9,800, open_datasync 9,000" in first
+    assert "either protected or not flushing: find out which" in second
+    assert sync_sentences(replace(KNOWN, sync_methods=())) == ()
+
+
+def written(path: Path, told: RunMetadata) -> Path:
+    samples = (Sample("wal.syncs", 4900.0), Sample("storage.flushes", 4950.0))
+    writer = write_run(path, values=values_of(told), samples=samples)
+    with writer.transaction():
+        writer.end_phase(4000)
+    writer.close()
+    finish_run_file(path, RunState.DONE, {}, [], is_durable=False)
+    return path
+
+
+@pytest.mark.parametrize(("method", "share"), [("fdatasync", 0.5), ("open_datasync", 4900 / 9000)])
+def test_a_run_file_tells_how_much_was_used_by_the_method_that_was_set(
+    tmp_path: Path, method: str, share: float
+) -> None:
+    settings = (SettingMetadata(name="wal_sync_method", value=method, origin="user"),)
+    path = written(tmp_path / "a.footing", RunMetadata(io_baseline=KNOWN, settings=settings))
+    with RunFile(path) as run:
+        assert run.metadata.io_baseline == KNOWN
+        syncs, flushes = read_used_shares(run)
+    assert syncs.share == pytest.approx(share)
+    assert flushes.share == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("told", [RunMetadata(), RunMetadata(io_baseline=None)])
+def test_a_file_without_a_baseline_says_nothing_of_it(tmp_path: Path, told: RunMetadata) -> None:
+    with RunFile(written(tmp_path / "a.footing", told)) as run:
+        assert read_used_shares(run) == ()
+        assert run.metadata.io_baseline is told.io_baseline
