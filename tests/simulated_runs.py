@@ -69,12 +69,24 @@ class Truth:
 
 def autocorrelated(random: np.random.Generator, rows: int, truth: Truth) -> Array:
     """Return AR(1) noise of variance 1, a row a run."""
-    noise = random.standard_normal((rows, truth.seconds))
+    return autocorrelated_noise(random, rows, truth.seconds, truth.phi)
+
+
+def autocorrelated_noise(random: np.random.Generator, rows: int, seconds: int, phi: float) -> Array:
+    """Return AR(1) noise of variance 1.
+
+    Args:
+        random: where chance comes from.
+        rows: series.
+        seconds: of each.
+        phi: likeness of neighbours.
+    """
+    noise = random.standard_normal((rows, seconds))
     values = np.empty_like(noise)
     values[:, 0] = noise[:, 0]
-    scale = np.sqrt(1 - truth.phi**2)
-    for second in range(1, truth.seconds):
-        values[:, second] = truth.phi * values[:, second - 1] + scale * noise[:, second]
+    scale = np.sqrt(1 - phi**2)
+    for second in range(1, seconds):
+        values[:, second] = phi * values[:, second - 1] + scale * noise[:, second]
     return values
 
 

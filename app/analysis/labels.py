@@ -31,6 +31,7 @@ MARK_WORDS: Final = {
     "disturbed": tr("disturbed"),
     "missed-seconds": tr("seconds missed"),
     "not-steady": tr("not steady"),
+    "no-checkpoint-cycle": tr("no checkpoint cycle"),
     "suspended": tr("suspended"),
     "partial-latencies": tr("latencies partial"),
     "newer-than-tested": tr("newer than tested"),
@@ -77,7 +78,7 @@ def format_figure(figure: Figure, value: float) -> str:
     """Return a figure of the summary with its unit."""
     if figure.name == "steady":
         return tr("yes") if value else tr("no")
-    if figure.name in {"jitter_cv", "drift"}:
+    if figure.name in {"jitter_cv", "drift", "checkpoint_share"}:
         return tr("{percent} %").format(percent=format_number(round(100 * value, 2)))
     if figure.unit == "B":
         return format_size(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
@@ -10,7 +11,7 @@ from app.analysis.stability import OwnInterval, RunStability
 from app.domain.text import tr
 from app.domain.units import format_duration
 from app.runfile.disturbance import Disturbances
-from app.statistics.series import SLOPE_LIMIT, SPREAD_LIMIT
+from app.statistics.steadiness import FEWEST_PIECES, SLOPE_LIMIT, SPREAD_LIMIT
 
 WITHIN_RUN_NOTE: Final = tr(
     "Intervals within a run come from its own seconds, which are alike in time; they are blind to what"
@@ -96,10 +97,16 @@ def _change(shape: RunStability) -> Iterator[str]:
             percent=abs(100 * change), first=format_tps(shape.drift.first), last=format_tps(shape.drift.last)
         )
     steady = shape.steady
+    if steady.is_too_short:
+        sentence = tr(
+            "Too short to tell whether it was steady: its seconds are alike for so long that it consists of"
+            " about {pieces:.0f} independent pieces ({fewest} are needed)."
+        )
+        yield sentence.format(pieces=max(1.0, math.floor(steady.pieces)), fewest=FEWEST_PIECES)
     if steady.steady is False and steady.spread is not None and steady.slope is not None:
         sentence = tr(
             "Not steady: its five rounds lie {spread:.0f} % apart with a trend of {slope:+.0f} % (limits"
-            " {most:.0f} and {trend:.0f} %)."
+            " {most:.0f} and {trend:.0f} %), more than its unevenness explains."
         )
         yield sentence.format(
             spread=100 * steady.spread,

@@ -16,32 +16,30 @@ from numpy.typing import NDArray
 
 from app.domain.errors import CorruptRunFileError
 from app.domain.text import tr
-from app.runfile.reader import PhaseTimes, RunEvent, RunFile
+from app.runfile.checkpoints import Span, checkpoint_spans
+from app.runfile.reader import RunFile
 from app.runfile.summary import EDGE_S, seconds_of
 from app.runfile.writer import Phase
 from app.statistics.checkpoint_effect import CheckpointEffect, checkpoint_effect
 from app.statistics.series import (
     Drift,
     Jitter,
-    SteadyState,
     Truncation,
     WithinRun,
     drift,
     jitter,
     mser5,
-    steady_state,
     within_run_error,
 )
 from app.statistics.stalls import stalled_seconds
+from app.statistics.steadiness import SteadyState, steady_state
 from app.statistics.student_t import student_t_quantile
 
 Array = NDArray[np.float64]
-Span = tuple[float, float]
 
 FEWEST_FOR_A_CUT_S: Final = 120
 """MSER-5 takes a quarter or more off one in four steady runs of 60 s (simulated, lag-1 correlation 0.6)."""
 
-_ROUNDS: Final = 5
 _MOST_TPS: Final = 1e12
 
 
@@ -107,15 +105,8 @@ class RunStability:
 
     @cached_property
     def steady(self) -> SteadyState:
-        """Whether it was steady: over its last five checkpoint cycles where it has as many, else over fifths.
-
-        The rounds of the steady state in SNIA's Performance Test Specification; a round that ends in the
-        middle of a checkpoint would be compared with one that does not.
-        """
-        starts = [round(start_s) for start_s, _ in self.checkpoints]
-        if len(starts) > _ROUNDS and starts[-1] - starts[-_ROUNDS - 1] >= 2 * _ROUNDS:
-            return steady_state(self.seconds[starts[-_ROUNDS - 1] : starts[-1]], _ROUNDS)
-        return steady_state(self.seconds, _ROUNDS)
+        """Whether it was steady."""
+        return steady_state(self.seconds, [start_s for start_s, _ in self.checkpoints])
 
     @cached_property
     def within(self) -> WithinRun:
@@ -186,20 +177,5 @@ def read_shape(run: RunFile) -> RunStability | None:
         raise CorruptRunFileError(tr("The run file is damaged: its TPS are no numbers from 0 on."))
     last_ms = float(t_ms[-1]) if measured.ended_ms is None else float(measured.ended_ms)
     duration_s = (last_ms - measured.started_ms) / 1000
-    checkpoints = _checkpoints(run.events(), measured, duration_s)
-    return RunStability((t_ms - measured.started_ms) / 1000, tps, duration_s, checkpoints)
-
-
-def _checkpoints(events: tuple[RunEvent, ...], measured: PhaseTimes, duration_s: float) -> tuple[Span, ...]:
-    found: list[Span] = []
-    started: float | None = None
-    for event in events:
-        t_s = (event.t_ms - measured.started_ms) / 1000
-        if event.kind == "checkpoint-start":
-            started = t_s
-        elif event.kind == "checkpoint-complete" and started is not None:
-            found.append((started, min(t_s, duration_s)))
-            started = None
-    if started is not None:
-        found.append((started, duration_s))
-    return tuple(span for span in found if 0 <= span[0] < duration_s)
+    checkpoints = checkpoint_spans(run.events(), measured, duration_s)
+    return RunStability((t_ms - measured.started_ms) / 1000, tps, duration_s, checkpoints or ())

@@ -209,4 +209,7 @@ def marks_after(summary: Mapping[str, float | None]) -> list[tuple[str, str]]:
         marks.append(("missed-seconds", tr("{count:.0f} seconds have no samples").format(count=missed)))
     if summary.get("steady") == 0:
         marks.append(("not-steady", tr("the five parts of the run differ by more than 20 % or have a trend")))
+    if summary.get("checkpoint_cycles") == 0:
+        reason = tr("no checkpoint cycle inside: what checkpoints cost is in no figure, or only in part")
+        marks.append(("no-checkpoint-cycle", reason))
     return marks

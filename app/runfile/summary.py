@@ -8,7 +8,7 @@ divided by the mean TPS.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,16 +19,22 @@ from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import METRICS, Direction
 from app.domain.text import tr
 from app.postgres.pgbench.histogram import Histogram
+from app.runfile.checkpoints import checkpoint_spans
 from app.runfile.histogram_decoding import merge_encoded
 from app.runfile.metadata.offered_load import offered_load
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
-from app.runfile.reader import RunFile
+from app.runfile.reader import PhaseTimes, RunFile
 from app.runfile.writer import Phase
-from app.statistics.series import drift, jitter, steady_state, within_run_error
+from app.statistics.checkpoint_effect import checkpoint_effect
+from app.statistics.series import drift, jitter, within_run_error
+from app.statistics.steadiness import steady_state
 
 EDGE_S: Final = 0.5
 """A second belongs to what is kept after a cut where more than half of it does."""
+
+_NO_CHECKPOINTS: Final = frozenset({"select-only"})
+"""Workloads that change nothing: no checkpoint has anything to write."""
 
 _LONGEST_RUN_S: Final = 100 * 86400
 
@@ -89,6 +95,14 @@ FIGURES: Final = (
         heading=tr("drift"),
     ),
     Figure("steady", tr("steady over five rounds (1 yes, 0 no)"), "", Direction.HIGHER),
+    Figure("checkpoint_cycles", tr("checkpoint cycles inside"), "", Direction.NEITHER),
+    Figure(
+        "checkpoint_share",
+        tr("TPS after a checkpoint began by those before the next one"),
+        "",
+        Direction.NEITHER,
+        heading=tr("after a checkpoint"),
+    ),
     Figure("device_read_bytes", tr("device bytes read per transaction"), "B", heading=tr("read / tx")),
     Figure("device_write_bytes", tr("device bytes written per transaction"), "B", heading=tr("written / tx")),
     Figure("device_reads", tr("device reads per transaction"), ""),
@@ -135,7 +149,11 @@ def summarise(run: RunFile, cut_s: float = 0.0) -> dict[str, float | None]:
     figures: dict[str, float | None] = {figure.name: None for figure in FIGURES}
     told = run.metadata
     figures |= _after_cut(run, reports) if cut_s else _throughput(told, start_ms, end_ms, reports)
-    figures |= _shape(seconds_of(reports.t_ms, reports.tps, start_ms), known(told.tps_one_in, 0) or 1.0)
+    seconds = seconds_of(reports.t_ms, reports.tps, start_ms)
+    starts_s = _checkpoint_starts(run, measured, start_ms, end_ms)
+    figures |= _shape(seconds, known(told.tps_one_in, 0) or 1.0, starts_s or ())
+    if starts_s is not None and known(told.workload.label, "") not in _NO_CHECKPOINTS:
+        figures["checkpoint_cycles"] = float(max(0, len(starts_s) - 1))
     limit_ms = figures["latency_limit_ms"] = offered_load(told).limit_ms
     figures |= _latencies(run, start_ms, end_ms, limit_ms, is_whole=not cut_s)
     figures |= _costs(run, start_ms, end_ms, figures["tps"])
@@ -242,17 +260,33 @@ def without_sampling_noise(cv: float | None, mean_tps: float, one_in: float) -> 
     return math.sqrt(max(0.0, cv**2 - (one_in - 1) / mean_tps))
 
 
-def _shape(tps: NDArray[np.float64], one_in: float) -> dict[str, float | None]:
+def _checkpoint_starts(
+    run: RunFile, measured: PhaseTimes, start_ms: float, end_ms: float
+) -> tuple[float, ...] | None:
+    """Return when checkpoints began, from the first second that counts on; None where nobody listened."""
+    spans = checkpoint_spans(run.events(), measured, (end_ms - measured.started_ms) / 1000)
+    if spans is None:
+        return None
+    cut_s = (start_ms - measured.started_ms) / 1000
+    return tuple(started - cut_s for started, _ in spans if started >= cut_s - EDGE_S)
+
+
+def _shape(
+    tps: NDArray[np.float64], one_in: float, checkpoints_s: Sequence[float]
+) -> dict[str, float | None]:
     if len(tps) < 2:
         return {}
     try:
-        return _shape_of(tps, one_in)
+        return _shape_of(tps, one_in, checkpoints_s)
     except ValueError as error:  # negative, or more than any machine does
         raise CorruptRunFileError(tr("The run file is damaged: its seconds hold impossible TPS.")) from error
 
 
-def _shape_of(tps: NDArray[np.float64], one_in: float) -> dict[str, float | None]:
-    shape, steady = jitter(tps), steady_state(tps).steady
+def _shape_of(
+    tps: NDArray[np.float64], one_in: float, checkpoints_s: Sequence[float]
+) -> dict[str, float | None]:
+    shape, steady = jitter(tps), steady_state(tps, checkpoints_s).steady
+    effect = checkpoint_effect(tps, checkpoints_s)
     known = tps[~np.isnan(tps)]
     mean_tps = float(known.mean()) if len(known) else 0.0
     return {
@@ -262,6 +296,7 @@ def _shape_of(tps: NDArray[np.float64], one_in: float) -> dict[str, float | None
         "drift": drift(tps).change,
         "tps_error": within_run_error(tps).standard_error,
         "steady": None if steady is None else float(steady),
+        "checkpoint_share": None if effect is None else 1 + effect.change,
     }
 
 

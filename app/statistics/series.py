@@ -18,9 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from app.statistics.stalls import stalled_seconds
 
 BATCH_SECONDS: Final = 5
-SPREAD_LIMIT: Final = 0.2
-SLOPE_LIMIT: Final = 0.1
-"""Limits of a steady state: SNIA Solid State Storage Performance Test Specification, steady state."""
 
 _FEWEST_SECONDS: Final = 10
 _NOTHING: Final = 1e-9
@@ -205,50 +202,6 @@ def _mser_scores(batches: Array) -> Array:
     variances = np.maximum(0.0, squares / known - (sums / known) ** 2)
     scores: Array = np.where(counts > 0, variances / known, math.inf)
     return scores
-
-
-@dataclass(frozen=True, slots=True)
-class SteadyState:
-    """Whether a run was steady.
-
-    Attributes:
-        steady: None below ten seconds, where a round was missed altogether, or where nothing was done.
-        spread: highest less lowest round mean, by their mean; None likewise.
-        slope: rise of the fitted line from first to last round, by their mean; None likewise.
-        rounds: mean TPS of each round, empty likewise.
-    """
-
-    steady: bool | None
-    spread: float | None
-    slope: float | None
-    rounds: tuple[float, ...]
-
-
-def steady_state(tps: Sequence[float] | Array, rounds: int = 5) -> SteadyState:
-    """Return whether a run was steady: rounds within 20 % of their mean, their trend within 10 %.
-
-    Args:
-        tps: transactions of each second, NaN where missed.
-        rounds: equal parts; best one per checkpoint cycle.
-
-    Raises:
-        ValueError: a value is negative or infinite, or fewer than two rounds.
-    """
-    series = _series(tps)
-    if rounds < 2:
-        raise ValueError(rounds)
-    parts = [_present(part) for part in np.array_split(series, rounds)]
-    if len(series) < max(_FEWEST_SECONDS, rounds) or any(len(part) == 0 for part in parts):
-        return SteadyState(None, None, None, ())
-    means = np.array([part.mean() for part in parts])
-    mean = float(means.mean())
-    if mean == 0:
-        return SteadyState(None, None, None, ())
-    places = np.arange(rounds) - (rounds - 1) / 2
-    slope = float(places @ means / (places @ places)) * (rounds - 1) / mean
-    spread = float(np.ptp(means)) / mean
-    steady = spread <= SPREAD_LIMIT and abs(slope) <= SLOPE_LIMIT
-    return SteadyState(steady, spread, slope, tuple(float(value) for value in means))
 
 
 def autocorrelation_time(tps: Sequence[float] | Array) -> float:

@@ -14,12 +14,15 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP))
 
+from app.statistics.steadiness import steady_state  # noqa: E402
 from app.statistics.verdict import Verdict, compare, run_interval  # noqa: E402
 from tests.bench._figures import describe_machine  # noqa: E402
-from tests.simulated_runs import SimulatedCampaign, Truth, campaigns  # noqa: E402
+from tests.simulated_runs import LEVEL, SimulatedCampaign, Truth, autocorrelated_noise, campaigns  # noqa: E402
 
 RATIO = 1.05
 SCENARIOS = (
@@ -90,6 +93,28 @@ def within_coverage(truth: Truth, count: int) -> float:
     return covered / total
 
 
+def print_steadiness(count: int) -> int:
+    """Print how often runs are called not steady; return how many figures are not as promised."""
+    missed, random = 0, np.random.default_rng(8)
+    for seconds in (60, 120, 300, 900, 3600):
+        rows = min(count, 360_000 // seconds)
+        noise = autocorrelated_noise(random, rows, seconds, 0.8)
+        for cv in (0.1, 0.2, 0.4):
+            found = [steady_state(np.maximum(0.0, LEVEL * (1 + cv * row))).steady for row in noise]
+            wrong, open_ = found.count(False) / rows, found.count(None) / rows
+            told = f"called not steady {100 * wrong:.1f} %, too short to tell {100 * open_:.0f} %"
+            print(
+                f"stationary AR(0.8), jitter {100 * cv:.0f} %, {seconds} s, {rows} runs: {told}", flush=True
+            )
+            missed += wrong > 0.05 + 2.58 * math.sqrt(0.05 * 0.95 / rows)
+    noise = autocorrelated_noise(random, min(count, 400), 900, 0.8)
+    fall = 1 - 0.3 * np.arange(900) / 900
+    drifting = [steady_state(np.maximum(0.0, LEVEL * fall * (1 + 0.1 * row))).steady for row in noise]
+    share = drifting.count(False) / len(drifting)
+    print(f"drift of 30 % over 15 minutes, jitter 10 %, AR(0.8): called not steady {100 * share:.1f} %")
+    return missed + (share < 0.8)
+
+
 def main() -> None:
     """Print a row a scenario."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -121,6 +146,7 @@ def main() -> None:
         for seconds in (300, 3600):
             share = within_coverage(Truth(phi=phi, seconds=seconds), min(count, 400))
             print(f"interval within a run, AR({phi}), {seconds} s: covers {100 * share:.1f} %")
+    missed += print_steadiness(min(count, 1000))
     print(f"rows outside what is promised: {missed}; {time.monotonic() - began_s:.0f} s")
 
 

@@ -23,7 +23,10 @@ from ui.charts.figures.heat import Cell, HeatFigure, runs_note
 from ui.charts.figures.scatter import ScatterFigure, ScatterPoint
 from ui.compare.content import Content
 
-OFFERED: Final = ("tps", *LATENCIES, "jitter_cv", "stall_s", "longest_stall_s", *COSTS)
+OFFERED: Final = (
+    *("tps", *LATENCIES, "jitter_cv", "stall_s", "longest_stall_s", "checkpoint_share"),
+    *COSTS,
+)
 """Names of the figures that can be shown as bars, points and cells."""
 
 TPS: Final = "tps"

@@ -389,13 +389,6 @@ def test_what_checkpoints_cost_is_told_where_there_are_cycles_enough() -> None:
     assert "checkpoint" not in " ".join(describe_shape(shape_of(noisy(360, 3), spans)))
 
 
-def test_rounds_are_checkpoint_cycles_where_there_are_six_of_them() -> None:
-    saw = [100.0 - 0.5 * (second % 100) for second in range(790)]
-    starts = [(float(s), s + 30.0) for s in range(90, 790, 100)]
-    assert shape_of(saw, starts).steady.rounds == pytest.approx([75.25] * 5)
-    assert len(set(np.round(shape_of(saw).steady.rounds, 6))) > 1
-
-
 def test_the_interval_within_a_run_is_labelled_and_never_below_zero() -> None:
     shape = shape_of(noisy(300, 7))
     interval = shape.own_interval()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -256,6 +257,24 @@ def test_stalls_and_drift_are_told_on_the_first_page(tmp_path: Path) -> None:
         "Stalled, below 10 % of what was reached near those seconds: ext4 in 4 of 60 s, at most 4 in a row."
         in notes
     )
+
+
+def test_what_checkpoints_cost_is_drawn_with_its_interval(tmp_path: Path) -> None:
+    cases = [
+        Case(name, 0, Shape(400, 5000, checkpoint_every_s=every))
+        for name, every in (("ext4", 40), ("xfs", 0))
+    ]
+    report = read_report(write_cases(tmp_path, cases))
+    figure = [block for block in report.blocks if isinstance(block, BarFigure)][-1]
+    assert figure.title == "After a checkpoint began"
+    (bar,) = figure.bars
+    assert bar.name == "ext4"
+    assert bar.value is not None
+    assert bar.low is not None
+    assert bar.high is not None
+    assert 60 < bar.low < bar.value < bar.high < 95
+    assert re.fullmatch(r"-\d+ % over \d cycles", bar.told)
+    assert "without drift" in figure.caption
 
 
 def spoil(path: Path, *statements: str) -> Path:

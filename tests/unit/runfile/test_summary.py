@@ -8,10 +8,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.analysis.labels import mark_words
+from app.analysis.stability import read_shape
 from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import Sample
+from app.execution.run_description import marks_after
 from app.runfile.reader import RunFile
 from app.runfile.summary import FIGURES, summarise
+from app.statistics.steadiness import steady_state
+from tests.fix_runs import Shape
+from tests.fix_runs import write_run as write_shape
 from tests.made_runs import finished_run, write_run
 
 
@@ -198,3 +204,37 @@ def test_a_cut_behind_the_end_leaves_no_figures(tmp_path: Path) -> None:
         found = summarise(run, 60)
     assert found["tps"] is None
     assert found["latency_p99_ms"] is None
+
+
+def test_checkpoint_cycles_and_what_they_cost_are_figures_and_none_inside_is_a_mark(tmp_path: Path) -> None:
+    """Cycles of 40 s, each 40 % lower at its begin; a run of 50 s has one checkpoint and no whole cycle."""
+    found = figures_of(write_shape(tmp_path / "long.footing", Shape(seconds=400, checkpoint_every_s=40)))
+    assert found["checkpoint_cycles"] == 9
+    assert found["checkpoint_share"] == pytest.approx(0.78, abs=0.05)
+    assert "no-checkpoint-cycle" not in {kind for kind, _ in marks_after(found)}
+    short = figures_of(write_shape(tmp_path / "short.footing", Shape(seconds=50, checkpoint_every_s=40)))
+    assert (short["checkpoint_cycles"], short["checkpoint_share"]) == (0, None)
+    assert [kind for kind, _ in marks_after(short)] == ["no-checkpoint-cycle"]
+    assert mark_words("no-checkpoint-cycle") == "no checkpoint cycle"
+
+
+def test_where_nobody_heard_of_checkpoints_or_nothing_is_written_none_is_missed(tmp_path: Path) -> None:
+    silent = figures_of(write_shape(tmp_path / "silent.footing", Shape(seconds=50)))
+    assert silent["checkpoint_cycles"] is None
+    reading = write_shape(tmp_path / "reading.footing", Shape(seconds=50, checkpoint_every_s=40))
+    with closing(sqlite3.connect(reading)) as file, file:
+        file.execute(
+            "UPDATE run SET value = replace(value, 'tpcb-like', 'select-only') WHERE key = 'workload'"
+        )
+    assert figures_of(reading)["checkpoint_cycles"] is None
+    assert not marks_after(figures_of(reading))
+
+
+def test_the_summary_and_the_sentences_mean_the_same_by_steady(tmp_path: Path) -> None:
+    """A saw of 50 s cycles: by fifths of 322 s it would not be steady, by its cycles it is."""
+    path = write_shape(tmp_path / "saw.footing", Shape(seconds=322, checkpoint_every_s=50))
+    with RunFile(path) as run:
+        shape = read_shape(run)
+    assert shape is not None
+    assert figures_of(path)["steady"] == float(shape.steady.steady is True) == 1
+    assert steady_state(shape.seconds).rounds != shape.steady.rounds

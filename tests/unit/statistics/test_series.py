@@ -18,9 +18,9 @@ from app.statistics.series import (
     drift,
     jitter,
     mser5,
-    steady_state,
     within_run_error,
 )
+from app.statistics.steadiness import steady_state
 
 DATA = Path(__file__).parents[2] / "data" / "statistics" / "i5-raid0-scale1000-rw-tps.csv"
 
@@ -185,40 +185,6 @@ def test_mser_equals_its_definition() -> None:
 @given(busy, st.sampled_from([0.25, 2.0, 1024.0]))
 def test_the_cut_has_no_unit(values: list[float], factor: float) -> None:
     assert mser5([value * factor for value in values]) == mser5(values)
-
-
-# --- steady state --------------------------------------------------------------------------------
-
-
-def test_rounds_within_the_limits_are_steady() -> None:
-    found = steady_state(noise(300, 0.5, 1))
-    assert found.steady
-    assert len(found.rounds) == 5
-
-
-def test_a_step_of_more_than_20_percent_is_not_steady() -> None:
-    found = steady_state([100] * 120 + [130] * 60 + [100] * 120)
-    assert not found.steady
-    assert found.spread == pytest.approx(30 / 106)
-    assert found.slope == pytest.approx(0)
-
-
-def test_a_slow_rise_is_caught_by_its_slope() -> None:
-    means = [94, 97, 100, 103, 106]
-    found = steady_state([mean for mean in means for _ in range(60)])
-    assert found.spread == pytest.approx(0.12)
-    assert found.slope == pytest.approx(0.12)
-    assert found.steady is False
-
-
-@pytest.mark.parametrize("series", [[], [5] * 9, [0] * 50, [math.nan] * 20 + [5] * 80])
-def test_too_little_to_judge_is_neither_steady_nor_not(series: list[float]) -> None:
-    assert dataclasses.astuple(steady_state(series)) == (None, None, None, ())
-
-
-def test_less_than_two_rounds_are_no_rounds() -> None:
-    with pytest.raises(ValueError, match="1"):
-        steady_state([5] * 100, rounds=1)
 
 
 # --- uncertainty within a run --------------------------------------------------------------------
