@@ -227,13 +227,26 @@ def _about(runs: int | None) -> str:
 
 
 def _tell_inconclusive(comparison: Comparison, names: Names) -> str:
-    sentence = tr(
-        "{baseline} and {candidate} cannot be told apart with these runs; "
-        "about {more} more of each would show a difference of {effect:g} %"
-    )
-    if comparison.more_runs is None:
-        sentence = tr(
-            "{baseline} and {candidate} cannot be told apart with these runs; "
-            "a difference of {effect:g} % would take more than 10 000 of each"
+    """Say what was seen, with its interval, and what more runs would do for that; no winner is named."""
+    told = tr("{baseline} and {candidate} cannot be told apart with these runs").format(**names)
+    if comparison.interval is not None and comparison.ratio is not None:
+        seen = tr(
+            "{told}: of {candidate} against {baseline} {seen} was seen ({confidence} interval {ends}, "
+            "{count})"
         )
-    return sentence.format(more=_about(comparison.more_runs), effect=comparison.effect * 100, **names)
+        told = seen.format(
+            told=told,
+            seen=format_difference(comparison),
+            confidence=_confidence(comparison.interval),
+            ends=format_interval(comparison),
+            **names,
+        )
+    wanted = comparison.effect if comparison.more_runs_for is None else comparison.more_runs_for
+    difference = tr("of {effect:g} %").format(effect=comparison.effect * 100)
+    if wanted > comparison.effect:
+        difference = tr("as large as the one seen")
+    if comparison.more_runs is None:
+        sentence = tr("{told}; a difference {difference} would take more than 10 000 of each")
+        return sentence.format(told=told, difference=difference)
+    sentence = tr("{told}; about {more} more of each would show a difference {difference}")
+    return sentence.format(told=told, more=_about(comparison.more_runs), difference=difference)

@@ -7,7 +7,6 @@ WAL), and a TPC-B-like transaction writes 13 to 18 kB while pages are new since 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -24,11 +23,12 @@ from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.commands import CommandLine, LineAction, removed_folders, run_commands, run_folders
 from app.draft.disks.commands import all_lines
+from app.draft.planning import effect_sentences, roughly
 from app.execution.baseline.storages import storages_to_ask
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, planned_seconds
+from app.library.spreads import KnownSpread
 from app.postgres.presets import PRESETS
 from app.process.starter import Account
-from app.statistics.sample_size import RUNS_FOR_A_VERDICT, minimum_detectable_effect
 from app.storage.layout.disk_target import group_layout
 from app.storage.layout.partition_size import planned_bytes
 
@@ -37,10 +37,6 @@ LOAD_BYTES_PER_S: Final = 100e6
 LOAD_WRITES: Final = 2
 TRANSACTION_BYTES: Final = 16_000
 _TOLD_TURNS: Final = 24
-QUIET_CV: Final = 0.01
-"""Spread of runs of one configuration on a quiet machine of its own."""
-NOISY_CV: Final = 0.04
-"""The same on a virtual machine with neighbours (measured: 2.5 to 4.3 % pinned, more when shared)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +100,7 @@ def make_review(
     account: Account,
     described: Described | None = None,
     disks: Sequence[Disk] = (),
+    spreads: Mapping[str, KnownSpread] | None = None,
 ) -> Review:
     """Return the review of a campaign that this machine can run.
 
@@ -112,6 +109,7 @@ def make_review(
         account: whom server and pgbench run as.
         described: what the root helper will execute, in its own words, by plan.
         disks: of this machine, where spare ones are used.
+        spreads: of runs of the library, by kind of target.
     """
     campaign = resolved.campaign
     about_s = _estimated_s(resolved)
@@ -126,7 +124,7 @@ def make_review(
         about_s,
         _time_sentence(campaign.total_runs, about_s),
         written_sentences(resolved),
-        effect_sentences(campaign),
+        effect_sentences(campaign, about_s, spreads),
     )
 
 
@@ -211,17 +209,6 @@ def _time_sentence(runs: int, about_s: float | None) -> str:
     return tr("{count}, about {time} in all.").format(count=count, time=roughly(about_s))
 
 
-def roughly(seconds: float) -> str:
-    """Return an estimated time without digits that nobody can know."""
-    if seconds < 100:
-        return tr("{count} s").format(count=math.ceil(seconds / 10) * 10)
-    if seconds < 5400:
-        return tr("{count} min").format(count=round(seconds / 60))
-    if seconds < 48 * 3600:
-        return tr("{count} h").format(count=f"{seconds / 3600:.1f}")
-    return tr("{count} days").format(count=f"{seconds / 86_400:.1f}")
-
-
 def written_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
     """Return what the campaign writes to disks: memory is none."""
     on_disk = [
@@ -268,41 +255,6 @@ def _measured_bytes(workload: Workload) -> int | None:
     if workload.rate_tps is not None and workload.duration_s is not None:
         return round(workload.rate_tps * (workload.duration_s + workload.warmup_s)) * TRANSACTION_BYTES
     return None
-
-
-def effect_sentences(campaign: Campaign) -> tuple[str, ...]:
-    """Return which differences so many runs can show.
-
-    The verdict pairs the runs of a block (`app.comparison.table`), and the difference of two runs
-    spreads by the square root of two more than one run does.
-    """
-    if len(campaign.configurations) < 2:
-        return (tr("One configuration: there is nothing to compare it with, only its numbers."),)
-    if campaign.repeats < RUNS_FOR_A_VERDICT:
-        sentence = tr("{runs} runs each are too few for a verdict; from {needed} on there is one.")
-        return (sentence.format(runs=campaign.repeats, needed=RUNS_FOR_A_VERDICT),)
-    quiet, noisy = (
-        minimum_detectable_effect(cv * math.sqrt(2), campaign.repeats, paired=True) or 0.0
-        for cv in (QUIET_CV, NOISY_CV)
-    )
-    sentence = tr(
-        "{runs} runs each will probably (4 in 5) show a difference of {quiet} on a quiet machine, where runs "
-        "spread by {quiet_cv}, and of {noisy} on a shared one (spread {noisy_cv}). More repeats show smaller "
-        "ones."
-    )
-    return (
-        sentence.format(
-            runs=campaign.repeats,
-            quiet=_percent(quiet),
-            quiet_cv=_percent(QUIET_CV),
-            noisy=_percent(noisy),
-            noisy_cv=_percent(NOISY_CV),
-        ),
-    )
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.2g}\u00a0%"
 
 
 # --- What the review says of spare disks: where the data lies, what root executes, what the disks bear. Pure.

@@ -153,6 +153,7 @@ def _ratio(comparison: Comparison) -> dict[str, Json]:
         "p_value": comparison.p_value,
         "equivalent": comparison.equivalent,
         "more_runs": comparison.more_runs,
+        "more_runs_for": comparison.more_runs_for,
     }
 
 

@@ -213,6 +213,7 @@ class LibraryEntry:
         name: of the run: configuration and repeat.
         campaign: name of the campaign.
         state: a `RunState`, or `unreadable`.
+        configuration: its name.
         target: folder, memory ...
         filesystem: of the data directory.
         raid: level, where the target is an array that pgFooting made.
@@ -239,6 +240,7 @@ class LibraryEntry:
     name: str | None
     state: str
     campaign: str | None = None
+    configuration: str | None = None
     target: str | None = None
     filesystem: str | None = None
     raid: str | None = None
@@ -311,6 +313,7 @@ def _entry(path: Path, run: RunFile) -> LibraryEntry:
         name=or_none(told.name),
         state=state.value,
         campaign=or_none(told.campaign),
+        configuration=or_none(told.configuration) or None,
         target=or_none(told.target.kind),
         filesystem=environment.filesystem or None,
         raid=or_none(told.target.raid),

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from statistics import NormalDist
 from typing import Final
+
+import numpy as np
 
 from app.statistics.student_t import student_t_quantile
 
@@ -18,8 +22,48 @@ POWER: Final = 0.8
 _MOST_RUNS_ADVISED: Final = 10_000
 
 
-def _t_sum(df: float, alpha: float) -> float:
-    return student_t_quantile(1 - alpha / 2, df) + student_t_quantile(POWER, df)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(160)
+_REACH: Final = 10.0
+"""Standard deviations of an estimated spread that are integrated over: beyond is less than 1e-16."""
+
+
+def power_of_t_test(shift: float, df: float, alpha: float) -> float:
+    """Return the probability that a two-sided t test names a difference, and the right way round.
+
+    The upper tail of the noncentral t distribution, as the normal tail integrated over the estimated spread.
+
+    Args:
+        shift: the true difference by its true standard error (the noncentrality).
+        df: degrees of freedom, from 1.
+        alpha: error allowed.
+    """
+    if math.isinf(df):
+        return NormalDist().cdf(shift - NormalDist().inv_cdf(1 - alpha / 2))
+    critical = student_t_quantile(1 - alpha / 2, df)
+    width = _REACH / math.sqrt(2 * df)
+    low, high = max(0.0, 1 - width), 1 + width
+    scales = low + (high - low) * (_NODES + 1) / 2  # of the estimated by the true spread
+    density = (df - 1) * np.log(scales) - df * scales**2 / 2
+    density += math.log(2) + df / 2 * math.log(df / 2) - math.lgamma(df / 2)
+    tails = np.array([0.5 * math.erfc((critical * scale - shift) / math.sqrt(2)) for scale in scales])
+    return float((_WEIGHTS * np.exp(density) * tails).sum() * (high - low) / 2)
+
+
+@lru_cache(maxsize=4096)
+def _shift_needed(df: float, alpha: float) -> float:
+    """Return the true difference, by its standard error, that is named with a probability of `POWER`."""
+    low, high = 0.0, 4.0
+    while power_of_t_test(high, df, alpha) < POWER:
+        low, high = high, 2 * high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if power_of_t_test(middle, df, alpha) >= POWER else (middle, high)
+    return high
+
+
+def first_level(comparisons: int, alpha: float = DEFAULT_ALPHA) -> float:
+    """Return the error allowed where one of so many comparisons is to be named (Holm's first step)."""
+    return alpha / max(1, comparisons)
 
 
 def runs_needed(
@@ -37,21 +81,24 @@ def runs_needed(
         At least 3; None where it is more than 10 000.
     """
     scale = (spread * (1 if paired else math.sqrt(2)) / math.log1p(effect)) ** 2
-    runs = max(RUNS_FOR_A_VERDICT, math.ceil(_t_sum(math.inf, alpha) ** 2 * scale))  # never more than needed
+    # Of a known spread fewer runs would do, so that this is never more than needed.
+    runs = max(RUNS_FOR_A_VERDICT, math.ceil(_shift_needed(math.inf, alpha) ** 2 * scale))
     while runs <= _MOST_RUNS_ADVISED:
-        if runs >= _t_sum(runs - 1 if paired else 2 * runs - 2, alpha) ** 2 * scale:
+        if runs >= _shift_needed(runs - 1 if paired else 2 * runs - 2, alpha) ** 2 * scale:
             return runs
         runs += 1
     return None
 
 
 def minimum_detectable_effect(
-    cv: float, runs: int, *, paired: bool = False, alpha: float = DEFAULT_ALPHA
+    spread: float, runs: int, *, paired: bool = False, alpha: float = DEFAULT_ALPHA
 ) -> float | None:
     """Return the difference that so many runs show with a probability of 80 %, as a share.
 
+    Said of the higher one: 1.0 is twice as much.
+
     Args:
-        cv: coefficient of variation of run means, or of the pairs' differences.
+        spread: standard deviation of the logarithms of run means, or of the pairs' differences.
         runs: of each configuration.
         paired: whether runs are compared in pairs.
         alpha: error allowed.
@@ -62,4 +109,4 @@ def minimum_detectable_effect(
     if runs < 2:
         return None
     df = runs - 1 if paired else 2 * runs - 2
-    return _t_sum(df, alpha) * cv * math.sqrt((1 if paired else 2) / runs)
+    return math.expm1(_shift_needed(df, alpha) * spread * math.sqrt((1 if paired else 2) / runs))

@@ -145,8 +145,10 @@ class Comparison:
         narrow: the interval that lies within plus and minus `effect` for equivalent ones; None likewise.
         p_value: two-sided, of the hypothesis that there is no difference; None likewise.
         equivalent: may go with HIGHER or LOWER: there is a difference, and it is too small to matter.
-        more_runs: for INCONCLUSIVE, about how many more of each would show a difference of `effect` with a
-            probability of 80 %; None where that is more than 10 000, and for other verdicts.
+        more_runs: for INCONCLUSIVE, about how many more of each would show a difference of `more_runs_for`
+            with a probability of 80 %; None where that is more than 10 000, and for other verdicts.
+        more_runs_for: for INCONCLUSIVE, the difference that was seen, as a share of the lower one, or
+            `effect` where less than that was seen; None for other verdicts.
     """
 
     verdict: Verdict
@@ -159,6 +161,7 @@ class Comparison:
     p_value: float | None = None
     equivalent: bool = False
     more_runs: int | None = None
+    more_runs_for: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +227,10 @@ def compare(samples: Samples, *, effect: float = DEFAULT_EFFECT, alpha: float = 
     verdict = Verdict.EQUAL if equivalent else Verdict.INCONCLUSIVE
     if not interval.low <= 1 <= interval.high:
         verdict = Verdict.HIGHER if interval.low > 1 else Verdict.LOWER
-    more = None
+    more = wanted = None
     if verdict is Verdict.INCONCLUSIVE:
-        needed = runs_needed(estimate.spread, effect=effect, paired=samples.paired, alpha=alpha)
+        wanted = max(effect, math.expm1(min(abs(estimate.difference), _LARGEST_LOG)))
+        needed = runs_needed(estimate.spread, effect=wanted, paired=samples.paired, alpha=alpha)
         more = None if needed is None else max(1, needed - min(runs))
     return Comparison(
         verdict=verdict,
@@ -239,6 +243,7 @@ def compare(samples: Samples, *, effect: float = DEFAULT_EFFECT, alpha: float = 
         p_value=estimate.p_value(),
         equivalent=equivalent,
         more_runs=more,
+        more_runs_for=wanted,
     )
 
 

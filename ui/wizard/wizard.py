@@ -201,7 +201,7 @@ class Wizard(QDialog):
             self.pages[page.step] = page
             if isinstance(page, ReviewPage):
                 page.disturbances.library = self._library
-                self.finished.connect(page.disturbances.stop)
+                self.finished.connect(page.stop)
             if isinstance(page, DisksPage):
                 page.root_wanted.connect(self.roots.ask)
                 page.release_wanted.connect(self.roots.release)

@@ -84,13 +84,25 @@ def test_practically_equal_names_the_bound_and_the_90_percent_interval() -> None
 def test_not_distinguishable_says_what_would_help() -> None:
     one = comparison(Verdict.INCONCLUSIVE, 1.01, 0.97, 1.05, more_runs=8, effect=0.01)
     assert describe(one, "ext4", "xfs") == (
-        "ext4 and xfs cannot be told apart with these runs; "
-        "about 8 more of each would show a difference of 1 %"
+        "ext4 and xfs cannot be told apart with these runs: of xfs against ext4 +1.0 % was seen "
+        "(95 % interval -3.0 to +5.0 %, 5 runs each); about 8 more of each would show a difference of 1 %"
     )
     many = comparison(Verdict.INCONCLUSIVE, 1.01, 0.5, 2, more_runs=4403)
     assert "about 4,400 more of each" in describe(many, "a", "b")
     hopeless = comparison(Verdict.INCONCLUSIVE, 1.01, 0.1, 10)
     assert "more than 10 000 of each" in describe(hopeless, "a", "b")
+    seen = comparison(Verdict.INCONCLUSIVE, 1.2, 0.9, 1.6, more_runs=2, more_runs_for=0.2)
+    assert describe(seen, "a", "b").endswith(
+        "about 2 more of each would show a difference as large as the one seen"
+    )
+    slower = comparison(Verdict.INCONCLUSIVE, 0.8, 0.6, 1.07, more_runs=2, more_runs_for=0.25)
+    assert "of b against a -20.0 % was seen (95 % interval -40.0 to +7.0 %, 5 runs each)" in describe(
+        slower, "a", "b"
+    )
+    times = comparison(Verdict.INCONCLUSIVE, 2.5, 0.8, 7.8, more_runs=2, more_runs_for=1.5)
+    assert "of b against a 2.5 times was seen (95 % interval 0.8 to 7.8 times, 5 runs each)" in describe(
+        times, "a", "b"
+    )
 
 
 def test_several_comparisons_are_said_to_be_allowed_for() -> None:

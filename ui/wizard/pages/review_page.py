@@ -30,11 +30,13 @@ from app.draft.commands import CommandLine, LineAction
 from app.draft.disks.confirmation import FIELD, confirm, confirmations, looking_words
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import Step
+from app.draft.planning import effect_sentences
 from app.draft.review import Review, ReviewRow, make_review
 from app.draft.trust import FIELD as FIELD_OF_TRUST
 from app.draft.trust import agreement_text
 from app.execution.preflight import PreflightFinding, Severity, find_disturbances
 from app.execution.resolve import ResolvedCampaign
+from app.library.spreads import KnownSpread, read_spreads
 from ui.background import BackgroundOp
 from ui.theme import SMALL, Theme
 from ui.widgets.fields import HELP, Field, Section, combo_box, describe_button, text_box
@@ -170,6 +172,8 @@ class ReviewPage(Page):
             self.layout_.addWidget(section)
         self.layout_.addStretch(1)
         self._review: Review | None = None
+        self._spreads: dict[str, KnownSpread] = {}
+        self._spreads_op: BackgroundOp[dict[str, KnownSpread]] | None = None
         self._shown_words: object = None
         self.configuration.currentIndexChanged.connect(self._show_commands)
         self.confirm.typed.connect(self._on_confirmed)
@@ -218,13 +222,38 @@ class ReviewPage(Page):
         if resolved is not None and environment is not None and environment.account is not None:
             described = self.draft.described()
             if resolved is not self._shown or described != self._shown_words:
-                self._show(make_review(resolved, environment.account, described, self.draft.storage.disks))
+                self._show(
+                    make_review(
+                        resolved, environment.account, described, self.draft.storage.disks, self._spreads
+                    )
+                )
             if resolved is not self._shown:
                 self.disturbances.look(resolved)
+                self._look_at_spreads()
             self._shown, self._shown_words = resolved, described
         self._show_disks()
         self._show_trust()
         super().refresh()
+
+    def stop(self) -> None:
+        """Want no answers any more."""
+        self.disturbances.stop()
+        if self._spreads_op is not None:
+            self._spreads_op.cancel()
+            self._spreads_op = None
+
+    def _look_at_spreads(self) -> None:
+        """Plan with what the library knows of such targets, once its index is read."""
+        library = self.disturbances.library
+        self._spreads_op = BackgroundOp(lambda: read_spreads(library), self._plan_with, lambda _error: None)
+        self._spreads_op.start()
+
+    def _plan_with(self, spreads: dict[str, KnownSpread]) -> None:
+        resolved = self.draft.resolved()
+        self._spreads = spreads
+        if self._review is not None and resolved is not None:
+            told = effect_sentences(resolved.campaign, self._review.about_s, spreads)
+            self.effect.setText("\n".join(told))
 
     def _show_trust(self) -> None:
         """Show what a person has to agree to, where there is anything."""

@@ -1,0 +1,178 @@
+"""What so many runs can show, and how many runs show what: said before anything is measured. Pure.
+
+Said and simulated detectable differences: tests/bench/bench_planner.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.campaign.configuration import Campaign
+from app.domain.text import tr
+from app.library.spreads import KnownSpread
+from app.statistics.sample_size import (
+    RUNS_FOR_A_VERDICT,
+    first_level,
+    minimum_detectable_effect,
+    runs_needed,
+)
+
+QUIET_SPREAD: Final = 0.01
+"""Of runs of one configuration on a quiet machine of its own (standard deviation of logarithms)."""
+NOISY_SPREAD: Final = 0.04
+"""The same on a virtual machine with neighbours (measured: 2.5 to 4.3 % pinned, more when shared)."""
+
+_DIFFERENCES: Final = (0.02, 0.05, 0.10, 0.20)
+"""That may matter to somebody; for each the repeats and the time are told."""
+_HOURS: Final = (1, 8, 48)
+"""That somebody may have: an hour, a night, a weekend; for each the repeats and the difference are told."""
+_MOST_REPEATS_TOLD: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How many configurations are compared, and how much their runs spread.
+
+    Attributes:
+        comparisons: of the others with the first.
+        spread: standard deviation of the logarithms of run means.
+    """
+
+    comparisons: int
+    spread: float
+
+    def detectable(self, repeats: int) -> float | None:
+        """Return the difference that so many repeats show in 4 of 5 campaigns; None below two.
+
+        The verdict pairs the runs of a round, and the difference of two runs spreads by the square root of
+        two more than one run does.
+        """
+        alpha = first_level(self.comparisons)
+        return minimum_detectable_effect(self.spread * math.sqrt(2), repeats, paired=True, alpha=alpha)
+
+    def repeats(self, difference: float) -> int | None:
+        """Return the repeats that show a difference in 4 of 5 campaigns; None above 10 000."""
+        alpha = first_level(self.comparisons)
+        return runs_needed(self.spread * math.sqrt(2), effect=difference, paired=True, alpha=alpha)
+
+
+def effect_sentences(
+    campaign: Campaign, about_s: float | None = None, spreads: Mapping[str, KnownSpread] | None = None
+) -> tuple[str, ...]:
+    """Return which differences so many runs show, how many show which, and what time allows.
+
+    Args:
+        campaign: what is to be measured.
+        about_s: how long all of it takes; None where that is open.
+        spreads: of the library's runs, by kind of target.
+    """
+    count = len(campaign.configurations)
+    if count < 2:
+        return (tr("One configuration: there is nothing to compare it with, only its numbers."),)
+    spread, source = _spread(campaign, spreads or {})
+    plan = Plan(count - 1, spread)
+    per_repeat_s = None if about_s is None else about_s / campaign.repeats
+    told = [_first(campaign, plan, source), _for_differences(plan, per_repeat_s)]
+    if per_repeat_s:
+        told.append(_for_times(plan, per_repeat_s))
+    return tuple(sentence for sentence in told if sentence)
+
+
+def _spread(campaign: Campaign, spreads: Mapping[str, KnownSpread]) -> tuple[float, str]:
+    """Return the spread that is planned with, and where it is from, a clause.
+
+    Of several kinds of target the largest counts; where one of them is not known, none is.
+    """
+    kinds = {each.target.kind for each in campaign.configurations}
+    known = [spreads[kind] for kind in kinds if kind in spreads]
+    if len(known) < len(kinds):
+        return NOISY_SPREAD, ""
+    largest = max(known, key=lambda each: each.spread)
+    source = tr("as {runs} runs of {configurations} configurations in this library did on such a target")
+    return largest.spread, source.format(runs=largest.runs, configurations=largest.configurations)
+
+
+def _first(campaign: Campaign, plan: Plan, source: str) -> str:
+    if campaign.repeats < RUNS_FOR_A_VERDICT:
+        sentence = tr("{runs} runs each are too few for a verdict; from {needed} on there is one.")
+        return sentence.format(runs=campaign.repeats, needed=RUNS_FOR_A_VERDICT)
+    allowing = ""
+    if plan.comparisons > 1:
+        allowing = tr(", allowing for {count} comparisons,").format(count=plan.comparisons)
+    if source:
+        sentence = tr(
+            "{runs} runs each will probably{allowing} (4 in 5) show a difference of {shown}, where runs "
+            "spread by {spread}, {source}."
+        )
+        return sentence.format(
+            runs=campaign.repeats,
+            allowing=allowing,
+            shown=_percent(plan.detectable(campaign.repeats)),
+            spread=_percent(plan.spread),
+            source=source,
+        )
+    sentence = tr(
+        "{runs} runs each will probably{allowing} (4 in 5) show a difference of {quiet} on a quiet machine, "
+        "where runs spread by {quiet_spread}, and of {noisy} on a shared one (spread {noisy_spread}). This "
+        "library has too few repeats on such a target to know its spread; below, {noisy_spread} is assumed."
+    )
+    return sentence.format(
+        runs=campaign.repeats,
+        allowing=allowing,
+        quiet=_percent(Plan(plan.comparisons, QUIET_SPREAD).detectable(campaign.repeats)),
+        quiet_spread=_percent(QUIET_SPREAD),
+        noisy=_percent(plan.detectable(campaign.repeats)),
+        noisy_spread=_percent(plan.spread),
+    )
+
+
+def _for_differences(plan: Plan, per_repeat_s: float | None) -> str:
+    """Say how many repeats show which difference, and what they take."""
+    parts = []
+    for difference in _DIFFERENCES:
+        repeats = plan.repeats(difference)
+        if repeats is None or repeats > _MOST_REPEATS_TOLD:
+            words = tr("more than {most} repeats").format(most=f"{_MOST_REPEATS_TOLD:,}")
+        else:
+            words = tr("{repeats} repeats").format(repeats=repeats)
+            if per_repeat_s is not None:
+                words = tr("{repeats} ({time})").format(repeats=words, time=roughly(repeats * per_repeat_s))
+        parts.append(
+            tr("{difference} takes {repeats}").format(difference=_percent(difference), repeats=words)
+        )
+    return tr("A difference of {parts}.").format(parts=tr(", of ").join(parts))
+
+
+def _for_times(plan: Plan, per_repeat_s: float) -> str:
+    """Say what the repeats show for which there is time."""
+    parts = []
+    for hours in _HOURS:
+        repeats = int(hours * 3600 / per_repeat_s)
+        if repeats < RUNS_FOR_A_VERDICT:
+            continue
+        repeats = min(repeats, _MOST_REPEATS_TOLD)
+        part = tr("in {hours} h {repeats} repeats show {difference}")
+        shown = _percent(plan.detectable(repeats))
+        parts.append(part.format(hours=hours, repeats=repeats, difference=shown))
+    return tr("For the time there is: {parts}.").format(parts="; ".join(parts)) if parts else ""
+
+
+def roughly(seconds: float) -> str:
+    """Return an estimated time without digits that nobody can know."""
+    if seconds < 100:
+        return tr("{count} s").format(count=math.ceil(seconds / 10) * 10)
+    if seconds < 5400:
+        return tr("{count} min").format(count=round(seconds / 60))
+    if seconds < 48 * 3600:
+        return tr("{count} h").format(count=f"{seconds / 3600:.1f}")
+    return tr("{count} days").format(count=f"{seconds / 86_400:.1f}")
+
+
+def _percent(share: float | None) -> str:
+    if share is None:
+        return tr("not known")
+    percent = share * 100
+    return f"{percent:.0f}\u00a0%" if percent >= 9.95 else f"{percent:.2g}\u00a0%"

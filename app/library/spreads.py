@@ -1,0 +1,67 @@
+"""How much repeats of one configuration differ in a library, by kind of target: the next plan's spread."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app.library.entries import LibraryEntry
+from app.library.index import LibraryIndex, index_path
+from app.runfile.writer import RunState
+
+ENOUGH_DF: Final = 6
+"""Degrees of freedom from which a spread is believed: the 90 % interval is then 0.7 to 1.9 times it."""
+
+_AT_A_RATE: Final = "rate="
+"""Key of a workload whose TPS are what was offered: their spread says nothing of the machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSpread:
+    """The spread of repeats.
+
+    Attributes:
+        spread: standard deviation of the logarithms of TPS within configurations, pooled.
+        configurations: how many had repeats.
+        runs: of them.
+    """
+
+    spread: float
+    configurations: int
+    runs: int
+
+
+def spreads_of(entries: Iterable[LibraryEntry]) -> dict[str, KnownSpread]:
+    """Return the spread of repeats by kind of target, where there are enough of them.
+
+    Repeats are finished runs of one configuration in one campaign; imported ones have no target of their own,
+    those at a rate tell nothing.
+    """
+    groups: dict[tuple[str, str, str], list[float]] = {}
+    for entry in entries:
+        if entry.state != RunState.DONE.value or not entry.tps or entry.target is None:
+            continue
+        if not entry.configuration or any(key.startswith(_AT_A_RATE) for key in entry.keys):
+            continue
+        key = (entry.target, str(Path(entry.path).parent), entry.configuration)
+        groups.setdefault(key, []).append(math.log(entry.tps))
+    found: dict[str, KnownSpread] = {}
+    for target in dict.fromkeys(kind for kind, _, _ in groups):
+        repeated = [logs for key, logs in groups.items() if key[0] == target and len(logs) > 1]
+        df = sum(len(logs) - 1 for logs in repeated)
+        if df < ENOUGH_DF:
+            continue
+        squares = math.fsum(
+            math.fsum((log - math.fsum(logs) / len(logs)) ** 2 for log in logs) for logs in repeated
+        )
+        found[target] = KnownSpread(math.sqrt(squares / df), len(repeated), sum(map(len, repeated)))
+    return found
+
+
+def read_spreads(library: Path | None) -> dict[str, KnownSpread]:
+    """Return what the index of a library tells; nothing where there is none."""
+    path = index_path(library) if library is not None else None
+    return spreads_of(run.entry for run in LibraryIndex(path).load().values())

@@ -1,0 +1,82 @@
+"""What the review says that so many runs show: with the real number of comparisons, and both ways."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from app.domain.campaign.configuration import Campaign, Configuration, FolderTarget, MemoryTarget
+from app.draft.planning import NOISY_SPREAD, Plan, effect_sentences
+from app.library.spreads import KnownSpread
+
+FOLDER = {"folder": KnownSpread(0.021, 4, 19)}
+
+
+def campaign(configurations: int, repeats: int = 5, *, memory: bool = False) -> Campaign:
+    made = [Configuration(f"c{number}", FolderTarget()) for number in range(configurations)]
+    if memory:
+        made[-1] = Configuration("memory", MemoryTarget())
+    return Campaign("trial", tuple(made), repeats)
+
+
+def shown(sentence: str) -> float:
+    found = re.search(r"a difference of ([\d.]+)\u00a0%", sentence)
+    assert found is not None
+    return float(found[1])
+
+
+def test_more_configurations_show_less_with_the_same_repeats() -> None:
+    differences = [shown(effect_sentences(campaign(count), None, FOLDER)[0]) for count in (2, 4, 8, 12)]
+    assert differences == sorted(differences)
+    assert differences[-1] > 1.7 * differences[0]
+    assert "allowing for 11 comparisons" in effect_sentences(campaign(12))[0]
+    assert "allowing" not in effect_sentences(campaign(2))[0]
+
+
+def test_the_spread_is_that_of_the_librarys_runs_on_such_a_target() -> None:
+    first = effect_sentences(campaign(2), None, FOLDER)[0]
+    assert "where runs spread by 2.1\u00a0%, as 19 runs of 4 configurations in this library did" in first
+    assert shown(first) == pytest.approx(100 * (Plan(1, 0.021).detectable(5) or 0), abs=0.06)
+
+
+def test_of_two_kinds_the_larger_spread_counts_and_one_that_is_not_known_is_assumed() -> None:
+    both = FOLDER | {"memory": KnownSpread(0.005, 2, 12)}
+    assert "spread by 2.1\u00a0%" in effect_sentences(campaign(2, memory=True), None, both)[0]
+    first = effect_sentences(campaign(2, memory=True), None, FOLDER)[0]
+    assert "too few repeats on such a target to know its spread; below, 4\u00a0% is assumed." in first
+
+
+def test_it_answers_both_ways_with_the_time() -> None:
+    _, differences, times = effect_sentences(campaign(2, 5), 3000.0, FOLDER)  # ten minutes a repeat
+    plan = Plan(1, 0.021)
+    for difference in (0.02, 0.05, 0.10):
+        assert f"{difference * 100:.0f}\u00a0% takes {plan.repeats(difference)} repeats (" in differences
+    assert f"in 1 h 6 repeats show {100 * (plan.detectable(6) or 0):.2g}\u00a0%" in times
+    assert "in 8 h 48 repeats show" in times
+    assert "in 48 h 288 repeats show" in times
+
+
+def test_repeats_that_are_said_to_be_needed_show_the_difference() -> None:
+    for comparisons in (1, 4, 11):
+        plan = Plan(comparisons, NOISY_SPREAD)
+        for difference in (0.02, 0.05, 0.2):
+            repeats = plan.repeats(difference)
+            assert repeats is not None
+            assert (plan.detectable(repeats) or 1) <= difference * (1 + 1e-9)
+            assert repeats == 3 or (plan.detectable(repeats - 1) or 0) > difference
+
+
+def test_what_no_time_allows_and_what_takes_too_many_is_left_out_or_said() -> None:
+    wild = {"folder": KnownSpread(0.9, 4, 19)}
+    told = effect_sentences(campaign(2, 3), 3 * 86_400.0, wild)
+    assert "2\u00a0% takes more than 1,000 repeats" in told[1]
+    assert len(told) == 2  # a day a repeat: not even a weekend holds three
+    assert len(effect_sentences(campaign(2, 3), None, wild)) == 2
+
+
+def test_too_few_runs_and_one_configuration_are_told_as_before() -> None:
+    assert effect_sentences(campaign(1)) == (
+        "One configuration: there is nothing to compare it with, only its numbers.",
+    )
+    assert effect_sentences(campaign(2, 2))[0].startswith("2 runs each are too few for a verdict")
