@@ -26,7 +26,7 @@ OWN_SCRIPT: Final = """\\sleep 10 ms
 SELECT 1 / (CASE WHEN count(*) = :scale THEN 1 ELSE 0 END) FROM pgbench_branches;
 """
 """Takes at least 10 ms, and fails where :scale is not that of the tables."""
-CAMPAIGNS_OWN: Final = ("repeats", "seeds", "order", "io_baseline")
+CAMPAIGNS_OWN: Final = ("repeats", "seeds", "order", "io_baseline", "repeat_disturbed")
 """Keys that are said once for all configurations of a campaign."""
 _MEMORY_BYTES: Final = 3 * GIB
 _OWN: Final = {
@@ -147,6 +147,11 @@ def declared(places: Places) -> dict[str, Values]:
             "left out": Value(_no_baseline),
             "false": Value(_no_baseline, {"io_baseline": "false"}),
         },
+        # Others may disturb a run of a test; that runs are measured again is tested where they surely do.
+        "repeat_disturbed": {
+            "left out": Value(_repeats_none),
+            "none": Value(_repeats_none, {"repeat_disturbed": "0"}),
+        },
         "target": _targets(places),
         "installation": {
             "newest": _installation('"newest"'),
@@ -239,6 +244,12 @@ def _taken_in_order(back: Back) -> None:
     told = {name: back.run.values[name] for name in ("number", "configuration", "repeat")}
     planned = interleaved_order(parse_stored_campaign(stated))[int(str(told["number"])) - 1]
     assert (planned.configuration.name, planned.repeat) == (told["configuration"], told["repeat"])
+
+
+def _repeats_none(back: Back) -> None:
+    stated = str(back.run.values["campaign_file"])
+    assert parse_stored_campaign(stated).repeat_disturbed == 0
+    assert back.run.values["attempt"] == 1
 
 
 def _random_order(back: Back) -> None:

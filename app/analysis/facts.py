@@ -46,6 +46,7 @@ class RunFacts:
         campaign_key: the same for runs of one campaign only.
         configuration: name of its configuration.
         repeat: 0-based.
+        attempt: 1, or more where it was measured again because others disturbed it.
         number: 1-based place in the order of the campaign; None where it is not told.
         order: how the runs of its campaign follow each other, a `RunOrder`; empty where it is not told.
         order_seed: that this order was drawn with; None where it was not, or is not told.
@@ -98,6 +99,7 @@ class RunFacts:
     devices: str = ""
     has_played_devices: bool = False
     disturbances: Disturbances = field(default_factory=Disturbances)
+    attempt: int = 1
     load: OfferedLoad = field(default_factory=OfferedLoad)
 
     def figures_after(self, cut_s: float) -> dict[str, float | None]:
@@ -138,6 +140,7 @@ def read_run_facts(path: Path) -> RunFacts:
             campaign_key=_text(told.campaign_folder) or str(path.parent),
             configuration=_text(told.configuration),
             repeat=known(told.repeat, 0),
+            attempt=known(told.attempt, 1),
             number=or_none(told.number),
             order=_text(told.order),
             order_seed=or_none(told.order_seed),

@@ -29,6 +29,7 @@ MARK_WORDS: Final = {
     "contended": tr("contended"),
     "client-bound": tr("client-bound"),
     "disturbed": tr("disturbed"),
+    "repeated": tr("measured again"),
     "missed-seconds": tr("seconds missed"),
     "not-steady": tr("not steady"),
     "no-checkpoint-cycle": tr("no checkpoint cycle"),

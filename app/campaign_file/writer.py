@@ -17,6 +17,7 @@ from app.domain.campaign.configuration import Campaign, Configuration
 from app.domain.campaign.order import RunOrder
 
 _SETTINGS = "settings"
+_NONE_REPEATED: Final = "repeat_disturbed = 0"
 _ORDER_KEYS: Final = frozenset({"order", "order_seed"})
 
 
@@ -126,10 +127,11 @@ def changed_scripts(stated: str, campaign: Campaign) -> tuple[str, ...] | None:
 
 
 def _without_order(text: str) -> list[str]:
-    """Return the lines of a campaign's text but those of its order."""
+    """Return the lines of a campaign's text but those of its order, and what earlier versions never said."""
     lines = text.splitlines()
     tables = next((place for place, line in enumerate(lines) if line.startswith("[")), len(lines))
     top = [line for line in lines[:tables] if line.partition(" = ")[0] not in _ORDER_KEYS]
+    top = [line for line in top if line != _NONE_REPEATED]
     return top + lines[tables:]
 
 

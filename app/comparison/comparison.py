@@ -20,6 +20,7 @@ from app.comparison.disturbed_runs import (
     count_words,
     how_disturbed,
     is_disturbed,
+    measured_again,
     set_aside,
     without_verdict,
 )
@@ -180,9 +181,14 @@ def compare_runs(
     """
     groups = _in_order(_groups(runs, shorten=shorten), baseline)
     left_out = _left_out(runs)
-    aside = set_aside(runs, [group.members for group in groups], left_out, disturbed)
+    members = [group.members for group in groups]
+    repeated = measured_again(runs, members, left_out, disturbed)
+    for place, counts in repeated.items():
+        left_out[place] = _instead(runs[place], runs[counts])
+    aside = set_aside(runs, members, left_out, disturbed)
     for place in aside:
         left_out[place] = tr("others disturbed it ({how})").format(how=how_disturbed([runs[place]]))
+    aside |= {place for place in repeated if is_disturbed(runs[place])}
     taking_part = [place for place, why in enumerate(left_out) if not why]
     cut = _cut(runs, taking_part, cut_s)
     names = unique_names([one_line(run.name) for run in runs], [one_line(run.campaign) for run in runs])
@@ -208,6 +214,14 @@ def compare_runs(
         for (group, row), is_ranked in zip(told, _ranked(groups), strict=True)
     )
     return replace(comparison, rows=rows)
+
+
+def _instead(run: RunFacts, counts: RunFacts) -> str:
+    """Return why one of several attempts takes no part."""
+    name = one_line(counts.name)
+    if counts.attempt > run.attempt:
+        return tr("others disturbed it, and {name} counts instead").format(name=name)
+    return tr("it is another attempt at {name}, which counts").format(name=name)
 
 
 def _disturbed(group: ComparedGroup, runs: Sequence[ComparedRun]) -> tuple[int, ...]:
@@ -391,7 +405,8 @@ def _measured(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConf
     members = [runs[place] for place in group.members]
     repeats = [run.facts.repeat for run in members]
     # Somebody else's file may number its repeats as it likes: what stands twice is no pair.
-    numbers = repeats if len(set(repeats)) == len(repeats) else range(len(repeats))
+    taking_part = [run.facts.repeat for run in members if run.tps is not None]
+    numbers = repeats if len(set(taking_part)) == len(taking_part) else range(len(repeats))
     return MeasuredConfiguration(
         group.name,
         tuple(

@@ -6,7 +6,7 @@ it is not chosen among fast and slow runs, and the errors of a verdict on the ot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum, auto
 from typing import Final
@@ -90,3 +90,33 @@ def without_verdict(comparison: Comparison) -> Comparison:
         equivalent=False,
         more_runs=None,
     )
+
+
+def measured_again(
+    runs: Sequence[RunFacts], groups: Sequence[Sequence[int]], left_out: Sequence[str], use: DisturbedRuns
+) -> Mapping[int, int]:
+    """Return the places of attempts that take no part, each with the place of the attempt that does.
+
+    Of several attempts at one repeat the first that nobody disturbed counts; where all were, or all disturbed
+    runs take part, the first.
+
+    Args:
+        runs: that are compared.
+        groups: places of the runs of each configuration.
+        left_out: of each run, why it takes no part anyway; empty where it does.
+        use: which disturbed runs take part.
+    """
+    found: dict[int, int] = {}
+    for members in groups:
+        attempts: dict[int, list[int]] = {}
+        for place in members:
+            if not left_out[place]:
+                attempts.setdefault(runs[place].repeat, []).append(place)
+        for places in attempts.values():
+            if all(runs[place].attempt <= 1 for place in places):  # files of others number as they like
+                continue
+            ordered = sorted(places, key=lambda place: runs[place].attempt)
+            quiet = [place for place in ordered if not is_disturbed(runs[place])]
+            counts = ordered[0] if use is DisturbedRuns.ALL or not quiet else quiet[0]
+            found.update({place: counts for place in ordered if place != counts})
+    return found

@@ -71,6 +71,7 @@ def parts_of(campaign: Campaign) -> DraftParts:
         "repeats": str(campaign.repeats),
         "order": campaign.order.value,
         "io_baseline": write_text(FIELDS["io_baseline"], campaign.io_baseline),
+        "repeat_disturbed": str(campaign.repeat_disturbed) if campaign.repeat_disturbed else "",
         SETTINGS: write_settings(shared),
     }
     _remember_choices(parts, first.workload)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 
 from app.campaign_file.reader import load_campaign, read_campaign_file
 from app.campaign_file.trust import Ask, check_trust, foreign_programs, refuse_concerns
 from app.campaign_file.writer import changed_scripts, state_campaign
 from app.dbus.login import InhibitorUnavailable, inhibit_sleep
-from app.domain.campaign.configuration import Campaign, as_begun, interleaved_order, with_drawn_order
-from app.domain.errors import UsageError
+from app.domain.campaign.configuration import (
+    Campaign,
+    PlannedRun,
+    as_begun,
+    interleaved_order,
+    with_drawn_order,
+)
+from app.domain.errors import RunFileError, UsageError
 from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.text import tr
 from app.execution.baseline.storages import CampaignBaselines, storages_to_ask
@@ -27,10 +35,12 @@ from app.execution.stop import Cancellable, StopRequestedError
 from app.hosts.folders.account import account_reason, server_account
 from app.hosts.machine_lock import acquire_machine_lock
 from app.hosts.recovery.resource_journal import ResourceJournal
-from app.library.entries import CAMPAIGN_NAME, CampaignLock, is_live, read_entry
+from app.library.annotations import mark_ended_run
+from app.library.entries import CAMPAIGN_NAME, CampaignLock, LibraryEntry, is_live, read_entry
 from app.library.trusted_campaigns import is_trusted
 from app.process.starter import CommandOutcome
 from app.recording.events import CampaignListener, RunResult
+from app.runfile.disturbance import DISTURBED, REPEATED
 from app.runfile.filenames import slug
 from app.runfile.writer import SUFFIX, RunState
 
@@ -71,6 +81,12 @@ class CampaignResult:
     stopped: bool = False
 
     @property
+    def is_complete(self) -> bool:
+        """Whether all runs are done and no disturbed one is to be repeated."""
+        done = {each.planned.number for each in self.results if each.state is RunState.DONE}
+        return len(done) >= self.campaign.total_runs and not runs_to_repeat(self.campaign, self.results)
+
+    @property
     def failed(self) -> bool:
         """Whether any run failed."""
         return any(result.state is RunState.FAILED for result in self.results)
@@ -101,9 +117,11 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
     with ExitStack() as stack:
         begun = _unfinished_folder(request.library, file.campaign) if request.resume else None
         done = _finished_runs(begun) if begun is not None else {}
+        before = [result for attempts in done.values() for result in attempts]
         campaign = with_drawn_order(file.campaign) if begun is None else _begun_campaign(begun)
         resolved = replace(resolved, campaign=campaign)
         runs = [run for run in interleaved_order(campaign) if run.number not in done]
+        runs += runs_to_repeat(replace(campaign, repeat_disturbed=campaign.total_runs), before)
         disks = open_disks(stack, resolved, runs, account, request.consent, listener)
         folder = _new_folder(request.library, campaign) if begun is None else begun
         lock = CampaignLock(folder)
@@ -179,37 +197,105 @@ def _prepare_machine(
 
 
 def _run_all(execution: RunContext, resolved: ResolvedCampaign, result: CampaignResult) -> CampaignResult:
+    """Measure what is not done, round by round; after each one, what others disturbed until then."""
     done = _finished_runs(result.folder)
-    for each in done.values():
+    for each in (attempt for attempts in done.values() for attempt in attempts):
         if each.path is not None:
             name = each.planned.configuration.name
             execution.baselines.recall(resolved.configurations[name], each.path)
     hopeless: set[str] = set()
-    for planned in interleaved_order(result.campaign):
-        name = planned.configuration.name
-        if planned.number in done:
-            result.results.append(done[planned.number])
-            continue
-        if name in hopeless or _is_without_disks(execution, resolved.configurations[name]):
+    for _, block in groupby(interleaved_order(result.campaign), key=lambda planned: planned.repeat):
+        for planned in block:
+            if planned.number in done:
+                result.results.extend(done[planned.number])
+            elif not _attempt(execution, resolved, planned, result, hopeless):
+                return result
+        if not _repeat_disturbed(execution, resolved, result, hopeless):
+            return result
+    attempts = -1
+    while attempts < len(result.results):  # as long as that measures something
+        attempts = len(result.results)
+        if not _repeat_disturbed(execution, resolved, result, hopeless):
+            return result
+    return result
+
+
+def _attempt(
+    execution: RunContext,
+    resolved: ResolvedCampaign,
+    planned: PlannedRun,
+    result: CampaignResult,
+    hopeless: set[str],
+) -> bool:
+    """Execute one run where that has a point; return whether the campaign goes on."""
+    name = planned.configuration.name
+    if name in hopeless or _is_without_disks(execution, resolved.configurations[name]):
+        return True
+    try:
+        execution.switch.check()
+    except StopRequestedError:
+        result.stopped = True
+        return False
+    ended = execute_run(execution, planned, resolved.configurations[name])
+    result.results.append(ended)
+    execution.listener.run_finished(ended)
+    if _is_without_disks(execution, resolved.configurations[name]):
+        _tell_without_disks(execution, resolved.configurations[name])
+    elif ended.state is RunState.FAILED and not ended.measured:
+        hopeless.add(name)  # what fails before measuring fails again
+        message = tr("The other runs of {name} are left out, because they would fail in the same way.")
+        execution.listener.told("note", message.format(name=name))
+    if execution.switch.requested is not None:
+        result.stopped = True
+        return False
+    return True
+
+
+def _repeat_disturbed(
+    execution: RunContext, resolved: ResolvedCampaign, result: CampaignResult, hopeless: set[str]
+) -> bool:
+    """Measure again, once each, what others disturbed until now; return whether the campaign goes on."""
+    for planned in runs_to_repeat(result.campaign, result.results):
+        before = [each for each in result.results if each.planned.number == planned.number]
+        reason = dict(before[-1].marks).get(DISTURBED, "")
+        message = tr("{name}, repeat {repeat}, was disturbed and is measured again. {reason}")
+        told = message.format(name=planned.configuration.name, repeat=planned.repeat + 1, reason=reason)
+        execution.listener.told("note", told.strip())
+        goes_on = _attempt(execution, resolved, planned, result, hopeless)
+        ended = result.results[-1]
+        if ended.planned == planned and ended.state is RunState.DONE and ended.path is not None:
+            _mark_repeated(execution, before, Path(ended.path))
+        if not goes_on:
+            return False
+    return True
+
+
+def runs_to_repeat(campaign: Campaign, results: Sequence[RunResult]) -> list[PlannedRun]:
+    """Return the next attempt at each run of which every attempt was disturbed, as far as the limit allows.
+
+    An attempt that failed counts towards the limit, and is not made again: it would fail in the same way.
+    """
+    left = campaign.repeat_disturbed - sum(each.planned.attempt > 1 for each in results)
+    by_number: dict[int, list[RunResult]] = {}
+    for each in results:
+        by_number.setdefault(each.planned.number, []).append(each)
+    found = [
+        replace(attempts[-1].planned, attempt=max(each.planned.attempt for each in attempts) + 1)
+        for attempts in by_number.values()
+        if all(each.state is RunState.DONE and DISTURBED in dict(each.marks) for each in attempts)
+    ]
+    return sorted(found, key=lambda planned: planned.number)[: max(0, left)]
+
+
+def _mark_repeated(execution: RunContext, before: Sequence[RunResult], again: Path) -> None:
+    """Say in the files of the disturbed attempts which run came after them."""
+    for each in before:
+        if each.path is None:
             continue
         try:
-            execution.switch.check()
-        except StopRequestedError:
-            result.stopped = True
-            break
-        ended = execute_run(execution, planned, resolved.configurations[name])
-        result.results.append(ended)
-        execution.listener.run_finished(ended)
-        if _is_without_disks(execution, resolved.configurations[name]):
-            _tell_without_disks(execution, resolved.configurations[name])
-        elif ended.state is RunState.FAILED and not ended.measured:
-            hopeless.add(name)  # what fails before measuring fails again
-            message = tr("The other runs of {name} are left out, because they would fail in the same way.")
-            execution.listener.told("note", message.format(name=name))
-        if execution.switch.requested is not None:
-            result.stopped = True
-            break
-    return result
+            mark_ended_run(Path(each.path), REPEATED, tr("measured again as {file}").format(file=again.name))
+        except RunFileError as error:  # it was moved, say; the attempts are told apart by their numbers
+            execution.listener.told("note", error.message)
 
 
 def _is_without_disks(execution: RunContext, resolved: ResolvedConfiguration) -> bool:
@@ -264,7 +350,7 @@ def _unfinished_folder(library: Path, campaign: Campaign) -> Path:
             changed = changed_scripts(path.read_text(encoding="utf-8"), campaign)
         except (OSError, UnicodeDecodeError):
             continue
-        if changed is None or is_live(folder) or len(_finished_runs(folder)) >= campaign.total_runs:
+        if changed is None or is_live(folder) or _is_complete(folder, campaign):
             continue
         if not changed:
             return folder
@@ -278,20 +364,35 @@ def _unfinished_folder(library: Path, campaign: Campaign) -> Path:
     raise UsageError(message.format(library=library), hint=hint)
 
 
-def _finished_runs(folder: Path) -> dict[int, RunResult]:
-    """Return what `resume` need not repeat: the done runs of a campaign folder by their number."""
+def _is_complete(folder: Path, campaign: Campaign) -> bool:
+    """Whether `resume` has nothing to do in a folder: all runs are done, and none is to be repeated."""
+    done = _finished_runs(folder)
+    results = [result for attempts in done.values() for result in attempts]
+    return len(done) >= campaign.total_runs and not runs_to_repeat(campaign, results)
+
+
+def _finished_runs(folder: Path) -> dict[int, list[RunResult]]:
+    """Return what `resume` need not repeat: by number the done attempts at a run, the first one first."""
     planned = {run.number: run for run in interleaved_order(_begun_campaign(folder))}
-    found: dict[int, RunResult] = {}
+    found: dict[int, list[LibraryEntry]] = {}
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         entry = read_entry(path)
         number = _number_of(path)
         if entry.state == RunState.DONE.value and number in planned:
-            summary = {"tps": entry.tps, "latency_p99_ms": entry.p99_ms, "jitter_cv": entry.jitter_cv}
-            marks = tuple((kind, "") for kind in entry.marks)
-            found[number] = RunResult(
-                planned[number], RunState.DONE, str(path), summary, marks, measured=True
-            )
-    return found
+            found.setdefault(number, []).append(entry)
+    return {
+        number: [
+            _as_result(replace(planned[number], attempt=attempt), entry)
+            for attempt, entry in enumerate(sorted(entries, key=lambda entry: entry.started or 0.0), 1)
+        ]
+        for number, entries in found.items()
+    }
+
+
+def _as_result(planned: PlannedRun, entry: LibraryEntry) -> RunResult:
+    summary = {"tps": entry.tps, "latency_p99_ms": entry.p99_ms, "jitter_cv": entry.jitter_cv}
+    marks = tuple((kind, "") for kind in entry.marks)
+    return RunResult(planned, RunState.DONE, entry.path, summary, marks, measured=True)
 
 
 def _begun_campaign(folder: Path) -> Campaign:

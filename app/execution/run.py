@@ -280,6 +280,8 @@ def _introduce(
     name = planned.configuration.name
     if execution.campaign.repeats > 1:
         name = tr("{name} #{number}").format(name=name, number=planned.repeat + 1)
+    if planned.attempt > 1:
+        name = tr("{name}, attempt {attempt}").format(name=name, attempt=planned.attempt)
     told = describe_run(planned, resolved, setup)
     plan = resolved.target.plan
     if execution.disks is not None and plan is not None:

@@ -51,6 +51,7 @@ def describe_run(
         configuration=configuration.name,
         number=planned.number,
         repeat=planned.repeat,
+        attempt=planned.attempt,
         seed=planned.seed,
         target=_describe_target(resolved),
         scale=resolved.scale.scale,

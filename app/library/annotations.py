@@ -112,6 +112,17 @@ def annotate(path: Path, annotations: Annotations) -> None:
         _write(path, values_of(values))
 
 
+def mark_ended_run(path: Path, kind: str, reason: str) -> None:
+    """Label a run that has ended with what became known since.
+
+    Raises:
+        RunFileError: its file cannot be read or written; nothing was changed.
+    """
+    with RunFile(path) as run:
+        run.marks()  # refuses what is no run file, is damaged, or newer
+    _write(path, {}, ((kind, reason),))
+
+
 def _changes(before: RunMetadata, annotations: Annotations) -> RunMetadata:
     """Return what has to be written; of a name that is changed for the first time, the measured one too."""
     wanted = RunMetadata()
@@ -130,7 +141,7 @@ def _changes(before: RunMetadata, annotations: Annotations) -> RunMetadata:
     return wanted
 
 
-def _write(path: Path, values: dict[str, Json]) -> None:
+def _write(path: Path, values: dict[str, Json], marks: Iterable[tuple[str, str]] = ()) -> None:
     rows: Iterable[tuple[str, str]] = [
         (key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()
     ]
@@ -145,6 +156,7 @@ def _write(path: Path, values: dict[str, Json]) -> None:
             with connection:
                 connection.execute("BEGIN IMMEDIATE")
                 connection.executemany("INSERT OR REPLACE INTO run VALUES (?, ?)", rows)
+                connection.executemany("INSERT OR IGNORE INTO mark VALUES (?, ?)", marks)
     except (OSError, sqlite3.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         message = tr("{path} cannot be changed: {reason}. Nothing was changed in it.")

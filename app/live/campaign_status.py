@@ -282,12 +282,15 @@ def _planned(campaign: Campaign, files: Mapping[int, RunStatus]) -> list[RunStat
     return runs
 
 
+_REPLACES_DONE: Final = frozenset({RunState.RUNNING, RunState.DONE})
+
+
 def _newest_by_number(found: Sequence[RunStatus]) -> dict[int, RunStatus]:
-    """Return one run per number: a resumed campaign has several attempts of those that failed."""
+    """Return one run per number: of those that failed or were disturbed there may be several attempts."""
     runs: dict[int, RunStatus] = {}
     for run in sorted(found, key=lambda run: (run.started_epoch_s or 0.0, str(run.path))):
         before = runs.get(run.number)
-        if before is None or before.state is not RunState.DONE:
+        if before is None or before.state is not RunState.DONE or run.state in _REPLACES_DONE:
             runs[run.number] = run
     return runs
 

@@ -23,6 +23,9 @@ from app.runfile.writer import Phase
 DISTURBED: Final = "disturbed"
 """Kind of the mark of a run that others disturbed."""
 
+REPEATED: Final = "repeated"
+"""Kind of the mark of a disturbed run that was measured again."""
+
 _FEWEST_SECONDS: Final = 3
 _LEAST_SHARE_OF_IO: Final = 0.05
 _TICK_MS: Final = 1000

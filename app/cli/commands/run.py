@@ -89,8 +89,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     elif arguments.progress == "auto":
         console = Console()
         show_table(result, console)
-        done = sum(run.state is RunState.DONE for run in result.results)
-        if result.stopped and done < result.campaign.total_runs:
+        if result.stopped and not result.is_complete:
             hint = tr("Stopped. The same command with --resume measures what is missing.")
             print_line(console, hint, style="yellow")
     else:

@@ -233,6 +233,7 @@ class Campaign:
         order_seed: of a random order; None as long as it is not drawn, which the start of a campaign does.
         io_baseline: before the first run on each storage it is asked what it can do by itself; None for spare
             disks only.
+        repeat_disturbed: at most so many runs that others disturbed are measured again.
     """
 
     name: str
@@ -242,6 +243,7 @@ class Campaign:
     order: RunOrder = RunOrder.RANDOM
     order_seed: int | None = None
     io_baseline: bool | None = None
+    repeat_disturbed: int = 0
 
     @property
     def is_order_known(self) -> bool:
@@ -267,12 +269,14 @@ class PlannedRun:
         configuration: what is measured.
         repeat: 0-based repeat of this configuration.
         seed: pgbench random seed.
+        attempt: 1, or more where it is measured again because others disturbed it.
     """
 
     number: int
     configuration: Configuration
     repeat: int
     seed: int
+    attempt: int = 1
 
 
 def with_drawn_order(campaign: Campaign) -> Campaign:

@@ -55,6 +55,7 @@ def step_of(path: str) -> Step:
         "order": Step.WORKLOAD,
         "order_seed": Step.WORKLOAD,
         "io_baseline": Step.REVIEW,
+        "repeat_disturbed": Step.WORKLOAD,
     }.get(head, Step.MORE)
 
 

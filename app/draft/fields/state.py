@@ -126,6 +126,7 @@ _FIRST_LOOK: Final = {
     "repeats": "",
     "order": RunOrder.RANDOM.value,
     "io_baseline": "",
+    "repeat_disturbed": "",
     "target.folder.path": "",
     "target.memory.size": "",
     "workload.size": "2 GiB",

@@ -222,6 +222,7 @@ class RunMetadata:
         repeats: of each configuration.
         order: how the runs of the campaign follow each other, a `app.domain.campaign.order.RunOrder`.
         order_seed: that a random order was drawn with; None for another.
+        attempt: 1, or more where it was measured again because others disturbed it.
         seed: of pgbench.
         state: a `app.runfile.writer.RunState`.
         error: why it failed; None where it did not.
@@ -257,6 +258,7 @@ class RunMetadata:
     configuration: Known[str] = NOT_KNOWN
     number: Known[int] = NOT_KNOWN
     repeat: Known[int] = NOT_KNOWN
+    attempt: Known[int] = NOT_KNOWN
     repeats: Known[int] = NOT_KNOWN
     order: Known[str] = NOT_KNOWN
     order_seed: Known[int | None] = NOT_KNOWN

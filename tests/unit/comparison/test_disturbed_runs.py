@@ -235,3 +235,46 @@ def test_a_file_of_before_that_was_recorded_on_a_busy_machine_makes_no_clean_ver
     found = compare_runs([read_run_facts(path) for path in sorted(folder.glob("*.footing"))])
     assert verdict_of(found) is Verdict.INDICATIVE
     assert "3 of 6 runs were disturbed (other programs used 21 to 42 % of the CPUs)" in found.verdicts[0]
+
+
+# --- attempts at the same run
+
+
+def again(run: RunFacts, attempt: int, tps: float) -> RunFacts:
+    """Return a later attempt at a run that nobody disturbed."""
+    marks = tuple(mark for mark in run.marks if mark[0] != DISTURBED)
+    quiet = replace(run, marks=marks, disturbances=Disturbances())
+    name = f"{run.name}, attempt {attempt}"
+    return replace(quiet, id=f"{run.id}-{attempt}", name=name, attempt=attempt, summary={"tps": tps})
+
+
+def test_a_run_that_was_measured_again_is_counted_once_and_stays_a_pair(trial: RunFacts) -> None:
+    runs = campaign(trial, one=QUIET[:3], two=(SLOW[0], (500.0, 42.0), SLOW[2]))
+    found = compare_runs([*runs, again(runs[4], 2, 805.0)])
+    assert verdict_of(found) is Verdict.LOWER
+    assert found.rows[1].comparison is not None
+    assert (found.rows[1].comparison.paired, found.rows[1].runs) == (True, 3)
+    told = {run.name: run.left_out for run in found.runs if run.left_out}
+    assert told == {"two #2": "others disturbed it, and two #2, attempt 2 counts instead"}
+    (sentence,) = found.verdicts
+    assert "1 of 7 runs was disturbed and left out (other programs used 42 % of the CPUs)" in sentence
+
+
+def test_with_every_disturbed_run_the_first_attempts_count(trial: RunFacts) -> None:
+    runs = campaign(trial, one=QUIET[:3], two=(SLOW[0], (500.0, 42.0), SLOW[2]))
+    found = compare_runs([*runs, again(runs[4], 2, 805.0)], disturbed=DisturbedRuns.ALL)
+    assert [run.name for run in found.runs if run.left_out] == ["two #2, attempt 2"]
+    assert found.rows[1].runs == 3
+
+
+def test_of_attempts_that_were_all_disturbed_the_first_counts(trial: RunFacts) -> None:
+    runs = campaign(trial, one=QUIET[:3], two=((500.0, 42.0), (510.0, 40.0), (505.0, 30.0)))
+    later = disturbed(again(runs[3], 2, 800.0), 33.0)
+    found = compare_runs([*runs, later])
+    assert [run.name for run in found.runs if run.left_out] == ["two #1, attempt 2"]
+    assert verdict_of(found) is Verdict.INDICATIVE
+
+
+def test_runs_of_others_that_number_their_repeats_alike_are_no_attempts(trial: RunFacts) -> None:
+    runs = [replace(run, repeat=0) for run in campaign(trial, one=QUIET, two=SLOW)]
+    assert not any(run.left_out for run in compare_runs(runs).runs)

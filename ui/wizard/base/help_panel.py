@@ -265,6 +265,13 @@ HELP_TEXTS: Final = {
         ),
         "Williams, 1949",
     ),
+    "repeat_disturbed": Help(
+        tr(
+            "Whether a run was disturbed is told from what others did meanwhile (CPU, steal, swap, heat, "
+            "trims), never from its speed. So many runs may be measured again, at the end of their round. "
+            "All stay in the library, and the report tells the verdict with and without them."
+        )
+    ),
     "workload.protocol": Help(
         tr(
             "Prepared statements are planned once, as most drivers and poolers do. Simple sends text each "

@@ -100,6 +100,7 @@ class WorkloadPage(Page):
             "workload.rate": (tr("R&ate (TPS):"), optional),
             "workload.latency_limit": (tr("Latency li&mit:"), optional),
             "repeats": (tr("Re&peats of each configuration:"), ""),
+            "repeat_disturbed": (tr("Disturbed runs a&gain, at most:"), tr("none")),
         }
         self._texts = {key: line_edit(placeholder) for key, (_, placeholder) in texts.items()}
         self.fields = {
@@ -116,7 +117,14 @@ class WorkloadPage(Page):
 
     def _lay_out(self) -> None:
         main = (_SIZE, "workload.clients", _LENGTH, "workload.warmup", "repeats")
-        seldom = ("order", "workload.protocol", "workload.threads", "workload.rate", "workload.latency_limit")
+        seldom = (
+            "order",
+            "repeat_disturbed",
+            "workload.protocol",
+            "workload.threads",
+            "workload.rate",
+            "workload.latency_limit",
+        )
         self.seldom = Columns([self.fields[key] for key in seldom])
         sections = (
             Section(

@@ -1,0 +1,262 @@
+"""Runs that others disturbed are measured again: within the limit, after their round, also after a stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from app.campaign_file.reader import parse_campaign
+from app.campaign_file.writer import changed_scripts, format_campaign, state_campaign
+from app.domain.campaign.configuration import Campaign, PlannedRun
+from app.domain.campaign.order import RunOrder
+from app.domain.errors import FootingError
+from app.execution import campaign as executed
+from app.execution.campaign import CampaignResult, runs_to_repeat
+from app.execution.stop import StopRequestedError
+from app.library.annotations import mark_ended_run
+from app.library.entries import CAMPAIGN_NAME
+from app.recording.events import RunResult
+from app.runfile.disturbance import DISTURBED, REPEATED
+from app.runfile.reader import RunFile
+from app.runfile.writer import RunState
+from tests.fix_window import Trial, write_trial
+
+FILE = 'name = "x"\norder = "AB BA"\nrepeats = 2\nrepeat_disturbed = {limit}\n[target.memory]\n'
+TWO = '[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n'
+
+
+def campaign_with(limit: int) -> Campaign:
+    return parse_campaign(FILE.format(limit=limit) + TWO, base_directory="/", source_name="x")
+
+
+@dataclass
+class Bench:
+    """Runs a campaign's order with runs that are written at once.
+
+    Attributes:
+        folder: of the campaign.
+        fate: of an attempt, by (number, attempt): disturbed, failed, stopped, or nothing of that.
+        order: (number, attempt) as they were executed.
+        told: what the listener heard.
+    """
+
+    folder: Path
+    campaign: Campaign
+    fate: Callable[[int, int], str]
+    order: list[tuple[int, int]] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    stop: bool = False
+
+    def execute(self, _execution: object, planned: PlannedRun, _resolved: object) -> RunResult:
+        self.order.append((planned.number, planned.attempt))
+        fate = self.fate(planned.number, planned.attempt)
+        marks = ((DISTURBED, "they did much"),) if fate == "disturbed" else ()
+        state = {"failed": RunState.FAILED, "stopped": RunState.STOPPED}.get(fate, RunState.DONE)
+        self.stop = fate == "stopped"
+        path = self.folder / f"{planned.number:02}-{planned.configuration.name}-r{planned.repeat + 1}.footing"
+        if path.exists():
+            path = path.with_name(f"{path.stem}-{len(self.order)}{path.suffix}")
+        # Files of a trial hold no CPU of programs: so what is stored is what counts.
+        started = 1.8e9 + len(self.order)
+        write_trial(path, Trial(planned.configuration.name, state=state, marks=marks, started=started))
+        return RunResult(planned, state, str(path), {"tps": 1.0}, marks, measured=True)
+
+    def check(self) -> None:
+        if self.stop:
+            raise StopRequestedError(cast("Any", None))
+
+    def run(self, monkeypatch: pytest.MonkeyPatch) -> CampaignResult:
+        monkeypatch.setattr(executed, "execute_run", self.execute)
+        self.stop = False
+        listener = SimpleNamespace(
+            run_finished=lambda _result: None, told=lambda _kind, message: self.told.append(message)
+        )
+        bench = self
+
+        class Switch:
+            check = staticmethod(bench.check)
+
+            @property
+            def requested(self) -> object:
+                return object() if bench.stop else None
+
+        baselines = SimpleNamespace(recall=lambda _configuration, _path: None)
+        execution = SimpleNamespace(switch=Switch(), listener=listener, disks=None, baselines=baselines)
+        configurations = {
+            each.name: SimpleNamespace(target=SimpleNamespace(plan=None))
+            for each in self.campaign.configurations
+        }
+        resolved = SimpleNamespace(campaign=self.campaign, configurations=configurations)
+        result = CampaignResult(self.campaign, self.folder)
+        return executed._run_all(cast("Any", execution), cast("Any", resolved), result)
+
+
+def bench_of(folder: Path, limit: int, fate: Callable[[int, int], str]) -> Bench:
+    campaign = campaign_with(limit)
+    (folder / CAMPAIGN_NAME).write_text(state_campaign(campaign))
+    return Bench(folder, campaign, fate)
+
+
+def always(numbers: Sequence[int]) -> Callable[[int, int], str]:
+    return lambda number, _attempt: "disturbed" if number in numbers else ""
+
+
+def once(numbers: Sequence[int]) -> Callable[[int, int], str]:
+    return lambda number, attempt: "disturbed" if number in numbers and attempt == 1 else ""
+
+
+def marks_of(path: str | None) -> dict[str, str]:
+    assert path is not None
+    with RunFile(Path(path)) as run:
+        return dict(run.marks())
+
+
+def test_without_a_limit_nothing_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = bench_of(tmp_path, 0, always([1, 2, 3, 4]))
+    assert bench.run(monkeypatch).is_complete
+    assert bench.order == [(1, 1), (2, 1), (3, 1), (4, 1)]
+
+
+def test_a_disturbed_run_is_measured_again_at_the_end_of_its_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = bench_of(tmp_path, 4, once([1, 4]))
+    result = bench.run(monkeypatch)
+    assert bench.order == [(1, 1), (2, 1), (1, 2), (3, 1), (4, 1), (4, 2)]
+    assert result.is_complete
+    assert bench.told[0] == "a, repeat 1, was disturbed and is measured again. they did much"
+
+
+def test_both_attempts_stay_and_the_disturbed_one_says_what_came_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = bench_of(tmp_path, 4, once([1])).run(monkeypatch)
+    first, again = (each for each in result.results if each.planned.number == 1)
+    assert first.path != again.path
+    assert marks_of(first.path) == {
+        DISTURBED: "they did much",
+        REPEATED: f"measured again as {Path(again.path or '').name}",
+    }
+    assert marks_of(again.path) == {}
+
+
+def test_what_stays_disturbed_is_tried_until_the_limit_and_no_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = bench_of(tmp_path, 5, always([1]))
+    result = bench.run(monkeypatch)
+    assert bench.order == [(1, 1), (2, 1), (1, 2), (3, 1), (4, 1), (1, 3), (1, 4), (1, 5), (1, 6)]
+    assert result.is_complete
+
+
+def test_the_limit_is_of_the_whole_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = bench_of(tmp_path, 3, always([1, 2, 3, 4]))
+    bench.run(monkeypatch)
+    assert bench.order == [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (4, 1), (1, 3)]
+
+
+def test_a_repetition_that_fails_counts_and_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = bench_of(
+        tmp_path,
+        5,
+        lambda number, attempt: ("disturbed" if attempt == 1 else "failed") if number == 1 else "",
+    )
+    bench.run(monkeypatch)
+    assert bench.order == [(1, 1), (2, 1), (1, 2), (3, 1), (4, 1)]
+
+
+def test_a_stop_while_one_is_measured_again_ends_the_campaign_and_resume_goes_on_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = bench_of(
+        tmp_path,
+        2,
+        lambda number, attempt: ("disturbed" if attempt == 1 else "stopped") if number == 2 else "",
+    )
+    result = bench.run(monkeypatch)
+    assert (result.stopped, result.is_complete) == (True, False)
+    assert bench.order == [(1, 1), (2, 1), (2, 2)]
+    again = Bench(tmp_path, bench.campaign, lambda _number, _attempt: "")
+    result = again.run(monkeypatch)
+    assert again.order == [(2, 2), (3, 1), (4, 1)]
+    assert (result.stopped, result.is_complete) == (False, True)
+    assert executed._is_complete(tmp_path, campaign_with(2))
+
+
+def test_resume_finds_a_campaign_whose_runs_are_done_but_one_was_disturbed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench_of(tmp_path, 0, once([3])).run(monkeypatch)
+    assert executed._is_complete(tmp_path, campaign_with(0))
+    assert not executed._is_complete(tmp_path, campaign_with(1))
+    again = Bench(tmp_path, campaign_with(1), lambda _number, _attempt: "")
+    again.run(monkeypatch)
+    assert again.order == [(3, 2)]
+    assert executed._is_complete(tmp_path, campaign_with(1))
+
+
+def test_attempts_that_were_made_before_count_towards_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench_of(tmp_path, 2, always([1])).run(monkeypatch)
+    again = Bench(tmp_path, campaign_with(2), always([1]))
+    again.run(monkeypatch)
+    assert again.order == []
+
+
+def test_a_file_that_was_moved_away_is_told_and_hinders_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = bench_of(tmp_path, 1, once([1]))
+    execute = bench.execute
+
+    def moved(execution: object, planned: PlannedRun, resolved: object) -> RunResult:
+        result = execute(execution, planned, resolved)
+        if planned.attempt > 1:
+            (tmp_path / "01-a-r1.footing").rename(tmp_path / "elsewhere")
+        return result
+
+    bench.execute = moved  # type: ignore[method-assign,assignment]
+    result = bench.run(monkeypatch)
+    assert len(result.results) == 5
+    assert any("01-a-r1.footing" in told for told in bench.told[1:])
+
+
+def test_a_label_is_written_into_an_ended_file_once(tmp_path: Path) -> None:
+    path = write_trial(tmp_path / "a.footing", Trial())
+    mark_ended_run(path, REPEATED, "measured again as b")
+    mark_ended_run(path, REPEATED, "measured again as b")
+    assert marks_of(str(path)) == {REPEATED: "measured again as b"}
+    (tmp_path / "b.footing").write_text("no run file")
+    with pytest.raises(FootingError):
+        mark_ended_run(tmp_path / "b.footing", REPEATED, "x")
+
+
+def test_only_done_runs_are_repeated() -> None:
+    campaign = campaign_with(9)
+    planned = PlannedRun(1, campaign.configurations[0], 0, 1)
+    marks = ((DISTURBED, ""),)
+    for state in RunState:
+        found = runs_to_repeat(campaign, [RunResult(planned, state, None, {}, marks)])
+        assert found == ([replace(planned, attempt=2)] if state is RunState.DONE else [])
+
+
+def test_the_limit_is_kept_in_the_file_and_a_campaign_of_before_can_be_resumed() -> None:
+    campaign = campaign_with(7)
+    text = format_campaign(campaign)
+    assert "repeat_disturbed = 7" in text
+    assert parse_campaign(text, base_directory="/", source_name="x") == campaign
+    none = campaign_with(0)
+    before = "".join(
+        line for line in state_campaign(none).splitlines(keepends=True) if "repeat_disturbed" not in line
+    )
+    assert changed_scripts(before, none) == ()
+    assert changed_scripts(before, campaign) is None
+    assert none.order is RunOrder.ALTERNATING
