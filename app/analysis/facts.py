@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from app.analysis.bottleneck import UNKNOWN, Bottleneck
+from app.analysis.bottleneck_evidence import read_bottleneck
+from app.analysis.cannot_show import Unshown, find_unshown
 from app.analysis.properties import Property, properties_of, value_words
 from app.analysis.stability import RunStability, read_shape
 from app.domain.text import tr
@@ -69,6 +72,8 @@ class RunFacts:
         devices: of which operations, bytes and flushes are, in a few words; empty where unknown.
         load: how it was offered.
         has_played_devices: whether one of them is a loop device or a virtual disk.
+        bottleneck: what limited it.
+        unshown: what its figures cannot show.
     """
 
     path: str
@@ -98,6 +103,8 @@ class RunFacts:
     _known: dict[float, dict[str, float | None]] = field(default_factory=dict, repr=False, compare=False)
     devices: str = ""
     has_played_devices: bool = False
+    bottleneck: Bottleneck = UNKNOWN
+    unshown: tuple[Unshown, ...] = ()
     disturbances: Disturbances = field(default_factory=Disturbances)
     attempt: int = 1
     load: OfferedLoad = field(default_factory=OfferedLoad)
@@ -128,7 +135,7 @@ def read_run_facts(path: Path) -> RunFacts:
         told, facts = completed(run.metadata), run.facts("before")
         environment = read_environment_facts(facts)
         found = tuple(properties_of(told, environment))
-        judged = read_disturbances(run)
+        judged, shape = read_disturbances(run), read_shape(run)
         return RunFacts(
             tags=known(told.tags, ()),
             note=_text(told.note),
@@ -156,7 +163,9 @@ def read_run_facts(path: Path) -> RunFacts:
             commands=_executed(run),
             environment=tuple(_flat(facts)),
             unavailable=tuple((source, reason) for _, source, reason in run.unavailable()),
-            shape=read_shape(run),
+            shape=shape,
+            bottleneck=read_bottleneck(run),
+            unshown=find_unshown(told, environment, facts, shape),
             devices=counted_devices(environment)[:MOST_CHARACTERS],
             has_played_devices=is_played(environment),
         )

@@ -74,9 +74,13 @@ class ComparedRun:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What its compared seconds show, as `describe_shape`, and what is not known of who disturbed it."""
+        """What its compared seconds show, what limited it, and what is not known of who disturbed it."""
         told = describe_shape(self.shape, self.figures.get("tps"), self.cut_s)
-        return (*told, *filter(None, (describe_disturbances(self.facts.disturbances),)))
+        more = (
+            self.facts.bottleneck.sentence if told else "",
+            describe_disturbances(self.facts.disturbances),
+        )
+        return (*told, *filter(None, more))
 
 
 @dataclass(frozen=True, slots=True)

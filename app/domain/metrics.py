@@ -147,6 +147,13 @@ _CPU: Final = (
         tr("/proc/PID/stat; at 90 % pgbench itself is what limits the run"),
         Direction.LOWER,
     ),
+    Metric(
+        "process.queueing",
+        tr("Processes that wait for a CPU"),
+        "processes",
+        "/proc/PID/schedstat",
+        Direction.LOWER,
+    ),
     Metric("process.server_processes", tr("Server processes"), "processes", "/proc/PID"),
     Metric(
         "kernel.cpu",

@@ -30,9 +30,11 @@ from app.comparison.figures import (
     compare_figures,
     figure_values,
 )
+from app.comparison.limits import bottlenecks, describe_what_is_unshown
 from app.comparison.offered_load import KeptRate
 from app.comparison.table import ComparisonRow, pair_samples
 from app.comparison.warnings import comparison_notes, comparison_warnings
+from app.export.runs import bottleneck_as_json
 from app.runfile.writer import Json
 from app.statistics.exact_tests import exact_tests
 from app.statistics.verdict import Comparison, Interval, Samples
@@ -51,6 +53,7 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
         "cut_reason": comparison.cut.reason.value,
         "warnings": list(comparison_warnings(comparison)),
         "notes": list(comparison_notes(comparison)),
+        "cannot_show": describe_what_is_unshown(comparison),
         "differences": [
             {
                 "topic": each.topic,
@@ -62,8 +65,10 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
         "not_known": [{"topic": each.topic, "name": each.name} for each in found.not_known],
         "runs": [_run(run) for run in comparison.runs],
         "configurations": [
-            _configuration(comparison, group, row)
-            for group, row in zip(comparison.groups, comparison.rows, strict=True)
+            _configuration(comparison, group, row) | {"bottleneck": bottleneck_as_json(bottleneck)}
+            for group, row, bottleneck in zip(
+                comparison.groups, comparison.rows, bottlenecks(comparison), strict=True
+            )
         ],
         "figures": [_figure(comparison.groups, each) for each in figures],
     }

@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, TextIO
 
 from app import VERSION
+from app.analysis.bottleneck import Bottleneck
+from app.analysis.bottleneck_evidence import read_bottleneck
+from app.analysis.cannot_show import read_unshown
 from app.domain.columns import CellKind, Column
 from app.domain.errors import UsageError, did_you_mean
 from app.domain.text import tr
@@ -62,6 +65,10 @@ JSON_KEYS: Final = {
     "runs[].disturbances": tr(
         "what others did while it was measured: found with kind, amount and unit; not_known with why"
     ),
+    "runs[].bottleneck": tr(
+        "what limited it: cause, sentence and evidence; not-known where the file does not tell"
+    ),
+    "runs[].cannot_show": tr("what its figures cannot show: kind and words"),
     "runs[].phases": tr("phase, started_ms, ended_ms"),
     "runs[].events": tr("t_ms, kind, message, data"),
     "runs[].commands": tr("argv, account, started_ms, duration_ms, exit_code of every program"),
@@ -202,10 +209,19 @@ def run_as_json(run: RunFile) -> dict[str, Json]:
     return {**describe_run(run), "series": series}
 
 
+def bottleneck_as_json(bottleneck: Bottleneck) -> dict[str, Json]:
+    """Return what limited a run, for other programs."""
+    return {
+        "cause": bottleneck.cause.value,
+        "sentence": bottleneck.sentence,
+        "evidence": list(bottleneck.evidence),
+    }
+
+
 def describe_run(run: RunFile) -> dict[str, Json]:
     """Return what a run file says but its samples."""
     before = run.facts("before")
-    judged = read_disturbances(run)
+    judged, environment = read_disturbances(run), read_environment_facts(before)
     return {
         **run.values,
         "path": str(run.path),
@@ -219,6 +235,8 @@ def describe_run(run: RunFile) -> dict[str, Json]:
             ],
             "not_known": {kind.value: why for kind, why in judged.unknown},
         },
+        "bottleneck": bottleneck_as_json(read_bottleneck(run)),
+        "cannot_show": [{"kind": each.limit.value, "words": each.words} for each in read_unshown(run)],
         "phases": [
             {"phase": times.phase.value, "started_ms": times.started_ms, "ended_ms": times.ended_ms}
             for times in run.phases()
@@ -237,7 +255,7 @@ def describe_run(run: RunFile) -> dict[str, Json]:
             }
             for command in run.commands()
         ],
-        "devices": counted_devices(read_environment_facts(before)),
+        "devices": counted_devices(environment),
         "facts": {"before": before, "after": run.facts("after")},
         "unavailable": [
             {"t_ms": t_ms, "source": source, "reason": reason} for t_ms, source, reason in run.unavailable()

@@ -7,6 +7,7 @@ from typing import Final
 
 from app.analysis.labels import format_tps, mark_words, one_line
 from app.comparison.disturbed_runs import is_disturbed
+from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow, columns_for
 from app.domain.columns import column_of, texts, with_cells
 from app.domain.text import tr
@@ -265,7 +266,10 @@ def _only_configuration(configuration: ReportedConfiguration) -> Iterator[Block]
 
 
 def _limits(found: Findings) -> Iterator[Block]:
-    """Say how the comparison was made, and what weakens it."""
+    """Say what limited the runs, what they cannot show, how they were compared, and what weakens that."""
+    for sentence in (describe_bottlenecks(found.comparison), describe_what_is_unshown(found.comparison)):
+        if sentence:
+            yield Text(TextRole.NOTE, sentence)
     for note in found.notes:
         yield Text(TextRole.NOTE, note)
     told = warned_first(found)

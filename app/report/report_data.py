@@ -161,6 +161,7 @@ def _disguised(facts: RunFacts, disguise: Anonymizer) -> RunFacts:
             for name, value in facts.environment
         ),
         unavailable=tuple((text(source), text(reason)) for source, reason in facts.unavailable),
+        unshown=tuple(replace(each, words=text(each.words)) for each in facts.unshown),
     )
 
 

@@ -338,19 +338,25 @@ def terminal(elsewhere: set[int]) -> Iterator[Console]:
 
 
 @contextmanager
-def rig(workload: Workload, cpu: int | None, target: Target = MEMORY) -> Iterator[Rig]:
+def rig(
+    workload: Workload,
+    cpu: int | None,
+    target: Target = MEMORY,
+    settings: tuple[tuple[str, str], ...] = SETTINGS,
+) -> Iterator[Rig]:
     """Yield a rig whose database is loaded; afterwards nothing of it is left.
 
     Args:
         workload: what is loaded for; later runs may use others of the same scale.
         cpu: where everything is pinned; None to pin nothing.
         target: where the data directory lies.
+        settings: of the server.
     """
     keep_freed_memory()  # as `pgfooting run` does
     before = os.sched_getaffinity(0)
     if cpu is not None:
         os.sched_setaffinity(0, {cpu})  # children and the threads of this process to come inherit it
-    choice = PostgresChoice(preset="defaults", settings=SETTINGS)
+    choice = PostgresChoice(preset="defaults", settings=settings)
     configuration = Configuration("bench", target, choice, workload)
     campaign = Campaign("bench", (configuration,), repeats=1)
     with ExitStack() as stack:

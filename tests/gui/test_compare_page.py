@@ -589,3 +589,13 @@ def test_a_day_beside_a_minute_is_shown_with_both_and_says_so(
     for spec in VIEWS:
         page.choose_view(spec.id)
         qtbot.wait(20)
+
+
+def test_below_the_verdict_stands_what_limited_the_runs_and_what_they_cannot_show(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    paths = [write_run(tmp_path / f"{seed}.footing", Shape(seconds=30, seed=seed)) for seed in (1, 2)]
+    show(qtbot, page, paths)
+    told = page.text.toPlainText()
+    assert told.index("Verdict") < told.index("imited by writing and flushing WAL")
+    assert told.index("imited by") < told.index("What these figures cannot show: ")

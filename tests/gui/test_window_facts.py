@@ -17,6 +17,7 @@ from app.process.starter import CommandOutcome
 from app.runfile.finalize import finish_run_file
 from app.runfile.summary import FIGURES, Figure
 from app.runfile.writer import RunState
+from tests.fix_runs import Shape, write_run
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_campaign, write_trial
 from tests.known_runs import WHOLE, all_changes, write_known
 from ui.compare.content import Content, LoadedRun
@@ -236,3 +237,9 @@ def test_a_moment_that_no_calendar_has_is_no_text() -> None:
     assert moment(1e30) == ""
     assert moment(float("nan")) == ""
     assert "2001" in moment(1e9)
+
+
+def test_a_run_says_what_limited_it_and_what_it_cannot_show(panel: FactsPanel, tmp_path: Path) -> None:
+    show(panel, write_run(tmp_path / "one.footing", Shape(seconds=30)))
+    assert "Limited by writing and flushing WAL: " in text(panel)
+    assert "What these figures cannot show: " in text(panel)

@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QTextDocument
 from app.analysis.labels import format_tps, one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
 from app.comparison.differences import PropertyDifference, describe_sameness, what_differs
+from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.comparison.wording import format_difference
@@ -86,6 +87,9 @@ class ComparisonWriter(PlainWriter):
             self._line(
                 tr("One configuration only: there is nothing to compare it with."), colour=self._ink.quiet
             )
+        for told in (describe_bottlenecks(content.comparison), describe_what_is_unshown(content.comparison)):
+            if told:
+                self._line(told)
 
     def _write_configurations(self, content: Content) -> None:
         if content.comparison is None:

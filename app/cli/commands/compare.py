@@ -18,6 +18,7 @@ from app.cli.terminal.tables import print_sentence, print_table
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.differences import describe_sameness, what_differs
 from app.comparison.figures import COSTS, LATENCIES, FigureComparison, compare_figures, format_mean
+from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.comparison.wording import format_difference
@@ -107,6 +108,8 @@ def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> No
         print_sentence(console, verdict)
     if not comparison.verdicts:
         print_sentence(console, tr("One configuration only: there is nothing to compare it with."))
+    for told in filter(None, (describe_bottlenecks(comparison), describe_what_is_unshown(comparison))):
+        print_sentence(console, told)
     console.print()
     print_table(console, columns_for(COMPARISON_COLUMNS, comparison.rows), comparison.rows)
     _print_figures(console, tr("Latency"), comparison, compare_figures(comparison, LATENCIES))

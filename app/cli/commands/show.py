@@ -17,11 +17,13 @@ from typing import Final
 from rich.console import Console
 
 from app import COMMAND
+from app.analysis.bottleneck_evidence import read_bottleneck
+from app.analysis.cannot_show import describe_unshown, read_unshown
 from app.analysis.io_baseline import JOB_COLUMNS, read_used_shares, sync_sentences
 from app.analysis.labels import DISK_MARKS, at_least
 from app.analysis.sentences import describe_disturbances
 from app.cli.terminal.plain_text import json_text, plain
-from app.cli.terminal.tables import print_grid, print_line, print_pairs, print_table
+from app.cli.terminal.tables import print_grid, print_line, print_pairs, print_sentence, print_table
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus
 from app.domain.text import tr
@@ -37,7 +39,7 @@ from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.summary import FIGURES, Figure, figures_of, is_lower_bound, summarise
-from app.runfile.writer import Json, RunState
+from app.runfile.writer import Json, Phase, RunState
 
 
 def library_of(arguments: argparse.Namespace) -> Path:
@@ -167,6 +169,7 @@ def _show(run: RunFile, console: Console) -> None:
         print_line(console, f"{kind}: {reason}", style="red" if kind in DISK_MARKS else "yellow")
     if not_known := describe_disturbances(judged):
         print_line(console, not_known, style="dim")
+    _show_limits(run, console)
     _show_configuration(run, console)
     _show_figures(run, console)
     _show_baseline(run, console)
@@ -183,6 +186,14 @@ def _show(run: RunFile, console: Console) -> None:
         _section(console, tr("Not measured here"))
         for _, source, reason in run.unavailable():
             print_line(console, f"{source}: {reason}", style="dim")
+
+
+def _show_limits(run: RunFile, console: Console) -> None:
+    """Say what limited the run, and what its figures cannot show."""
+    if run.phase(Phase.MEASURE) is None:
+        return
+    for told in filter(None, (read_bottleneck(run).sentence, describe_unshown([read_unshown(run)]))):
+        print_sentence(console, told)
 
 
 def _show_configuration(run: RunFile, console: Console) -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from app.probes.base.backing_devices import Resolver
 from app.probes.base.fact_tree import Fact, Facts, attempt, file_fact, read_text
-from app.probes.base.probe import ServerSources
+from app.probes.base.probe import ProbeUnavailable, ServerSources
 from app.probes.facts.machine import (
     frequency_facts,
     kernel_facts,
@@ -63,13 +64,20 @@ def read_facts(server: ServerSources, places: FactSources | None = None) -> Fact
         "storage": lambda: storage_facts(server.data_folder, resolver),
         "load": lambda: load_facts(proc),
     }
-    wal = server.wal_directory
-    if wal is not None:
-        parts["wal_storage"] = lambda: storage_facts(wal, resolver)
+    for folder in _other_folders(server):
+        parts["wal_storage"] = partial(storage_facts, folder, resolver)
     facts: Facts = {"format": FACTS_FORMAT}
     for name, read in parts.items():
         facts[name] = attempt(read)
     return facts
+
+
+def _other_folders(server: ServerSources) -> tuple[str, ...]:
+    """Return the folder of the WAL where it lies on a filesystem of its own; none where nothing is known."""
+    try:
+        return server.folders[1:]
+    except ProbeUnavailable:
+        return ()
 
 
 def read_changing_facts(places: FactSources | None = None) -> Facts:

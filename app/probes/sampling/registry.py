@@ -19,12 +19,14 @@ from app.probes.sources.others.throttling import ThrottlingProbe
 from app.probes.sources.postgres_statistics import PostgresStatisticsProbe
 from app.probes.sources.pressure import PressureProbe
 from app.probes.sources.processes import ProcessesProbe
+from app.probes.sources.run_queue import RunQueueProbe
 from app.probes.sources.wait_events import WaitEventsProbe
 from app.probes.sources.zfs import ZfsProbe
 
 PROBES: Final[tuple[type[Probe], ...]] = (
     CpuProbe,
     ProcessesProbe,
+    RunQueueProbe,
     KernelThreadsProbe,
     BlockDevicesProbe,
     ArraysProbe,

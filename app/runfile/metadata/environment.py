@@ -41,6 +41,11 @@ class DeviceFacts:
     is_counted: bool
 
     @property
+    def is_played(self) -> bool:
+        """Whether it is no disk of its own but a loop device or a virtual one."""
+        return self.kind == LOOP or bool(self.played_by)
+
+    @property
     def short_words(self) -> str:
         """Its name, and what else it is than a disk."""
         if self.kind == LOOP:
@@ -63,6 +68,7 @@ class EnvironmentFacts:
         processor: model.
         cpus: list of those that may be used, or of those that are online.
         online_cpus: how many are online; None where unknown.
+        allowed_cpus: how many of them the runner may use; None where unknown.
         governor: of the processor's frequency.
         memory_bytes: None where unknown.
         kernel: release.
@@ -81,6 +87,7 @@ class EnvironmentFacts:
     processor: str
     cpus: str
     online_cpus: int | None
+    allowed_cpus: int | None
     governor: str
     memory_bytes: int | float | None
     kernel: str
@@ -105,6 +112,10 @@ def _number(value: Fact | None) -> int | float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
+def _whole(value: Fact | None) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
     """Return what the facts of before a run tell.
 
@@ -126,7 +137,8 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
         storage=_text(machine.get("storage")),
         processor=_text(_dict(processor.get("info")).get("model_name")),
         cpus=_cpus(processor.get("allowed")) or _cpus(online),
-        online_cpus=online if isinstance(online, int) and not isinstance(online, bool) else None,
+        online_cpus=_whole(online),
+        allowed_cpus=_whole(_dict(processor).get("allowed")),
         governor=_text(processor.get("governor")),
         memory_bytes=_number(_dict(_dict(facts.get("memory")).get("info")).get("MemTotal")),
         kernel=_text(kernel.get("release")),
@@ -183,9 +195,7 @@ def counted_devices(facts: EnvironmentFacts) -> str:
 
 def is_played(facts: EnvironmentFacts) -> bool:
     """Return whether a counted device is no disk of its own but a loop device or a virtual one."""
-    return any(
-        device.is_counted and (device.kind == LOOP or bool(device.played_by)) for device in facts.devices
-    )
+    return any(device.is_counted and device.is_played for device in facts.devices)
 
 
 def machine_label(facts: EnvironmentFacts) -> str:

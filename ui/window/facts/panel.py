@@ -22,6 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QTextBrowser, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.analysis.cannot_show import describe_unshown
 from app.analysis.facts import RunFacts, command_line
 from app.analysis.labels import DISK_MARKS, at_least, format_tps
 from app.comparison.campaign_verdicts import judge_runs
@@ -160,6 +161,9 @@ class FactsWriter(PlainWriter):
             colour = self._ink.warning if kind in {UNSAFE, NOT_DURABLE, *DISK_MARKS} else self._ink.text
             self._put(mark_words(kind), colour=colour, bold=True)
             self._put(f": {one_line(reason)}" if reason else "")
+        if facts.shape is not None:
+            for sentence in filter(None, (facts.bottleneck.sentence, describe_unshown([facts.unshown]))):
+                self._line(one_line(sentence))
         self._write_figures(facts)
         self._write_folded(
             Section.PROPERTIES, tr("Configuration"), len(facts.properties), self._properties, facts

@@ -1,0 +1,456 @@
+"""What limited a run: from what pgbench's sessions waited for, and from what CPUs and devices did. Pure.
+
+The method is that of average active sessions by wait (pg_stat_activity sampled, as Oracle's ASH and Amazon's
+Performance Insights do) beside utilisation and saturation of each resource (B. Gregg, "The USE Method"). A
+share of the sessions is a share of the clients' time, because pgbench's clients always want something: what
+takes the share s of it is worth at most 1 / (1 - s) times the TPS (Amdahl). What has no evidence in the run
+file is "not known".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from app.analysis.io_baseline import UsedShare
+from app.domain.text import tr
+from app.probes.base.disturbances import THRESHOLDS, DisturbanceKind
+
+DOMINANT: Final = 0.5
+"""Share of the clients' time from which on one thing is named alone: without it TPS might be doubled."""
+
+WORTH_NAMING: Final = 0.15
+"""Share from which on it is named among several."""
+
+SATURATED: Final = 0.9
+"""Share of the CPUs from which on they are saturated: what is left is too short to be used (in a queue of one
+server, tasks then wait nine times as long as they run: M/M/1)."""
+
+PGBENCH_SHARE: Final = 90.0
+"""Per cent of its threads' CPU time from which on pgbench itself is saturated, as for the CPUs."""
+
+QUEUEING: Final = 0.5
+"""Tasks that wait for a CPU for each that has one, from which on CPUs are saturated ("saturation" in the USE
+method is the length of the run queue)."""
+
+PRESSURE: Final = 50.0
+"""Per cent of the time in which some task waited for I/O (PSI): without it a busy device limited nobody."""
+
+MEMORY: Final = THRESHOLDS[DisturbanceKind.MEMORY_PRESSURE].least
+"""Per cent of the time in which some task waited for memory: for pages that were thrown out and are wanted
+again, or for others to be thrown out; the same as counts as disturbed where the run itself needs less."""
+
+BUSY: Final = 90.0
+"""Per cent of the time with requests in flight from which on a device counts as busy. A necessary sign only:
+one that works in parallel can do more (iostat(1), %util)."""
+
+RATE_KEPT: Final = 0.98
+"""Share of the offered rate from which on the rate was kept and is what limited the TPS."""
+
+FEWEST_SECONDS: Final = 5
+FEWEST_SAMPLES: Final = 20
+"""Samples of sessions; a share of one half of 20 is uncertain by 11 points (one standard error)."""
+
+
+class Cause(StrEnum):
+    """What limited a run."""
+
+    CPU = "cpu"
+    SESSION_CPU = "session-cpu"
+    DEVICE = "device"
+    WAL = "wal"
+    LOCKS = "locks"
+    INTERNALS = "internals"
+    PGBENCH = "pgbench"
+    MEMORY = "memory"
+    RATE = "rate"
+    SEVERAL = "several"
+    NOT_KNOWN = "not-known"
+
+
+CAUSES: Final[Mapping[Cause, str]] = MappingProxyType(
+    {
+        Cause.CPU: tr("the CPUs"),
+        Cause.SESSION_CPU: tr("the speed of one CPU: more clients would use the others"),
+        Cause.DEVICE: tr("reads and writes of the device"),
+        Cause.WAL: tr("writing and flushing WAL"),
+        Cause.LOCKS: tr("locks of rows and tables"),
+        Cause.INTERNALS: tr("locks inside the server"),
+        Cause.PGBENCH: tr("pgbench itself"),
+        Cause.MEMORY: tr("memory"),
+        Cause.RATE: tr("the rate at which pgbench offered transactions"),
+        Cause.SEVERAL: tr("several things"),
+        Cause.NOT_KNOWN: tr("not known"),
+    }
+)
+"""In words, after "Limited by"."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEvidence:
+    """What a chosen device did in the measured phase, means; None where unknown.
+
+    Attributes:
+        name: in words.
+        utilisation: time with requests in flight, %.
+        queue: requests in flight.
+        reads: a second.
+        writes: a second.
+        flushes: a second.
+        read_ms: mean time of a read.
+        write_ms: of a write.
+        flush_ms: of a flush.
+    """
+
+    name: str
+    utilisation: float | None = None
+    queue: float | None = None
+    reads: float | None = None
+    writes: float | None = None
+    flushes: float | None = None
+    read_ms: float | None = None
+    write_ms: float | None = None
+    flush_ms: float | None = None
+
+    @property
+    def flushing(self) -> float | None:
+        """Share of the time with a flush in flight, more than 1 where several were; None where unknown."""
+        if self.flushes is None or (self.flush_ms is None and self.flushes):
+            return None
+        return self.flushes * (self.flush_ms or 0.0) / 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a run file tells of its measured phase: means over it; None where unknown.
+
+    Attributes:
+        seconds: with samples.
+        clients: sessions of pgbench.
+        sessions: how many were in which group, see `app.probes.sources.wait_events.GROUPS`; empty where
+            wait events are unknown.
+        events: mean sessions by wait event, the most first.
+        cpus: that could be used.
+        busy: cores of the machine that were busy, what a hypervisor took included.
+        server: cores that PostgreSQL used.
+        pgbench: cores that pgbench used.
+        queueing: processes of the server that were ready to run and had no CPU.
+        pgbench_queueing: threads of pgbench, likewise.
+        pgbench_share: of its threads' CPU, %.
+        io_some: time in which some task waited for I/O, %.
+        memory_some: time in which some task waited for memory, %.
+        devices: those that were chosen.
+        used: how much of what the storage can do the run used, by metric; empty where nobody asked it.
+        rate: transactions a second that pgbench offered; None for a closed loop.
+        tps: that were done.
+    """
+
+    seconds: int = 0
+    clients: float | None = None
+    sessions: Mapping[str, float] = field(default_factory=dict)
+    events: tuple[tuple[str, float], ...] = ()
+    cpus: int | None = None
+    busy: float | None = None
+    server: float | None = None
+    pgbench: float | None = None
+    queueing: float | None = None
+    pgbench_queueing: float | None = None
+    pgbench_share: float | None = None
+    io_some: float | None = None
+    memory_some: float | None = None
+    devices: tuple[DeviceEvidence, ...] = ()
+    used: Mapping[str, UsedShare] = field(default_factory=dict)
+    rate: float | None = None
+    tps: float | None = None
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether enough samples of sessions are there to speak of shares."""
+        return bool(self.sessions) and (self.clients or 0.0) * self.seconds >= FEWEST_SAMPLES
+
+    def share(self, group: str) -> float:
+        """Return the share of the clients' time in a group."""
+        return self.sessions.get(group, 0.0) / self.clients if self.clients else 0.0
+
+    @property
+    def on_cpu(self) -> float:
+        """Share of the clients' time in which the server had it on a CPU or in a queue for one.
+
+        By the clock of the scheduler where that is known: a session that was sent a statement and waits for a
+        CPU still looks idle to pg_stat_activity.
+        """
+        running = self.share("running")
+        if self.queueing is None or self.server is None or not self.clients:
+            return running
+        return min(1.0, max(running, (self.server + self.queueing) / self.clients))
+
+    @property
+    def for_pgbench(self) -> float:
+        """Share of the clients' time in which pgbench had it."""
+        return max(0.0, self.share("for_client") - (self.on_cpu - self.share("running")))
+
+    @property
+    def pgbench_waited(self) -> float:
+        """Share of their time in which pgbench's threads were ready to run but had no CPU."""
+        return min(1.0, (self.pgbench_queueing or 0.0) / self.pgbench_threads)
+
+    @property
+    def pgbench_threads(self) -> float:
+        """How many threads pgbench has, as far as its CPU time tells; at least 1."""
+        if not self.pgbench or not self.pgbench_share:
+            return 1.0
+        return max(1.0, 100 * self.pgbench / self.pgbench_share)
+
+    @property
+    def is_saturated(self) -> bool:
+        """Whether server and pgbench wanted more CPUs than they could have."""
+        if self.server is None:
+            return self._all_busy
+        if self.queueing is not None:
+            waited = self.queueing + (self.pgbench_queueing or 0.0)
+            return waited >= QUEUEING * (self.server + (self.pgbench or 0.0))
+        return self._all_busy
+
+    @property
+    def _all_busy(self) -> bool:
+        return bool(self.cpus) and self.busy is not None and self.busy >= SATURATED * (self.cpus or 1)
+
+    @property
+    def pgbench_is_saturated(self) -> bool:
+        """Whether pgbench's threads had no CPU time left."""
+        return self.pgbench_share is not None and self.pgbench_share >= PGBENCH_SHARE
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """What limited a run.
+
+    Attributes:
+        cause: the one thing, or that there is none.
+        evidence: clauses that say why; of what is not known, why it is not.
+    """
+
+    cause: Cause
+    evidence: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The cause in words."""
+        return CAUSES[self.cause]
+
+    @property
+    def sentence(self) -> str:
+        """Cause and evidence."""
+        told = tr("Limited by {cause}")
+        if self.cause is Cause.NOT_KNOWN:
+            told = tr("What limited it is {cause}")
+        told = told.format(cause=self.words)
+        return f"{told}: {'; '.join(self.evidence)}." if self.evidence else f"{told}."
+
+
+UNKNOWN: Final = Bottleneck(Cause.NOT_KNOWN)
+"""Of a run of which nothing is known."""
+
+
+def find_bottleneck(evidence: Evidence) -> Bottleneck:
+    """Return what limited a run."""
+    if evidence.seconds < FEWEST_SECONDS:
+        reason = tr("fewer than {count} seconds of its measurement have samples")
+        return Bottleneck(Cause.NOT_KNOWN, (reason.format(count=FEWEST_SECONDS),))
+    if evidence.rate and evidence.tps is not None and evidence.tps >= RATE_KEPT * evidence.rate:
+        told = tr("{tps:,.0f} of {rate:,.0f} transactions a second that were offered")
+        return Bottleneck(Cause.RATE, (told.format(tps=evidence.tps, rate=evidence.rate),))
+    cause = _by_sessions(evidence) if evidence.has_sessions else _without_sessions(evidence)
+    return Bottleneck(cause, tuple(_EVIDENCE[cause](evidence)))
+
+
+def _by_sessions(evidence: Evidence) -> Cause:
+    """Return the cause from what the sessions waited for; the first rule that fits."""
+    share = evidence.share
+    cpu, client = evidence.on_cpu, evidence.for_pgbench
+    device = share("for_wal") + share("for_data")
+    saturated = evidence.is_saturated
+    # Where nobody knows who waited for a CPU, all CPUs busy are what keeps pgbench waiting, too.
+    unclear = evidence.queueing is None and saturated
+    rules = (
+        (Cause.LOCKS, share("for_locks") >= DOMINANT),
+        (Cause.MEMORY, (evidence.memory_some or 0.0) >= MEMORY and cpu + device >= DOMINANT),
+        (Cause.PGBENCH, evidence.pgbench_is_saturated and client >= cpu),
+        (Cause.CPU, saturated and cpu >= DOMINANT),
+        (Cause.CPU, unclear and cpu + client >= DOMINANT),
+        (Cause.PGBENCH, client >= DOMINANT),
+        (Cause.CPU, saturated and cpu + client * evidence.pgbench_waited >= DOMINANT),
+        (Cause.SESSION_CPU, cpu >= DOMINANT and evidence.server is not None),
+        (Cause.WAL, share("for_wal") >= DOMINANT),
+        (Cause.DEVICE, device >= DOMINANT),
+        (Cause.INTERNALS, share("for_internals") >= DOMINANT),
+        (Cause.NOT_KNOWN, share("for_others") >= DOMINANT),
+    )
+    return next((cause for cause, fits in rules if fits), Cause.SEVERAL)
+
+
+def _without_sessions(evidence: Evidence) -> Cause:
+    """Return the cause of a run whose file has no wait events, where resources alone prove one."""
+    waited = evidence.io_some is not None and evidence.io_some >= PRESSURE
+    flushing = any((device.flushing or 0.0) >= DOMINANT for device in evidence.devices)
+    busy = any((device.utilisation or 0.0) >= BUSY for device in evidence.devices)
+    rules = (
+        (Cause.MEMORY, (evidence.memory_some or 0.0) >= MEMORY),
+        (Cause.PGBENCH, evidence.pgbench_is_saturated),
+        (Cause.CPU, evidence.is_saturated),
+        (Cause.WAL, waited and flushing),
+        (Cause.DEVICE, waited and busy),
+    )
+    return next((cause for cause, fits in rules if fits), Cause.NOT_KNOWN)
+
+
+# --- Why, in words.
+
+
+def _percent(share: float) -> str:
+    return tr("{percent:.0f} %").format(percent=100 * share)
+
+
+_NOTHING: Final = 0.005
+
+_GROUPS: Final = {
+    "running": tr("on a CPU or queueing for one"),
+    "for_client": tr("waiting for pgbench"),
+    "for_wal": tr("waiting for WAL"),
+    "for_data": tr("waiting for data files"),
+    "for_locks": tr("waiting for locks of rows and tables"),
+    "for_internals": tr("waiting for locks inside the server"),
+    "for_others": tr("waiting for something else"),
+}
+
+
+def _time(evidence: Evidence, *groups: str) -> list[str]:
+    """Return in which share of their time the sessions were in these groups."""
+    if not evidence.has_sessions:
+        return []
+    shares = {group: evidence.share(group) for group in groups}
+    shares |= {"running": evidence.on_cpu} if "running" in shares else {}
+    shares |= {"for_client": evidence.for_pgbench} if "for_client" in shares else {}
+    parts = [f"{_percent(share)} {_GROUPS[group]}" for group, share in shares.items() if share >= _NOTHING]
+    return [tr("of their time sessions spent {parts}").format(parts=", ".join(parts))] if parts else []
+
+
+def _events(evidence: Evidence, least: float = WORTH_NAMING) -> list[str]:
+    """Return the wait events that took much time."""
+    clients = evidence.clients or 1.0
+    told = [
+        f"{event} {_percent(sessions / clients)}"
+        for event, sessions in evidence.events[:3]
+        if sessions >= least * clients
+    ]
+    return [tr("wait events {events}").format(events=", ".join(told))] if told else []
+
+
+def _cpus(evidence: Evidence) -> list[str]:
+    told: list[str] = []
+    if evidence.busy is not None and evidence.cpus:
+        told.append(
+            tr("{busy:.2f} of {cpus} CPUs busy").format(
+                busy=min(evidence.busy, evidence.cpus), cpus=evidence.cpus
+            )
+        )
+    for name, used in ((tr("PostgreSQL"), evidence.server), (tr("pgbench"), evidence.pgbench)):
+        if used is not None:
+            told.append(tr("{name} {cores:.2f}").format(name=name, cores=used))
+    if evidence.busy is not None and evidence.server is not None and evidence.pgbench is not None:
+        others = max(0.0, evidence.busy - evidence.server - evidence.pgbench)
+        told.append(tr("everything else {cores:.2f}").format(cores=others))
+    if evidence.queueing is not None:
+        waited = evidence.queueing + (evidence.pgbench_queueing or 0.0)
+        told.append(tr("{count:.1f} processes waited for one").format(count=waited))
+    return [", ".join(told)] if told else []
+
+
+def _pgbench(evidence: Evidence) -> list[str]:
+    told = _time(evidence, "for_client")
+    if evidence.pgbench_share is not None:
+        words = tr("its threads used {share:.0f} % of the CPU time that they could")
+        told.append(words.format(share=evidence.pgbench_share))
+    if evidence.pgbench_queueing is not None:
+        words = tr("they waited for a CPU {percent:.0f} % of the time")
+        told.append(words.format(percent=100 * evidence.pgbench_waited))
+    return told
+
+
+def _device(evidence: Evidence, *, flushes: bool = False) -> list[str]:
+    told: list[str] = []
+    for device in evidence.devices[:2]:
+        parts: list[str] = []
+        if device.utilisation is not None and not flushes:
+            parts.append(
+                tr("requests in flight {percent:.0f} % of the time").format(percent=device.utilisation)
+            )
+        if device.queue is not None and not flushes:
+            parts.append(tr("{count:.1f} at once").format(count=device.queue))
+        kinds = [(tr("read"), device.reads, device.read_ms), (tr("write"), device.writes, device.write_ms)]
+        if flushes:
+            kinds = [*kinds[1:], (tr("flush"), device.flushes, device.flush_ms)]
+        parts += [
+            tr("a {kind} took {ms:.3g} ms, {rate:,.0f} a second").format(kind=kind, ms=each_ms, rate=rate)
+            for kind, rate, each_ms in kinds
+            if rate and each_ms is not None
+        ]
+        if parts:
+            told.append(f"{device.name}: {', '.join(parts)}")
+    return told
+
+
+_OF_WAL: Final = ("wal.syncs", "storage.flushes")
+_OF_DATA: Final = ("storage.reads", "storage.writes", "storage.read_bytes", "storage.write_bytes")
+
+
+def _used(evidence: Evidence, metrics: tuple[str, ...]) -> list[str]:
+    """Return of what the storage can do that of which the run used most, as a clause."""
+    shares = [evidence.used[metric] for metric in metrics if metric in evidence.used]
+    most = max(shares, key=lambda each: each.share, default=None)
+    return [] if most is None else [most.sentence[:1].lower() + most.sentence[1:].rstrip(".")]
+
+
+def _several(evidence: Evidence) -> list[str]:
+    shares = {group: evidence.share(group) for group in _GROUPS}
+    shares |= {"running": evidence.on_cpu, "for_client": evidence.for_pgbench}
+    ordered = sorted(shares, key=lambda group: -shares[group])
+    return _time(evidence, *(group for group in ordered if shares[group] >= WORTH_NAMING))
+
+
+def _memory(evidence: Evidence) -> list[str]:
+    told = tr("for {percent:.0f} % of the time some program waited for memory")
+    return [told.format(percent=evidence.memory_some or 0.0), *_time(evidence, "for_data")]
+
+
+def _not_known(evidence: Evidence) -> list[str]:
+    if evidence.has_sessions:
+        return [*_time(evidence, "for_others"), *_events(evidence)]
+    return [tr("the file has no wait events, and neither CPUs nor a device nor pgbench were saturated")]
+
+
+_EVIDENCE: Final[Mapping[Cause, Callable[[Evidence], list[str]]]] = MappingProxyType(
+    {
+        Cause.CPU: lambda each: [*_cpus(each), *_time(each, "running", "for_client")],
+        Cause.SESSION_CPU: lambda each: [*_time(each, "running"), *_cpus(each)],
+        Cause.DEVICE: lambda each: [
+            *_time(each, "for_data", "for_wal"),
+            *_device(each),
+            *_used(each, _OF_DATA),
+        ],
+        Cause.WAL: lambda each: [
+            *_time(each, "for_wal"),
+            *_device(each, flushes=True),
+            *_used(each, _OF_WAL),
+        ],
+        Cause.LOCKS: lambda each: [*_time(each, "for_locks"), *_events(each)],
+        Cause.INTERNALS: lambda each: [*_time(each, "for_internals"), *_events(each)],
+        Cause.PGBENCH: _pgbench,
+        Cause.MEMORY: _memory,
+        Cause.SEVERAL: _several,
+        Cause.NOT_KNOWN: _not_known,
+    }
+)

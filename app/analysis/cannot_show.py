@@ -1,0 +1,238 @@
+"""What the figures of a run cannot show, however exact they are: how and on what it was measured.
+
+Each has its evidence in the run file; what the file does not tell is not claimed. Sources: SNIA Solid State
+Storage Performance Test Specification (a new or trimmed SSD is faster than one in use); Kadekodi et al.,
+"Geriatrix", USENIX ATC 2018 (ageing changes which filesystem is faster); G. Tene, "How NOT to Measure
+Latency" (a closed loop does not count the waiting of who could not start).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from app.analysis.labels import one_line
+from app.analysis.stability import RunStability, read_shape
+from app.domain.errors import CorruptRunFileError
+from app.domain.storage_plan.plan import StoragePlan
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.probes.base.fact_tree import Fact
+from app.runfile.metadata.environment import MOST_NAMED, EnvironmentFacts, read_environment_facts
+from app.runfile.metadata.offered_load import LoadKind, offered_load
+from app.runfile.metadata.run_metadata import RunMetadata
+from app.runfile.metadata.typed_json import known, or_none
+from app.runfile.reader import RunFile
+
+SHORT_S: Final = 900
+"""Three times the default of checkpoint_timeout: below it no run has three cycles."""
+
+MUCH_WRITTEN: Final = 1.0
+"""Bytes that an SSD was ever written by its size, below which it has blocks that were never used."""
+
+
+class Limit(StrEnum):
+    """What cannot be shown, in the order in which it is told."""
+
+    MEMORY = "fits-in-memory"
+    NO_DEVICE = "no-device"
+    FRESH_FILESYSTEM = "fresh-filesystem"
+    FRESH_SSD = "fresh-ssd"
+    VIRTUAL = "virtual"
+    CLOSED_LOOP = "closed-loop"
+    SHORT = "short"
+    ONE_WORKLOAD = "one-workload"
+
+
+@dataclass(frozen=True, slots=True)
+class Unshown:
+    """Something that the figures of a run cannot show.
+
+    Attributes:
+        limit: which.
+        words: a clause: what, and why.
+    """
+
+    limit: Limit
+    words: str
+
+
+def find_unshown(
+    told: RunMetadata,
+    environment: EnvironmentFacts,
+    facts: Mapping[str, Fact],
+    shape: RunStability | None,
+) -> tuple[Unshown, ...]:
+    """Return what the figures of a run cannot show.
+
+    Args:
+        told: what the file says of its run.
+        environment: facts of before it.
+        facts: the same, as they are stored.
+        shape: how its measured phase went; None where there is nothing of it.
+    """
+    if shape is None:
+        return ()
+    return tuple(
+        Unshown(limit, words)
+        for limit, words in (
+            (Limit.MEMORY, _fits_in_memory(told, environment)),
+            (Limit.NO_DEVICE, _without_device(told, environment)),
+            (Limit.FRESH_FILESYSTEM, _fresh_filesystem(told)),
+            (Limit.FRESH_SSD, _fresh_ssd(told, facts)),
+            (Limit.VIRTUAL, _virtual(environment)),
+            (Limit.CLOSED_LOOP, _closed_loop(told)),
+            (Limit.SHORT, _short(shape)),
+            (Limit.ONE_WORKLOAD, _one_workload(told)),
+        )
+        if words
+    )
+
+
+def read_unshown(run: RunFile) -> tuple[Unshown, ...]:
+    """Return what the figures of a run file cannot show; nothing where its seconds are no numbers."""
+    try:
+        shape = read_shape(run)
+    except CorruptRunFileError:  # of a foreign file: it has no figures either
+        return ()
+    facts = run.facts("before")
+    return find_unshown(run.metadata, read_environment_facts(facts), facts, shape)
+
+
+def describe_unshown(runs: Iterable[tuple[Unshown, ...]]) -> str:
+    """Return one sentence for all runs; empty where there is nothing to say.
+
+    Where runs give different reasons the first ones are named.
+    """
+    found: dict[Limit, dict[str, None]] = {}
+    for run in runs:
+        for each in run:
+            found.setdefault(each.limit, {})[each.words] = None
+    if not found:
+        return ""
+    clauses = [words for limit in Limit for words in list(found.get(limit, ()))[:_MOST_REASONS]]
+    return tr("What these figures cannot show: {what}.").format(what="; ".join(clauses))
+
+
+_MOST_REASONS: Final = 2
+_LONGEST: Final = 80
+_MINUTES_FROM_S: Final = 120
+
+
+def _fits_in_memory(told: RunMetadata, environment: EnvironmentFacts) -> str:
+    data, limit = or_none(told.data_bytes), or_none(told.target.memory_limit_bytes)
+    memory = environment.memory_bytes
+    room = limit if limit is not None and (memory is None or limit < memory) else memory
+    if data is None or room is None or data > room:
+        return ""
+    sentence = tr("reads from the storage, because the data ({data}) fit in memory ({memory})")
+    return sentence.format(data=format_size(data), memory=format_size(int(room)))
+
+
+def _without_device(told: RunMetadata, environment: EnvironmentFacts) -> str:
+    if known(told.target.kind, "") != "memory" and not environment.in_memory:
+        return ""
+    return tr("any storage, because the data lay in memory")
+
+
+def _fresh_filesystem(told: RunMetadata) -> str:
+    if known(told.target.plan, None) is None:
+        return ""
+    return tr("how a filesystem ages, because each run had a new one")
+
+
+def _fresh_ssd(told: RunMetadata, facts: Mapping[str, Fact]) -> str:
+    """Say how new the SSDs of a run were, as far as they tell."""
+    plan = known(told.target.plan, None)
+    if not isinstance(plan, StoragePlan):
+        return ""
+    ssds = tuple(_ssds(facts))
+    if not ssds:
+        return ""
+    parts = [tr("what lies on its SSD was written fresh")]
+    data = plan.data
+    size = min((disk.size_bytes for disk in data.disks), default=0)
+    part = data.partition_bytes
+    if part is not None and size and part < size:
+        words = tr("a partition of {part} on {size}")
+        parts.append(words.format(part=format_size(part), size=format_size(size)))
+    written = [(name, count / of) for name, of, count in ssds if count is not None and of]
+    if len(written) < len(ssds):
+        parts.append(tr("how much of it was ever written is not known"))
+    elif min(share for _, share in written) < MUCH_WRITTEN:
+        name, share = min(written, key=lambda each: each[1])
+        words = tr("{name} was ever written {percent:.0f} % of its size")
+        parts.append(words.format(name=one_line(name)[:_LONGEST], percent=100 * share))
+    return tr("an SSD that has been in use for long ({why})").format(why=", ".join(parts))
+
+
+def _ssds(facts: Mapping[str, Fact]) -> Iterator[tuple[str, int | None, float | None]]:
+    """Yield (name, bytes, bytes ever written) of the SSDs that were used; None where unknown."""
+    health = facts.get("disk_health")
+    told = [each for each in health.values() if isinstance(each, dict)] if isinstance(health, dict) else []
+    written = [_number(each.get("bytes_written")) for each in told]
+    seen = 0
+    for name, device in _devices(facts):
+        queue = device.get("queue")
+        if not device.get("is_counted") or not isinstance(queue, dict) or queue.get("rotational") != 0:
+            continue
+        if device.get("kind") != "disk":
+            continue
+        size = device.get("size_bytes")
+        count = written[seen] if seen < len(written) else None
+        seen += 1
+        yield name, size if isinstance(size, int) else None, count
+
+
+def _devices(facts: Mapping[str, Fact]) -> Iterator[tuple[str, Mapping[str, Fact]]]:
+    for part in ("storage", "wal_storage"):
+        storage = facts.get(part)
+        devices = storage.get("devices") if isinstance(storage, dict) else None
+        for name, device in devices.items() if isinstance(devices, dict) else ():
+            if isinstance(device, dict):
+                yield name, device
+
+
+def _number(value: Fact | None) -> float | None:
+    return float(value) if isinstance(value, str) and value.isascii() and value.isdigit() else None
+
+
+def _virtual(environment: EnvironmentFacts) -> str:
+    devices = [each for each in environment.devices if each.is_counted and each.is_played]
+    played = [one_line(each.short_words)[:_LONGEST] for each in devices[:MOST_NAMED]]
+    if environment.virtual_machine and environment.virtual_machine != "none":
+        kind = one_line(environment.virtual_machine)[:_LONGEST]
+        played = [tr("a virtual machine ({kind})").format(kind=kind), *played]
+    if not played:
+        return ""
+    return tr("what the hardware does, because they are of {what}").format(what=", ".join(played))
+
+
+def _closed_loop(told: RunMetadata) -> str:
+    if offered_load(told).kind is not LoadKind.CLOSED:
+        return ""
+    return tr(
+        "latency at a given load, because the load was a closed loop: the waiting of those who could not start"
+        " is not counted"
+    )
+
+
+def _short(shape: RunStability) -> str:
+    inside = sum(1 for start_s, _ in shape.checkpoints if start_s >= 0)
+    if shape.duration_s >= SHORT_S and inside:
+        return ""
+    length = tr("{seconds:.0f} s").format(seconds=shape.duration_s)
+    if shape.duration_s >= _MINUTES_FROM_S:
+        length = tr("{minutes:.0f} min").format(minutes=shape.duration_s / 60)
+    if not inside:
+        return tr("what checkpoints cost, because none began within {length}").format(length=length)
+    return tr("what comes after {length}").format(length=length)
+
+
+def _one_workload(told: RunMetadata) -> str:
+    label = known(told.workload.label, "")
+    if not label:
+        return ""
+    return tr("other workloads than {label}").format(label=one_line(label)[:_LONGEST])

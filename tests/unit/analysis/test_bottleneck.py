@@ -1,0 +1,255 @@
+"""What limited a run is told from evidence: recorded runs whose bottleneck was made, and made-up ones."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.analysis.bottleneck import (
+    CAUSES,
+    DOMINANT,
+    FEWEST_SECONDS,
+    Bottleneck,
+    Cause,
+    DeviceEvidence,
+    Evidence,
+    find_bottleneck,
+)
+from app.analysis.bottleneck_evidence import METRICS_READ, evidence_of, read_bottleneck
+from app.analysis.io_baseline import UsedShare
+from app.domain.metrics import METRICS
+from app.probes.sources.wait_events import GROUPS
+from app.runfile.metadata.environment import read_environment_facts
+from app.runfile.reader import RunFile
+from tests.fix_runs import Shape, begin_run, write_run
+
+RECORDED: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[2] / "data" / "bottlenecks" / "recorded.json").read_text()
+)
+"""Of tests/bench/bench_bottlenecks.py on two CPUs: what was made, and sums of the measured phase."""
+
+ALONE = Evidence(
+    seconds=60,
+    clients=8,
+    sessions=dict.fromkeys(GROUPS, 0.0),
+    cpus=4,
+    busy=0.5,
+    server=0.3,
+    pgbench=0.1,
+    queueing=0.0,
+    pgbench_queueing=0.0,
+    pgbench_share=5.0,
+    memory_some=0.0,
+)
+"""A run whose sessions are nowhere yet."""
+
+
+def of_sessions(evidence: Evidence = ALONE, **sessions: float) -> Evidence:
+    return replace(evidence, sessions={**evidence.sessions, **sessions})
+
+
+def cause(evidence: Evidence) -> Cause:
+    return find_bottleneck(evidence).cause
+
+
+def totals_of(recorded: dict[str, Any]) -> dict[tuple[str, str], tuple[float, float, int]]:
+    return {(metric, instance): (total, 0.0, count) for metric, instance, total, count in recorded["totals"]}
+
+
+@pytest.mark.parametrize("recorded", RECORDED, ids=lambda recorded: recorded["made"])
+def test_the_bottleneck_that_was_made_is_named(recorded: dict[str, Any]) -> None:
+    evidence = evidence_of(totals_of(recorded), read_environment_facts(recorded["facts"]))
+    found = find_bottleneck(evidence)
+    assert found.cause.value in recorded["causes"], found.sentence
+    assert found.evidence
+
+
+def test_the_recorded_runs_have_every_cause_that_was_made() -> None:
+    made = {Cause(value) for recorded in RECORDED for value in recorded["causes"]}
+    assert made >= {Cause.CPU, Cause.WAL, Cause.LOCKS, Cause.PGBENCH, Cause.DEVICE, Cause.MEMORY}
+    assert len(RECORDED) >= 10
+
+
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        ("for_wal", Cause.WAL),
+        ("for_data", Cause.DEVICE),
+        ("for_locks", Cause.LOCKS),
+        ("for_internals", Cause.INTERNALS),
+        ("for_client", Cause.PGBENCH),
+        ("for_others", Cause.NOT_KNOWN),
+    ],
+)
+def test_what_takes_half_of_the_clients_time_is_the_cause(group: str, expected: Cause) -> None:
+    half = DOMINANT * 8
+    found = find_bottleneck(of_sessions(ALONE, **{group: half, "running": 0.3}))
+    assert found.cause is expected
+    assert "50 %" in found.sentence
+    assert cause(of_sessions(ALONE, **{group: half - 0.1, "running": 0.3})) is Cause.SEVERAL
+
+
+def test_wal_and_data_files_together_are_the_device() -> None:
+    assert cause(of_sessions(for_wal=3, for_data=2, for_client=3)) is Cause.DEVICE
+
+
+def test_several_things_are_named_with_their_shares_the_most_first() -> None:
+    found = find_bottleneck(of_sessions(for_wal=3.2, for_locks=2.4, for_client=2))
+    assert found.cause is Cause.SEVERAL
+    [told] = found.evidence
+    wal, locks, client = (told.index(words) for words in ("40 % waiting for WAL", "30 %", "21 % waiting"))
+    assert wal < locks < client  # of the 25 % some 4 % were on a CPU
+
+
+def test_a_session_that_waits_for_a_cpu_looks_idle_and_counts_for_the_cpus_all_the_same() -> None:
+    evidence = of_sessions(replace(ALONE, server=1.0, queueing=6.0), for_client=7.8, running=0.2)
+    assert cause(evidence) is Cause.CPU
+    assert cause(replace(evidence, queueing=0.1)) is Cause.PGBENCH
+    # Others use what these leave idle: nobody waits for it, so it is no cause.
+    assert cause(replace(evidence, queueing=0.1, busy=4.0)) is Cause.PGBENCH
+    # Nobody knows who waited: all CPUs busy are the cause, idle ones are not.
+    assert cause(replace(evidence, queueing=None, busy=4.0)) is Cause.CPU
+    assert cause(replace(evidence, queueing=None, busy=1.0)) is Cause.PGBENCH
+
+
+def test_sessions_that_run_all_the_time_without_a_queue_want_faster_cpus_or_more_clients() -> None:
+    evidence = of_sessions(replace(ALONE, clients=1, server=0.8, pgbench=0.1), running=0.8, for_client=0.2)
+    assert cause(replace(evidence, seconds=60)) is Cause.SESSION_CPU
+    assert "more clients" in find_bottleneck(evidence).sentence
+
+
+def test_pgbench_whose_threads_are_busy_is_the_cause_even_if_cpus_are_saturated() -> None:
+    evidence = of_sessions(replace(ALONE, pgbench=1.0, pgbench_share=97.0), for_client=7.0, running=1.0)
+    assert cause(evidence) is Cause.PGBENCH
+    assert "97 %" in find_bottleneck(evidence).sentence
+
+
+def test_what_the_storage_can_do_by_itself_is_evidence_where_it_was_asked() -> None:
+    used = {
+        share.metric: share
+        for share in (UsedShare("wal.syncs", 200.0, 140.0), UsedShare("storage.reads", 900, 9))
+    }
+    assert "can do" not in find_bottleneck(of_sessions(for_wal=7)).sentence
+    found = find_bottleneck(of_sessions(replace(ALONE, used=used), for_wal=7))
+    assert found.evidence[-1] == "the storage makes 200 writes a second durable; the run used 70 %"
+    found = find_bottleneck(of_sessions(replace(ALONE, used=used), for_data=7))
+    assert found.evidence[-1] == "these disks answer 900 reads a second; the run used 1 %"
+
+
+def test_memory_comes_before_the_reads_that_its_lack_makes_and_after_locks() -> None:
+    evidence = of_sessions(replace(ALONE, memory_some=30.0), for_data=6)
+    assert cause(evidence) is Cause.MEMORY
+    assert cause(of_sessions(replace(ALONE, memory_some=30.0), for_locks=6)) is Cause.LOCKS
+
+
+def test_a_rate_that_was_kept_is_what_limited_the_run() -> None:
+    evidence = of_sessions(replace(ALONE, rate=1000.0, tps=995.0), for_wal=6)
+    assert cause(evidence) is Cause.RATE
+    assert cause(replace(evidence, tps=700.0)) is Cause.WAL
+    assert cause(replace(evidence, tps=None)) is Cause.WAL
+
+
+WITHOUT = Evidence(seconds=60, cpus=4, busy=1.0, io_some=80.0, memory_some=0.0, pgbench_share=10.0)
+"""A run of before wait events were sampled."""
+
+
+@pytest.mark.parametrize(
+    ("evidence", "expected"),
+    [
+        (WITHOUT, Cause.NOT_KNOWN),
+        (replace(WITHOUT, busy=3.7), Cause.CPU),
+        (replace(WITHOUT, pgbench_share=92.0), Cause.PGBENCH),
+        (replace(WITHOUT, memory_some=20.0), Cause.MEMORY),
+        (replace(WITHOUT, devices=(DeviceEvidence("sda", utilisation=97.0),)), Cause.DEVICE),
+        (replace(WITHOUT, io_some=5.0, devices=(DeviceEvidence("sda", utilisation=97.0),)), Cause.NOT_KNOWN),
+        (replace(WITHOUT, io_some=None, devices=(DeviceEvidence("sda", utilisation=97.0),)), Cause.NOT_KNOWN),
+        (replace(WITHOUT, devices=(DeviceEvidence("sda", flushes=100.0, flush_ms=8.0),)), Cause.WAL),
+        (replace(WITHOUT, devices=(DeviceEvidence("sda", flushes=100.0),)), Cause.NOT_KNOWN),
+        (Evidence(seconds=60), Cause.NOT_KNOWN),
+    ],
+)
+def test_without_wait_events_only_what_is_saturated_is_named(evidence: Evidence, expected: Cause) -> None:
+    found = find_bottleneck(evidence)
+    assert found.cause is expected
+    if expected is Cause.NOT_KNOWN:
+        assert found.sentence.startswith("What limited it is not known: the file has no wait events")
+
+
+def test_too_few_seconds_or_samples_prove_nothing() -> None:
+    sure = of_sessions(for_wal=8)
+    assert cause(replace(sure, seconds=3)) is Cause.NOT_KNOWN
+    assert str(FEWEST_SECONDS) in find_bottleneck(replace(sure, seconds=3)).sentence
+    alone = replace(sure, clients=1, seconds=10, sessions={**sure.sessions, "for_wal": 1.0})
+    assert cause(alone) is Cause.NOT_KNOWN
+    assert cause(replace(alone, seconds=30)) is Cause.WAL
+
+
+LEVEL = st.one_of(st.none(), st.floats(0, 1e6))
+
+
+@given(
+    st.fixed_dictionaries({group: st.floats(0, 1e6) for group in GROUPS}),
+    st.tuples(LEVEL, LEVEL, LEVEL, LEVEL, LEVEL, LEVEL),
+    st.one_of(st.none(), st.integers(0, 1024)),
+)
+def test_whatever_a_file_holds_there_is_a_sentence(
+    sessions: Mapping[str, float], levels: tuple[float | None, ...], cpus: int | None
+) -> None:
+    clients, busy, server, pgbench, queueing, share = levels
+    evidence = Evidence(
+        seconds=60, clients=clients, sessions=sessions, cpus=cpus, busy=busy, server=server, pgbench=pgbench,
+        queueing=queueing, pgbench_share=share, devices=(DeviceEvidence("sda", share, busy),),
+    )  # fmt: skip
+    for each in (evidence, replace(evidence, sessions={})):
+        found = find_bottleneck(each)
+        assert CAUSES[found.cause] in found.sentence
+        assert found.sentence.endswith(".")
+        assert "nan" not in found.sentence
+
+
+# --- from run files
+
+
+def test_series_that_are_read_exist() -> None:
+    assert set(METRICS_READ) <= METRICS.keys()
+
+
+def test_numbers_that_no_machine_has_are_no_evidence() -> None:
+    facts = read_environment_facts({})
+    totals = {
+        ("cpu.user", ""): (math.inf, 0.0, 60),
+        ("process.cpu_user", "postgres"): (math.nan, 0.0, 60),
+        ("pressure.memory_some", ""): (-5.0, 0.0, 60),
+        ("sessions.clients", ""): (480.0, 0.0, 60),
+    }
+    evidence = evidence_of(totals, facts)
+    assert (evidence.busy, evidence.server, evidence.memory_some) == (None, None, None)
+    assert find_bottleneck(evidence).cause is Cause.NOT_KNOWN
+
+
+def test_a_run_file_tells_its_cause_and_one_without_series_that_it_is_not_known(tmp_path: Path) -> None:
+    with RunFile(write_run(tmp_path / "one.footing", Shape(seconds=30))) as run:
+        found = read_bottleneck(run)
+    assert found.cause is Cause.WAL
+    assert "WAL" in found.sentence
+    writer = begin_run(tmp_path / "two.footing", Shape(), "ext4 #1")
+    writer.close()
+    with RunFile(tmp_path / "two.footing") as run:
+        assert read_bottleneck(run) == Bottleneck(Cause.NOT_KNOWN, ("it was not measured to its end",))
+
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "data" / "runfile").glob("*.footing"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_recorded_files_of_before_have_a_sentence_too(path: Path) -> None:
+    with RunFile(path) as run:
+        assert read_bottleneck(run).sentence

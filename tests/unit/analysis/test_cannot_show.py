@@ -1,0 +1,164 @@
+"""What the figures of a run cannot show: each said where the file has its evidence, and only there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.analysis.cannot_show import Limit, Unshown, describe_unshown, find_unshown
+from app.analysis.stability import RunStability
+from app.domain.units import GIB
+from app.runfile.metadata.environment import read_environment_facts
+from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata, WorkloadMetadata
+from app.runfile.writer import Json
+from tests.known_runs import DATA, DISKS, PLAN
+
+MADE = RunMetadata(
+    target=TargetMetadata(kind="disks", plan=PLAN, memory_limit_bytes=None),
+    workload=WorkloadMetadata(label="tpcb-like", clients=8, rate_tps=None),
+    data_bytes=2 * GIB,
+)
+FACTS: dict[str, Json] = {
+    "memory": {"info": {"MemTotal": 16 * GIB}},
+    "storage": {
+        "mount": {"filesystem": "ext4"},
+        "devices": {
+            "sda": {
+                "kind": "disk",
+                "is_leaf": True,
+                "is_counted": True,
+                "size_bytes": 8 * GIB,
+                "queue": {"rotational": 0},
+            }
+        },
+    },
+}
+
+
+def shape(seconds: int, *checkpoints: float) -> RunStability:
+    ends = np.arange(1.0, seconds + 1)
+    return RunStability(
+        ends, np.full(seconds, 1000.0), float(seconds), tuple((at, at + 5) for at in checkpoints)
+    )
+
+
+LONG = shape(1200, 100, 400, 700, 1000)
+
+
+def unshown(
+    told: RunMetadata = MADE, facts: dict[str, Json] | None = None, how: RunStability | None = LONG
+) -> dict[Limit, str]:
+    known = FACTS if facts is None else facts
+    return {each.limit: each.words for each in find_unshown(told, read_environment_facts(known), known, how)}
+
+
+def of_device(**changed: Json) -> dict[str, Json]:
+    device = {**FACTS["storage"]["devices"]["sda"], **changed}  # type: ignore[index,call-overload,dict-item]
+    return {**FACTS, "storage": {"devices": {"sda": device}}}
+
+
+def test_data_that_fit_in_memory_show_no_reads() -> None:
+    assert unshown()[Limit.MEMORY] == (
+        "reads from the storage, because the data (2 GiB) fit in memory (16 GiB)"
+    )
+    assert Limit.MEMORY not in unshown(replace(MADE, data_bytes=40 * GIB))
+    limited = replace(MADE.target, memory_limit_bytes=GIB)
+    assert Limit.MEMORY not in unshown(replace(MADE, target=limited))
+    assert Limit.MEMORY not in unshown(facts={})
+
+
+def test_data_in_memory_show_no_storage() -> None:
+    assert Limit.NO_DEVICE in unshown(replace(MADE, target=TargetMetadata(kind="memory", plan=None)))
+    assert Limit.NO_DEVICE in unshown(
+        facts={"storage": {"mount": {"filesystem": "tmpfs", "in_memory": True}}}
+    )
+    assert Limit.NO_DEVICE not in unshown()
+
+
+def test_a_filesystem_that_was_made_for_the_run_is_new() -> None:
+    assert "new one" in unshown()[Limit.FRESH_FILESYSTEM]
+    folder = replace(MADE, target=TargetMetadata(kind="folder", plan=None))
+    assert Limit.FRESH_FILESYSTEM not in unshown(folder)
+
+
+def test_an_ssd_is_fresh_and_says_how_much_of_it_was_ever_written() -> None:
+    words = unshown()[Limit.FRESH_SSD]
+    assert "a partition of 2 GiB on 8 GiB" in words
+    assert "how much of it was ever written is not known" in words
+    told = {**FACTS, "disk_health": {"8:0": {"status": "ok", "bytes_written": str(2 * GIB)}}}
+    assert "sda was ever written 25 % of its size" in unshown(facts=told)[Limit.FRESH_SSD]
+    told = {**FACTS, "disk_health": {"8:0": {"status": "ok", "bytes_written": str(80 * GIB)}}}
+    assert "ever written" not in unshown(facts=told)[Limit.FRESH_SSD]
+    whole = replace(PLAN, data=replace(DATA, partition_bytes=None, disks=DISKS[:1]))
+    target = replace(MADE.target, plan=whole)
+    assert "partition" not in unshown(replace(MADE, target=target))[Limit.FRESH_SSD]
+
+
+def test_a_spinning_disk_or_a_loop_device_is_no_ssd() -> None:
+    assert Limit.FRESH_SSD not in unshown(facts=of_device(queue={"rotational": 1}))
+    assert Limit.FRESH_SSD not in unshown(facts=of_device(kind="loop"))
+    assert Limit.FRESH_SSD not in unshown(facts=of_device(queue={}))
+
+
+def test_virtual_disks_and_machines_hide_the_hardware() -> None:
+    assert Limit.VIRTUAL not in unshown()
+    assert "sda (loop device)" in unshown(facts=of_device(kind="loop"))[Limit.VIRTUAL]
+    told = unshown(facts={**FACTS, "virtualisation": {"machine": "kvm"}})
+    assert "a virtual machine (kvm)" in told[Limit.VIRTUAL]
+    assert Limit.VIRTUAL not in unshown(facts={**FACTS, "virtualisation": {"machine": "none"}})
+
+
+def test_a_closed_loop_hides_those_who_could_not_start() -> None:
+    assert "closed loop" in unshown()[Limit.CLOSED_LOOP]
+    assert Limit.CLOSED_LOOP not in unshown(replace(MADE, workload=replace(MADE.workload, rate_tps=500.0)))
+    # What nobody tells is not known to be one.
+    assert Limit.CLOSED_LOOP not in unshown(replace(MADE, workload=WorkloadMetadata(label="tpcb-like")))
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        (shape(60), "what checkpoints cost, because none began within 60 s"),
+        (shape(1200), "what checkpoints cost"),
+        (shape(600, 100, 400), "what comes after 10 min"),
+        (LONG, ""),
+    ],
+)
+def test_a_short_run_does_not_see_what_comes_later(how: RunStability, words: str) -> None:
+    assert unshown(how=how).get(Limit.SHORT, "")[: len(words)] == words
+
+
+def test_one_workload_is_one_workload() -> None:
+    assert unshown()[Limit.ONE_WORKLOAD] == "other workloads than tpcb-like"
+
+
+def test_of_a_run_that_was_not_measured_nothing_is_said() -> None:
+    assert unshown(how=None) == {}
+
+
+def test_a_file_that_tells_nothing_makes_no_claims_but_what_its_seconds_show() -> None:
+    assert set(unshown(RunMetadata(), {}, shape(60))) == {Limit.SHORT}
+
+
+def test_the_line_has_each_limit_once_in_order_and_at_most_two_reasons() -> None:
+    one = (Unshown(Limit.MEMORY, "a"), Unshown(Limit.SHORT, "z"))
+    others = [(Unshown(Limit.SHORT, word), Unshown(Limit.MEMORY, "a")) for word in ("y", "x")]
+    assert describe_unshown([one, *others]) == "What these figures cannot show: a; z; y."
+    assert describe_unshown([(), ()]) == ""
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"storage": []},
+        {"storage": {"devices": []}},
+        {"storage": {"devices": {"sda": 1}}},
+        {"disk_health": 3, **of_device(size_bytes="big")},
+        {"disk_health": {"8:0": 1, "8:1": {"bytes_written": "many"}}, **FACTS},
+        of_device(queue=7),
+    ],
+)
+def test_hostile_facts_are_no_error(facts: dict[str, Json]) -> None:
+    assert unshown(facts=facts)

@@ -1,0 +1,121 @@
+"""What limited configurations and what they cannot show: in the report, `show`, `compare` and JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.analysis.bottleneck import Bottleneck, Cause
+from app.analysis.cannot_show import Limit, Unshown
+from app.analysis.facts import RunFacts, read_run_facts
+from app.cli.main import main
+from app.comparison.comparison import compare_runs
+from app.comparison.limits import bottlenecks, describe_bottlenecks, describe_what_is_unshown
+from app.export.comparison import comparison_as_json
+from app.export.runs import JSON_KEYS, describe_run
+from app.report.blocks import Text
+from app.report.report import read_report
+from app.runfile.reader import RunFile
+from tests.fix_runs import Shape, write_run
+from tests.fix_window import write_campaign
+
+
+def runs_with(folder: Path, *causes: Cause) -> list[RunFacts]:
+    """Return a campaign of ext4 and xfs, interleaved, whose runs have these causes in turn."""
+    found = [read_run_facts(path) for path in write_campaign(folder)]
+    return [
+        replace(run, bottleneck=Bottleneck(causes[place % len(causes)], (f"evidence {place}",)))
+        for place, run in enumerate(found)
+    ]
+
+
+def test_one_cause_for_all_is_said_once(tmp_path: Path) -> None:
+    found = compare_runs(runs_with(tmp_path, Cause.WAL))
+    assert describe_bottlenecks(found) == "All were limited by writing and flushing WAL."
+
+
+def test_different_causes_are_said_by_configuration(tmp_path: Path) -> None:
+    found = compare_runs(runs_with(tmp_path, Cause.WAL, Cause.CPU))
+    assert describe_bottlenecks(found) == (
+        "What limited them: xfs: the CPUs; ext4: writing and flushing WAL."
+    )
+    assert [each.cause for each in bottlenecks(found)] == [Cause.WAL, Cause.CPU]
+
+
+def test_most_runs_of_a_configuration_decide_with_the_evidence_of_their_middle_one(tmp_path: Path) -> None:
+    runs = runs_with(tmp_path, Cause.WAL)
+    runs[0] = replace(runs[0], bottleneck=Bottleneck(Cause.LOCKS))
+    [ext4, xfs] = bottlenecks(compare_runs(runs))
+    assert ext4 == Bottleneck(Cause.WAL, ("evidence 2",))  # of the two others the one with fewer TPS
+    assert xfs == Bottleneck(Cause.WAL, ("evidence 3",))
+
+
+def test_what_is_not_known_is_said_as_such(tmp_path: Path) -> None:
+    found = compare_runs(runs_with(tmp_path, Cause.NOT_KNOWN))
+    assert describe_bottlenecks(found) == "What limited them is not known."
+
+
+def test_of_one_configuration_the_evidence_is_told(tmp_path: Path) -> None:
+    found = compare_runs(runs_with(tmp_path, Cause.WAL)[::2])
+    assert describe_bottlenecks(found) == "Limited by writing and flushing WAL: evidence 2."
+
+
+def test_each_thing_that_cannot_be_shown_is_said_once_for_all(tmp_path: Path) -> None:
+    runs = [
+        replace(run, unshown=(Unshown(Limit.ONE_WORKLOAD, "other workloads"), Unshown(Limit.MEMORY, "reads")))
+        for run in runs_with(tmp_path, Cause.WAL)
+    ]
+    assert describe_what_is_unshown(compare_runs(runs)) == (
+        "What these figures cannot show: reads; other workloads."
+    )
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "one.footing", Shape(seconds=30))
+
+
+LIMITED = "Limited by writing and flushing WAL: of their time sessions spent"
+UNSHOWN = "What these figures cannot show: "
+
+
+def test_the_first_page_of_a_report_says_both(run: Path) -> None:
+    blocks = list(read_report([run]).blocks)
+    end = next((place for place, each in enumerate(blocks[1:], 1) if getattr(each, "new_page", False)), None)
+    first = [block.text for block in blocks[:end] if isinstance(block, Text)]
+    assert any(text.startswith(LIMITED) for text in first)
+    [told] = [text for text in first if text.startswith(UNSHOWN)]
+    assert "other workloads than tpcb-like" in told
+    assert "none began within 30 s" in told
+
+
+def test_show_and_its_json_say_both(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(run)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert LIMITED in told
+    assert UNSHOWN in told
+    assert main(["show", str(run), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["bottleneck"]["cause"] == "wal"
+    assert found["bottleneck"]["sentence"].startswith(LIMITED)
+    assert {each["kind"] for each in found["cannot_show"]} >= {"short", "one-workload"}
+
+
+def test_the_json_of_runs_and_comparisons_has_them_under_keys_that_are_promised(run: Path) -> None:
+    with RunFile(run) as opened:
+        told = describe_run(opened)
+    assert {"bottleneck", "cannot_show", "devices"} <= told.keys()
+    assert {"runs[].bottleneck", "runs[].cannot_show", "runs[].devices"} <= JSON_KEYS.keys()
+    found = comparison_as_json(compare_runs([read_run_facts(run)]))
+    assert '"cause": "wal"' in json.dumps(found["configurations"])
+    assert str(found["cannot_show"]).startswith(UNSHOWN)
+
+
+def test_compare_prints_both_below_the_verdict(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = write_run(run.with_name("two.footing"), Shape(seconds=30, seed=2))
+    assert main(["compare", str(run), str(other)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.index("Verdict") < told.index("imited by") < told.index(UNSHOWN)
