@@ -14,6 +14,7 @@ from app.comparison.run_order import describe_order
 from app.domain.columns import CellKind, Column, without
 from app.domain.text import tr
 from app.domain.units import format_duration
+from app.probes.base.disturbances import describe_thresholds
 from app.report.blocks import Block, Facts, ReportTable, TableSize, Text, TextRole, plain_table
 from app.report.findings import Findings
 from app.report.report_data import ReportedConfiguration, ReportedRun
@@ -207,6 +208,12 @@ def _comparing(comparison: RunComparison) -> Iterator[str]:
         "only."
     ).format(effect=100 * comparison.effect, runs=RUNS_FOR_A_VERDICT)
     yield tr(
+        "A run is disturbed where others did much while it was measured: {thresholds}. This is told from "
+        "what others did and never from the speed of the run. Disturbed runs take no part where their "
+        "configuration has {runs} others; else what is seen is indicative only. Verdicts that they touch are "
+        "told with and without them; a run that was measured again counts once, and all attempts are kept."
+    ).format(thresholds=describe_thresholds(), runs=RUNS_FOR_A_VERDICT)
+    yield tr(
         "The interval within one run allows for the likeness of neighbouring seconds (autocorrelation time "
         "by Geyer's initial monotone sequence). It is blind to what differs between runs, which is usually "
         "two to three times as much."
@@ -242,6 +249,10 @@ _WORDS: Final = (
         tr("Five equal rounds within 20 % of their mean, with a trend within 10 % (as in SNIA's tests)."),
     ),
     _Word(tr("/ tx"), tr("What one transaction cost: the mean rate of a counter by the mean TPS.")),
+    _Word(
+        tr("disturbed"),
+        tr("Others used the CPUs, the disks or memory meanwhile, or the machine was slowed down; see above."),
+    ),
     _Word(
         tr("UNSAFE"),
         tr(

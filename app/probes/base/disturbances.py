@@ -127,7 +127,7 @@ _ALL: Final = (
         DisturbanceKind.OTHERS_IO,
         1024.0 * 1024.0,
         AmountUnit.BYTES_PER_S,
-        tr("others read and wrote at least {amount} on the disks under test"),
+        tr("others read and wrote {amount} on the disks under test"),
         tr(
             "other partitions and control groups; and at least 5 % of all that these disks did, because "
             "1 MiB/s is what a desktop writes by the way"
@@ -146,6 +146,19 @@ THRESHOLDS: Final[Mapping[DisturbanceKind, DisturbanceThreshold]] = MappingProxy
     {each.kind: each for each in _ALL}
 )
 """By kind, in the order in which they are told."""
+
+
+def describe_thresholds() -> str:
+    """Return from which amount on each kind disturbs, as one clause."""
+    told = []
+    for threshold in THRESHOLDS.values():
+        if threshold.unit is AmountUnit.TIMES:
+            told.append(threshold.sentence)
+            continue
+        least = _format(threshold.kind, threshold.least).replace(".0 %", " %")
+        least = tr("{amount} or more").format(amount=least)
+        told.append(threshold.sentence.format(amount=least))
+    return "; ".join(told)
 
 
 def format_amounts(kind: DisturbanceKind, amounts: tuple[float, ...]) -> str:

@@ -15,7 +15,13 @@ from app.analysis.sentences import describe_disturbances
 from app.comparison.comparison import compare_runs
 from app.domain.metrics import METRICS, Sample
 from app.library.entries import read_entry
-from app.probes.base.disturbances import THRESHOLDS, AmountUnit, DisturbanceKind, format_amounts
+from app.probes.base.disturbances import (
+    THRESHOLDS,
+    AmountUnit,
+    DisturbanceKind,
+    describe_thresholds,
+    format_amounts,
+)
 from app.probes.preflight.checks import FOREIGN_SHARE, PRESSURE_SHARE, STEAL_SHARE
 from app.runfile.disturbance import (
     _AMOUNTS,
@@ -123,7 +129,7 @@ def test_a_quiet_run_is_not_disturbed_and_that_is_known() -> None:
         (
             {("others.write_bytes", ""): 3.0e7},
             DisturbanceKind.OTHERS_IO,
-            "others read and wrote at least 28.6 MiB/s on the disks under test",
+            "others read and wrote 28.6 MiB/s on the disks under test",
         ),
         (
             {("others.maintenance", ""): 1.0, ("others.maintaining", "fstrim"): 1.0},
@@ -263,6 +269,13 @@ def test_foreign_numbers_are_judged_or_not_known_and_never_a_traceback(
     for each in judged.found:
         assert math.isfinite(each.amount)
         assert each.sentence
+
+
+def test_the_thresholds_are_told_in_one_clause() -> None:
+    told = describe_thresholds()
+    assert told.startswith("other programs used 5 % or more of the CPUs; the hypervisor took 1 % or more")
+    assert "others read and wrote 1 MiB/s or more on the disks under test" in told
+    assert told.count("; ") == len(THRESHOLDS) - 1
 
 
 def test_amounts_of_several_runs_are_told_as_a_range() -> None:

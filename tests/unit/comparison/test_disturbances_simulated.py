@@ -1,0 +1,28 @@
+"""Simulated campaigns beside others: few false verdicts, and the true ones are still told. Seeded."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulated_disturbances import Campaigns, Others, outcome_of
+
+COUNT = 80
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("others", list(Others), ids=lambda others: others.name)
+def test_the_same_thing_twice_beside_others_is_seldom_told_apart(others: Others) -> None:
+    """The nominal error is 5 %; 80 campaigns spread by 2.4 points."""
+    assert outcome_of(Campaigns(others), COUNT, seed=11).clean <= 0.1
+
+
+@pytest.mark.slow
+def test_undisturbed_runs_are_seldom_marked_and_a_true_difference_is_still_told() -> None:
+    found = outcome_of(Campaigns(Others.NOTHING, ratio=1.1), COUNT, seed=12)
+    assert found.marked <= 0.02
+    assert found.clean >= 0.9
+
+
+@pytest.mark.slow
+def test_where_others_always_disturb_nothing_is_told_cleanly() -> None:
+    assert outcome_of(Campaigns(Others.ALWAYS, ratio=1.5), COUNT, seed=13).clean == 0
