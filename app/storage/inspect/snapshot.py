@@ -254,7 +254,7 @@ class MachineSnapshot:
         targets: devices that this machine serves to others (LIO, nvmet).
         stacking: what lies directly below each device: the disk of a partition, members, what a loop's file
             lies on.
-        hibernation: device to which the kernel writes its image.
+        hibernation: device to which the kernel writes its image; 0:0, which no device has, for none.
         identities: of all disks.
         released: disks released by pgFooting; its reason names records that cannot be understood and count
             for nothing.

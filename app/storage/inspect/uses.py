@@ -93,11 +93,11 @@ def parse_pools(text: str) -> Iterator[DeviceUse]:
     """Yield the devices in the output of ``zpool status -LP`` (zpool-status(8), OpenZFS 2.1 to 2.4)."""
     pool = ""
     for line in text.splitlines():
-        words = line.split()
-        if line.strip().startswith("pool:") and len(words) > 1:
-            pool = words[1]
-        elif words and words[0].startswith("/") and (number := node_number(words[0])):
-            yield DeviceUse(number, pool, f"zpool status: {words[0]}")
+        first, _, rest = line.strip().partition(" ")
+        if first == "pool:":
+            pool = rest
+        elif first.startswith("/") and (number := node_number(first)):
+            yield DeviceUse(number, pool, f"zpool status: {first}")
 
 
 def read_arrays(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
@@ -115,10 +115,9 @@ def read_arrays(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
 def parse_mdstat(text: str) -> Iterator[tuple[str, str]]:
     """Yield (array, member) for every member in /proc/mdstat (md(4))."""
     for line in text.splitlines():
-        array, separator, rest = line.partition(" : ")
-        if separator and array.startswith("md"):
-            for match in re.finditer(r"(\S+)\[\d+\]", rest):
-                yield array, match[1]
+        array, _, rest = line.partition(" : ")
+        for match in re.finditer(r"(\S+)\[\d+\]", rest):
+            yield array, match[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +142,7 @@ def read_loop_backings(places: SourceFolders) -> Reading[tuple[LoopBacking, ...]
 
 def _backing(places: SourceFolders, folder: Path) -> LoopBacking | None:
     """Return what lies below a loop device; None for one that was detached meanwhile."""
-    fd = os.open(places.dev / folder.name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    fd = os.open(places.dev / folder.name, os.O_RDONLY | os.O_CLOEXEC)
     try:
         data = fcntl.ioctl(fd, _LOOP_GET_STATUS64, bytes(_LOOP_INFO_BYTES))
     except OSError as err:
@@ -166,7 +165,7 @@ def loop_uses(backings: Reading[tuple[LoopBacking, ...]]) -> Reading[tuple[Devic
         for each in backings.known(())
         if each.is_device
     )
-    return Reading(backings.state, uses if backings.value is not None else None, backings.reason)
+    return Reading(backings.state, uses, backings.reason)
 
 
 def read_targets(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
@@ -206,19 +205,12 @@ def read_stacking(
         return below
 
     found = places.attempt(places.sys / "class/block", layers)
-    if found.state is SourceKnowledge.READ and backings.state not in {
-        SourceKnowledge.READ,
-        SourceKnowledge.ABSENT,
-    }:
+    if found.state is SourceKnowledge.READ:
         return Reading(backings.state, found.value, backings.reason)
     return found
 
 
 def read_hibernation(places: SourceFolders) -> Reading[str]:
-    """Return the device of the hibernation image; empty where none is set."""
-
-    def device() -> str:
-        number = text_of(places.sys / "power/resume").strip()
-        return "" if number == "0:0" else number
-
-    return places.attempt(places.sys / "power/resume", device)
+    """Return the device of the hibernation image; 0:0, which no device has, where none is set."""
+    file = places.sys / "power/resume"
+    return places.attempt(file, lambda: text_of(file).strip())

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import stat
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from app.storage.inspect.sources import SourceFolders
 
@@ -126,3 +132,19 @@ def fake_machine(root: Path, *, as_root: bool = True) -> SourceFolders:
 def as_user(places: SourceFolders) -> SourceFolders:
     """Return the same places for somebody who is not root."""
     return dataclasses.replace(places, as_root=False)
+
+
+def block_nodes(monkeypatch: pytest.MonkeyPatch, numbers: Mapping[str, str]) -> list[str]:
+    """Let paths lead to block devices of such numbers; return the paths asked for from then on."""
+    real, asked = os.stat, []
+
+    def answer(path: Any, **named: Any) -> os.stat_result:  # noqa: ANN401
+        asked.append(str(path))
+        if str(path) not in numbers:
+            return real(path, **named)
+        major, _, minor = numbers[str(path)].partition(":")
+        values = (stat.S_IFBLK | 0o660, *(0,) * 9)
+        return os.stat_result(values, {"st_rdev": os.makedev(int(major), int(minor))})
+
+    monkeypatch.setattr(os, "stat", answer)
+    return asked
