@@ -127,20 +127,20 @@ def _fits_in_memory(told: RunMetadata, environment: EnvironmentFacts) -> str:
     room = limit if limit is not None and (memory is None or limit < memory) else memory
     if data is None or room is None or data > room:
         return ""
-    sentence = tr("reads from the storage, because the data ({data}) fit in memory ({memory})")
+    sentence = tr("reads from storage ({data} of data fit in {memory} of memory)")
     return sentence.format(data=format_size(data), memory=format_size(int(room)))
 
 
 def _without_device(told: RunMetadata, environment: EnvironmentFacts) -> str:
     if known(told.target.kind, "") != "memory" and not environment.in_memory:
         return ""
-    return tr("any storage, because the data lay in memory")
+    return tr("any storage (the data lay in memory)")
 
 
 def _fresh_filesystem(told: RunMetadata) -> str:
     if known(told.target.plan, None) is None:
         return ""
-    return tr("how a filesystem ages, because each run had a new one")
+    return tr("how a filesystem ages (each run had a new one)")
 
 
 def _fresh_ssd(told: RunMetadata, facts: Mapping[str, Fact]) -> str:
@@ -207,15 +207,14 @@ def _virtual(environment: EnvironmentFacts) -> str:
         played = [tr("a virtual machine ({kind})").format(kind=kind), *played]
     if not played:
         return ""
-    return tr("what the hardware does, because they are of {what}").format(what=", ".join(played))
+    return tr("the hardware below {what}").format(what=", ".join(played))
 
 
 def _closed_loop(told: RunMetadata) -> str:
     if offered_load(told).kind is not LoadKind.CLOSED:
         return ""
     return tr(
-        "latency at a given load, because the load was a closed loop: the waiting of those who could not start"
-        " is not counted"
+        "latency at a given load (a closed loop: the waiting of those who could not start is not counted)"
     )
 
 
@@ -227,7 +226,7 @@ def _short(shape: RunStability) -> str:
     if shape.duration_s >= _MINUTES_FROM_S:
         length = tr("{minutes:.0f} min").format(minutes=shape.duration_s / 60)
     if not inside:
-        return tr("what checkpoints cost, because none began within {length}").format(length=length)
+        return tr("what checkpoints cost (none began within {length})").format(length=length)
     return tr("what comes after {length}").format(length=length)
 
 

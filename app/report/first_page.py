@@ -267,9 +267,9 @@ def _only_configuration(configuration: ReportedConfiguration) -> Iterator[Block]
 
 def _limits(found: Findings) -> Iterator[Block]:
     """Say what limited the runs, what they cannot show, how they were compared, and what weakens that."""
-    for sentence in (describe_bottlenecks(found.comparison), describe_what_is_unshown(found.comparison)):
-        if sentence:
-            yield Text(TextRole.NOTE, sentence)
+    limits = (describe_bottlenecks(found.comparison), describe_what_is_unshown(found.comparison))
+    if any(limits):
+        yield Text(TextRole.NOTE, " ".join(filter(None, limits)))
     for note in found.notes:
         yield Text(TextRole.NOTE, note)
     told = warned_first(found)

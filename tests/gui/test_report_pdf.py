@@ -73,7 +73,8 @@ def sentences(report: Report) -> Iterator[str]:
 def read_text(pdf: Path) -> str:
     """All text but the feet of the pages, which would cut sentences that go on on the next page."""
     pages = [page.extract_text() for page in PdfReader(pdf).pages]
-    return plain(" ".join(re.sub(r"pgFooting[^\n]*·[^\n]*\s+page[^\n]*", " ", page) for page in pages))
+    foot = r"pgFooting[^\n]*·[^\n]*\s+page[^\n]*|page\s+\d+\s+of\s+\d+\s+pgFooting[^\n]*·[^\n]*"
+    return plain(" ".join(re.sub(foot, " ", page) for page in pages))
 
 
 @pytest.mark.parametrize("paths", KINDS, indirect=True)

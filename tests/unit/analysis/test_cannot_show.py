@@ -60,9 +60,7 @@ def of_device(**changed: Json) -> dict[str, Json]:
 
 
 def test_data_that_fit_in_memory_show_no_reads() -> None:
-    assert unshown()[Limit.MEMORY] == (
-        "reads from the storage, because the data (2 GiB) fit in memory (16 GiB)"
-    )
+    assert unshown()[Limit.MEMORY] == ("reads from storage (2 GiB of data fit in 16 GiB of memory)")
     assert Limit.MEMORY not in unshown(replace(MADE, data_bytes=40 * GIB))
     limited = replace(MADE.target, memory_limit_bytes=GIB)
     assert Limit.MEMORY not in unshown(replace(MADE, target=limited))
@@ -120,7 +118,7 @@ def test_a_closed_loop_hides_those_who_could_not_start() -> None:
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        (shape(60), "what checkpoints cost, because none began within 60 s"),
+        (shape(60), "what checkpoints cost (none began within 60 s)"),
         (shape(1200), "what checkpoints cost"),
         (shape(600, 100, 400), "what comes after 10 min"),
         (LONG, ""),
