@@ -123,6 +123,10 @@ def describe_without_verdict(
         wording: of the difference.
     """
     few = min(comparison.runs) < RUNS_FOR_A_VERDICT
+    count = _count(comparison.runs, interleaved)
+    if comparison.verdict is Verdict.INCONCLUSIVE:  # what more runs would do, nobody knows of disturbed ones
+        told = _tell_not_apart(comparison, {"baseline": baseline, "candidate": candidate, "count": count})
+        return tr("{verdict}; {because}").format(verdict=told, because=because)
     if comparison.verdict is not Verdict.INDICATIVE or comparison.ratio is None or few:
         told = describe(comparison, baseline, candidate, interleaved=interleaved, wording=wording)
         return tr("{verdict}; {because}").format(verdict=told, because=because)
@@ -132,7 +136,7 @@ def describe_without_verdict(
         baseline=baseline,
         candidate=candidate,
         magnitude=_magnitude(comparison.ratio, wording),
-        count=_count(comparison.runs, interleaved),
+        count=count,
     )
 
 
@@ -226,8 +230,8 @@ def _about(runs: int | None) -> str:
     return f"{round(runs / step) * step:,}"
 
 
-def _tell_inconclusive(comparison: Comparison, names: Names) -> str:
-    """Say what was seen, with its interval, and what more runs would do for that; no winner is named."""
+def _tell_not_apart(comparison: Comparison, names: Names) -> str:
+    """Say what was seen, with its interval; no winner is named."""
     told = tr("{baseline} and {candidate} cannot be told apart with these runs").format(**names)
     if comparison.interval is not None and comparison.ratio is not None:
         seen = tr(
@@ -241,6 +245,12 @@ def _tell_inconclusive(comparison: Comparison, names: Names) -> str:
             ends=format_interval(comparison),
             **names,
         )
+    return told
+
+
+def _tell_inconclusive(comparison: Comparison, names: Names) -> str:
+    """Say what was seen, and what more runs would do for that."""
+    told = _tell_not_apart(comparison, names)
     wanted = comparison.effect if comparison.more_runs_for is None else comparison.more_runs_for
     difference = tr("of {effect:g} %").format(effect=comparison.effect * 100)
     if wanted > comparison.effect:

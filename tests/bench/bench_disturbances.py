@@ -81,7 +81,7 @@ def measure(folder: Path, campaigns: int, repeats: int, seconds: int) -> None:
         for number in range(campaigns):
             name = f"{load} {number + 1}"
             library = folder / name.replace(" ", "-").replace(",", "")
-            if not library.exists():
+            if not any(run_paths(library)):
                 source = folder / "campaign.toml"
                 source.write_text(TOML.format(name=name, repeats=repeats, seconds=seconds))
                 command = [sys.executable, "-m", "app", "run", str(source), "--output", str(library)]

@@ -368,3 +368,18 @@ def test_a_run_that_does_not_know_says_so(tmp_path: Path) -> None:
     told = "Whether others disturbed it is not known: the file does not tell how many CPUs there were."
     assert describe_disturbances(facts.disturbances) == told
     assert told in compare_runs([facts]).runs[0].sentences
+
+
+def test_gaps_in_the_series_are_no_quiet_and_no_busy_seconds() -> None:
+    whole = activity({**QUIET, ("cpu.user", ""): 1.6})
+    totals = {key: (total / 3, maximum, count // 3) for key, (total, maximum, count) in whole.totals.items()}
+    gaps = judge_disturbances(MeasuredActivity(totals, 2, needs_memory=False))
+    assert gaps.found[0].amount == pytest.approx(judge_disturbances(whole).found[0].amount)
+
+
+def test_runs_of_earlier_formats_and_of_today_are_judged_in_one_comparison(tmp_path: Path) -> None:
+    today = written(tmp_path / "a.footing", others=(0.0,) * 20, tps=(400.0,) * 20)
+    found = compare_runs([read_run_facts(path) for path in (FORMAT_1, today)])
+    assert len(found.groups) == 2
+    assert len(found.verdicts) == 1
+    assert "1 of 2 runs was disturbed (other programs used 94 % of the CPUs)" in found.verdicts[0]
