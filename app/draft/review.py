@@ -122,7 +122,7 @@ def make_review(
         ),
         _baseline_sentence(resolved),
         about_s,
-        _time_sentence(campaign.total_runs, about_s),
+        _with_repeated(_time_sentence(campaign.total_runs, about_s), campaign.repeat_disturbed),
         written_sentences(resolved),
         effect_sentences(campaign, about_s, spreads),
     )
@@ -207,6 +207,15 @@ def _time_sentence(runs: int, about_s: float | None) -> str:
         sentence = tr("{count}; how long it takes depends on the speed, because a number ends it.")
         return sentence.format(count=count)
     return tr("{count}, about {time} in all.").format(count=count, time=roughly(about_s))
+
+
+def _with_repeated(sentence: str, most: int) -> str:
+    """Say that a campaign may have more runs: of those that others disturb."""
+    if not most:
+        return sentence
+    return tr("{sentence} At most {most} more, of those that others disturb.").format(
+        sentence=sentence, most=most
+    )
 
 
 def written_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from app.probes.sources.memory import MemoryProbe
 from app.probes.sources.others.foreign_io import ForeignIoProbe
 from app.probes.sources.others.frequency import FrequencyProbe
 from app.probes.sources.others.maintenance import MaintenanceProbe
+from app.probes.sources.others.pool_scan import PoolScanProbe
 from app.probes.sources.others.swap_in import SwapInProbe
 from app.probes.sources.others.throttling import ThrottlingProbe
 from app.probes.sources.postgres_statistics import PostgresStatisticsProbe
@@ -39,6 +40,7 @@ PROBES: Final[tuple[type[Probe], ...]] = (
     FrequencyProbe,
     ForeignIoProbe,
     MaintenanceProbe,
+    PoolScanProbe,
     PostgresStatisticsProbe,
     WaitEventsProbe,
 )

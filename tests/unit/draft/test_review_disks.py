@@ -236,3 +236,12 @@ def test_configurations_on_one_storage_are_asked_once() -> None:
     assert len(storages_to_ask(both)) == 1
     three = replace(both, configurations=both.configurations | another)
     assert len(storages_to_ask(three)) == 2
+
+
+def test_the_review_says_how_many_runs_may_be_measured_again() -> None:
+    asked = resolved(DiskTarget(DATA), repeats=1)
+    assert "At most" not in make_review(asked, current_account(), None, SPARE).time
+    asked = replace(asked, campaign=replace(asked.campaign, repeat_disturbed=4))
+    told = make_review(asked, current_account(), None, SPARE).time
+    assert told.startswith("1 run, ")
+    assert told.endswith(" At most 4 more, of those that others disturb.")

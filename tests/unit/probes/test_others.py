@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import pytest
 
+from app.domain.errors import ProgramError
 from app.probes.base.backing_devices import Backing, BackingDevice, Resolver, merged
 from app.probes.base.mounts import Mount
 from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
@@ -13,9 +16,12 @@ from app.probes.sampling.probe_slot import ProbeSlot
 from app.probes.sources.others.foreign_io import ForeignIoProbe, other_groups, parse_io_stat
 from app.probes.sources.others.frequency import FrequencyProbe
 from app.probes.sources.others.maintenance import MaintenanceProbe, maintenance_of
+from app.probes.sources.others.pool_scan import PoolScanProbe, parse_scan
 from app.probes.sources.others.swap_in import PAGE_BYTES, SwapInProbe, parse_swapped_in
 from app.probes.sources.others.throttling import ThrottlingProbe
 from tests.unit.probes.fakes import CONTEXT, HandClock, values, write
+
+DATA: Final = Path(__file__).parents[2] / "data"
 
 # recorded on Linux 6.18, shortened
 VMSTAT = "nr_free_pages 5969811\npgpgout 120312\npswpin {pages}\npswpout 96\npgalloc_dma 0\n"
@@ -307,6 +313,60 @@ def test_the_partitions_of_a_folder_are_known_and_those_of_two_folders_come_toge
     assert merged([resolved("8:3"), resolved("8:0")])[0].partitions == ()
 
 
+# --- scrubs of ZFS
+
+# as zpool-scrub(8) and zpool-status(8) of OpenZFS 2.3 show them, not recorded: no ZFS was at hand
+SCRUBS: Final = (
+    DATA / "zpool_status/scan.txt",
+    DATA / "zpool_status/stripe.txt",
+)
+
+
+def test_a_scrub_is_told_while_it_is_in_progress_and_not_after_it() -> None:
+    running, never = (path.read_text() for path in SCRUBS)
+    assert parse_scan(running) == "scrub"
+    assert parse_scan(never) == ""
+    assert parse_scan("  scan: resilver in progress since Sun Jul 25 16:07:49 2021\n") == "resilver"
+    for over in (
+        "scan: scrub repaired 0B in 00:00:00 with 0 errors on Sun Jul 25 16:07:49 2021",
+        "scan: scrub paused since Sun Jul 25 16:07:49 2021",
+        "scan: scrub canceled on Sun Jul 25 16:07:49 2021",
+        "",
+    ):
+        assert parse_scan(over) == ""
+
+
+def test_the_pool_is_asked_every_ten_seconds_and_its_answer_holds_meanwhile() -> None:
+    clock, asked, answers = HandClock(), [], [SCRUBS[0].read_text(), SCRUBS[1].read_text()]
+
+    def ask(argv: Sequence[str]) -> str:
+        asked.append(tuple(argv))
+        return answers[len(asked) - 1]
+
+    probe = PoolScanProbe(lambda path: Backing(path, MOUNT, (), "tank"), ask, clock)
+    probe.open(CONTEXT)
+    seen = []
+    for _ in range(12):
+        seen.append(values(probe.read()))
+        clock.advance(1)
+    assert asked == [("zpool", "status", "tank")] * 2
+    assert seen == [{"others.maintaining zpool scrub": 1}] * 10 + [{}] * 2
+    probe.close()
+    assert probe.read() == []
+
+
+def test_zpool_that_fails_and_a_folder_without_a_pool_are_told() -> None:
+    def fail(_argv: Sequence[str]) -> str:
+        raise ProgramError("zpool is not installed")
+
+    probe = PoolScanProbe(lambda path: Backing(path, MOUNT, (), "tank"), fail)
+    probe.open(CONTEXT)
+    with pytest.raises(ProbeUnavailable, match="not installed"):
+        probe.read()
+    with pytest.raises(ProbeUnavailable, match="no ZFS pool"):
+        PoolScanProbe(lambda path: Backing(path, MOUNT, ())).open(CONTEXT)
+
+
 # --- maintenance
 
 
@@ -317,8 +377,7 @@ def test_the_partitions_of_a_folder_are_known_and_those_of_two_folders_come_toge
         ("btrfs", b"btrfs\0scrub\0start\0-B\0/\0", "btrfs scrub start"),
         ("btrfs", b"/usr/bin/btrfs\0balance\0start\0/\0", "btrfs balance"),
         ("btrfs", b"btrfs\0subvolume\0list\0/\0", ""),
-        ("zpool", b"zpool\0scrub\0tank\0", "zpool scrub"),
-        ("zpool", b"zpool\0status\0-LP\0scrub\0", "zpool scrub"),
+        ("zpool", b"zpool\0trim\0-w\0tank\0", "zpool trim"),
         ("zpool", b"zpool\0status\0tank\0", ""),
         ("postgres", b"postgres: fstrim\0", ""),
         ("btrfs", b"", ""),

@@ -29,7 +29,7 @@ ALWAYS: Final = frozenset(
 
 BY_WORDS: Final = {
     "btrfs": re.compile(rb"\0(scrub\0(start|resume)|balance\0|filesystem\0(defragment|resize)|device\0)"),
-    "zpool": re.compile(rb"\0(scrub|trim|resilver|replace|initialize|wait)\0"),
+    "zpool": re.compile(rb"\0(trim|replace|initialize|wait)\0"),
 }
 """Programs that do so with some words of theirs: name, and pattern over /proc/PID/cmdline."""
 
