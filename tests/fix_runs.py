@@ -80,6 +80,8 @@ def _samples(t_ms: int, tps: float, noise: np.random.Generator) -> list[tuple[in
         ("memory.dirty", ""): 1.0e8 * wobble[0],
         ("pressure.cpu_some", ""): 60 * wobble[1],
         ("pressure.io_some", ""): 9 * wobble[2],
+        ("process.queueing", "postgres"): 0.1 * wobble[1],
+        ("process.queueing", "pgbench"): 0.02 * wobble[2],
         ("sessions.clients", ""): 4.0,
         ("sessions.running", ""): 0.8 * part * wobble[1],
         ("sessions.for_client", ""): 0.4 * wobble[3],

@@ -9,7 +9,7 @@ file is "not known".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -265,6 +265,25 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
         return Bottleneck(Cause.RATE, (told.format(tps=evidence.tps, rate=evidence.rate),))
     cause = _by_sessions(evidence) if evidence.has_sessions else _without_sessions(evidence)
     return Bottleneck(cause, tuple(_EVIDENCE[cause](evidence)))
+
+
+def describe_causes() -> Iterator[str]:
+    """Yield how a cause is told, as sentences for the method of a report."""
+    sentence = tr(
+        "What limited a run is told from what pgbench's sessions waited for at one moment of each second "
+        "(pg_stat_activity), from how long processes waited for a CPU (/proc/PID/schedstat), and from the"
+        " counters of CPUs, memory and disks. What took {share:.0f} % of the clients' time is named: "
+        "without it TPS might be doubled, and nothing else can say so. CPUs limited it where for each "
+        "process on one {queue:g} waited, and memory where programs waited for it {memory:g} % of the "
+        "time."
+    )
+    yield sentence.format(share=100 * DOMINANT, queue=QUEUEING, memory=MEMORY)
+    sentence = tr(
+        "Below {samples} samples of sessions, and in files without them, a cause is named only where a "
+        "resource was saturated: CPUs or pgbench's threads {cpu:.0f} % busy, or a disk {busy:.0f} % while"
+        " programs waited for I/O {waited:.0f} % of the time. Else it is not known."
+    )
+    yield sentence.format(samples=FEWEST_SAMPLES, cpu=100 * SATURATED, busy=BUSY, waited=PRESSURE)
 
 
 def _by_sessions(evidence: Evidence) -> Cause:

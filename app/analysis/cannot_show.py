@@ -112,8 +112,14 @@ def describe_unshown(runs: Iterable[tuple[Unshown, ...]]) -> str:
             found.setdefault(each.limit, {})[each.words] = None
     if not found:
         return ""
-    clauses = [words for limit in Limit for words in list(found.get(limit, ()))[:_MOST_REASONS]]
+    clauses = [words for limit in Limit for words in _longest(found.get(limit, ()))[:_MOST_REASONS]]
     return tr("What these figures cannot show: {what}.").format(what="; ".join(clauses))
+
+
+def _longest(reasons: Iterable[str]) -> list[str]:
+    """Return the reasons but those that others begin with."""
+    known = list(reasons)
+    return [each for each in known if not any(other != each and other.startswith(each) for other in known)]
 
 
 _MOST_REASONS: Final = 2
@@ -122,6 +128,8 @@ _MINUTES_FROM_S: Final = 120
 
 
 def _fits_in_memory(told: RunMetadata, environment: EnvironmentFacts) -> str:
+    if _without_device(told, environment):
+        return ""
     data, limit = or_none(told.data_bytes), or_none(told.target.memory_limit_bytes)
     memory = environment.memory_bytes
     room = limit if limit is not None and (memory is None or limit < memory) else memory

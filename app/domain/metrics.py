@@ -426,8 +426,13 @@ _ACTIVITY: Final = tr("pg_stat_activity at one moment of each second")
 
 _SESSIONS: Final = (
     Metric("sessions.clients", tr("Sessions of pgbench"), "sessions", _ACTIVITY),
-    Metric("sessions.running", tr("Sessions on a CPU or queueing for one"), "sessions", _ACTIVITY),
-    Metric("sessions.for_client", tr("Sessions waiting for pgbench"), "sessions", _ACTIVITY),
+    Metric("sessions.running", tr("Sessions on a CPU"), "sessions", _ACTIVITY),
+    Metric(
+        "sessions.for_client",
+        tr("Sessions waiting for pgbench, or for a CPU to read what it sent"),
+        "sessions",
+        _ACTIVITY,
+    ),
     Metric("sessions.for_wal", tr("Sessions waiting for WAL"), "sessions", _ACTIVITY),
     Metric("sessions.for_data", tr("Sessions waiting for data files"), "sessions", _ACTIVITY),
     Metric("sessions.for_locks", tr("Sessions waiting for locks of rows and tables"), "sessions", _ACTIVITY),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from app.analysis.bottleneck import describe_causes
 from app.analysis.facts import command_line
 from app.analysis.labels import one_line
 from app.comparison.comparison import RunComparison
@@ -187,6 +188,11 @@ def _measuring(comparison: RunComparison) -> Iterator[str]:
         "TPS are pgbench's own count of transactions; device, CPU and WAL figures are counters of the "
         "kernel and the server, read every second. A second that was missed is missing, never filled in."
     )
+    yield tr(
+        "Device figures are of the chosen disks as a whole: of the members of arrays and pools, not of "
+        "what lies over them; of a loop device itself, not of the disk below its file."
+    )
+    yield from describe_causes()
     yield tr(
         "Latency percentiles come from transactions, not from averages of averages: every transaction, or "
         "every n-th where the run says so, stands in a histogram with an error below 0.8 %."

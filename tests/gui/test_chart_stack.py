@@ -15,10 +15,12 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu, QMessageBox, QTreeWidgetItem
 from pytestqt.qtbot import QtBot
+from typing_extensions import override
 
 from app.live.campaign_follower import GrowingRun
 from app.runfile.finalize import finish_run_file
 from app.runfile.series import RunData, load_run_data
+from app.runfile.series_sources import FileSource
 from app.runfile.writer import RunState
 from tests.fix_runs import Shape, add_seconds, begin_run, write_run
 from tests.fix_window import Trial, begin_trial, write_trial
@@ -610,3 +612,16 @@ def test_a_chart_of_devices_says_of_which_and_other_charts_say_nothing(
     assert headings(told[2]) == ["", *["of devices not known"] * 2]
     many = [replace(run, devices=f"sd{letter}") for run, letter in zip(runs, "abcd", strict=True)]
     assert headings(*many) == ["", *["of the devices of each run"] * 2]
+
+
+def test_a_run_without_devices_says_nothing_of_them(stack: ChartStack, runs: list[RunData]) -> None:
+    class InMemory(FileSource):
+        @override
+        def keys(self) -> tuple[tuple[str, str], ...]:
+            found = super().keys()
+            return tuple(key for key in found if not key[0].startswith("storage."))
+
+    stack.set_charts(("iops",))
+    in_memory = replace(runs[1], source=InMemory(runs[1].path))
+    stack.set_runs(traces([replace(runs[0], devices="sda"), in_memory]))
+    assert [chart.heading.devices for chart in stack.charts] == ["of sda"]

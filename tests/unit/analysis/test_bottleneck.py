@@ -14,13 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.analysis.bottleneck import (
+    BUSY,
     CAUSES,
     DOMINANT,
+    FEWEST_SAMPLES,
     FEWEST_SECONDS,
+    MEMORY,
+    PGBENCH_SHARE,
+    PRESSURE,
+    QUEUEING,
+    SATURATED,
     Bottleneck,
     Cause,
     DeviceEvidence,
     Evidence,
+    describe_causes,
     find_bottleneck,
 )
 from app.analysis.bottleneck_evidence import METRICS_READ, evidence_of, read_bottleneck
@@ -213,6 +221,20 @@ def test_whatever_a_file_holds_there_is_a_sentence(
         assert CAUSES[found.cause] in found.sentence
         assert found.sentence.endswith(".")
         assert "nan" not in found.sentence
+
+
+def test_the_method_says_the_thresholds_that_are_used() -> None:
+    told = " ".join(describe_causes())
+    for words in (
+        f"What took {100 * DOMINANT:.0f} % of the clients' time",
+        f"{QUEUEING:g} waited",
+        f"for it {MEMORY:g} % of the time",
+        f"Below {FEWEST_SAMPLES} samples",
+        f"threads {100 * SATURATED:.0f} % busy",
+        f"disk {BUSY:.0f} % while programs waited for I/O {PRESSURE:.0f} %",
+    ):
+        assert words in told
+    assert PGBENCH_SHARE == 100 * SATURATED  # one word for both
 
 
 # --- from run files

@@ -68,7 +68,9 @@ def test_data_that_fit_in_memory_show_no_reads() -> None:
 
 
 def test_data_in_memory_show_no_storage() -> None:
-    assert Limit.NO_DEVICE in unshown(replace(MADE, target=TargetMetadata(kind="memory", plan=None)))
+    found = unshown(replace(MADE, target=TargetMetadata(kind="memory", plan=None)))
+    assert Limit.NO_DEVICE in found
+    assert Limit.MEMORY not in found  # it goes without saying
     assert Limit.NO_DEVICE in unshown(
         facts={"storage": {"mount": {"filesystem": "tmpfs", "in_memory": True}}}
     )
@@ -145,6 +147,8 @@ def test_the_line_has_each_limit_once_in_order_and_at_most_two_reasons() -> None
     others = [(Unshown(Limit.SHORT, word), Unshown(Limit.MEMORY, "a")) for word in ("y", "x")]
     assert describe_unshown([one, *others]) == "What these figures cannot show: a; z; y."
     assert describe_unshown([(), ()]) == ""
+    virtual = [(Unshown(Limit.VIRTUAL, words),) for words in ("below a", "below a, b", "below c")]
+    assert describe_unshown(virtual) == "What these figures cannot show: below a, b; below c."
 
 
 @pytest.mark.parametrize(

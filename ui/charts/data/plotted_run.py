@@ -14,6 +14,9 @@ from app.runfile.reader import RunEvent
 
 Array = NDArray[np.float64]
 
+STORAGE: Final = "storage."
+"""Metrics that begin like this are sums over the chosen disks."""
+
 MOST_DEVICES: Final = 3
 """Different sets of devices that the heading of a chart names."""
 
@@ -68,7 +71,8 @@ class OnDevices(Protocol):
 
 def devices_words(runs: Iterable[PlotDataset]) -> str:
     """Return of which devices the sums of these runs are, for the heading of a chart; empty for no run."""
-    known = [run.devices for run in runs if isinstance(run, OnDevices)]
+    with_sums = (run for run in runs if any(name.startswith(STORAGE) for name, _ in run.series_keys()))
+    known = [run.devices for run in with_sums if isinstance(run, OnDevices)]
     told = list(dict.fromkeys(each or tr("devices not known") for each in known))
     if len(told) > MOST_DEVICES:
         return tr("the devices of each run")

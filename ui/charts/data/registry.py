@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from app.domain.text import tr
+from ui.charts.data.plotted_run import STORAGE
 from ui.charts.data.x_axis import XQuantity
 
 PERCENTILE: Final = "latency.p"
@@ -16,9 +17,6 @@ PERCENTILE: Final = "latency.p"
 
 EVERY: Final = "*"
 """Instance of a part: every one there is, added up."""
-
-STORAGE: Final = "storage."
-"""Metrics that begin like this are sums over the chosen disks."""
 
 EACH: Final = "each"
 """Instance of a part: a curve of its own for every one there is (`expanded`)."""
@@ -210,16 +208,28 @@ _ALL: Final = (
         (
             CurveSpec("wal", tr("WAL"), _one("sessions.for_wal")),
             CurveSpec("data", tr("data files"), _one("sessions.for_data"), style=1),
-            CurveSpec("locks", tr("locks of rows"), _one("sessions.for_locks"), style=2),
             CurveSpec(
-                "internals",
-                tr("locks inside the server"),
-                (*_one("sessions.for_internals"), *_one("sessions.for_others")),
+                "locks",
+                tr("locks"),
+                (*_one("sessions.for_locks"), *_one("sessions.for_internals")),
+                style=2,
+            ),
+            CurveSpec(
+                "cpu",
+                tr("a CPU or pgbench"),
+                (*_one("sessions.running"), *_one("sessions.for_client")),
                 style=3,
                 main=False,
             ),
-            CurveSpec("running", tr("nothing: on a CPU or queueing for one"), _one("sessions.running")),
-            CurveSpec("client", tr("pgbench"), _one("sessions.for_client"), style=1, main=False),
+        ),
+    ),
+    ChartSpec(
+        "run-queue",
+        tr("Waiting for a CPU"),
+        tr("processes"),
+        (
+            CurveSpec("postgres", tr("PostgreSQL"), (("process.queueing", "postgres"),)),
+            CurveSpec("pgbench", tr("pgbench"), (("process.queueing", "pgbench"),), style=1, main=False),
         ),
     ),
     ChartSpec(
