@@ -17,6 +17,7 @@ from app.analysis.sentences import describe_disturbances, describe_shape
 from app.analysis.stability import OwnInterval, RunStability
 from app.comparison.disturbed_runs import (
     DisturbedRuns,
+    could_be_others,
     count_words,
     how_disturbed,
     is_disturbed,
@@ -40,7 +41,7 @@ from app.domain.text import tr
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.writer import RunState
 from app.statistics.sample_size import DEFAULT_EFFECT
-from app.statistics.verdict import Comparison
+from app.statistics.verdict import Comparison, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +244,10 @@ def _both_ways(
         comparison: as it counts.
         again: the rows of the same table with other runs.
     """
+    comparison = replace(
+        comparison,
+        rows=tuple(_without_what_others_took(comparison, place) for place in range(len(comparison.rows))),
+    )
     aside = any(run.set_aside for run in comparison.runs)
     used = any(group.disturbed for group in comparison.groups)
     if not (aside or used):
@@ -256,6 +261,25 @@ def _both_ways(
         for place, row in enumerate(comparison.rows)
     ]
     return replace(comparison, rows=tuple(rows), with_disturbed=with_them, without_disturbed=without)
+
+
+def _without_what_others_took(comparison: RunComparison, place: int) -> ComparisonRow:
+    """Take back a verdict on a difference that others may have made, although no run is marked for them."""
+    row, first, group = comparison.rows[place], comparison.groups[0], comparison.groups[place]
+    found = row.comparison
+    if found is None or found.interval is None or found.verdict not in {Verdict.LOWER, Verdict.HIGHER}:
+        return row
+    runs = [
+        [comparison.runs[at].facts for at in each.members if comparison.runs[at].tps is not None]
+        for each in (first, group)
+    ]
+    because = could_be_others(runs[0], runs[1], found.interval)
+    if not because or comparison.why_indicative(group):
+        return row
+    found = without_verdict(found)
+    together = first.campaign == group.campaign
+    told = describe_without_verdict(found, first.name, group.name, because, interleaved=together)
+    return replace(row, comparison=found, verdict=told)
 
 
 def _told_both_ways(

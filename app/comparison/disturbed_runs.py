@@ -13,12 +13,13 @@ from typing import Final
 
 from app.analysis.facts import RunFacts
 from app.domain.text import tr
-from app.probes.base.disturbances import DisturbanceKind
+from app.probes.base.disturbances import DisturbanceKind, format_amounts
 from app.runfile.disturbance import DISTURBED, disturbance_words
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT
-from app.statistics.verdict import Comparison, Verdict
+from app.statistics.verdict import Comparison, Interval, Verdict
 
 _MOST_KINDS: Final = 2
+_ALL_CPUS: Final = 0.99
 
 
 class DisturbedRuns(Enum):
@@ -90,6 +91,32 @@ def without_verdict(comparison: Comparison) -> Comparison:
         equivalent=False,
         more_runs=None,
     )
+
+
+def could_be_others(first: Sequence[RunFacts], second: Sequence[RunFacts], interval: Interval) -> str:
+    """Return a clause where what others used of the CPUs may be the whole difference; empty where not.
+
+    Below the threshold of a disturbance others may still take more beside one configuration than beside the
+    other. A server that needs all CPUs loses as much of its speed as others take of them, at most.
+
+    Args:
+        first: runs of the first configuration that take part.
+        second: of the second.
+        interval: of the ratio of their speeds, second by first; without 1.
+    """
+    means = []
+    for runs in (first, second):
+        shares = [run.disturbances.amount(DisturbanceKind.OTHERS_CPU) for run in runs]
+        known = [share / 100 for share in shares if share is not None]
+        if not known or len(known) < len(shares):
+            return ""
+        means.append(min(sum(known) / len(known), _ALL_CPUS))
+    taken = (1 - means[1]) / (1 - means[0])  # the ratio, if there were nothing but this
+    if not (taken <= interval.high < 1 or 1 < interval.low <= taken):
+        return ""
+    sentence = tr("others used {more} of the CPUs beside the slower and {less} beside the faster one")
+    less, more = (format_amounts(DisturbanceKind.OTHERS_CPU, (100 * mean,)) for mean in sorted(means))
+    return sentence.format(more=more, less=less)
 
 
 def measured_again(

@@ -53,10 +53,16 @@ class Disturbances:
     Attributes:
         found: those at or above their threshold, in the order of the registry.
         unknown: (kind, why) of those that the file cannot tell.
+        measured: all that the file can tell, also below their thresholds.
     """
 
     found: tuple[Disturbance, ...] = ()
     unknown: tuple[tuple[DisturbanceKind, str], ...] = ()
+    measured: tuple[Disturbance, ...] = ()
+
+    def amount(self, kind: DisturbanceKind) -> float | None:
+        """Return how much there was of a kind; None where that is not known."""
+        return next((each.amount for each in self.measured if each.kind is kind), None)
 
     @property
     def reason(self) -> str:
@@ -244,9 +250,9 @@ _METRICS: Final = (
 
 def judge_disturbances(activity: MeasuredActivity) -> Disturbances:
     """Return what disturbed a run, and what cannot be told."""
-    found: list[Disturbance] = []
+    measured: list[Disturbance] = []
     unknown: list[tuple[DisturbanceKind, str]] = []
-    for kind, threshold in THRESHOLDS.items():
+    for kind in THRESHOLDS:
         if activity.seconds < _FEWEST_SECONDS:
             reason = tr("fewer than {count} seconds of its measurement have samples")
             unknown.append((kind, reason.format(count=_FEWEST_SECONDS)))
@@ -256,9 +262,9 @@ def judge_disturbances(activity: MeasuredActivity) -> Disturbances:
         except _NotTold as err:
             unknown.append((kind, str(err)))
             continue
-        if amount >= threshold.least:
-            found.append(Disturbance(kind, amount))
-    return Disturbances(tuple(found), tuple(unknown))
+        measured.append(Disturbance(kind, amount))
+    found = (each for each in measured if each.amount >= THRESHOLDS[each.kind].least)
+    return Disturbances(tuple(found), tuple(unknown), tuple(measured))
 
 
 # --- Of a run file.

@@ -54,7 +54,7 @@ def simulate(count: int) -> None:
             )
     quiet = outcome_of(Campaigns(Others.NOTHING, ratio=1.1), count, seed=1)
     print(f"true 10 %, cv 2.5 %, 5 repeats, quiet: told cleanly in {100 * quiet.clean:.1f} % of campaigns")
-    print("below the threshold, always the same configuration (what no mark can see), 5 repeats:")
+    print("below the threshold, always beside the same configuration, 5 repeats:")
     for share in (0.01, 0.02, 0.03, 0.04):
         setup = Campaigns(Others.ONE_CONFIGURATION, least=share, most=share)
         print(

@@ -10,7 +10,7 @@ import pytest
 
 from app.analysis.facts import RunFacts, read_run_facts
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.disturbed_runs import DisturbedRuns, count_words, how_disturbed
+from app.comparison.disturbed_runs import DisturbedRuns, could_be_others, count_words, how_disturbed
 from app.comparison.figures import compare_figure
 from app.comparison.warnings import comparison_warnings
 from app.comparison.wording import describe_briefly
@@ -279,3 +279,49 @@ def test_of_attempts_that_were_all_disturbed_the_first_counts(trial: RunFacts) -
 def test_runs_of_others_that_number_their_repeats_alike_are_no_attempts(trial: RunFacts) -> None:
     runs = [replace(run, repeat=0) for run in campaign(trial, one=QUIET, two=SLOW)]
     assert not any(run.left_out for run in compare_runs(runs).runs)
+
+
+# --- what others took below the threshold
+
+
+def beside(run: RunFacts, percent: float) -> RunFacts:
+    """Return a run of which it is known that others used so little of the CPUs that it is no disturbance."""
+    return replace(
+        run, disturbances=Disturbances(measured=(Disturbance(DisturbanceKind.OTHERS_CPU, percent),))
+    )
+
+
+def test_a_difference_that_others_may_have_made_below_the_threshold_is_no_verdict(trial: RunFacts) -> None:
+    runs = campaign(trial, one=QUIET, two=tuple(tps * 0.965 for tps in QUIET[::-1]))
+    assert verdict_of(compare_runs(runs)) is Verdict.LOWER
+    known = [beside(run, 0.2 if run.configuration == "one" else 4.0) for run in runs]
+    found = compare_runs(known)
+    assert verdict_of(found) is Verdict.INDICATIVE
+    assert found.verdicts == (
+        (
+            "indicative only, because others used 4.0 % of the CPUs beside the slower and 0.2 % beside the"
+            " faster one: two was 3.5 % slower than one (5 runs each)."
+        ),
+    )
+    assert comparison_as_json(found)["warnings"] is not None
+
+
+@pytest.mark.parametrize(("one", "two"), [(0.2, 1.0), (4.0, 0.2), (4.0, 4.0), (0.0, 0.0)])
+def test_a_difference_that_others_cannot_have_made_stays_a_verdict(
+    trial: RunFacts, one: float, two: float
+) -> None:
+    runs = campaign(trial, one=QUIET, two=tuple(tps * 0.965 for tps in QUIET[::-1]))
+    known = [beside(run, one if run.configuration == "one" else two) for run in runs]
+    assert verdict_of(compare_runs(known)) is Verdict.LOWER
+
+
+def test_where_it_is_not_known_of_every_run_what_others_took_nothing_is_taken_back(trial: RunFacts) -> None:
+    runs = campaign(trial, one=QUIET, two=tuple(tps * 0.965 for tps in QUIET[::-1]))
+    known = [beside(run, 4.0) if run.name == "two #1" else run for run in runs]
+    assert verdict_of(compare_runs(known)) is Verdict.LOWER
+
+
+@pytest.mark.parametrize("share", [0.0, 50.0, 100.0, 250.0])
+def test_any_amount_that_a_file_claims_is_compared(trial: RunFacts, share: float) -> None:
+    known = beside(trial, share)
+    assert could_be_others([known], [known], Interval(0.9, 0.95, 0.95)) == ""
