@@ -316,9 +316,9 @@ def _asked_pids(runner: Runner) -> list[int]:
     assert sampler is not None
     found = []
     for probe in (worker.source.probe for worker in sampler._workers):
-        assert isinstance(probe, ServerProbe)
-        assert probe._connection is not None
-        found.append(int(probe._connection.info.backend_pid))
+        if isinstance(probe, ServerProbe):
+            assert probe._connection is not None
+            found.append(int(probe._connection.info.backend_pid))
     return found
 
 
