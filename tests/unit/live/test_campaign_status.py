@@ -162,6 +162,17 @@ def test_of_several_attempts_the_one_that_was_done_counts(folder: Path) -> None:
     assert run.path == folder / "01-ext4-r1-2.footing"
 
 
+def test_a_run_that_is_measured_again_is_shown_while_it_runs_and_the_one_before_where_that_failed(
+    live: Path,
+) -> None:
+    write(live, 1)
+    path = live / "01-ext4-r1-2.footing"
+    for state, shown in ((RunState.RUNNING, path), (RunState.DONE, path), (RunState.FAILED, None)):
+        path.unlink(missing_ok=True)
+        write_trial(path, replace(trial(1, state), started=NOW + 5000))
+        assert CampaignWatch(live).read().runs[0].path == (shown or path_of(live, 1))
+
+
 def test_a_file_of_something_else_in_the_folder_changes_nothing(live: Path) -> None:
     write_trial(live / "01-other.footing", replace(trial(1), configuration="something else"))
     assert states(CampaignWatch(live).read().runs) == [None] * 4
