@@ -52,7 +52,7 @@ def read_mounts(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it ended
             except PermissionError as err:
-                denied = denied or f"{err.filename}: {err.strerror}"
+                denied = f"{err.filename}: {err.strerror}"
     except OSError as err:
         return unreadable(error_text(err), tuple(found.values()))
     uses = tuple(found.values())
@@ -94,7 +94,7 @@ def read_openers(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it ended
             except PermissionError as err:
-                denied = denied or f"{err.filename}: {err.strerror}"
+                denied = f"{err.filename}: {err.strerror}"
     except OSError as err:
         return unreadable(error_text(err), tuple(found))
     return places.denied(denied, tuple(found)) if denied else read(tuple(found))
@@ -121,7 +121,7 @@ def _open_devices(folder: Path, remote: tuple[str, ...]) -> Iterator[DeviceUse]:
     for link in links:
         with suppress(FileNotFoundError, ProcessLookupError):
             target = os.readlink(link)  # noqa: PTH115 - thousands of them
-            if target.startswith("/") and not target.startswith(remote):
+            if not target.startswith(remote):
                 status = os.stat(link)  # noqa: PTH116 - thousands of them
                 if stat.S_ISBLK(status.st_mode) and not _is_udev_looking(folder, link):
                     yield DeviceUse(number_of(status), _program(folder), link)
@@ -165,12 +165,11 @@ def _is_udev_looking(folder: Path, link: str) -> bool:
 
 def _mapped_devices(folder: Path) -> Iterator[DeviceUse]:
     """Yield devices that a process has mapped; the file descriptor may be closed long since."""
-    text = (folder / "maps").read_bytes()
-    if b" /dev/" not in text:
-        return
-    for line in text.split(b"\n"):
+    for line in (folder / "maps").read_bytes().split(b"\n"):
         if b" /dev/" in line and b" /dev/shm/" not in line and b" /dev/zero" not in line:
-            area = folder / "map_files" / line.split(b" ", 1)[0].decode("ascii")
+            # map_files has the addresses without the zeros in front that maps has (fs/proc/base.c)
+            addresses = line.split(b" ", 1)[0].split(b"-")
+            area = folder / "map_files" / "-".join(f"{int(each, 16):x}" for each in addresses)
             with suppress(FileNotFoundError, ProcessLookupError):
                 status = area.stat()
                 if stat.S_ISBLK(status.st_mode):

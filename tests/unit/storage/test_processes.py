@@ -1,0 +1,180 @@
+"""What processes use devices for: their mounts, what they have open and what they have mapped."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from pathlib import Path
+
+import pytest
+
+from app.storage.inspect import processes
+from app.storage.inspect.processes import only_reads
+from app.storage.inspect.snapshot import DeviceUse, SourceKnowledge
+from app.storage.inspect.sources import SourceFolders
+from tests.unit.storage.fake_machine import MOUNTINFO, add_process, block_nodes, fake_machine
+
+OTHER = "mnt:[4026532999]"
+DEV = "25 28 0:5 / /dev rw,nosuid shared:2 - devtmpfs udev rw,size=4096k\n"
+SEVERAL = """\
+50 28 0:40 / /pool rw - btrfs /dev/sdb rw
+51 28 0:41 / /several rw - bcachefs /dev/sdc:/dev/sdd rw
+52 28 0:42 / /gone rw - btrfs /dev/gone rw
+"""
+
+_LOW = 0x2000000
+_NOT_OVER = 0x100000  # MAP_FIXED_NOREPLACE (mman.h)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> SourceFolders:
+    return fake_machine(tmp_path)
+
+
+def test_filesystems_without_a_number_of_their_own_are_on_the_devices_of_their_source(
+    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = {"/dev/sdb": "8:16", "/dev/sdc": "8:32", "/dev/sdd": "8:48", "/export": "8:64"}
+    asked = block_nodes(monkeypatch, nodes)
+    add_process(places.proc, "8", OTHER, MOUNTINFO + SEVERAL)
+    found = {(use.number, use.user) for use in processes.read_mounts(places).known(())}
+    assert found == {("8:1", "/"), ("8:16", "/pool"), ("8:32", "/several"), ("8:48", "/several")}
+    assert "/export" not in asked, "what a server exports is no path of this machine"
+
+
+@pytest.mark.parametrize("line", ["1 2 8:16 / /data - xfs /dev/sdb rw", "1 2 8:16 / /data rw - xfs"])
+def test_a_line_of_mountinfo_with_too_few_words_makes_the_source_unreadable(
+    places: SourceFolders, line: str
+) -> None:
+    add_process(places.proc, "8", OTHER, MOUNTINFO + line)
+    assert processes.read_mounts(places).state is SourceKnowledge.UNREADABLE
+
+
+def test_what_is_denied_is_named_and_what_was_seen_is_kept(
+    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_process(places.proc, "8", OTHER)
+    real_text, real_bytes = Path.read_text, Path.read_bytes
+
+    def deny(path: Path) -> None:
+        if path.parent == places.proc / "8":
+            raise PermissionError(13, "Permission denied", str(path))
+
+    def read_text(self: Path, encoding: str, errors: str) -> str:
+        deny(self)
+        return real_text(self, encoding, errors)
+
+    def read_bytes(self: Path) -> bytes:
+        deny(self)
+        return real_bytes(self)
+
+    monkeypatch.setattr(Path, "read_text", read_text)
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    for reading, file in (
+        (processes.read_mounts(places), "mountinfo"),
+        (processes.read_openers(places), "maps"),
+    ):
+        assert reading.state is SourceKnowledge.UNREADABLE
+        assert reading.reason == f"{places.proc}/8/{file}: Permission denied"
+    assert [use.user for use in processes.read_mounts(places).known(())] == ["/"]
+
+
+def test_mounts_that_no_process_shows_are_unknown(places: SourceFolders) -> None:
+    for pid in ("self", "1", "7"):
+        (places.proc / pid / "ns/mnt").unlink()
+    assert processes.read_mounts(places).state is SourceKnowledge.UNREADABLE
+
+
+def test_whoever_has_a_device_open_uses_it_but_not_this_process(
+    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (places.proc / "self/mountinfo").write_text(MOUNTINFO + DEV)
+    add_process(places.proc, str(os.getpid()))
+    links = [places.proc / pid / "fd/3" for pid in ("7", str(os.getpid()))]
+    for link in links:
+        link.symlink_to("/dev/sdb")
+    block_nodes(monkeypatch, {str(link): "8:16" for link in links})
+    reading = processes.read_openers(places)
+    assert reading.state is SourceKnowledge.READ
+    assert reading.value == (DeviceUse("8:16", "program7 (process 7)", str(links[0])),)
+
+
+MAPS = """\
+00400000-00401000 rw-s 00000000 00:05 305                                /dev/sdb
+7f1000000000-7f1000001000 rw-s 00000000 00:05 306                        /dev/sdc (deleted)
+7f2000000000-7f2000001000 rw-s 00000000 00:05 307                        /dev/null
+7f3000000000-7f3000001000 rw-s 00000000 00:01 308                        /dev/zero (deleted)
+7f4000000000-7f4000001000 rw-s 00000000 00:19 309                        /dev/shm/PostgreSQL.1
+7f5000000000-7f5000001000 r-xp 00000000 08:01 310                        /usr/lib/libc.so.6
+7f6000000000-7f6000001000 rw-p 00000000 00:00 0
+"""
+
+
+def test_a_mapped_device_is_used_wherever_it_is_mapped(
+    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may not look behind mappings of others may all the same have memory of its own in /dev."""
+    (places.proc / "7/maps").write_text(MAPS)
+    folder = places.proc / "7/map_files"
+    folder.mkdir()
+    (folder / "7f2000000000-7f2000001000").symlink_to("/dev/null")
+    low, high = str(folder / "400000-401000"), str(folder / "7f1000000000-7f1000001000")
+    asked = block_nodes(monkeypatch, {low: "8:16", high: "8:32"})
+    assert processes.read_openers(places).value == (
+        DeviceUse("8:16", "program7 (process 7)", low),
+        DeviceUse("8:32", "program7 (process 7)", high),
+    )
+    assert {path for path in asked if "/map_files/" in path} == {
+        low,
+        high,
+        str(folder / "7f2000000000-7f2000001000"),
+    }
+
+
+def test_the_kernel_names_no_mapping_with_zeros_in_front() -> None:
+    """Mapped where maps pads the address to eight digits: such a mapping was once overlooked."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *(ctypes.c_int,) * 3, ctypes.c_long)
+    with Path("/etc/passwd").open("rb") as file:
+        place = libc.mmap(_LOW, mmap.PAGESIZE, mmap.PROT_READ, mmap.MAP_SHARED | _NOT_OVER, file.fileno(), 0)
+    assert place == _LOW, os.strerror(ctypes.get_errno())
+    try:
+        names = {path.name for path in Path("/proc/self/map_files").iterdir()}
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8")
+    finally:
+        libc.munmap(ctypes.c_void_p(_LOW), ctypes.c_size_t(mmap.PAGESIZE))
+    end = _LOW + mmap.PAGESIZE
+    assert f"{_LOW:08x}-{end:08x} r--s" in maps
+    assert f"{_LOW:x}-{end:x}" in names
+    assert f"{_LOW:08x}-{end:08x}" not in names
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Path:
+    """The link to a descriptor of a process that is open for reading."""
+    folder = tmp_path / "7"
+    (folder / "fd").mkdir(parents=True)
+    (folder / "fdinfo").mkdir()
+    (folder / "fd/3").symlink_to("/dev/sdb")
+    (folder / "fdinfo/3").write_text("pos:\t0\nflags:\t0100000\nmnt_id:\t26\n")
+    return folder / "fd/3"
+
+
+def test_who_has_a_device_open_for_reading_only_reads(reader: Path) -> None:
+    information = reader.parent.parent / "fdinfo/3"
+    assert only_reads(str(reader))
+    for flags in ("0100001", "0100002", "none"):
+        information.write_text(f"pos:\t0\nflags:\t{flags}\n")
+        assert not only_reads(str(reader))
+    information.unlink()
+    assert not only_reads(str(reader)), "it is open, and how cannot be told"
+    reader.unlink()
+    assert only_reads(str(reader)), "it was closed"
+
+
+def test_what_is_mapped_may_be_written(reader: Path) -> None:
+    folder = reader.parent
+    mapped = folder.rename(folder.with_name("map_files")) / reader.name
+    assert not only_reads(str(mapped))
