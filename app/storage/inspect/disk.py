@@ -97,26 +97,22 @@ def _hardware(folder: Path) -> Hardware:
         subsystem = (folder / "device/subsystem").readlink().name
     scsi_type = int(text_of(folder / "device/type")) if subsystem == "scsi" else None
     # /sys/block/X/hidden came with Linux 4.15; before it nothing was hidden
-    hidden = (folder / "hidden").exists() and text_of(folder / "hidden").strip() == "1"
+    hidden = _first(folder / "hidden") == "1"
     return Hardware(subsystem, hidden, scsi_type)
 
 
 def _medium(folder: Path) -> Geometry:
     queue = folder / "queue"
-
-    def optional(name: str) -> str:
-        return text_of(queue / name).strip() if (queue / name).exists() else ""
-
-    turning = optional("rotational")
+    turning = _first(queue / "rotational")
     return Geometry(
         size_bytes=int(text_of(folder / "size")) * _SECTOR_BYTES,
         read_only=text_of(folder / "ro").strip() != "0",
         removable=text_of(folder / "removable").strip() != "0",
-        zoned=optional("zoned"),
+        zoned=_first(queue / "zoned"),
         logical_block_bytes=int(text_of(queue / "logical_block_size")),
         physical_block_bytes=int(text_of(queue / "physical_block_size")),
         rotational=None if not turning else turning == "1",
-        discards=optional("discard_max_bytes") not in {"", "0"},
+        discards=_first(queue / "discard_max_bytes") not in {"", "0"},
     )
 
 
@@ -195,9 +191,9 @@ def _model(folder: Path) -> str:
     if (folder / "loop").exists():
         return _LOOP_MODEL
     vendor, model = _first(folder / "device/vendor"), _first(folder / "device/model")
-    if vendor.startswith("0x") and not model:
+    if vendor.startswith("0x"):  # a number, virtio's
         return _VIRTIO_MODEL
-    return model if vendor in {"ATA", "NVMe", ""} or vendor.startswith("0x") else f"{vendor} {model}".strip()
+    return model if vendor in {"ATA", "NVMe", ""} else f"{vendor} {model}".strip()
 
 
 def _udev(places: SourceFolders, numbers: tuple[str, ...]) -> Reading[tuple[UdevProperties, ...]]:

@@ -55,7 +55,7 @@ def list_disks(
         objects: what UDisks2 knows, where it was asked.
         tell: told how many places of a disk were looked at, in threads.
     """
-    places = places or SourceFolders.of_this_machine()
+    places = SourceFolders.of_this_machine() if places is None else places
     return listing_of(inspect_machine(policy, places, tell=tell), policy, places, objects)
 
 

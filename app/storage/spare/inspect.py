@@ -49,7 +49,7 @@ def tell_nobody(_name: str, _done: int, _all: int) -> None:
 
 def inspect_machine(
     policy: Policy,
-    places: SourceFolders | None = None,
+    places: SourceFolders,
     *,
     only: frozenset[str] | None = None,
     previous: Snapshot | None = None,
@@ -60,7 +60,7 @@ def inspect_machine(
 
     Args:
         policy: decides whether loop devices are looked at.
-        places: where to read; this machine's without it.
+        places: where to read.
         only: names of the disks whose content is to be read; all without it. The other facts are always
             read of all disks, because doubles of an identity are looked for among them.
         previous: for showing only: the content of disks to which nothing was written since is taken from it.
@@ -68,7 +68,6 @@ def inspect_machine(
             places between the ends are not read again.
         tell: told how many places of a disk were looked at, in threads.
     """
-    places = places or SourceFolders.of_this_machine()
     names, others = _block_devices(places, policy)
     backings = uses.read_loop_backings(places)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -79,9 +78,10 @@ def inspect_machine(
         def fully(facts: DiskFacts) -> DiskFacts:
             if (only is not None and facts.name not in only) or is_in_use(known, facts.name, policy):
                 return facts
-            earlier = _unchanged(facts, previous)
+            if (earlier := _unchanged(facts, previous)) is not None:
+                return earlier
             before = _before(facts, machine, looked.get(facts.name))
-            return earlier or _content(places, facts, before, partial(tell, facts.name))
+            return _content(places, facts, before, partial(tell, facts.name))
 
         return dataclasses.replace(known, disks=tuple(pool.map(fully, disks)))
 
@@ -149,12 +149,8 @@ def _identities(disks: Iterable[DiskFacts]) -> Reading[tuple[KnownDisk, ...]]:
     for facts in disks:
         identity = facts.identity.value
         if identity is None:
-            state = (
-                SourceKnowledge.NEEDS_ROOT
-                if facts.identity.state is SourceKnowledge.NEEDS_ROOT
-                else SourceKnowledge.UNREADABLE
-            )
-            unread = Reading(state, None, say("of-source", source=facts.name, what=facts.identity.reason))
+            reason = say("of-source", source=facts.name, what=facts.identity.reason)
+            unread = Reading(facts.identity.state, None, reason)
         else:
             known.append(KnownDisk(facts.name, identity.serial, identity.wwn))
     if unread is not None:
@@ -165,8 +161,8 @@ def _identities(disks: Iterable[DiskFacts]) -> Reading[tuple[KnownDisk, ...]]:
 def _unchanged(facts: DiskFacts, previous: Snapshot | None) -> DiskFacts | None:
     """Return a disk with what is known of it since it was last written; None where it has to be read."""
     for before in previous.disks if previous is not None else ():
-        unchanged = (before.identity, before.written) == (facts.identity, facts.written)
-        if unchanged and before.content.state is SourceKnowledge.READ:
+        is_unchanged = (before.identity, before.written) == (facts.identity, facts.written)
+        if is_unchanged and before.content.state is SourceKnowledge.READ:
             return dataclasses.replace(facts, content=before.content, health=before.health)
     return None
 
@@ -185,15 +181,17 @@ def _content(places: SourceFolders, facts: DiskFacts, before: PreviousContent, t
 def _before(facts: DiskFacts, machine: MachineSnapshot, looked: DiskFacts | None) -> PreviousContent:
     """Return what is known of a disk from before."""
     identity = facts.identity.known(None)
-    is_same = (
+    content = None
+    if (
         looked is not None
         and looked.identity == facts.identity
         and looked.marks == facts.marks
         and looked.marks.is_same_appearance(facts.marks)
-    )
+    ):
+        content = looked.content.known(None)
     return PreviousContent(
         facts.marks,
         record_of(identity, machine.released.known(())),
         record_of(identity, machine.read_whole.known(())),
-        looked.content.known(None) if looked is not None and is_same else None,
+        content,
     )
