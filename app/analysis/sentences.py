@@ -39,7 +39,9 @@ def describe_shape(
 
 
 def describe_disturbances(judged: Disturbances) -> str:
-    """Return a sentence where nobody knows whether others disturbed a run: what is known is a mark."""
+    """Return how others disturbed a run, or why nobody knows; empty where they did not."""
+    if judged.found:
+        return tr("Disturbed: {reason}.").format(reason=judged.reason)
     if not judged.not_known:
         return ""
     return tr("Whether others disturbed it is not known: {why}.").format(why=judged.not_known)

@@ -75,7 +75,7 @@ class ComparedRun:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What its compared seconds show, what limited it, and what is not known of who disturbed it."""
+        """What its compared seconds show, what limited it, and who disturbed it."""
         told = describe_shape(self.shape, self.figures.get("tps"), self.cut_s)
         more = (
             self.facts.bottleneck.sentence if told else "",

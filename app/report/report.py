@@ -20,6 +20,7 @@ from app.report.findings import Findings, find
 from app.report.first_page import first_page, told_first, warned_first
 from app.report.report_data import ReportedConfiguration, ReportedRun, read_runs
 from app.report.run_tables import SharedValue, cost_table, figure_pages, shared_value_table, speed_table
+from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 
 _LATEST_EPOCH_S: Final = 253402300799.0
@@ -266,7 +267,7 @@ def _sentences(configuration: ReportedConfiguration) -> Iterator[Block]:
         told += [
             f"{one_line(reason)[:1].upper()}{one_line(reason)[1:]}."
             for kind, reason in run.facts.marks
-            if kind not in {UNSAFE, NOT_DURABLE} and reason
+            if kind not in {UNSAFE, NOT_DURABLE} and reason and not (run is shown and kind == DISTURBED)
         ]
         if told:
             yield Text(TextRole.NOTE, f"{run.tag}: {' '.join(told)}")

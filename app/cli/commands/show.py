@@ -167,8 +167,8 @@ def _show(run: RunFile, console: Console) -> None:
     judged = read_disturbances(run)
     for kind, reason in marks_of(run, judged):
         print_line(console, f"{kind}: {reason}", style="red" if kind in DISK_MARKS else "yellow")
-    if not_known := describe_disturbances(judged):
-        print_line(console, not_known, style="dim")
+    if judged.not_known:  # else a mark says it
+        print_line(console, describe_disturbances(judged), style="dim")
     _show_limits(run, console)
     _show_configuration(run, console)
     _show_figures(run, console)

@@ -383,3 +383,11 @@ def test_runs_of_earlier_formats_and_of_today_are_judged_in_one_comparison(tmp_p
     assert len(found.groups) == 2
     assert len(found.verdicts) == 1
     assert "1 of 2 runs was disturbed (other programs used 94 % of the CPUs)" in found.verdicts[0]
+
+
+def test_a_disturbed_run_says_so_among_its_own_sentences(tmp_path: Path) -> None:
+    run = written(tmp_path / "a.footing", others=(0.4,) * 20, tps=(9.0,) * 20)
+    told = "Disturbed: other programs used 20 % of the CPUs."
+    assert told in compare_runs([read_run_facts(run)]).runs[0].sentences
+    quiet = written(tmp_path / "b.footing", others=(0.0,) * 20, tps=(9.0,) * 20)
+    assert "isturbed" not in " ".join(compare_runs([read_run_facts(quiet)]).runs[0].sentences)
