@@ -63,6 +63,8 @@ SETTINGS = (
 MEMORY = MemoryTarget()
 _WARM_S = 1.2
 """Until every probe has its first difference."""
+_CONNECTED_S = 10.0
+"""Within which every probe that asks the server has a connection, on a machine with other work too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +319,9 @@ def _asked_pids(runner: Runner) -> list[int]:
     found = []
     for probe in (worker.source.probe for worker in sampler._workers):
         if isinstance(probe, ServerProbe):
+            deadline_s = time.monotonic() + _CONNECTED_S
+            while probe._connection is None and time.monotonic() < deadline_s:
+                time.sleep(0.05)
             assert probe._connection is not None
             found.append(int(probe._connection.info.backend_pid))
     return found

@@ -14,6 +14,7 @@ import pytest
 from app.analysis.facts import command_line, read_run_facts
 from app.domain.units import GIB, MIB
 from app.execution.launch import LaunchError, start_campaign
+from app.runfile.metadata.environment import counted_devices, read_environment_facts
 from app.runfile.reader import RunFile
 from app.runfile.writer import Phase
 from tests.disks.helper_owner import SPARE
@@ -43,9 +44,12 @@ def disks_table(*devices: str, filesystem: str = "ext4", level: str = "single", 
     )
 
 
-def campaign(*configurations: tuple[str, str], repeats: int = 1, workload: str = WORKLOAD) -> str:
+def campaign(
+    *configurations: tuple[str, str], repeats: int = 1, workload: str = WORKLOAD, order: str = "random"
+) -> str:
     # What the storage can do by itself has tests of its own (test_campaign_baseline): half a minute each.
-    head = f'name = "Disks"\nrepeats = {repeats}\nio_baseline = false\n{SETTINGS}{LITTLE_WAL}{workload}'
+    head = f'name = "Disks"\nrepeats = {repeats}\norder = "{order}"\nio_baseline = false\n'
+    head += f"{SETTINGS}{LITTLE_WAL}{workload}"
     return head + "".join(f'[[configuration]]\nname = "{name}"\n{text}' for name, text in configurations)
 
 
@@ -128,6 +132,12 @@ def test_a_campaign_measures_a_spare_disk_and_leaves_it_free(
         marks = dict(run.marks())
         assert "test-devices" in marks
         assert run.summary()["tps"]
+        counted = counted_devices(read_environment_facts(run.facts("before")))
+        assert counted == f"{Path(disk).name} (loop device)", "not the disk below its file"
+        writes = run.summary()["device_writes"]
+        assert writes is not None
+        assert writes > 0.1, "each commit writes to the chosen disk"
+        assert run.samples("sessions.clients")[1].max() > 0
         assert run.facts("before")["disk_health"]
         assert run.facts("after")["disk_health"]
         assert filesystem in str(run.facts("before")["storage"])
@@ -150,6 +160,7 @@ def test_runs_of_several_layouts_are_interleaved_under_one_session_with_the_wal_
         ("wal apart", disks_table(first, extra=wal)),
         repeats=2,
         workload=WORKLOAD.replace('"5s"', '"2s"'),
+        order="AB BA",
     )
     ended = campaign_bench.run(text, *erase(first, second, third))
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -168,6 +179,9 @@ def test_runs_of_several_layouts_are_interleaved_under_one_session_with_the_wal_
             target = run.values["target"]
             assert isinstance(target, dict)
             assert target["raid"] == (None if apart else "mirror")
+            counted = counted_devices(read_environment_facts(run.facts("before")))
+            disks = (first, third) if apart else (first, second)
+            assert counted == ", ".join(f"{Path(disk).name} (loop device)" for disk in disks)
     assert helper.log.read_text().count("authorised") <= 1
     assert nothing_left(first, second, third)
 

@@ -73,11 +73,15 @@ def read_facts(server: ServerSources, places: FactSources | None = None) -> Fact
 
 
 def _other_folders(server: ServerSources) -> tuple[str, ...]:
-    """Return the folder of the WAL where it lies on a filesystem of its own; none where nothing is known."""
+    """Return the folder of the WAL where it lies on a filesystem of its own; none where nothing is known.
+
+    Before a run initdb has not made it yet: then the folder around it, on the same filesystem.
+    """
     try:
-        return server.folders[1:]
+        folders = server.folders[1:]
     except ProbeUnavailable:
         return ()
+    return tuple(each if Path(each).exists() else str(Path(each).parent) for each in folders)
 
 
 def read_changing_facts(places: FactSources | None = None) -> Facts:

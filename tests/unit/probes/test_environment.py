@@ -242,6 +242,10 @@ def test_the_devices_of_a_wal_elsewhere_are_facts_too(tmp_path: Path) -> None:
     places = FactSources(tmp_path, tmp_path, resolver)
     facts = read_facts(ServerSources(data_directory="/data"), places)
     assert "wal_storage" not in facts
-    facts = read_facts(ServerSources(data_directory="/data", wal_directory="/wal"), places)
-    assert "cannot be found" in str(facts["wal_storage"])
-    assert set(asked) == {"/data", "/wal"}
+    made, unmade = tmp_path / "made", tmp_path / "unmade" / "pg_wal"
+    made.mkdir()
+    for folder in (made, unmade):
+        facts = read_facts(ServerSources(data_directory="/data", wal_directory=str(folder)), places)
+        assert "cannot be found" in str(facts["wal_storage"])
+    # What initdb will make lies where the folder around it lies.
+    assert set(asked) == {"/data", str(made), str(unmade.parent)}
