@@ -91,7 +91,7 @@ def digest_of(data: bytes) -> str:
 def first_data(data: bytes) -> int | None:
     """Return the position of the first byte that is not zero; None for nothing but zeros."""
     for start in range(0, len(data), _PIECE):
-        piece = data if len(data) <= _PIECE else data[start : start + _PIECE]
+        piece = data[start : start + _PIECE]
         if not ZEROS.startswith(piece):
             return start + len(piece) - len(piece.lstrip(b"\0"))
     return None

@@ -42,8 +42,8 @@ def _references(file: str, texts: Iterable[str]) -> Iterator[Reference]:
 
 def _path(text: str) -> str:
     """Return the path that leads to a device; udev's links for UUIDs and labels."""
-    name, separator, value = text.partition("=")
-    if separator and name in {"UUID", "LABEL", "PARTUUID", "PARTLABEL"}:
+    name, _, value = text.partition("=")
+    if name in {"UUID", "LABEL", "PARTUUID", "PARTLABEL"}:
         return f"/dev/disk/by-{name.lower()}/{value}"
     return text
 

@@ -17,6 +17,7 @@ from app.storage.inspect.snapshot import Signature
 _SECTOR: Final = 512
 _KIB: Final = 1024
 _PAGES: Final = (4096, 8192, 16384, 65536)
+_UBERBLOCK: Final = (b"\x0c\xb1\xba\0\0\0\0\0", b"\0\0\0\0\0\xba\xb1\x0c")  # 64 bits, either order
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ def _by_magic(head: bytes, tail: bytes, size_bytes: int) -> Iterator[Signature]:
         data, offset = (head, magic.offset) if magic.offset >= 0 else (tail, len(tail) + magic.offset)
         if offset >= 0 and data.startswith(magic.magic, offset):
             name = _ext_name(head) if magic.name == "ext" else magic.name
-            yield Signature(name, magic.kind, magic.offset % size_bytes if magic.offset < 0 else magic.offset)
+            yield Signature(name, magic.kind, magic.offset % size_bytes)
 
 
 def _ext_name(head: bytes) -> str:
@@ -194,6 +195,6 @@ def _zfs(head: bytes, tail: bytes, size_bytes: int) -> Iterator[Signature]:
     places += [(tail, aligned - 2 * label - start, start), (tail, aligned - label - start, start)]
     for data, at, base in places:
         for offset in range(at + label // 2, at + label, _KIB):
-            if offset >= 0 and data.startswith((b"\x0c\xb1\xba\x00", b"\x00\xba\xb1\x0c"), offset):
+            if offset >= 0 and data.startswith(_UBERBLOCK, offset):
                 yield Signature("zfs_member", "volume", base + offset)
                 return

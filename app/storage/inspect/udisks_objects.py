@@ -52,8 +52,7 @@ def _number(block: Mapping[str, Any]) -> str:
 
 def _path_of(objects: Objects, number: str) -> str:
     for path in objects:
-        block = properties(objects, path, "Block")
-        if block and _number(block) == number:
+        if _number(properties(objects, path, "Block")) == number:
             return path
     return ""
 
@@ -82,7 +81,7 @@ def with_udisks(snapshot: Snapshot, objects: Objects) -> Snapshot:
 def _against(objects: Objects, facts: DiskFacts) -> Iterator[tuple[str, str]]:
     disk = _path_of(objects, facts.number)
     own = [disk, *(path for path in objects if properties(objects, path, "Partition").get("Table") == disk)]
-    for path in own if disk else []:
+    for path in own:
         block = properties(objects, path, "Block")
         device = text_of_bytes(block.get("Device", ""))
         yield from (

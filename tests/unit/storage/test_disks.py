@@ -65,23 +65,27 @@ def test_a_disk_that_udisks_finds_nothing_on_has_nothing_against_it(objects: dic
 
 
 @pytest.mark.parametrize(
-    ("change", "rule"),
+    ("change", "rule", "what"),
     [
-        ({"HintIgnore": True}, "D17"),
-        ({"IdUsage": "filesystem", "IdType": "ntfs"}, "D08"),
-        ({"IdUsage": "raid", "IdType": "zfs_member"}, "D09"),
-        ({"IdUsage": "crypto", "IdType": "crypto_LUKS"}, "D09"),
-        ({"IdUsage": "other", "IdType": "swap"}, "D09"),
-        ({"MDRaidMember": "/org/freedesktop/UDisks2/mdraid/x"}, "D09"),
-        ({"Configuration": [["fstab", {"dir": [47, 115, 0]}]]}, "D11"),
+        ({"HintIgnore": True}, "D17", "HintIgnore"),
+        ({"IdUsage": "filesystem", "IdType": "ntfs"}, "D08", "ntfs"),
+        ({"IdUsage": "filesystem", "IdType": ""}, "D08", "filesystem"),
+        ({"IdUsage": "raid", "IdType": "zfs_member"}, "D09", "zfs_member"),
+        ({"IdUsage": "raid", "IdType": ""}, "D09", "raid"),
+        ({"IdUsage": "crypto", "IdType": "crypto_LUKS"}, "D09", "crypto_LUKS"),
+        ({"IdUsage": "other", "IdType": "swap"}, "D09", "swap"),
+        ({"MDRaidMember": "/org/freedesktop/UDisks2/mdraid/x"}, "D09", "MDRaidMember"),
+        ({"Configuration": [["fstab", {"dir": [47, 115, 0]}]]}, "D11", "fstab /s"),
     ],
 )
-def test_udisks_speaks_against_a_disk(objects: dict[str, Any], change: dict[str, Any], rule: str) -> None:
+def test_udisks_speaks_against_a_disk(
+    objects: dict[str, Any], change: dict[str, Any], rule: str, what: str
+) -> None:
     objects[SATA][BLOCK].update(change)
     assert against(objects) == {rule}
     snapshot = with_udisks(snapshot_with(), objects)
     refusals = decide(snapshot, "sdb", POLICY).refusals
-    assert [(refusal.rule, "UDisks2: /dev/sdb" in refusal.evidence) for refusal in refusals] == [(rule, True)]
+    assert [(each.rule, each.evidence) for each in refusals] == [(rule, f"UDisks2: /dev/sdb: {what}")]
 
 
 def test_what_lies_on_a_partition_counts_for_its_disk(objects: dict[str, Any]) -> None:
@@ -95,9 +99,13 @@ def test_what_lies_on_a_partition_counts_for_its_disk(objects: dict[str, Any]) -
 
 def test_a_disk_that_expects_to_fail_is_told(objects: dict[str, Any]) -> None:
     drive = properties(objects, SATA, "Block")["Drive"]
-    objects[drive]["org.freedesktop.UDisks2.Drive.Ata"] = {"SmartFailing": True}
-    objects[drive]["org.freedesktop.UDisks2.NVMe.Controller"] = {"SmartCriticalWarning": ["spare"]}
-    assert against(objects) == {"D16"}
+    for interface, values in (
+        ("Drive.Ata", {"SmartFailing": True}),
+        ("NVMe.Controller", {"SmartCriticalWarning": ["spare"]}),
+    ):
+        told = copy.deepcopy(objects)
+        told[drive][f"org.freedesktop.UDisks2.{interface}"] = values
+        assert against(told) == {"D16"}
 
 
 @pytest.mark.parametrize(
@@ -114,6 +122,24 @@ def test_a_listing_has_the_answer_the_reasons_and_who_uses_it() -> None:
     assert (disk.answer, disk.held_by) == (SpareAnswer.NOT_SPARE, ("mounted at /srv",))
     assert (disk.identity, disk.rotational) == (IDENTITY, True)
     assert [refusal.rule for refusal in disk.refusals] == ["D05"]
+
+
+def test_a_listing_has_from_udisks_what_is_against_a_disk_and_what_sysfs_does_not_tell(
+    objects: dict[str, Any], tmp_path: Path
+) -> None:
+    drive = properties(objects, SATA, "Block")["Drive"]
+    objects[drive]["org.freedesktop.UDisks2.Drive"].update({"ConnectionBus": "ieee1394", "Revision": "F1"})
+    objects[SATA][BLOCK]["HintIgnore"] = True
+    (disk,) = listing_of(snapshot_with(), POLICY, PLACES, objects).disks
+    assert (disk.bus, disk.firmware) == ("ieee1394", "F1")
+    assert [refusal.rule for refusal in disk.refusals] == ["D17"]
+    assert listing_of(snapshot_with(), POLICY, PLACES).disks[0].bus == ""
+    device = tmp_path / "devices/ata3/host2"
+    device.mkdir(parents=True)
+    (tmp_path / "block/sdb").mkdir(parents=True)
+    (tmp_path / "block/sdb/device").symlink_to(device)
+    (disk,) = listing_of(snapshot_with(), POLICY, SourceFolders(sys=tmp_path, as_root=True), objects).disks
+    assert disk.bus == "sata"
 
 
 def test_a_disk_of_which_hardly_anything_can_be_read_is_listed_all_the_same() -> None:

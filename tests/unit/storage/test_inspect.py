@@ -28,6 +28,7 @@ from tests.unit.storage.fake_machine import (
     add_process,
     add_scsi_disk,
     as_user,
+    block_nodes,
     fake_machine,
     write,
 )
@@ -324,6 +325,34 @@ def test_a_path_in_a_configuration_leads_to_a_device_where_it_can(places: Source
     found = inspect_references.read_fstab(places).known(())
     file = str(places.etc / "fstab")
     assert found == (Reference(file, "/dev/null"), Reference(file, "/dev/loop-control"))
+
+
+def test_a_device_that_a_configuration_names_by_what_it_holds_is_found(
+    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = {
+        "/dev/disk/by-uuid/0a1b": "8:1",
+        "/dev/disk/by-partlabel/data": "8:17",
+        "/dev/mapper/a=b": "253:0",
+    }
+    block_nodes(monkeypatch, nodes)
+    (places.etc / "fstab").write_text("UUID=0a1b / ext4\nPARTLABEL=data /d xfs\n/dev/mapper/a=b /b ext4\n")
+    found = inspect_references.read_fstab(places).known(())
+    assert {each.text: each.number for each in found} == {
+        "UUID=0a1b": "8:1",
+        "PARTLABEL=data": "8:17",
+        "/dev/mapper/a=b": "253:0",
+    }
+
+
+def test_why_a_source_is_not_read_is_said_with_its_file_or_in_its_own_words(places: SourceFolders) -> None:
+    def fail(*_: object) -> str:
+        raise err
+
+    err: OSError = FileNotFoundError(errno.ENOENT, "No such file or directory", "/sys/x")
+    assert places.attempt(places.sys, fail).reason == "/sys/x: No such file or directory"
+    err = OSError("a line that nobody knows")
+    assert places.attempt(places.sys, fail).reason == "a line that nobody knows"
 
 
 def test_a_swap_partition_that_cannot_be_found_is_a_gap(places: SourceFolders) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import random
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from app.domain.disk import DiskIdentity
 from app.domain.units import KIB, MIB
+from app.storage.inspect.full_read import read_whole, record_full_read
 from app.storage.inspect.records import set_aside_broken
 from app.storage.inspect.sampling import SAMPLE_BYTES, strata_of
 from app.storage.inspect.snapshot import (
@@ -139,6 +141,12 @@ def test_ones_are_no_change_where_the_disk_can_discard_and_one_elsewhere(disk: i
     assert since(disk, cannot) is ChangesSinceRelease.PLACES
 
 
+def test_what_a_disk_that_can_discard_has_got_meanwhile_is_neither_zeros_nor_ones(disk: int) -> None:
+    left = record(disk, discards=True)
+    write(disk, 300 * MIB, 100 * MIB, seed=4)
+    assert since(disk, left) is ChangesSinceRelease.PLACES
+
+
 def test_what_somebody_else_wrote_behind_our_partition_does_not_become_ours(disk: int) -> None:
     """The disk was blank there when it was claimed; the release does not even look."""
     end = 256 * MIB
@@ -162,6 +170,33 @@ def test_old_data_behind_a_smaller_partition_stays_as_it_was_recorded(disk: int)
     assert since(disk, record(disk, written_end=40 * MIB, before=again)) is ChangesSinceRelease.PLACES
 
 
+def test_places_of_a_record_that_lacks_some_are_not_taken_for_those_of_other_strata(disk: int) -> None:
+    first = record(disk)
+    incomplete = dataclasses.replace(first, places=first.places[1:], is_complete=False)
+    again = record(disk, written_end=40 * MIB, before=incomplete)
+    assert again.is_complete
+    for stratum, place in zip(strata_of(SIZE), again.places, strict=True):
+        assert stratum.start <= place.offset < stratum.end
+
+
+@pytest.mark.parametrize(("discards", "reads"), [(False, 1), (True, 2)])
+def test_places_are_read_twice_only_where_the_disk_can_discard(
+    disk: int,
+    monkeypatch: pytest.MonkeyPatch,
+    discards: bool,  # noqa: FBT001
+    reads: int,
+) -> None:
+    true_preadv, offsets = os.preadv, []
+
+    def preadv(fd: int, buffers: list[memoryview], offset: int) -> int:
+        offsets.append(offset)
+        return true_preadv(fd, buffers, offset)
+
+    monkeypatch.setattr(os, "preadv", preadv)
+    left = record(disk, discards=discards)
+    assert sorted(offsets) == sorted(reads * [place.offset for place in left.places])
+
+
 def test_places_that_do_not_read_alike_twice_are_not_kept_and_the_record_holds_for_less(
     disk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +218,12 @@ def test_places_that_do_not_read_alike_twice_are_not_kept_and_the_record_holds_f
         "it holds as long as nobody writes, in this boot"
     )
     assert since(disk, left) is ChangesSinceRelease.UNKNOWN
+
+
+def test_how_far_the_comparison_is_gets_told(disk: int) -> None:
+    left, told = record(disk), []
+    compare(disk, left, OTHER_BOOT, "d1", tell=lambda done, every: told.append((done, every)))
+    assert told == [(128, 256), (256, 256)]
 
 
 def test_behind_our_own_partition_only_the_places_there_count(disk: int) -> None:
@@ -211,7 +252,9 @@ def test_a_broken_record_counts_for_nothing_is_named_and_keeps_no_other_from_cou
     assert released.read_released(SourceFolders(released=tmp_path, as_root=True)).reason == ""
 
 
-def test_a_record_that_is_a_link_or_another_users_counts_for_nothing(tmp_path: Path) -> None:
+def test_a_record_that_is_a_link_or_another_users_counts_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "disks"
     released.record_release(IDENTITY, LEFT, folder)
     file = folder / "naa.5000c500a1b2c3d4.json"
@@ -220,6 +263,75 @@ def test_a_record_that_is_a_link_or_another_users_counts_for_nothing(tmp_path: P
     file.symlink_to(tmp_path / "elsewhere")
     assert json.loads(text)
     assert released.read_released(SourceFolders(released=folder, as_root=True)).value == ()
+    (tmp_path / "elsewhere").rename(file)
+    assert released.read_released(SourceFolders(released=folder, as_root=True)).value
+    real = Path.lstat
+
+    def lstat(self: Path) -> os.stat_result:
+        mode, inode, device, links, _uid, *rest = real(self)
+        return os.stat_result((mode, inode, device, links, 4711, *rest))
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    assert released.read_released(SourceFolders(released=folder, as_root=True)).value == ()
+
+
+def test_a_record_larger_than_any_counts_for_nothing(tmp_path: Path) -> None:
+    released.record_release(IDENTITY, LEFT, tmp_path)
+    file = tmp_path / "naa.5000c500a1b2c3d4.json"
+    file.write_text(file.read_text() + " " * 8 * MIB)
+    assert released.read_released(SourceFolders(released=tmp_path, as_root=True)).value == ()
+
+
+def test_who_may_not_read_a_record_asks_root_and_a_broken_one_counts_for_nothing_to_everybody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released.record_release(IDENTITY, LEFT, tmp_path)
+    (tmp_path / "a.json").write_text("{")
+    as_user, as_root = SourceFolders(released=tmp_path), SourceFolders(released=tmp_path, as_root=True)
+    reading = released.read_released(as_user)
+    assert (reading.state, len(reading.known(()))) == (SourceKnowledge.READ, 1)
+    real = Path.read_text
+
+    def read_text(self: Path, encoding: str) -> str:
+        if self.name.startswith("naa."):
+            raise PermissionError(13, "Permission denied", str(self))
+        return real(self, encoding)
+
+    monkeypatch.setattr(Path, "read_text", read_text)
+    reading = released.read_released(as_user)
+    assert (reading.state, "Permission denied" in reading.reason) == (SourceKnowledge.NEEDS_ROOT, True)
+    reading = released.read_released(as_root)
+    assert (reading.state, reading.value) == (SourceKnowledge.READ, ())
+
+
+def test_a_record_is_whole_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, synced = os.fsync, []
+
+    def fsync(fd: int) -> None:
+        real(fd)
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            synced.append(os.fstat(fd).st_size)
+            assert not list(tmp_path.glob("*.json"))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    released.record_release(IDENTITY, LEFT, tmp_path)
+    assert synced == [(tmp_path / "naa.5000c500a1b2c3d4.json").stat().st_size]
+
+
+def test_where_nothing_was_recorded_nothing_is_broken(tmp_path: Path) -> None:
+    assert set_aside_broken(tmp_path / "nowhere", parse_release) == []
+
+
+def test_a_disk_without_a_world_wide_name_has_none_in_its_records(tmp_path: Path) -> None:
+    named = dataclasses.replace(IDENTITY, wwn=None)
+    places = SourceFolders(released=tmp_path / "disks", as_root=True)
+    for identity in (named, IDENTITY):
+        released.record_release(identity, LEFT, places.released)
+        record_full_read(identity, NOW, None, places.read_whole)
+    assert {each.wwn for each in released.read_released(places).known(())} == {None, IDENTITY.wwn}
+    assert {each.wwn for each in read_whole(places).known(())} == {None, IDENTITY.wwn}
 
 
 def test_a_disk_without_identity_is_not_recorded(tmp_path: Path) -> None:

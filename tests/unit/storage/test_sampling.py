@@ -13,6 +13,7 @@ from app.domain.units import GIB, KIB, MIB
 from app.storage.inspect.sampling import (
     EDGE_BYTES,
     MOST_PIECES,
+    PARTITION_STARTS,
     SAMPLE_BYTES,
     SamplingPlan,
     certain_bytes,
@@ -24,6 +25,11 @@ from app.storage.inspect.sampling import (
 TB = 10**12
 SECTOR = 512
 SIZES = st.integers(512 * MIB // SECTOR, 60 * TB // SECTOR).map(lambda sectors: sectors * SECTOR)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_remembered() -> None:
+    telling_places.cache_clear()
 
 
 def sampled(size: int, seed: int, begin: int = EDGE_BYTES) -> SamplingPlan:
@@ -112,6 +118,14 @@ def test_nobody_can_foresee_the_pieces() -> None:
 )
 def test_superblocks_and_their_copies_are_looked_at_behind_every_usual_start(start: int, offset: int) -> None:
     assert start + offset in telling_places(TB)
+
+
+def test_no_place_lies_in_an_end_or_stands_for_what_lies_at_an_end() -> None:
+    found = telling_places(TB)
+    assert min(found) == EDGE_BYTES
+    assert max(found) < TB - EDGE_BYTES
+    # in front of a partition nothing of it stands: magics that count from the end are not placed there
+    assert not found & {start - SAMPLE_BYTES for start in PARTITION_STARTS}
 
 
 def test_a_disk_that_is_hardly_larger_than_its_ends_is_covered() -> None:
