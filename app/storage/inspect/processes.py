@@ -32,23 +32,24 @@ def _processes(places: SourceFolders) -> Iterator[Path]:
 
 
 def read_mounts(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
-    """Return the mounts of every mount namespace that a process is in.
+    """Return the mounts of every mount namespace that a process is in, as from each root that one has there.
 
     A namespace that only a bind mount or an open file keeps alive is not found here; the kernel does not
     give its disks exclusively (D14).
     """
     found: dict[tuple[str, str], DeviceUse] = {}
-    seen: set[str] = set()
+    seen: set[tuple[str, str]] = set()
     denied = ""
     try:
         folders = [places.proc / "self", *_processes(places)]
         for folder in folders:
             try:
                 namespace = (folder / "ns/mnt").readlink().name
-                if namespace not in seen:
+                view = namespace, str((folder / "root").readlink())  # mountinfo shows what lies below it
+                if view not in seen:
                     for use in _mounts(text_of(folder / "mountinfo"), namespace):
                         found.setdefault((use.number, use.user), use)  # containers repeat the host's mounts
-                    seen.add(namespace)
+                    seen.add(view)
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it ended
             except PermissionError as err:

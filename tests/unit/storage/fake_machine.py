@@ -90,6 +90,7 @@ def add_process(
     (folder / "ns").mkdir()
     (folder / "ns/mnt").symlink_to(namespace)
     (folder / "ns/pid").symlink_to("pid:[4026531836]")
+    (folder / "root").symlink_to("/")
     return folder
 
 

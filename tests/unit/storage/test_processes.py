@@ -43,6 +43,19 @@ def test_filesystems_without_a_number_of_their_own_are_on_the_devices_of_their_s
     assert "/export" not in asked, "what a server exports is no path of this machine"
 
 
+def test_each_process_of_a_namespace_that_has_another_root_may_show_other_mounts(
+    places: SourceFolders,
+) -> None:
+    """In a chroot(2) mountinfo shows what is mounted below it; that one may be met first."""
+    for pid, root, number in (("8", "/", "8:16"), ("9", "/srv/jail", "8:32"), ("10", "/", "8:48")):
+        mount = f"50 28 {number} / /data rw - xfs /dev/data rw\n"
+        process = add_process(places.proc, pid, OTHER, mount)
+        (process / "root").unlink()
+        (process / "root").symlink_to(root)
+    found = {use.number for use in processes.read_mounts(places).known(()) if use.user == "/data"}
+    assert found in ({"8:16", "8:32"}, {"8:48", "8:32"}), "of one root one process is read"
+
+
 @pytest.mark.parametrize("line", ["1 2 8:16 / /data - xfs /dev/sdb rw", "1 2 8:16 / /data rw - xfs"])
 def test_a_line_of_mountinfo_with_too_few_words_makes_the_source_unreadable(
     places: SourceFolders, line: str
