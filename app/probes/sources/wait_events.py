@@ -91,7 +91,7 @@ class WaitEventsProbe(ServerProbe):
 
     id = "wait-events"
     label = tr("Wait events")
-    cost_note = tr("one statement, about 30 µs here and 50 µs in a backend, more with hundreds of clients")
+    cost_note = tr("one statement, about 100 µs here and as much in a backend; more with hundreds of clients")
     purpose = "wait events"
 
     @override
