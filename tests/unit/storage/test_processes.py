@@ -23,7 +23,7 @@ SEVERAL = """\
 52 28 0:42 / /gone rw - btrfs /dev/gone rw
 """
 
-_LOW = 0x2000000
+_LOW = 0x100000  # in front of any program, behind vm.mmap_min_addr
 _NOT_OVER = 0x100000  # MAP_FIXED_NOREPLACE (mman.h)
 
 
