@@ -434,14 +434,15 @@ def _measured(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConf
     repeats = [run.facts.repeat for run in members]
     # Somebody else's file may number its repeats as it likes: what stands twice is no pair.
     taking_part = [run.facts.repeat for run in members if run.tps is not None]
-    numbers = repeats if len(set(taking_part)) == len(taking_part) else range(len(repeats))
+    is_told = len(set(taking_part)) == len(taking_part)
+    numbers = repeats if is_told else [-1 - place for place in group.members]
     return MeasuredConfiguration(
         group.name,
         tuple(
             MeasuredRun(number, run.tps, run.figures) for run, number in zip(members, numbers, strict=True)
         ),
         tuple(sorted({kind for run in members for kind, _ in run.facts.marks})),
-        group.campaign if numbers is repeats else f"{group.campaign} {group.name}",
+        group.campaign,
         common_load(run.facts.load for run in members),
     )
 

@@ -205,8 +205,9 @@ def build_rows(
     """Return the rows of the table, in the order given; each is compared with the first.
 
     Comparisons are paired by repeat where at least three repeats are complete in both, else of independent
-    runs. Together they err at most as often as one at 95 % would (Holm). Where load was offered at a rate,
-    speed is compared only where that says something (`app.comparison.offered_load`).
+    runs; between campaigns there is no verdict. Together they err at most as often as one at 95 % would
+    (Holm). Where load was offered at a rate, speed is compared only where that says something
+    (`app.comparison.offered_load`).
 
     Args:
         measured: configurations with their runs.
@@ -251,13 +252,13 @@ def pair_samples(a: Mapping[int, float], b: Mapping[int, float], *, interleaved:
     Args:
         a: of the first, by repeat.
         b: of the second.
-        interleaved: whether equal repeats were neighbours in time.
+        interleaved: whether both are of one campaign, in which equal repeats were neighbours in time.
     """
     both = sorted(a.keys() & b.keys()) if interleaved else []
     enough = min(len(a), len(b)) >= RUNS_FOR_A_VERDICT
     if len(both) >= RUNS_FOR_A_VERDICT or (both and not enough):
         return Samples(tuple(a[repeat] for repeat in both), tuple(b[repeat] for repeat in both), paired=True)
-    return Samples(tuple(a.values()), tuple(b.values()), paired=False)
+    return Samples(tuple(a.values()), tuple(b.values()), paired=False, together=interleaved)
 
 
 def _row(measured: MeasuredConfiguration, comparison: Comparison | None, verdict: str) -> ComparisonRow:

@@ -109,7 +109,7 @@ def _of_campaigns(comparison: RunComparison) -> Iterator[str]:
     if len({group.campaign for group in comparison.groups}) > 1:
         yield tr(
             "They are of different campaigns and were not interleaved: whatever else changed between them is"
-            " part of every difference."
+            " part of every difference, so that there is no verdict between them."
         )
 
 

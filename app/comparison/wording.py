@@ -94,6 +94,12 @@ def describe(
         case Comparison(Verdict.INCONCLUSIVE):
             return _tell_inconclusive(comparison, names)
         case Comparison(Verdict.INDICATIVE, float(ratio)):
+            if not interleaved and min(comparison.runs) >= RUNS_FOR_A_VERDICT:
+                sentence = tr(
+                    "indicative only: {candidate} was {magnitude} {baseline} ({count}: what else changed "
+                    "between the campaigns is part of it, and a verdict takes runs of one campaign)"
+                )
+                return sentence.format(magnitude=_magnitude(ratio, wording), **names)
             sentence = tr(
                 "indicative only: {candidate} was {magnitude} {baseline} ({count}; a verdict takes 3)"
             )

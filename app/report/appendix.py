@@ -210,8 +210,10 @@ def _comparing(comparison: RunComparison) -> Iterator[str]:
     yield tr(
         "“Practically equal” means that the 90 % interval lies within {effect:g} % (two one-sided tests). "
         "Where several configurations are compared with the first, Holm's procedure keeps the chance of "
-        "any false difference at 5 %. Below {runs} runs there is no verdict: such figures are indicative "
-        "only."
+        "any false difference at 5 %. Below {runs} runs there is no verdict, nor between campaigns: such "
+        "figures are indicative only. Each comparison takes its spread from its own runs: a spread shared "
+        "by all configurations would see more with few repeats, but named differences in up to 10 % of "
+        "simulated campaigns of identical ones."
     ).format(effect=100 * comparison.effect, runs=RUNS_FOR_A_VERDICT)
     yield tr(
         "A run is disturbed where others did much while it was measured: {thresholds}. This is told from "
