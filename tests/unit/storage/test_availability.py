@@ -127,6 +127,33 @@ def test_versions_are_what_the_programs_print(root: Path, system: str, versions:
     assert describe_versions(support_of(root, system).versions) == versions
 
 
+def test_each_component_is_asked_once_of_a_program_that_is_there(root: Path) -> None:
+    asked: list[str] = []
+
+    def ask(argv: Sequence[str]) -> str:
+        asked.append(argv[0])
+        return RECORDED["debian-12"][" ".join(argv)]
+
+    (root / "usr/sbin/mkfs.f2fs").unlink()
+    versions = read_support(root, ask=ask, release=RELEASE).versions
+    named = [program for program in needed_programs() if program.component is not None]
+    there = {program.component for program in named if (root / "usr/sbin" / program.name).exists()}
+    assert len(asked) == len(there)
+    assert "mkfs.f2fs" not in asked
+    assert set(versions) == there | {KERNEL}
+
+
+def test_a_module_counts_for_the_program_that_names_it_and_only_beside_its_version(root: Path) -> None:
+    (root / "sys/module/zfs").mkdir(parents=True)
+    (root / "sys/module/version").write_text("0.1\n", encoding="utf-8")
+    (root / "sys/module/zfs/version").write_text("2.0.7-1\n", encoding="utf-8")
+    versions = support_of(root).versions
+    assert min(versions.values()) > (1,), (
+        "no version of what has no module is read from the folder of modules"
+    )
+    assert Component("OpenZFS") not in read_support(root, ask=lambda _argv: "", release=RELEASE).versions
+
+
 def test_the_older_of_zfs_module_and_program_counts(root: Path) -> None:
     path = root / "sys/module/zfs/version"
     path.parent.mkdir(parents=True)
@@ -187,6 +214,8 @@ def test_the_remedy_depends_on_the_kernel_and_on_what_is_missing(root: Path) -> 
     support = replace(support_of(root), loadable=frozenset({"something"}))
     (reason,) = filesystem_availability(filesystem("zfs"), support).reasons
     assert reason.package == "zfs-dkms"
+    (reason,) = filesystem_availability(filesystem("f2fs"), support).reasons
+    assert (reason.remedy, reason.package) == ("Start a kernel that has it.", "")
     cloud = replace(support, release="6.1.0-56-cloud-amd64")
     (reason,) = filesystem_availability(filesystem("f2fs"), cloud).reasons
     assert reason.package == "linux-image-amd64"
@@ -297,7 +326,28 @@ def test_a_version_is_the_first_dotted_number(text: str, version: tuple[int, ...
     assert parse_version(text) == version
 
 
+@pytest.mark.parametrize("name", ["modules.dep", "modules.builtin"])
+def test_either_list_of_modules_tells_that_some_are_installed(root: Path, name: str) -> None:
+    folder = root / f"lib/modules/{RELEASE}"
+    for other in folder.iterdir():
+        if other.name != name:
+            other.unlink()
+    assert support_of(root).modules_installed
+    (folder / name).unlink()
+    assert not support_of(root).modules_installed
+
+
+def test_memory_needs_no_program_that_partitions(root: Path) -> None:
+    (root / "usr/sbin/sfdisk").unlink()
+    support = support_of(root)
+    assert filesystem_availability(filesystem("tmpfs"), support).works
+    assert not filesystem_availability(filesystem("xfs"), support).works
+
+
 def test_lists_of_the_kernel_are_read_line_by_line() -> None:
+    assert parse_filesystems("\n  \n\text4\n") == ("ext4",)
+    assert parse_modules("\nkernel/fs/:\n.ko\nkernel/fs/xfs/xfs.ko:\n") == ("xfs",)
+    assert parse_personalities("md1 : active [raid1]\nPersonalities : [raid10]\n") == {"md_mod", "raid10"}
     assert parse_filesystems(PROC_FILESYSTEMS) == ("sysfs", "tmpfs", "ext3", "ext2", "ext4", "fuse")
     assert parse_modules(MODULES_BUILTIN) == ("amd_uncore", "zswap")
     assert {"md_mod", "raid10", "raid456", "zfs"} <= set(parse_modules(MODULES_DEP))

@@ -163,7 +163,7 @@ def test_our_own_table_is_known_and_what_lies_in_our_partition_is_ours(image: Pa
     put(image, SIZE // 2, b"old data")
     content = read(image)
     assert content.has_own_table
-    assert (content.signatures, content.edges, content.samples) == ((), (), ())
+    assert (content.signatures, content.edges, content.samples, content.digest) == ((), (), (), "")
 
 
 def test_what_lies_behind_our_partition_is_looked_at(image: Path) -> None:
