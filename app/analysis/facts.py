@@ -15,6 +15,7 @@ from typing import Final
 from app.analysis.bottleneck import UNKNOWN, Bottleneck
 from app.analysis.bottleneck_evidence import read_bottleneck
 from app.analysis.cannot_show import Unshown, find_unshown
+from app.analysis.compression import compression_in_effect
 from app.analysis.properties import Property, properties_of, value_words
 from app.analysis.stability import RunStability, read_shape
 from app.domain.text import tr
@@ -74,6 +75,7 @@ class RunFacts:
         has_played_devices: whether one of them is a loop device or a virtual disk.
         bottleneck: what limited it.
         unshown: what its figures cannot show.
+        compression: how the filesystem of its data is set to compress; empty for not.
     """
 
     path: str
@@ -105,6 +107,7 @@ class RunFacts:
     has_played_devices: bool = False
     bottleneck: Bottleneck = UNKNOWN
     unshown: tuple[Unshown, ...] = ()
+    compression: str = ""
     disturbances: Disturbances = field(default_factory=Disturbances)
     attempt: int = 1
     load: OfferedLoad = field(default_factory=OfferedLoad)
@@ -168,6 +171,7 @@ def read_run_facts(path: Path) -> RunFacts:
             unshown=find_unshown(told, environment, facts, shape),
             devices=counted_devices(environment)[:MOST_CHARACTERS],
             has_played_devices=is_played(environment),
+            compression=compression_in_effect(environment),
         )
 
 

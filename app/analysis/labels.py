@@ -37,6 +37,7 @@ MARK_WORDS: Final = {
     "partial-latencies": tr("latencies partial"),
     "newer-than-tested": tr("newer than tested"),
     "unknown-lines": tr("unknown lines"),
+    "compressed-nothing": tr("compressed nothing"),
     "memory-limited": tr("memory limited"),
     "test-devices": tr("TEST DEVICES"),
     "left-over": tr("disks not released"),

@@ -16,10 +16,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from app.analysis.compression import COMPRESSED_NOTHING, compression_in_effect, did_nothing
 from app.domain.campaign.configuration import PlannedRun, Workload
 from app.domain.errors import (
     FootingError,
     RunFileError,
+    ServerError,
     TargetLostError,
 )
 from app.domain.io_baseline import PLANNED_SECONDS
@@ -34,16 +36,20 @@ from app.execution.stop import Cancellable, StopRequestedError
 from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
 from app.postgres.pgbench.log_sampling import sampling_rate
 from app.postgres.pgbench.script_wishes import wants_superuser
-from app.probes.base.probe import ProbeContext
+from app.probes.base.probe import ProbeContext, ProbeUnavailable
 from app.probes.facts.environment import read_changing_facts, read_facts
+from app.probes.facts.stored import StoredBytes
 from app.probes.sampling.registry import make_probes
 from app.probes.sampling.sampler import Sampler
 from app.recording.events import CampaignListener
 from app.recording.pgbench_failures import crash_reason
 from app.recording.recorder import Recorder
+from app.runfile.metadata.environment import read_environment_facts
+from app.runfile.metadata.run_metadata import RunMetadata, StoredMetadata
 from app.runfile.writer import Json, Phase, RunState
 
 _CANCEL_AGAIN_S: Final = 0.05
+_LATE_SIZES_S: Final = 7.0
 
 
 @dataclass(slots=True)
@@ -88,6 +94,7 @@ class Runner:
     baseline: StorageBaseline | None = None
     outcome: RunOutcome = field(default_factory=RunOutcome)
     _sampler: Sampler | None = field(default=None, init=False)
+    _compression: str = field(default="", init=False)
 
     @property
     def _workload(self) -> Workload:
@@ -133,7 +140,9 @@ class Runner:
                 self.baseline.measure(self.recorder, self._keep_writing, self._tell_left_over)
         with self._phase(Phase.PREPARE):
             pgbench = self._make_pgbench(server.prepare(self._keep_writing))
-            self.recorder.facts("before", read_facts(server.sources))
+            facts = read_facts(server.sources)
+            self.recorder.facts("before", facts)
+            self._compression = compression_in_effect(read_environment_facts(facts))
             self._record_health("before")
         with self._phase(Phase.INITDB):
             self._in_background(server.make, look=self._look_at, cancel=kill_children)
@@ -145,6 +154,7 @@ class Runner:
             self._in_background(server.checkpoint, look=self._breathe, cancel=server.stop)
             server.loaded(self._keep_writing)
             self.recorder.server_facts(server.facts())
+            self._record_compression()
         warm_tps: float | None = None
         if self._workload.warmup_s:
             with self._phase(Phase.WARM_UP, self._workload.warmup_s):
@@ -223,6 +233,37 @@ class Runner:
         if health is not None:
             told: Json = {number: dict(values) for number, values in health.items()}
             self.recorder.facts(moment, {"disk_health": told})
+
+    def _record_compression(self) -> None:
+        """Read back what became of the loaded tables where the filesystem is set to compress."""
+        if not self._compression:
+            return
+        try:
+            found = self._settled_sizes()
+        except (OSError, ProbeUnavailable, ServerError) as error:
+            sentence = tr("{effect}: what it compressed cannot be read back ({reason})")
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            self.recorder.event("note", sentence.format(effect=self._compression, reason=reason))
+            return
+        stored = StoredMetadata(
+            logical_bytes=found.logical_bytes, disk_bytes=found.disk_bytes, encoded_bytes=found.encoded_bytes
+        )
+        self.recorder.set_run(RunMetadata(stored=stored))
+        nothing = did_nothing(self._compression, stored)
+        if nothing:
+            self.recorder.mark(COMPRESSED_NOTHING, nothing)
+
+    def _settled_sizes(self) -> StoredBytes:
+        """Return what tables take, once a filesystem that tells it late has told it.
+
+        ZFS counts the blocks of a file when its transaction group is written, after `zfs_txg_timeout`, 5 s.
+        """
+        found = self.server.stored()
+        end_s = time.monotonic() + _LATE_SIZES_S
+        while found.encoded_bytes is None and time.monotonic() < end_s:
+            self.switch.wait(min(self.recorder.next_flush_s, end_s))
+            self._breathe()
+        return found if found.encoded_bytes is not None else self.server.stored()
 
     def _breathe(self) -> None:
         """Once a second: write what is new, and see whether server and target are still there."""

@@ -14,10 +14,13 @@ from app.hosts.folders.run_folders import RunFolders
 from app.hosts.host import Host, ProcessRole, Watch
 from app.hosts.recovery.cleanup import CleanupAction
 from app.hosts.server_under_test import PgbenchPlace, ServerSetup
+from app.postgres.connection import BENCH_DATABASE
 from app.postgres.facts import ServerFacts, read_server_facts
 from app.postgres.pgbench.argv import Connection
+from app.postgres.relation_files import table_files
 from app.postgres.server import Server, StopMode
 from app.probes.base.probe import ServerSources
+from app.probes.facts.stored import StoredBytes, stored_bytes
 from app.process.starter import Recorder
 
 RESERVE_BYTES: Final = 64 * MIB
@@ -110,6 +113,12 @@ class OwnServer:
     def loaded(self, watch: Watch) -> None:
         """Do what the host does then."""
         self.host.loaded(self._prepared[1], watch)
+
+    def stored(self) -> StoredBytes:
+        """Look at the files of the tables in the data directory."""
+        server, folders = self._prepared
+        files = table_files(server.conninfo_for(BENCH_DATABASE), folders.data_directory)
+        return stored_bytes(files)
 
     def facts(self) -> ServerFacts:
         """Ask it as the superuser."""

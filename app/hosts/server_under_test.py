@@ -17,6 +17,7 @@ from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import Connection
 from app.postgres.settings import Setting
 from app.probes.base.probe import ServerSources
+from app.probes.facts.stored import StoredBytes
 from app.process.starter import Hold
 
 
@@ -126,6 +127,15 @@ class ServerUnderTest(Protocol):
 
     def loaded(self, watch: Callable[[], None]) -> None:
         """Do what belongs between loading and measuring, such as emptying caches; `watch` as in `prepare`."""
+
+    def stored(self) -> StoredBytes:
+        """Return what the loaded tables of pgbench take where they lie, for the recorder; after `loaded`.
+
+        Raises:
+            ServerError: it cannot be asked where they lie.
+            ProbeUnavailable: nobody can look there.
+            OSError: they cannot be read.
+        """
 
     def facts(self) -> ServerFacts:
         """Return version, build and settings as it says them, for the recorder; after `loaded`.

@@ -23,6 +23,7 @@ ALWAYS_REPORTED: Final = (
     "checkpoint_timeout",
     "data_checksums",
     "effective_io_concurrency",
+    "file_extend_method",
     "fsync",
     "full_page_writes",
     "huge_pages",

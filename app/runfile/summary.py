@@ -114,6 +114,8 @@ FIGURES: Final = (
     Figure("pgbench_cpu_us", tr("CPU of pgbench per transaction"), "µs"),
     Figure("kernel_cpu_us", tr("CPU of kernel threads per transaction"), "µs", heading=tr("kernel CPU / tx")),
     Figure("pgbench_share", tr("pgbench: share of its threads' CPU"), "%"),
+    Figure("tables_compressed", tr("tables in compressed extents after loading"), "%", Direction.NEITHER),
+    Figure("tables_on_disk", tr("tables on the disk after loading, of their size"), "%", Direction.NEITHER),
     Figure("missed_ticks", tr("seconds without samples"), "s"),
     Figure("partial_seconds", tr("seconds whose percentiles are incomplete"), "s"),
 )
@@ -157,6 +159,7 @@ def summarise(run: RunFile, cut_s: float = 0.0) -> dict[str, float | None]:
     limit_ms = figures["latency_limit_ms"] = offered_load(told).limit_ms
     figures |= _latencies(run, start_ms, end_ms, limit_ms, is_whole=not cut_s)
     figures |= _costs(run, start_ms, end_ms, figures["tps"])
+    figures |= _stored(told)
     ticks = run.ticks()
     during = (ticks[:, 1] > start_ms) & (ticks[:, 1] <= end_ms)
     figures["missed_ticks"] = float(ticks[during, 3].sum())
@@ -178,6 +181,16 @@ class _Reports:
     t_ms: NDArray[np.float64]
     tps: NDArray[np.float64]
     lengths_s: NDArray[np.float64]
+
+
+def _stored(told: RunMetadata) -> dict[str, float | None]:
+    """Return what became of the loaded tables on a filesystem that compresses, in percent of their size."""
+    stored = or_none(told.stored)
+    if stored is None or stored.logical_bytes <= 0:
+        return {}
+    if stored.encoded_bytes is not None:  # stat(2) tells uncompressed sizes there
+        return {"tables_compressed": 100 * stored.encoded_bytes / stored.logical_bytes}
+    return {"tables_on_disk": 100 * stored.disk_bytes / stored.logical_bytes}
 
 
 def _reports(run: RunFile, started_ms: float, end_ms: float, cut_s: float) -> _Reports:

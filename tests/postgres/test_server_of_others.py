@@ -38,6 +38,7 @@ from app.postgres.facts import ServerFacts, read_server_facts
 from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import Connection
 from app.probes.base.probe import ProbeUnavailable, ServerSources
+from app.probes.facts.stored import StoredBytes
 from app.process.starter import Account, spawn
 from app.recording.events import NullListener, ProgressReport
 from app.recording.recorder import Recorder
@@ -95,6 +96,9 @@ class ServerOfOthers:
 
     def loaded(self, watch: Callable[[], None]) -> None:
         watch()
+
+    def stored(self) -> StoredBytes:
+        raise ProbeUnavailable(WHY)
 
     def facts(self) -> ServerFacts:
         return read_server_facts(self.conninfo())

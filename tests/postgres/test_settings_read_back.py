@@ -14,12 +14,15 @@ from app.domain.campaign.configuration import DiskTarget, GroupChoice, PostgresC
 from app.domain.campaign.server_options import ServerOption, server_options
 from app.domain.errors import SettingError
 from app.domain.filesystems import FILESYSTEMS
+from app.domain.options.kinds import Toggle
 from app.domain.options.option import Stage
 from app.domain.options.raid import Level
 from app.postgres.installations.find import Installation
+from app.postgres.known_settings import check_settings, known_settings
 from app.postgres.presets import PRESETS as SERVER_PRESETS
 from app.postgres.server import Server
 from app.postgres.settings import Setting, server_settings
+from app.process.starter import Account
 from app.runfile.reader import RunFile
 from app.runfile.writer import Phase
 from tests.fix_campaign import CampaignBench, campaign_text
@@ -55,7 +58,9 @@ def every_case() -> Iterator[tuple[str, tuple[ServerOption, ...]]]:
             chosen = DiskTarget(GroupChoice(("A",), Level.SINGLE, spec.id, preset=preset.id))
             yield f"{spec.id} {preset.id}", server_options(chosen, {})
         for option in spec.options if spec.levels else ():
-            for value in (True, False) if option.stage is Stage.SERVER else ():
+            for value in (
+                (True, False) if isinstance(option.kind, Toggle) and option.stage is Stage.SERVER else ()
+            ):
                 chosen = DiskTarget(
                     GroupChoice(group.disks, group.level, spec.id, options=((option.id, value),))
                 )
@@ -109,6 +114,29 @@ def test_every_preset_of_server_settings_is_read_back(workbench: Workbench, pres
     server = workbench.server()
     restart(server, settings((), preset=preset))
     server.check_settings()
+
+
+def test_how_files_grow_is_read_back_where_the_server_can_be_told_and_else_refused(
+    workbench: Workbench, every_installation: tuple[Installation, ...], database_account: Account
+) -> None:
+    wanted = "file_extend_method"
+    group = GroupChoice(("A",), Level.SINGLE, "btrfs", options=((wanted, "write_zeros"),))
+    chosen = settings(server_options(DiskTarget(group), {}))
+    for number, installation in enumerate(every_installation):
+        names = {known.name for known in known_settings(installation, database_account, lambda _: None)}
+        if wanted not in names:
+            with pytest.raises(SettingError, match="has no such setting"):
+                check_settings(chosen, installation, database_account, lambda _: None)
+            continue
+        server = workbench.server(name=f"grow{number}", initialise=False)
+        server.installation = installation
+        server.settings = chosen
+        server.initdb(checksums=False)
+        server.write_configuration()
+        server.start()
+        server.check_settings()
+        assert shown(server, wanted) == {wanted: "write_zeros"}
+        server.stop()
 
 
 def test_own_settings_are_read_back_in_whatever_way_they_are_written(workbench: Workbench) -> None:

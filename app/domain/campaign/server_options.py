@@ -17,7 +17,7 @@ from app.domain.campaign.disk_target import chosen_options, elsewhere
 from app.domain.filesystems import filesystem
 from app.domain.options.checks import check, implied
 from app.domain.options.conflicts import Action, Circumstances, ConflictFinding
-from app.domain.options.kinds import OptionValue, parse_switch
+from app.domain.options.kinds import OptionValue, Toggle, parse_switch
 from app.domain.options.option import USUAL_PAGE_BYTES, OptionSpec, Safety, Stage
 from app.domain.text import tr
 
@@ -147,6 +147,13 @@ def refused_with(
     )
 
 
+def _contradicts(option: OptionSpec, instead: str, value: OptionValue) -> bool:
+    """Return whether a server setting of somebody's own certainly says something else than an option."""
+    if isinstance(option.kind, Toggle):
+        return parse_switch(instead) is (not value)
+    return bool(instead.strip()) and instead.strip().lower() != str(value)
+
+
 def _of_group(
     prefix: str, group: GroupChoice, own: Mapping[str, str], *, has_data: bool, has_wal: bool
 ) -> Iterator[ServerOption]:
@@ -165,7 +172,7 @@ def _of_group(
         fate = Fate.APPLIED
         if not (has_wal if option.of_wal else has_data):
             fate = Fate.ELSEWHERE
-        elif parse_switch(instead) is (not value):
+        elif _contradicts(option, instead, value):
             fate = Fate.OVERRULED
         key = f"{prefix}options.{option.id}"
         yield ServerOption(key, spec.label, option, value, is_own, why, source, fate, instead)

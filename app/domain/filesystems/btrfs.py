@@ -23,7 +23,7 @@ from app.domain.filesystems.common import (
     defaults,
     mkfs_discard,
 )
-from app.domain.filesystems.server import FULL_PAGE_WRITES, WAL_INIT_ZERO, WAL_RECYCLE
+from app.domain.filesystems.server import FILE_EXTEND_METHOD, FULL_PAGE_WRITES, WAL_INIT_ZERO, WAL_RECYCLE
 from app.domain.options.creation import Arguments, Creation
 from app.domain.options.filesystem_spec import (
     FilesystemPreset,
@@ -437,6 +437,7 @@ BTRFS: Final = FilesystemSpec(
         NODESIZE,
         mkfs_discard("-K", None, "", _MKFS),
         NOCOW_ATTRIBUTE,
+        FILE_EXTEND_METHOD,
         FULL_PAGE_WRITES,
         WAL_INIT_ZERO,
         WAL_RECYCLE,

@@ -83,6 +83,22 @@ RULES: Final = (
         "btrfs(5)",
     ),
     ConflictRule(
+        "C40",
+        Action.WARN,
+        _COMPRESSING,
+        lambda it: (
+            _compresses(it)
+            and (it.server or {}).get("file_extend_method", it.value("file_extend_method"))
+            == "posix_fallocate"
+        ),
+        tr(
+            "From PostgreSQL 16 on the loaded tables are not compressed, because space is reserved for them: "
+            "choose file_extend_method = write_zeros where the server has that setting. What was compressed "
+            "is read back after loading."
+        ),
+        "manual 19.4; tested",
+    ),
+    ConflictRule(
         "C36",
         Action.REFUSE,
         ("mirror_copies",),

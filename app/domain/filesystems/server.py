@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.domain.options.kinds import Toggle
+from app.domain.options.kinds import Choice, ChoiceValue, Toggle
 from app.domain.options.option import OptionSpec, Safety, Stage
-from app.domain.options.tokens import words
+from app.domain.options.tokens import Spelling, words
 from app.domain.text import tr
 
 FULL_PAGE_WRITES: Final = OptionSpec(
@@ -35,6 +35,25 @@ WAL_INIT_ZERO: Final = OptionSpec(
     source="manual 19.5.1; Vondra 2022",
     spelling=words("wal_init_zero=on", "wal_init_zero=off"),
     of_wal=True,
+)
+
+FILE_EXTEND_METHOD: Final = OptionSpec(
+    id="file_extend_method",
+    label=tr("How files grow"),
+    stage=Stage.SERVER,
+    kind=Choice(
+        (
+            ChoiceValue("posix_fallocate", tr("space is reserved first: btrfs never compresses such a file")),
+            ChoiceValue("write_zeros", tr("zeros are written first: the file can be compressed")),
+        )
+    ),
+    default="posix_fallocate",
+    effect=tr(
+        "How the server makes a table longer by many pages at once, as loading does: reserved space turns "
+        "compression off. Releases of PostgreSQL 16 and newer since February 2026 have the setting."
+    ),
+    source="manual 19.4 (“BTRFS known to disable compression”); tested",
+    spelling=Spelling("file_extend_method={value}"),
 )
 
 WAL_RECYCLE: Final = OptionSpec(

@@ -149,6 +149,21 @@ class PostgresqlMetadata:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoredMetadata:
+    """What pgbench's tables take after loading, as `app.probes.facts.stored.StoredBytes` has it.
+
+    Attributes:
+        logical_bytes: as they are read.
+        disk_bytes: as stat(2) counts them; on btrfs those of the uncompressed data.
+        encoded_bytes: of `logical_bytes`, in compressed extents; None where the filesystem does not tell.
+    """
+
+    logical_bytes: int = 0
+    disk_bytes: int = 0
+    encoded_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SettingMetadata:
     """A server setting; fields as in `app.postgres.settings.Setting`."""
 
@@ -238,6 +253,7 @@ class RunMetadata:
         scale: pgbench scale factor; None where an import does not tell.
         data_bytes: of the data set, estimated; None likewise.
         io_baseline: what the storage did by itself before the first run on it; None where nobody asked it.
+        stored: what the loaded tables take; only where the filesystem is set to compress.
         transaction_log_one_in: 1 = every transaction is in the log, n = one in n.
         tps_one_in: the same where TPS by the second are counted in that log.
         imported: what a run of others was read from.
@@ -277,6 +293,7 @@ class RunMetadata:
     scale: Known[int | None] = NOT_KNOWN
     data_bytes: Known[int | None] = NOT_KNOWN
     io_baseline: Known[IoBaseline | None] = NOT_KNOWN
+    stored: Known[StoredMetadata] = NOT_KNOWN
     transaction_log_one_in: Known[float] = NOT_KNOWN
     tps_one_in: Known[float] = NOT_KNOWN
     imported: Known[ImportMetadata] = NOT_KNOWN

@@ -12,7 +12,7 @@ from app.domain.campaign.disk_target import target_problems
 from app.domain.campaign.server_options import Fate, contradiction, refused_with, server_options, vouches
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.filesystem_spec import FilesystemSpec
-from app.domain.options.kinds import OptionValue, Toggle, parse_switch
+from app.domain.options.kinds import Choice, OptionValue, parse_switch
 from app.domain.options.option import OptionSpec, Stage
 from app.domain.options.raid import Level
 from app.postgres.facts import ALWAYS_REPORTED
@@ -27,6 +27,14 @@ EACH = pytest.mark.parametrize(
 )
 ZFS_PRESET = GroupChoice(("A",), Level.SINGLE, "zfs", preset="recommended")
 EXT4 = GroupChoice(("B",), Level.SINGLE, "ext4")
+
+
+def values_of(option: OptionSpec) -> tuple[OptionValue, ...]:
+    return option.kind.ids if isinstance(option.kind, Choice) else (True, False)
+
+
+def text_of(value: OptionValue) -> str:
+    return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
 
 
 def settings_of(target: DiskTarget, **own: str) -> dict[str, tuple[str, Origin]]:
@@ -51,24 +59,35 @@ def test_there_are_options_of_the_server_stage_and_presets_that_choose_them() ->
 
 
 @EACH
-def test_an_option_of_the_server_stage_is_a_switch_that_the_server_knows_by_its_id(
+def test_an_option_of_the_server_stage_is_something_that_the_server_knows_by_its_id(
     spec: FilesystemSpec, option: OptionSpec
 ) -> None:
-    assert isinstance(option.kind, Toggle)
-    spelled = [option.written(value) for value in (True, False)]
-    assert [each.item for each in spelled if each is not None] == [f"{option.id}=on", f"{option.id}=off"]
+    spelled = [option.written(value) for value in values_of(option)]
+    words = [text_of(value) for value in values_of(option)]
+    assert [each.item for each in spelled if each is not None] == [f"{option.id}={word}" for word in words]
     assert spec.option(option.id) is option
     assert option.id in ALWAYS_REPORTED, "what the server has stands in every run"
     assert option.of_wal is option.id.startswith("wal_")
 
 
 @EACH
-@pytest.mark.parametrize("value", [True, False])
 def test_every_option_of_the_server_stage_becomes_a_setting_of_the_server(
-    spec: FilesystemSpec, option: OptionSpec, value: OptionValue
+    spec: FilesystemSpec, option: OptionSpec
 ) -> None:
-    group = replace(EXT4, filesystem=spec.id, options=((option.id, value),))
-    assert settings_of(DiskTarget(group))[option.id] == ("on" if value else "off", Origin.FILESYSTEM)
+    for value in values_of(option):
+        group = replace(EXT4, filesystem=spec.id, options=((option.id, value),))
+        assert settings_of(DiskTarget(group))[option.id] == (text_of(value), Origin.FILESYSTEM)
+
+
+def test_an_option_with_words_is_overruled_by_another_word_and_by_none() -> None:
+    group = replace(EXT4, filesystem="btrfs", options=(("file_extend_method", "write_zeros"),))
+    key, name = "options.file_extend_method", "file_extend_method"
+    assert fates(DiskTarget(group), {name: " Write_Zeros "}) == {key: Fate.APPLIED}
+    assert fates(DiskTarget(group)) == {key: Fate.APPLIED}
+    assert fates(DiskTarget(group), {name: "posix_fallocate"}) == {key: Fate.OVERRULED}
+    found = contradiction(DiskTarget(group), {name: "posix_fallocate"})
+    assert found is not None
+    assert (found.text, found.instead) == ("write_zeros", "posix_fallocate")
 
 
 @pytest.mark.parametrize(("filesystem", "preset"), PRESETS)

@@ -1,0 +1,65 @@
+"""Whether a filesystem compresses, what it compressed, and what may be said of it. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.domain.text import tr
+from app.runfile.metadata.environment import MOST_CHARACTERS, EnvironmentFacts
+from app.runfile.metadata.run_metadata import StoredMetadata
+
+COMPRESSED_NOTHING: Final = "compressed-nothing"
+"""Kind of the mark of a run whose filesystem was to compress and did not."""
+
+LEAST_SHARE: Final = 0.05
+"""Pages of blanks lose nine tenths and more, those of random data still their headers: what is below a
+twentieth is a table that was left alone."""
+
+_MOUNT_OPTIONS: Final = ("compress=", "compress-force=")
+_PROPERTY: Final = "compression"
+_OFF: Final = frozenset({"", "off", "none", "no", "0"})
+
+
+def compression_in_effect(environment: EnvironmentFacts) -> str:
+    """Return how the filesystem of the data is set to compress, such as ``compress=zstd:3``; empty for not.
+
+    Told by the mount (btrfs) or the dataset (ZFS); f2fs compresses only what is asked for file by file.
+    """
+    for option in environment.mount_options:
+        if option.startswith(_MOUNT_OPTIONS) and option.partition("=")[2] not in _OFF:
+            return option[:MOST_CHARACTERS]
+    value = environment.dataset.get(_PROPERTY)
+    if isinstance(value, str) and value.lower() not in _OFF:
+        return f"{_PROPERTY}={value}"[:MOST_CHARACTERS]
+    return ""
+
+
+def compressed_share(stored: StoredMetadata) -> float | None:
+    """Return what part of the tables was compressed; where their size on the disk is told, what that saved.
+
+    Returns:
+        0 to 1, or below 0 where they take more than they hold; None for tables without a byte.
+    """
+    if stored.logical_bytes <= 0:
+        return None
+    if stored.encoded_bytes is not None:
+        return stored.encoded_bytes / stored.logical_bytes
+    return 1 - stored.disk_bytes / stored.logical_bytes
+
+
+def did_nothing(effect: str, stored: StoredMetadata) -> str:
+    """Return the sentence for a compression that compressed nothing; empty where it did, or nobody knows.
+
+    Args:
+        effect: as `compression_in_effect` tells it.
+        stored: what was read back after loading.
+    """
+    share = compressed_share(stored)
+    if not effect or share is None or share >= LEAST_SHARE:
+        return ""
+    sentence = tr(
+        "{effect} compressed {percent:.0f} % of the loaded tables. From PostgreSQL 16 on files grow by "
+        "posix_fallocate, after which btrfs never compresses them: where the server has the setting "
+        "file_extend_method, write_zeros avoids that."
+    )
+    return sentence.format(effect=effect, percent=max(0.0, 100 * share))

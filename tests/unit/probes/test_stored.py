@@ -1,0 +1,111 @@
+"""How much of files is stored compressed, as FIEMAP and stat(2) tell it."""
+
+from __future__ import annotations
+
+import array
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.domain.units import KIB, MIB
+from app.probes.facts import stored
+from app.probes.facts.stored import StoredBytes, stored_bytes
+
+EXTENT = 128 * KIB
+ENCODED, LAST = 0x8, 0x1
+
+
+def file_of(tmp_path: Path, name: str = "a", size: int = MIB) -> Path:
+    path = tmp_path / name
+    path.write_bytes(bytes(size))
+    return path
+
+
+def told(monkeypatch: pytest.MonkeyPatch, extents: list[tuple[int, int, int]], at_once: int = 3) -> list[int]:
+    """Let the kernel tell these (begin, length, flags), a few at once; return where it was asked to begin."""
+    asked: list[int] = []
+
+    def ioctl(_file: int, _request: int, room: array.array[int], _change: bool) -> int:  # noqa: FBT001
+        start, length, *_ = stored._HEADER.unpack_from(room, 0)
+        asked.append(start)
+        found = [each for each in extents if each[0] + each[1] > start and each[0] < start + length][:at_once]
+        stored._HEADER.pack_into(room, 0, start, length, 0, len(found), 0, 0)
+        for number, (begin, long, flags) in enumerate(found):
+            place = stored._HEADER.size + number * stored._EXTENT.size
+            stored._EXTENT.pack_into(room, place, begin, 0, long, 0, 0, flags, 0, 0, 0)
+        return 0
+
+    monkeypatch.setattr(fcntl, "ioctl", ioctl)
+    return asked
+
+
+def extents(count: int, flags: int) -> Iterator[tuple[int, int, int]]:
+    for number in range(count):
+        yield number * EXTENT, EXTENT, flags | (LAST if number == count - 1 else 0)
+
+
+@pytest.mark.parametrize(("flags", "share"), [(ENCODED, 1.0), (0, 0.0)])
+def test_extents_that_are_stored_encoded_are_added_up_however_often_the_kernel_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: int, share: float
+) -> None:
+    asked = told(monkeypatch, list(extents(8, flags)))
+    found = stored_bytes([file_of(tmp_path)])
+    assert found.encoded_bytes == share * MIB
+    assert asked == [0, 3 * EXTENT, 6 * EXTENT]
+
+
+def test_an_extent_counts_as_far_as_the_file_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told(monkeypatch, [(0, EXTENT, ENCODED | LAST)])
+    assert stored_bytes([file_of(tmp_path, size=5000)]).encoded_bytes == 5000
+
+
+def test_holes_and_a_file_without_extents_are_not_compressed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(monkeypatch, [(4 * EXTENT, EXTENT, ENCODED)])
+    assert stored_bytes([file_of(tmp_path)]).encoded_bytes == EXTENT
+    told(monkeypatch, [])
+    assert stored_bytes([file_of(tmp_path)]).encoded_bytes == 0
+
+
+def test_a_filesystem_that_tells_no_extents_leaves_it_open_for_all_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EOPNOTSUPP, "no")
+
+    monkeypatch.setattr(fcntl, "ioctl", refuse)
+    found = stored_bytes([file_of(tmp_path, "a"), file_of(tmp_path, "b")])
+    assert found.encoded_bytes is None
+    assert found.logical_bytes == 2 * MIB
+    assert found.disk_bytes == sum((tmp_path / name).stat().st_blocks * 512 for name in "ab")
+
+
+def test_another_error_of_the_kernel_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(fcntl, "ioctl", fail)
+    with pytest.raises(OSError, match="broken"):
+        stored_bytes([file_of(tmp_path)])
+
+
+def test_this_machines_filesystem_answers_for_a_real_file(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(os.urandom(MIB))
+    found = stored_bytes([path])
+    assert found.logical_bytes == MIB
+    assert found.encoded_bytes in {None, 0}, "random data is compressed nowhere"
+    assert stored_bytes([]) == StoredBytes(0, 0, 0)
+
+
+def test_no_link_is_followed_and_nothing_but_files_is_read(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(file_of(tmp_path))
+    os.mkfifo(tmp_path / "fifo")
+    for name in ("link", "fifo", "missing"):
+        with pytest.raises(OSError):  # noqa: PT011 - each of another kind
+            stored_bytes([tmp_path / name])
