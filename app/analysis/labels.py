@@ -38,6 +38,7 @@ MARK_WORDS: Final = {
     "newer-than-tested": tr("newer than tested"),
     "unknown-lines": tr("unknown lines"),
     "compressed-nothing": tr("compressed nothing"),
+    "not-read-back": tr("not read back"),
     "memory-limited": tr("memory limited"),
     "test-devices": tr("TEST DEVICES"),
     "left-over": tr("disks not released"),

@@ -111,6 +111,19 @@ def unsafe_choices(
     return tuple(found)
 
 
+def unseen_choices(target: DiskTarget) -> tuple[tuple[str, str, str], ...]:
+    """Return (what, value, reason) for every option that is applied and cannot be read back, each once."""
+    found: dict[tuple[str, str, str], None] = {}
+    for _, group in target.groups:
+        spec = filesystem(group.filesystem)
+        for name, value in chosen_options(group).items():
+            option = spec.option(name)
+            if option.unseen:
+                words = str(value).lower() if isinstance(value, bool) else str(value)
+                found[name, words, option.unseen] = None
+    return tuple(found)
+
+
 def elsewhere(option: OptionSpec) -> str:
     """Return why an option of the server stage has nothing to change on the disks that it was chosen for."""
     if option.of_wal:

@@ -230,6 +230,7 @@ THREAD_POOL: Final = OptionSpec(
     effect=tr("How many kernel threads compress and compute checksums: min(CPUs + 2, 8) by itself."),
     source="btrfs(5); tested (not shown where it is the default)",
     spelling=Spelling("thread_pool={value}"),
+    unseen=tr("the kernel does not show it where it is the number that it chose itself"),
 )
 
 MAX_INLINE: Final = OptionSpec(

@@ -115,6 +115,7 @@ def mkfs_discard(flag: str, on: str | None, off: str | None, source: str) -> Opt
         source=source,
         spelling=words(on, off),
         flag=flag,
+        unseen=tr("what was discarded before a filesystem is made leaves no trace in it"),
         risks=((False, (Safety.DISTORTS,)),),
     )
 

@@ -98,6 +98,7 @@ RESERVED_PERCENT: Final = OptionSpec(
     source="mke2fs(8)",
     spelling=Spelling("{value}"),
     flag="-m",  # dumpe2fs shows blocks, rounded, not per cent
+    unseen=tr("it is stored as a number of blocks, which the mkfs program rounds"),
 )
 
 JOURNAL: Final = OptionSpec(
@@ -125,6 +126,7 @@ JOURNAL_BYTES: Final = OptionSpec(
     source="mke2fs(8)",
     spelling=Spelling("size={value}", divisor=MIB),
     flag="-J",  # dumpe2fs adds the fast-commit area to the size that it shows
+    unseen=tr("it is stored as a number of blocks, which the mkfs program rounds"),
 )
 
 FAST_COMMIT: Final = OptionSpec(
@@ -281,6 +283,7 @@ JOURNAL_IOPRIO: Final = OptionSpec(
     ),
     source="ext4.rst; tested (never shown)",
     spelling=Spelling("journal_ioprio={value}"),
+    unseen=tr("the kernel does not show it among the mount options"),
 )
 
 AUTO_DA_ALLOC: Final = OptionSpec(

@@ -263,6 +263,7 @@ OVERPROVISION: Final = OptionSpec(
     source=_MKFS,
     spelling=Spelling("{value}"),
     flag="-o",
+    unseen=tr("it is stored as a number of blocks, which the mkfs program rounds"),
 )
 
 

@@ -24,7 +24,7 @@ from app.domain.filesystems.common import (
     mkfs_discard,
 )
 from app.domain.options.conflicts import Action, ConflictRule
-from app.domain.options.creation import Arguments, Creation
+from app.domain.options.creation import Arguments, Creation, StripeGeometry
 from app.domain.options.filesystem_spec import (
     FilesystemPreset,
     FilesystemSpec,
@@ -257,6 +257,7 @@ LOG_BYTES: Final = OptionSpec(
     source=_MKFS,
     spelling=Spelling("size={value}"),
     flag="-l",  # xfs_info shows it in blocks
+    unseen=tr("it is stored as a number of blocks, which the mkfs program rounds"),
 )
 
 LOG_SU: Final = OptionSpec(
@@ -269,6 +270,7 @@ LOG_SU: Final = OptionSpec(
     source=f"{_MKFS}; xfs_mkfs.c (at most 256 KiB)",
     spelling=Spelling("su={value}"),
     flag="-l",
+    unseen=tr("the mkfs program fits it to the stripes below"),
 )
 
 
@@ -284,10 +286,13 @@ def mkfs_arguments(made: Creation) -> Arguments:
 
 def expected(made: Creation) -> tuple[ExpectedToken, ...]:
     """Return the tokens of ``xfs_info`` that show the alignment, in blocks of the filesystem."""
-    if not made.geometry:
+    geometry = made.geometry
+    if "su" in made.options and "sw" in made.options:
+        geometry = StripeGeometry(int(made.options["su"]), int(made.options["sw"]))
+    if not geometry:
         return ()
-    unit = made.geometry.chunk_bytes // made.block_bytes
-    shown = ReadbackToken((f"data.sunit={unit}", f"data.swidth={unit * made.geometry.data_disks}"))
+    unit = geometry.chunk_bytes // made.block_bytes
+    shown = ReadbackToken((f"data.sunit={unit}", f"data.swidth={unit * geometry.data_disks}"))
     return (ExpectedToken("alignment", ShownBy.SUPERBLOCK, shown),)
 
 

@@ -120,7 +120,9 @@ class OptionSpec:
         source: where that is from.
         spelling: how a value is written.
         flag: flag of the mkfs program; empty for other stages.
-        shown: how a read back shows a value; None where nothing ever shows it.
+        shown: how a read back shows a value; None where nothing shows it by itself.
+        unseen: why nothing ever shows it, one clause; empty where it is read back: by `shown`, with what a
+            filesystem is expected to show (`FilesystemSpec.expected`), or as a setting of the server.
         shown_by: where.
         risks: (value, classes) for the values that cost safety.
         written_whole: whether it is how many bytes are written as a whole: fewer than a data page of the
@@ -142,6 +144,7 @@ class OptionSpec:
     spelling: Spelling
     flag: str = ""
     shown: Spelling | None = None
+    unseen: str = ""
     shown_by: ShownBy = ShownBy.MOUNTINFO
     risks: tuple[tuple[OptionValue, tuple[Safety, ...]], ...] = ()
     written_whole: bool = False

@@ -64,7 +64,7 @@ def read_back(step: ReadBack, run: Run) -> None:
 
     Raises:
         ReadBackError: something differs; names every option.
-        StorageError: a program that shows it failed.
+        StorageError: a program that shows it failed, or showed nothing that is understood.
         OSError: mountinfo cannot be read.
     """
     spec = filesystem(step.filesystem)
@@ -122,10 +122,19 @@ def _contradiction(seen: ReadbackToken, tokens: frozenset[str]) -> str:
 
 
 def _tokens(place: ShownBy, step: ReadBack, spec: FilesystemSpec, run: Run) -> Iterator[str]:
+    """Yield what the readers of a place show.
+
+    Raises:
+        StorageError: one failed, or showed nothing that is understood: what must be absent would pass then.
+    """
     for reader in spec.readers:
         if reader.shown_by is place:
             given = step.folder if reader.given is ReadFrom.FOLDER else step.node
-            yield from reader.parse(_output(run, *reader.argv, given))
+            text = _output(run, *reader.argv, given)
+            tokens = tuple(reader.parse(text))
+            if not text.strip() or not (tokens or place is ShownBy.ATTRIBUTES):  # a folder may have none
+                raise StorageError(say("readback-shows-nothing", command=" ".join((*reader.argv, given))))
+            yield from tokens
 
 
 def _output(run: Run, *argv: str) -> str:

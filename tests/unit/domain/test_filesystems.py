@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -163,6 +164,40 @@ def test_a_read_back_tells_every_value_from_every_other(spec: FilesystemSpec, op
             shown = option.shown.token(other)
             tokens = [shown.split("|")[0]] if shown else []
             assert bool(seen.contradictions(tokens)) is (other != value), (value, other)
+
+
+def _expected_tells(spec: FilesystemSpec, option: OptionSpec) -> bool:
+    """Return whether what a filesystem is expected to show depends on the value of an option."""
+    if not spec.expected:
+        return False
+    others = {"su": 64 * 1024, "sw": 2} if option.id in {"su", "sw"} else {}
+    told = set()
+    for value in some_values(option):
+        for level in spec.levels:
+            made = layout(level, spec.assembler(level))
+            options: dict[str, OptionValue] = others | {option.id: value}
+            told.add((level, spec.expected(Creation(options, (), "uuid", made))))
+    return len(told) > len(spec.levels)
+
+
+@OPTION
+def test_an_option_says_where_it_is_read_back_or_why_nothing_ever_shows_it(
+    spec: FilesystemSpec, option: OptionSpec
+) -> None:
+    read_by = [
+        option.shown is not None,
+        option.stage is Stage.SERVER,  # pg_settings: `app.postgres.facts.check_in_effect`
+        option.shown is None and _expected_tells(spec, option),
+    ]
+    assert sum(read_by) == (0 if option.unseen else 1), "read back in one place, or said why in none"
+    assert not option.unseen.endswith("."), "a clause"
+
+
+def test_an_option_without_a_read_back_is_found() -> None:
+    spec = filesystem("ext4")
+    forgotten = replace(spec.option("data"), shown=None)
+    with pytest.raises(AssertionError, match="read back in one place"):
+        test_an_option_says_where_it_is_read_back_or_why_nothing_ever_shows_it(spec, forgotten)
 
 
 @OPTION

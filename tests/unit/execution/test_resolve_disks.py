@@ -119,6 +119,16 @@ def test_a_run_on_disks_is_marked_for_what_it_trades_away() -> None:
     assert marks_before(resolved(DiskTarget(ONE))) == []
 
 
+def test_a_run_says_of_what_it_chose_that_nothing_can_read_it_back() -> None:
+    chosen = replace(ONE, options=(("reserved_percent", 1), ("mkfs_discard", False), ("atime", "noatime")))
+    marks = [words for kind, words in marks_before(resolved(DiskTarget(chosen))) if kind == "not-read-back"]
+    assert [words.partition(": applied, cannot be read back (")[0] for words in marks] == [
+        "reserved_percent = 1",
+        "mkfs_discard = false",
+    ]
+    assert mark_words("not-read-back") == "not read back"
+
+
 def test_a_run_on_loop_devices_is_marked() -> None:
     loop = DiskIdentity("file-1", None, "Loop device", 1 << 40, "7:3", 5)
     target = DiskTarget(ONE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -187,6 +187,45 @@ def test_another_filesystem_or_none_is_a_difference(monkeypatch: pytest.MonkeyPa
     assert differences(machine, step("ext3", {})) == {"type": "ext4"}
     (tmp_path / "self" / "mountinfo").write_text("")
     assert differences(machine, step("ext4", {})) == {"type": "nothing mounted"}
+
+
+@pytest.mark.parametrize("said", ["", "\n", "Usage\n", "\x00\x00"])
+@pytest.mark.parametrize("options", [{"journal": False}, {"block_size": 4096}])
+def test_a_tool_that_shows_nothing_proves_nothing_not_even_that_something_is_absent(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str, options: dict[str, bool | int | str]
+) -> None:
+    Machine(monkeypatch, tmp_path, EXT4)
+    with pytest.raises(StorageError, match=r"dumpe2fs -h /dev/sda1 shows nothing that is understood"):
+        read_back(step("ext4", options), lambda argv: CompletedProgram(tuple(argv), 0, said, "", 0.0))
+
+
+def test_a_tool_that_lies_is_a_difference(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    Machine(monkeypatch, tmp_path, mounted("xfs", "attr2"))
+    lie = "data     =                 bsize=4096\n         =                       sunit=0 swidth=0 blks\n"
+    asked = step("xfs", {"su": 65536, "sw": 2}, Level.SINGLE)
+    with pytest.raises(ReadBackError) as caught:
+        read_back(asked, lambda argv: CompletedProgram(tuple(argv), 0, lie, "", 0.0))
+    ((name, wanted, found),) = [(each.option, each.asked, each.found) for each in caught.value.differences]
+    assert name == "alignment"
+    assert wanted == "data.sunit=16, data.swidth=32"
+    assert found == "data.sunit=0, data.swidth=0"
+
+
+def test_a_folder_without_attributes_is_as_asked_and_one_with_is_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = recorded("mountinfo-btrfs-6.18.txt").replace("/tmp/rec/m", FOLDER)
+    Machine(monkeypatch, tmp_path, text)
+
+    def saying(said: str) -> Callable[[Sequence[str]], CompletedProgram]:
+        return lambda argv: CompletedProgram(tuple(argv), 0, said, "", 0.0)
+
+    asked = step("btrfs", {"nocow_attribute": False})
+    read_back(asked, saying("---------------------- /m\n"))
+    with pytest.raises(ReadBackError):
+        read_back(asked, saying("---------------C------ /m\n"))
+    with pytest.raises(StorageError, match="shows nothing"):
+        read_back(asked, saying(""))
 
 
 def test_a_tool_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
