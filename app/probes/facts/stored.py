@@ -78,6 +78,7 @@ def encoded_bytes(file: int, size: int) -> int | None:
     """
     start = total = 0
     while start < size:
+        end = start
         room = array.array("B", bytes(_HEADER.size + _EXTENTS_AT_ONCE * _EXTENT.size))
         _HEADER.pack_into(room, 0, start, size - start, _SYNC, 0, _EXTENTS_AT_ONCE, 0)
         try:

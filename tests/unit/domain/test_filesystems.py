@@ -170,7 +170,7 @@ def _expected_tells(spec: FilesystemSpec, option: OptionSpec) -> bool:
     """Return whether what a filesystem is expected to show depends on the value of an option."""
     if not spec.expected:
         return False
-    others = {"su": 64 * 1024, "sw": 2} if option.id in {"su", "sw"} else {}
+    others: dict[str, OptionValue] = {"su": 64 * 1024, "sw": 2} if option.id in {"su", "sw"} else {}
     told = set()
     for value in some_values(option):
         for level in spec.levels:
