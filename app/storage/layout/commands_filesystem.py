@@ -91,8 +91,7 @@ def mount_steps(
         uuid: of the filesystem; empty for pools.
     """
     items = [item for _, item in spec.arguments(Stage.MOUNT, group.chosen)]
-    if spec.several is Assembler.BTRFS:
-        items += [f"device={source}" for source in sources[1:]]
+    items += [f"device={source}" for source in sources[1:]]  # only a btrfs has several
     gone: tuple[Condition, ...] = (NotMounted(place),)
     if spec.several is Assembler.BTRFS:
         gone += (NoBtrfs(uuid),)
@@ -119,10 +118,8 @@ def mount_steps(
             ),
         ),
     )
-    for flag, item in spec.arguments(Stage.ATTRIBUTE, group.chosen):
-        yield Command(
-            ("chattr", *((flag,) if flag else ()), item, place), "the attribute of the folder is set"
-        )
+    for _, item in spec.arguments(Stage.ATTRIBUTE, group.chosen):
+        yield Command(("chattr", item, place), "the attribute of the folder is set")
     yield ReadBack(
         spec.id,
         place,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
+import struct
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -131,3 +134,123 @@ def test_the_uuid_of_an_array_is_read_from_where_md_writes_it(tmp_path: Path) ->
         file.seek(4096)
         file.write(bytes.fromhex("fc4e2ba9") + (1).to_bytes(4, "little") + bytes(8) + uuid)
     assert state.array_uuid(str(member)) == "f27070c7-bcb1-5ceb-92aa-69806215d133"
+
+
+BLOCK = 512
+
+
+def gpt(
+    at: int = BLOCK, start: int = 2, count: int = 128, entry_bytes: int = 128, sector: bytes = b""
+) -> bytes:
+    """Return the beginning of a disk with a GPT of one partition, its header at an offset."""
+    header = bytearray(92)
+    header[:8] = b"EFI PART"
+    header[56:72] = bytes(range(16))
+    struct.pack_into("<QII", header, 72, start, count, entry_bytes)
+    entry = bytearray(128)
+    entry[:32] = b"\1" * 32
+    struct.pack_into("<QQ", entry, 32, 2048, 4095)
+    disk = bytearray(64 * 1024)
+    disk[: len(sector)] = sector
+    disk[2 * BLOCK : 2 * BLOCK + 128] = entry
+    disk[at : at + 92] = header
+    return bytes(disk)
+
+
+def parsed(disk: bytes, header_offset: int = 0) -> PartitionTable | None:
+    return parse_table(lambda offset, size: disk[offset : offset + size], BLOCK, header_offset)
+
+
+def test_a_table_is_read_from_the_header_that_is_asked_for_and_only_with_its_signature() -> None:
+    found = parsed(gpt())
+    assert found is not None
+    assert [(it.number, it.start_bytes, it.size_bytes) for it in found.partitions] == [(1, 1 << 20, 1 << 20)]
+    backup = 32 * 1024
+    assert parsed(gpt(at=backup)) is None
+    assert parsed(gpt(at=backup), backup) == found
+    disk = bytearray(gpt())
+    disk[BLOCK] ^= 1
+    assert parsed(bytes(disk)) is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ({"count": 4097}, {"count": 4096}),
+        ({"start": 1 << 54}, {}),
+        ({"entry_bytes": 127}, {"entry_bytes": 128}),
+    ],
+)
+def test_a_header_whose_numbers_no_disk_has_is_no_table(wrong: dict[str, int], right: dict[str, int]) -> None:
+    read: list[int] = []
+
+    def reading(offset: int, size: int) -> bytes:
+        read.append(offset)
+        disk = gpt(**wrong)
+        return disk[offset : offset + size]
+
+    assert parse_table(reading, BLOCK) is None
+    assert read == [BLOCK], "nothing is read where it points"
+    assert parsed(gpt(**right)) is not None
+
+
+@pytest.mark.parametrize(
+    ("sector", "has_code"),
+    [
+        (b"", False),
+        (bytes(450) + b"\xee", False),
+        (b"\xeb", True),
+        (bytes(445) + b"\1", True),
+        (bytes(450) + b"\x83", True),
+        (bytes(462) + b"\1", True),
+        (bytes(509) + b"\1", True),
+        (bytes(510) + b"\x55\xaa", False),
+    ],
+    ids=[
+        "empty",
+        "protective",
+        "a jump",
+        "the last of the code",
+        "another type",
+        "a second entry",
+        "a fourth",
+        "end",
+    ],
+)
+def test_a_first_sector_that_is_more_than_a_protective_one_is_told(sector: bytes, *, has_code: bool) -> None:
+    found = parsed(gpt(sector=sector))
+    assert found is not None
+    assert found.has_code is has_code
+
+
+def test_a_superblock_of_an_array_without_its_magic_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "member"
+    path.write_bytes(bytes(4096) + struct.pack("<I", 0xA92B4EFD) + bytes(60))
+    assert state.array_uuid(str(path)) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "36 35 98:0 /a /b - ext4 /dev/sda rw",
+        "36 35 98:0 /a /b rw shared:1 - ext4 /dev/sda",
+        "x 35 98:0 /a /b rw shared:1 - ext4 /dev/sda rw",
+        "",
+    ],
+)
+def test_a_line_of_mountinfo_that_lacks_something_is_left_out_and_the_next_is_read(line: str) -> None:
+    good = "36 35 98:0 /a /b rw shared:1 - ext4 /dev/sda rw"
+    assert [it.source for it in parse_mountinfo(f"{line}\n{good}\n")] == ["/dev/sda"]
+
+
+def test_only_a_block_device_has_a_number_and_nobody_waits_for_a_pipe(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="null"):
+        state.device_number("/dev/null")
+    os.mkfifo(tmp_path / "pipe")
+    assert state.array_uuid(str(tmp_path / "pipe")) is None
+
+
+def test_the_number_of_a_block_device_is_major_and_minor(monkeypatch: pytest.MonkeyPatch) -> None:
+    status = SimpleNamespace(st_mode=stat.S_IFBLK, st_rdev=os.makedev(8, 17))
+    monkeypatch.setattr(state, "Path", lambda _node: SimpleNamespace(stat=lambda: status))
+    assert state.device_number("/dev/sdb1") == "8:17"
