@@ -42,8 +42,8 @@ ORDINARY_EVENTS = frozenset(
 def campaign_text(
     *, folder: Path | None = None, memory: bool = False, repeats: int = 1, workload: str = "", extra: str = ""
 ) -> str:
-    """A small campaign: one configuration per target."""
-    lines = ['name = "Trial"', f"repeats = {repeats}", SETTINGS, "[workload]"]
+    """A small campaign: one configuration per target, in an order that is always the same."""
+    lines = ['name = "Trial"', f"repeats = {repeats}", 'order = "AB BA"', SETTINGS, "[workload]"]
     lines.append(workload or 'scale = 1\nclients = 2\nwarmup = "1s"\nduration = "3s"')
     lines.append(extra)
     if folder is not None:

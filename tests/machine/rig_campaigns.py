@@ -38,6 +38,7 @@ JOURNAL = Path("/var/lib/pgfooting/journal")
 PATIENCE_S = 600
 _HEAD = """name = "On the rig"
 repeats = 1
+order = "AB BA"
 io_baseline = false
 [postgresql]
 preset = "defaults"

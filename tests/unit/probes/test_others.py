@@ -71,7 +71,7 @@ def cpu(sys: Path, number: int, counts: dict[str, int], *, package: int = 0, cor
         write(folder / "thermal_throttle" / name, f"{value}\n")
 
 
-# names as on Linux 6.1 with an Intel processor
+# names as Documentation/ABI/testing/sysfs-devices-system-cpu has them; not recorded: no such processor was here
 COOL = {
     "core_throttle_count": 0,
     "core_throttle_total_time_ms": 0,
@@ -173,7 +173,7 @@ def test_a_machine_without_cpufreq_is_told(tmp_path: Path) -> None:
 
 # --- I/O of others
 
-# recorded on Debian 12, Linux 6.1, of system.slice
+# in the form of cgroup-v2.rst, io.stat; not recorded: the controller was not at hand
 IO_STAT = b"""8:0 rbytes=117223424 wbytes=4096000 rios=4271 wios=511 dbytes=0 dios=0
 254:0 rbytes=1459200 wbytes=331776 rios=106 wios=27 dbytes=0 dios=0
 7:0
