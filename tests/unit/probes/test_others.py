@@ -71,7 +71,7 @@ def cpu(sys: Path, number: int, counts: dict[str, int], *, package: int = 0, cor
         write(folder / "thermal_throttle" / name, f"{value}\n")
 
 
-# names as Documentation/ABI/testing/sysfs-devices-system-cpu has them; not recorded: no such processor was here
+# names as the kernel documents them in sysfs-devices-system-cpu; not recorded: no such processor was here
 COOL = {
     "core_throttle_count": 0,
     "core_throttle_total_time_ms": 0,
