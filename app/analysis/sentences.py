@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from app.analysis.labels import format_tps
@@ -11,6 +11,7 @@ from app.analysis.stability import OwnInterval, RunStability
 from app.domain.text import tr
 from app.domain.units import format_duration
 from app.runfile.disturbance import Disturbances
+from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
 from app.statistics.steadiness import FEWEST_PIECES, SLOPE_LIMIT, SPREAD_LIMIT
 
 WITHIN_RUN_NOTE: Final = tr(
@@ -18,6 +19,12 @@ WITHIN_RUN_NOTE: Final = tr(
     " differs between runs, which is often two or three times as much."
 )
 """To stand wherever such intervals do."""
+
+CLOSED_LOOP_NOTE: Final = tr(
+    "Closed loop: each client sends its next transaction when it has its answer. Latencies are of what was"
+    " sent; the waiting of those who could not start is not counted."
+)
+"""To stand wherever latencies without a rate do (“coordinated omission”, G. Tene; README of wrk2)."""
 
 _DRIFT_TOLD: Final = 0.05
 _EFFECT_TOLD: Final = 0.02
@@ -36,6 +43,11 @@ def describe_shape(
     if shape is None:
         return ()
     return (*_interval(shape, tps, cut_s), *_stalls(shape), *_change(shape), *_checkpoints(shape))
+
+
+def is_closed_loop(load: OfferedLoad, figures: Mapping[str, float | None]) -> bool:
+    """Return whether a run has latencies that leave out the waiting of those who could not start."""
+    return load.kind is LoadKind.CLOSED and figures.get("latency_p99_ms") is not None
 
 
 def describe_disturbances(judged: Disturbances) -> str:

@@ -233,7 +233,8 @@ def build_parser() -> argparse.ArgumentParser:
     compare.add_argument(
         "runs", nargs="+", metavar="RUN", help=tr("id (or its beginning), path, or a folder of runs")
     )
-    compare.add_argument("--json", action="store_true", help=tr("one object"))
+    written = compare.add_mutually_exclusive_group()
+    written.add_argument("--json", action="store_true", help=tr("one object"))
     compare.add_argument(
         "--baseline",
         default="",
@@ -249,6 +250,16 @@ def build_parser() -> argparse.ArgumentParser:
         default=None,
         metavar="SECONDS",
         help=tr("left out of the beginning of every run: seconds, auto (default), or none"),
+    )
+    written.add_argument(
+        "--again",
+        type=Path,
+        default=None,
+        metavar="FILE",
+        help=tr(
+            "write a campaign file that runs them again at 70 percent of the slowest one's TPS: then"
+            " latencies can be compared"
+        ),
     )
     compare.add_argument("--details", action="store_true", help=tr("tell about every run, however many"))
     _add_library(compare)

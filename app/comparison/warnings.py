@@ -7,6 +7,7 @@ from typing import Final
 
 from app.analysis.labels import one_line
 from app.analysis.properties import PGBENCH
+from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
 from app.comparison.disturbed_runs import how_disturbed
@@ -48,7 +49,13 @@ _NONE_IS_A_VALUE: Final = frozenset({(_WORKLOAD, tr("rate limit per second"))})
 def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
     """Return how the comparison was made where that is not as always: what was left out of every run."""
     told = describe_cut(comparison.cut, [run.name for run in comparison.runs])
-    return (*((told,) if told else ()), *_of_played_devices(comparison))
+    return (*((told,) if told else ()), *_of_closed_loops(comparison), *_of_played_devices(comparison))
+
+
+def _of_closed_loops(comparison: RunComparison) -> Iterator[str]:
+    """Say what percentiles without a rate leave out."""
+    if any(is_closed_loop(run.facts.load, run.figures) for run in comparison.runs if run.tps is not None):
+        yield CLOSED_LOOP_NOTE
 
 
 def _of_played_devices(comparison: RunComparison) -> Iterator[str]:

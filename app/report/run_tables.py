@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.analysis.labels import at_least, format_figure, format_tps, one_line
+from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
 from app.comparison.figures import FigureComparison, compare_figures, figure, format_mean
 from app.domain.columns import CellKind, Column, texts
 from app.domain.text import tr
@@ -129,7 +130,10 @@ def figure_pages(found: Findings) -> Iterator[Block]:
         "nothing is said about a difference. Source: the runs listed under “Runs”."
     )
     devices = devices_sentence(found.runs)
-    yield Text(TextRole.NOTE, f"{sentence.format(sign=_DIFFERS)} {devices}".rstrip())
+    runs = [run.compared for run in found.runs]
+    closed = any(is_closed_loop(run.facts.load, run.figures) for run in runs)
+    told = (sentence.format(sign=_DIFFERS), CLOSED_LOOP_NOTE if closed else "", devices)
+    yield Text(TextRole.NOTE, " ".join(filter(None, told)))
 
 
 def _compared(

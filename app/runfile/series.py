@@ -18,6 +18,7 @@ from app.domain.errors import CorruptRunFileError
 from app.domain.text import tr
 from app.runfile.disturbance import marks_of
 from app.runfile.metadata.environment import counted_devices, read_environment_facts
+from app.runfile.metadata.offered_load import LoadKind, offered_load
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import PhaseTimes, RunEvent, RunFile
@@ -84,6 +85,11 @@ class RunData:
         warm_up_ms = 1000 * known(self.metadata.workload.warmup_s, 0.0)
         started = next((times.started_ms for times in self.phases if times.phase is Phase.WARM_UP), None)
         return (self.last_ms if started is None else started) + warm_up_ms
+
+    @property
+    def is_closed_loop(self) -> bool:
+        """Whether its latencies leave out the waiting of those who could not start."""
+        return offered_load(self.metadata).kind is LoadKind.CLOSED
 
     @property
     def begin_s(self) -> float:

@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from app.live.campaign_follower import GrowingRun
 from app.runfile.finalize import finish_run_file
+from app.runfile.metadata.run_metadata import WorkloadMetadata
 from app.runfile.series import RunData, load_run_data
 from app.runfile.series_sources import FileSource
 from app.runfile.writer import RunState
@@ -625,3 +626,33 @@ def test_a_run_without_devices_says_nothing_of_them(stack: ChartStack, runs: lis
     in_memory = replace(runs[1], source=InMemory(runs[1].path))
     stack.set_runs(traces([replace(runs[0], devices="sda"), in_memory]))
     assert [chart.heading.devices for chart in stack.charts] == ["of sda"]
+
+
+def of_rate(run: RunData, rate_tps: float | None) -> RunData:
+    return replace(run, metadata=replace(run.metadata, workload=WorkloadMetadata(rate_tps=rate_tps)))
+
+
+def test_a_chart_of_latencies_says_what_a_closed_loop_leaves_out_and_other_charts_say_nothing(
+    stack: ChartStack, runs: list[RunData]
+) -> None:
+    stack.set_charts(("tps", "latency"))
+
+    def headings(*shown: RunData) -> list[str]:
+        stack.set_runs(traces(list(shown)))
+        return [chart.heading.load for chart in stack.charts]
+
+    closed, at_a_rate, not_told = of_rate(runs[0], None), of_rate(runs[1], 500.0), runs[2]
+    assert headings(closed) == ["", "closed loop: waiting to start not counted"]
+    assert headings(closed, at_a_rate) == headings(closed)
+    assert headings(at_a_rate) == headings(not_told) == ["", ""]
+
+
+def test_what_a_closed_loop_leaves_out_is_painted_above_the_chart(
+    stack: ChartStack, runs: list[RunData]
+) -> None:
+    stack.set_charts(("latency",))
+    images = []
+    for rate_tps in (500.0, None):
+        stack.set_runs(traces([of_rate(runs[0], rate_tps)]))
+        images.append(pixels(stack))
+    assert (images[0] != images[1]).any()

@@ -109,6 +109,7 @@ def compare_arguments(paths: list[Path]) -> argparse.Namespace:
         baseline="",
         json=False,
         details=False,
+        again=None,
     )
 
 

@@ -23,8 +23,13 @@ from typing_extensions import override
 
 from app.analysis.facts import read_run_facts
 from app.analysis.labels import one_line
+from app.comparison.again_at_rate import campaign_again
+from app.comparison.comparison import RunComparison
+from app.comparison.offered_load import AGAIN_SHARE
+from app.domain.campaign.configuration import Campaign
 from app.domain.errors import FootingError
 from app.domain.text import tr
+from app.draft.trust import refuse_programs
 from app.library.scan import ListedRun
 from app.runfile.series import load_run_data
 from ui.background import BackgroundOp
@@ -64,10 +69,12 @@ class ComparePage(QWidget):
     Signals:
         settled: facts and comparison are shown.
         told: a sentence that somebody should see.
+        again_asked: a `Campaign` that runs the same again at one rate; somebody wants to start it.
     """
 
     settled = Signal()
     told = Signal(str)
+    again_asked = Signal(object)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -75,6 +82,7 @@ class ComparePage(QWidget):
         self.content = Content(())
         self._problems: tuple[str, ...] = ()
         self._op: BackgroundOp[Any] | None = None
+        self._again_op: BackgroundOp[Campaign] | None = None
         self._chosen_by_hand = False
         self.go_back: Callable[[], None] = _stay
         self.tabs = QTabWidget(documentMode=True)
@@ -117,6 +125,17 @@ class ComparePage(QWidget):
         self.baseline.chosen.connect(self._compare)
         self.cut.chosen.connect(self._compare)
         self.effect.valueChanged.connect(lambda _value: self._compare())
+        percent = round(100 * AGAIN_SHARE)
+        self.again = QPushButton(tr("A&gain at {percent} % …").format(percent=percent))
+        self.again.setToolTip(
+            tr(
+                "The same runs again, all at one rate: {percent} % of what the slowest one did. Latencies are"
+                " then of the same load and count the waiting, so that they can be compared."
+            ).format(percent=percent)
+        )
+        self.again.setEnabled(False)
+        self.again.clicked.connect(lambda _checked: self._ask_again())
+        form.addRow(self.again)
         self.text = QTextBrowser()
         self.text.setOpenLinks(False)
         self.text.setAccessibleName(tr("What differs and what may be said"))
@@ -193,6 +212,19 @@ class ComparePage(QWidget):
 
         self._op = BackgroundOp(lambda: compare_content(content, choices), take, self._fail).start()
 
+    def _ask_again(self) -> None:
+        """Make the campaign that runs the same at one rate; its files are read in the background."""
+        comparison = self.content.comparison
+        if comparison is not None:
+            self._cancel_again()
+            self._again_op = BackgroundOp(
+                lambda: _campaign_again(comparison), self.again_asked.emit, self._fail
+            ).start()
+
+    def _cancel_again(self) -> None:
+        if self._again_op is not None:
+            self._again_op.cancel()
+
     def _choices(self) -> Choices:
         cut = {"auto": None, "none": 0.0}.get(self.cut.choice, 0.0)
         if self.cut.choice.isdigit():
@@ -201,6 +233,7 @@ class ComparePage(QWidget):
 
     def _set_content(self, content: Content) -> None:
         self.content = content
+        self.again.setEnabled(content.comparison is not None)
         for place in range(self.tabs.count()):
             self._holder_at(place).set_stale()
         self._show_current()
@@ -212,7 +245,7 @@ class ComparePage(QWidget):
             self._set_content(self.content.with_focus(path))
 
     def _fail(self, error: FootingError) -> None:
-        self.told.emit(one_line(error.message))
+        self.told.emit(one_line(f"{error.message} {error.hint}"))
 
     # Views
 
@@ -253,6 +286,7 @@ class ComparePage(QWidget):
 
     def _cancel(self) -> None:
         self._facts_timer.stop()
+        self._cancel_again()  # of runs, or of a cut, that are not shown any more
         if self._op is not None:
             self._op.cancel()
 
@@ -268,6 +302,17 @@ class ComparePage(QWidget):
     def deleteLater(self) -> None:
         self.stop()
         super().deleteLater()
+
+
+def _campaign_again(comparison: RunComparison) -> Campaign:
+    """Return the campaign at one rate.
+
+    Raises:
+        FootingError: it cannot be run again, or names programs of strangers.
+    """
+    file = campaign_again(comparison)
+    refuse_programs(file)
+    return file.campaign
 
 
 # --- Reading runs for the compare page, in the background: first what charts draw, then the facts.

@@ -14,7 +14,7 @@ from app.report.blocks import TimeFigure, Trace
 from app.runfile.series import RunData, running_mean
 from ui.charts.data.lines import curve_samples
 from ui.charts.data.min_max_pyramid import Pyramid
-from ui.charts.data.plotted_run import devices_words
+from ui.charts.data.plotted_run import devices_words, load_words
 from ui.charts.data.registry import CHARTS, ChartSpec, CurveSpec
 from ui.charts.data.scale import (
     GAP_S,
@@ -167,7 +167,8 @@ class TimeCharts:
         title = self._canvas.elide(figure.title or chart_title(spec, figure.traces), TITLE, room)
         self._canvas.text(x, y, title, TITLE)
         devices = self._devices(figure, spec)
-        words = " ".join(part for part in (unit, devices) if part)
+        load = load_words(self._runs[trace.run] for trace in figure.traces) if spec.is_of_latencies else ""
+        words = " ".join(part for part in (unit, devices, load) if part)
         left = x + self._canvas.width(title, TITLE) + 1.5
         self._canvas.text(left, y + 0.5, self._canvas.elide(words, UNIT, x + width - left), UNIT)
 

@@ -335,6 +335,7 @@ class MainWindow(QMainWindow):
             tell=self.notice.tell,
             open_files=self.opener.open_files,
             refresh=self.reader.refresh,
+            ask_campaign=self.campaigns.open_wizard_with,
         )
 
     def _follow_panels(self) -> None:

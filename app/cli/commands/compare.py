@@ -10,11 +10,13 @@ from typing import Final
 
 from rich.console import Console
 
+from app import COMMAND
 from app.analysis.facts import read_run_facts
 from app.analysis.labels import one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
 from app.cli.commands.show import library_of, print_json, tell_left_out, tell_left_over
 from app.cli.terminal.tables import print_sentence, print_table
+from app.comparison.again_at_rate import campaign_again
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.differences import describe_sameness, what_differs
 from app.comparison.figures import COSTS, LATENCIES, FigureComparison, compare_figures, format_mean
@@ -29,6 +31,7 @@ from app.execution.recovery import sweep_abandoned
 from app.export.comparison import comparison_as_json
 from app.export.unreadable_files import with_readable
 from app.library.entries import find_run, run_paths
+from app.runfile.output_file import check_output, write_output
 
 _MOST_RUNS_TOLD: Final = 12
 """Facts of more runs than this are asked for with ``--runs``."""
@@ -42,6 +45,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
     Raises:
         UsageError: fewer than two runs, or the baseline is none of them.
         RunFileError: fewer than two can be read.
+        RefusedError: the campaign file that is to be written is there already.
     """
     tell_left_over(sweep_abandoned())
     library = library_of(arguments)
@@ -65,11 +69,26 @@ def compare_command(arguments: argparse.Namespace) -> int:
         shorten=True,
     )
     _check_baseline(comparison, arguments.baseline)
+    if arguments.again is not None:
+        _write_again(comparison, arguments.again)
+        return ExitStatus.FAILED if left_out else ExitStatus.DONE
     if arguments.json:
         print_json(comparison_as_json(comparison))
     else:
         _print(comparison, Console(), all_runs=arguments.details)
     return ExitStatus.FAILED if left_out else ExitStatus.DONE
+
+
+def _write_again(comparison: RunComparison, path: Path) -> None:
+    """Write the campaign that runs the same again at one rate, and say how it is started."""
+    check_output(path, replace=False)
+    file = campaign_again(comparison)
+    write_output(path, lambda stream: stream.write(file.text.encode()))
+    sentence = tr("“{name}”, {count} runs: {path}. It is started with: {command} run {path}")
+    told = sentence.format(
+        name=file.campaign.name, count=file.campaign.total_runs, path=path, command=COMMAND
+    )
+    print_sentence(Console(), told)
 
 
 def runs_named(name: str, library: Path) -> list[Path]:

@@ -21,9 +21,10 @@ from app.analysis.bottleneck_evidence import read_bottleneck
 from app.analysis.cannot_show import describe_unshown, read_unshown
 from app.analysis.io_baseline import JOB_COLUMNS, read_used_shares, sync_sentences
 from app.analysis.labels import DISK_MARKS, at_least
-from app.analysis.sentences import describe_disturbances
+from app.analysis.sentences import CLOSED_LOOP_NOTE, describe_disturbances, is_closed_loop
 from app.cli.terminal.plain_text import json_text, plain
 from app.cli.terminal.tables import print_grid, print_line, print_pairs, print_sentence, print_table
+from app.comparison.offered_load import describe_rate, kept_rate
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus
 from app.domain.text import tr
@@ -35,11 +36,13 @@ from app.library.entries import LibraryEntry, default_library, effective_state, 
 from app.library.query import haystack, matches, parse_query
 from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.metadata.environment import EnvironmentFacts, counted_devices, read_environment_facts
+from app.runfile.metadata.offered_load import offered_load
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.summary import FIGURES, Figure, figures_of, is_lower_bound, summarise
 from app.runfile.writer import Json, Phase, RunState
+from app.statistics.verdict import run_interval
 
 
 def library_of(arguments: argparse.Namespace) -> Path:
@@ -222,14 +225,21 @@ def _show_figures(run: RunFile, console: Console) -> None:
     summary = figures_of(run)
     if not summary and effective_state(run.path, run.state) is not RunState.RUNNING:
         summary = summarise(run)
-    known = [
+    rows = [
         _KnownFigure(figure, value, is_lower_bound(summary, figure.name))
         for figure in FIGURES
         if (value := summary.get(figure.name)) is not None
     ]
-    if known:
+    if rows:
         _section(console, tr("Figures of the measured phase"))
-        print_grid(console, _FIGURE_COLUMNS, known)
+        print_grid(console, _FIGURE_COLUMNS, rows)
+    load = offered_load(run.metadata)
+    if is_closed_loop(load, summary):
+        print_sentence(console, CLOSED_LOOP_NOTE, style="dim")
+    name = known(run.metadata.name, run.path.stem)
+    mean = run_interval(tuple(filter(None, (summary.get("tps"),))))
+    if told := describe_rate(name, kept_rate(load, [summary]), mean, [summary]):
+        print_sentence(console, f"{told}.")
 
 
 def _show_baseline(run: RunFile, console: Console) -> None:

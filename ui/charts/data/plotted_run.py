@@ -79,6 +79,22 @@ def devices_words(runs: Iterable[PlotDataset]) -> str:
     return "; ".join(told)
 
 
+@runtime_checkable
+class WithLoad(Protocol):
+    """What knows how load was offered to it."""
+
+    @property
+    def is_closed_loop(self) -> bool:
+        """Whether latencies leave out the waiting of those who could not start."""
+
+
+def load_words(runs: Iterable[PlotDataset]) -> str:
+    """Return what the latencies of these runs leave out, for the heading of a chart; empty for nothing."""
+    if any(isinstance(run, WithLoad) and run.is_closed_loop for run in runs):
+        return tr("closed loop: waiting to start not counted")
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class RunTrace:
     """A saved run on a chart.

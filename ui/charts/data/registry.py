@@ -74,6 +74,11 @@ class ChartSpec:
     highest: float | None = None
 
     @property
+    def is_of_latencies(self) -> bool:
+        """Whether it shows latencies: then its heading says what a closed loop leaves out of them."""
+        return any(metric.startswith("latency.") for curve in self.curves for metric, _ in curve.parts)
+
+    @property
     def is_of_devices(self) -> bool:
         """Whether it shows sums over the chosen disks: then its heading says over which."""
         return any(metric.startswith(STORAGE) for curve in self.curves for metric, _ in curve.parts)

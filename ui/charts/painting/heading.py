@@ -35,7 +35,7 @@ class Heading(QGraphicsWidget):
         super().__init__()
         self._theme, self._spec = theme, spec
         self._keys: Sequence[Key] = ()
-        self._note = self._of = ""
+        self._note = self._of = self._load = ""
         self._type_scale = 1.0
         self._indent = 0.0
         self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
@@ -51,6 +51,17 @@ class Heading(QGraphicsWidget):
         if words != self._of:
             self._of = words
             self.update()
+
+    def set_load(self, words: str) -> None:
+        """Say what its latencies leave out; empty for nothing."""
+        if words != self._load:
+            self._load = words
+            self.update()
+
+    @property
+    def load(self) -> str:
+        """What its latencies leave out, as it stands beside the title; empty for nothing."""
+        return self._load
 
     @property
     def devices(self) -> str:
@@ -87,6 +98,8 @@ class Heading(QGraphicsWidget):
         x = self._text(painter, area, x + SMALL, self._spec.unit) + SMALL
         if self._of:
             x = self._text(painter, area, x, self.devices)
+        if self._load:
+            x = self._text(painter, area, x, self._load)
         x += SMALL
         metrics = QFontMetricsF(self._theme.font(0.9 * self._type_scale))
         sample = 2.2 * metrics.height()

@@ -140,13 +140,15 @@ class Chart(QObject):
         self.axis.setWidth(pixels)
         self.heading.set_indent(pixels)
 
-    def explain(self, empty: str, devices: str) -> None:
+    def explain(self, empty: str, devices: str, load: str) -> None:
         """Tell in the heading what the line styles stand for, and say `empty` where there is no line.
 
         Args:
             empty: why there is none.
             devices: of which sums over disks are, in words.
+            load: what latencies leave out, in words.
         """
+        self.heading.set_load(load if self.spec.is_of_latencies and self.lines else "")
         self.heading.set_devices(devices if self.spec.is_of_devices and self.lines else "")
         self.layer.set_message("" if self.lines else empty)
         keys: dict[str, Key] = {}

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from app.domain.text import tr
 from app.runfile.reader import RunEvent
 from ui.charts.data.lines import BandKind, CurveData, Line, LineStyler, LiveCurves, curve_data, with_envelope
-from ui.charts.data.plotted_run import PlotDataset, RunTrace, devices_words
+from ui.charts.data.plotted_run import PlotDataset, RunTrace, devices_words, load_words
 from ui.charts.data.registry import ChartSpec, CurveSpec
 from ui.charts.data.scale import Range
 from ui.charts.data.x_axis import TIME, XAxisKind
@@ -81,6 +81,11 @@ class ChartModel:
     def devices(self) -> str:
         """Of which devices the sums over disks are, in words."""
         return devices_words(trace.data for trace in self.traces)
+
+    @property
+    def load(self) -> str:
+        """What the latencies of the runs leave out, in words."""
+        return load_words(trace.data for trace in self.traces)
 
     def set_runs(self, runs: Sequence[RunTrace]) -> None:
         """Show these saved runs; what was computed of those that were shown already is kept."""

@@ -246,7 +246,7 @@ class ChartStack(QWidget):
             chart.set_live(lines, ground, end_s, None if others else changed_s)
             moved = chart.fit_values(whole, anew=anew) or moved
             if others:
-                chart.explain(self.shown.words_for_nothing, self.shown.devices)
+                chart.explain(self.shown.words_for_nothing, self.shown.devices, self.shown.load)
         if moved or anew:
             self._canvas.align()
 

@@ -162,6 +162,19 @@ class CampaignPages(QObject):
         self.wizard.finished.connect(self._forget_wizard)
         self.wizard.open()
 
+    def open_wizard_with(self, campaign: Campaign) -> None:
+        """Open the wizard with the fields of a campaign; what was filled in before is replaced."""
+        from app.draft.draft import CampaignDraft  # noqa: PLC0415 - not needed to show the window
+
+        if self.wizard is None:
+            environment = None if self._draft is None else self._draft.environment
+            try:
+                self._draft = CampaignDraft.of(campaign, environment)
+            except FootingError as error:
+                self._on_failed(error.message, error.hint)
+                return
+        self.open_wizard()
+
     def _forget_wizard(self) -> None:
         if self.wizard is not None:
             self._draft = self.wizard.draft  # what was filled in is there the next time

@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QSettings, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
+from app.domain.campaign.configuration import Campaign
 from app.domain.text import tr
 from app.library.scan import ListedRun
 from ui.theme import Theme
@@ -39,6 +40,7 @@ class ToolContext:
         open_files: lists and shows run files, wherever they are; a folder means the run files in it.
         refresh: reads the library again.
         files: that were dropped on the window for this tool.
+        ask_campaign: opens the wizard with the fields of a campaign.
     """
 
     window: QWidget
@@ -54,6 +56,7 @@ class ToolContext:
     open_files: Callable[[Iterable[Path]], None]
     refresh: Callable[[], None]
     files: tuple[Path, ...] = ()
+    ask_campaign: Callable[[Campaign], None] = lambda _campaign: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ def _compare(context: ToolContext) -> None:
     if not isinstance(page, ComparePage):
         page = ComparePage(context.theme)
         page.told.connect(context.tell)
+        page.again_asked.connect(context.ask_campaign)
     page.go_back = partial(context.open_files, [Path(run.entry.path) for run in context.runs])
     context.show_page(page)
     page.show_runs(context.runs, context.colours, context.focus)

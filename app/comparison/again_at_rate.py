@@ -1,0 +1,119 @@
+"""The same runs again at a rate that all configurations keep: then their latencies can be compared.
+
+In a closed loop each configuration sets its own pace, so that percentiles are of different loads, and leave
+out the waiting of those who could not start. At one rate, well below what the slowest one does, they are of
+the same load, and count from when a transaction should have begun.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from app.analysis.labels import format_number
+from app.campaign_file.reader import CampaignFile, parse_campaign
+from app.campaign_file.writer import format_campaign
+from app.comparison.comparison import ComparedGroup, RunComparison
+from app.comparison.offered_load import AGAIN_SHARE
+from app.domain.campaign.configuration import Campaign, Configuration
+from app.domain.errors import UsageError
+from app.domain.text import tr
+from app.runfile.metadata.run_metadata import RunMetadata
+from app.runfile.metadata.typed_json import NotKnown, known
+from app.runfile.reader import RunFile
+
+_LEAST_TPS: Final = 0.01
+"""What a campaign file takes for a rate."""
+
+_DIGITS: Final = 2
+_MOST_NAME: Final = 50
+"""Letters of a name that is made longer; a campaign file takes 80."""
+
+
+def common_rate(comparison: RunComparison) -> float:
+    """Return the rate at which all configurations are offered the same: a share of the slowest one's TPS.
+
+    Raises:
+        UsageError: they kept a rate already, or nothing was measured.
+    """
+    rows = [row for row in comparison.rows if row.mean.mean]
+    if not rows:
+        raise UsageError(tr("No run was completed: there is no speed to take a share of."))
+    if all(row.load.at_a_rate and row.load.kept is not False for row in rows):
+        message = tr("These runs were at a rate already: how fast the slowest could be, they do not tell.")
+        raise UsageError(message, hint=tr("Compare runs that went as fast as they could."))
+    slowest = min(row.mean.mean for row in rows if row.mean.mean is not None)
+    return max(_LEAST_TPS, _rounded_down(AGAIN_SHARE * slowest))
+
+
+def _rounded_down(rate: float) -> float:
+    """Return a rate with two digits that count: it is read, and typed."""
+    step = 10.0 ** (math.floor(math.log10(rate)) - _DIGITS + 1)
+    return round(math.floor(rate / step + 1e-9) * step, 6)
+
+
+def campaign_again(comparison: RunComparison) -> CampaignFile:
+    """Return the campaign that runs the compared configurations again, all at `common_rate`.
+
+    Everything else is as it was: targets, settings, scripts, repeats.
+
+    Raises:
+        UsageError: there is no such rate; a run is not ours; its script is another one by now.
+        CampaignError: the campaign of a run cannot be read any more.
+        RunFileError: its file cannot be read any more.
+    """
+    rate = common_rate(comparison)
+    found = [
+        _stored(comparison, group)
+        for group, row in zip(comparison.groups, comparison.rows, strict=True)
+        if row.mean.mean
+    ]
+    names: set[str] = set()
+    configurations = []
+    for _, configuration in found:
+        name, number = configuration.name, 1
+        while name in names:
+            number += 1
+            name = f"{configuration.name[:_MOST_NAME].rstrip()} {number}"
+        names.add(name)
+        workload = replace(configuration.workload, rate_tps=rate)
+        configurations.append(replace(configuration, name=name, workload=workload))
+    first = found[0][0]
+    name = tr("{name} at {rate} per second").format(
+        name=first.name[:_MOST_NAME].rstrip(), rate=format_number(rate)
+    )
+    campaign = replace(
+        first,
+        name=name,
+        configurations=tuple(configurations),
+        repeats=max(campaign.repeats for campaign, _ in found),
+        order_seed=None,
+    )
+    return CampaignFile(format_campaign(campaign), campaign)
+
+
+def _stored(comparison: RunComparison, group: ComparedGroup) -> tuple[Campaign, Configuration]:
+    """Return the campaign of a group and its configuration, as the first of its runs tells them."""
+    facts = comparison.runs[group.members[0]].facts
+    with RunFile(facts.file if facts.file is not None else Path(facts.path)) as run:
+        told = run.metadata
+    if isinstance(told.campaign_file, NotKnown):
+        message = tr("{name} was not run by pgFooting: how to run it again is not told.")
+        raise UsageError(message.format(name=group.name))
+    source = tr("The campaign of {name}").format(name=group.name)
+    campaign = parse_campaign(told.campaign_file, base_directory="/", source_name=source)
+    for each in campaign.configurations:
+        if each.name == told.configuration:
+            _check_scripts(group.name, each, told)
+            return campaign, each
+    message = tr("The campaign of {name} does not tell how this configuration was run.")
+    raise UsageError(message.format(name=group.name))
+
+
+def _check_scripts(name: str, configuration: Configuration, told: RunMetadata) -> None:
+    now = [script.text for script in configuration.workload.scripts if script.path is not None]
+    if now != [script.text for script in known(told.workload.scripts, ()) if script.path is not None]:
+        message = tr("A script of {name} is another one by now than was measured: it would not be the same.")
+        raise UsageError(message.format(name=name), hint=tr("Its text as it was is in the run file."))

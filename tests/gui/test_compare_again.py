@@ -1,0 +1,177 @@
+"""The same again at a rate that all keep: the button of the compare page, and the wizard that it opens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.campaign_file.reader import parse_campaign
+from app.campaign_file.writer import format_campaign
+from app.domain.campaign.configuration import Campaign
+from app.library.entries import read_entry
+from app.library.scan import ListedRun
+from app.runfile.writer import Json
+from tests.fix_main_window import until_read
+from tests.fix_window import Trial, write_trial
+from ui.background import finish_background
+from ui.compare.page import ComparePage
+from ui.theme import Theme
+from ui.window.main_window import MainWindow
+from ui.wizard.wizard import Wizard
+
+pytestmark = pytest.mark.gui
+
+TOML = """
+name = "Filesystems"
+repeats = 2
+[target.folder]
+path = "{folder}"
+[workload]
+clients = 4
+duration = "90s"
+[[configuration]]
+name = "plain"
+[[configuration]]
+name = "async"
+[configuration.postgresql.settings]
+synchronous_commit = "local"
+"""
+
+
+def write(folder: Path, *, text: str | None = None, rate_tps: float | None = None) -> list[Path]:
+    """Two configurations with two runs each: 900 and 1,000 TPS."""
+    if text is None:
+        made = parse_campaign(TOML.format(folder=folder), base_directory="/", source_name="")
+        text = format_campaign(made)
+    paths = []
+    for number in range(4):
+        name = ("plain", "async")[number % 2]
+        workload: dict[str, Json] = {"label": "tpcb-like", "clients": 4, "rate_tps": rate_tps}
+        told: dict[str, Json] = {"workload": workload, **({"campaign_file": text} if text else {})}
+        trial = Trial(f"{name} #{number // 2 + 1}", name, number // 2, 900.0 + 100 * (number % 2), more=told)
+        paths.append(write_trial(folder / "one" / f"{number}.footing", trial))
+    return paths
+
+
+@pytest.fixture
+def page(qtbot: QtBot, light: Theme, own_state: Path) -> Iterator[ComparePage]:
+    made = ComparePage(light)
+    qtbot.addWidget(made)
+    made.resize(1280, 800)
+    made.show()
+    yield made
+    made.stop()
+    assert finish_background(30)
+
+
+def show(qtbot: QtBot, page: ComparePage, paths: Sequence[Path]) -> None:
+    runs = [ListedRun(read_entry(path), ()) for path in paths]
+    with qtbot.waitSignal(page.settled, timeout=30_000):
+        page.show_runs(runs, {str(path): number for number, path in enumerate(paths)}, "")
+
+
+def press(page: ComparePage) -> None:
+    QTest.mouseClick(page.again, Qt.MouseButton.LeftButton)
+
+
+def test_the_button_asks_for_the_same_again_at_seventy_percent_of_the_slowest(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    assert not page.again.isEnabled()
+    show(qtbot, page, write(tmp_path))
+    assert "Closed loop: each client sends its next transaction" in page.text.toPlainText()
+    assert page.again.text() == "A&gain at 70 % …"
+    asked: list[Campaign] = []
+    page.again_asked.connect(asked.append)
+    press(page)
+    qtbot.waitUntil(lambda: bool(asked), timeout=30_000)
+    assert asked[0].name == "Filesystems at 630 per second"
+    assert [(each.name, each.workload.rate_tps) for each in asked[0].configurations] == [
+        ("plain", 630.0),
+        ("async", 630.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "rate_tps", "words"),
+    [
+        ("", None, "plain was not run by pgFooting: how to run it again is not told."),
+        (None, 900.0, "These runs were at a rate already"),
+        ("name = ", None, "The campaign of plain"),
+    ],
+)
+def test_why_they_cannot_be_run_again_is_told_and_nothing_is_opened(
+    qtbot: QtBot,
+    page: ComparePage,
+    tmp_path: Path,
+    text: str | None,
+    rate_tps: float | None,
+    words: str,
+) -> None:
+    show(qtbot, page, write(tmp_path, text=text, rate_tps=rate_tps))
+    told: list[str] = []
+    asked: list[Campaign] = []
+    page.told.connect(told.append)
+    page.again_asked.connect(asked.append)
+    press(page)
+    qtbot.waitUntil(lambda: bool(told), timeout=30_000)
+    assert words in told[0]
+    assert not asked
+
+
+def test_runs_at_a_rate_say_nothing_of_closed_loops(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    show(qtbot, page, write(tmp_path, rate_tps=900.0))
+    assert "Closed loop" not in page.text.toPlainText()
+
+
+def test_programs_of_strangers_are_not_taken_out_of_a_run_file(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    (folder / "postgres").touch(mode=0o755)
+    folder.chmod(0o777)
+    text = TOML.format(folder=tmp_path).replace(
+        "[[configuration]]", f'[postgresql]\ninstallation = "{folder}"\n[[configuration]]', 1
+    )
+    show(qtbot, page, write(tmp_path, text=text))
+    told: list[str] = []
+    asked: list[Campaign] = []
+    page.told.connect(told.append)
+    page.again_asked.connect(asked.append)
+    press(page)
+    qtbot.waitUntil(lambda: bool(told or asked), timeout=30_000)
+    assert str(folder) in told[0]
+    assert not asked
+
+
+def test_the_window_opens_the_wizard_with_the_same_at_one_rate_once(
+    qtbot: QtBot, open_window: Callable[..., MainWindow], tmp_path: Path
+) -> None:
+    paths = write(tmp_path / "library")
+    window = open_window(tmp_path / "library")
+    until_read(qtbot, window)
+    window.runs_page.model.choose([str(path) for path in paths])
+    window.commands["compare"].trigger()
+    shown = window.pages.currentWidget()
+    assert isinstance(shown, ComparePage)
+    qtbot.waitUntil(shown.again.isEnabled, timeout=30_000)
+    press(shown)
+    qtbot.waitUntil(lambda: window.campaigns.wizard is not None, timeout=30_000)
+    wizard = window.campaigns.wizard
+    assert isinstance(wizard, Wizard)
+    values = wizard.draft.parts.values
+    assert (values["name"], values["workload.rate"]) == ("Filesystems at 630 per second", "630")
+    chosen = [each.name for each in wizard.draft.parts.configurations if each.chosen]
+    assert chosen == ["plain", "async"]
+    shown.again_asked.emit(wizard.draft)  # pressed twice: the first wizard stays as it is
+    assert window.campaigns.wizard is wizard
+    wizard.asking.stop()
+    wizard.reject()
+    qtbot.waitUntil(lambda: window.campaigns.wizard is None, timeout=30_000)
+    shown.stop()
