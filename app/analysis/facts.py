@@ -16,8 +16,10 @@ from app.analysis.bottleneck import UNKNOWN, Bottleneck
 from app.analysis.bottleneck_evidence import read_bottleneck
 from app.analysis.cannot_show import Unshown, find_unshown
 from app.analysis.compression import compression_in_effect
+from app.analysis.io_baseline import UsedShare, read_used_shares
 from app.analysis.properties import Property, properties_of, value_words
 from app.analysis.stability import RunStability, read_shape
+from app.domain.io_baseline import IoBaseline
 from app.domain.text import tr
 from app.hosts.host import ROOT_STEP
 from app.library.entries import effective_state
@@ -76,6 +78,8 @@ class RunFacts:
         bottleneck: what limited it.
         unshown: what its figures cannot show.
         compression: how the filesystem of its data is set to compress; empty for not.
+        baseline: what the storage can do by itself; None where nobody asked it.
+        used: how much of that the run used.
     """
 
     path: str
@@ -110,6 +114,8 @@ class RunFacts:
     compression: str = ""
     disturbances: Disturbances = field(default_factory=Disturbances)
     attempt: int = 1
+    baseline: IoBaseline | None = field(default=None, repr=False, compare=False)
+    used: tuple[UsedShare, ...] = field(default=(), repr=False, compare=False)
     load: OfferedLoad = field(default_factory=OfferedLoad)
 
     def figures_after(self, cut_s: float) -> dict[str, float | None]:
@@ -159,6 +165,8 @@ def read_run_facts(path: Path) -> RunFacts:
             started_epoch_s=None if isinstance(told.started_epoch_s, NotKnown) else told.started_epoch_s,
             marks=marks_of(run, judged),
             disturbances=judged,
+            baseline=or_none(told.io_baseline),
+            used=read_used_shares(run),
             properties=tuple(item for item in found if item.is_shown),
             others=tuple(item for item in found if not item.is_shown),
             summary=figures_of(run),

@@ -6,7 +6,7 @@ and pg_test_fsync had the storage for themselves and once while the run was meas
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,6 @@ from app.domain.io_baseline import (
     DEFAULT_METHOD,
     FIO_JOBS,
     FLUSH_WORDS,
-    DeviceRates,
     IoBaseline,
     JobId,
     JobResult,
@@ -28,15 +27,6 @@ from app.runfile.writer import Phase
 
 SYNC_METHOD: Final = "wal_sync_method"
 
-_RATES: Final = {
-    "storage.reads": "reads",
-    "storage.writes": "writes",
-    "storage.flushes": "flushes",
-    "storage.read_bytes": "read_bytes",
-    "storage.write_bytes": "write_bytes",
-}
-"""Attribute of `DeviceRates` by metric."""
-
 _WORDS: Final = {
     "wal.syncs": tr("The storage makes {able} writes a second durable; the run used {share}."),
     "storage.flushes": tr("These disks flush {able} times a second; the run used {share}."),
@@ -44,13 +34,6 @@ _WORDS: Final = {
     "storage.writes": tr("These disks take {able} writes a second; the run used {share}."),
     "storage.read_bytes": tr("These disks read {able} MB/s; the run used {share}."),
     "storage.write_bytes": tr("These disks write {able} MB/s; the run used {share}."),
-}
-_LIMIT_WORDS: Final = {
-    "storage.flushes": tr("flushes a second that these disks can do"),
-    "storage.reads": tr("reads a second that these disks can do"),
-    "storage.writes": tr("writes a second that these disks can do"),
-    "storage.read_bytes": tr("bytes a second that these disks can read"),
-    "storage.write_bytes": tr("bytes a second that these disks can write"),
 }
 
 
@@ -81,22 +64,6 @@ class UsedShare:
         return _WORDS[self.metric].format(able=_figure(able), share=share)
 
 
-def limits(baseline: IoBaseline) -> dict[str, float]:
-    """Return what the disks did at most while the storage was asked, by metric of a run's series; never 0."""
-    found = {}
-    for metric, name in _RATES.items():
-        rates = [getattr(each, name) for each in _device_rates(baseline)]
-        most = max((rate for rate in rates if rate is not None), default=0.0)
-        if most > 0:
-            found[metric] = most
-    return found
-
-
-def limit_words(metric: str) -> str:
-    """Return what people read beside the line of a limit."""
-    return _LIMIT_WORDS[metric]
-
-
 def used_shares(
     baseline: IoBaseline, means: Mapping[str, float], method: str = DEFAULT_METHOD
 ) -> tuple[UsedShare, ...]:
@@ -107,7 +74,7 @@ def used_shares(
         means: of the run's series over the measured phase, by metric.
         method: the run's wal_sync_method.
     """
-    able = limits(baseline)
+    able = baseline.limits
     syncs = baseline.syncs_per_s(method)
     if syncs:
         able = {"wal.syncs": syncs} | able
@@ -125,10 +92,6 @@ def read_used_shares(run: RunFile) -> tuple[UsedShare, ...]:
     means = {metric: total / count for (metric, which), (total, _, count) in totals.items() if not which}
     chosen = {each.name: each.value for each in known(told.settings, ())}
     return used_shares(baseline, means, chosen.get(SYNC_METHOD, DEFAULT_METHOD))
-
-
-def _device_rates(baseline: IoBaseline) -> Iterable[DeviceRates]:
-    return (baseline.sync_device, *(each.device for each in baseline.jobs))
 
 
 # --- as a table

@@ -217,9 +217,30 @@ class IoBaseline:
         """Return the result of a job; None where there is none."""
         return next((each for each in self.jobs if each.job == which.value), None)
 
+    @property
+    def limits(self) -> dict[str, float]:
+        """What the disks did at most while they were asked, by metric of a run's series; never 0."""
+        rates = (self.sync_device, *(each.device for each in self.jobs))
+        found = {}
+        for metric, name in LIMITED.items():
+            known = [value for each in rates if (value := getattr(each, name)) is not None]
+            if known and max(known) > 0:
+                found[metric] = max(known)
+        return found
+
     def syncs_per_s(self, method: str = DEFAULT_METHOD) -> float | None:
         """Return how often a second one writer makes a write durable; None where that was not measured."""
         return next((each.per_s for each in self.sync_methods if each.method == method), None)
+
+
+LIMITED: Final = {
+    "storage.reads": "reads",
+    "storage.writes": "writes",
+    "storage.flushes": "flushes",
+    "storage.read_bytes": "read_bytes",
+    "storage.write_bytes": "write_bytes",
+}
+"""Attribute of `DeviceRates` by the metric of a run that it is a limit of."""
 
 
 class FlushVerdict(StrEnum):

@@ -11,7 +11,9 @@ disturbed), ``mean``, ``low``, ``high`` and, but for the first, ``verdict`` (one
 ``ratio``, ``interval``, ``p_value``, ``permutation_p``, ``mann_whitney_p``, ``with_disturbed`` and
 ``without_disturbed`` (the same comparison with all disturbed runs and without any), where speed can be
 compared, and with a rate ``rate`` (``rate_tps``, ``limit_ms``, ``kept``, ``late`` and ``skipped`` shares);
-``figures`` the same of every other figure. What does not exist is null.
+``figures`` the same of every other figure; ``storages`` of each configuration whose storage was asked what
+it can do by itself: ``io_baseline`` as in the run file, ``flushes`` (one of `FlushVerdict`), and what the
+first run that tells it ``used`` of it by metric, a share. What does not exist is null.
 """
 
 from __future__ import annotations
@@ -32,9 +34,12 @@ from app.comparison.figures import (
 )
 from app.comparison.limits import bottlenecks, describe_what_is_unshown
 from app.comparison.offered_load import KeptRate
+from app.comparison.storages import StorageRow, storage_rows
 from app.comparison.table import ComparisonRow, pair_samples
 from app.comparison.warnings import comparison_notes, comparison_warnings
+from app.domain.io_baseline import flush_verdict
 from app.export.runs import bottleneck_as_json
+from app.runfile.metadata.typed_json import values_of
 from app.runfile.writer import Json
 from app.statistics.exact_tests import exact_tests
 from app.statistics.verdict import Comparison, Interval, Samples
@@ -71,6 +76,16 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
             )
         ],
         "figures": [_figure(comparison.groups, each) for each in figures],
+        "storages": [_storage(row) for row in storage_rows(comparison)],
+    }
+
+
+def _storage(row: StorageRow) -> dict[str, Json]:
+    return {
+        "name": row.name,
+        "io_baseline": values_of(row.baseline),
+        "flushes": flush_verdict(row.baseline).value,
+        "used": {each.metric: each.share for each in row.used},
     }
 
 

@@ -19,7 +19,14 @@ from app.report.figures import MOST_LINES, charts_of, details, has_chart, key_of
 from app.report.findings import Findings, find
 from app.report.first_page import first_page, told_first, warned_first
 from app.report.report_data import ReportedConfiguration, ReportedRun, read_runs
-from app.report.run_tables import SharedValue, cost_table, figure_pages, shared_value_table, speed_table
+from app.report.run_tables import (
+    SharedValue,
+    baseline_blocks,
+    cost_table,
+    figure_pages,
+    shared_value_table,
+    speed_table,
+)
 from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 
@@ -235,6 +242,7 @@ def configuration_pages(found: Findings, configuration: ReportedConfiguration) -
         yield Text(TextRole.WARNING, sentence.format(warning=configuration.warning, reason=one_line(reason)))
     yield speed_table(configuration.runs, compared=bool(found.comparison.cut.seconds))
     yield from cost_table(configuration.runs)
+    yield from baseline_blocks(configuration)
     if found.comparison.cut.seconds:
         sentence = tr("Figures, but for the TPS of the whole run, without the first {time} of each run.")
         yield Text(TextRole.NOTE, sentence.format(time=format_duration(found.comparison.cut.seconds)))

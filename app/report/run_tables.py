@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from app.analysis.io_baseline import JOB_COLUMNS, sync_sentences
 from app.analysis.labels import at_least, format_figure, format_tps, one_line
 from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
 from app.comparison.figures import FigureComparison, compare_figures, figure, format_mean
+from app.comparison.storages import EXPLANATION, STORAGE_COLUMNS, storage_rows, storage_sentences
 from app.domain.columns import CellKind, Column, texts
 from app.domain.text import tr
 from app.report.blocks import Block, ReportTable, TableRow, TableSize, Text, TextRole, plain_table
@@ -109,6 +111,35 @@ def _without_unit(text: str) -> str:
     return text.removesuffix(" ms").removesuffix(" s")
 
 
+def baseline_blocks(configuration: ReportedConfiguration) -> Iterator[Block]:
+    """Yield what the storage of a configuration can do by itself; nothing where nobody asked it."""
+    facts = next((run.facts for run in configuration.runs if run.facts.baseline is not None), None)
+    if facts is None or facts.baseline is None:
+        return
+    yield Text(TextRole.SUBHEADING, tr("What the storage can do by itself (fio, pg_test_fsync)"))
+    if facts.baseline.jobs:
+        yield plain_table(JOB_COLUMNS, facts.baseline.jobs, size=TableSize.SMALL)
+    told = (
+        *sync_sentences(facts.baseline),
+        *(each.sentence for each in facts.used),
+        *facts.baseline.problems,
+    )
+    if told:
+        yield Text(TextRole.NOTE, " ".join(map(one_line, told)))
+
+
+def _storages(found: Findings) -> Iterator[Block]:
+    """Yield what the storages of all configurations can do by themselves, beside each other."""
+    labels = {each.group: each.label for each in found.configurations}
+    rows = [
+        replace(row, name=labels[row.group]) for row in storage_rows(found.comparison) if row.group in labels
+    ]
+    if rows:
+        yield Text(TextRole.SUBHEADING, tr("What the storages can do by themselves"))
+        yield plain_table(STORAGE_COLUMNS, rows, size=table_size(len(rows)))
+        yield Text(TextRole.NOTE, " ".join((EXPLANATION, *map(one_line, storage_sentences(rows)))))
+
+
 def figure_pages(found: Findings) -> Iterator[Block]:
     """Yield latencies, evenness and costs of all configurations beside each other."""
     if len(found.configurations) < 2:
@@ -134,6 +165,7 @@ def figure_pages(found: Findings) -> Iterator[Block]:
     closed = any(is_closed_loop(run.facts.load, run.figures) for run in runs)
     told = (sentence.format(sign=_DIFFERS), CLOSED_LOOP_NOTE if closed else "", devices)
     yield Text(TextRole.NOTE, " ".join(filter(None, told)))
+    yield from _storages(found)
 
 
 def _compared(

@@ -78,6 +78,12 @@ class RunData:
     devices: str = ""
 
     @property
+    def limits(self) -> Mapping[str, float]:
+        """What its storage can do by itself, by metric; empty where nobody asked it."""
+        baseline = or_none(self.metadata.io_baseline)
+        return {} if baseline is None else baseline.limits
+
+    @property
     def origin_ms(self) -> float:
         """Time 0 of every series: the begin of the measured phase, before it the earliest it can be."""
         if self.measure_start_ms is not None:

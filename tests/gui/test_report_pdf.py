@@ -20,10 +20,12 @@ from pytestqt.qtbot import QtBot
 from app.domain.errors import CancelledError, RefusedError, RunFileError, UsageError
 from app.report.blocks import BarFigure, Report, Text, TextRole
 from app.report.report import read_report
+from app.runfile.metadata.typed_json import values_of
 from app.runfile.writer import RunState
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
 from tests.fix_window import LONG_NAME
+from tests.unit.analysis.test_io_baseline_words import KNOWN
 from ui.report.canvas import Canvas, NoFontError, TextStyle
 from ui.report.flow import FOOT_MM, PAPERS, Paper, put_on_pages
 from ui.report.layout import PageLayout
@@ -45,6 +47,11 @@ def cases_of(kind: str) -> list[Case]:
         ],
         "states": [Case("a", 0, short), Case("b", 0, short, state=RunState.FAILED)],
         "eight": [Case(f"{number} {LONG_NAME}", 0, short, marks=unsafe) for number in range(8)],
+        "asked": [
+            Case(name, number, short, name, values=(("io_baseline", values_of(KNOWN)),))
+            for number in range(2)
+            for name in ("ext4", LONG_NAME)
+        ],
         "many": [Case(f"{number} {LONG_NAME}", 0, short, marks=unsafe) for number in range(24)],
     }
     return kinds[kind]
@@ -55,7 +62,7 @@ def paths(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return write_cases(tmp_path_factory.mktemp(request.param), cases_of(request.param))
 
 
-KINDS = ("one", "second", "repeats", "three", "states", "eight", "many")
+KINDS = ("one", "second", "repeats", "three", "states", "eight", "asked", "many")
 
 
 def plain(text: str) -> str:

@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QPen
 from app.domain.text import tr
 from app.report.blocks import TimeFigure, Trace
 from app.runfile.series import RunData, running_mean
+from ui.charts.data.limits import level, limit_of
 from ui.charts.data.lines import curve_samples
 from ui.charts.data.min_max_pyramid import Pyramid
 from ui.charts.data.plotted_run import devices_words, load_words
@@ -38,6 +39,8 @@ MEAN_BINS: Final = 3
 """Columns in a millimetre; each holds the minimum and the maximum of its seconds."""
 
 SHORTEST_S: Final = 5.0
+_LIMIT_STROKES: Final = 3
+"""Number of the line style of what a storage can do: dots and dashes."""
 TITLE: Final = TextStyle(9, bold=True)
 UNIT: Final = TextStyle(7.5, colour="muted")
 _TICK: Final = TextStyle(7, colour="muted")
@@ -111,12 +114,27 @@ class TimeCharts:
 
     def _lines(self, figure: TimeFigure, spec: ChartSpec) -> list[PlottedLine]:
         alone = len(figure.traces) == 1
-        return [
-            line
-            for trace in figure.traces
-            for place, curve in enumerate(_curves(spec, trace))
-            if len((line := self._line(spec, trace, curve, place, alone=alone)).main.t_s)
-        ]
+        lines: list[PlottedLine] = []
+        for trace in figure.traces:
+            for place, curve in enumerate(_curves(spec, trace)):
+                line = self._line(spec, trace, curve, place, alone=alone)
+                if len(line.main.t_s):
+                    lines.append(line)
+                    lines += self._limits(figure, spec, trace, curve, line) if alone else []
+        return lines
+
+    def _limits(
+        self, figure: TimeFigure, spec: ChartSpec, trace: Trace, curve: CurveSpec, line: PlottedLine
+    ) -> list[PlottedLine]:
+        """Return the level line of what the storage can do by itself, where that is known and near."""
+        extremes = _extremes(line)
+        limit = limit_of(self._runs[trace.run], spec, curve, extremes[1]) if extremes else None
+        if limit is None:
+            return []
+        flat = level(limit.value, 0.0, figure.end_s or self.end_s(figure))
+        words = tr("{curve}: can do {value}") if len(trace.curves) > 1 else tr("can do {value}")
+        tag = words.format(curve=curve.label, value=format_value(limit.value))
+        return [PlottedLine(seconds=None, main=flat, ink=line.ink, strokes=_LIMIT_STROKES, tag=tag)]
 
     def _line(
         self, spec: ChartSpec, trace: Trace, curve: CurveSpec, place: int, *, alone: bool

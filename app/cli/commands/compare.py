@@ -21,6 +21,7 @@ from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.differences import describe_sameness, what_differs
 from app.comparison.figures import COSTS, LATENCIES, FigureComparison, compare_figures, format_mean
 from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
+from app.comparison.storages import EXPLANATION, STORAGE_COLUMNS, storage_rows, storage_sentences
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.comparison.wording import format_difference
@@ -133,7 +134,18 @@ def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> No
     print_table(console, columns_for(COMPARISON_COLUMNS, comparison.rows), comparison.rows)
     _print_figures(console, tr("Latency"), comparison, compare_figures(comparison, LATENCIES))
     _print_figures(console, tr("Costs per transaction"), comparison, compare_figures(comparison, COSTS))
+    _print_storages(comparison, console)
     _print_runs(comparison, console, all_runs=all_runs)
+
+
+def _print_storages(comparison: RunComparison, console: Console) -> None:
+    rows = storage_rows(comparison)
+    if not rows:
+        return
+    _title(console, tr("What the storages can do by themselves"))
+    print_table(console, STORAGE_COLUMNS, rows)
+    for sentence in (EXPLANATION, *storage_sentences(rows)):
+        print_sentence(console, sentence)
 
 
 def _title(console: Console, text: str) -> None:

@@ -10,8 +10,6 @@ import pytest
 from app.analysis.io_baseline import (
     JOB_COLUMNS,
     job_cell,
-    limit_words,
-    limits,
     read_used_shares,
     sync_cell,
     sync_sentences,
@@ -64,15 +62,15 @@ KNOWN = IoBaseline(
 
 
 def test_the_limit_of_a_series_is_the_most_that_the_disks_did_when_asked() -> None:
-    assert limits(KNOWN) == {
+    assert KNOWN.limits == {
         "storage.reads": 200_001.0,
         "storage.writes": 9950.0,
         "storage.flushes": 9900.0,
         "storage.read_bytes": 1.6e9,
         "storage.write_bytes": 2.1e9,
     }
-    assert limits(IoBaseline()) == {}
-    assert all(limit_words(metric) and metric in METRICS for metric in limits(KNOWN))
+    assert IoBaseline().limits == {}
+    assert set(KNOWN.limits) <= set(METRICS)
 
 
 def test_how_much_a_run_used_is_told_with_what_there_is() -> None:

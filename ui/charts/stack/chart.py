@@ -48,6 +48,8 @@ class Chart(QObject):
         self.view.sigRangeChangedManually.connect(self._on_view_moved)
         self.saved: Sequence[Line] = ()
         self.live: Sequence[Line] = ()
+        self.limits: Sequence[Line] = ()
+        self._ground = ChartBackground()
         self._values: Range | None = None
         self._times: Range = (0.0, 60.0)
         self.set_times(self._times)
@@ -80,6 +82,7 @@ class Chart(QObject):
         for item in (self.heading, self.axis, self.view):
             item.setVisible(shown)
         if not shown:
+            self.limits = ()
             self.set_saved((), ChartBackground())
             self.set_live((), ChartBackground(), 0.0, None)
 
@@ -91,8 +94,19 @@ class Chart(QObject):
 
     def set_saved(self, lines: Sequence[Line], ground: ChartBackground) -> None:
         """Show these lines of runs that do not change."""
-        self.saved = lines
-        self.layer.set_saved(lines, ground)
+        self.saved, self._ground = lines, ground
+        self.layer.set_saved((*self.limits, *lines), ground)
+
+    def set_limits(self, limits: Sequence[Line]) -> bool:
+        """Show these level lines: what the storage can do by itself.
+
+        Returns whether they are others now; the same ones are not painted anew.
+        """
+        if list(map(_drawn, limits)) == list(map(_drawn, self.limits)):
+            return False
+        self.limits = limits
+        self.layer.set_saved((*limits, *self.saved), self._ground)
+        return True
 
     def set_live(
         self, lines: Sequence[Line], ground: ChartBackground, end_s: float, changed_s: float | None
@@ -111,7 +125,8 @@ class Chart(QObject):
 
         Returns whether it is another now.
         """
-        found = [extremes for line in self.lines if (extremes := line.extremes_in(whole)) is not None]
+        lines = (*self.lines, *self.limits)
+        found = [extremes for line in lines if (extremes := line.extremes_in(whole)) is not None]
         extremes = (min(low for low, _ in found), max(high for _, high in found)) if found else None
         wanted = value_range(extremes, zero_based=self.spec.zero_based, is_log=self.spec.log_y)
         if self.spec.highest is not None:
@@ -167,7 +182,8 @@ class Chart(QObject):
             note = tr("thin: seconds, thick: 15 s mean") if seconds else tr("15 s mean")
             if any(line.data.band is not None for line in self.lines):
                 note = tr("15 s mean, band: lowest and highest second around it")
-        self.heading.set_keys(ordered if len(self.spec.curves) > 1 else (), note)
+        known = [Key(line.label, line.colour, Qt.PenStyle.DashDotDotLine) for line in self.limits]
+        self.heading.set_keys((*(ordered if len(self.spec.curves) > 1 else ()), *known), note)
 
     def show_crosshair(self, t_s: float | None, title: str) -> None:
         """Read every line at a time; None: take the crosshair away."""
@@ -215,3 +231,9 @@ class Chart(QObject):
 
     def _update_layer(self) -> None:
         self.layer.set_ranges(self._times, self.values)
+
+
+def _drawn(limit: Line) -> tuple[str, str, Range]:
+    """Return all that the picture of a level line depends on."""
+    times = limit.main.t_s
+    return limit.label, limit.colour.name(), (float(times[0]), float(times[-1]))

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 
 from app.domain.text import tr
 from app.runfile.reader import RunEvent
+from ui.charts.data.limits import limit_lines
 from ui.charts.data.lines import BandKind, CurveData, Line, LineStyler, LiveCurves, curve_data, with_envelope
 from ui.charts.data.plotted_run import PlotDataset, RunTrace, devices_words, load_words
 from ui.charts.data.registry import ChartSpec, CurveSpec
@@ -153,6 +154,12 @@ class ChartModel:
                 if len(data.seconds.t_s):
                     lines.append(wardrobe.dress(self.live, chart, curve, data))
         return lines, changed_s
+
+    def limit_lines(self, chart: ChartSpec, lines: Sequence[Line], whole: Range) -> list[Line]:
+        """Return level lines for what the storage of the runs can do, where that is known and near."""
+        data = {trace.run_id: trace.data for trace in self.traces if not trace.pale}
+        known = [(data[line.run_id], line) for line in lines if line.run_id in data]
+        return limit_lines(chart, known, whole)
 
     def style_of(self, trace: RunTrace) -> Qt.PenStyle:
         """Return the line style of a run's main curve."""

@@ -244,8 +244,9 @@ class ChartStack(QWidget):
             lines, changed_s = self.shown.live_lines(chart.spec)
             others = anew or len(lines) != len(chart.live)
             chart.set_live(lines, ground, end_s, None if others else changed_s)
+            limited = chart.set_limits(self.shown.limit_lines(chart.spec, chart.lines, whole))
             moved = chart.fit_values(whole, anew=anew) or moved
-            if others:
+            if others or limited:
                 chart.explain(self.shown.words_for_nothing, self.shown.devices, self.shown.load)
         if moved or anew:
             self._canvas.align()

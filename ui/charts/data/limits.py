@@ -1,0 +1,114 @@
+"""What a storage can do by itself, as level lines in the charts of what it did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Protocol, runtime_checkable
+
+import numpy as np
+from PySide6.QtCore import Qt
+
+from app.domain.text import tr
+from ui.charts.data.lines import CurveData, Line
+from ui.charts.data.min_max_pyramid import Pyramid
+from ui.charts.data.registry import ChartSpec, CurveSpec
+from ui.charts.data.scale import Range, format_value
+
+NEAR: Final = 3.0
+"""A limit more than so many times above the highest second is not drawn: the rest would be flat."""
+
+MOST: Final = 3
+"""More limits of one curve than these, of runs on different storage, would not be told apart."""
+
+_STEP_S: Final = 1.0
+
+
+@runtime_checkable
+class WithLimits(Protocol):
+    """What knows what its storage can do by itself."""
+
+    @property
+    def limits(self) -> Mapping[str, float]:
+        """By metric, in its unit; empty where nobody asked the storage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A level line.
+
+    Attributes:
+        curve: whose limit it is.
+        value: in the chart's unit.
+    """
+
+    curve: CurveSpec
+    value: float
+
+    @property
+    def label(self) -> str:
+        """What people read."""
+        words = tr("{curve}: can do {value}")
+        return words.format(curve=self.curve.label, value=format_value(self.value))
+
+
+def limit_of(data: object, chart: ChartSpec, curve: CurveSpec, highest: float) -> Limit | None:
+    """Return the limit of a curve where it is known, and near enough to be drawn.
+
+    Args:
+        data: of a run.
+        chart: on which it is drawn.
+        curve: of the chart.
+        highest: value of the curve in the chart's unit.
+    """
+    if not isinstance(data, WithLimits) or len(curve.parts) != 1:
+        return None
+    metric, instance = curve.parts[0]
+    able = data.limits.get(metric)
+    if instance or able is None or not able * chart.factor <= NEAR * highest:
+        return None
+    return Limit(curve, able * chart.factor)
+
+
+@lru_cache(maxsize=16)
+def level(value: float, begin_s: float, end_s: float) -> Pyramid:
+    """Return a level line from the begin to the end of an axis; kept, a live page asks every second."""
+    t_s = np.arange(begin_s, max(end_s, begin_s + _STEP_S) + _STEP_S, _STEP_S)
+    return Pyramid(t_s, np.full(len(t_s), value))
+
+
+def limit_lines(chart: ChartSpec, drawn: Iterable[tuple[object, Line]], whole: Range) -> list[Line]:
+    """Return the level lines of the limits of lines; runs on the same storage share theirs.
+
+    Args:
+        chart: on which they are drawn.
+        drawn: each line with the data of its run.
+        whole: begin and end of the axis; a line that ended with the run would be another every second.
+    """
+    found: dict[tuple[str, float], Line] = {}
+    for data, line in drawn:
+        extremes = line.extremes_in((0.0, math.inf))
+        limit = limit_of(data, chart, line.curve, extremes[1]) if extremes else None
+        if limit is None:
+            continue
+        curve = CurveSpec(f"limit:{limit.curve.id}:{limit.value:g}", limit.label, ())
+        flat = CurveData(level(limit.value, *whole), None)
+        found.setdefault(
+            (limit.curve.id, limit.value),
+            Line(
+                run_id=line.run_id,
+                label=limit.label,
+                curve=curve,
+                data=flat,
+                colour=line.colour,
+                seconds_colour=None,
+                style=Qt.PenStyle.DashDotDotLine,
+                weight=1,
+                rank=-1,
+                gap=line.gap,
+            ),
+        )
+    crowded = {curve for curve, _ in found if sum(other == curve for other, _ in found) > MOST}
+    return [line for (curve, _), line in found.items() if curve not in crowded]
