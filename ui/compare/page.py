@@ -42,6 +42,7 @@ from ui.compare.over_time import CHARTS, OverTimeView
 from ui.compare.parts import Choice, View
 from ui.compare.views import VIEWS, ViewHolder
 from ui.theme import SMALL, Theme
+from ui.widgets.formatting import tooltip
 
 MOST_IN_OVERLAY: Final = 12
 """More runs than this are small multiples unless somebody chooses otherwise."""
@@ -128,10 +129,12 @@ class ComparePage(QWidget):
         percent = round(100 * AGAIN_SHARE)
         self.again = QPushButton(tr("A&gain at {percent} % …").format(percent=percent))
         self.again.setToolTip(
-            tr(
-                "The same runs again, all at one rate: {percent} % of what the slowest one did. Latencies are"
-                " then of the same load and count the waiting, so that they can be compared."
-            ).format(percent=percent)
+            tooltip(
+                tr(
+                    "The same runs again, all at one rate: {percent} % of what the slowest one did. Latencies"
+                    " are then of the same load and count the waiting, so that they can be compared."
+                ).format(percent=percent)
+            )
         )
         self.again.setEnabled(False)
         self.again.clicked.connect(lambda _checked: self._ask_again())
