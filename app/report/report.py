@@ -18,7 +18,7 @@ from app.report.blocks import Bar, BarFigure, Block, Facts, Report, Text, TextRo
 from app.report.figures import MOST_LINES, charts_of, details, has_chart, key_of, overlay, sources
 from app.report.findings import Findings, find
 from app.report.first_page import first_page, told_first, warned_first
-from app.report.report_data import ReportedConfiguration, ReportedRun, read_runs
+from app.report.report_data import ReportedConfiguration, ReportedRun, clip, read_runs
 from app.report.run_tables import (
     SharedValue,
     baseline_blocks,
@@ -148,7 +148,7 @@ def overlay_pages(found: Findings) -> Iterator[Block]:
     yield Text(TextRole.HEADING, tr("All runs over time"), bookmark=tr("All runs over time"), new_page=True)
     if len(configurations) <= MOST_LINES:
         yield key_of(configurations)
-    height = 48.0 if len(charts) > 3 else 66.0
+    height = 37.0 if len(charts) > 3 else 66.0
     for chart in charts:
         yield from overlay(configurations, chart, height)
     sentence = tr(
@@ -233,6 +233,11 @@ def _whose(configurations: Sequence[ReportedConfiguration], runs: Sequence[Repor
     return ", ".join(tags)
 
 
+_MOST_OF_A_VALUE: Final = 240
+"""Letters of a value on the page of a configuration: the options of a build fill half of one, and stand whole
+in the environment."""
+
+
 def configuration_pages(found: Findings, configuration: ReportedConfiguration) -> Iterator[Block]:
     """Yield the page of one configuration."""
     title = f"{configuration.tag}  {configuration.full_name}"
@@ -257,7 +262,7 @@ def configuration_pages(found: Findings, configuration: ReportedConfiguration) -
         yield Text(TextRole.NOTE, f"{sentence} {sources([configuration.shown])}")
     yield Facts(
         tuple(
-            (f"{item.topic}: {one_line(item.name)}", one_line(item.value))
+            (f"{item.topic}: {one_line(item.name)}", clip(one_line(item.value), _MOST_OF_A_VALUE))
             for item in configuration.shown.facts.properties
         )
     )

@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pypdf import PdfReader
-from PySide6.QtGui import QFontDatabase, QPdfWriter
+from PySide6.QtGui import QFontDatabase, QImage, QPainter, QPdfWriter
 from pytestqt.qtbot import QtBot
 
 from app.domain.errors import CancelledError, RefusedError, RunFileError, UsageError
-from app.report.blocks import BarFigure, Report, Text, TextRole
+from app.report.blocks import Bar, BarFigure, Report, Text, TextRole
 from app.report.report import read_report
 from app.runfile.metadata.typed_json import values_of
 from app.runfile.writer import RunState
@@ -26,6 +27,7 @@ from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
 from tests.fix_window import LONG_NAME
 from tests.unit.analysis.test_io_baseline_words import KNOWN
+from ui.report.bar_chart import paint_bars
 from ui.report.canvas import Canvas, NoFontError, TextStyle
 from ui.report.flow import FOOT_MM, PAPERS, Paper, put_on_pages
 from ui.report.layout import PageLayout
@@ -263,3 +265,37 @@ def test_a_heading_is_never_the_last_line_of_a_page(qtbot: QtBot, tmp_path: Path
         piece, y = placed[-1]
         assert not piece.with_next
         assert y + piece.height <= paper.height - paper.bottom - FOOT_MM + 5
+
+
+BARS = {
+    "a mark behind a long interval": (
+        Bar(0, "folder", 4783, 3847, 5947, (4300.0, 5100.0), "4,783, disturbed"),
+        Bar(1, "memory", 8692, 5419, 13941, (7079.0, 10306.0), "8,692, disturbed", "NOT DURABLE"),
+    ),
+    "nothing done, and nothing known": (
+        Bar(0, LONG_NAME, 0.0, None, None, (), "0", "NOT DURABLE"),
+        Bar(1, "b", None, None, None, (), "no result"),
+    ),
+    "many small ones": tuple(
+        Bar(number, LONG_NAME, 1e6 - number, None, 1.2e6, (), "1,000,000, disturbed", "UNSAFE")
+        for number in range(17)
+    ),
+    "one alone": (Bar(0, "a", 1.0, None, None, (), "1"),),
+}
+
+
+@pytest.mark.parametrize("bars", BARS.values(), ids=BARS)
+def test_words_behind_a_bar_end_where_its_chart_ends(qtbot: QtBot, bars: tuple[Bar, ...]) -> None:
+    figure = BarFigure("TPS", "more is better", bars, "")
+    image = QImage(1200, 700, QImage.Format.Format_RGB32)
+    image.fill("white")
+    painter = QPainter(image)
+    canvas = Canvas(image, painter)
+    left_mm, width_mm = 10.0, 170.0
+    assert (left_mm + width_mm) * canvas.dots < image.width() - 100, "words may be wrong and still be seen"
+    paint_bars(canvas, figure, left_mm, 5.0, width_mm)
+    painter.end()
+    pixels = np.frombuffer(image.constBits(), np.uint32).reshape(700, 1200) & 0xFFFFFF
+    painted = np.flatnonzero((pixels != 0xFFFFFF).any(axis=0))
+    assert painted[-1] <= (left_mm + width_mm) * canvas.dots + 1
+    assert painted[-1] >= 0.6 * (left_mm + width_mm) * canvas.dots

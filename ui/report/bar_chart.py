@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,7 +21,13 @@ _WARNED: Final = TextStyle(6.5, bold=True, colour="warning")
 _TICK: Final = TextStyle(7, colour="muted")
 _AXIS_MM: Final = 5.0
 _NAMES_SHARE: Final = 0.34
-_TOLD_MM: Final = 34.0
+_AXIS_ROOM_MM: Final = 6.0
+"""Behind the end of the axis, for half of its last label."""
+_BEHIND_MM: Final = 1.8
+_SIGN_MM: Final = 1.5
+_WARNING_MM: Final = _SIGN_MM + 3.2
+_LEAST_SHARE: Final = 0.3
+"""Of the width, that the axis has at least, however long the words are."""
 _PALE: Final = 0.45
 _SMALL_FROM: Final = 9
 """Bars from which names are set small."""
@@ -46,11 +53,11 @@ def paint_bars(canvas: Canvas, figure: BarFigure, x: float, y: float, width: flo
     tag_mm = max(canvas.width(letters(bar.look), replace(kind, bold=True)) for bar in figure.bars) + 1.5
     wanted = max(canvas.width(bar.name, kind) for bar in figure.bars)
     names_mm = min(wanted, width * _NAMES_SHARE) + tag_mm + 2
-    left, right = x + names_mm, x + width - _TOLD_MM
-    highest = max((value for bar in figure.bars for value in _values(bar)), default=0.0)
-    top = nice_top(highest)
-    scale = (right - left) / top
+    left = x + names_mm
     height = row_mm(len(figure.bars))
+    top = nice_top(max((_reach(bar) for bar in figure.bars), default=0.0))
+    scale = _scale(canvas, figure.bars, _told_style(height), x + width - left, top)
+    right = left + top * scale
     begin, end = y + TITLE_MM, y + TITLE_MM + height * len(figure.bars)
     _paint_axis(canvas, (left, right), (begin, end), top)
     for place, bar in enumerate(figure.bars):
@@ -60,8 +67,25 @@ def paint_bars(canvas: Canvas, figure: BarFigure, x: float, y: float, width: flo
     canvas.rule(left, begin, left, end, "frame", 0.25)
 
 
-def _values(bar: Bar) -> list[float]:
-    return [value for value in (bar.value, bar.high, *bar.runs) if value is not None]
+def _told_style(height: float) -> TextStyle:
+    return _TOLD if height >= _TOLD.line_mm else _SMALL_TOLD
+
+
+def _reach(bar: Bar) -> float:
+    """Return the highest value that a bar shows: words begin behind it."""
+    return max((value for value in (bar.value, bar.high, *bar.runs) if value is not None), default=0.0)
+
+
+def _scale(canvas: Canvas, bars: Sequence[Bar], told: TextStyle, width: float, top: float) -> float:
+    """Return the millimetres of one unit, so that the axis and what stands behind each bar fit the width."""
+    most = [(width - _AXIS_ROOM_MM) / top]
+    for bar in bars:
+        if bar.value is not None and _reach(bar) > 0:
+            room = width - _BEHIND_MM - canvas.width(bar.told, told)
+            if bar.warning:
+                room -= _WARNING_MM + canvas.width(bar.warning, _WARNED)
+            most.append(room / _reach(bar))
+    return max(min(most), width * _LEAST_SHARE / top)
 
 
 def _paint_axis(canvas: Canvas, across: tuple[float, float], down: tuple[float, float], top: float) -> None:
@@ -95,7 +119,7 @@ def _paint_name(
 
 
 def _paint_bar(canvas: Canvas, bar: Bar, left: float, scale: float, middle: float, height: float) -> None:
-    told = _TOLD if height >= _TOLD.line_mm else _SMALL_TOLD
+    told = _told_style(height)
     if bar.value is None:
         canvas.text(left + 1.5, middle - UNIT.line_mm / 2, bar.told or tr("no result"), UNIT)
         return
@@ -103,9 +127,7 @@ def _paint_bar(canvas: Canvas, bar: Bar, left: float, scale: float, middle: floa
     ink = series_colour(bar.look)
     canvas.area(left, middle - thick / 2, bar.value * scale, thick, mix(ink, colour("background"), _PALE))
     canvas.area(left + bar.value * scale - 0.5, middle - thick / 2, 0.5, thick, ink)
-    reach = bar.value
     if bar.low is not None and bar.high is not None:
-        reach = max(reach, bar.high)
         low, high, cap = left + bar.low * scale, left + bar.high * scale, thick / 3
         canvas.rule(low, middle, high, middle, "text", 0.3)
         canvas.rule(low, middle - cap, low, middle + cap, "text", 0.3)
@@ -113,10 +135,9 @@ def _paint_bar(canvas: Canvas, bar: Bar, left: float, scale: float, middle: floa
     if len(bar.runs) > 1:
         for value in bar.runs:
             canvas.dot(left + value * scale, middle, min(0.8, thick / 4))
-        reach = max(reach, *bar.runs)
-    x = left + reach * scale + 1.8
+    x = left + _reach(bar) * scale + _BEHIND_MM
     canvas.text(x, middle - told.line_mm / 2, bar.told, told)
     if bar.warning:
-        x += canvas.width(bar.told, told) + 1.5
+        x += canvas.width(bar.told, told) + _SIGN_MM
         canvas.warning_sign(x, middle - 1.1, 2.0)
-        canvas.text(x + 3.2, middle - _WARNED.line_mm / 2, bar.warning, _WARNED)
+        canvas.text(x + _WARNING_MM - _SIGN_MM, middle - _WARNED.line_mm / 2, bar.warning, _WARNED)

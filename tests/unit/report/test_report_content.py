@@ -304,6 +304,21 @@ def test_a_huge_file_is_printed_in_part_and_says_so(tmp_path: Path) -> None:
     assert any("more in the run file" in text for text in texts(report, TextRole.CODE))
 
 
+def test_a_long_value_does_not_fill_the_page_of_a_configuration_and_stands_whole_where_it_differs(
+    tmp_path: Path,
+) -> None:
+    builds = [{"version": "17.2", "configure": "--with-all " * 100 + name} for name in ("one", "two")]
+    cases = [
+        Case(build["version"] + build["configure"][-3:], shape=SHORT, values=(("installation", {**build}),))
+        for build in builds
+    ]
+    report = read_report(write_cases(tmp_path, cases))
+    pages = [value for block in report.blocks if isinstance(block, Facts) for _, value in block.pairs]
+    assert sum("--with-all" in value and "more letters in the run file" in value for value in pages) == 2
+    told = list(words(report))
+    assert all(build["configure"] in told for build in builds)
+
+
 @pytest.mark.parametrize(
     "statement",
     [
