@@ -251,6 +251,25 @@ def compare(samples: Samples, *, effect: float = DEFAULT_EFFECT, alpha: float = 
     )
 
 
+def interval_beyond_chance(samples: Samples, alpha: float) -> Interval | None:
+    """Return the interval of the ratio where it excludes no difference, without the rest of a verdict.
+
+    Args:
+        samples: of two configurations.
+        alpha: error allowed, two-sided.
+
+    Returns:
+        None where the two cannot be told apart, or there is nothing to judge by.
+
+    Raises:
+        ValueError: a value is negative, infinite or NaN.
+    """
+    estimate = _estimate(samples) if samples.together else None
+    if estimate is None or estimate.p_value() >= alpha:
+        return None
+    return estimate.interval(alpha)
+
+
 def holm_levels(p_values: Sequence[float], alpha: float) -> tuple[float, ...]:
     """Return the level at which Holm's procedure (Holm 1979) tested each hypothesis.
 

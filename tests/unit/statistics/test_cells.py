@@ -1,0 +1,109 @@
+"""A factor over the cells of a matrix: the mean ratio with its interval, sets of campaigns, and the truth."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.statistics.cells import CellPair, compare_levels, compare_over_cells, has_verdict, independent_sets
+from app.statistics.verdict import Samples, Verdict, compare
+from tests.simulated_cells import matrices
+
+COUNT = 200
+FEW = 0.05 + 2.6 * math.sqrt(0.05 * 0.95 / COUNT)
+"""At most that share of identical levels may be told apart; the seeds are fixed, so that nothing differs."""
+
+means = st.floats(0.1, 1e6)
+
+
+@given(st.lists(st.tuples(means, means), min_size=3, max_size=12))
+def test_cells_of_one_campaign_are_compared_as_pairs(pairs: list[tuple[float, float]]) -> None:
+    found = compare_over_cells([CellPair(*pair) for pair in pairs])
+    first, second = zip(*pairs, strict=True)
+    expected = compare(Samples(first, second, paired=True))
+    assert found.comparison.ratio == pytest.approx(expected.ratio, rel=1e-6)
+    assert found.comparison.interval is not None
+    assert expected.interval is not None
+    assert found.comparison.interval.low == pytest.approx(expected.interval.low, rel=1e-6)
+    assert found.comparison == found.over_cells
+    assert (found.cells, found.sets) == (len(pairs), None)
+    assert found.least == pytest.approx(min(b / a for a, b in pairs))
+    assert found.most == pytest.approx(max(b / a for a, b in pairs))
+
+
+def test_cells_that_share_a_campaign_also_over_others_are_one_set() -> None:
+    campaigns = [{"a", "x"}, {"b", "y"}, {"a", "y"}, (), {"c", "z"}, ()]
+    assert independent_sets(campaigns) == ((0, 1, 2), (3,), (4,), (5,))
+    assert independent_sets([]) == ()
+
+
+def test_a_campaign_cannot_be_mistaken_for_a_cell_without_one() -> None:
+    assert independent_sets([(), {0, 1}, {1}, ()]) == ((0,), (1, 2), (3,))
+
+
+def test_of_two_campaigns_however_many_cells_there_is_no_verdict() -> None:
+    pairs = [CellPair(1000, 1200 + cell, frozenset({"a", "b"})) for cell in range(20)]
+    found = compare_over_cells(pairs)
+    assert found.comparison.verdict is Verdict.INDICATIVE
+    assert found.over_cells.verdict is Verdict.HIGHER
+    assert (found.cells, found.sets) == (20, 1)
+    assert not has_verdict(found)
+
+
+def test_few_cells_are_indicative_only_and_none_are_not_comparable() -> None:
+    found = compare_over_cells([CellPair(1000, 1100), CellPair(500, 550)])
+    assert found.comparison.verdict is Verdict.INDICATIVE
+    assert found.comparison.ratio == pytest.approx(1.1)
+    nothing = compare_over_cells([])
+    assert nothing.comparison.verdict is Verdict.IMPOSSIBLE
+    assert (nothing.cells, nothing.least, nothing.most, nothing.sets) == (0, None, None, None)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
+def test_a_mean_that_is_none_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="CellPair"):
+        compare_over_cells([CellPair(1000, value)])
+
+
+def test_levels_share_their_errors_as_holm_has_it() -> None:
+    random_cells = list(matrices(3, 8, 1, ratio=1.02))
+    alone = [compare_over_cells(pairs) for pairs in random_cells]
+    family = compare_levels(random_cells)
+    assert [each.comparison.interval.confidence for each in family if each.comparison.interval] != [0.95] * 3
+    for one, each in zip(alone, family, strict=True):
+        assert each.comparison.ratio == one.comparison.ratio
+        assert each.comparison.p_value == one.comparison.p_value
+    assert compare_levels([]) == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cells", [3, 12])
+def test_identical_levels_are_rarely_told_apart_also_where_they_differ_from_cell_to_cell(cells: int) -> None:
+    for interaction in (0.0, 0.2):
+        found = [
+            compare_over_cells(each).comparison for each in matrices(COUNT, cells, 5, interaction=interaction)
+        ]
+        apart = sum(each.verdict in {Verdict.HIGHER, Verdict.LOWER} for each in found)
+        covered = sum(each.interval.low <= 1 <= each.interval.high for each in found if each.interval)
+        assert apart / COUNT <= FEW
+        assert covered + apart == COUNT
+
+
+@pytest.mark.slow
+def test_what_differs_between_campaigns_is_told_apart_by_cells_and_not_by_sets() -> None:
+    simulated = list(matrices(COUNT, 22, 9, campaign=0.03, sets=4))
+    found = [compare_over_cells(each) for each in simulated]
+    by_cells = sum(each.over_cells.verdict in {Verdict.HIGHER, Verdict.LOWER} for each in found)
+    by_sets = sum(each.comparison.verdict in {Verdict.HIGHER, Verdict.LOWER} for each in found)
+    assert by_cells / COUNT > 0.3
+    assert by_sets / COUNT <= FEW
+
+
+def test_a_true_difference_of_single_runs_is_found_over_the_cells() -> None:
+    simulated = matrices(100, 12, 2, ratio=1.05, run=0.02)
+    found = [compare_over_cells(each).comparison.verdict for each in simulated]
+    assert found.count(Verdict.HIGHER) > 90
+    assert Verdict.LOWER not in found
