@@ -20,6 +20,7 @@ from app.library.scan import ListedRun
 from app.runfile.finalize import finish_run_file
 from app.runfile.writer import Json, Phase, RunState
 from tests.fix_main_window import until_read
+from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape, begin_run, tps_of, write_run
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial
 from ui.background import finish_background
@@ -273,6 +274,25 @@ def test_latencies_of_configurations_are_those_of_all_their_runs(
     assert len(view.nines.runs) == len(view.shares.runs) == 2
     view.nines.set_run_visible(str(paths[0]), visible=False)
     assert [trace.visible for trace in view.shares.runs] == [False, True]
+
+
+def test_latencies_of_what_is_not_durable_are_called_so_and_read_whole_beside_the_charts(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    off = (("settings", [{"name": "fsync", "value": "off", "origin": "user"}]),)
+    cases = [Case("memory", 0, Shape(20, 5000), values=off), Case("folder", 0, Shape(20, 4000))]
+    page.resize(1280, 800)
+    show(qtbot, page, write_cases(tmp_path, cases))
+    page.choose_view("distribution")
+    view = page.view
+    assert isinstance(view, DistributionView)
+    qtbot.waitUntil(lambda: len(view.nines.runs) == 2, timeout=20_000)
+    assert [trace.label for trace in view.nines.runs] == ["folder", "memory (NOT DURABLE)"]
+    rows = view.lines.topLevelItem(0)
+    assert rows is not None
+    lost = next(rows.child(row) for row in range(2) if "DURABLE" in rows.child(row).text(0))
+    wanted = view.lines.sizeHintForIndex(view.lines.indexFromItem(lost)).width()
+    assert view.lines.visualItemRect(lost).width() >= wanted
 
 
 def test_runs_without_latencies_are_named(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:

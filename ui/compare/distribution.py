@@ -20,7 +20,7 @@ from ui.charts.stack.series_list import SeriesList
 from ui.charts.stack.stack import ChartStack
 from ui.compare.content import NOT_YET, Content
 from ui.compare.distribution_data import DistributionCurves
-from ui.compare.parts import Choice, View, control_row, labelled
+from ui.compare.parts import Choice, View, control_row, labelled, list_and_charts
 from ui.theme import Theme
 from ui.widgets.plain_label import plain_label
 
@@ -69,8 +69,7 @@ class DistributionView(View):
         splitter.addWidget(self.lines)
         splitter.addWidget(charts)
         splitter.setStretchFactor(1, 1)
-        em = self.fontMetrics().averageCharWidth()
-        splitter.setSizes([em * 34, em * 120])
+        splitter.setSizes(list_and_charts(self))
         self.what.chosen.connect(self.refresh)
         self.rows.addWidget(splitter, 1)
 
@@ -139,7 +138,7 @@ class DistributionView(View):
             found = [self._known[path] for path in paths if path in self._known]
             if found:
                 colour = self.content.group_colour(group)
-                named.append((paths[0], colour, group.name, merge_distributions(found)))
+                named.append((paths[0], colour, group.label, merge_distributions(found)))
         return named
 
     def _follow_ticks(self) -> None:

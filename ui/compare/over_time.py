@@ -21,7 +21,7 @@ from ui.charts.stack.chart_window import ChartWindow
 from ui.charts.stack.series_list import SeriesList
 from ui.charts.stack.stack import ChartStack, prefetch
 from ui.compare.content import NOT_YET, Content
-from ui.compare.parts import Choice, View, control_row, labelled, sentence_label
+from ui.compare.parts import Choice, View, control_row, labelled, list_and_charts, sentence_label
 from ui.theme import SMALL, Theme
 
 CHARTS: Final = ("tps", "latency")
@@ -76,8 +76,7 @@ class OverTimeView(View):
         self.splitter.addWidget(self.lines)
         self.splitter.addWidget(self.stack)
         self.splitter.setStretchFactor(1, 1)
-        em = self.fontMetrics().averageCharWidth()
-        self.splitter.setSizes([em * 34, em * 120])
+        self.splitter.setSizes(list_and_charts(self))
         self.rows.addWidget(self.message)
         self.rows.addWidget(self.splitter, 1)
 

@@ -15,6 +15,12 @@ from ui.widgets.formatting import tooltip
 from ui.widgets.plain_label import mnemonic_label, plain_label
 
 
+def list_and_charts(widget: QWidget) -> list[int]:
+    """Return the first widths of a list of lines and of its charts: names are read with their warnings."""
+    em = widget.fontMetrics().averageCharWidth()
+    return [em * 45, em * 120]
+
+
 class View(QWidget):
     """One way to look at the runs. Shown content is replaced as a whole.
 
