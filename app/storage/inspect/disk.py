@@ -35,6 +35,7 @@ _SECTOR_BYTES: Final = 512
 _NO_VALUE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENXIO, errno.EINVAL})
 _VPD_HEADER_BYTES: Final = 4
 _WORLD_WIDE: Final = re.compile(r"(?:naa|eui|nvme|uuid)\..+")
+_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+")
 _VIRTIO_MODEL: Final = "Virtio Block Device"
 _LOOP_MODEL: Final = "Loop device"
 
@@ -97,22 +98,22 @@ def _hardware(folder: Path) -> Hardware:
         subsystem = (folder / "device/subsystem").readlink().name
     scsi_type = int(text_of(folder / "device/type")) if subsystem == "scsi" else None
     # /sys/block/X/hidden came with Linux 4.15; before it nothing was hidden
-    hidden = _first(folder / "hidden") == "1"
+    hidden = _stated(folder / "hidden") == "1"
     return Hardware(subsystem, hidden, scsi_type)
 
 
 def _medium(folder: Path) -> Geometry:
     queue = folder / "queue"
-    turning = _first(queue / "rotational")
+    turning = _stated(queue / "rotational")
     return Geometry(
         size_bytes=int(text_of(folder / "size")) * _SECTOR_BYTES,
         read_only=text_of(folder / "ro").strip() != "0",
         removable=text_of(folder / "removable").strip() != "0",
-        zoned=_first(queue / "zoned"),
+        zoned=_stated(queue / "zoned"),
         logical_block_bytes=int(text_of(queue / "logical_block_size")),
         physical_block_bytes=int(text_of(queue / "physical_block_size")),
         rotational=None if not turning else turning == "1",
-        discards=_first(queue / "discard_max_bytes") not in {"", "0"},
+        discards=_stated(queue / "discard_max_bytes") not in {"", "0"},
     )
 
 
@@ -147,8 +148,22 @@ def _identity(places: SourceFolders, folder: Path, number: str) -> DiskIdentity:
     )
 
 
+def _stated(file: Path) -> str:
+    """Return what the kernel states of a disk; empty only where this kernel has no such file.
+
+    SECURITY: disks are refused for what stands there (D01, D02): what cannot be read is no missing value.
+
+    Raises:
+        OSError: it is there and cannot be read.
+    """
+    try:
+        return text_of(file).strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
 def _first(*files: Path) -> str:
-    """Return the text of the first file that exists and is not empty."""
+    """Return the text of the first identifier that the disk has and that is not empty."""
     for file in files:
         try:
             if text := text_of(file).strip():
@@ -191,8 +206,8 @@ def _model(folder: Path) -> str:
     if (folder / "loop").exists():
         return _LOOP_MODEL
     vendor, model = _first(folder / "device/vendor"), _first(folder / "device/model")
-    if vendor.startswith("0x"):  # a number, virtio's
-        return _VIRTIO_MODEL
+    if _NUMBER.fullmatch(vendor):  # virtio's, which has no model
+        return model or _VIRTIO_MODEL
     return model if vendor in {"ATA", "NVMe", ""} else f"{vendor} {model}".strip()
 
 

@@ -122,7 +122,7 @@ def _open_devices(folder: Path, remote: tuple[str, ...]) -> Iterator[DeviceUse]:
     for link in links:
         with suppress(FileNotFoundError, ProcessLookupError):
             target = os.readlink(link)  # noqa: PTH115 - thousands of them
-            if not target.startswith(remote):
+            if target.startswith("/") and not target.startswith(remote):
                 status = os.stat(link)  # noqa: PTH116 - thousands of them
                 if stat.S_ISBLK(status.st_mode) and not _is_udev_looking(folder, link):
                     yield DeviceUse(number_of(status), _program(folder), link)
@@ -166,8 +166,12 @@ def _is_udev_looking(folder: Path, link: str) -> bool:
 
 def _mapped_devices(folder: Path) -> Iterator[DeviceUse]:
     """Yield devices that a process has mapped; the file descriptor may be closed long since."""
-    for line in (folder / "maps").read_bytes().split(b"\n"):
-        if b" /dev/" in line and b" /dev/shm/" not in line and b" /dev/zero" not in line:
+    text = (folder / "maps").read_bytes()
+    if b"/dev/" not in text:
+        return
+    for line in text.split(b"\n"):
+        # in a chroot its own /dev: "/dev/" may stand anywhere in the path
+        if b"/dev/" in line and b"/dev/shm/" not in line and b"/dev/zero" not in line:
             # map_files has the addresses without the zeros in front that maps has (fs/proc/base.c)
             addresses = line.split(b" ", 1)[0].split(b"-")
             area = folder / "map_files" / "-".join(f"{int(each, 16):x}" for each in addresses)

@@ -142,7 +142,8 @@ def read_loop_backings(places: SourceFolders) -> Reading[tuple[LoopBacking, ...]
 
 def _backing(places: SourceFolders, folder: Path) -> LoopBacking | None:
     """Return what lies below a loop device; None for one that was detached meanwhile."""
-    fd = os.open(places.dev / folder.name, os.O_RDONLY | os.O_CLOEXEC)
+    # O_NONBLOCK: a FIFO in the place of the node would keep root waiting for ever.
+    fd = os.open(places.dev / folder.name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         data = fcntl.ioctl(fd, _LOOP_GET_STATUS64, bytes(_LOOP_INFO_BYTES))
     except OSError as err:

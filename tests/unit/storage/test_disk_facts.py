@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from app.storage.inspect.disk import bus_of, read_disk
-from app.storage.inspect.snapshot import DuplicateMarks, Hardware, SourceKnowledge
+from app.storage.inspect.snapshot import DuplicateMarks, Hardware, Policy, SourceKnowledge
 from app.storage.inspect.sources import SourceFolders
+from app.storage.spare.inspect import inspect_machine
+from app.storage.spare.rules import decide
 from tests.unit.storage.fake_machine import add_scsi_disk, fake_machine, write
 
 BOOT = "0b5c2b1e-6f0f-4d57-8f39-6b1f2e0a9c11"
@@ -111,6 +115,29 @@ def test_whether_a_disk_rotates_may_be_unknown(
     assert (medium.zoned, medium.discards) == (("host-managed", True) if turning else ("", False))
 
 
+@pytest.mark.parametrize(
+    ("file", "rule"),
+    [
+        ("hidden", "D01"),
+        ("queue/zoned", "D02"),
+        ("queue/rotational", "D02"),
+        ("queue/discard_max_bytes", "D02"),
+    ],
+)
+def test_what_the_kernel_states_and_cannot_be_read_refuses_the_disk(
+    places: SourceFolders, file: str, rule: str
+) -> None:
+    """ENXIO, as opening a socket gives it, is "none" of identifiers alone."""
+    path = places.sys / "block/sdb" / file
+    path.unlink(missing_ok=True)
+    os.mknod(path, stat.S_IFSOCK | 0o600)
+    facts = read_disk(places, "sdb")
+    reading = facts.hardware if rule == "D01" else facts.medium
+    assert (reading.state, reading.value) == (SourceKnowledge.UNREADABLE, None)
+    refusals = decide(inspect_machine(Policy(), places), "sdb", Policy()).refusals
+    assert rule in {refusal.rule for refusal in refusals}
+
+
 # --- who it is
 
 
@@ -165,6 +192,8 @@ def test_the_file_of_a_loop_device_is_who_it_is(places: SourceFolders, tmp_path:
     ("files", "model"),
     [
         ({"device/vendor": "0x1af4"}, "Virtio Block Device"),
+        ({"device/vendor": "0x1B36", "device/model": "QEMU NVMe Ctrl"}, "QEMU NVMe Ctrl"),
+        ({"device/vendor": "0xide", "device/model": "Disk"}, "0xide Disk"),
         ({"device/model": "Samsung SSD 990 PRO 2TB"}, "Samsung SSD 990 PRO 2TB"),
         ({"device/vendor": "ATA     ", "device/model": "ST4000NM0035"}, "ST4000NM0035"),
         ({"device/vendor": "NVMe    ", "device/model": "INTEL SSDPE2KX0"}, "INTEL SSDPE2KX0"),

@@ -116,6 +116,7 @@ def test_whoever_has_a_device_open_uses_it_but_not_this_process(
 MAPS = """\
 00400000-00401000 rw-s 00000000 00:05 305                                /dev/sdb
 7f1000000000-7f1000001000 rw-s 00000000 00:05 306                        /dev/sdc (deleted)
+7f1100000000-7f1100001000 rw-s 00000000 08:01 311                        /srv/jail/dev/sdd
 7f2000000000-7f2000001000 rw-s 00000000 00:05 307                        /dev/null
 7f3000000000-7f3000001000 rw-s 00000000 00:01 308                        /dev/zero (deleted)
 7f4000000000-7f4000001000 rw-s 00000000 00:19 309                        /dev/shm/PostgreSQL.1
@@ -132,15 +133,20 @@ def test_a_mapped_device_is_used_wherever_it_is_mapped(
     folder = places.proc / "7/map_files"
     folder.mkdir()
     (folder / "7f2000000000-7f2000001000").symlink_to("/dev/null")
-    low, high = str(folder / "400000-401000"), str(folder / "7f1000000000-7f1000001000")
-    asked = block_nodes(monkeypatch, {low: "8:16", high: "8:32"})
-    assert processes.read_openers(places).value == (
-        DeviceUse("8:16", "program7 (process 7)", low),
-        DeviceUse("8:32", "program7 (process 7)", high),
+    mapped = {
+        str(folder / area): number
+        for area, number in (
+            ("400000-401000", "8:16"),
+            ("7f1000000000-7f1000001000", "8:32"),
+            ("7f1100000000-7f1100001000", "8:48"),  # in a chroot
+        )
+    }
+    asked = block_nodes(monkeypatch, mapped)
+    assert processes.read_openers(places).value == tuple(
+        DeviceUse(number, "program7 (process 7)", area) for area, number in mapped.items()
     )
     assert {path for path in asked if "/map_files/" in path} == {
-        low,
-        high,
+        *mapped,
         str(folder / "7f2000000000-7f2000001000"),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import json
 import os
 import random
@@ -318,6 +319,21 @@ def test_a_record_is_whole_on_the_disk_before_it_has_its_name(
     monkeypatch.setattr(os, "fsync", fsync)
     released.record_release(IDENTITY, LEFT, tmp_path)
     assert synced == [(tmp_path / "naa.5000c500a1b2c3d4.json").stat().st_size]
+
+
+def test_the_name_of_a_record_is_on_the_disk_too_when_it_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = []
+
+    def fsync(fd: int) -> None:
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            names = [path.name for path in tmp_path.iterdir()]
+            synced.append((os.fstat(fd).st_ino, fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_DIRECTORY, names))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    released.record_release(IDENTITY, LEFT, tmp_path)
+    assert synced == [(tmp_path.stat().st_ino, os.O_DIRECTORY, ["naa.5000c500a1b2c3d4.json"])]
 
 
 def test_where_nothing_was_recorded_nothing_is_broken(tmp_path: Path) -> None:

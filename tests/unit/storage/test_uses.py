@@ -7,6 +7,7 @@ import fcntl
 import os
 import shutil
 import struct
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -212,6 +213,22 @@ def test_a_loop_device_that_cannot_be_asked_makes_the_source_unreadable(
     backings = uses.read_loop_backings(places)
     assert backings.state is SourceKnowledge.UNREADABLE
     assert uses.loop_uses(backings).state is SourceKnowledge.UNREADABLE
+
+
+def test_a_fifo_in_the_place_of_a_loop_device_keeps_nobody_waiting(places: SourceFolders) -> None:
+    add_scsi_disk(places.sys, "loop0", "7:0", "", "")
+    write(places.sys, {"block/loop0/loop/backing_file": "/srv/image"})
+    fifo = places.dev / "loop0"
+    os.mkfifo(fifo)
+    found: list[Reading[tuple[LoopBacking, ...]]] = []
+    look = threading.Thread(target=lambda: found.append(uses.read_loop_backings(places)))
+    look.start()
+    look.join(30)
+    if is_stuck := look.is_alive():
+        os.close(os.open(fifo, os.O_RDWR))  # whoever waits for a writer goes on
+        look.join()
+    assert not is_stuck
+    assert [reading.state for reading in found] == [SourceKnowledge.UNREADABLE]
 
 
 # --- what is served to others, and what lies below what
