@@ -152,6 +152,18 @@ def test_a_service_that_ends_and_comes_back_is_followed_again(
     following.until(lambda objects: kind_of(objects) == "ext4")
 
 
+def test_the_end_of_the_service_is_told_as_such(stand_in: Callable[[str], StandIn]) -> None:
+    service = stand_in("answer")
+    listener = Listener()
+    follower = UdisksFollower(listener)
+    follower.start()
+    listener.until(lambda objects: kind_of(objects) == "")
+    service.end()
+    listener.until(lambda objects: objects is None)
+    follower.stop()
+    assert follower.reason == "UDisks2 ended"
+
+
 def test_what_a_listener_keeps_does_not_change_afterwards(
     stand_in: Callable[[str], StandIn], following: Listener
 ) -> None:

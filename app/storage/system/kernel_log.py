@@ -34,7 +34,7 @@ class KernelLog:
 
     def lines(self) -> tuple[str, ...]:
         """Return the last few new messages."""
-        return tuple(self._records())[-_MOST_LINES:] if self._fd is not None else ()
+        return tuple(self._records())[-_MOST_LINES:]
 
     def lines_about(self, names: Collection[str]) -> tuple[str, ...]:
         """Return the last new messages that name one of these disks, or a partition of one."""

@@ -14,7 +14,13 @@ from app.domain.storage_plan.reader import PlanError
 from app.domain.units import GIB, MIB, TIB
 from app.domain.versions import KERNEL
 from app.storage.layout.availability import Support
-from app.storage.layout.disk_target import check_support, find_disks, storage_plan
+from app.storage.layout.disk_target import (
+    check_support,
+    find_disks,
+    is_test_device,
+    storage_plan,
+    usable_bytes,
+)
 from app.storage.layout.partition_size import whole_disk_bytes
 from tests.unit.storage.plans import disk
 
@@ -62,10 +68,27 @@ def test_a_serial_with_a_blank_is_found_by_its_name_for_files_as_well() -> None:
     assert find_disks("WD WCC4", [odd]) == find_disks("WD_WCC4", [odd]) == (odd,)
 
 
+def test_a_wwn_with_a_blank_is_found_by_its_name_for_files_as_well() -> None:
+    (odd,) = machine(TIB)
+    odd = replace(odd, identity=replace(odd.identity, wwn="nvme.1b36-51454d 55"))
+    assert find_disks("nvme.1b36-51454d 55", [odd]) == find_disks("nvme.1b36-51454d_55", [odd]) == (odd,)
+
+
+def nameless() -> Disk:
+    (found,) = machine(TIB)
+    return replace(found, identity=replace(found.identity, serial="", wwn=None))
+
+
 def test_disks_without_serial_and_wwn_are_never_found() -> None:
-    (nameless,) = machine(TIB)
-    nameless = replace(nameless, identity=replace(nameless.identity, serial="", wwn=None))
-    assert find_disks("", [nameless]) == ()
+    assert find_disks("", [nameless()]) == ()
+
+
+def test_loop_devices_alone_are_test_devices() -> None:
+    found = {
+        number: is_test_device(replace(disk(1), device_number=number))
+        for number in ("7:0", "7:12", "8:7", "70:7")
+    }
+    assert found == {"7:0": True, "7:12": True, "8:7": False, "70:7": False}
 
 
 def test_the_plan_has_the_disks_in_the_order_of_the_campaign_with_preset_and_options() -> None:
@@ -108,6 +131,32 @@ def test_a_disk_that_is_not_here_is_named_with_its_key_and_with_those_that_are()
     ]
     assert "SERIAL4" in error.message
     assert "\x1b" not in str(error)
+
+
+@pytest.mark.parametrize(("count", "cut"), [(12, ""), (13, " …")])
+def test_at_most_twelve_of_the_disks_that_are_here_are_named(count: int, cut: str) -> None:
+    without_serial = replace(DISKS[0], identity=replace(disk(0), serial=" "))
+    here = [
+        nameless(),
+        without_serial,
+        *(
+            replace(DISKS[0], identity=replace(disk(1), serial=f"S{number}"))
+            for number in range(2, count + 1)
+        ),
+    ]
+    (problem,) = refused(DiskTarget(replace(ONE, disks=("GONE",))), here).problems
+    names = ["0x5000c50000000000", *(f"S{number}" for number in range(2, 13))]
+    assert problem.hint == ", ".join(names) + cut
+
+
+def test_each_further_copy_of_a_btrfs_mirror_takes_its_room() -> None:
+    size = (("mirror_copies", "3"),)
+    three = GroupChoice(("SERIAL1", "SERIAL2", "SERIAL3"), Level.MIRROR, "btrfs", partition_bytes=3 * GIB)
+    used = {
+        options: usable_bytes(storage_plan(DiskTarget(replace(three, options=options)), DISKS, MIB).data)
+        for options in ((), size)
+    }
+    assert used == {(): 9 * GIB // 2, size: 3 * GIB}
 
 
 def test_two_disks_of_one_serial_cannot_be_told_apart_but_by_wwn() -> None:

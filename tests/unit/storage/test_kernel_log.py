@@ -6,7 +6,9 @@ import fcntl
 import os
 from pathlib import Path
 
-from app.storage.system.kernel_log import KernelLog, kernel_log
+import pytest
+
+from app.storage.system.kernel_log import KernelLog, kernel_log, naming_pattern
 
 RECORDS = (
     b"6,1204,5127348821,-;xfs: Unknown parameter 'nobarrier'\n",
@@ -45,6 +47,32 @@ def test_only_the_last_lines_are_told() -> None:
 def test_a_log_that_may_not_be_read_is_silent(tmp_path: Path) -> None:
     with kernel_log(tmp_path / "none") as messages:
         assert messages.lines() == ()
+        assert messages.lines_about(("sda",)) == ()
+
+
+def test_nobody_waits_for_the_next_message(tmp_path: Path) -> None:
+    log = tmp_path / "kmsg"
+    log.touch()
+    with kernel_log(log):
+        opened = [int(fd.name) for fd in Path("/proc/self/fd").iterdir() if fd.resolve() == log]
+        flags = [fcntl.fcntl(fd, fcntl.F_GETFL) for fd in opened]
+    assert [each & os.O_NONBLOCK for each in flags] == [os.O_NONBLOCK]
+
+
+def test_where_a_log_ends_nothing_more_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter((b"6,1,2,-;last\n", b""))
+    monkeypatch.setattr(os, "read", lambda _fd, _size: next(answers))
+    assert KernelLog(0).lines() == ("last",)
+
+
+def test_what_was_said_before_is_not_told(tmp_path: Path) -> None:
+    log = tmp_path / "kmsg"
+    log.write_text("6,1,2,-;before\n")
+    with kernel_log(log) as messages, log.open("a") as file:
+        assert messages.lines() == ()
+        file.write("6,2,3,-;meanwhile\n")
+        file.flush()
+        assert messages.lines() == ("meanwhile",)
 
 
 def test_only_lines_about_the_disks_are_told_and_each_once() -> None:
@@ -65,6 +93,17 @@ def test_only_lines_about_the_disks_are_told_and_each_once() -> None:
     assert [line[:30] for line in found] == [line[:30] for line in (lines[0], lines[1], lines[6])]
     assert max(map(len, found)) == 300
     assert again == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "other"),
+    [("sda", "sda2", "sdap2"), ("nvme0n1", "nvme0n1p2", "nvme0n12"), ("dm-0", "dm-0p1", "dm-01")],
+)
+def test_partitions_are_named_with_a_p_where_the_disk_ends_in_a_digit(
+    name: str, own: str, other: str
+) -> None:
+    assert naming_pattern(name).fullmatch(own)
+    assert not naming_pattern(name).search(other)
 
 
 def test_of_many_lines_about_a_disk_the_newest_twenty_are_told() -> None:

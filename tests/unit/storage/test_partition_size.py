@@ -13,9 +13,9 @@ from app.domain.options.creation import Creation, StripeGeometry
 from app.domain.options.raid import Assembler, Level, layout
 from app.domain.storage_plan.plan import Group
 from app.domain.units import GIB, KIB, MIB, TIB
-from app.storage.layout.partition_size import default_partition_bytes, whole_disk_bytes
+from app.storage.layout.partition_size import default_partition_bytes, planned_bytes, whole_disk_bytes
 from app.storage.layout.stripe_geometry import alignment_of
-from tests.unit.storage.plans import disks
+from tests.unit.storage.plans import disk, disks
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,13 @@ def test_partitions_are_whole_mebibytes_and_leave_room_for_both_tables(
     for size in (whole_disk_bytes(sizes), default_partition_bytes(data_set, data_disks, sizes)):
         assert size % MIB == 0
         assert size == 0 or size + 2 * MIB <= min(sizes)
+
+
+def test_a_partition_is_as_large_as_stated_or_as_the_smallest_disk_has_room_for() -> None:
+    group = Group((disk(1, 8 * GIB), disk(2, 9 * GIB)), Level.MIRROR, "xfs")
+    assert planned_bytes(replace(group, partition_bytes=3 * GIB)) == 3 * GIB
+    assert planned_bytes(group) == 8 * GIB - 2 * MIB
+    assert planned_bytes(replace(group, disks=(disk(1, MIB),))) == 0
 
 
 @pytest.mark.parametrize(

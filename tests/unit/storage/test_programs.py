@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.domain.errors import CancelledError, ProgramError
+from app.storage.system import programs
 from app.storage.system.programs import (
     ENVIRONMENT,
     OUTPUT_LIMIT_BYTES,
@@ -74,6 +77,10 @@ def test_a_program_gets_no_open_files_no_folder_and_no_answers(answered: None) -
     assert set(filter(None, files)) == {"0", "1", "2", "3"}  # 3 is the folder that ls reads
 
 
+def test_a_program_that_is_told_nothing_reads_from_nowhere() -> None:
+    assert run_program(("readlink", "/proc/self/fd/0"), timeout_s=60).stdout == "/dev/null\n"
+
+
 def test_input_is_read_to_its_end() -> None:
     text = "line\n" * 100_000
     assert run_program(("wc", "-c"), timeout_s=60, input_text=text).stdout.strip() == str(len(text))
@@ -82,6 +89,45 @@ def test_input_is_read_to_its_end() -> None:
 def test_output_beyond_the_limit_is_cut_and_does_not_stop_the_program() -> None:
     ended = run_program(("sh", "-c", "yes | head -c 3000000; echo end >&2"), timeout_s=60)
     assert (ended.exit_code, len(ended.stdout), ended.stderr) == (0, OUTPUT_LIMIT_BYTES, "end\n")
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """The programs that were started, each with pipes of 1 MiB."""
+    processes: list[subprocess.Popen[bytes]] = []
+    real = subprocess.Popen
+
+    def start(*arguments: Any, **named: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+        processes.append(real(*arguments, pipesize=1 << 20, **named))
+        return processes[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    return processes
+
+
+@pytest.mark.parametrize("timeout_s", [60.0, 0.0])
+def test_what_a_program_left_in_its_pipe_is_read_also_when_its_time_was_up_after_its_end(
+    started: list[subprocess.Popen[bytes]], timeout_s: float
+) -> None:
+    def has_ended() -> bool:
+        with suppress(ChildProcessError):  # it was seen already
+            os.waitid(os.P_PID, started[0].pid, os.WEXITED | os.WNOWAIT)
+        return False
+
+    ended = run_program(("head", "-c", "200000", "/dev/zero"), timeout_s=timeout_s, is_cancelled=has_ended)
+    assert (ended.exit_code, len(ended.stdout)) == (0, 200_000)
+
+
+def test_a_program_that_works_is_looked_at_twenty_times_a_second() -> None:
+    """More often would take from the CPUs that it needs."""
+    asked: list[int] = []
+
+    def is_cancelled() -> bool:
+        asked.append(1)
+        return False
+
+    ended = run_program(("sleep", "0.5"), timeout_s=60, is_cancelled=is_cancelled)
+    assert 0 < len(asked) <= 20 * ended.seconds + 20
 
 
 def is_asleep(pid: str) -> bool:
@@ -99,6 +145,38 @@ def test_a_program_that_does_not_end_is_ended_with_all_that_it_started() -> None
     while is_asleep(ended.stdout.strip()):  # the kernel ends it soon, not at once
         assert time.monotonic() < deadline_s
     assert "its time was up" in ended.complaint()
+
+
+def test_nobody_is_told_to_end_after_the_program_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its number may be that of another process group by then, and daemons that it leaves are its work."""
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "killpg", lambda group, number: told.append((group, number)))
+    assert run_program(("true",), timeout_s=60).exit_code == 0
+    assert told == []
+
+
+def test_a_program_that_does_not_listen_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "_KILL_AFTER_S", 0.05)
+    deaf = tmp_path / "deaf"
+    with pytest.raises(InterruptedProgramError) as caught:
+        run_program(
+            ("sh", "-c", f"trap '' TERM; touch {deaf}; sleep 4711"), timeout_s=60, is_cancelled=deaf.exists
+        )
+    assert caught.value.ended.exit_code == -signal.SIGKILL
+
+
+def test_a_program_that_the_kernel_holds_is_named_and_stays(
+    started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "_KILL_AFTER_S", 0.01)
+    monkeypatch.setattr(os, "killpg", lambda _group, _number: None)
+    with pytest.raises(ProgramError, match=r"sleep 4711") as caught:
+        run_program(("sleep", "4711"), timeout_s=0)
+    (process,) = started
+    assert str(process.pid) in caught.value.message
+    assert process.poll() is None
+    process.kill()
+    process.wait()
 
 
 def test_a_program_is_ended_when_it_is_cancelled() -> None:

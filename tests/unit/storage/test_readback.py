@@ -73,10 +73,10 @@ class Machine:
         folder.mkdir()
         (folder / "mountinfo").write_text(mountinfo)
         monkeypatch.setattr(state, "PROC", tmp_path)
-        self.asked: list[str] = []
+        self.asked: list[tuple[str, ...]] = []
 
     def run(self, argv: Sequence[str]) -> CompletedProgram:
-        self.asked.append(argv[0])
+        self.asked.append(tuple(argv))
         names = {
             "dumpe2fs": "dumpe2fs-1.47.0.txt",
             "xfs_info": "xfs_info-6.1.0.txt",
@@ -127,9 +127,31 @@ def test_what_is_as_it_was_asked_is_silent(monkeypatch: pytest.MonkeyPatch, tmp_
         "fast_commit": True,
         "block_size": 4096,
     }
-    asked = step("ext4", chosen, Level.RAID5, StripeGeometry(512 * 1024, 3))
-    assert differences(machine, asked) == {}
-    assert machine.asked == ["dumpe2fs"]
+    read_back(step("ext4", chosen, Level.RAID5, StripeGeometry(512 * 1024, 3)), machine.run)
+    assert machine.asked == [("dumpe2fs", "-h", "/dev/sda1")]
+
+
+def test_only_what_shows_the_options_is_asked_by_node_or_by_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = recorded("mountinfo-btrfs-6.18.txt").replace("/tmp/rec/m", FOLDER)
+    machine = Machine(monkeypatch, tmp_path, text)
+    assert differences(machine, step("btrfs", {"checksum": "xxhash"})) == {}
+    assert [(argv[2], argv[-1]) for argv in machine.asked] == [("dump-super", "/dev/sda1")]
+    machine.asked.clear()
+    differences(machine, step("btrfs", {"nocow_attribute": True}))
+    assert [(argv[0], argv[-1]) for argv in machine.asked] == [("lsattr", FOLDER)]
+
+
+def test_everything_that_differs_is_told_with_what_was_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    machine = Machine(monkeypatch, tmp_path, EXT4)
+    with pytest.raises(
+        ReadBackError, match=r"commit: .*found commit=999; block_size: .*1024.*4096"
+    ) as caught:
+        read_back(step("ext4", {"commit": 5, "block_size": 1024}), machine.run)
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize(

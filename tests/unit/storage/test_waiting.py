@@ -1,0 +1,232 @@
+"""Waiting for locks, nodes and arrays: as long as it makes sense, and never without an end."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import CancelledError, StorageError
+from app.storage.system import state, waiting
+from app.storage.system.time_limits import Patience
+from app.storage.system.waiting import NODE_S, await_node, await_sync, lock
+
+NODE = "/dev/sdb1"
+SECTORS = 4096
+
+
+def never() -> bool:
+    return False
+
+
+@dataclass
+class Clock:
+    """Stands for `time`: it goes on only while somebody sleeps, and something may happen then."""
+
+    now_s: float = 1000.0
+    happens: Callable[[], object] = field(default=lambda: None)
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+        self.happens()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(waiting, "time", clock)
+    return clock
+
+
+def test_udevd_is_there_where_it_listens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "_UDEV_CONTROL", tmp_path / "control")
+    assert not waiting.udevd_runs()
+    (tmp_path / "control").touch()
+    assert waiting.udevd_runs()
+
+
+@pytest.mark.parametrize(("kind", "others"), [(fcntl.LOCK_EX, fcntl.LOCK_SH), (fcntl.LOCK_SH, fcntl.LOCK_EX)])
+def test_a_lock_is_waited_for_until_whoever_holds_it_leaves_or_the_time_is_up(
+    clock: Clock, tmp_path: Path, kind: int, others: int
+) -> None:
+    disk = tmp_path / "disk"
+    disk.touch()
+    with disk.open() as mine, disk.open() as other:
+        fcntl.flock(other, others)
+        with pytest.raises(StorageError, match=f"{NODE}.* 5 s"):
+            lock(mine.fileno(), NODE, 5.0, kind)
+        assert clock.now_s == pytest.approx(1005, abs=0.1)
+        clock.happens = lambda: fcntl.flock(other, fcntl.LOCK_UN)
+        lock(mine.fileno(), NODE, 5.0, kind)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_locks_that_only_look_are_taken_together(clock: Clock, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.touch()
+    with disk.open() as mine, disk.open() as other:
+        fcntl.flock(other, fcntl.LOCK_SH)
+        lock(mine.fileno(), NODE, 0.0, fcntl.LOCK_SH)
+    assert clock.now_s == 1000
+
+
+@pytest.fixture
+def sizes(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What the device has at each look; the last one stays."""
+    found = [0]
+    monkeypatch.setattr(state, "size_bytes", lambda _node: found.pop(0) if len(found) > 1 else found[0])
+    return found
+
+
+@pytest.mark.parametrize(("wanted", "looks"), [(0, [0, 0, 1]), (512, [0, 511, 512]), (512, [1024])])
+def test_a_device_is_there_when_it_has_its_size(sizes: list[int], wanted: int, looks: list[int]) -> None:
+    sizes[:] = looks
+    await_node(NODE, wanted, never)
+    assert sizes == looks[-1:]
+
+
+def test_a_device_that_does_not_appear_is_an_error_and_nobody_has_to_wait_for_it(
+    clock: Clock, sizes: list[int]
+) -> None:
+    sizes[:] = [511]
+    with pytest.raises(StorageError, match=f"{NODE}.*511.*512"):
+        await_node(NODE, 512, never)
+    assert clock.now_s == pytest.approx(1000 + NODE_S, abs=0.1)
+    with pytest.raises(CancelledError, match=NODE):
+        await_node(NODE, 512, lambda: True)
+    assert clock.now_s == pytest.approx(1000 + NODE_S, abs=0.1)
+
+
+# --- arrays
+
+
+class Array:
+    """The files of an array in sysfs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "md"
+        (self._folder / "dev-sdb1").mkdir(parents=True)
+        self.states: Iterator[dict[str, str]] = iter(())
+        self.told: list[tuple[str, float | None, float | None]] = []
+        self.becomes({"dev-sdb1/state": "in_sync"})
+
+    def becomes(self, files: dict[str, str]) -> None:
+        for name, text in files.items():
+            (self._folder / name).write_text(f"{text}\n", encoding="ascii")
+
+    def goes_on(self) -> None:
+        self.becomes(next(self.states))
+
+    def tell(self, text: str, part: float | None, left_s: float | None) -> None:
+        self.told.append((text, part, left_s))
+
+
+IDLE = {"sync_action": "idle", "degraded": "0", "resync_start": "none", "sync_completed": "none"}
+RESYNC = {
+    "sync_action": "resync",
+    "degraded": "0",
+    "resync_start": "0",
+    "sync_completed": f"1024 / {SECTORS}",
+}
+
+
+@pytest.fixture
+def array(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Array:
+    array = Array(tmp_path)
+    clock.happens = array.goes_on
+    monkeypatch.setattr(state, "sysfs_folder", lambda _node: tmp_path)
+    return array
+
+
+def test_an_array_without_redundancy_is_complete_at_once_and_so_is_one_that_is_idle(
+    clock: Clock, array: Array
+) -> None:
+    array.becomes({"sync_action": "idle"})
+    await_sync("/dev/md/x", array.tell, never)
+    array.becomes(IDLE)
+    await_sync("/dev/md/x", array.tell, never)
+    assert (array.told, clock.now_s) == ([], 1000)
+
+
+@pytest.mark.parametrize(
+    "incomplete",
+    [RESYNC, {"sync_action": "recover"}, {"degraded": "1"}, {"resync_start": "2048"}, {"sync_action": ""}],
+    ids=lambda files: " ".join(f"{name}={text}" for name, text in files.items()),
+)
+def test_an_array_is_waited_for_until_it_is_idle_whole_and_in_sync(
+    array: Array, incomplete: dict[str, str]
+) -> None:
+    array.becomes({**IDLE, **incomplete})
+    array.states = iter(({}, IDLE))
+    await_sync("/dev/md/x", array.tell, never)
+    assert len(array.told) == 2
+
+
+@pytest.mark.parametrize(
+    ("completed", "speed", "part", "left_s"),
+    [
+        (f"1024 / {SECTORS}", "512", 0.25, 3.0),
+        (f"1024 / {SECTORS}", "0", 0.25, None),
+        (f"1024 / {SECTORS}", "none", 0.25, None),
+        ("0 / 0", "512", None, None),
+        ("none", "512", None, None),
+        ("delayed", "512", None, None),
+        (f"x / {SECTORS}", "512", None, None),
+        ("1024 / x", "512", None, None),
+    ],
+)
+def test_how_far_an_array_is_is_told_where_the_kernel_says_it(
+    array: Array, completed: str, speed: str, part: float | None, left_s: float | None
+) -> None:
+    array.becomes({**RESYNC, "sync_completed": completed, "sync_speed": speed})
+    array.states = iter((IDLE,))
+    await_sync("/dev/md/x", array.tell, never)
+    ((text, *told),) = array.told
+    assert "resync" in text
+    assert told == [part, left_s]
+
+
+def test_a_member_that_fails_ends_the_wait_and_is_named(array: Array) -> None:
+    array.becomes(RESYNC)
+    array.states = iter(({"dev-sdb1/state": "faulty,write_error"},))
+    with pytest.raises(StorageError, match=r"/dev/md/x.*sdb1"):
+        await_sync("/dev/md/x", array.tell, never)
+
+
+def test_an_array_may_take_any_time_as_long_as_it_advances_but_not_if_it_stands_still(
+    clock: Clock, array: Array
+) -> None:
+    steps = int(20 * NODE_S)
+    array.becomes(RESYNC)
+    array.states = iter(
+        (*({"sync_completed": f"{number} / {SECTORS}"} for number in range(steps)), *[{}] * steps)
+    )
+    with pytest.raises(StorageError, match=r"/dev/md/x"):
+        await_sync("/dev/md/x", array.tell, never)
+    assert clock.now_s == pytest.approx(1000 + steps * 0.5 + 5 * NODE_S, abs=1.1)
+
+
+def test_nobody_has_to_wait_for_an_array(clock: Clock, array: Array) -> None:
+    array.becomes(RESYNC)
+    with pytest.raises(CancelledError, match=r"/dev/md/x"):
+        await_sync("/dev/md/x", array.tell, lambda: True)
+    assert clock.now_s == 1000
+
+
+# --- patience
+
+
+def test_patience_that_is_at_its_end_lets_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    patience = Patience(1.5)
+    assert [patience.pause(1.0), patience.pause(1.0), patience.pause(1.0)] == [True, True, False]
+    assert slept == [1.0, 0.5]
+    assert patience.limit(5.0) == 0
