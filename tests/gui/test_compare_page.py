@@ -290,7 +290,8 @@ def test_latencies_of_what_is_not_durable_are_called_so_and_read_whole_beside_th
     assert [trace.label for trace in view.nines.runs] == ["folder", "memory (NOT DURABLE)"]
     rows = view.lines.topLevelItem(0)
     assert rows is not None
-    lost = next(rows.child(row) for row in range(2) if "DURABLE" in rows.child(row).text(0))
+    children = [child for row in range(2) if (child := rows.child(row)) is not None]
+    [lost] = [child for child in children if "DURABLE" in child.text(0)]
     wanted = view.lines.sizeHintForIndex(view.lines.indexFromItem(lost)).width()
     assert view.lines.visualItemRect(lost).width() >= wanted
 
