@@ -23,6 +23,7 @@ from app.dbus.helper_errors import (
     NOTHING_TOUCHED,
     HelperStartsError,
     NoHelperError,
+    PlanRefusedError,
     TooSoonError,
     error_of,
     lost,
@@ -33,6 +34,7 @@ from app.domain.disk import DiskIdentity, RootAnswer, refusal_from_wire
 from app.domain.errors import FootingError
 from app.domain.inspection_report import ReadProgress, looked_from_wire
 from app.domain.storage_plan.plan import StoragePlan
+from app.domain.storage_plan.problems import plan_problems
 from app.domain.storage_plan.wire import GROUP, IDENTITY, identity_to_wire, plan_to_wire
 from app.domain.text import tr
 from app.process.account import current_account
@@ -252,7 +254,11 @@ class HelperClient:
         """
         _, glib = load_gio()
         wires = [wire_of(plan, glib) for plan in plans]
-        plan, texts, digest = self.call("Describe", f"({_PLANS})", wires, timeout_s=INSPECT_S, watch=watch)
+        try:
+            answer = self.call("Describe", f"({_PLANS})", wires, timeout_s=INSPECT_S, watch=watch)
+        except PlanRefusedError as error:
+            raise PlanRefusedError(error.fields, _reasons(plans)) from error
+        plan, texts, digest = answer
         return Description(plan, tuple(tuple(lines) for lines in texts), digest)
 
     def execute(self, description: Description, uid: int, watch: Watch = _nothing) -> HelperSession:
@@ -368,6 +374,18 @@ def _error_of(err: Any, gio: ModuleType, *, met: bool) -> FootingError:  # noqa:
 
 def _root_answer(answer: str, reasons: Sequence[Sequence[str]], looked: Sequence[Any]) -> RootAnswer:
     return RootAnswer(answer == "spare", tuple(map(refusal_from_wire, reasons)), looked_from_wire(looked))
+
+
+def _reasons(plans: Sequence[StoragePlan]) -> dict[str, str]:
+    """Return what is wrong with plans, by field as the helper names it.
+
+    Root says no sentences: it reads plans by the same rules, which say here why.
+    """
+    return {
+        f"plans[{number}].{each.path}": each.message
+        for number, plan in enumerate(plans)
+        for each in plan_problems(plan)
+    }
 
 
 def wire_of(plan: StoragePlan, glib: ModuleType) -> tuple[Any, ...]:

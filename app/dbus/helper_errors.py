@@ -5,7 +5,7 @@ The helper's errors are names and values (`app/helper/interface.xml`); their sen
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from app.domain.errors import BusyError, CampaignError, ExitStatus, FootingError, RefusedError, StorageError
@@ -204,9 +204,22 @@ def _refused_disks(text: str) -> FootingError:
     return DiskRefusedError(message, hint=hint)
 
 
+class PlanRefusedError(CampaignError):
+    """The helper cannot make a plan; nothing was touched.
+
+    Attributes:
+        fields: what is wrong, such as ``plans[0].data.level``: the helper names fields, and no reasons.
+    """
+
+    def __init__(self, fields: Sequence[str], reasons: Mapping[str, str] | None = None) -> None:
+        self.fields = tuple(fields)
+        known = reasons or {}
+        lines = "\n".join(f"  {each}: {known[each]}" if each in known else f"  {each}" for each in fields)
+        super().__init__(tr("The helper cannot make this storage:") + f"\n{lines}\n{NOTHING_TOUCHED}")
+
+
 def _bad_plan(text: str) -> FootingError:
-    lines = "\n".join(f"  {line}" for line in text[:_LONGEST].splitlines())
-    return CampaignError(tr("The helper cannot make this storage:") + f"\n{lines}\n{NOTHING_TOUCHED}")
+    return PlanRefusedError(text[:_LONGEST].splitlines())
 
 
 def _busy(text: str) -> FootingError:

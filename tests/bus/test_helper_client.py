@@ -309,7 +309,7 @@ def test_what_polkit_said_is_told_as_what_it_is(
         ("Busy:asked", "open already for you on this machine. Nothing was touched", 3),
         ("NotAuthorized:no-account", "have an account on this machine. Nothing was touched", 3),
         ("DiskRefused:8:16 D08 has a filesystem\n8:32 D05 mounted", "8:32 D05 mounted", 3),
-        ("BadPlan:plans[0].data.level: no", "plans\\[0\\].data.level", 2),
+        ("BadPlan:plans[0].data.level", "plans\\[0\\].data.level\nNothing was touched", 2),
         ("BadUser:", "no root", 3),
         ("Unknown:", "session is over", 1),
         ("TooMany:", "another campaign", 3),

@@ -39,7 +39,7 @@ def described(call: Call, user: int, disks: SpareDisks) -> tuple[DescribedPlans,
         try:
             plans.append(plan_from_wire(*wire))
         except PlanError as err:
-            problems += [f"plans[{number}].{each.path}: {each.message}" for each in err.problems]
+            problems += [f"plans[{number}].{each.path}" for each in err.problems]
     if problems:
         raise MethodError("BadPlan", "\n".join(problems)[:_MOST_TEXT])
     find = cache(partial(find_device, disks))  # plans share disks: each is looked at once

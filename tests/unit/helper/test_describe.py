@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from app.dbus.helper_client import _reasons
+from app.dbus.helper_errors import PlanRefusedError
 from app.dbus.service import MethodError
 from app.domain.storage_plan.problems import MOST_OPTIONS
 from app.domain.storage_plan.reader import PlanError
@@ -29,6 +33,27 @@ def test_more_options_than_any_filesystem_has_are_one_problem() -> None:
     with pytest.raises(PlanError) as refused:
         plan_from_wire(*wire(MOST_OPTIONS))
     assert len(refused.value.problems) == MOST_OPTIONS
+
+
+def test_root_names_the_fields_of_a_bad_plan_and_the_program_says_why() -> None:
+    broken = wire(3)
+    call: Any = SimpleNamespace(arguments=([broken, broken],), sender=":1.7")
+    with pytest.raises(MethodError) as refused:
+        describing.described(call, 1000, SpareDisks())
+    told = PlanRefusedError(refused.value.text.splitlines())
+    assert len(told.fields) == 6
+    for line in told.fields:
+        assert re.fullmatch(r"plans\[[01]\]\.[a-z0-9_.\[\]]+", line), "root says no sentence"
+    with pytest.raises(PlanError) as own:
+        plan_from_wire(*broken)
+    for each in own.value.problems:
+        assert f"plans[1].{each.path}" in told.fields
+    plan = plan_from_wire(*wire(0))
+    bad = replace(plan, data=replace(plan.data, options=(("no0", True), ("no1", True), ("no2", True))))
+    answer = PlanRefusedError(told.fields, _reasons([plan, bad])).message.splitlines()
+    for line, field in zip(answer[4:7], told.fields[3:], strict=True):
+        assert line.startswith(f"  {field}: ")
+        assert len(line) > len(field) + 10, "the sentence"
 
 
 def test_after_a_hundred_problems_no_other_plan_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
