@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from app.domain.filesystems.btrfs_readback import READERS
 from app.domain.filesystems.btrfs_rules import RULES
 from app.domain.filesystems.common import (
     ATIME,
     BARRIER,
     LAZYTIME,
-    LSATTR,
     MD_LEVELS,
     NOATIME,
     NODEV,
@@ -38,9 +37,7 @@ from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import ArrayLayout, Assembler, Level
 from app.domain.options.tokens import (
     ExpectedToken,
-    ReadbackProgram,
     ReadbackToken,
-    ReadFrom,
     ShownBy,
     Spelling,
     words,
@@ -369,36 +366,6 @@ def expected(made: Creation) -> tuple[ExpectedToken, ...]:
     )
 
 
-def parse_dump_super(text: str) -> Iterator[str]:
-    """Yield the tokens of ``btrfs inspect-internal dump-super -f``.
-
-    ``key=value`` with the first word of the value (``nodesize=16384``), ``csum_type=NAME`` with the name in
-    brackets, and the names of flags alone (``NO_HOLES``).
-    """
-    for line in text.splitlines():
-        fields = line.split()
-        if len(fields) >= 2 and not line.startswith((" ", "\t")):
-            value = fields[2].strip("()") if fields[0] == "csum_type" and len(fields) > 2 else fields[1]
-            yield f"{fields[0]}={value}"
-        else:
-            yield from re.findall(r"\b[A-Z][A-Z0-9_]{2,}\b", line)
-
-
-def parse_df(text: str) -> Iterator[str]:
-    """Yield ``kind=profile`` of ``btrfs filesystem df``; one of several profiles as ``Data=raid5+single``.
-
-    Profiles are in lower case as mkfs.btrfs takes them.
-    """
-    found: dict[str, set[str]] = {}
-    for kind, profile in re.findall(r"^(\w+), (\w+):", text, re.MULTILINE):
-        found.setdefault(kind, set()).add(profile.lower())
-    for kind, names in found.items():
-        yield f"{kind}={'+'.join(sorted(names))}"
-
-
-_DUMP_SUPER: Final = ("btrfs", "inspect-internal", "dump-super", "-f")
-_DF: Final = ("btrfs", "filesystem", "df", "--raw")
-
 _NODATACOW: Final = PresetValue("datacow", False, tr("as published"), "2011; Vondra 2016")
 _SSD: Final = PresetValue("ssd", "ssd", tr("as published"), "Vondra 2016; Vondra 2022")
 _NO_BARRIER: Final = PresetValue("barrier", False, tr("as published; only for disks with PLP"), SOURCE_2016)
@@ -501,11 +468,7 @@ BTRFS: Final = FilesystemSpec(
         64 * KIB + 32,
         copies=(64 * MIB - 64 * KIB, 256 * GIB - 64 * KIB),
     ),
-    readers=(
-        ReadbackProgram(ShownBy.SUPERBLOCK, _DUMP_SUPER, parse_dump_super),
-        ReadbackProgram(ShownBy.ALLOCATION, _DF, parse_df, ReadFrom.FOLDER),
-        LSATTR,
-    ),
+    readers=READERS,
     expected=expected,
     whole_pages=True,
     rules=RULES,

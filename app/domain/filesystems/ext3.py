@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.domain.filesystems import ext4
+from app.domain.filesystems import e2fsprogs, ext4
 from app.domain.filesystems.common import (
     ATIME,
     BARRIER,
@@ -36,7 +36,7 @@ EXT3: Final = FilesystemSpec(
     label="ext3",
     good_for=tr("To compare with old servers and benchmarks; nothing new should be put on it."),
     mkfs="mkfs.ext3",
-    programs=(Program("mkfs.ext3", "e2fsprogs", ext4.E2FSPROGS), ext4.DUMPE2FS),
+    programs=(Program("mkfs.ext3", "e2fsprogs", e2fsprogs.E2FSPROGS), e2fsprogs.DUMPE2FS),
     kernel_modules=("ext4",),
     minimum_bytes=16 * MIB,
     several=Assembler.MD,
@@ -55,9 +55,9 @@ EXT3: Final = FilesystemSpec(
         ext4.STRIPE_WIDTH,
         ext4.RESERVED_PERCENT,
         ext4.JOURNAL_BYTES,
-        ext4.MKFS_DISCARD,
+        e2fsprogs.MKFS_DISCARD,
     ),
-    always=ext4.ALWAYS,
+    always=e2fsprogs.ALWAYS,
     presets=(
         defaults("mke2fs.conf; ext4.rst; Vondra 2016"),
         FilesystemPreset(
@@ -85,9 +85,9 @@ EXT3: Final = FilesystemSpec(
             "journal_async_commit",
         )
     ),
-    mkfs_arguments=ext4.mkfs_arguments,
-    superblock=ext4.SUPERBLOCK,
-    readers=ext4.READERS,
-    expected=ext4.expected,
+    mkfs_arguments=e2fsprogs.mkfs_arguments,
+    superblock=e2fsprogs.SUPERBLOCK,
+    readers=e2fsprogs.READERS,
+    expected=e2fsprogs.expected,
     kernel_threads=ext4.EXT4.kernel_threads,
 )

@@ -9,8 +9,8 @@ import pytest
 
 from app.domain.errors import StorageError
 from app.domain.filesystems import filesystem
-from app.domain.filesystems.btrfs import parse_df, parse_dump_super
-from app.domain.filesystems.ext4 import parse_dumpe2fs
+from app.domain.filesystems.btrfs_readback import parse_df, parse_dump_super
+from app.domain.filesystems.e2fsprogs import parse_dumpe2fs
 from app.domain.filesystems.f2fs import parse_dump_f2fs
 from app.domain.filesystems.xfs import parse_xfs_info
 from app.domain.filesystems.zfs import parse_properties
