@@ -121,9 +121,11 @@ def parse_fio(text: str, task: FioTask) -> FioAnswer:
     if code:
         message = tr("fio failed: {reason}").format(reason=_said(text) or _reason(code))
         raise FioError(message, is_direct_refused=task.is_direct and code == _INVALID)
-    side = job.get("write" if task.job.writes else "read")
+    direction = "write" if task.job.writes else "read"
+    side = job.get(direction)
+    if not isinstance(side, dict):
+        raise _lacking(direction)
     try:
-        assert isinstance(side, dict)  # noqa: S101 - told below, as every other surprise
         seconds = float(side["runtime"]) / 1000
         operations, size = int(side["total_ios"]), int(side["io_bytes"])
         latency = float(side["lat_ns"]["mean"])
@@ -133,8 +135,10 @@ def parse_fio(text: str, task: FioTask) -> FioAnswer:
             spread = job["sync"]["lat_ns"]
         p99 = spread.get("percentile", {}).get("99.000000")
         version = str(document.get("fio version", ""))[:40]
-    except (AssertionError, KeyError, TypeError, ValueError, AttributeError) as err:
-        raise FioError(tr("What fio printed is not understood: {what} is missing.").format(what=err)) from err
+    except KeyError as err:
+        raise _lacking(str(err.args[0])) from err
+    except (TypeError, ValueError, AttributeError, OverflowError) as err:  # no number, or one without end
+        raise FioError(tr("What fio printed is not understood: {what}.").format(what=err)) from err
     if operations < 1 or seconds <= 0:
         raise FioError(tr("fio finished not one request."))
     result = JobResult(
@@ -147,6 +151,10 @@ def parse_fio(text: str, task: FioTask) -> FioAnswer:
         is_direct=task.is_direct,
     )
     return FioAnswer(result, version, size)
+
+
+def _lacking(name: str) -> FioError:
+    return FioError(tr("What fio printed is not understood: “{name}” is missing.").format(name=name))
 
 
 def _document(text: str) -> dict[str, Any]:

@@ -6,20 +6,13 @@ import time
 from pathlib import Path
 from typing import Final
 
-from app.domain.io_baseline import BaselineDevice, DeviceRates
+from app.domain.io_baseline import LIMITED, BaselineDevice, DeviceRates
 from app.domain.virtual_disks import played_by
 from app.probes.base.backing_devices import resolve_backing
 from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
 from app.probes.sources.block_devices import BlockDevicesProbe
 
 _SECOND_S: Final = 1.0
-_SERIES: Final = {
-    "storage.reads": "reads",
-    "storage.writes": "writes",
-    "storage.flushes": "flushes",
-    "storage.read_bytes": "read_bytes",
-    "storage.write_bytes": "write_bytes",
-}
 
 
 class DeviceCounters:
@@ -47,9 +40,6 @@ class DeviceCounters:
         if time.monotonic() - self._read_s >= _SECOND_S:
             rates, _ = self._step()
             self._fastest = {name: max(rate, self._fastest.get(name, 0.0)) for name, rate in rates.items()}
-
-    def nothing(self) -> None:
-        """Count on, without a look: for a mean over all."""
 
     def fastest_second(self) -> DeviceRates:
         """Return the highest rates of a second since `begin`, each for itself."""
@@ -81,7 +71,7 @@ class DeviceCounters:
             return {}, 0.0
         now_s = time.monotonic()
         passed_s, self._read_s = now_s - self._read_s, now_s
-        return {_SERIES[each.metric]: each.value for each in samples if each.metric in _SERIES}, passed_s
+        return {LIMITED[each.metric]: each.value for each in samples if each.metric in LIMITED}, passed_s
 
 
 def disks_below(folder: str, sys: Path = Path("/sys")) -> tuple[BaselineDevice, ...]:

@@ -187,7 +187,7 @@ class BaselineMeasurement:
         self._is_direct_refused = False
         counters = DeviceCounters(self.storage.sources(task.path.rpartition("/")[0]))
         try:
-            ended = self._run(fio.fio_argv(program, task), task.job.id.value, task.seconds, counters.nothing)
+            ended = self._run(fio.fio_argv(program, task), task.job.id.value, task.seconds)
             answer = _answer(ended, task)
             device = counters.mean(answer.result.seconds)
         except (FioError, ProgramError) as error:
@@ -237,10 +237,17 @@ class BaselineMeasurement:
         argv: tuple[str, ...],
         name: str,
         planned_s: float,
-        look: Callable[[], None],
+        look: Callable[[], None] = lambda: None,
         is_enough: Callable[[str], bool] = lambda _text: False,
     ) -> _Ended:
         """Run a program to its end, until it has said enough, or until its time is up; it is gone afterwards.
+
+        Args:
+            argv: its command.
+            name: of its output.
+            planned_s: how long it should take.
+            look: called often while it runs, for what is counted by the second.
+            is_enough: whether what it printed is all that is wanted.
 
         Raises:
             StopRequestedError: a person stops.

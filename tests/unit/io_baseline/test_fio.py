@@ -84,14 +84,26 @@ def test_a_filesystem_without_direct_io_is_known_by_its_answer() -> None:
         ('{"jobs": [3]}', "fio printed no result"),
         ('{"jobs": [{"error": 5}]}', "fio failed: error 5"),
         ('{"jobs": [{"error": 28}]}', "the disk is full"),
-        ('{"jobs": [{"error": 0}]}', "is not understood"),
-        ('{"jobs": [{"error": 0, "read": {"runtime": "x"}}]}', "is not understood"),
+        ('{"jobs": [{"error": 0}]}', "is not understood: “read” is missing"),
+        ('{"jobs": [{"error": 0, "read": [1]}]}', "is not understood: “read” is missing"),
+        ('{"jobs": [{"error": 0, "read": {"runtime": 1}}]}', "is not understood: “total_ios” is missing"),
+        ('{"jobs": [{"error": 0, "read": {"runtime": "x"}}]}', "is not understood: could not convert"),
+        ('{"jobs": [{"error": 0, "read": {"runtime": 1, "total_ios": 1e999}}]}', "is not understood: cannot"),
         ("{" * 200_000, "fio printed no result"),
     ],
 )
 def test_what_is_no_result_is_an_error_in_a_sentence(text: str, said: str) -> None:
     with pytest.raises(FioError, match=said):
         parse_fio(text, task(JobId.RANDOM_READ))
+
+
+def test_the_figures_of_reads_are_not_taken_for_those_of_writes() -> None:
+    document = json.loads(recorded("random-read.json"))
+    del document["jobs"][0]["write"]
+    text = json.dumps(document)
+    assert parse_fio(text, task(JobId.RANDOM_READ)).result.operations_per_s > 0
+    with pytest.raises(FioError, match="“write” is missing"):
+        parse_fio(text, task(JobId.RANDOM_WRITE))
 
 
 def test_a_job_in_which_nothing_was_finished_has_no_figures() -> None:
