@@ -230,7 +230,37 @@ def all_changes() -> list[Change]:
     return [*plan_changes(), *option_changes(), *part_changes()]
 
 
-def write_known(path: Path, run: RunMetadata, facts: dict[str, Json] | None = None) -> Path:
+def write_two_campaigns(folder: Path) -> list[Path]:
+    """Write two campaigns with a reference: ext4 in one, btrfs in another that is 10 % slower, xfs in both.
+
+    All that was chosen is known. btrfs is 20 % slower than ext4.
+    """
+    closed = replace(WHOLE.workload, rate_tps=None, latency_limit_ms=None)
+    paths: list[Path] = []
+    speeds = {"one": {"ext4": 1000.0, "xfs": 1100.0}, "two": {"xfs": 990.0, "btrfs": 720.0}}
+    for campaign, configurations in speeds.items():
+        for repeat in range(3):
+            for name, tps in configurations.items():
+                run = replace(
+                    WHOLE,
+                    id=f"{len(paths):016x}",
+                    name=f"{name} #{repeat + 1}",
+                    configuration=name,
+                    repeat=repeat,
+                    campaign=campaign,
+                    campaign_folder=campaign,
+                    workload=closed,
+                )
+                facts = FACTS | {"storage": {"mount": {"filesystem": name, "options": ["rw", "noatime"]}}}
+                path = folder / campaign / f"{repeat}-{name}.footing"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                paths.append(write_known(path, run, facts, tps=tps + 2 * repeat))
+    return paths
+
+
+def write_known(
+    path: Path, run: RunMetadata, facts: dict[str, Json] | None = None, tps: float = 101.0
+) -> Path:
     """Write a finished run file that says this of its run."""
     writer = RunFileWriter(path, started_monotonic_s=0.0, is_durable=False)
     with writer.transaction():
@@ -245,5 +275,5 @@ def write_known(path: Path, run: RunMetadata, facts: dict[str, Json] | None = No
     with writer.transaction():
         writer.end_phase(20_000)
     writer.close()
-    finish_run_file(path, RunState.DONE, {"tps": 101.0, "duration_s": 20.0}, [], is_durable=False)
+    finish_run_file(path, RunState.DONE, {"tps": tps, "duration_s": 20.0}, [], is_durable=False)
     return path

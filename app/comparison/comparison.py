@@ -15,6 +15,7 @@ from app.analysis.facts import RunFacts
 from app.analysis.labels import mark_words, one_line, state_words
 from app.analysis.sentences import describe_disturbances, describe_shape
 from app.analysis.stability import OwnInterval, RunStability
+from app.comparison.anchor import Anchor, AnchoredGroup, Anchors, describe_apart, find_anchors
 from app.comparison.disturbed_runs import (
     DisturbedRuns,
     could_be_others,
@@ -132,6 +133,7 @@ class RunComparison:
         effect: smallest difference of interest, as a share.
         with_disturbed: rows of the same table with every disturbed run; empty where that changes nothing.
         without_disturbed: likewise without any of them.
+        anchors: by what runs of other campaigns are compared with those of the first group.
     """
 
     runs: tuple[ComparedRun, ...]
@@ -141,14 +143,27 @@ class RunComparison:
     effect: float
     with_disturbed: tuple[ComparisonRow, ...] = ()
     without_disturbed: tuple[ComparisonRow, ...] = ()
+    anchors: Anchors = field(default_factory=Anchors)
+
+    def rests_on(self, place: int) -> tuple[ComparedGroup, ...]:
+        """Return the groups whose runs say how one differs from the first: these two, and a reference's."""
+        anchor = self.anchors.by_group.get(place)
+        places = dict.fromkeys((0, place)) if anchor is None else anchor.groups(place)
+        return tuple(self.groups[each] for each in places)
+
+    def describe_apart(self, place: int, anchors: Mapping[int, Anchor]) -> str:
+        """Return what is said of a group whose runs were not interleaved with the first one's; else empty."""
+        if self.groups[place].campaign == self.groups[0].campaign:
+            return ""
+        return describe_apart(anchors.get(place), [each.name for each in self.groups], place)
 
     def why_indicative(self, group: ComparedGroup) -> str:
         """Return why nothing about a group and the first one is a verdict; empty where nobody disturbed."""
-        pair = dict.fromkeys((self.groups[0], group))
-        disturbed = [self.runs[place].facts for each in pair for place in each.disturbed]
+        groups = self.rests_on(self.groups.index(group))
+        disturbed = [self.runs[place].facts for each in groups for place in each.disturbed]
         if not disturbed:
             return ""
-        runs = sum(self.runs[place].tps is not None for each in pair for place in each.members)
+        runs = sum(self.runs[place].tps is not None for each in groups for place in each.members)
         return tr("{count} ({how})").format(
             count=count_words(len(disturbed), runs), how=how_disturbed(disturbed)
         )
@@ -202,8 +217,10 @@ def compare_runs(
         for place, (run, name, why) in enumerate(zip(runs, names, left_out, strict=True))
     )
     groups = tuple(replace(group, disturbed=_disturbed(group, compared)) for group in groups)
-    rows = build_rows([_measured(group, compared) for group in groups], effect=effect)
-    comparison = RunComparison(compared, groups, rows, cut, effect)
+    anchors = find_anchors([_anchored(group, compared) for group in groups])
+    measured = [_measured(group, compared) for group in groups]
+    rows = build_rows(measured, effect=effect, anchors=anchors.by_group)
+    comparison = RunComparison(compared, groups, rows, cut, effect, anchors=anchors)
     if disturbed is DisturbedRuns.WHERE_NEEDED:
         comparison = _both_ways(
             comparison,
@@ -265,20 +282,32 @@ def _both_ways(
 
 def _without_what_others_took(comparison: RunComparison, place: int) -> ComparisonRow:
     """Take back a verdict on a difference that others may have made, although no run is marked for them."""
-    row, first, group = comparison.rows[place], comparison.groups[0], comparison.groups[place]
+    row, group = comparison.rows[place], comparison.groups[place]
     found = row.comparison
     if found is None or found.interval is None or found.verdict not in {Verdict.LOWER, Verdict.HIGHER}:
         return row
     runs = [
         [comparison.runs[at].facts for at in each.members if comparison.runs[at].tps is not None]
-        for each in (first, group)
+        for each in comparison.rests_on(place)
     ]
-    because = could_be_others(runs[0], runs[1], found.interval)
+    because = could_be_others(runs, found.interval)
     if not because or comparison.why_indicative(group):
         return row
-    found = without_verdict(found)
-    together = first.campaign == group.campaign
-    told = describe_without_verdict(found, first.name, group.name, because, interleaved=together)
+    return _taken_back(comparison, place, because)
+
+
+def _taken_back(comparison: RunComparison, place: int, because: str) -> ComparisonRow:
+    """Return a row whose verdict is none, with the reason."""
+    row, first, group = comparison.rows[place], comparison.groups[0], comparison.groups[place]
+    assert row.comparison is not None  # noqa: S101 - the callers looked
+    found = without_verdict(row.comparison)
+    told = describe_without_verdict(
+        found,
+        first.name,
+        group.name,
+        because,
+        apart=comparison.describe_apart(place, comparison.anchors.by_group if row.references else {}),
+    )
     return replace(row, comparison=found, verdict=told)
 
 
@@ -288,18 +317,14 @@ def _told_both_ways(
     with_them: Sequence[ComparisonRow],
     without: Sequence[ComparisonRow],
 ) -> ComparisonRow:
-    row, first, group = comparison.rows[place], comparison.groups[0], comparison.groups[place]
-    found, ways = row.comparison, (with_them[place].comparison, without[place].comparison)
-    assert found is not None  # noqa: S101 - the caller looked
-    because = comparison.why_indicative(group)
+    row, ways = comparison.rows[place], (with_them[place].comparison, without[place].comparison)
+    because = comparison.why_indicative(comparison.groups[place])
     if because:
-        found = without_verdict(found)
-        together = first.campaign == group.campaign
-        told = describe_without_verdict(found, first.name, group.name, because, interleaved=together)
-        told = "; ".join(filter(None, (told_rate(row), told)))
+        taken_back = _taken_back(comparison, place, because)
+        told = "; ".join(filter(None, (told_rate(row), taken_back.verdict)))
         told = tr("{verdict}; without them {other}").format(verdict=told, other=_briefly(ways[1]))
-        return replace(row, comparison=found, verdict=told)
-    members = {*first.members, *group.members}
+        return replace(taken_back, verdict=told)
+    members = {place for each in comparison.rests_on(place) for place in each.members}
     aside = [run.facts for at, run in enumerate(comparison.runs) if at in members and run.set_aside]
     if not aside:
         return row
@@ -417,6 +442,12 @@ def _groups(runs: Sequence[RunFacts], *, shorten: bool) -> tuple[ComparedGroup, 
         ComparedGroup(name, key[0], tuple(places), UNSAFE in kinds, NOT_DURABLE in kinds)
         for name, (key, places), kinds in zip(names, members.items(), marks, strict=True)
     )
+
+
+def _anchored(group: ComparedGroup, runs: Sequence[ComparedRun]) -> AnchoredGroup:
+    taking_part = [(runs[at].facts, tps) for at in group.members if (tps := runs[at].tps) is not None]
+    facts, values = zip(*taking_part, strict=True) if taking_part else ((), ())
+    return AnchoredGroup(group.campaign, tuple(facts), tuple(values))
 
 
 def _ranked(groups: Sequence[ComparedGroup]) -> tuple[bool, ...]:

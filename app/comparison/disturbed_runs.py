@@ -93,29 +93,37 @@ def without_verdict(comparison: Comparison) -> Comparison:
     )
 
 
-def could_be_others(first: Sequence[RunFacts], second: Sequence[RunFacts], interval: Interval) -> str:
+def could_be_others(groups: Sequence[Sequence[RunFacts]], interval: Interval) -> str:
     """Return a clause where what others used of the CPUs may be the whole difference; empty where not.
 
     Below the threshold of a disturbance others may still take more beside one configuration than beside the
     other. A server that needs all CPUs loses as much of its speed as others take of them, at most.
 
     Args:
-        first: runs of the first configuration that take part.
-        second: of the second.
+        groups: runs that take part: of the first configuration and of the second; between campaigns also of
+            the reference beside the first and beside the second.
         interval: of the ratio of their speeds, second by first; without 1.
     """
     means = []
-    for runs in (first, second):
+    for runs in groups:
         shares = [run.disturbances.amount(DisturbanceKind.OTHERS_CPU) for run in runs]
         known = [share / 100 for share in shares if share is not None]
         if not known or len(known) < len(shares):
             return ""
         means.append(min(sum(known) / len(known), _ALL_CPUS))
-    taken = (1 - means[1]) / (1 - means[0])  # the ratio, if there were nothing but this
+    left = [1 - mean for mean in means]
+    taken = left[1] / left[0]  # the ratio, if there were nothing but this
+    if len(left) > 2:
+        taken *= left[2] / left[3]
     if not (taken <= interval.high < 1 or 1 < interval.low <= taken):
         return ""
+    words = [format_amounts(DisturbanceKind.OTHERS_CPU, (100 * mean,)) for mean in means]
+    if len(words) > 2:
+        sentence = tr("others used {first} and {second} of the CPUs, {beside} beside the reference")
+        beside = tr("{first} and {second}").format(first=words[2], second=words[3])
+        return sentence.format(first=words[0], second=words[1], beside=beside)
     sentence = tr("others used {more} of the CPUs beside the slower and {less} beside the faster one")
-    less, more = (format_amounts(DisturbanceKind.OTHERS_CPU, (100 * mean,)) for mean in sorted(means))
+    less, more = words if means[0] <= means[1] else words[::-1]
     return sentence.format(more=more, less=less)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.analysis.labels import at_least, format_figure
+from app.comparison.anchor import Anchor, usable_anchors
 from app.comparison.comparison import ComparedGroup, RunComparison, unranked
 from app.comparison.disturbed_runs import without_verdict
-from app.comparison.table import pair_samples
+from app.comparison.table import samples_of
 from app.comparison.wording import SIZE, describe, describe_without_verdict
 from app.domain.metrics import Direction
 from app.domain.text import tr
@@ -49,6 +50,7 @@ class FigureComparison:
         comparisons: of each group but the first with the first; their errors are shared (Holm).
         verdicts: the same as sentences with the figure's name, without full stops.
         at_least: of each group, whether its mean is at least that; then nothing is compared with it.
+        anchors: what groups of other campaigns are compared by in this figure, by their places.
     """
 
     figure: Figure
@@ -56,6 +58,7 @@ class FigureComparison:
     comparisons: tuple[Comparison, ...]
     verdicts: tuple[str, ...]
     at_least: tuple[bool, ...] = ()
+    anchors: Mapping[int, Anchor] = field(default_factory=dict)
 
     @property
     def known(self) -> bool:
@@ -91,19 +94,30 @@ def compare_figure(comparison: RunComparison, name: str) -> FigureComparison:
     groups = comparison.groups
     values = [_by_repeat(comparison, figure_values(comparison, group, name)) for group in groups]
     bounds = tuple(_is_bound(comparison, group, name) for group in groups)
+    usable = usable_anchors(comparison.anchors.by_group, [each.values() for each in values])
+    anchors = {
+        place: anchor
+        for place, anchor in usable.items()
+        if not any(bounds[each] for each in anchor.groups(place))
+    }
     samples = [
         Samples((), (), paired=False)
-        if bounds[0] or is_bound
-        else pair_samples(values[0], other, interleaved=groups[0].campaign == group.campaign)
-        for group, other, is_bound in zip(groups[1:], values[1:], bounds[1:], strict=True)
+        if bounds[0] or bounds[place]
+        else samples_of(
+            values,
+            place,
+            interleaved=groups[0].campaign == group.campaign,
+            anchor=anchors.get(place),
+        )
+        for place, group in enumerate(groups[1:], 1)
     ]
     comparisons = tuple(
         without_verdict(each) if comparison.why_indicative(group) else each
         for group, each in zip(groups[1:], compare_family(samples, effect=comparison.effect), strict=True)
     )
     means = tuple(run_interval(tuple(each.values())) for each in values)
-    verdicts = _verdicts(comparison, name, comparisons, bounds)
-    return FigureComparison(figure(name), means, comparisons, verdicts, bounds)
+    found = FigureComparison(figure(name), means, comparisons, (), bounds, anchors)
+    return replace(found, verdicts=_verdicts(comparison, found))
 
 
 def _is_bound(comparison: RunComparison, group: ComparedGroup, name: str) -> bool:
@@ -123,33 +137,33 @@ def _by_repeat(comparison: RunComparison, values: Mapping[int, float]) -> dict[i
     return {repeats[place]: value for place, value in values.items()}
 
 
-def _verdicts(
-    comparison: RunComparison, name: str, found: Sequence[Comparison], bounds: Sequence[bool]
-) -> tuple[str, ...]:
-    judged = sum(each.p_value is not None for each in found)
-    first, *others = comparison.groups or (None,)
+def _verdicts(comparison: RunComparison, found: FigureComparison) -> tuple[str, ...]:
+    judged = sum(each.p_value is not None for each in found.comparisons)
+    first = comparison.groups[0] if comparison.groups else None
     if first is None:
         return ()
     told = []
-    for group, each, is_bound in zip(others, found, bounds[1:], strict=True):
-        together = group.campaign == first.campaign
+    for place, each in enumerate(found.comparisons, 1):
+        group = comparison.groups[place]
+        apart = comparison.describe_apart(place, found.anchors)
         because = comparison.why_indicative(group)
-        if bounds[0] or is_bound:
+        if found.at_least[0] or found.at_least[place]:
             sentence = _tell_bounds(first.name, group.name)
         elif because:
             sentence = describe_without_verdict(
-                each, first.name, group.name, because, interleaved=together, wording=SIZE
+                each, first.name, group.name, because, apart=apart, wording=SIZE
             )
         else:
             sentence = describe(
-                each, first.name, group.name, comparisons=judged, interleaved=together, wording=SIZE
+                each,
+                first.name,
+                group.name,
+                comparisons=judged,
+                apart=apart,
+                wording=SIZE,
             )
-        told.append(sentence)
-    ranked = (
-        sentence if is_ranked else unranked(group.name, sentence)
-        for group, is_ranked, sentence in zip(others, comparison.ranked[1:], told, strict=True)
-    )
-    return tuple(f"{figure(name).label}: {sentence}" for sentence in ranked)
+        told.append(sentence if comparison.ranked[place] else unranked(group.name, sentence))
+    return tuple(f"{found.figure.label}: {sentence}" for sentence in told)
 
 
 def _tell_bounds(baseline: str, candidate: str) -> str:

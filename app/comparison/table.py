@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from app.analysis.labels import at_least, format_tps, mark_words
+from app.comparison.anchor import Anchor, describe_apart, reference_names, usable_anchors
 from app.comparison.offered_load import (
     KeptRate,
     describe_loads,
@@ -24,7 +25,14 @@ from app.domain.text import tr
 from app.runfile.metadata.offered_load import OfferedLoad
 from app.runfile.summary import is_lower_bound
 from app.statistics.sample_size import DEFAULT_EFFECT, RUNS_FOR_A_VERDICT
-from app.statistics.verdict import Comparison, RunInterval, Samples, compare_family, run_interval
+from app.statistics.verdict import (
+    Comparison,
+    Reference,
+    RunInterval,
+    Samples,
+    compare_family,
+    run_interval,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,8 @@ class ComparisonRow:
         verdict: what may be said of it as a sentence; for the first one empty, but with a rate.
         marks: kinds of the marks that go with the numbers.
         load: what became of the offered load.
+        references: names of the configuration by which it is compared with one of another campaign; empty
+            where none is needed, or none is there.
     """
 
     name: str
@@ -91,6 +101,7 @@ class ComparisonRow:
     verdict: str
     marks: tuple[str, ...]
     load: KeptRate = field(default_factory=KeptRate)
+    references: tuple[str, ...] = ()
 
     def values(self, figure: str) -> list[float]:
         """Return a figure of the complete runs that have it."""
@@ -143,6 +154,7 @@ class ComparisonColumn(StrEnum):
     SHARES = "shares"
     DIFFERENCE = "difference"
     DIFFERENCE_INTERVAL = "difference_interval"
+    REFERENCE = "reference"
     MARKS = "marks"
 
 
@@ -181,37 +193,49 @@ COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
         optional=1,
     ),
     Column(
+        ComparisonColumn.REFERENCE,
+        tr("Reference"),
+        lambda row: ", ".join(row.references),
+        CellKind.WORDS,
+        optional=4,
+    ),
+    Column(
         ComparisonColumn.MARKS, tr("Marks"), lambda row: ", ".join(map(mark_words, row.marks)), CellKind.WORDS
     ),
 )
 """Of the table of a comparison, in the order in which they are shown."""
 
 
-_OF_LOADS: Final = frozenset({ComparisonColumn.RATE, ComparisonColumn.SHARES})
+_WHERE_NEEDED: Final = frozenset({ComparisonColumn.RATE, ComparisonColumn.SHARES, ComparisonColumn.REFERENCE})
 
 
 def columns_for(
     columns: Sequence[Column[ComparisonRow]], rows: Sequence[ComparisonRow]
 ) -> tuple[Column[ComparisonRow], ...]:
-    """Return the columns without those about a rate where no load was offered at one."""
+    """Return the columns without those about rates and references where there are none."""
     return tuple(
-        column for column in columns if column.id not in _OF_LOADS or any(column.cell(row) for row in rows)
+        column for column in columns if column.id not in _WHERE_NEEDED or any(map(column.cell, rows))
     )
 
 
 def build_rows(
-    measured: Sequence[MeasuredConfiguration], *, effect: float = DEFAULT_EFFECT
+    measured: Sequence[MeasuredConfiguration],
+    *,
+    effect: float = DEFAULT_EFFECT,
+    anchors: Mapping[int, Anchor] | None = None,
 ) -> tuple[ComparisonRow, ...]:
     """Return the rows of the table, in the order given; each is compared with the first.
 
     Comparisons are paired by repeat where at least three repeats are complete in both, else of independent
-    runs; between campaigns there is no verdict. Together they err at most as often as one at 95 % would
-    (Holm). Where load was offered at a rate, speed is compared only where that says something
-    (`app.comparison.offered_load`).
+    runs; between campaigns there is no verdict but by a reference that ran in both. Together they err at most
+    as often as one at 95 % would (Holm). Where load was offered at a rate, speed is compared only where that
+    says something (`app.comparison.offered_load`).
 
     Args:
         measured: configurations with their runs.
         effect: smallest difference of interest, as a share.
+        anchors: what groups of other campaigns than the first one's are compared by, by their places; None
+            for nothing.
 
     Raises:
         ValueError: a mean that is negative, infinite or NaN.
@@ -219,20 +243,34 @@ def build_rows(
     if not measured:
         return ()
     first, *others = measured
+    names = [each.name for each in measured]
+    values = [each.tps_by_repeat() for each in measured]
     start, *after = (_row(each, None, "") for each in measured)
-    fast = [place for place, row in enumerate(after) if speed_comparable(start.load, row.load)]
-    compared = compare_family([_samples(first, others[place]) for place in fast], effect=effect)
+    fast = [place for place, row in enumerate(after, 1) if speed_comparable(start.load, row.load)]
+    found = usable_anchors(anchors or {}, [each.values() for each in values])
+    together = [each.campaign == first.campaign for each in measured]
+    samples = [
+        samples_of(values, place, interleaved=together[place], anchor=found.get(place)) for place in fast
+    ]
+    compared = compare_family(samples, effect=effect)
     judged = sum(comparison.p_value is not None for comparison in compared)
     comparisons = dict(zip(fast, compared, strict=True))
     rows = [replace(start, verdict=told_rate(start))]
-    for place, (other, row) in enumerate(zip(others, after, strict=True)):
+    for place, (other, row) in enumerate(zip(others, after, strict=True), 1):
         comparison = comparisons.get(place)
+        anchor = None if comparison is None else found.get(place)
         why_not = describe_loads(start.name, start.load, row.name, row.load)
         if comparison is not None:
-            together = first.campaign == other.campaign
-            why_not = describe(comparison, first.name, other.name, comparisons=judged, interleaved=together)
+            why_not = describe(
+                comparison,
+                first.name,
+                other.name,
+                comparisons=judged,
+                apart="" if together[place] else describe_apart(anchor, names, place),
+            )
         told = "; ".join(filter(None, (told_rate(row), why_not)))
-        rows.append(replace(row, comparison=comparison, verdict=told))
+        references = () if anchor is None else reference_names(anchor, names)
+        rows.append(replace(row, comparison=comparison, verdict=told, references=references))
     return tuple(rows)
 
 
@@ -241,9 +279,23 @@ def told_rate(row: ComparisonRow) -> str:
     return describe_rate(row.name, row.load, row.mean, row.figures)
 
 
-def _samples(first: MeasuredConfiguration, other: MeasuredConfiguration) -> Samples:
-    together = first.campaign == other.campaign
-    return pair_samples(first.tps_by_repeat(), other.tps_by_repeat(), interleaved=together)
+def samples_of(
+    values: Sequence[Mapping[int, float]], place: int, *, interleaved: bool, anchor: Anchor | None
+) -> Samples:
+    """Return what a configuration is compared with the first one by.
+
+    Args:
+        values: of every configuration, by repeat.
+        place: of the configuration.
+        interleaved: whether it is of the campaign of the first one.
+        anchor: what it can be compared by where it is not; None for nothing.
+    """
+    if anchor is None:
+        return pair_samples(values[0], values[place], interleaved=interleaved)
+    if anchor.is_baseline:
+        return pair_samples(values[anchor.other], values[place], interleaved=True)
+    a, b, beside_a, beside_b = (tuple(values[each].values()) for each in anchor.groups(place))
+    return Samples(a, b, paired=False, together=False, reference=Reference(beside_a, beside_b))
 
 
 def pair_samples(a: Mapping[int, float], b: Mapping[int, float], *, interleaved: bool) -> Samples:

@@ -8,6 +8,7 @@ from typing import Final
 from app.analysis.labels import one_line
 from app.analysis.properties import PGBENCH
 from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
+from app.comparison.anchor import describe_anchors
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
 from app.comparison.disturbed_runs import how_disturbed
@@ -16,6 +17,7 @@ from app.domain.text import tr
 from app.domain.units import format_duration
 from app.runfile.metadata.environment import MOST_NAMED
 from app.runfile.metadata.run_metadata import IMPORTED
+from app.statistics.sample_size import RUNS_FOR_A_REFERENCE
 
 _SHORT_S: Final = 10
 _LONGER_BY: Final = 1.5
@@ -125,11 +127,29 @@ def _of_compression(comparison: RunComparison) -> Iterator[str]:
 
 
 def _of_campaigns(comparison: RunComparison) -> Iterator[str]:
-    if len({group.campaign for group in comparison.groups}) > 1:
+    """Say what different campaigns make of a comparison, and what a reference in both does about it."""
+    groups, anchors = comparison.groups, comparison.anchors
+    names = [group.name for group in groups]
+    others = [place for place, group in enumerate(groups) if group.campaign != groups[0].campaign]
+    known = {place for each in anchors.references for place in (each.first, each.other)}
+    lacking = [place for place in others if place not in anchors.by_group and place not in known]
+    if lacking and not anchors.references:
         yield tr(
             "They are of different campaigns and were not interleaved: whatever else changed between them is"
             " part of every difference, so that there is no verdict between them."
         )
+        if not anchors.disagreeing:
+            sentence = tr(
+                "One configuration, unchanged in both and at least {runs} times in each, allows one."
+            )
+            yield sentence.format(runs=RUNS_FOR_A_REFERENCE)
+    elif lacking:
+        sentence = tr(
+            "There is no verdict on {names}: what changed between the campaigns is part of the difference,"
+            " and no reference tells how much."
+        )
+        yield sentence.format(names=_some([names[place] for place in lacking]))
+    yield from describe_anchors(anchors, names)
 
 
 def _of_sources(comparison: RunComparison) -> Iterator[str]:

@@ -11,6 +11,9 @@ from app.statistics.verdict import Comparison, Interval, Verdict
 
 _THAN: Final = tr(" than")
 
+NOT_INTERLEAVED: Final = tr("not interleaved")
+"""Said of runs of different campaigns that nothing ran in both of."""
+
 _TIMES_FROM: Final = 2.0
 """From this ratio on people understand "3.1 times" better than "210 % faster"."""
 
@@ -70,7 +73,7 @@ def describe(
     candidate: str,
     *,
     comparisons: int = 1,
-    interleaved: bool = True,
+    apart: str = "",
     wording: Wording = SPEED,
 ) -> str:
     """Return the verdict as a sentence, about TPS where no other wording is given, without a full stop.
@@ -80,11 +83,12 @@ def describe(
         baseline: name of the first configuration.
         candidate: name of the second.
         comparisons: how many were made at once; said where the interval allows for it.
-        interleaved: whether all runs are of one campaign; said where not, because what changed on the machine
-            between two campaigns is part of their difference.
+        apart: said of runs of different campaigns, because what changed on the machine between them is part
+            of their difference: `NOT_INTERLEAVED`, or what a verdict rests on all the same, a clause.
         wording: of the difference.
     """
-    names = {"baseline": baseline, "candidate": candidate, "count": _count(comparison.runs, interleaved)}
+    count = _count(comparison.runs, apart)
+    names = {"baseline": baseline, "candidate": candidate, "count": count}
     match comparison:
         case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
             names |= {"comparisons": str(comparisons), "magnitude": _magnitude(ratio, wording)}
@@ -94,10 +98,11 @@ def describe(
         case Comparison(Verdict.INCONCLUSIVE):
             return _tell_inconclusive(comparison, names)
         case Comparison(Verdict.INDICATIVE, float(ratio)):
-            if not interleaved and min(comparison.runs) >= RUNS_FOR_A_VERDICT:
+            if apart == NOT_INTERLEAVED and min(comparison.runs) >= RUNS_FOR_A_VERDICT:
                 sentence = tr(
                     "indicative only: {candidate} was {magnitude} {baseline} ({count}: what else changed "
-                    "between the campaigns is part of it, and a verdict takes runs of one campaign)"
+                    "between the campaigns is part of it, and a verdict takes runs of one campaign, or a "
+                    "reference that ran in both)"
                 )
                 return sentence.format(magnitude=_magnitude(ratio, wording), **names)
             sentence = tr(
@@ -115,7 +120,7 @@ def describe_without_verdict(
     candidate: str,
     because: str,
     *,
-    interleaved: bool = True,
+    apart: str = "",
     wording: Wording = SPEED,
 ) -> str:
     """Return what was seen, and why that is no verdict, although there may be enough runs for one.
@@ -125,16 +130,16 @@ def describe_without_verdict(
         baseline: name of the first configuration.
         candidate: name of the second.
         because: why, a clause.
-        interleaved: as for `describe`.
+        apart: as for `describe`.
         wording: of the difference.
     """
     few = min(comparison.runs) < RUNS_FOR_A_VERDICT
-    count = _count(comparison.runs, interleaved)
+    count = _count(comparison.runs, apart)
     if comparison.verdict is Verdict.INCONCLUSIVE:  # what more runs would do, nobody knows of disturbed ones
         told = _tell_not_apart(comparison, {"baseline": baseline, "candidate": candidate, "count": count})
         return tr("{verdict}; {because}").format(verdict=told, because=because)
     if comparison.verdict is not Verdict.INDICATIVE or comparison.ratio is None or few:
-        told = describe(comparison, baseline, candidate, interleaved=interleaved, wording=wording)
+        told = describe(comparison, baseline, candidate, apart=apart, wording=wording)
         return tr("{verdict}; {because}").format(verdict=told, because=because)
     sentence = tr("indicative only, because {because}: {candidate} was {magnitude} {baseline} ({count})")
     return sentence.format(
@@ -181,11 +186,11 @@ def _ends(interval: Interval, ratio: float) -> str:
     return tr("{low} to {high} %").format(low=_percent(ends[0]), high=_percent(ends[1]))
 
 
-def _count(runs: tuple[int, int], interleaved: bool) -> str:  # noqa: FBT001 - private
+def _count(runs: tuple[int, int], apart: str) -> str:
     told = tr("{first} and {second} runs").format(first=runs[0], second=runs[1])
     if runs[0] == runs[1]:
         told = tr("1 run each") if runs[0] == 1 else tr("{runs} runs each").format(runs=runs[0])
-    return told if interleaved else tr("{count}, not interleaved").format(count=told)
+    return tr("{count}, {apart}").format(count=told, apart=apart) if apart else told
 
 
 def _confidence(interval: Interval) -> str:
@@ -265,4 +270,8 @@ def _tell_inconclusive(comparison: Comparison, names: Names) -> str:
         sentence = tr("{told}; a difference {difference} would take more than 10 000 of each")
         return sentence.format(told=told, difference=difference)
     sentence = tr("{told}; about {more} more of each would show a difference {difference}")
+    if comparison.reference_runs is not None:
+        sentence = tr(
+            "{told}; about {more} more of each, and of the reference, would show a difference {difference}"
+        )
     return sentence.format(told=told, more=_about(comparison.more_runs), difference=difference)

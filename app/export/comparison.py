@@ -10,7 +10,10 @@ clause or null), ``tps`` (what was compared), ``tps_whole`` (of the whole phase)
 disturbed), ``mean``, ``low``, ``high`` and, but for the first, ``verdict`` (one of `Verdict`), ``sentence``,
 ``ratio``, ``interval``, ``p_value``, ``permutation_p``, ``mann_whitney_p``, ``with_disturbed`` and
 ``without_disturbed`` (the same comparison with all disturbed runs and without any), where speed can be
-compared, and with a rate ``rate`` (``rate_tps``, ``limit_ms``, ``kept``, ``late`` and ``skipped`` shares);
+compared (the exact tests are null between campaigns, where nobody dealt the runs out), ``reference`` (what a
+comparison between campaigns rests on: ``groups``, places of the one configuration beside the first and beside
+this one, ``runs`` of each, ``ratio`` and ``interval`` of the second by the first), and with a rate ``rate``
+(``rate_tps``, ``limit_ms``, ``kept``, ``late`` and ``skipped`` shares);
 ``figures`` the same of every other figure; ``storages`` of each configuration whose storage was asked what
 it can do by itself: ``io_baseline`` as in the run file, ``flushes`` (one of `FlushVerdict`), and what the
 first run that tells it ``used`` of it by metric, a share. What does not exist is null.
@@ -21,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from app.comparison.anchor import Anchor
 from app.comparison.comparison import ComparedGroup, ComparedRun, RunComparison
 from app.comparison.differences import what_differs
 from app.comparison.disturbed_runs import is_disturbed
@@ -35,7 +39,7 @@ from app.comparison.figures import (
 from app.comparison.limits import bottlenecks, describe_what_is_unshown
 from app.comparison.offered_load import KeptRate
 from app.comparison.storages import StorageRow, storage_rows
-from app.comparison.table import ComparisonRow, pair_samples
+from app.comparison.table import ComparisonRow, samples_of
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.domain.io_baseline import flush_verdict
 from app.export.runs import bottleneck_as_json
@@ -125,12 +129,14 @@ def _configuration(comparison: RunComparison, group: ComparedGroup, row: Compari
         found["sentence"] = row.verdict
     if row.comparison is None:
         return found
-    exact = exact_tests(_samples(comparison, group, paired=row.comparison.paired))
+    place = comparison.groups.index(group)
+    exact = exact_tests(_samples(comparison, place, paired=row.comparison.paired))
     return (
         found
         | {"verdict": row.comparison.verdict.value, "paired": row.comparison.paired}
         | _ratio(row.comparison)
         | {"permutation_p": exact.permutation, "mann_whitney_p": exact.mann_whitney}
+        | {"reference": _reference(comparison, comparison.anchors.by_group.get(place))}
         | {
             "with_disturbed": _way(comparison.with_disturbed, row.name),
             "without_disturbed": _way(comparison.without_disturbed, row.name),
@@ -156,14 +162,29 @@ def _rate(found: KeptRate) -> dict[str, Json]:
     }
 
 
-def _samples(comparison: RunComparison, group: ComparedGroup, *, paired: bool) -> Samples:
+def _reference(comparison: RunComparison, anchor: Anchor | None) -> Json:
+    """Return what a comparison between campaigns rests on; None within one, and where nothing ran in both."""
+    if anchor is None:
+        return None
+    places = (anchor.first, anchor.other)
+    return {
+        "groups": list(places),
+        "runs": [comparison.rows[place].runs for place in places],
+        "ratio": anchor.change.ratio,
+        "interval": _interval(anchor.change.interval),
+    }
+
+
+def _samples(comparison: RunComparison, place: int, *, paired: bool) -> Samples:
     """Return what the verdict was made of."""
     values: list[dict[int, float]] = []
-    for each in (comparison.groups[0], group):
+    for each in comparison.groups:
         found = figure_values(comparison, each, "tps")
         repeats = {comparison.runs[place].facts.repeat: value for place, value in found.items()}
         values.append(repeats if paired else found)
-    return pair_samples(values[0], values[1], interleaved=paired)
+    together = comparison.groups[place].campaign == comparison.groups[0].campaign
+    anchor = comparison.anchors.by_group.get(place)
+    return samples_of(values, place, interleaved=together, anchor=anchor)
 
 
 def _ratio(comparison: Comparison) -> dict[str, Json]:

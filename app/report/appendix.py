@@ -21,7 +21,7 @@ from app.report.findings import Findings
 from app.report.report_data import ReportedConfiguration, ReportedRun
 from app.report.run_tables import SharedValue, shared_value_table
 from app.report.words import moment, state_cell
-from app.statistics.sample_size import RUNS_FOR_A_VERDICT
+from app.statistics.sample_size import RUNS_FOR_A_REFERENCE, RUNS_FOR_A_VERDICT
 
 _NUMBERS: Final = re.compile(r"[0-9a-f]{8,}|\d+")
 _UNKNOWN: Final = tr("not known: {reason}").partition("{")[0]
@@ -210,11 +210,19 @@ def _comparing(comparison: RunComparison) -> Iterator[str]:
     yield tr(
         "“Practically equal” means that the 90 % interval lies within {effect:g} % (two one-sided tests). "
         "Where several configurations are compared with the first, Holm's procedure keeps the chance of "
-        "any false difference at 5 %. Below {runs} runs there is no verdict, nor between campaigns: such "
-        "figures are indicative only. Each comparison takes its spread from its own runs: a spread shared "
-        "by all configurations would see more with few repeats, but named differences in up to 10 % of "
-        "simulated campaigns of identical ones."
+        "any false difference at 5 %. Below {runs} runs there is no verdict, nor between campaigns unless "
+        "one configuration ran unchanged in both: such figures are indicative only. Each comparison takes "
+        "its spread from its own runs: a spread shared by all configurations would see more with few "
+        "repeats, but named differences in up to 10 % of simulated campaigns of identical ones."
     ).format(effect=100 * comparison.effect, runs=RUNS_FOR_A_VERDICT)
+    if comparison.anchors.by_group:
+        yield tr(
+            "Between campaigns each configuration is taken by the reference that ran in its own, at least "
+            "{runs} times, with all that was chosen and all that is known of the machine the same in both: "
+            "differences are ratios of these ratios, with the spreads of all four groups and degrees of "
+            "freedom after Welch and Satterthwaite. That supposes that what changed between the campaigns "
+            "changed all by the same factor; where several references disagree there is no verdict."
+        ).format(runs=RUNS_FOR_A_REFERENCE)
     yield tr(
         "A run is disturbed where others did much while it was measured: {thresholds}. This is told from "
         "what others did and never from the speed of the run. Disturbed runs take no part where their "

@@ -138,11 +138,13 @@ def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
 
 def _table(configurations: Sequence[ReportedConfiguration]) -> ReportTable:
     compared = [each.row for each in configurations]
+    tags = {each.full_name: each.tag for each in configurations}
     columns = with_cells(
         tuple(column.of(_row_of) for column in columns_for(COMPARISON_COLUMNS, compared)),
         {
             ComparisonColumn.CONFIGURATION: lambda configuration: configuration.name,
             ComparisonColumn.DIFFERENCE: _difference,
+            ComparisonColumn.REFERENCE: lambda each: ", ".join(tags[name] for name in each.row.references),
             ComparisonColumn.MARKS: lambda configuration: ", ".join(map(mark_words, configuration.row.marks)),
         },
     )

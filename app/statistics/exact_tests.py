@@ -37,7 +37,12 @@ class ExactTests:
 
 
 def exact_tests(samples: Samples) -> ExactTests:
-    """Return both p values; None where a run was 0, or fewer than two of each."""
+    """Return both p values; None where a run was 0, fewer than two of each, or in different campaigns.
+
+    Between campaigns nobody dealt the runs out: another arrangement of them would not have been as likely.
+    """
+    if not samples.together:
+        return ExactTests(None, None)
     a, b = np.array(samples.baseline, dtype=np.float64), np.array(samples.candidate, dtype=np.float64)
     if min(len(a), len(b)) < 2 or not (a > 0).all() or not (b > 0).all():
         return ExactTests(None, None)

@@ -10,14 +10,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.statistics.sample_size import DEFAULT_ALPHA, DEFAULT_EFFECT, RUNS_FOR_A_VERDICT, runs_needed
+from app.statistics.sample_size import (
+    DEFAULT_ALPHA,
+    DEFAULT_EFFECT,
+    RUNS_FOR_A_REFERENCE,
+    RUNS_FOR_A_VERDICT,
+    runs_needed,
+)
 from app.statistics.student_t import student_t_quantile, student_t_tail
 
 _ROUNDING: Final = 1e-12
@@ -97,6 +103,24 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Reference:
+    """Run means of one configuration that ran, unchanged, in the campaigns of both compared ones.
+
+    Attributes:
+        baseline: in the campaign of the first.
+        candidate: in the campaign of the second.
+    """
+
+    baseline: tuple[float, ...]
+    candidate: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        for values in (self.baseline, self.candidate):
+            if len(values) < RUNS_FOR_A_REFERENCE or not _checked(values).all():
+                raise ValueError(values)
+
+
+@dataclass(frozen=True, slots=True)
 class Samples:
     """Run means of two configurations.
 
@@ -107,16 +131,21 @@ class Samples:
         together: whether all are of one campaign. What changed between two is part of their difference, and
             no repeat within either tells how much that is: with 1 % from campaign to campaign, 35 % of five
             identical runs each were told apart, and more runs made it worse.
+        reference: what tells how much that is; each of the two is then taken by the reference in its own
+            campaign, and compared is the ratio of these ratios. None where nothing ran in both.
     """
 
     baseline: tuple[float, ...]
     candidate: tuple[float, ...]
     paired: bool
     together: bool = True
+    reference: Reference | None = None
 
     def __post_init__(self) -> None:
         if self.paired and len(self.baseline) != len(self.candidate):
             raise ValueError((len(self.baseline), len(self.candidate)))
+        if self.reference is not None and (self.paired or self.together):
+            raise ValueError(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +168,10 @@ class Comparison:
     """The second configuration against the first.
 
     Attributes:
-        verdict: what may be said; INDICATIVE below three runs of either and between campaigns, IMPOSSIBLE
-            without runs or where a run was 0.
-        ratio: second by first, of geometric means; None for IMPOSSIBLE.
+        verdict: what may be said; INDICATIVE below three runs of either and between campaigns without a
+            reference, IMPOSSIBLE without runs or where a run was 0.
+        ratio: second by first, of geometric means, each by its reference where there is one; None for
+            IMPOSSIBLE.
         runs: how many of the first and of the second.
         paired: whether pairs were compared.
         effect: the smallest difference of interest, as a share.
@@ -153,6 +183,7 @@ class Comparison:
             with a probability of 80 %; None where that is more than 10 000, and for other verdicts.
         more_runs_for: for INCONCLUSIVE, the difference that was seen, as a share of the lower one, or
             `effect` where less than that was seen; None for other verdicts.
+        reference_runs: how many of the reference beside the first and beside the second; None without one.
     """
 
     verdict: Verdict
@@ -166,6 +197,7 @@ class Comparison:
     equivalent: bool = False
     more_runs: int | None = None
     more_runs_for: float | None = None
+    reference_runs: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,12 +234,24 @@ def _estimate(samples: Samples) -> _Estimate | None:
         pairs = np.log(b) - np.log(a)
         spread = float(pairs.std(ddof=1))
         return _Estimate(float(pairs.mean()), spread / math.sqrt(len(pairs)), len(pairs) - 1, spread)
-    difference = float(np.log(b).mean() - np.log(a).mean())
-    variances = float(np.log(a).var(ddof=1)), float(np.log(b).var(ddof=1))
-    va, vb = variances[0] / len(a), variances[1] / len(b)
-    degrees = va**2 / (len(a) - 1) + vb**2 / (len(b) - 1)
-    df = (va + vb) ** 2 / degrees if degrees > 0 else len(a) + len(b) - 2
-    return _Estimate(difference, math.sqrt(va + vb), df, math.sqrt(sum(variances) / 2))
+    if samples.reference is None:
+        return _welch(b, a)
+    return _welch(b, a, _checked(samples.reference.baseline), _checked(samples.reference.candidate))
+
+
+def _welch(*groups: NDArray[np.float64]) -> _Estimate:
+    """Return the mean logarithm of the first group less that of the second, plus the third less the fourth.
+
+    Each group has a spread of its own; degrees of freedom are those of a sum of any number of variances
+    (Satterthwaite 1946; of two groups they are Welch's).
+    """
+    logs = [np.log(group) for group in groups]
+    difference = sum((-1) ** place * float(each.mean()) for place, each in enumerate(logs))
+    variances = [float(each.var(ddof=1)) for each in logs]
+    parts = [variance / len(each) for variance, each in zip(variances, logs, strict=True)]
+    degrees = sum(part**2 / (len(each) - 1) for part, each in zip(parts, logs, strict=True))
+    df = sum(parts) ** 2 / degrees if degrees > 0 else float(sum(len(each) - 1 for each in logs))
+    return _Estimate(difference, math.sqrt(sum(parts)), df, math.sqrt(sum(variances) / 2))
 
 
 def compare(samples: Samples, *, effect: float = DEFAULT_EFFECT, alpha: float = DEFAULT_ALPHA) -> Comparison:
@@ -222,10 +266,29 @@ def compare(samples: Samples, *, effect: float = DEFAULT_EFFECT, alpha: float = 
     a, b = run_interval(samples.baseline), run_interval(samples.candidate)
     ratio = b.mean / a.mean if a.mean and b.mean else None
     runs = (a.runs, b.runs)
-    estimate = _estimate(samples) if samples.together else None
+    estimate = _estimate(samples) if samples.together or samples.reference is not None else None
     if estimate is None:
         verdict = Verdict.IMPOSSIBLE if ratio is None else Verdict.INDICATIVE
         return Comparison(verdict, ratio, runs, samples.paired, effect)
+    reference = samples.reference
+    beside = None if reference is None else (len(reference.baseline), len(reference.candidate))
+    found = Comparison(Verdict.INCONCLUSIVE, ratio, runs, samples.paired, effect, reference_runs=beside)
+    return _judged(found, estimate, alpha)
+
+
+def compare_reference(reference: Reference, *, effect: float = DEFAULT_EFFECT) -> Comparison:
+    """Return what a reference did in the campaign of the second by what it did in that of the first.
+
+    Where that is a difference, what both ran on has changed.
+    """
+    a, b = _checked(reference.baseline), _checked(reference.candidate)
+    found = Comparison(Verdict.INCONCLUSIVE, None, (len(a), len(b)), paired=False, effect=effect)
+    return _judged(found, _welch(b, a), DEFAULT_ALPHA)
+
+
+def _judged(comparison: Comparison, estimate: _Estimate, alpha: float) -> Comparison:
+    """Return a comparison with what an estimate allows to be said."""
+    effect = comparison.effect
     interval, narrow = estimate.interval(alpha), estimate.interval(2 * alpha)
     equivalent = 1 / (1 + effect) < narrow.low and narrow.high < 1 + effect
     verdict = Verdict.EQUAL if equivalent else Verdict.INCONCLUSIVE
@@ -234,14 +297,13 @@ def compare(samples: Samples, *, effect: float = DEFAULT_EFFECT, alpha: float = 
     more = wanted = None
     if verdict is Verdict.INCONCLUSIVE:
         wanted = max(effect, math.expm1(min(abs(estimate.difference), _LARGEST_LOG)))
-        needed = runs_needed(estimate.spread, effect=wanted, paired=samples.paired, alpha=alpha)
-        more = None if needed is None else max(1, needed - min(runs))
-    return Comparison(
+        needed = runs_needed(estimate.spread, effect=wanted, paired=comparison.paired, alpha=alpha)
+        fewest = min((*comparison.runs, *(comparison.reference_runs or ())))
+        more = None if needed is None else max(1, needed - fewest)
+    return replace(
+        comparison,
         verdict=verdict,
         ratio=math.exp(estimate.difference),
-        runs=runs,
-        paired=samples.paired,
-        effect=effect,
         interval=interval,
         narrow=narrow,
         p_value=estimate.p_value(),

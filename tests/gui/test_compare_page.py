@@ -23,6 +23,7 @@ from tests.fix_main_window import until_read
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape, begin_run, tps_of, write_run
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial
+from tests.known_runs import write_two_campaigns
 from ui.background import finish_background
 from ui.charts.data.lines import BandKind
 from ui.charts.figures.figure import FigureView, save_figure
@@ -620,3 +621,18 @@ def test_below_the_verdict_stands_what_limited_the_runs_and_what_they_cannot_sho
     told = page.text.toPlainText()
     assert told.index("Verdict") < told.index("imited by writing and flushing WAL")
     assert told.index("imited by") < told.index("What these figures cannot show: ")
+
+
+def test_a_reference_of_two_campaigns_is_named_in_table_and_text(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    show(qtbot, page, write_two_campaigns(tmp_path))
+    page.choose_view("table")
+    view = page.view
+    assert isinstance(view, TableView)
+    heads = [view.table.horizontalHeaderItem(each) for each in range(view.table.columnCount())]
+    cell = view.table.item(3, [head.text() if head else "" for head in heads].index("Reference"))
+    assert cell is not None
+    assert cell.text() == "xfs (one), xfs (two)"
+    assert "reference: xfs (one), xfs (two)" in words(page)
+    assert "The machine changed between campaigns" in words(page)

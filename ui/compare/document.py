@@ -151,4 +151,6 @@ def _row_words(row: ComparisonRow) -> str:
     told.append(tr("runs: {runs}").format(runs=runs))
     if row.comparison is not None and (difference := format_difference(row.comparison)):
         told.append(difference)
+    if row.references:
+        told.append(tr("reference: {names}").format(names=", ".join(row.references)))
     return "  ".join(told)

@@ -324,4 +324,4 @@ def test_where_it_is_not_known_of_every_run_what_others_took_nothing_is_taken_ba
 @pytest.mark.parametrize("share", [0.0, 50.0, 100.0, 250.0])
 def test_any_amount_that_a_file_claims_is_compared(trial: RunFacts, share: float) -> None:
     known = beside(trial, share)
-    assert could_be_others([known], [known], Interval(0.9, 0.95, 0.95)) == ""
+    assert could_be_others([[known], [known]], Interval(0.9, 0.95, 0.95)) == ""

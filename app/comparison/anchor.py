@@ -1,0 +1,256 @@
+"""A reference that ran in two campaigns: what tells a change of the machine from a difference.
+
+Whatever changed between two campaigns is part of every difference between them, and no repeat within either
+tells how much that is (`app.statistics.verdict.Samples.together`). A configuration that ran in both,
+unchanged, does: each compared one is taken by it in its own campaign. That holds where the change met all
+configurations alike; where several ran in both, that is tested, and no verdict rests on references that
+disagree. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
+
+from app.analysis.facts import RunFacts
+from app.analysis.properties import WORKLOAD
+from app.comparison.differences import what_differs
+from app.comparison.disturbed_runs import is_disturbed
+from app.comparison.wording import NOT_INTERLEAVED, describe_briefly, format_difference, format_interval
+from app.domain.text import tr
+from app.runfile.metadata.offered_load import LoadKind
+from app.statistics.sample_size import RUNS_FOR_A_REFERENCE, RUNS_FOR_A_VERDICT
+from app.statistics.verdict import (
+    Comparison,
+    Reference,
+    Samples,
+    Verdict,
+    compare_family,
+    compare_reference,
+)
+
+_FIRST: Final = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AnchoredGroup:
+    """What is asked of a group of runs.
+
+    Attributes:
+        campaign: the same for groups whose runs were interleaved.
+        runs: those that take part.
+        tps: of each, as it is compared.
+    """
+
+    campaign: str
+    runs: tuple[RunFacts, ...]
+    tps: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """The configuration that a comparison between campaigns rests on.
+
+    Attributes:
+        first: place of the group beside the first one; that one itself where it ran in both campaigns.
+        other: place of the group beside the other one.
+        change: of the TPS of these two, from the first one's campaign to the other.
+    """
+
+    first: int
+    other: int
+    change: Comparison = field(repr=False, compare=False)
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether the first group itself ran beside the other: then the two ran in one campaign."""
+        return self.first == _FIRST
+
+    def groups(self, place: int) -> tuple[int, ...]:
+        """Return the places of all groups that a comparison of group `place` rests on."""
+        return (self.other, place) if self.is_baseline else (_FIRST, place, self.first, self.other)
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """What runs of several campaigns have in common.
+
+    Attributes:
+        by_group: of each group of another campaign than the first one's that has one, by its place.
+        references: each configuration that ran in the first one's campaign and in another, and that something
+            rests on, or would if there were anything else.
+        disagreeing: pairs of references that changed by different factors: nothing rests on either.
+    """
+
+    by_group: Mapping[int, Anchor] = field(default_factory=dict)
+    references: tuple[Anchor, ...] = ()
+    disagreeing: tuple[tuple[Anchor, Anchor], ...] = ()
+
+
+def find_anchors(groups: Sequence[AnchoredGroup]) -> Anchors:
+    """Return what each group of another campaign can be compared with the first one by.
+
+    Args:
+        groups: all that are compared; the first is the baseline.
+    """
+    by_group: dict[int, Anchor] = {}
+    references: list[Anchor] = []
+    disagreeing = []
+    others = dict.fromkeys(group.campaign for group in groups if group.campaign != groups[_FIRST].campaign)
+    for campaign in others:
+        known = sorted(_references(groups, campaign), key=lambda each: _preference(groups, each))
+        if not known:
+            continue
+        # Where the first one itself ran in both, nothing is taken from what changed.
+        if not known[0].is_baseline and (other := _disagreeing(groups, known)) is not None:
+            disagreeing.append((known[0], other))
+            continue
+        repeated = {each.other for each in known}
+        used = [known[0]]
+        for place, group in enumerate(groups):
+            if group.campaign == campaign and place not in repeated:
+                fitting = (each for each in known if _can_serve(groups, each, place))
+                if (anchor := next(fitting, None)) is not None:
+                    by_group[place] = anchor
+                    used.append(anchor)
+        references += dict.fromkeys(used)
+    return Anchors(by_group, tuple(references), tuple(disagreeing))
+
+
+def _preference(groups: Sequence[AnchoredGroup], anchor: Anchor) -> tuple[bool, bool, int, int, int]:
+    """Return a key: the first group itself, what nobody disturbed, what has most runs; never the TPS."""
+    runs = [groups[place].runs for place in (anchor.first, anchor.other)]
+    is_touched = any(map(is_disturbed, chain(*runs)))
+    return not anchor.is_baseline, is_touched, -min(map(len, runs)), anchor.first, anchor.other
+
+
+def _references(groups: Sequence[AnchoredGroup], campaign: str) -> Iterator[Anchor]:
+    """Yield what is one configuration in the first group's campaign and in another, repeated in both."""
+    here, there = (
+        [place for place, group in enumerate(groups) if group.campaign == each and _is_repeated(group)]
+        for each in (groups[_FIRST].campaign, campaign)
+    )
+    for one in here:
+        for other in there:
+            # The first runs alone tell most pairs apart.
+            same = (groups[one].runs[:1] + groups[other].runs[:1], groups[one].runs + groups[other].runs)
+            if all(what_differs(runs).are_repeats for runs in same):
+                reference = Reference(groups[one].tps, groups[other].tps)
+                yield Anchor(one, other, compare_reference(reference))
+
+
+def _is_repeated(group: AnchoredGroup) -> bool:
+    """Whether the TPS of a group are those that it can do, several times."""
+    is_at_a_rate = any(run.load.kind is LoadKind.RATE for run in group.runs)
+    return len(group.runs) >= RUNS_FOR_A_REFERENCE and all(group.tps) and not is_at_a_rate
+
+
+def _disagreeing(groups: Sequence[AnchoredGroup], known: Sequence[Anchor]) -> Anchor | None:
+    """Return a reference that changed otherwise than the first one, by more than would matter."""
+    preferred, *others = known
+    first, other = groups[preferred.first].tps, groups[preferred.other].tps
+    samples = [
+        Samples(
+            first,
+            other,
+            paired=False,
+            together=False,
+            reference=Reference(groups[each.first].tps, groups[each.other].tps),
+        )
+        for each in others
+    ]
+    return next(
+        (
+            each
+            for each, found in zip(others, compare_family(samples), strict=True)
+            if found.verdict in {Verdict.HIGHER, Verdict.LOWER} and not found.equivalent
+        ),
+        None,
+    )
+
+
+def _can_serve(groups: Sequence[AnchoredGroup], anchor: Anchor, place: int) -> bool:
+    """Whether a reference allows a verdict on a group: it does what that one and the first one both do."""
+    if not _is_usable(anchor, place, [group.tps for group in groups]):
+        return False
+    both = groups[_FIRST].runs[:1] + groups[place].runs[:1]
+    known = {(each.topic, each.name) for each in what_differs(both).differences}
+    found = what_differs((*both, *groups[anchor.first].runs[:1])).differences
+    return all(each.topic != WORKLOAD or (each.topic, each.name) in known for each in found)
+
+
+def usable_anchors(anchors: Mapping[int, Anchor], values: Sequence[Collection[float]]) -> dict[int, Anchor]:
+    """Return the anchors by which the values of a figure allow a verdict.
+
+    Args:
+        anchors: of groups, by their places.
+        values: of the figure, of each group's runs.
+    """
+    return {place: anchor for place, anchor in anchors.items() if _is_usable(anchor, place, values)}
+
+
+def _is_usable(anchor: Anchor, place: int, values: Sequence[Collection[float]]) -> bool:
+    fewest = (RUNS_FOR_A_VERDICT, RUNS_FOR_A_VERDICT, RUNS_FOR_A_REFERENCE, RUNS_FOR_A_REFERENCE)
+    found = [values[each] for each in anchor.groups(place)]
+    return all(len(each) >= few and min(each) > 0 for each, few in zip(found, fewest, strict=False))
+
+
+def reference_names(anchor: Anchor, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of what a verdict rests on, for a table."""
+    places = (anchor.other,) if anchor.is_baseline else (anchor.first, anchor.other)
+    return tuple(names[place] for place in places)
+
+
+def describe_apart(anchor: Anchor | None, names: Sequence[str], place: int) -> str:
+    """Return what is said of a comparison between campaigns behind the count of its runs, a clause.
+
+    Args:
+        anchor: what it rests on; None for nothing.
+        names: of all groups.
+        place: of the group that is compared with the first one.
+    """
+    if anchor is None:
+        return NOT_INTERLEAVED
+    named = {"first": names[anchor.first], "other": names[anchor.other], "candidate": names[place]}
+    if anchor.is_baseline:
+        return tr("against {other}, which is {first} in the campaign of {candidate}").format(**named)
+    sentence = tr("each against the same reference in its own campaign: {first} and {other}")
+    return sentence.format(**named)
+
+
+def describe_anchors(anchors: Anchors, names: Sequence[str]) -> Iterator[str]:
+    """Yield what references say of the time between campaigns, and whether anything rests on them.
+
+    Args:
+        anchors: of a comparison.
+        names: of all groups.
+    """
+    for each in anchors.references:
+        yield " ".join((_describe_change(each, names), _describe_use(each, names)))
+    for one, other in anchors.disagreeing:
+        sentence = tr(
+            "{told} {more} What changed between the campaigns did not meet all configurations alike, so that "
+            "no difference can be told by either."
+        )
+        yield sentence.format(told=_describe_change(one, names), more=_describe_change(other, names))
+
+
+def _describe_change(anchor: Anchor, names: Sequence[str]) -> str:
+    change = anchor.change
+    named = {"first": names[anchor.first], "other": names[anchor.other]}
+    if change.verdict in {Verdict.HIGHER, Verdict.LOWER}:
+        sentence = tr("The machine changed between campaigns: {other} is {first}, unchanged, and {change}.")
+        return sentence.format(change=describe_briefly(change), **named)
+    sentence = tr(
+        "{other} is {first}, unchanged: that the machine changed between their campaigns is not to be seen"
+        " ({difference}, 95 % interval {interval})."
+    )
+    return sentence.format(difference=format_difference(change), interval=format_interval(change), **named)
+
+
+def _describe_use(anchor: Anchor, names: Sequence[str]) -> str:
+    if anchor.is_baseline:
+        return tr("What ran beside {other} is compared with that.").format(other=names[anchor.other])
+    return tr("What changed is taken out of differences between them, as if it had met all alike.")

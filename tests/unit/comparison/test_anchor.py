@@ -1,0 +1,355 @@
+"""Between campaigns a configuration that ran in both, unchanged, allows a verdict; nothing else does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.analysis.facts import RunFacts, read_run_facts
+from app.analysis.properties import MACHINE, TARGET, WORKLOAD, Property
+from app.cli.main import main
+from app.comparison.comparison import RunComparison, compare_runs
+from app.comparison.figures import compare_figure
+from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, columns_for
+from app.comparison.warnings import comparison_warnings
+from app.domain.columns import texts
+from app.export.comparison import comparison_as_json
+from app.probes.base.disturbances import DisturbanceKind
+from app.report.blocks import ReportTable, Text
+from app.report.report import read_report
+from app.runfile.disturbance import DISTURBED, Disturbance, Disturbances
+from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
+from app.statistics.verdict import Verdict
+from tests.known_runs import write_two_campaigns
+
+EXAMPLE = Path(__file__).parents[3] / "resources" / "examples" / "folder-against-memory"
+
+EXT4 = (1000.0, 1004.0, 998.0, 1001.0, 1003.0)
+XFS = (1100.0, 1105.0, 1097.0, 1101.0, 1102.0)
+BTRFS = (800.0, 805.0, 797.0, 801.0, 802.0)
+
+Speeds = dict[str, Sequence[float]]
+
+
+@pytest.fixture(scope="module")
+def recorded() -> RunFacts:
+    """What a run of this program told of itself: everything that was chosen is known."""
+    facts = read_run_facts(EXAMPLE / "04-folder-on-a-virtual-disk-r2.footing")
+    return replace(facts, marks=(), disturbances=Disturbances(), shape=None)
+
+
+def slower(speeds: Sequence[float], factor: float = 0.9) -> tuple[float, ...]:
+    return tuple(factor * speed for speed in speeds)
+
+
+def put(run: RunFacts, item: Property) -> RunFacts:
+    """Return a run that has this property instead of the one of its name."""
+    others = tuple(each for each in run.others if each.key != item.key)
+    kept = tuple(each for each in run.properties if each.key != item.key)
+    return replace(run, properties=(*kept, item), others=others)
+
+
+def campaign(recorded: RunFacts, key: str, **speeds: Sequence[float]) -> list[RunFacts]:
+    """Return the runs of a campaign: filesystems with the TPS of their runs."""
+    return [
+        put(
+            replace(
+                recorded,
+                id=f"{key}{name}{repeat}",
+                name=f"{name} #{repeat + 1}",
+                campaign=key,
+                campaign_key=key,
+                configuration=name,
+                repeat=repeat,
+                summary={"tps": tps, "latency_p99_ms": 1e4 / tps},
+            ),
+            Property(TARGET, "filesystem", name),
+        )
+        for name, values in speeds.items()
+        for repeat, tps in enumerate(values)
+    ]
+
+
+def verdict_of(comparison: RunComparison, name: str) -> Verdict:
+    found = {row.name: row.comparison for row in comparison.rows}[name]
+    assert found is not None
+    return found.verdict
+
+
+def told(comparison: RunComparison) -> str:
+    return " ".join((*comparison.verdicts, *comparison_warnings(comparison)))
+
+
+def sentence_of(comparison: RunComparison, name: str) -> str:
+    return {row.name: row.verdict for row in comparison.rows}[name]
+
+
+@pytest.fixture
+def anchored(recorded: RunFacts) -> RunComparison:
+    """ext4 in the first campaign, btrfs in a second one that is 10 % slower, xfs in both."""
+    one = campaign(recorded, "one", ext4=EXT4, xfs=XFS)
+    two = campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS))
+    return compare_runs([*one, *two])
+
+
+# --- what is said ------------------------------------------------------------------------------------
+
+
+def test_a_change_of_the_machine_is_taken_out_of_the_difference(anchored: RunComparison) -> None:
+    found = {row.name: row for row in anchored.rows}["btrfs"]
+    assert found.comparison is not None
+    assert found.comparison.ratio == pytest.approx(801.0 / 1001.2, abs=5e-4)
+    assert found.mean.mean == pytest.approx(0.9 * 801.0, rel=1e-4)
+    assert (found.comparison.runs, found.comparison.reference_runs) == ((5, 5), (5, 5))
+    assert found.verdict.startswith("btrfs is 20.0 % slower than ext4 (97.5 % interval 19.")
+    assert found.verdict.endswith(
+        "allowing for 2 comparisons, 5 runs each, each against the same reference in its own campaign:"
+        " xfs (one) and xfs (two))"
+    )
+
+
+def test_what_the_machine_changed_by_is_told(anchored: RunComparison) -> None:
+    (warning,) = [each for each in comparison_warnings(anchored) if "campaign" in each]
+    assert warning.startswith(
+        "The machine changed between campaigns: xfs (two) is xfs (one), unchanged, and 10.0 % slower"
+        " (95 % interval 9."
+    )
+    assert warning.endswith(
+        "What changed is taken out of differences between them, as if it had met all alike."
+    )
+
+
+def test_that_no_change_is_to_be_seen_is_told_with_what_could_be(recorded: RunFacts) -> None:
+    one = campaign(recorded, "one", ext4=EXT4, xfs=XFS)
+    two = campaign(recorded, "two", xfs=XFS[::-1], btrfs=BTRFS)
+    (warning,) = [each for each in comparison_warnings(compare_runs([*one, *two])) if "campaign" in each]
+    assert "that the machine changed between their campaigns is not to be seen (0.0 %, 95 % int" in warning
+
+
+def test_where_the_first_one_itself_ran_again_the_others_are_compared_with_that(recorded: RunFacts) -> None:
+    one = campaign(recorded, "one", ext4=EXT4, xfs=XFS)
+    two = campaign(recorded, "two", ext4=slower(EXT4, 1.3), btrfs=slower(BTRFS, 1.3))
+    found = compare_runs([*one, *two])
+    comparison = {row.name: row.comparison for row in found.rows}["btrfs"]
+    assert comparison is not None
+    assert comparison.paired  # the two are of one campaign
+    assert comparison.ratio == pytest.approx(801.0 / 1001.2, abs=5e-4)
+    assert sentence_of(found, "btrfs").endswith(
+        "5 runs each, against ext4 (two), which is ext4 (one) in the campaign of btrfs)"
+    )
+    assert "What ran beside ext4 (two) is compared with that." in told(found)
+    alone = compare_runs(two).rows[1].comparison
+    assert alone is not None
+    assert comparison.ratio == alone.ratio
+
+
+def test_the_reference_itself_stays_indicative_only(anchored: RunComparison) -> None:
+    assert verdict_of(anchored, "xfs (two)") is Verdict.INDICATIVE
+    assert verdict_of(anchored, "xfs (one)") is Verdict.HIGHER
+
+
+def test_the_table_names_the_reference_where_there_is_one_and_has_no_such_column_else(
+    anchored: RunComparison, recorded: RunFacts
+) -> None:
+    cells = {row.name: texts(COMPARISON_COLUMNS, row)[ComparisonColumn.REFERENCE] for row in anchored.rows}
+    assert cells == {"ext4": "", "xfs (one)": "", "xfs (two)": "", "btrfs": "xfs (one), xfs (two)"}
+    shown = [column.id for column in columns_for(COMPARISON_COLUMNS, anchored.rows)]
+    assert ComparisonColumn.REFERENCE in shown
+    plain = compare_runs(campaign(recorded, "one", ext4=EXT4, xfs=XFS))
+    shown = [column.id for column in columns_for(COMPARISON_COLUMNS, plain.rows)]
+    assert ComparisonColumn.REFERENCE not in shown
+
+
+def test_scripts_are_told_the_reference_and_that_no_exact_test_is_made(anchored: RunComparison) -> None:
+    configurations = comparison_as_json(anchored)["configurations"]
+    assert isinstance(configurations, list)
+    found = {each["name"]: each for each in configurations if isinstance(each, dict)}
+    reference = found["btrfs"]["reference"]
+    assert isinstance(reference, dict)
+    assert (reference["groups"], reference["runs"]) == ([1, 2], [5, 5])
+    assert reference["ratio"] == pytest.approx(0.9)
+    assert reference["interval"] == {
+        "low": pytest.approx(0.9, abs=0.01),
+        "high": pytest.approx(0.9, abs=0.01),
+        "confidence": pytest.approx(0.95),
+    }
+    assert found["xfs (one)"]["reference"] is None
+    for name in ("xfs (two)", "btrfs"):
+        assert (found[name]["permutation_p"], found[name]["mann_whitney_p"]) == (None, None)
+    assert found["xfs (one)"]["permutation_p"] == pytest.approx(2 / 2**5)
+
+
+def test_every_figure_is_taken_by_the_same_reference(anchored: RunComparison) -> None:
+    found = compare_figure(anchored, "latency_p99_ms")
+    comparison = found.comparisons[2]
+    assert comparison.verdict is Verdict.HIGHER
+    assert comparison.ratio == pytest.approx(1001.2 / 801.0, abs=1e-3)
+    assert "each against the same reference in its own campaign: xfs (one) and xfs (two)" in found.verdicts[2]
+
+
+@pytest.mark.parametrize("p99_ms", [None, 0.0])
+def test_a_figure_that_the_reference_does_not_have_stays_indicative_only(
+    recorded: RunFacts, p99_ms: float | None
+) -> None:
+    one = campaign(recorded, "one", ext4=EXT4, xfs=XFS)
+    two = campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS))
+    lacking = [
+        replace(run, summary={**run.summary, "latency_p99_ms": p99_ms}) if run.configuration == "xfs" else run
+        for run in two
+    ]
+    found = compare_runs([*one, *lacking])
+    assert verdict_of(found, "btrfs") is Verdict.LOWER
+    figure = compare_figure(found, "latency_p99_ms")
+    assert figure.comparisons[2].verdict is Verdict.INDICATIVE
+    assert "not interleaved" in figure.verdicts[2]
+
+
+# --- what is no reference ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        Property(MACHINE, "kernel", "7.1"),
+        Property(WORKLOAD, "clients", "99"),
+        Property(WORKLOAD, "protocol", "", is_shown=False, is_known=False),
+        Property(MACHINE, "processor", "", is_shown=False, is_known=False),
+    ],
+    ids=["kernel", "clients", "protocol not known", "processor not known"],
+)
+def test_what_is_not_known_to_be_the_same_in_both_is_no_reference(recorded: RunFacts, item: Property) -> None:
+    one = campaign(recorded, "one", ext4=EXT4, xfs=XFS)
+    two = campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS))
+    changed = [put(run, item) if run.configuration == "xfs" else run for run in two]
+    found = compare_runs([*one, *changed])
+    assert verdict_of(found, "btrfs") is Verdict.INDICATIVE
+    assert (
+        "there is no verdict between them. One configuration, unchanged in both and at least 3 times"
+        in told(found)
+    )
+
+
+def test_two_runs_are_no_reference_and_three_are_one(recorded: RunFacts) -> None:
+    two = campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS))
+    for runs, verdict in ((2, Verdict.INDICATIVE), (3, Verdict.LOWER)):
+        one = campaign(recorded, "one", ext4=EXT4, xfs=XFS[:runs])
+        assert verdict_of(compare_runs([*one, *two]), "btrfs") is verdict
+
+
+def test_a_reference_makes_no_verdict_of_two_runs(recorded: RunFacts) -> None:
+    one = campaign(recorded, "one", ext4=EXT4, xfs=XFS)
+    two = campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS)[:2])
+    assert verdict_of(compare_runs([*one, *two]), "btrfs") is Verdict.INDICATIVE
+
+
+def test_what_had_its_load_at_a_rate_is_no_reference(recorded: RunFacts) -> None:
+    """Its TPS are the rate, whatever the machine can do."""
+    load = OfferedLoad(LoadKind.RATE, 900.0, None, limit_is_known=True)
+    rate = Property(WORKLOAD, "rate limit per second", "900")
+    runs = [
+        *campaign(recorded, "one", ext4=EXT4, xfs=XFS),
+        *campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS)),
+    ]
+    offered = [put(replace(run, load=load), rate) if run.configuration == "xfs" else run for run in runs]
+    assert verdict_of(compare_runs(offered), "btrfs") is Verdict.INDICATIVE
+
+
+def test_a_reference_does_what_the_compared_ones_do(recorded: RunFacts) -> None:
+    """What changed for reads need not have changed for writes."""
+    other = Property(WORKLOAD, "transactions", "select-only")
+    runs = [
+        *campaign(recorded, "one", ext4=EXT4, xfs=XFS),
+        *campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS)),
+    ]
+    found = compare_runs([put(run, other) if run.configuration == "xfs" else run for run in runs])
+    assert verdict_of(found, "btrfs") is Verdict.INDICATIVE
+    assert (
+        "There is no verdict on btrfs: what changed between the campaigns is part of the difference"
+        in told(found)
+    )
+
+
+def test_references_that_changed_by_different_factors_allow_nothing(recorded: RunFacts) -> None:
+    one = campaign(recorded, "one", ext4=EXT4, xfs=XFS, zfs=BTRFS)
+    two = campaign(recorded, "two", xfs=slower(XFS), zfs=BTRFS, btrfs=slower(BTRFS))
+    found = compare_runs([*one, *two])
+    assert verdict_of(found, "btrfs") is Verdict.INDICATIVE
+    assert "did not meet all configurations alike, so that no difference can be told by either" in told(found)
+    assert "allows one" not in told(found)
+
+
+def test_of_several_references_that_agree_the_one_with_most_runs_is_taken(recorded: RunFacts) -> None:
+    one = campaign(recorded, "one", ext4=EXT4, xfs=XFS[:3], zfs=BTRFS)
+    two = campaign(recorded, "two", xfs=slower(XFS), zfs=slower(BTRFS), btrfs=slower(BTRFS))
+    found = compare_runs([*one, *two])
+    assert "zfs (one) and zfs (two)" in sentence_of(found, "btrfs")
+    assert len(found.anchors.references) == 1
+
+
+def test_each_other_campaign_has_its_own_reference(recorded: RunFacts) -> None:
+    one = campaign(recorded, "one", ext4=EXT4, xfs=XFS)
+    two = campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS))
+    three = campaign(recorded, "three", ext4=slower(EXT4, 0.5), zfs=slower(BTRFS, 0.5))
+    four = campaign(recorded, "four", f2fs=BTRFS)
+    found = compare_runs([*one, *two, *three, *four])
+    assert verdict_of(found, "btrfs") is verdict_of(found, "zfs") is Verdict.LOWER
+    assert verdict_of(found, "f2fs") is Verdict.INDICATIVE
+    assert "There is no verdict on f2fs" in told(found)
+    assert "50.0 % slower" in told(found)
+
+
+# --- disturbed references -------------------------------------------------------------------------------
+
+
+def disturb(runs: Sequence[RunFacts], name: str, percent: float, *, marked: bool = True) -> list[RunFacts]:
+    judged = Disturbances((Disturbance(DisturbanceKind.OTHERS_CPU, percent),))
+    mark = ((DISTURBED, judged.reason),) if marked else ()
+    return [
+        replace(run, marks=(*run.marks, *mark), disturbances=judged) if run.configuration == name else run
+        for run in runs
+    ]
+
+
+def test_by_a_disturbed_reference_there_is_no_verdict(recorded: RunFacts) -> None:
+    one = campaign(recorded, "one", ext4=EXT4, xfs=XFS)
+    two = disturb(campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS)), "xfs", 42.0)
+    found = compare_runs([*one, *two])
+    assert verdict_of(found, "btrfs") is Verdict.INDICATIVE
+    assert sentence_of(found, "btrfs").startswith(
+        "indicative only, because 5 of 20 runs were disturbed (other programs used 42 % of the CPUs): "
+        "btrfs was 20.0 % slower than ext4 (5 runs each, each against the same reference"
+    )
+
+
+def test_a_reference_that_nobody_disturbed_is_preferred(recorded: RunFacts) -> None:
+    one = campaign(recorded, "one", ext4=EXT4, xfs=XFS, zfs=BTRFS[:3])
+    two = campaign(recorded, "two", xfs=slower(XFS), zfs=slower(BTRFS), btrfs=slower(BTRFS))
+    found = compare_runs([*one, *disturb(two, "xfs", 42.0)])
+    assert verdict_of(found, "btrfs") is Verdict.LOWER
+    assert "zfs (one) and zfs (two)" in sentence_of(found, "btrfs")
+
+
+# --- on paper and in a terminal ---------------------------------------------------------------------------
+
+
+def test_report_and_command_line_name_the_reference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = write_two_campaigns(tmp_path)
+    assert main(["compare", *map(str, paths)]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    blocks = read_report(paths).blocks
+    paper = " ".join(block.text for block in blocks if isinstance(block, Text))
+    for shown in (printed, paper):
+        assert "btrfs is 20.0 % slower than ext4 (97.5 % interval" in shown
+        assert "each against the same reference in its own campaign: xfs (one) and xfs (two)" in shown
+        assert (
+            "The machine changed between campaigns: xfs (two) is xfs (one), unchanged, and 10.0 % s" in shown
+        )
+    assert "degrees of freedom after Welch and Satterthwaite" in paper
+    table = next(block for block in blocks if isinstance(block, ReportTable))
+    cells = {row.cells["configuration"]: row.cells["reference"] for row in table.rows}
+    assert cells == {"xfs (one)": "", "ext4": "", "xfs (two)": "", "btrfs": "A, C"}
