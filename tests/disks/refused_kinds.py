@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,6 +199,10 @@ def _file(title: str, name: str, text: str) -> Kind:
     )
 
 
+def _mapped_in_chroot(shop: Workshop) -> None:
+    shop.hold(shop.path, "mapped", Path(tempfile.mkdtemp(dir=shop.folder)))
+
+
 KINDS: tuple[Kind, ...] = (
     Kind("mounted", "D05", "mount ", _mounted),
     Kind("mounted in another namespace", "D05", "elsewhere", _mounted_elsewhere),
@@ -208,6 +213,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("journal of a mounted ext4", "D14", "O_EXCL", _external_journal),
     Kind("open by another process", "D13", "/fd/", lambda shop: shop.hold(shop.path, "open")),
     Kind("mapped by another process", "D13", "/map_files/", lambda shop: shop.hold(shop.path, "mapped")),
+    Kind("mapped in a chroot", "D13", "/map_files/", _mapped_in_chroot),
     Kind("held exclusively", "D14", "O_EXCL", lambda shop: shop.hold(shop.path, "exclusive")),
     Kind("below a loop device", "D13", "/dev/loop", _loop_over),
     _mkfs("swap not in use", "swap", "mkswap", rule="D09"),

@@ -28,9 +28,15 @@ _LOOP_CTL_ADD = 0x4C80
 _LOOP_CTL_REMOVE = 0x4C81
 _LOOKING = (": udisksd (", ": dumpe2fs (", ": blkid (", ": mdadm (", ": lvm (", ": btrfs (", ": udevadm (")
 _HOLDING = """
-import mmap, os, sys
-fd = os.open(sys.argv[1], os.O_RDONLY | (os.O_EXCL if sys.argv[2] == "exclusive" else 0))
-if sys.argv[2] == "mapped":
+import mmap, os, stat, sys
+_, device, how, jail = sys.argv
+if jail:
+    number = os.stat(device).st_rdev
+    os.chroot(jail)
+    os.mkdir("/dev")
+    os.mknod(device := "/dev/disk", stat.S_IFBLK | 0o600, number)
+fd = os.open(device, os.O_RDONLY | (os.O_EXCL if how == "exclusive" else 0))
+if how == "mapped":
     area = mmap.mmap(fd, 4096, prot=mmap.PROT_READ)
     os.close(fd)
 print("holding", flush=True)
@@ -102,9 +108,9 @@ class Workshop:
         self.later("umount", str(folder))
         return folder
 
-    def hold(self, device: str, how: str) -> None:
-        """Let another process hold a device: ``open``, ``exclusive`` or ``mapped``."""
-        self.start(sys.executable, "-c", _HOLDING, device, how)
+    def hold(self, device: str, how: str, jail: Path | str = "") -> None:
+        """Let another process, in a chroot or not, hold a device: ``open``, ``exclusive`` or ``mapped``."""
+        self.start(sys.executable, "-c", _HOLDING, device, how, str(jail))
 
     def start(self, *argv: str) -> subprocess.Popen[str]:
         """Start a process that says one line when it is ready, and ends when its input does."""
