@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.statistics.verdict import Reference, Samples, Verdict, compare
+from app.statistics.verdict import ReferenceRuns, Samples, Verdict, compare
 
 Array = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class TwoCampaigns:
         """Yield the same as a comparison takes them."""
         for row in zip(*self.logs(count, seed), strict=True):
             a, b, c, d = (tuple(map(float, 1000 * np.exp(each))) for each in row)
-            yield Samples(a, b, paired=False, together=False, reference=Reference(c, d))
+            yield Samples(a, b, paired=False, together=False, reference=ReferenceRuns(c, d))
 
 
 @dataclass(frozen=True, slots=True)

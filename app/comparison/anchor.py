@@ -24,7 +24,7 @@ from app.runfile.metadata.offered_load import LoadKind
 from app.statistics.sample_size import RUNS_FOR_A_REFERENCE, RUNS_FOR_A_VERDICT
 from app.statistics.verdict import (
     Comparison,
-    Reference,
+    ReferenceRuns,
     Samples,
     Verdict,
     compare_family,
@@ -137,7 +137,7 @@ def _references(groups: Sequence[AnchoredGroup], campaign: str) -> Iterator[Anch
             # The first runs alone tell most pairs apart.
             same = (groups[one].runs[:1] + groups[other].runs[:1], groups[one].runs + groups[other].runs)
             if all(what_differs(runs).are_repeats for runs in same):
-                reference = Reference(groups[one].tps, groups[other].tps)
+                reference = ReferenceRuns(groups[one].tps, groups[other].tps)
                 yield Anchor(one, other, compare_reference(reference))
 
 
@@ -157,7 +157,7 @@ def _disagreeing(groups: Sequence[AnchoredGroup], known: Sequence[Anchor]) -> An
             other,
             paired=False,
             together=False,
-            reference=Reference(groups[each.first].tps, groups[each.other].tps),
+            reference=ReferenceRuns(groups[each.first].tps, groups[each.other].tps),
         )
         for each in others
     ]

@@ -27,7 +27,7 @@ from app.runfile.summary import is_lower_bound
 from app.statistics.sample_size import DEFAULT_EFFECT, RUNS_FOR_A_VERDICT
 from app.statistics.verdict import (
     Comparison,
-    Reference,
+    ReferenceRuns,
     RunInterval,
     Samples,
     compare_family,
@@ -295,7 +295,7 @@ def samples_of(
     if anchor.is_baseline:
         return pair_samples(values[anchor.other], values[place], interleaved=True)
     a, b, beside_a, beside_b = (tuple(values[each].values()) for each in anchor.groups(place))
-    return Samples(a, b, paired=False, together=False, reference=Reference(beside_a, beside_b))
+    return Samples(a, b, paired=False, together=False, reference=ReferenceRuns(beside_a, beside_b))
 
 
 def pair_samples(a: Mapping[int, float], b: Mapping[int, float], *, interleaved: bool) -> Samples:

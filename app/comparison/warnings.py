@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from app.analysis.cannot_show import Limit
 from app.analysis.labels import one_line
 from app.analysis.properties import PGBENCH
 from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
@@ -55,8 +56,12 @@ def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
 
 
 def _of_closed_loops(comparison: RunComparison) -> Iterator[str]:
-    """Say what percentiles without a rate leave out."""
-    if any(is_closed_loop(run.facts.load, run.figures) for run in comparison.runs if run.tps is not None):
+    """Say what percentiles without a rate leave out, where that is not among what figures cannot show."""
+    closed = [
+        run for run in comparison.runs if run.tps is not None and is_closed_loop(run.facts.load, run.figures)
+    ]
+    told = {each.limit for run in comparison.runs if run.shape is not None for each in run.facts.unshown}
+    if closed and Limit.CLOSED_LOOP not in told:
         yield CLOSED_LOOP_NOTE
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from app.analysis.labels import format_tps, mark_words, one_line
@@ -139,15 +139,14 @@ def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
 def _table(configurations: Sequence[ReportedConfiguration]) -> ReportTable:
     compared = [each.row for each in configurations]
     tags = {each.full_name: each.tag for each in configurations}
-    columns = with_cells(
-        tuple(column.of(_row_of) for column in columns_for(COMPARISON_COLUMNS, compared)),
-        {
-            ComparisonColumn.CONFIGURATION: lambda configuration: configuration.name,
-            ComparisonColumn.DIFFERENCE: _difference,
-            ComparisonColumn.REFERENCE: lambda each: ", ".join(tags[name] for name in each.row.references),
-            ComparisonColumn.MARKS: lambda configuration: ", ".join(map(mark_words, configuration.row.marks)),
-        },
-    )
+    shown = tuple(column.of(_row_of) for column in columns_for(COMPARISON_COLUMNS, compared))
+    cells: dict[str, Callable[[ReportedConfiguration], str]] = {
+        ComparisonColumn.CONFIGURATION: lambda each: each.name,
+        ComparisonColumn.DIFFERENCE: _difference,
+        ComparisonColumn.REFERENCE: lambda each: ", ".join(tags[name] for name in each.row.references),
+        ComparisonColumn.MARKS: lambda each: ", ".join(map(mark_words, each.row.marks)),
+    }
+    columns = with_cells(shown, {each.id: cells[each.id] for each in shown if each.id in cells})
     warned = frozenset({ComparisonColumn.MARKS})
     rows = tuple(
         TableRow(texts(columns, each), each.look, warned if each.warning else frozenset())

@@ -103,7 +103,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ReferenceRuns:
     """Run means of one configuration that ran, unchanged, in the campaigns of both compared ones.
 
     Attributes:
@@ -139,7 +139,7 @@ class Samples:
     candidate: tuple[float, ...]
     paired: bool
     together: bool = True
-    reference: Reference | None = None
+    reference: ReferenceRuns | None = None
 
     def __post_init__(self) -> None:
         if self.paired and len(self.baseline) != len(self.candidate):
@@ -276,7 +276,7 @@ def compare(samples: Samples, *, effect: float = DEFAULT_EFFECT, alpha: float = 
     return _judged(found, estimate, alpha)
 
 
-def compare_reference(reference: Reference, *, effect: float = DEFAULT_EFFECT) -> Comparison:
+def compare_reference(reference: ReferenceRuns, *, effect: float = DEFAULT_EFFECT) -> Comparison:
     """Return what a reference did in the campaign of the second by what it did in that of the first.
 
     Where that is a difference, what both ran on has changed.

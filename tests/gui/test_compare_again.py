@@ -84,7 +84,7 @@ def test_the_button_asks_for_the_same_again_at_seventy_percent_of_the_slowest(
 ) -> None:
     assert not page.again.isEnabled()
     show(qtbot, page, write(tmp_path))
-    assert "Closed loop: each client sends its next transaction" in page.text.toPlainText()
+    assert page.text.toPlainText().lower().count("closed loop") == 1
     assert page.again.text() == "A&gain at 70 % …"
     asked: list[Campaign] = []
     page.again_asked.connect(asked.append)
@@ -126,7 +126,7 @@ def test_why_they_cannot_be_run_again_is_told_and_nothing_is_opened(
 
 def test_runs_at_a_rate_say_nothing_of_closed_loops(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write(tmp_path, rate_tps=900.0))
-    assert "Closed loop" not in page.text.toPlainText()
+    assert "closed loop" not in page.text.toPlainText().lower()
 
 
 def test_programs_of_strangers_are_not_taken_out_of_a_run_file(

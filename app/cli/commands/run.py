@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import ctypes
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 
 from app import COMMAND
+from app.analysis.facts import read_run_facts
 from app.cli.commands.show import tell_left_over
 from app.cli.terminal.consent import ErasureQuestion, TrustPrompt
 from app.cli.terminal.plain_text import plain
@@ -19,7 +21,8 @@ from app.cli.terminal.progress import BrokenPipeGuard, choose_listener
 from app.cli.terminal.standard_streams import drop_output
 from app.cli.terminal.tables import print_line, print_sentence, print_table
 from app.cli.terminal.terminal_agent import terminal_agent
-from app.comparison.campaign_verdicts import judge_files
+from app.comparison.comparison import RunComparison, compare_runs
+from app.comparison.limits import describe_what_is_unshown
 from app.comparison.table import (
     COMPARISON_COLUMNS,
     MeasuredConfiguration,
@@ -29,7 +32,7 @@ from app.comparison.table import (
 )
 from app.comparison.warnings import comparison_notes
 from app.domain.campaign.configuration import Workload
-from app.domain.errors import ExitStatus
+from app.domain.errors import ExitStatus, RunFileError
 from app.domain.text import tr
 from app.domain.units import MIB
 from app.execution.campaign import CampaignRequest, CampaignResult, run_campaign
@@ -131,6 +134,24 @@ def _measured(name: str, results: Sequence[RunResult]) -> MeasuredConfiguration:
     return MeasuredConfiguration(name, runs, marks)
 
 
+def judge_files(paths: Iterable[str | None], *, baseline: str = "") -> RunComparison | None:
+    """Return the comparison of finished run files, the same that the window and the report make of them.
+
+    Args:
+        paths: of the files; None for a run that left none.
+        baseline: name of the configuration to compare with.
+
+    Returns:
+        None where a file is missing or cannot be read: then only what is in memory can be told.
+    """
+    found = list(paths)
+    try:
+        facts = [read_run_facts(Path(path)) for path in found if path is not None]
+    except RunFileError:
+        return None
+    return compare_runs(facts, baseline=baseline) if len(facts) == len(found) else None
+
+
 def show_table(result: CampaignResult, console: Console) -> None:
     """Print what a campaign came to: the table, the verdicts, what weakens them, the run files."""
     comparison = judge_files(
@@ -143,8 +164,9 @@ def show_table(result: CampaignResult, console: Console) -> None:
     for row in rows:
         if row.verdict:
             print_sentence(console, row.verdict)
-    for note in () if comparison is None else comparison_notes(comparison):
-        print_sentence(console, note)
+    if comparison is not None:
+        for told in filter(None, (*comparison_notes(comparison), describe_what_is_unshown(comparison))):
+            print_sentence(console, told)
     for reason in sorted({text for run in result.results for text in _mark_sentences(run)}):
         print_line(console, reason, style="yellow")
     console.print()

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from app import COMMAND
 from app.analysis.bottleneck_evidence import read_bottleneck
-from app.analysis.cannot_show import describe_unshown, read_unshown
+from app.analysis.cannot_show import Limit, describe_unshown, read_unshown
 from app.analysis.io_baseline import JOB_COLUMNS, read_used_shares, sync_sentences
 from app.analysis.labels import DISK_MARKS, at_least
 from app.analysis.sentences import CLOSED_LOOP_NOTE, describe_disturbances, is_closed_loop
@@ -234,7 +234,8 @@ def _show_figures(run: RunFile, console: Console) -> None:
         _section(console, tr("Figures of the measured phase"))
         print_grid(console, _FIGURE_COLUMNS, rows)
     load = offered_load(run.metadata)
-    if is_closed_loop(load, summary):
+    is_told = any(each.limit is Limit.CLOSED_LOOP for each in read_unshown(run))
+    if is_closed_loop(load, summary) and not is_told:
         print_sentence(console, CLOSED_LOOP_NOTE, style="dim")
     name = known(run.metadata.name, run.path.stem)
     mean = run_interval(tuple(filter(None, (summary.get("tps"),))))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.analysis.facts import command_line, read_run_facts
-from app.comparison.campaign_verdicts import judge_runs
+from app.comparison.comparison import compare_runs
 from app.comparison.differences import Variant, find_differences
 from app.domain.errors import CorruptRunFileError
 from app.hosts.host import ROOT_STEP
@@ -110,28 +110,9 @@ def test_one_run_or_none_has_no_differences(tmp_path: Path) -> None:
     assert find_differences([read_run_facts(write_trial(tmp_path / "a.footing", Trial()))]) == ()
 
 
-def test_configurations_of_one_campaign_get_a_verdict(tmp_path: Path) -> None:
-    rows = judge_runs([read_run_facts(path) for path in write_campaign(tmp_path)])
-    assert [row.name for row in rows] == ["ext4", "xfs"]
-    assert rows[1].verdict.startswith("xfs is 10.0 % faster than ext4 (95 % interval")
-
-
-def test_runs_of_several_campaigns_are_said_not_to_be_interleaved(tmp_path: Path) -> None:
-    paths = [
-        *write_campaign(tmp_path, "one", repeats=3)[::2],
-        *write_campaign(tmp_path, "two", repeats=3)[1::2],
-    ]
-    assert "not interleaved" in judge_runs([read_run_facts(path) for path in paths])[1].verdict
-
-
-def test_runs_of_one_configuration_get_no_verdict(tmp_path: Path) -> None:
-    assert judge_runs([read_run_facts(path) for path in write_campaign(tmp_path)[::2]]) == ()
-    assert judge_runs([]) == ()
-
-
 def test_a_stopped_run_does_not_count_for_the_verdict(tmp_path: Path) -> None:
     paths = write_campaign(tmp_path)
     stopped = Trial(name="xfs #4", configuration="xfs", repeat=3, state=RunState.STOPPED, tps=1.0)
     paths.append(write_trial(tmp_path / "one" / "06-xfs.footing", stopped))
-    rows = judge_runs([read_run_facts(path) for path in paths])
+    rows = compare_runs([read_run_facts(path) for path in paths]).rows
     assert (rows[1].runs, rows[1].failed) == (3, 1)

@@ -186,25 +186,35 @@ def told_of(capsys: Capture, *arguments: object) -> str:
     return " ".join(capsys.readouterr().out.split())
 
 
-def test_latencies_without_a_rate_are_called_what_they_are_wherever_they_stand(
+def test_latencies_without_a_rate_are_called_what_they_are_once_wherever_they_stand(
     tmp_path: Path, capsys: Capture
 ) -> None:
     closed, rate = write(tmp_path / "closed"), write(tmp_path / "rate", rate_tps=900.0)
     not_told = [write_trial(tmp_path / f"{number}.footing", Trial(f"x{number}")) for number in range(2)]
     for paths, is_told in ((closed, True), (rate, False), (not_told, False)):
-        assert (CLOSED_LOOP_NOTE in told_of(capsys, "compare", *paths)) is is_told
-        assert (CLOSED_LOOP_NOTE in told_of(capsys, "show", paths[0])) is is_told
-        assert (CLOSED_LOOP_NOTE in comparison_notes(compared(paths))) is is_told
-        report = read_report(paths)
-        texts = [block.text for block in report.blocks if isinstance(block, Text)]
-        assert any(CLOSED_LOOP_NOTE in text for text in texts) is is_told
+        for shown in (told_of(capsys, "compare", *paths), told_of(capsys, "show", paths[0])):
+            assert shown.lower().count("closed loop") == is_told
+        blocks = read_report(paths).blocks
+        first = next(number for number, block in enumerate(blocks) if getattr(block, "new_page", False))
+        texts = [block.text for block in blocks if isinstance(block, Text)]
+        paper = " ".join(block.text for block in blocks[:first] if isinstance(block, Text))
+        assert paper.lower().count("closed loop") == is_told
+        assert any(CLOSED_LOOP_NOTE in text for text in texts) is is_told  # beside the tables
+
+
+def test_where_nothing_else_tells_of_a_closed_loop_a_note_of_the_comparison_does(tmp_path: Path) -> None:
+    """As of runs of others, of whose seconds nothing is known."""
+    facts = [read_run_facts(path) for path in write(tmp_path)]
+    assert CLOSED_LOOP_NOTE not in comparison_notes(compare_runs(facts))
+    bare = [replace(each, shape=None) for each in facts]
+    assert CLOSED_LOOP_NOTE in comparison_notes(compare_runs(bare))
 
 
 def test_one_run_at_a_rate_says_whether_it_kept_it(tmp_path: Path, capsys: Capture) -> None:
     sentences = {
         900.0: " one kept its rate of 900 per second; p99 4.25 ms of all that was offered. ",
         2000.0: " one did not keep its rate of 2,000 per second: its capacity is 900 TPS; p99 4.25 ms of all",
-        None: CLOSED_LOOP_NOTE,
+        None: "(a closed loop: the waiting of those who could not start is not counted)",
     }
     for number, rate_tps in enumerate(sentences):
         path = tmp_path / f"{number}.footing"

@@ -13,7 +13,7 @@ import pytest
 from app.analysis.facts import RunFacts, read_run_facts
 from app.analysis.sentences import describe_shape, own_interval_words
 from app.analysis.stability import RunStability
-from app.comparison.campaign_verdicts import judge_files
+from app.cli.commands.run import judge_files
 from app.comparison.comparison import RunComparison, compare_runs, unique_names
 from app.comparison.figures import compare_figure, figure_values
 from app.comparison.table import COMPARISON_COLUMNS

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from app.statistics.exact_tests import ExactTests, exact_tests
-from app.statistics.verdict import Reference, Samples
+from app.statistics.verdict import ReferenceRuns, Samples
 
 DATA = Path(__file__).parents[2] / "data" / "statistics" / "exact.csv"
 
@@ -59,6 +59,6 @@ def test_identical_runs_are_as_likely_as_can_be() -> None:
 def test_between_campaigns_nobody_dealt_the_runs_out_so_that_there_is_no_p() -> None:
     apart = Samples((1.0, 1.1, 1.2, 1.3), (2.0, 2.1, 2.2, 2.3), paired=False, together=False)
     assert exact_tests(apart) == ExactTests(None, None)
-    by_reference = replace(apart, reference=Reference((1.0, 1.1, 1.2), (2.0, 2.1, 2.2)))
+    by_reference = replace(apart, reference=ReferenceRuns((1.0, 1.1, 1.2), (2.0, 2.1, 2.2)))
     assert exact_tests(by_reference) == ExactTests(None, None)
     assert exact_tests(replace(apart, together=True)).permutation == pytest.approx(2 / 70)

@@ -17,7 +17,7 @@ from app.draft.planning import Plan
 from app.statistics.sample_size import minimum_detectable_effect, power_of_t_test, runs_needed
 from app.statistics.verdict import (
     Comparison,
-    Reference,
+    ReferenceRuns,
     Samples,
     Verdict,
     compare,
@@ -400,7 +400,7 @@ def test_an_effect_that_takes_more_than_ten_thousand_runs_is_out_of_reach() -> N
 def by_reference(*logs: Sequence[float]) -> Samples:
     """Samples of these logarithms: the first, the second, the reference beside each."""
     a, b, c, d = (tuple(math.exp(each) for each in group) for group in logs)
-    return Samples(a, b, paired=False, together=False, reference=Reference(c, d))
+    return Samples(a, b, paired=False, together=False, reference=ReferenceRuns(c, d))
 
 
 def test_a_ratio_of_ratios_has_the_spread_of_four_groups_and_their_degrees_of_freedom() -> None:
@@ -419,7 +419,7 @@ def test_a_ratio_of_ratios_has_the_spread_of_four_groups_and_their_degrees_of_fr
 def test_what_a_reference_changed_by_is_welch_of_its_two_groups() -> None:
     one, two = (900.0, 910.0, 905.0), (990.0, 1003.0, 996.0, 1001.0)
     alone = compare_unpaired(one, two)
-    assert compare_reference(Reference(one, two)) == alone
+    assert compare_reference(ReferenceRuns(one, two)) == alone
 
 
 @given(several, several, several, several, st.floats(0.1, 10), st.floats(0.1, 10))
@@ -432,7 +432,7 @@ def test_what_a_campaign_changes_all_by_changes_no_verdict_by_a_reference(
             for group, factor in ((a, first), (b, second), (c, first), (d, second))
         )
         first_one, other, beside_first, beside_other = values
-        reference = Reference(beside_first, beside_other)
+        reference = ReferenceRuns(beside_first, beside_other)
         return compare(Samples(first_one, other, paired=False, together=False, reference=reference))
 
     before, after = judged(1.0, 1.0), judged(one, two)
@@ -443,13 +443,13 @@ def test_what_a_campaign_changes_all_by_changes_no_verdict_by_a_reference(
 @pytest.mark.parametrize("values", [(1.0, 2.0), (), (0.0, 1.0, 1.0), (1.0, 1.0, -1.0), (1.0, 1.0, math.nan)])
 def test_a_reference_of_too_few_runs_or_without_transactions_is_refused(values: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match=r"\("):
-        Reference(values, (1.0, 2.0, 3.0))
+        ReferenceRuns(values, (1.0, 2.0, 3.0))
     with pytest.raises(ValueError, match=r"\("):
-        Reference((1.0, 2.0, 3.0), values)
+        ReferenceRuns((1.0, 2.0, 3.0), values)
 
 
 def test_a_reference_is_for_independent_runs_of_two_campaigns_only() -> None:
-    reference = Reference((1.0, 2.0, 3.0), (1.0, 2.0, 3.0))
+    reference = ReferenceRuns((1.0, 2.0, 3.0), (1.0, 2.0, 3.0))
     for paired, together in ((True, False), (False, True)):
         with pytest.raises(ValueError, match="Samples"):
             Samples((1.0, 2.0, 3.0), (1.0, 2.0, 3.0), paired, together, reference)

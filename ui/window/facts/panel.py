@@ -25,7 +25,7 @@ from typing_extensions import override
 from app.analysis.cannot_show import describe_unshown
 from app.analysis.facts import RunFacts, command_line
 from app.analysis.labels import DISK_MARKS, at_least, format_tps
-from app.comparison.campaign_verdicts import judge_runs
+from app.comparison.comparison import compare_runs
 from app.comparison.differences import PropertyDifference, Variant, describe_sameness, what_differs
 from app.domain.columns import Column
 from app.domain.text import tr
@@ -87,12 +87,12 @@ class FactsWriter(PlainWriter):
     # Several runs
 
     def _write_verdict(self, runs: Sequence[ShownRun]) -> None:
-        verdicts = [row.verdict for row in judge_runs([run.facts for run in runs]) if row.verdict]
-        if not verdicts:
+        comparison = compare_runs([run.facts for run in runs])
+        if len(comparison.groups) < 2 or not comparison.verdicts:
             return
         self._heading(tr("Verdict"))
-        for verdict in verdicts:
-            self._line(one_line(verdict) + ".")
+        for verdict in comparison.verdicts:
+            self._line(one_line(verdict))
 
     def _write_differences(self, runs: Sequence[ShownRun]) -> None:
         if len(runs) < 2:
