@@ -18,7 +18,12 @@ import pytest
 
 from app.domain.campaign.configuration import PostgresChoice, Workload
 from app.domain.errors import InstallationError
-from app.postgres.installations.find import Installation, choose_installation, find_installations
+from app.postgres.installations.find import (
+    Installation,
+    choose_installation,
+    describe_installation,
+    find_installations,
+)
 from app.postgres.machine import Machine
 from app.postgres.server import Server, StopMode
 from app.postgres.settings import Setting, server_settings
@@ -72,7 +77,11 @@ def every_installation(database_account: Account, installation: Installation) ->
     ``python -m tests.servers`` makes them; PGFOOTING_TEST_SERVERS holds folders separated by colons.
     """
     named = [folder for folder in os.environ.get("PGFOOTING_TEST_SERVERS", "").split(":") if folder]
-    found = find_installations(database_account, [*named, *_wheel_folders(), *made_servers()])
+    made = made_servers()
+    found = find_installations(database_account, [*named, *_wheel_folders(), *made])
+    folders = {os.path.realpath(folder) for folder in made}
+    lame = [describe_installation(one) for one in found if not one.usable and one.bin_directory in folders]
+    assert not lame, "servers that were made for tests cannot be used"
     return tuple(one for one in found if one.usable)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from app.domain.campaign.disk_target import NOT_READ_BACK
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE, UNVERIFIED
@@ -38,7 +39,7 @@ MARK_WORDS: Final = {
     "newer-than-tested": tr("newer than tested"),
     "unknown-lines": tr("unknown lines"),
     "compressed-nothing": tr("compressed nothing"),
-    "not-read-back": tr("not read back"),
+    NOT_READ_BACK: tr("not read back"),
     "memory-limited": tr("memory limited"),
     "test-devices": tr("TEST DEVICES"),
     "left-over": tr("disks not released"),

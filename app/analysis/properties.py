@@ -129,7 +129,7 @@ def value_words(value: object, name: str = "") -> str:
 
     Args:
         value: of a field.
-        name: of the field; what ends in _bytes or _s has its unit.
+        name: of the field; what ends in _bytes or _s has its unit, and so has block_size.
     """
     if value is None:
         return ""
@@ -141,7 +141,7 @@ def value_words(value: object, name: str = "") -> str:
 
 
 def _number_words(value: float, name: str) -> str:
-    if name.endswith("_bytes"):
+    if name.endswith("_bytes") or name == "block_size":
         return format_size(value)
     if name.endswith("_s"):
         return format_duration(value)

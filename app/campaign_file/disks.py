@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from app.campaign_file.kinds import CampaignField, EnumKind, Name, ValueKind, bare_key, quote
+from app.campaign_file.kinds import CampaignField, EnumKind, Name, ReadBackBy, ValueKind, bare_key, quote
 from app.campaign_file.problems import InvalidValueError, printable, refusal, unfit
 from app.campaign_file.quantities import SizeKind
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
@@ -137,15 +137,33 @@ _LIMIT = tr("Memory of PostgreSQL and pgbench together, to make a small data set
 _NAMES: Final = tuple(each.id for each in FILESYSTEMS if each.levels)
 
 GROUP_FIELDS: Final = (
-    CampaignField("data", DiskNames(), "disks", _DATA),
-    CampaignField("level", EnumKind(tuple(Level), Level), "level", _LEVEL),
-    CampaignField("filesystem", EnumKind(_NAMES), "filesystem", _FILESYSTEM),
-    CampaignField("preset", Name(), "preset", _PRESET),
-    CampaignField("options", OptionsTable(), "options", _OPTIONS),
-    CampaignField("partition_size", PartitionSize(64 * MIB, 1024 * TIB, WholeDisk), "partition", _PARTITION),
-    CampaignField("chunk_size", SizeKind(SMALLEST_CHUNK_BYTES, LARGEST_CHUNK_BYTES), "chunk_bytes", _CHUNK),
-    CampaignField("bitmap", EnumKind(tuple(Bitmap), Bitmap), "bitmap", _BITMAP),
-    CampaignField("initial_sync", EnumKind(tuple(InitialSync), InitialSync), "initial_sync", _SYNC),
+    CampaignField("data", DiskNames(), "disks", _DATA, read_back=ReadBackBy.ROOT),
+    CampaignField("level", EnumKind(tuple(Level), Level), "level", _LEVEL, read_back=ReadBackBy.ROOT),
+    CampaignField("filesystem", EnumKind(_NAMES), "filesystem", _FILESYSTEM, read_back=ReadBackBy.ROOT),
+    CampaignField("preset", Name(), "preset", _PRESET, read_back=ReadBackBy.PARTS),
+    CampaignField("options", OptionsTable(), "options", _OPTIONS, read_back=ReadBackBy.PARTS),
+    CampaignField(
+        "partition_size",
+        PartitionSize(64 * MIB, 1024 * TIB, WholeDisk),
+        "partition",
+        _PARTITION,
+        read_back=ReadBackBy.ROOT,
+    ),
+    CampaignField(
+        "chunk_size",
+        SizeKind(SMALLEST_CHUNK_BYTES, LARGEST_CHUNK_BYTES),
+        "chunk_bytes",
+        _CHUNK,
+        read_back=ReadBackBy.ROOT,
+    ),
+    CampaignField("bitmap", EnumKind(tuple(Bitmap), Bitmap), "bitmap", _BITMAP, read_back=ReadBackBy.ROOT),
+    CampaignField(
+        "initial_sync",
+        EnumKind(tuple(InitialSync), InitialSync),
+        "initial_sync",
+        _SYNC,
+        read_back=ReadBackBy.NOBODY,
+    ),
 )
 
 
@@ -191,9 +209,15 @@ def _unknown(key: str) -> Problem:
 
 DISK_FIELDS: Final = (
     *GROUP_FIELDS,
-    CampaignField("wal", WalTable(), "wal", _WAL),
-    CampaignField("zfs_log", DiskNames(), "zfs_log", _ZFS_LOG),
-    CampaignField("memory_limit", SizeKind(64 * MIB, 16 * TIB), "memory_limit_bytes", _LIMIT),
+    CampaignField("wal", WalTable(), "wal", _WAL, read_back=ReadBackBy.TARGET),
+    CampaignField("zfs_log", DiskNames(), "zfs_log", _ZFS_LOG, read_back=ReadBackBy.ROOT),
+    CampaignField(
+        "memory_limit",
+        SizeKind(64 * MIB, 16 * TIB),
+        "memory_limit_bytes",
+        _LIMIT,
+        read_back=ReadBackBy.TARGET,
+    ),
 )
 
 _REQUIRED: Final = {

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.campaign_file.disks import DISK_FIELDS, disk_faults, make_disk_target, values_of_disks
-from app.campaign_file.kinds import BoolKind, CampaignField, EnumKind, FloatKind, IntKind, Name, Seeds
+from app.campaign_file.kinds import (
+    BoolKind,
+    CampaignField,
+    EnumKind,
+    FloatKind,
+    IntKind,
+    Name,
+    ReadBackBy,
+    Seeds,
+)
 from app.campaign_file.paths import Folder, InstallationName, Scripts
 from app.campaign_file.quantities import Milliseconds, SizeKind, WholeSeconds
 from app.campaign_file.settings import SettingsTable
@@ -109,10 +118,12 @@ LATER_TARGETS: Final = ("server",)
 """Known words, not in this version."""
 
 POSTGRESQL_FIELDS: Final = (
-    CampaignField("installation", InstallationName(), "installation", _INSTALLATION),
-    CampaignField("preset", EnumKind(tuple(PRESETS)), "preset", _PRESET),
-    CampaignField("checksums", BoolKind(), "checksums", _CHECKSUMS),
-    CampaignField("settings", SettingsTable(), "settings", _SETTINGS),
+    CampaignField(
+        "installation", InstallationName(), "installation", _INSTALLATION, read_back=ReadBackBy.SERVER
+    ),
+    CampaignField("preset", EnumKind(tuple(PRESETS)), "preset", _PRESET, read_back=ReadBackBy.SERVER),
+    CampaignField("checksums", BoolKind(), "checksums", _CHECKSUMS, read_back=ReadBackBy.SERVER),
+    CampaignField("settings", SettingsTable(), "settings", _SETTINGS, read_back=ReadBackBy.SERVER),
 )
 
 WORKLOAD_FIELDS: Final = (

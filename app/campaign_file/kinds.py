@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,21 @@ class Seeds(ValueKind):
         return f"[{', '.join(str(seed) for seed in value)}]"
 
 
+class ReadBackBy(StrEnum):
+    """Who reads back, before a run measures, what a key of target or server chose."""
+
+    ROOT = "root"
+    """The helper, of the storage that it made (`app.storage.checks`)."""
+    SERVER = "server"
+    """The running server is asked (`app.postgres.facts.check_in_effect`)."""
+    TARGET = "target"
+    """The runner, on the server's process and files (`app.hosts.target_read_back`)."""
+    PARTS = "parts"
+    """Each of its parts is an option with a read back of its own, as its declaration says."""
+    NOBODY = "nobody"
+    """Nothing shows it afterwards: the run is marked (`app.domain.campaign.disk_target.unseen_choices`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class CampaignField:
     """One key of a campaign file.
@@ -234,6 +250,7 @@ class CampaignField:
         attribute: where the domain's class holds the value.
         sentence: what it is for, for documentation.
         instead_of: attribute of the key that may not stand beside it and that it replaces.
+        read_back: who reads back what it chose; None for what is no option of target or server.
     """
 
     name: str
@@ -241,3 +258,4 @@ class CampaignField:
     attribute: str
     sentence: str
     instead_of: str = ""
+    read_back: ReadBackBy | None = None

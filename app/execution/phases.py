@@ -18,6 +18,7 @@ from typing import Final
 
 from app.analysis.compression import COMPRESSED_NOTHING, compression_in_effect, did_nothing
 from app.domain.campaign.configuration import PlannedRun, Workload
+from app.domain.campaign.disk_target import NOT_READ_BACK
 from app.domain.errors import (
     FootingError,
     RunFileError,
@@ -154,6 +155,8 @@ class Runner:
             self._in_background(server.checkpoint, look=self._breathe, cancel=server.stop)
             server.loaded(self._keep_writing)
             self.recorder.server_facts(server.facts())
+            for sentence in server.check_loaded():
+                self.recorder.mark(NOT_READ_BACK, sentence)
             self._record_compression()
         warm_tps: float | None = None
         if self._workload.warmup_s:

@@ -14,7 +14,7 @@ from app.domain.campaign.configuration import (
     Target,
     Workload,
 )
-from app.domain.campaign.disk_target import plan_of_target, unsafe_choices, unseen_choices
+from app.domain.campaign.disk_target import NOT_READ_BACK, plan_of_target, unsafe_choices, unseen_choices
 from app.domain.disk import DiskIdentity
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import StoragePlan
@@ -176,7 +176,7 @@ def _storage_marks(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
         for name, value, reason in unsafe_choices(target, resolved.installation.page_bytes)
     ]
     marks += [
-        ("not-read-back", sentence.format(name=name, value=value, reason=reason))
+        (NOT_READ_BACK, sentence.format(name=name, value=value, reason=reason))
         for name, value, reason in unseen_choices(target)
     ]
     if target.memory_limit_bytes is not None:

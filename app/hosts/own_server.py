@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import IO, Final
 
-from app.domain.campaign.configuration import Target
+from app.domain.campaign.configuration import DiskTarget, Target
 from app.domain.text import tr
 from app.domain.units import MIB
 from app.hosts.folders.private_folder import open_private
@@ -14,10 +14,11 @@ from app.hosts.folders.run_folders import RunFolders
 from app.hosts.host import Host, ProcessRole, Watch
 from app.hosts.recovery.cleanup import CleanupAction
 from app.hosts.server_under_test import PgbenchPlace, ServerSetup
+from app.hosts.target_read_back import check_file_attributes, check_memory_limit, check_wal_directory
 from app.postgres.connection import BENCH_DATABASE
 from app.postgres.facts import ServerFacts, read_server_facts
 from app.postgres.pgbench.argv import Connection
-from app.postgres.relation_files import table_files
+from app.postgres.relation_files import WAL_FOLDER, table_files, wal_files
 from app.postgres.server import Server, StopMode
 from app.probes.base.probe import ServerSources
 from app.probes.facts.stored import StoredBytes, stored_bytes
@@ -99,8 +100,12 @@ class OwnServer:
         self._prepared[0].start()
 
     def check_settings(self) -> None:
-        """Read all settings back."""
-        self._prepared[0].check_settings()
+        """Read all settings back, and the limit of memory."""
+        server, _ = self._prepared
+        server.check_settings()
+        limit_bytes = self.target.memory_limit_bytes if isinstance(self.target, DiskTarget) else None
+        if limit_bytes is not None and server.pid is not None:
+            check_memory_limit(limit_bytes, server.pid)
 
     def make_bench(self, *, superuser: bool) -> None:
         """Make pgbench's role and its database."""
@@ -113,6 +118,17 @@ class OwnServer:
     def loaded(self, watch: Watch) -> None:
         """Do what the host does then."""
         self.host.loaded(self._prepared[1], watch)
+
+    def check_loaded(self) -> tuple[str, ...]:
+        """Look at the attributes of the files of tables and WAL."""
+        if not isinstance(self.target, DiskTarget):
+            return ()
+        server, folders = self._prepared
+        check_wal_directory(folders.data_directory, folders.wal_directory)
+        wal = wal_files(f"{folders.data_directory}/{WAL_FOLDER}")
+        tables = table_files(server.conninfo_for(BENCH_DATABASE), folders.data_directory)
+        told = check_file_attributes(self.target.data, tables)
+        return tuple(dict.fromkeys((*told, *check_file_attributes(self.target.wal or self.target.data, wal))))
 
     def stored(self) -> StoredBytes:
         """Look at the files of the tables in the data directory."""

@@ -101,10 +101,11 @@ class ServerUnderTest(Protocol):
         """
 
     def check_settings(self) -> None:
-        """Ask it whether it has the settings of `setup`; nothing to ask without.
+        """Ask it whether it is as `setup` says, and runs within the target's limits; nothing to ask without.
 
         Raises:
-            SettingError: it has not; names them.
+            SettingError: it has other settings; names them.
+            TargetError: a limit of the target is not what was chosen; names both.
             ServerError: it cannot be asked.
         """
 
@@ -127,6 +128,17 @@ class ServerUnderTest(Protocol):
 
     def loaded(self, watch: Callable[[], None]) -> None:
         """Do what belongs between loading and measuring, such as emptying caches; `watch` as in `prepare`."""
+
+    def check_loaded(self) -> tuple[str, ...]:
+        """Read back what was chosen and shows only on files that were loaded; after `loaded`.
+
+        Returns:
+            A sentence for everything that nobody can read back.
+
+        Raises:
+            TargetError: something is not as it was chosen; names both.
+            ServerError: it cannot be asked where they lie.
+        """
 
     def stored(self) -> StoredBytes:
         """Return what the loaded tables of pgbench take where they lie, for the recorder; after `loaded`.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Final
 
@@ -159,12 +159,16 @@ class InEffect:
         return self.source == _BY_SERVER or PurePath(self.file).name == OWN_FILE
 
 
-def check_in_effect(conninfo: str, settings: Sequence[Setting]) -> None:
+def check_in_effect(
+    conninfo: str, settings: Sequence[Setting], fixed: Mapping[str, str] | None = None
+) -> None:
     """Make sure that a running server has all of these settings.
 
     Args:
         conninfo: of a superuser's connection.
         settings: what was written into its configuration.
+        fixed: what no configuration changes, by the first word of what SHOW prints: how it was built, and how
+            initdb made it.
 
     Raises:
         SettingError: it has another value; names the setting, both values and where the server's is from.
@@ -172,6 +176,11 @@ def check_in_effect(conninfo: str, settings: Sequence[Setting]) -> None:
     """
     chosen = {setting.name.lower(): setting.value for setting in settings}
     wrong = [item for item in _read(conninfo, chosen) if not item.is_as_chosen(chosen[item.name])]
+    if fixed:
+        made = tr("how it was built and made")
+        shown = [replace(item, source=made, file="") for item in _read(conninfo, fixed)]
+        wrong += [item for item in shown if (item.value or "").partition(" ")[0] != fixed[item.name]]
+        chosen |= fixed
     if not wrong:
         return
     message = tr("The server does not have the settings that were chosen: {settings}. Nothing was measured.")

@@ -92,9 +92,14 @@ def _lowest_limit(mount: Path, group: str, file_name: str) -> int | None:
     return min(limits, default=None)
 
 
-def _memory_limit(root: Path) -> int | None:
-    """Return the effective memory limit of this process in bytes."""
-    groups = parse_cgroups(_read(root / "proc/self/cgroup"))
+def memory_limit(root: Path = Path("/"), process: str = "self") -> int | None:
+    """Return the lowest memory limit, in bytes, of the control groups a process is in; None without one.
+
+    Args:
+        root: where proc and sys are found; another folder in tests.
+        process: its number, or ``self``.
+    """
+    groups = parse_cgroups(_read(root / "proc" / process / "cgroup"))
     mount = root / "sys/fs/cgroup"
     limits = []
     if "memory" in groups:
@@ -116,7 +121,7 @@ def read_machine(root: Path = Path("/")) -> Machine:
     return Machine(
         ram_bytes=ram_bytes,
         available_bytes=meminfo.get("MemAvailable", ram_bytes),
-        memory_limit_bytes=_memory_limit(root),
+        memory_limit_bytes=memory_limit(root),
         cpus=len(os.sched_getaffinity(0)),
         page_bytes=os.sysconf("SC_PAGE_SIZE"),
         huge_page_bytes=meminfo.get("Hugepagesize", 0),

@@ -1,7 +1,8 @@
-"""In which files the tables of pgbench lie."""
+"""In which files the tables of pgbench lie, and the WAL."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,18 @@ _QUERY: Final = """
      WHERE relkind = 'r' AND relname LIKE 'pgbench\\_%' AND relpersistence = 'p'
        AND pg_catalog.pg_relation_filepath(oid) IS NOT NULL
 """
+WAL_FOLDER: Final = "pg_wal"
+"""In the data directory: a folder, or a link to one on another filesystem (initdb --waldir)."""
+_WAL_FILE: Final = re.compile(r"[0-9A-F]{24}", re.ASCII)
+
+
+def wal_files(folder: str) -> tuple[Path, ...]:
+    """Return the files of the WAL in its folder (xlog_internal.h, XLOGFILENAME), by name.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return tuple(sorted(path for path in Path(folder).iterdir() if _WAL_FILE.fullmatch(path.name)))
 
 
 def table_files(conninfo: str, data_directory: str) -> tuple[Path, ...]:

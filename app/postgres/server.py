@@ -112,6 +112,7 @@ class Server:
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False, repr=False)
     _started_s: float = field(default=0.0, init=False, repr=False)
     _log_start: int = field(default=0, init=False, repr=False)
+    _fixed: dict[str, str] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def pid(self) -> int | None:
@@ -144,6 +145,9 @@ class Server:
             checksums=checksums,
             wal_directory=self.wal_directory,
         )
+        built = {"block_size": self.installation.block_size, "server_version": self.installation.version}
+        self._fixed = {name: str(value) for name, value in built.items() if value}
+        self._fixed["data_checksums"] = "on" if checksums else "off"
         argv = (self.installation.program("initdb"), *arguments)
         failure = tr("The data directory {path} could not be made")
         self._command(argv, timeout_s, failure, input_bytes=f"{self.secret}\n".encode())
@@ -229,13 +233,13 @@ class Server:
         connect(self.conninfo).close()
 
     def check_settings(self) -> None:
-        """Make sure that the running server has the settings that were written for it.
+        """Make sure that the running server has the settings that were written for it, and was made as told.
 
         Raises:
             SettingError: it has not; names them.
             ServerError: it cannot be asked.
         """
-        check_in_effect(self.conninfo, self.settings)
+        check_in_effect(self.conninfo, self.settings, self._fixed)
 
     def log_text(self) -> str:
         """Return the end of the log since the last start, at most 64 KiB."""

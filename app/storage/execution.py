@@ -23,6 +23,8 @@ from app.storage.checks.conditions import ConditionResult, check, pool_guid, pro
 from app.storage.checks.disk_checks import LOOKING_S, check_spare, locked
 from app.storage.checks.hooks import ExecutionReport, Hooks, StepResult
 from app.storage.checks.readback import read_back
+from app.storage.checks.readback_array import read_back_array
+from app.storage.checks.readback_pool import read_back_pool
 from app.storage.layout.conditions import Condition, OwnMember, OwnPartition
 from app.storage.layout.steps import (
     QUICK_S,
@@ -33,6 +35,8 @@ from app.storage.layout.steps import (
     MakeFolder,
     Mark,
     ReadBack,
+    ReadBackArray,
+    ReadBackPool,
     RecordPool,
     RemoveFolder,
     Settle,
@@ -205,6 +209,10 @@ class Execution:
                 self._record_pool(step)
             case ReadBack():
                 read_back(step, self._probe)
+            case ReadBackArray():
+                read_back_array(step)
+            case ReadBackPool():
+                read_back_pool(step, self._probe)
         return ""
 
     def _make_folder(self, step: MakeFolder, path: str) -> None:

@@ -5,6 +5,7 @@ Each function returns what differs, so that one filesystem is made once for all 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,11 +14,11 @@ from pathlib import Path
 from app.domain.filesystems.zfs import parse_properties
 from app.domain.options.checks import unavailable, validate_options
 from app.domain.options.creation import joined
-from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec, Stage
 from app.domain.options.tokens import ShownBy
-from app.domain.versions import Versions
+from app.domain.versions import KERNEL, Versions, parse_version
 from app.storage.system.programs import CompletedProgram, run_program
 from app.storage.system.state import mounts_on
 
@@ -56,6 +57,13 @@ def tried_values(option: OptionSpec) -> tuple[OptionValue, ...]:
     low = kind.minimum
     numbers = (low, 2 * low, 8 * low, low + 1, option.default, *kind.also)
     return tuple(number for number in dict.fromkeys(numbers) if kind.accepts(number) and number is not None)
+
+
+def is_refused_here(spec: FilesystemSpec, preset: FilesystemPreset) -> bool:
+    """Return whether the running kernel has an option of the preset no more: XFS without barriers."""
+    running = {KERNEL: parse_version(os.uname().release) or ()}
+    removed = [item for choice in preset.choices for item in spec.option(choice.option).removed]
+    return any(item.is_reached(running) for item in removed)
 
 
 def run(*argv: str) -> CompletedProgram:

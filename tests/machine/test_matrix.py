@@ -8,7 +8,6 @@ byte.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +21,9 @@ from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.raid import Assembler, Level, layout
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.units import MIB
-from app.domain.versions import KERNEL, parse_version
 from app.storage.spare.spare import SpareDisks
 from tests.disks.layout_proof import digest, fill, leftovers, make_and_unmake, output
+from tests.disks.option_facts import is_refused_here
 from tests.fix_machine import SHORT
 from tests.machine.conftest import RigBlockDevice
 
@@ -82,13 +81,6 @@ def cases() -> Iterator[Case]:
                 yield Case(spec, level, defaults, 6, ROUNDS if twice else 1)
         if spec.levels:
             yield from (Case(spec, Level.SINGLE, preset, 1) for preset in spec.presets[1:])
-
-
-def is_refused_here(spec: FilesystemSpec, preset: FilesystemPreset) -> bool:
-    """Return whether the running kernel has an option of the preset no more: XFS without barriers."""
-    running = {KERNEL: parse_version(os.uname().release) or ()}
-    removed = [item for choice in preset.choices for item in spec.option(choice.option).removed]
-    return any(item.is_reached(running) for item in removed)
 
 
 @pytest.fixture

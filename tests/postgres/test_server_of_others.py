@@ -97,6 +97,9 @@ class ServerOfOthers:
     def loaded(self, watch: Callable[[], None]) -> None:
         watch()
 
+    def check_loaded(self) -> tuple[str, ...]:
+        return ()
+
     def stored(self) -> StoredBytes:
         raise ProbeUnavailable(WHY)
 

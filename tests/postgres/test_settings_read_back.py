@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psycopg
@@ -185,23 +185,29 @@ def test_a_server_that_has_something_else_is_told_with_both_values_and_where_it_
     assert "Nothing was measured" in caught.value.message
 
 
-def wrapper(folder: Path, installation: Installation, *extra: str) -> Path:
-    """Make an installation whose server is started with more arguments than it is told."""
+def script(folder: Path, installation: Installation, name: str, before: str = "", *extra: str) -> None:
+    """Put a script in the place of a program: it does something `before`, and may add arguments."""
+    (folder / name).unlink()
+    real = shlex.quote(installation.program(name))
+    (folder / name).write_text(f'#!/bin/sh\n{before}\nexec {real} "$@" {shlex.join(extra)}\n')
+    (folder / name).chmod(0o755)
+
+
+def wrapped(folder: Path, installation: Installation) -> Path:
+    """Make a folder with the programs of an installation that is one of its own: the server is a script."""
     folder.mkdir(mode=0o755)
     for program in Path(installation.bin_directory).iterdir():
         (folder / program.name).symlink_to(program)
-    (folder / "postgres").unlink()
-    real = shlex.join([installation.program("postgres"), "$@"]).replace("'$@'", '"$@"')
-    script = f'#!/bin/sh\nif [ "$1" = -D ]; then exec {real} {shlex.join(extra)}; fi\nexec {real}\n'
-    (folder / "postgres").write_text(script)
-    (folder / "postgres").chmod(0o755)
+    script(folder, installation, "postgres")
     return folder
 
 
 def test_a_server_that_was_told_otherwise_is_not_measured(
     campaign_bench: CampaignBench, installation: Installation
 ) -> None:
-    folder = wrapper(campaign_bench.folder / "bin", installation, "-c", "wal_recycle=off")
+    folder = wrapped(campaign_bench.folder / "bin", installation)
+    other = '[ "$1" != -D ] || set -- "$@" -c wal_recycle=off'
+    script(folder, installation, "postgres", other)
     text = campaign_text(memory=True, repeats=2).replace(
         "[postgresql]", f'[postgresql]\ninstallation = "{folder}"'
     )
@@ -214,3 +220,33 @@ def test_a_server_that_was_told_otherwise_is_not_measured(
         assert run.values["state"] == "failed"
         assert run.phase(Phase.MEASURE) is None
         assert run.phase(Phase.WARM_UP) is None
+
+
+@pytest.mark.parametrize(("chosen", "found"), [("true", "off"), ("false", "on")])
+def test_a_data_directory_with_other_checksums_than_were_chosen_is_not_measured(
+    campaign_bench: CampaignBench, installation: Installation, chosen: str, found: str
+) -> None:
+    folder = wrapped(campaign_bench.folder / "bin", installation)
+    without = 'for word; do shift; [ "$word" = --data-checksums ] || set -- "$@" "$word"; done'
+    script(folder, installation, "initdb", without, *(["--data-checksums"] if found == "on" else []))
+    text = campaign_text(memory=True).replace("[postgresql]", f'[postgresql]\ninstallation = "{folder}"')
+    text = text.replace("checksums = false", f"checksums = {chosen}")
+    ended = campaign_bench.run(text, "--trust")
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    asked = "on" if chosen == "true" else "off"
+    told = f"data_checksums is {found} instead of {asked} (from: how it was built and made)"
+    assert told in ended.stdout
+    (path,) = campaign_bench.run_files()
+    with RunFile(path) as run:
+        assert run.values["state"] == "failed"
+        assert run.phase(Phase.MEASURE) is None
+
+
+def test_a_server_with_other_pages_than_its_program_said_is_not_measured(workbench: Workbench) -> None:
+    server = workbench.server(initialise=False)
+    server.installation = replace(server.installation, block_size=16384)
+    server.initdb(checksums=True)
+    server.write_configuration()
+    server.start()
+    with pytest.raises(SettingError, match="block_size is 8192 instead of 16384"):
+        server.check_settings()

@@ -13,9 +13,12 @@ class ServerNotHadError(Exception):
 
 
 def servers_folder() -> Path:
-    """Return the folder of servers for tests, outside the tree; it may not exist."""
-    cache = os.environ.get("PGFOOTING_TEST_CACHE") or "~/.cache/pgfooting"
-    return Path(cache).expanduser() / "servers"
+    """Return the folder of servers for tests, outside the tree; it may not exist.
+
+    No server runs as root: root's lie where other accounts can enter, which its home is not.
+    """
+    usual = "/var/cache/pgfooting-tests" if os.geteuid() == 0 else "~/.cache/pgfooting"
+    return Path(os.environ.get("PGFOOTING_TEST_CACHE") or usual).expanduser() / "servers"
 
 
 def made_servers() -> list[str]:

@@ -18,13 +18,15 @@ from app.domain.options.checks import echo, unsafe_options
 from app.domain.options.kinds import OptionValue
 from app.domain.options.option import USUAL_PAGE_BYTES, OptionSpec, Stage
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import Group, StoragePlan, names_of
+from app.domain.storage_plan.plan import Group, InitialSync, StoragePlan, names_of
 from app.domain.storage_plan.problems import plan_problems
 from app.domain.text import tr
 from app.domain.units import TIB
 
 _UNSEEN_BYTES: Final = TIB << 20
 """Of a disk that nobody has looked at yet: what is wrong with sizes is told when somebody has."""
+
+_LOOKS_SYNCHRONISED: Final = tr("such an array looks like one that was synchronised")
 
 _KEYS: Final = {"partition_bytes": "partition_size", "chunk_bytes": "chunk_size"}
 _NUMBER: Final = re.compile(r"\[(\d+)\]")
@@ -111,6 +113,10 @@ def unsafe_choices(
     return tuple(found)
 
 
+NOT_READ_BACK: Final = "not-read-back"
+"""Kind of the mark of a run with something that was applied and that nothing shows."""
+
+
 def unseen_choices(target: DiskTarget) -> tuple[tuple[str, str, str], ...]:
     """Return (what, value, reason) for every option that is applied and cannot be read back, each once."""
     found: dict[tuple[str, str, str], None] = {}
@@ -121,6 +127,8 @@ def unseen_choices(target: DiskTarget) -> tuple[tuple[str, str, str], ...]:
             if option.unseen:
                 words = str(value).lower() if isinstance(value, bool) else str(value)
                 found[name, words, option.unseen] = None
+        if group.initial_sync is InitialSync.ASSUME_CLEAN:
+            found["initial_sync", InitialSync.ASSUME_CLEAN.value, _LOOKS_SYNCHRONISED] = None
     return tuple(found)
 
 

@@ -61,6 +61,7 @@ DATACOW: Final = OptionSpec(
     source="btrfs(5); 2011; Vondra 2016; tested",
     spelling=words("datacow", "nodatacow"),
     shown=words(None, "nodatacow"),
+    on_files=words(None, "C"),
     risks=((False, (Safety.NO_CHECKSUMS, Safety.TORN_PAGES)),),
 )
 
@@ -333,6 +334,7 @@ NOCOW_ATTRIBUTE: Final = OptionSpec(
     spelling=words("+C", None),
     shown=words("C", None),
     shown_by=ShownBy.ATTRIBUTES,
+    on_files=words("C", None),
     risks=((True, (Safety.NO_CHECKSUMS, Safety.TORN_PAGES)),),
 )
 

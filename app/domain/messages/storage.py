@@ -21,6 +21,7 @@ STORAGE: Final[Mapping[str, str]] = {
     "readback-option": tr("{option}: asked {asked}, found {found}"),
     "readback-differs": tr("What was made is not what was asked for: {differences}."),
     "readback-shows-nothing": tr("{command} shows nothing that is understood: nothing could be read back."),
+    "readback-no-array": tr("{node} is no md array: nothing could be read back."),
     "readback-leave-out": tr("This kernel or tool takes the option and does not apply it: leave it out."),
     "nothing-mounted": tr("nothing mounted"),
     "none-of-tokens": tr("none of {tokens}"),

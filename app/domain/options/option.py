@@ -124,6 +124,8 @@ class OptionSpec:
         unseen: why nothing ever shows it, one clause; empty where it is read back: by `shown`, with what a
             filesystem is expected to show (`FilesystemSpec.expected`), or as a setting of the server.
         shown_by: where.
+        on_files: how files that are made on the filesystem show a value, in letters of `lsattr`; None where
+            they show nothing of it. Looked at after loading.
         risks: (value, classes) for the values that cost safety.
         written_whole: whether it is how many bytes are written as a whole: fewer than a data page of the
             server can leave half of one.
@@ -146,6 +148,7 @@ class OptionSpec:
     shown: Spelling | None = None
     unseen: str = ""
     shown_by: ShownBy = ShownBy.MOUNTINFO
+    on_files: Spelling | None = None
     risks: tuple[tuple[OptionValue, tuple[Safety, ...]], ...] = ()
     written_whole: bool = False
     since: tuple[Requirement, ...] = ()

@@ -51,6 +51,10 @@ class ShownBy(StrEnum):
     """Tokens: ``name=value`` of `zpool get -Hp` and `zfs get -Hp`."""
     ATTRIBUTES = "attributes"
     """Tokens: letters of `lsattr -d`."""
+    ARRAY = "array"
+    """Tokens: ``name=value`` of what the kernel says of an md array in /sys/block/mdX/md."""
+    VDEVS = "vdevs"
+    """Tokens: ``class=vdevs`` of what `zpool list -v` shows, such as ``data=raidz1*3``."""
 
 
 @dataclass(frozen=True, slots=True)

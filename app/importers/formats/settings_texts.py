@@ -8,7 +8,10 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_UNITS: Final = {"B": 1, "kB": 1 << 10, "8kB": 8 << 10, "16kB": 16 << 10, "32kB": 32 << 10, "MB": 1 << 20}
+_UNITS: Final = {"B": 1, "kB": 1 << 10, "MB": 1 << 20} | {
+    f"{count}kB": count << 10 for count in (1, 2, 4, 8, 16, 32, 64)
+}
+"""Of a data page (--with-blocksize, 1 to 32) or of one of the WAL (--with-wal-blocksize, 1 to 64), too."""
 _NAMES: Final = (("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10), ("B", 1))
 _MILLISECONDS: Final = {"ms": 1, "s": 1000, "min": 60_000}
 _TIMES: Final = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1))

@@ -26,6 +26,7 @@ from app.importers.runs.environment import Environment, read_environment
 from app.importers.runs.foreign_run import ForeignEvent, ForeignRun
 from app.importers.runs.outputs_and_logs import ThreadLogs
 from app.importers.runs.timeline import Timeline, TimelineInputs, read_timeline
+from app.postgres.installations.installation import block_size_of
 from app.postgres.pgbench.summary import PgbenchSummary
 from app.postgres.settings import unsafe_settings
 from app.runfile.metadata.environment import read_environment_facts
@@ -41,7 +42,7 @@ from app.runfile.metadata.run_metadata import (
     WorkloadMetadata,
 )
 from app.runfile.metadata.safety import judged_marks
-from app.runfile.metadata.typed_json import NOT_KNOWN, if_told, known
+from app.runfile.metadata.typed_json import NOT_KNOWN, Known, if_told, known
 from app.runfile.writer import Json
 
 _EVENT_MARGIN_S: Final = 5.0
@@ -201,6 +202,7 @@ def _metadata(
             folder=environment.build.get("BINDIR", ""),
             origin=IMPORTED,
             configure=environment.build.get("CONFIGURE", ""),
+            block_size=_block_size(environment),
         ),
         imported=ImportMetadata(
             path=str(candidate.folder), files=tuple(_files(candidate)), row=candidate.row_told
@@ -222,6 +224,13 @@ def _metadata(
             preset=IMPORTED, checksums=None if checksums is None else checksums == "on"
         ),
     )
+
+
+def _block_size(environment: Environment) -> Known[int | None]:
+    """Return the bytes of a data page: as the server showed them, else as its build says."""
+    shown = environment.settings.values.get("block_size", "") if environment.settings else ""
+    size = int(shown) if shown.isdecimal() and len(shown) < 7 else None
+    return if_told(size or block_size_of(environment.build.get("CONFIGURE", "")))
 
 
 def _printed(candidate: RunFiles) -> dict[str, Json]:

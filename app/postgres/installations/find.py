@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.errors import InstallationError, ProgramError
-from app.domain.options.option import USUAL_PAGE_BYTES
 from app.domain.text import tr
 from app.postgres.installations.distributions import (
     PLACES,
@@ -24,6 +23,7 @@ from app.postgres.installations.installation import (
     OLDEST_MAJOR,
     PROGRAMS,
     Installation,
+    block_size_of,
     describe_installation,
     fingerprint,
     newer_than_tested,
@@ -45,8 +45,6 @@ __all__ = [
 
 
 PROBE_TIMEOUT_S: Final = 10.0
-
-_BLOCK_SIZE_FLAG: Final = re.compile(r"--with-blocksize=(\d{1,2})\b", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +207,7 @@ class InstallationProbe:
         outcome = self._run("postgres", *arguments)
         if not isinstance(outcome, str) and outcome.succeeded and outcome.stdout.strip().isdigit():
             return int(outcome.stdout)
-        if not configure:
-            return None
-        flag = _BLOCK_SIZE_FLAG.search(configure)
-        return int(flag[1]) * 1024 if flag else USUAL_PAGE_BYTES
+        return block_size_of(configure)
 
 
 # --- All of this machine.

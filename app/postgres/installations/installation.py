@@ -11,6 +11,7 @@ from typing import Final
 from app.domain.errors import InstallationError
 from app.domain.options.option import USUAL_PAGE_BYTES
 from app.domain.text import tr
+from app.domain.units import KIB
 
 OLDEST_MAJOR: Final = 13
 NEWEST_TESTED_MAJOR: Final = 18
@@ -20,6 +21,8 @@ PROGRAMS: Final = ("postgres", "initdb", "pgbench")
 _VERSION: Final = re.compile(
     r"\(PostgreSQL\) (\d{1,3})(?:\.(\d{1,3}))?(devel|(?:alpha|beta|rc)\d{1,2})?", re.ASCII
 )
+
+_BLOCK_SIZE_FLAG: Final = re.compile(r"--with-blocksize=(\d{1,2})\b", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,14 @@ def parse_version(text: str) -> tuple[str, int]:
         return "", 0
     minor = f".{match[2]}" if match[2] else ""
     return f"{match[1]}{minor}{match[3] or ''}", int(match[1])
+
+
+def block_size_of(configure: str) -> int | None:
+    """Return the bytes of a data page that a configure line says; None without such a line."""
+    flag = _BLOCK_SIZE_FLAG.search(configure)
+    if flag is not None:
+        return int(flag[1]) * KIB
+    return USUAL_PAGE_BYTES if configure.strip() else None
 
 
 def newer_than_tested(version: str, major: int) -> str:

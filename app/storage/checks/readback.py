@@ -7,7 +7,7 @@ else than its label says. Which programs show it, and their parsers, stand in th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.domain.errors import StorageError
@@ -76,6 +76,15 @@ def read_back(step: ReadBack, run: Run) -> None:
     wanted = list(_wanted(step, spec))
     for place in {each.shown_by for each in wanted} - {ShownBy.MOUNTINFO}:
         tokens[place] = frozenset(_tokens(place, step, spec, run))
+    compare(wanted, tokens)
+
+
+def compare(wanted: Sequence[ExpectedToken], tokens: Mapping[ShownBy, frozenset[str]]) -> None:
+    """Compare what must be shown with what is.
+
+    Raises:
+        ReadBackError: something differs; names everything with both values.
+    """
     differences = [
         ReadbackDifference(
             each.name,

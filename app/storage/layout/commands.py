@@ -7,11 +7,13 @@ Source: storage reference, sections 2 and 3.3; design.md, sections 4 and 6.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from app.domain.filesystems import filesystem
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.option import Stage
 from app.domain.options.raid import Assembler, Level, layout
+from app.domain.options.tokens import ExpectedToken, ReadbackToken, ShownBy
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, Role, StoragePlan
 from app.domain.units import KIB
 from app.storage.layout.commands_filesystem import filesystem_steps, mount_steps
@@ -35,11 +37,16 @@ from app.storage.layout.steps import (
     AwaitSync,
     ClaimDisks,
     Command,
+    ReadBackArray,
+    ReadBackPool,
     RecordPool,
     Settle,
     Step,
 )
 from app.storage.layout.stripe_geometry import STRIPED, chunk_bytes
+
+_LAYOUT_NUMBERS: Final = {"n2": 0x102}
+"""How the kernel counts the layouts of raid10: near copies, and far copies times 256 (md.rst, raid10.c)."""
 
 MOUNT_NAMES = {Role.DATA: "storage", Role.WAL: "wal"}
 """Names of the mount points below the session's folder."""
@@ -138,6 +145,7 @@ def array_steps(group: Group, members: Sequence[PlanMember], names: Names) -> It
     )
     yield Settle("udevd has named the array")
     yield AwaitNode(node, 1, f"{node} is there")
+    yield ReadBackArray(node, tuple(_shown(group)), "the array is as it was asked for")
     if group.level is not Level.STRIPE:
         yield AwaitSync(node, "the array is complete and has nothing to synchronise")
 
@@ -154,6 +162,23 @@ def _shape(group: Group) -> Iterator[str]:
         yield f"--bitmap={(group.bitmap or Bitmap.INTERNAL).value}"
     if group.initial_sync is InitialSync.ASSUME_CLEAN:
         yield "--assume-clean"
+
+
+def _shown(group: Group) -> Iterator[ExpectedToken]:
+    """Yield what the kernel must say of an array, by the keys of a group."""
+    made = layout(group.level, Assembler.MD)
+    yield _is("level", f"level={made.name}")
+    yield _is("disks", f"raid_disks={len(group.disks)}")
+    if group.level in STRIPED:
+        yield _is("chunk_size", f"chunk_size={chunk_bytes(group)}")
+    if made.md_layout:
+        yield _is("layout", f"layout={_LAYOUT_NUMBERS[made.md_layout]}")
+    if group.level is not Level.STRIPE:
+        yield _is("bitmap", f"bitmap={(group.bitmap or Bitmap.INTERNAL).value}")
+
+
+def _is(name: str, token: str) -> ExpectedToken:
+    return ExpectedToken(name, ShownBy.ARRAY, ReadbackToken((token,)))
 
 
 # --- A ZFS pool over our partitions, and its end.
@@ -197,6 +222,19 @@ def pool_steps(
         ),
     )
     yield RecordPool(pool, nodes, "the pool's GUID, for the journal")
+    yield ReadBackPool(pool, tuple(_consists(group, len(logs))), "the pool is as it was asked for")
+
+
+def _consists(group: Group, logs: int) -> Iterator[ExpectedToken]:
+    """Yield of which vdevs a pool must consist, by the keys of a target."""
+    word, count = layout(group.level, Assembler.ZFS).name, len(group.disks)
+    if group.level is Level.RAID10:
+        vdevs = [f"{word}*2"] * (count // 2)
+    else:
+        vdevs = [f"{word}*{count}"] if word else ["disk"] * count
+    yield ExpectedToken("level", ShownBy.VDEVS, ReadbackToken((f"data={','.join(vdevs)}",)))
+    log = {0: ReadbackToken(absent=("logs=",)), 1: ReadbackToken(("logs=disk",))}
+    yield ExpectedToken("zfs_log", ShownBy.VDEVS, log.get(logs, ReadbackToken((f"logs=mirror*{logs}",))))
 
 
 def _properties(flag: str, items: Sequence[tuple[str, str]]) -> Iterator[str]:

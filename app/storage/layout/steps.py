@@ -233,6 +233,40 @@ class ReadBack:
     undo: tuple[Step, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ReadBackArray:
+    """Compare what the kernel says of an md array with what was asked.
+
+    Attributes:
+        node: of the array.
+        expected: what must be shown.
+        why: for people.
+        undo: nothing.
+    """
+
+    node: str
+    expected: tuple[ExpectedToken, ...]
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBackPool:
+    """Compare of what a pool consists with what was asked.
+
+    Attributes:
+        pool: imported.
+        expected: what must be shown.
+        why: for people.
+        undo: nothing.
+    """
+
+    pool: str
+    expected: tuple[ExpectedToken, ...]
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
 Step = (
     ClaimDisks
     | Command
@@ -245,6 +279,8 @@ Step = (
     | AwaitSync
     | RecordPool
     | ReadBack
+    | ReadBackArray
+    | ReadBackPool
 )
 
 
@@ -285,6 +321,8 @@ _OPERATIONS: Final[Mapping[type, Operation]] = {
     AwaitSync: Operation.SYNCHRONISE,
     RecordPool: Operation.RECORD_POOL,
     ReadBack: Operation.READ_BACK,
+    ReadBackArray: Operation.READ_BACK,
+    ReadBackPool: Operation.READ_BACK,
 }
 
 

@@ -21,7 +21,7 @@ from app.domain.campaign.configuration import (
 from app.domain.disk import DiskIdentity
 from app.domain.errors import CampaignError, TargetError
 from app.domain.options.raid import Level
-from app.domain.storage_plan.plan import StoragePlan
+from app.domain.storage_plan.plan import InitialSync, StoragePlan
 from app.domain.storage_plan.reader import parse_plan
 from app.domain.units import GIB
 from app.execution import preflight as disturbances
@@ -126,6 +126,11 @@ def test_a_run_says_of_what_it_chose_that_nothing_can_read_it_back() -> None:
         "reserved_percent = 1",
         "mkfs_discard = false",
     ]
+    mirror = replace(
+        ONE, disks=("SERIAL1", "SERIAL2"), level=Level.MIRROR, initial_sync=InitialSync.ASSUME_CLEAN
+    )
+    marks = [words for kind, words in marks_before(resolved(DiskTarget(mirror))) if kind == "not-read-back"]
+    assert [words.partition(":")[0] for words in marks] == ["initial_sync = assume-clean"]
     assert mark_words("not-read-back") == "not read back"
 
 

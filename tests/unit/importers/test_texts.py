@@ -39,6 +39,10 @@ def test_settings_of_psql_are_read_with_units_as_show_prints_them() -> None:
     [
         ("131072", "8kB", "1GB"),
         ("1", "8kB", "8kB"),
+        ("32768", "4kB", "128MB"),
+        ("3", "1kB", "3kB"),
+        ("512", "32kB", "16MB"),
+        ("1", "64kB", "64kB"),
         ("-1", "kB", "-1"),
         ("0", "ms", "0"),
         ("90", "s", "90s"),

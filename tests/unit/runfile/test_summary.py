@@ -99,6 +99,14 @@ def test_write_amplification_is_what_reached_the_devices_over_what_postgresql_wr
     assert found == (None if amplification is None else pytest.approx(amplification))
 
 
+@pytest.mark.parametrize("page_bytes", [4096, 16384, 32768])
+def test_buffers_count_in_the_pages_of_the_server_that_wrote_them(tmp_path: Path, page_bytes: int) -> None:
+    path = tmp_path / "a.footing"
+    samples = (*WRITTEN, Sample("server.buffers_checkpoint", 25.0))
+    write_run(path, samples=samples, values={"installation": {"block_size": page_bytes}}).close()
+    assert figures_of(path)["write_amplification"] == pytest.approx(1_000_000 / (300_000 + 25 * page_bytes))
+
+
 def test_a_run_that_never_measured_has_no_figures(tmp_path: Path) -> None:
     path = tmp_path / "a.footing"
     write_run(path, measured=False).close()
