@@ -9,24 +9,20 @@ such. Source: proc(5).
 
 from __future__ import annotations
 
-import ctypes
-import platform
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from app.storage.system.threads import share_files
+
 _PROC: Final = Path("/proc")
 _MOUNT_ID: Final = re.compile(rb"^mnt_id:\s*([0-9]+)$", re.MULTILINE)
 _HIDDEN: Final = re.compile(rb"^(?:scm_fds|UserFiles):\s*[1-9]", re.MULTILINE)
 """Descriptors on their way (Linux net/unix/af_unix.c) and registered with a ring (io_uring/fdinfo.c)."""
 _ESCAPE: Final = re.compile(r"\\([0-7]{3})")
-_KCMP: Final = {"x86_64": 312, "aarch64": 272, "riscv64": 272, "ppc64le": 354, "s390x": 343}
-"""Number of kcmp(2) by machine; the C library has no function for it."""
-_KCMP_FILES: Final = 2
 
 
 def processes() -> list[int]:
@@ -82,7 +78,7 @@ class WatchedFilesystems:
                 if self._mapped().search(areas):
                     return True
                 is_mapped = bool(areas)
-            if last_read and _share_files(last_read, int(thread.name)):
+            if last_read and share_files(last_read, int(thread.name)):
                 continue
             last_read = int(thread.name)
             with suppress(OSError):
@@ -157,11 +153,3 @@ def _mounts(process: Path) -> Iterator[tuple[int, str, str]]:
     for line in text.splitlines():
         words = line.split(" ", 5)
         yield int(words[0]), words[2], _ESCAPE.sub(lambda match: chr(int(match[1], 8)), words[4])
-
-
-def _share_files(one: int, other: int) -> bool:
-    """Whether two threads certainly have the same descriptors (kcmp(2)): they need be read once then."""
-    number = _KCMP.get(platform.machine())
-    if number is None or sys.maxsize <= 2**32:
-        return False
-    return bool(ctypes.CDLL(None).syscall(number, one, other, _KCMP_FILES, 0, 0) == 0)

@@ -16,6 +16,7 @@ from app.domain.messages.message import error_text, say
 from app.storage.inspect.snapshot import DeviceUse, Reading, read, unreadable
 from app.storage.inspect.sources import SourceFolders, number_of, text_of
 from app.storage.inspect.uses import node_number, unescape
+from app.storage.system.threads import share_files
 
 _FIRST_PID_NAMESPACE: Final = "pid:[4026531836]"
 _WITH_SOURCE_ONLY: Final = frozenset({"btrfs", "bcachefs"})
@@ -79,7 +80,7 @@ def _mounts(text: str, namespace: str) -> Iterator[DeviceUse]:
 
 
 def read_openers(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
-    """Return every process but this one that has a block device open or mapped.
+    """Return every process but this one of which a thread has a block device open or mapped.
 
     An exclusive open finds only those that claimed a device; a virtual machine or dd do not.
     """
@@ -87,9 +88,7 @@ def read_openers(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
     denied = ""
     try:
         remote = _remote_folders(text_of(places.proc / "self/mountinfo"))
-        for folder in _processes(places):
-            if folder.name == str(os.getpid()):
-                continue
+        for folder in _with_own_descriptors(places):
             try:
                 found += _open_devices(folder, remote)
             except (FileNotFoundError, ProcessLookupError):
@@ -99,6 +98,27 @@ def read_openers(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
     except OSError as err:
         return unreadable(error_text(err), tuple(found))
     return places.denied(denied, tuple(found)) if denied else read(tuple(found))
+
+
+def _with_own_descriptors(places: SourceFolders) -> Iterator[Path]:
+    """Yield every process but this one, and each thread that does not share descriptors with those before.
+
+    What only one thread has open, /proc/PID/fd does not show; of a process whose first thread has ended it
+    shows nothing, nor does /proc/PID/maps. A thread has a folder in /proc like a process, though not listed.
+    """
+    for folder in _processes(places):
+        if folder.name == str(os.getpid()):
+            continue
+        yield folder
+        try:
+            threads = sorted(int(thread.name) for thread in (folder / "task").iterdir())
+        except OSError:
+            continue  # it ended; who may not look here may not look at its descriptors either
+        last = process = int(folder.name)
+        for thread in threads:
+            if thread != process and not share_files(last, thread):
+                last = thread
+                yield folder.with_name(str(thread))
 
 
 def read_sees_all(places: SourceFolders) -> Reading[bool]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -61,7 +58,7 @@ class Machine:
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(holders, "_PROC", tmp_path)
-    monkeypatch.setattr(holders, "_share_files", lambda _one, _other: False)
+    monkeypatch.setattr(holders, "share_files", lambda _one, _other: False)
     return Machine(tmp_path)
 
 
@@ -117,7 +114,7 @@ def test_descriptors_that_threads_share_are_read_once(
         asked.append((one, other))
         return other != 13
 
-    monkeypatch.setattr(holders, "_share_files", share)
+    monkeypatch.setattr(holders, "share_files", share)
     for thread in (10, 11, 12, 13, 14):
         machine.add(10, thread, open_on=40 if thread in {11, 14} else 22)
     assert machine.used(10) == [], "11 and 14 have what 10 and 13 have, says the kernel"
@@ -175,33 +172,3 @@ def test_links_are_read_and_never_followed(machine: Machine, monkeypatch: pytest
     monkeypatch.setattr("pathlib.Path.stat", hang)
     monkeypatch.setattr("pathlib.Path.resolve", hang)
     assert machine.used(1) == [1]
-
-
-def in_another_thread(action: Callable[[int], None]) -> None:
-    thread = threading.Thread(target=lambda: action(threading.get_native_id()))
-    thread.start()
-    thread.join()
-
-
-def test_the_kernel_is_asked_whether_threads_share_their_descriptors() -> None:
-    shared: list[bool] = []
-    in_another_thread(lambda thread: shared.append(holders._share_files(os.getpid(), thread)))
-    assert holders._share_files(os.getpid(), os.getppid()) is False
-    number = holders._KCMP.get(os.uname().machine)
-    assert shared == [number is not None]
-
-
-@pytest.mark.parametrize("unknown", ["machine", "words of 32 bits"])
-def test_where_the_number_of_the_call_is_unknown_threads_are_read_one_by_one(
-    monkeypatch: pytest.MonkeyPatch, unknown: str
-) -> None:
-    if unknown == "machine":
-        monkeypatch.setattr(holders, "_KCMP", {})
-    else:
-        monkeypatch.setattr("sys.maxsize", 2**31 - 1)
-
-    def called(_name: None) -> None:
-        raise AssertionError("the number may be that of any call here")
-
-    monkeypatch.setattr("ctypes.CDLL", called)
-    assert holders._share_files(1, 2) is False

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -111,6 +114,61 @@ def test_whoever_has_a_device_open_uses_it_but_not_this_process(
     reading = processes.read_openers(places)
     assert reading.state is SourceKnowledge.READ
     assert reading.value == (DeviceUse("8:16", "program7 (process 7)", str(links[0])),)
+
+
+_OWN_DESCRIPTORS = """
+import ctypes, os, sys, threading
+libc = ctypes.CDLL(None)
+def work():
+    libc.unshare(0x400)  # CLONE_FILES
+    print(threading.get_native_id(), os.open("/dev/null", os.O_RDONLY), flush=True)
+    sys.stdin.read()
+    os._exit(0)
+threading.Thread(target=work).start()
+if sys.argv[1] == "ended":
+    libc.syscall({"x86_64": 60}.get(os.uname().machine, 93), 0)  # exit(2): of this thread alone
+"""
+
+
+@pytest.mark.parametrize("leader", ["works", "ended"])
+def test_what_one_thread_alone_has_open_is_used(monkeypatch: pytest.MonkeyPatch, leader: str) -> None:
+    with subprocess.Popen(
+        (sys.executable, "-c", _OWN_DESCRIPTORS, leader),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        thread, descriptor = process.stdout.readline().split()
+        state = Path(f"/proc/{process.pid}/stat")
+        while leader == "ended" and ") Z " not in state.read_text():
+            time.sleep(0.001)
+        link = f"/proc/{thread}/fd/{descriptor}"
+        block_nodes(monkeypatch, {link: "8:16"})
+        found = processes.read_openers(SourceFolders.of_this_machine()).known(())
+        monkeypatch.undo()
+        process.communicate("")
+    assert [use.number for use in found if use.detail == link] == ["8:16"]
+
+
+def test_descriptors_that_threads_share_are_read_once(
+    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart = {(7, 9), (9, 10)}
+    for thread in (6, 7, 8, 9, 10):
+        (places.proc / f"7/task/{thread}").mkdir(parents=True)
+        if thread != 7:
+            add_process(places.proc, str(thread))
+    monkeypatch.setattr(processes, "share_files", lambda one, other: (one, other) not in apart)
+    monkeypatch.setattr(processes, "_processes", lambda _places: iter([places.proc / "7"]))
+    links = {str(places.proc / f"{thread}/fd/3"): f"8:{thread}" for thread in (6, 7, 8, 9, 10)}
+    for link in links:
+        Path(link).symlink_to("/dev/sdb")
+    block_nodes(monkeypatch, links)
+    assert [use.number for use in processes.read_openers(places).known(())] == ["8:7", "8:9", "8:10"]
+    monkeypatch.setattr(processes, "share_files", lambda _one, _other: False)
+    found = [use.number for use in processes.read_openers(places).known(())]
+    assert found == ["8:7", "8:6", "8:8", "8:9", "8:10"], "each once where the kernel does not tell"
 
 
 MAPS = """\

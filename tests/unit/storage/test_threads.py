@@ -1,0 +1,42 @@
+"""Whether threads have the same descriptors is asked of the kernel, or not believed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from app.storage.system import threads
+from app.storage.system.threads import share_files
+
+
+def in_another_thread(action: Callable[[int], None]) -> None:
+    thread = threading.Thread(target=lambda: action(threading.get_native_id()))
+    thread.start()
+    thread.join()
+
+
+def test_the_kernel_is_asked_whether_threads_share_their_descriptors() -> None:
+    shared: list[bool] = []
+    in_another_thread(lambda thread: shared.append(share_files(os.getpid(), thread)))
+    assert share_files(os.getpid(), os.getppid()) is False
+    number = threads._KCMP.get(os.uname().machine)
+    assert shared == [number is not None]
+
+
+@pytest.mark.parametrize("unknown", ["machine", "words of 32 bits"])
+def test_where_the_number_of_the_call_is_unknown_threads_are_read_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, unknown: str
+) -> None:
+    if unknown == "machine":
+        monkeypatch.setattr(threads, "_KCMP", {})
+    else:
+        monkeypatch.setattr("sys.maxsize", 2**31 - 1)
+
+    def called(_name: None) -> None:
+        raise AssertionError("the number may be that of any call here")
+
+    monkeypatch.setattr("ctypes.CDLL", called)
+    assert share_files(1, 2) is False
