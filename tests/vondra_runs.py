@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from app.analysis.facts import RunFacts
+from app.analysis.properties import MACHINE, SETTING, TARGET, WORKLOAD, Property
+from app.domain.campaign.configuration import BuiltinScript
 from app.importers.formats.storage_texts import LEVELS, MD_NUMBERS
+from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
+from app.runfile.metadata.run_metadata import IMPORTED
+from app.runfile.writer import RunState
 from app.statistics.cells import CellPair
 
 TABLE: Final = Path(__file__).parent / "data" / "comparison" / "vondra-2022-tps.csv"
@@ -91,3 +97,49 @@ def cells_of(first: Variant, second: Variant, mode: str) -> tuple[CellPair, ...]
 
 def _mean(values: list[float]) -> float:
     return math.exp(math.fsum(map(math.log, values)) / len(values))
+
+
+_TUNED: Final = {
+    "default": (),
+    "no-fpw": ("full_page_writes",),
+    "no-fpw-tuned": ("full_page_writes", "wal_init_zero", "wal_recycle"),
+}
+"""Settings that are off, as the text and the scripts have it."""
+
+
+def published_facts() -> list[RunFacts]:
+    """Return the runs as their files would tell them: what the rows and the text say, and nothing more."""
+    return [_facts(number, run) for number, run in enumerate(published_runs())]
+
+
+def _facts(number: int, run: PublishedRun) -> RunFacts:
+    script = {"ro": BuiltinScript.SELECT_ONLY, "rw": BuiltinScript.SIMPLE_UPDATE}[run.mode].value
+    off = _TUNED[run.configuration]
+    name = f"{run.filesystem} {run.level} {run.configuration} {run.scale} {run.mode}"
+    return RunFacts(
+        path=f"{number}.footing",
+        id=f"{number:032x}",
+        name=f"{name} #1",
+        campaign=f"{run.campaign} ({run.machine})",
+        campaign_key=f"{run.machine}/{run.campaign}/{name}",
+        configuration=name,
+        repeat=0,
+        state=RunState.DONE.value,
+        error="",
+        started_epoch_s=None,
+        marks=((IMPORTED, "measured elsewhere"),),
+        properties=(
+            Property(TARGET, "filesystem", run.filesystem),
+            Property(TARGET, "RAID", run.level),
+            Property(WORKLOAD, "transactions", script),
+            Property(WORKLOAD, "scale", str(run.scale)),
+            Property(MACHINE, "name", run.machine),
+            Property(SETTING, "shared_buffers", {"i5": "1GB", "xeon": "8GB"}[run.machine]),
+            *(Property(SETTING, each, "off" if each in off else "on") for each in _TUNED["no-fpw-tuned"]),
+        ),
+        summary={"tps": run.tps},
+        commands=(),
+        environment=(),
+        unavailable=(),
+        load=OfferedLoad(LoadKind.RATE if run.at_a_rate else LoadKind.CLOSED),
+    )

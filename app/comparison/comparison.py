@@ -7,12 +7,11 @@ two is part of their difference.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.analysis.facts import RunFacts
-from app.analysis.labels import mark_words, one_line, state_words
+from app.analysis.labels import mark_words, one_line
 from app.analysis.sentences import describe_disturbances, describe_shape
 from app.analysis.stability import OwnInterval, RunStability
 from app.comparison.anchor import Anchor, AnchoredGroup, Anchors, describe_apart, find_anchors
@@ -26,8 +25,16 @@ from app.comparison.disturbed_runs import (
     set_aside,
     without_verdict,
 )
-from app.comparison.label_shortening import telling_names
+from app.comparison.label_shortening import telling_names, unique_names
 from app.comparison.offered_load import common_load
+from app.comparison.overall.single_runs import (
+    campaign_of,
+    chance_of_few,
+    describe_chance,
+    is_of_few,
+    known_spread,
+    spreads_among,
+)
 from app.comparison.table import (
     ComparisonRow,
     MeasuredConfiguration,
@@ -35,12 +42,13 @@ from app.comparison.table import (
     build_rows,
     told_rate,
 )
+from app.comparison.taking_part import why_left_out
 from app.comparison.warmup_truncation import CommonCut, CutReason, common_cut
 from app.comparison.wording import describe_briefly, describe_without_verdict
 from app.domain.errors import RunFileError
 from app.domain.text import tr
+from app.library.spreads import KnownSpread
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
-from app.runfile.writer import RunState
 from app.statistics.sample_size import DEFAULT_EFFECT
 from app.statistics.verdict import Comparison, Verdict
 
@@ -179,7 +187,7 @@ class RunComparison:
         return tuple(f"{row.verdict}." for row in self.rows if row.verdict)
 
 
-def compare_runs(
+def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     runs: Sequence[RunFacts],
     *,
     effect: float = DEFAULT_EFFECT,
@@ -187,6 +195,7 @@ def compare_runs(
     baseline: str = "",
     shorten: bool = False,
     disturbed: DisturbedRuns = DisturbedRuns.WHERE_NEEDED,
+    spreads: Mapping[str, KnownSpread] | None = None,
 ) -> RunComparison:
     """Compare runs, each configuration with the first.
 
@@ -198,9 +207,10 @@ def compare_runs(
             while others are.
         shorten: leave words that all groups have out of their names.
         disturbed: which of the runs that others disturbed take part.
+        spreads: of the library's repeats, by kind of target.
     """
     groups = _in_order(_groups(runs, shorten=shorten), baseline)
-    left_out = _left_out(runs)
+    left_out = why_left_out(runs)
     members = [group.members for group in groups]
     repeated = measured_again(runs, members, left_out, disturbed)
     for place, counts in repeated.items():
@@ -230,7 +240,7 @@ def compare_runs(
                 ).rows
             ),
         )
-    told = zip(groups, comparison.rows, strict=True)
+    told = zip(groups, _with_chance(comparison, spreads or {}), strict=True)
     rows = tuple(
         replace(row, verdict=_with_safety(row.verdict, groups[0], group, is_ranked=is_ranked))
         for (group, row), is_ranked in zip(told, _ranked(groups), strict=True)
@@ -339,6 +349,32 @@ def _told_both_ways(
     return replace(row, verdict=told)
 
 
+def _with_chance(comparison: RunComparison, spreads: Mapping[str, KnownSpread]) -> Iterator[ComparisonRow]:
+    """Say beside differences of few runs what it takes for chance to explain them."""
+    first, facts = comparison.groups[:1], [run.facts for run in comparison.runs]
+    values = [
+        {place: tps for place in group.members if (tps := comparison.runs[place].tps) is not None}
+        for group in comparison.groups
+    ]
+    few = {
+        place
+        for place, (group, row) in enumerate(zip(comparison.groups, comparison.rows, strict=True))
+        if is_of_few(row.comparison) and not comparison.why_indicative(group)
+    }
+    among = spreads_among(facts, values) if few else {}
+    for place, (group, row) in enumerate(zip(comparison.groups, comparison.rows, strict=True)):
+        if place not in few or row.comparison is None:
+            yield row
+            continue
+        known, of_these = known_spread([facts[at] for at in (*values[0], *values[place])], among, spreads)
+        campaigns = {campaign_of(facts[each.members[0]], each.campaign) for each in (*first, group)}
+        chance = chance_of_few(
+            row.comparison, len(few), known, of_these=of_these, between_campaigns=len(campaigns) > 1
+        )
+        told = tr("{verdict}; {chance}").format(verdict=row.verdict, chance=describe_chance(chance))
+        yield replace(row, chance=chance, verdict=told)
+
+
 def _briefly(comparison: Comparison | None) -> str:
     return tr("speed is not compared") if comparison is None else describe_briefly(comparison)
 
@@ -353,25 +389,6 @@ def _with_disturbed_rate(comparison: RunComparison, place: int) -> ComparisonRow
     sentence = tr("{verdict}; {count} ({how})")
     count, how = count_words(len(disturbed), runs), how_disturbed(disturbed)
     return replace(row, verdict=sentence.format(verdict=row.verdict, count=count, how=how))
-
-
-def _left_out(runs: Sequence[RunFacts]) -> list[str]:
-    seen: dict[str, str] = {}
-    reasons = []
-    for run in runs:
-        tps = run.summary.get("tps")
-        if run.id and run.id in seen:
-            reason = tr("it is the same run as {name}").format(name=seen[run.id])
-        elif run.state != RunState.DONE:
-            reason = tr("it is {state}").format(state=state_words(run.state))
-        elif tps is None or not math.isfinite(tps) or tps < 0:
-            reason = tr("it has no TPS")
-        else:
-            reason = ""
-        if run.id:
-            seen.setdefault(run.id, one_line(run.name))
-        reasons.append(reason)
-    return reasons
 
 
 def _cut(runs: Sequence[RunFacts], taking_part: Sequence[int], chosen_s: float | None) -> CommonCut:
@@ -401,30 +418,6 @@ def _compared(run: RunFacts, name: str, left_out: str, cut: CommonCut) -> Compar
     except RunFileError:
         return replace(whole, left_out=tr("its file cannot be read any more"))
     return ComparedRun(run, name, shape.mean, "", cut.seconds, figures, shape)
-
-
-def unique_names(names: Sequence[str], campaigns: Sequence[str]) -> list[str]:
-    """Return names that tell runs or groups apart: with their campaign where names repeat, else numbered."""
-    told = list(names)
-    for wider in (
-        [
-            f"{name} ({campaign})" if campaign else name
-            for name, campaign in zip(told, campaigns, strict=True)
-        ],
-        None,
-    ):
-        repeated = {name for name in told if told.count(name) > 1}
-        if not repeated:
-            break
-        if wider is not None:
-            told = [longer if name in repeated else name for name, longer in zip(told, wider, strict=True)]
-            continue
-        numbers: dict[str, int] = {}
-        for place, name in enumerate(told):
-            if name in repeated:
-                numbers[name] = numbers.get(name, 0) + 1
-                told[place] = f"{name} [{numbers[name]}]"
-    return told
 
 
 def _groups(runs: Sequence[RunFacts], *, shorten: bool) -> tuple[ComparedGroup, ...]:

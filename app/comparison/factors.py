@@ -15,7 +15,9 @@ from app.comparison.figures import figure_values
 from app.domain.text import tr
 from app.statistics.verdict import RunInterval, run_interval
 
-_NONE: Final = tr("none")
+NONE: Final = tr("none")
+"""Value of a property that a group does not have, or does not tell."""
+
 _CONFIGURATION: Final = tr("configuration")
 
 _FIRST: Final = (
@@ -49,11 +51,13 @@ class Dimension:
         name: what people read.
         values: of each group, in one line.
         is_swept: whether it is a number that is turned up step by step.
+        topic: heading of the property; empty for the name of the group.
     """
 
     name: str
     values: tuple[str, ...]
     is_swept: bool = False
+    topic: str = ""
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -83,14 +87,14 @@ def find_dimensions(comparison: RunComparison) -> tuple[Dimension, ...]:
     found = []
     for key in keys:
         having = [item for table in tables if (item := table.get(key)) is not None]
-        values = tuple(one_line(table[key].value if key in table else _NONE) for table in tables)
+        values = tuple(one_line(table[key].value if key in table else NONE) for table in tables)
         if (
             len(set(values)) > 1
             and any(item.is_shown for item in having)
             and key not in _FOLLOWS
             and _is_axis(key)
         ):
-            found.append(Dimension(key[1], values, key in _SWEPT and _are_numbers(values)))
+            found.append(Dimension(key[1], values, key in _SWEPT and _are_numbers(values), key[0]))
     names = tuple(group.name for group in comparison.groups)
     return (*found, Dimension(_CONFIGURATION, names)) if len(set(names)) > 1 else tuple(found)
 

@@ -64,3 +64,27 @@ def _shared(words: Sequence[list[str]]) -> int:
     """Return how many words all lists have at their begin."""
     columns = zip(*words, strict=False)
     return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+
+
+def unique_names(names: Sequence[str], campaigns: Sequence[str]) -> list[str]:
+    """Return names that tell runs or groups apart: with their campaign where names repeat, else numbered."""
+    told = list(names)
+    for wider in (
+        [
+            f"{name} ({campaign})" if campaign else name
+            for name, campaign in zip(told, campaigns, strict=True)
+        ],
+        None,
+    ):
+        repeated = {name for name in told if told.count(name) > 1}
+        if not repeated:
+            break
+        if wider is not None:
+            told = [longer if name in repeated else name for name, longer in zip(told, wider, strict=True)]
+            continue
+        numbers: dict[str, int] = {}
+        for place, name in enumerate(told):
+            if name in repeated:
+                numbers[name] = numbers.get(name, 0) + 1
+                told[place] = f"{name} [{numbers[name]}]"
+    return told

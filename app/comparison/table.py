@@ -19,6 +19,7 @@ from app.comparison.offered_load import (
     shares_cell,
     speed_comparable,
 )
+from app.comparison.overall.single_runs import ChanceOfFewRuns
 from app.comparison.wording import describe, format_difference, format_interval
 from app.domain.columns import CellKind, Column
 from app.domain.text import tr
@@ -90,6 +91,7 @@ class ComparisonRow:
         load: what became of the offered load.
         references: names of the configuration by which it is compared with one of another campaign; empty
             where none is needed, or none is there.
+        chance: where too few runs for a verdict were compared, what it takes for chance to explain them.
     """
 
     name: str
@@ -102,6 +104,7 @@ class ComparisonRow:
     marks: tuple[str, ...]
     load: KeptRate = field(default_factory=KeptRate)
     references: tuple[str, ...] = ()
+    chance: ChanceOfFewRuns | None = None
 
     def values(self, figure: str) -> list[float]:
         """Return a figure of the complete runs that have it."""

@@ -42,7 +42,8 @@ def _percent(share: float) -> str:
     return f"{round(share * 100, 1) + 0.0:.1f}"
 
 
-def _signed_percent(ratio: float) -> str:
+def signed_percent(ratio: float) -> str:
+    """Return a ratio as the percents of its difference with their sign, one decimal; never ``-0.0``."""
     return f"{round((ratio - 1) * 100, 1) + 0.0:+.1f}".replace("+0.0", "0.0")
 
 
@@ -53,7 +54,7 @@ def format_difference(comparison: Comparison) -> str:
         return ""
     if ratio >= _TIMES_FROM:
         return tr("{ratio:.1f} times").format(ratio=ratio)
-    return tr("{percent} %").format(percent=_signed_percent(ratio))
+    return tr("{percent} %").format(percent=signed_percent(ratio))
 
 
 def format_interval(comparison: Comparison) -> str:
@@ -63,7 +64,7 @@ def format_interval(comparison: Comparison) -> str:
         return ""
     if ratio >= _TIMES_FROM:
         return tr("{low:.1f} to {high:.1f} times").format(low=interval.low, high=interval.high)
-    low, high = _signed_percent(interval.low), _signed_percent(interval.high)
+    low, high = signed_percent(interval.low), signed_percent(interval.high)
     return tr("{low} to {high} %").format(low=low, high=high)
 
 
@@ -91,7 +92,7 @@ def describe(
     names = {"baseline": baseline, "candidate": candidate, "count": count}
     match comparison:
         case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
-            names |= {"comparisons": str(comparisons), "magnitude": _magnitude(ratio, wording)}
+            names |= {"comparisons": str(comparisons), "magnitude": magnitude(ratio, wording)}
             return _tell_difference(comparison, ratio, interval, names)
         case Comparison(Verdict.EQUAL, narrow=Interval() as narrow):
             return _tell_equal(comparison, narrow, names)
@@ -104,11 +105,11 @@ def describe(
                     "between the campaigns is part of it, and a verdict takes runs of one campaign, or a "
                     "reference that ran in both)"
                 )
-                return sentence.format(magnitude=_magnitude(ratio, wording), **names)
+                return sentence.format(magnitude=magnitude(ratio, wording), **names)
             sentence = tr(
                 "indicative only: {candidate} was {magnitude} {baseline} ({count}; a verdict takes 3)"
             )
-            return sentence.format(magnitude=_magnitude(ratio, wording), **names)
+            return sentence.format(magnitude=magnitude(ratio, wording), **names)
         case _:
             sentence = tr("{baseline} and {candidate} cannot be compared: one has no run with transactions")
             return sentence.format(**names)
@@ -146,7 +147,7 @@ def describe_without_verdict(
         because=because,
         baseline=baseline,
         candidate=candidate,
-        magnitude=_magnitude(comparison.ratio, wording),
+        magnitude=magnitude(comparison.ratio, wording),
         count=count,
     )
 
@@ -160,25 +161,26 @@ def describe_briefly(comparison: Comparison, *, wording: Wording = SPEED) -> str
         return tr("they cannot be told apart")
     if comparison.verdict is Verdict.EQUAL:
         return tr("they are practically equal")
-    magnitude = tr("{ratio:.1f} times as much").format(ratio=ratio)
+    size = tr("{ratio:.1f} times as much").format(ratio=ratio)
     if ratio < _TIMES_FROM:
         words = wording.more if ratio >= 1 else wording.less
-        magnitude = f"{_percent(abs(ratio - 1))} {words.removesuffix(_THAN)}"
+        size = f"{_percent(abs(ratio - 1))} {words.removesuffix(_THAN)}"
     if comparison.interval is None:
-        return tr("{magnitude}, indicative only").format(magnitude=magnitude)
+        return tr("{magnitude}, indicative only").format(magnitude=size)
     sentence = tr("{magnitude} ({confidence} interval {ends})")
-    confidence = _confidence(comparison.interval)
-    return sentence.format(magnitude=magnitude, confidence=confidence, ends=_ends(comparison.interval, ratio))
+    return sentence.format(
+        magnitude=size, confidence=confidence(comparison.interval), ends=ends(comparison.interval, ratio)
+    )
 
 
-def _magnitude(ratio: float, wording: Wording) -> str:
+def magnitude(ratio: float, wording: Wording) -> str:
     """Return ``3.1 % faster than``, ``4.0 % slower than`` or ``3.1 times as fast as``."""
     if ratio >= _TIMES_FROM:
         return f"{ratio:.1f} {wording.times}"
     return f"{_percent(abs(ratio - 1))} {wording.more if ratio >= 1 else wording.less}"
 
 
-def _ends(interval: Interval, ratio: float) -> str:
+def ends(interval: Interval, ratio: float) -> str:
     """Return the ends in the direction of the difference: a slower one's are percents slower."""
     if ratio >= _TIMES_FROM:
         return tr("{low:.1f} to {high:.1f} times").format(low=interval.low, high=interval.high)
@@ -193,7 +195,7 @@ def _count(runs: tuple[int, int], apart: str) -> str:
     return tr("{count}, {apart}").format(count=told, apart=apart) if apart else told
 
 
-def _confidence(interval: Interval) -> str:
+def confidence(interval: Interval) -> str:
     """Return ``95 %``, or ``98.3 %`` where Holm asks for more."""
     return tr("{percent:.3g} %").format(percent=interval.confidence * 100)
 
@@ -210,8 +212,8 @@ def _tell_difference(comparison: Comparison, ratio: float, interval: Interval, n
             "comparisons, {count})"
         )
     told = sentence.format(
-        confidence=_confidence(interval),
-        ends=_ends(interval, ratio),
+        confidence=confidence(interval),
+        ends=ends(interval, ratio),
         **names,
     )
     if comparison.equivalent:
@@ -226,14 +228,14 @@ def _tell_equal(comparison: Comparison, narrow: Interval, names: Names) -> str:
     )
     return sentence.format(
         effect=comparison.effect * 100,
-        confidence=_confidence(narrow),
-        low=_signed_percent(narrow.low),
-        high=_signed_percent(narrow.high),
+        confidence=confidence(narrow),
+        low=signed_percent(narrow.low),
+        high=signed_percent(narrow.high),
         **names,
     )
 
 
-def _about(runs: int | None) -> str:
+def about(runs: int | None) -> str:
     """Return a number of runs with two digits that count: more of them would claim what nobody knows."""
     if runs is None or runs < 100:
         return str(runs)
@@ -252,7 +254,7 @@ def _tell_not_apart(comparison: Comparison, names: Names) -> str:
         told = seen.format(
             told=told,
             seen=format_difference(comparison),
-            confidence=_confidence(comparison.interval),
+            confidence=confidence(comparison.interval),
             ends=format_interval(comparison),
             **names,
         )
@@ -274,4 +276,4 @@ def _tell_inconclusive(comparison: Comparison, names: Names) -> str:
         sentence = tr(
             "{told}; about {more} more of each, and of the reference, would show a difference {difference}"
         )
-    return sentence.format(told=told, more=_about(comparison.more_runs), difference=difference)
+    return sentence.format(told=told, more=about(comparison.more_runs), difference=difference)

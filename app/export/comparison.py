@@ -16,7 +16,15 @@ this one, ``runs`` of each, ``ratio`` and ``interval`` of the second by the firs
 (``rate_tps``, ``limit_ms``, ``kept``, ``late`` and ``skipped`` shares);
 ``figures`` the same of every other figure; ``storages`` of each configuration whose storage was asked what
 it can do by itself: ``io_baseline`` as in the run file, ``flushes`` (one of `FlushVerdict`), and what the
-first run that tells it ``used`` of it by metric, a share. What does not exist is null.
+first run that tells it ``used`` of it by metric, a share; ``fastest`` the name of the fastest
+configuration, those ``not_distinguishable`` from it and those ``not_judged``; ``factors`` verdicts over the
+cells of a matrix, each with ``factor``, ``transactions``, ``baseline`` and ``candidate`` (levels), ``cells``,
+``sets`` (of cells that share campaigns; null where each cell is of one), ``verdict``, ``ratio``, ``interval``
+and the like, ``over_cells`` (the same with every cell counted for itself), ``least`` and ``most`` (ratios of
+cells), ``over`` and ``goes_with`` (names of properties), ``unpaired`` (cells of the first and of the second
+level only), ``runs`` (fewest and most in a cell) and ``sentence``; ``in_no_cell`` how many configurations are
+in none, by reason. A configuration of too few runs has ``chance``: ``needed_spread``, ``known_spread``,
+``probability``. What does not exist is null.
 """
 
 from __future__ import annotations
@@ -38,6 +46,10 @@ from app.comparison.figures import (
 )
 from app.comparison.limits import bottlenecks, describe_what_is_unshown
 from app.comparison.offered_load import KeptRate
+from app.comparison.overall.factor_verdicts import FactorVerdict, judge_factors
+from app.comparison.overall.factor_wording import describe_factor
+from app.comparison.overall.fastest import describe_fastest, find_fastest
+from app.comparison.overall.single_runs import ChanceOfFewRuns
 from app.comparison.storages import StorageRow, storage_rows
 from app.comparison.table import ComparisonRow, samples_of
 from app.comparison.warnings import comparison_notes, comparison_warnings
@@ -55,6 +67,7 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
     """Return everything a comparison says."""
     figures = compare_figures(comparison, (*LATENCIES, *EVENNESS, *COSTS))
     found = what_differs([run.facts for run in comparison.runs])
+    factors = judge_factors(comparison)
     return {
         "version": VERSION,
         "effect": comparison.effect,
@@ -80,7 +93,55 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
             )
         ],
         "figures": [_figure(comparison.groups, each) for each in figures],
+        "fastest": _fastest(comparison),
+        "factors": [_factor(each) for each in factors.verdicts],
+        "in_no_cell": dict(factors.not_counted),
         "storages": [_storage(row) for row in storage_rows(comparison)],
+    }
+
+
+def _fastest(comparison: RunComparison) -> Json:
+    found = find_fastest(comparison)
+    if found is None:
+        return None
+    groups = comparison.groups
+    return {
+        "name": groups[found.best].name,
+        "not_distinguishable": [groups[place].name for place in found.others],
+        "not_judged": [groups[place].name for place in found.not_judged],
+        "sentence": describe_fastest(comparison, found),
+    }
+
+
+def _factor(each: FactorVerdict) -> dict[str, Json]:
+    found = each.found
+    return {
+        "factor": each.factor,
+        "transactions": each.transactions or None,
+        "baseline": each.baseline,
+        "candidate": each.candidate,
+        "cells": found.cells,
+        "sets": found.sets,
+        "verdict": found.comparison.verdict.value,
+        **_ratio(found.comparison),
+        "over_cells": {"verdict": found.over_cells.verdict.value, **_ratio(found.over_cells)},
+        "least": found.least,
+        "most": found.most,
+        "over": list(each.over),
+        "goes_with": list(each.goes_with),
+        "unpaired": list(each.unpaired),
+        "runs": list(each.runs),
+        "interleaved": each.interleaved,
+        "sentence": describe_factor(each),
+    }
+
+
+def _chance(found: ChanceOfFewRuns) -> dict[str, Json]:
+    return {
+        "needed_spread": found.needed,
+        "comparisons": found.comparisons,
+        "known_spread": None if found.known is None else found.known.spread,
+        "probability": found.chance,
     }
 
 
@@ -127,6 +188,8 @@ def _configuration(comparison: RunComparison, group: ComparedGroup, row: Compari
         found["rate"] = _rate(row.load)
     if row.verdict:
         found["sentence"] = row.verdict
+    if row.chance is not None:
+        found["chance"] = _chance(row.chance)
     if row.comparison is None:
         return found
     place = comparison.groups.index(group)

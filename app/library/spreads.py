@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -33,6 +33,27 @@ class KnownSpread:
     configurations: int
     runs: int
 
+    @property
+    def df(self) -> int:
+        """Degrees of freedom of the spread."""
+        return self.runs - self.configurations
+
+
+def pooled_spread(groups: Iterable[Sequence[float]]) -> KnownSpread | None:
+    """Return the spread within configurations; None where they tell too little.
+
+    Args:
+        groups: logarithms of the TPS of each configuration's repeats.
+    """
+    repeated = [logs for logs in groups if len(logs) > 1]
+    df = sum(len(logs) - 1 for logs in repeated)
+    if df < ENOUGH_DF:
+        return None
+    squares = math.fsum(
+        math.fsum((log - math.fsum(logs) / len(logs)) ** 2 for log in logs) for logs in repeated
+    )
+    return KnownSpread(math.sqrt(squares / df), len(repeated), sum(map(len, repeated)))
+
 
 def spreads_of(entries: Iterable[LibraryEntry]) -> dict[str, KnownSpread]:
     """Return the spread of repeats by kind of target, where there are enough of them.
@@ -50,14 +71,9 @@ def spreads_of(entries: Iterable[LibraryEntry]) -> dict[str, KnownSpread]:
         groups.setdefault(key, []).append(math.log(entry.tps))
     found: dict[str, KnownSpread] = {}
     for target in dict.fromkeys(kind for kind, _, _ in groups):
-        repeated = [logs for key, logs in groups.items() if key[0] == target and len(logs) > 1]
-        df = sum(len(logs) - 1 for logs in repeated)
-        if df < ENOUGH_DF:
-            continue
-        squares = math.fsum(
-            math.fsum((log - math.fsum(logs) / len(logs)) ** 2 for log in logs) for logs in repeated
-        )
-        found[target] = KnownSpread(math.sqrt(squares / df), len(repeated), sum(map(len, repeated)))
+        spread = pooled_spread(logs for key, logs in groups.items() if key[0] == target)
+        if spread is not None:
+            found[target] = spread
     return found
 
 

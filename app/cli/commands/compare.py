@@ -21,6 +21,16 @@ from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.differences import describe_sameness, what_differs
 from app.comparison.figures import COSTS, LATENCIES, FigureComparison, compare_figures, format_mean
 from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
+from app.comparison.overall.factor_verdicts import judge_factors
+from app.comparison.overall.factor_wording import (
+    EXPLANATION as FACTORS_EXPLANATION,
+)
+from app.comparison.overall.factor_wording import (
+    FACTOR_COLUMNS,
+    describe_factors,
+    describe_not_counted,
+)
+from app.comparison.overall.fastest import describe_fastest, find_fastest
 from app.comparison.storages import EXPLANATION, STORAGE_COLUMNS, storage_rows, storage_sentences
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.comparison.warnings import comparison_notes, comparison_warnings
@@ -32,6 +42,7 @@ from app.execution.recovery import sweep_abandoned
 from app.export.comparison import comparison_as_json
 from app.export.unreadable_files import with_readable
 from app.library.entries import find_run, run_paths
+from app.library.spreads import read_spreads
 from app.runfile.output_file import check_output, write_output
 
 _MOST_RUNS_TOLD: Final = 12
@@ -68,6 +79,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
         cut_s=arguments.cut,
         baseline=arguments.baseline,
         shorten=True,
+        spreads=read_spreads(library),
     )
     _check_baseline(comparison, arguments.baseline)
     if arguments.again is not None:
@@ -128,14 +140,27 @@ def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> No
         print_sentence(console, verdict)
     if not comparison.verdicts:
         print_sentence(console, tr("One configuration only: there is nothing to compare it with."))
-    for told in filter(None, (describe_bottlenecks(comparison), describe_what_is_unshown(comparison))):
+    fastest = describe_fastest(comparison, find_fastest(comparison))
+    limits = (describe_bottlenecks(comparison), describe_what_is_unshown(comparison))
+    for told in filter(None, (fastest, *limits)):
         print_sentence(console, told)
     console.print()
     print_table(console, columns_for(COMPARISON_COLUMNS, comparison.rows), comparison.rows)
+    _print_factors(comparison, console)
     _print_figures(console, tr("Latency"), comparison, compare_figures(comparison, LATENCIES))
     _print_figures(console, tr("Costs per transaction"), comparison, compare_figures(comparison, COSTS))
     _print_storages(comparison, console)
     _print_runs(comparison, console, all_runs=all_runs)
+
+
+def _print_factors(comparison: RunComparison, console: Console) -> None:
+    found = judge_factors(comparison)
+    if not found.verdicts:
+        return
+    _title(console, tr("Over all cells"))
+    print_table(console, FACTOR_COLUMNS, found.verdicts)
+    for sentence in (*describe_factors(found), FACTORS_EXPLANATION, describe_not_counted(found)):
+        print_sentence(console, sentence)
 
 
 def _print_storages(comparison: RunComparison, console: Console) -> None:

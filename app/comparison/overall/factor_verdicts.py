@@ -1,0 +1,321 @@
+"""Factors over the cells of a matrix: what a filesystem or a setting makes where all else is equal. Pure.
+
+A factor is something of the footing in which configurations differ: filesystem, RAID level, an option, the
+settings of the server. Its levels are compared cell by cell (`app.statistics.cells`): a cell is a combination
+of all other properties that both levels were measured in. Workloads are conditions, not factors, and figures
+of different transactions are never averaged: each has its own verdicts.
+
+What no cell can hold equal goes with the factor and is named: an option that one filesystem only has, a
+setting that every configuration of one level has and none of the other. Where that is the machine, nothing
+can be said of the factor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.analysis.labels import one_line
+from app.analysis.properties import MACHINE, POSTGRESQL, SETTING, WORKLOAD
+from app.comparison.comparison import RunComparison
+from app.comparison.factors import NONE, Dimension, find_dimensions
+from app.comparison.overall.single_runs import campaign_of
+from app.domain.options.raid import Level
+from app.domain.text import tr
+from app.statistics.cells import CellComparison, CellPair, compare_levels
+
+MOST_LEVELS: Final = 12
+"""Of a factor: more are names or serial numbers."""
+
+_TRANSACTIONS: Final = (WORKLOAD, tr("transactions"))
+_RAID: Final = tr("RAID")
+_SETTINGS: Final = tr("settings together")
+_SAME_LEVEL: Final = {"raidz1": Level.RAID5.value, "raidz2": Level.RAID6.value}
+"""What imported runs call levels that are one level here (`Level`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactorVerdict:
+    """Two levels of a factor over their cells.
+
+    Attributes:
+        factor: name of what differs.
+        transactions: of the runs; empty where all have the same.
+        baseline: first level.
+        candidate: second.
+        found: the verdict.
+        levels: how many levels were judged at once against the first.
+        over: names of what differs from cell to cell.
+        unpaired: cells that only the first level was measured in, and only the second.
+        goes_with: names of what differs together with the factor.
+        runs: fewest and most runs behind a mean of a cell.
+        interleaved: whether all pairs are of a campaign that took its runs in turns.
+    """
+
+    factor: str
+    transactions: str
+    baseline: str
+    candidate: str
+    found: CellComparison
+    levels: int
+    over: tuple[str, ...]
+    unpaired: tuple[int, int]
+    goes_with: tuple[str, ...]
+    runs: tuple[int, int]
+    interleaved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FactorVerdicts:
+    """Everything that is said about the factors of a comparison.
+
+    Attributes:
+        verdicts: by factor, the usual ones first; only where there are two cells or more.
+        not_counted: (why, how many) of the configurations that are in no cell.
+    """
+
+    verdicts: tuple[FactorVerdict, ...] = ()
+    not_counted: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Factor:
+    """What is judged: its values by group, and the dimensions that all are these values, or make them up."""
+
+    name: str
+    values: tuple[str, ...]
+    parts: tuple[Dimension, ...]
+    is_combined: bool = False
+
+
+def judge_factors(comparison: RunComparison, dimensions: Sequence[Dimension] | None = None) -> FactorVerdicts:
+    """Return the factor verdicts of a comparison.
+
+    Args:
+        comparison: of any runs.
+        dimensions: in what its groups differ; found anew where not given.
+    """
+    found = find_dimensions(comparison) if dimensions is None else dimensions
+    known = tuple(_same_levels(each) for each in found if each.topic)
+    counted, reasons = _counted(comparison)
+    transactions = next((each for each in known if (each.topic, each.name) == _TRANSACTIONS), None)
+    verdicts = []
+    for factor in _factors(known, counted):
+        for kind in transactions.levels if transactions is not None else ("",):
+            places = [
+                place for place in counted if transactions is None or transactions.values[place] == kind
+            ]
+            others = [each for each in known if each not in factor.parts and each is not transactions]
+            verdicts += _Judge(comparison, factor, others, kind).judge(places)
+    return FactorVerdicts(tuple(verdicts), tuple(reasons.items()) if verdicts else ())
+
+
+def _same_levels(dimension: Dimension) -> Dimension:
+    if dimension.name != _RAID:
+        return dimension
+    values = tuple(_SAME_LEVEL.get(value, value) for value in dimension.values)
+    return Dimension(dimension.name, values, dimension.is_swept, dimension.topic)
+
+
+def _counted(comparison: RunComparison) -> tuple[list[int], dict[str, int]]:
+    """Return the places of the groups that may be in a cell, and why others may not."""
+    counted, reasons = [], dict[str, int]()
+    for place, (group, row, is_ranked) in enumerate(
+        zip(comparison.groups, comparison.rows, comparison.ranked, strict=True)
+    ):
+        mean = row.mean.mean
+        why = ""
+        if mean is None:
+            why = tr("without a complete run")
+        elif row.load.at_a_rate:
+            why = tr("at a rate")
+        elif not is_ranked:
+            why = tr("NOT DURABLE")
+        elif group.disturbed:
+            why = tr("disturbed by others")
+        elif not (mean > 0 and math.isfinite(mean)):
+            why = tr("without a transaction")
+        if why:
+            reasons[why] = reasons.get(why, 0) + 1
+        else:
+            counted.append(place)
+    return counted, reasons
+
+
+def _factors(dimensions: Sequence[Dimension], counted: Sequence[int]) -> Iterator[_Factor]:
+    """Yield what can be judged: each property of the footing, those that always go together as one."""
+    together: dict[tuple[int, ...], list[Dimension]] = {}
+    for each in dimensions:
+        if each.topic == WORKLOAD:
+            continue
+        values = [each.values[place] for place in counted]
+        first = {value: number for number, value in reversed(list(enumerate(values)))}
+        if 1 < len(first) <= MOST_LEVELS:
+            together.setdefault(tuple(first[value] for value in values), []).append(each)
+    for alike in together.values():
+        yield _Factor(_name(alike[0]), alike[0].values, tuple(alike))
+    chosen = _chosen_settings(dimensions, counted)
+    if len({pattern for pattern, alike in together.items() if not chosen.isdisjoint(alike)}) > 1:
+        ordered = [each for each in dimensions if each in chosen]
+        count = len(ordered[0].values)
+        combined = tuple(
+            ", ".join(f"{each.name} {each.values[place]}" for each in ordered) for place in range(count)
+        )
+        if len({combined[place] for place in counted}) <= MOST_LEVELS:
+            yield _Factor(_SETTINGS, combined, tuple(ordered), is_combined=True)
+
+
+def _name(dimension: Dimension) -> str:
+    name = one_line(dimension.name)
+    if dimension.topic in {MACHINE, POSTGRESQL}:
+        return tr("{topic}: {name}").format(topic=dimension.topic, name=name)
+    return name
+
+
+def _chosen_settings(dimensions: Sequence[Dimension], counted: Sequence[int]) -> set[Dimension]:
+    """Return the settings that differ where nothing else does: not those that follow from a machine."""
+    others = [each for each in dimensions if each.topic != SETTING]
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for place in counted:
+        alike.setdefault(tuple(each.values[place] for each in others), []).append(place)
+    return {
+        each
+        for each in dimensions
+        if each.topic == SETTING
+        and any(len({each.values[place] for place in places}) > 1 for places in alike.values())
+    }
+
+
+_Cells = dict[tuple[str, ...], list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Judges one factor among runs of the same transactions."""
+
+    comparison: RunComparison
+    factor: _Factor
+    others: Sequence[Dimension]
+    transactions: str
+
+    @property
+    def is_of_machine(self) -> bool:
+        """Whether the factor is the machine, or something of it."""
+        return any(each.topic == MACHINE for each in self.factor.parts)
+
+    def judge(self, places: Sequence[int]) -> list[FactorVerdict]:
+        """Return the verdicts on its levels against the first, those with two cells or more."""
+        levels: dict[str, list[int]] = {}
+        for place in places:
+            levels.setdefault(self.factor.values[place], []).append(place)
+        if len(levels) < 2:
+            return []
+        (baseline, first), *more = levels.items()
+        matched = [(level, second, *self._matched(first, second)) for level, second in more]
+        laid = [
+            (level, found, goes_with, *self._cells(first, second, found))
+            for level, second, found, goes_with in matched
+            if self.is_of_machine or all(each.topic != MACHINE for each in goes_with)
+        ]
+        kept = [each for each in laid if len(each[3].keys() & each[4].keys()) > 1]
+        pairs = [[self._pair(one[key], other[key]) for key in one if key in other] for *_, one, other in kept]
+        judged = compare_levels(pairs, effect=self.comparison.effect)
+        return [
+            self._verdict(found, baseline, each, len(kept)) for found, each in zip(judged, kept, strict=True)
+        ]
+
+    def _matched(
+        self, first: Sequence[int], second: Sequence[int]
+    ) -> tuple[list[Dimension], tuple[Dimension, ...]]:
+        """Return what has to be equal in a cell, and what goes with the factor instead."""
+        equal, goes_with, nested = [], [], []
+        for each in self.others:
+            values = [{each.values[place] for place in places} for places in (first, second)]
+            if len(values[0] | values[1]) == 1:
+                continue
+            if values[0].isdisjoint(values[1]):
+                goes_with.append(each)
+            elif {NONE} in values:
+                nested.append(each)
+            else:
+                equal.append(each)
+        for each in nested:  # an option that one level only has, and there follows from the rest
+            having = second if all(each.values[place] == NONE for place in first) else first
+            (goes_with if _follows(each, equal, having) else equal).append(each)
+        alike = () if self.factor.is_combined else self.factor.parts[1:]
+        return equal, (*alike, *goes_with)
+
+    def _cells(
+        self, first: Sequence[int], second: Sequence[int], matched: Sequence[Dimension]
+    ) -> tuple[_Cells, _Cells]:
+        found: tuple[_Cells, _Cells] = ({}, {})
+        for cells, places in zip(found, (first, second), strict=True):
+            for place in places:
+                cells.setdefault(tuple(each.values[place] for each in matched), []).append(place)
+        return found
+
+    def _pair(self, first: Sequence[int], second: Sequence[int]) -> CellPair:
+        """Return a cell: of groups of one campaign where there are such, else of all."""
+        one, other = self._by_campaign(first), self._by_campaign(second)
+        both = one.keys() & other.keys()
+        return CellPair(
+            _mean([one[key] for key in both or one]),
+            _mean([other[key] for key in both or other]),
+            frozenset() if both else frozenset((*one, *other)),
+        )
+
+    def _by_campaign(self, places: Sequence[int]) -> dict[str, float]:
+        """Return the mean of these groups in each campaign."""
+        found: dict[str, list[float]] = {}
+        for place in places:
+            group = self.comparison.groups[place]
+            key = campaign_of(self.comparison.runs[group.members[0]].facts, group.campaign)
+            found.setdefault(key, []).append(self.comparison.rows[place].mean.mean or math.nan)
+        return {key: _mean(values) for key, values in found.items()}
+
+    def _verdict(
+        self,
+        found: CellComparison,
+        baseline: str,
+        laid: tuple[str, list[Dimension], tuple[Dimension, ...], _Cells, _Cells],
+        levels: int,
+    ) -> FactorVerdict:
+        candidate, matched, goes_with, one, other = laid
+        shared = [key for key in one if key in other]
+        paired = [place for key in shared for place in (*one[key], *other[key])]
+        counts = [self.comparison.rows[place].runs for place in paired]
+        groups = self.comparison.groups
+        together = all(
+            {groups[place].campaign for place in one[key]} & {groups[place].campaign for place in other[key]}
+            for key in shared
+        )
+        return FactorVerdict(
+            factor=self.factor.name,
+            transactions=self.transactions,
+            baseline=baseline,
+            candidate=candidate,
+            found=found,
+            levels=levels,
+            over=tuple(
+                _name(each) for number, each in enumerate(matched) if len({key[number] for key in shared}) > 1
+            ),
+            unpaired=(len(one.keys() - other.keys()), len(other.keys() - one.keys())),
+            goes_with=tuple(map(_name, goes_with)),
+            runs=(min(counts), max(counts)),
+            interleaved=together,
+        )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.exp(math.fsum(map(math.log, values)) / len(values))
+
+
+def _follows(dimension: Dimension, others: Sequence[Dimension], places: Sequence[int]) -> bool:
+    """Return whether a dimension has one value wherever these others are alike."""
+    seen: dict[tuple[str, ...], set[str]] = {}
+    for place in places:
+        key = tuple(each.values[place] for each in others)
+        seen.setdefault(key, set()).add(dimension.values[place])
+    return all(len(values) == 1 for values in seen.values())

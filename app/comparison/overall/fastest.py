@@ -1,0 +1,102 @@
+"""Which configurations may be the fastest: the set that holds the fastest one in 95 of 100 cases. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.comparison.comparison import ComparedGroup, RunComparison
+from app.comparison.disturbed_runs import could_be_others
+from app.comparison.figures import figure_values
+from app.comparison.table import pair_samples
+from app.domain.text import tr
+from app.statistics.best import possibly_best
+from app.statistics.verdict import Comparison, Interval, Samples, Verdict
+
+_NO_VERDICT = frozenset({Verdict.INDICATIVE, Verdict.IMPOSSIBLE})
+_FEWEST = 3
+"""Configurations: of two the verdict says it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fastest:
+    """The fastest configuration and those that may be it; all are places of groups.
+
+    Attributes:
+        best: that with the highest mean among those that may be the fastest.
+        others: of which nothing tells that they are slower than it, by their means.
+        judged: how many were compared.
+        not_judged: ranked ones of which nothing can be said: too few runs, another campaign, a rate, or
+            others disturbed them.
+    """
+
+    best: int
+    others: tuple[int, ...]
+    judged: int
+    not_judged: tuple[int, ...]
+
+
+def find_fastest(comparison: RunComparison) -> Fastest | None:
+    """Return which configurations may be the fastest; None where fewer than three can be compared."""
+    ranked = [place for place, is_ranked in enumerate(comparison.ranked) if is_ranked]
+    verdicts = {
+        place: found
+        for place in ranked
+        if (found := comparison.rows[place].comparison) is not None
+        and found.verdict not in _NO_VERDICT
+        and comparison.groups[place].campaign == comparison.groups[0].campaign
+    }
+    places = [0, *verdicts]
+    if len(places) < _FEWEST or comparison.groups[0].disturbed:
+        return None
+    groups = [comparison.groups[place] for place in places]
+
+    def samples(one: int, other: int) -> Samples:
+        return pair_samples(
+            _by_repeat(comparison, groups[one]), _by_repeat(comparison, groups[other]), interleaved=True
+        )
+
+    def is_real(one: int, other: int, interval: Interval) -> bool:
+        runs = [
+            [comparison.runs[at].facts for at in groups[each].members if comparison.runs[at].tps is not None]
+            for each in (one, other)
+        ]
+        return not could_be_others(runs, interval)
+
+    family: list[Comparison] = list(verdicts.values())
+    maybe = [places[each] for each in possibly_best(family, samples, is_real=is_real)]
+    maybe.sort(key=lambda place: -(comparison.rows[place].mean.mean or 0.0))
+    left = tuple(place for place in ranked if place not in places)
+    return Fastest(maybe[0], tuple(maybe[1:]), len(places), left)
+
+
+def _by_repeat(comparison: RunComparison, group: ComparedGroup) -> dict[int, float]:
+    """Return TPS by repeat, as the table pairs them: what stands twice is no pair."""
+    values = figure_values(comparison, group, "tps")
+    repeats = {comparison.runs[place].facts.repeat: tps for place, tps in values.items()}
+    return repeats if len(repeats) == len(values) else {-1 - place: tps for place, tps in values.items()}
+
+
+def describe_fastest(comparison: RunComparison, found: Fastest | None) -> str:
+    """Return which configurations may be the fastest, a sentence with a full stop; empty without any."""
+    if found is None:
+        return ""
+    names = [_name(comparison.groups[place]) for place in (found.best, *found.others)]
+    told = tr("Fastest: {name}; every other one of the {count} is slower beyond chance")
+    if len(names) == found.judged:
+        told = tr("Fastest: {name}, but none of the {count} can be told from it: {others}")
+    elif found.others:
+        told = tr("Fastest: {name}; not distinguishable from it: {others}")
+    told = told.format(name=names[0], others=", ".join(names[1:]), count=found.judged)
+    if found.not_judged:
+        left = ", ".join(comparison.groups[place].name for place in found.not_judged)
+        told = tr("{told}; not compared: {names}").format(told=told, names=left)
+    sentence = tr("{told} (95 times in 100 the truly fastest one is among those named).")
+    if not found.others:
+        sentence = tr("{told} (95 times in 100 it truly is the fastest).")
+    return sentence.format(told=told)
+
+
+def _name(group: ComparedGroup) -> str:
+    if not group.warning:
+        return group.name
+    return tr("{name} ({warning})").format(name=group.name, warning=group.warning)

@@ -1,0 +1,166 @@
+"""What a difference of too few runs for a verdict may be worth: the spread that would explain it. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.analysis.facts import RunFacts
+from app.analysis.properties import KIND, TARGET
+from app.comparison.disturbed_runs import is_disturbed
+from app.domain.text import tr
+from app.library.spreads import KnownSpread, pooled_spread
+from app.runfile.metadata.offered_load import LoadKind
+from app.runfile.metadata.run_metadata import IMPORTED
+from app.statistics.sample_size import DEFAULT_ALPHA, RUNS_FOR_A_VERDICT, first_level
+from app.statistics.single_runs import chance_of, needed_spread
+from app.statistics.verdict import Comparison, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ChanceOfFewRuns:
+    """How much runs would have to spread for chance to explain a difference.
+
+    Attributes:
+        needed: that spread, the standard deviation of logarithms of run means; of single runs of several
+            campaigns that from campaign to campaign is part of it.
+        comparisons: how many such differences there are; `needed` allows for them.
+        between_campaigns: whether the two are of different campaigns.
+        known: spread of like runs; None where nobody knows it, or where it is not the question.
+        of_these: whether it is that of repeats in this comparison, not of a library.
+        chance: how often runs that spread so differ as much or more; None without a known spread.
+    """
+
+    needed: float
+    comparisons: int
+    between_campaigns: bool = False
+    known: KnownSpread | None = None
+    of_these: bool = False
+    chance: float | None = None
+
+    @property
+    def is_explained(self) -> bool | None:
+        """Whether chance explains the difference at the level of all comparisons; None where unknown."""
+        return None if self.chance is None else self.chance >= first_level(self.comparisons)
+
+
+def is_of_few(comparison: Comparison | None) -> bool:
+    """Return whether a comparison has a ratio and too few runs for a verdict."""
+    return (
+        comparison is not None
+        and comparison.verdict is Verdict.INDICATIVE
+        and bool(comparison.ratio)
+        and min(comparison.runs) < RUNS_FOR_A_VERDICT
+    )
+
+
+def chance_of_few(
+    comparison: Comparison,
+    comparisons: int,
+    known: KnownSpread | None,
+    *,
+    of_these: bool,
+    between_campaigns: bool,
+) -> ChanceOfFewRuns:
+    """Return what a difference of few runs may be worth.
+
+    Args:
+        comparison: one for which `is_of_few` is true.
+        comparisons: how many such there are.
+        known: spread of like runs; None where nobody knows it.
+        of_these: whether it is that of repeats in the comparison.
+        between_campaigns: whether the two are of different campaigns, whose spread no repeat tells.
+    """
+    ratio, runs = comparison.ratio or 1.0, (1, 1) if between_campaigns else comparison.runs
+    needed = needed_spread(ratio, runs, first_level(comparisons, DEFAULT_ALPHA))
+    if known is None or between_campaigns:
+        return ChanceOfFewRuns(needed, comparisons, between_campaigns)
+    chance = chance_of(ratio, runs, known.spread, known.df)
+    return ChanceOfFewRuns(needed, comparisons, between_campaigns, known, of_these, chance)
+
+
+def describe_chance(found: ChanceOfFewRuns) -> str:
+    """Return what it takes for chance to explain a difference, a clause."""
+    told = tr("chance alone explains it only where such runs spread by {needed} or more")
+    if found.between_campaigns:
+        told = tr(
+            "chance alone explains it only where such runs, of two campaigns, spread by {needed} or more"
+        )
+    told = told.format(needed=spread_words(found.needed))
+    if found.comparisons > 1:
+        told = tr("{told} (allowing for {count} comparisons)").format(told=told, count=found.comparisons)
+    if found.known is None:
+        return told
+    source = tr("{runs} like runs of {configurations} configurations in this library")
+    if found.of_these:
+        source = tr("the repeats among these runs ({runs} runs of {configurations} configurations)")
+    sentence = tr("{told}; {source} spread by {spread}: more than that explains")
+    if found.is_explained:
+        sentence = tr("{told}; {source} spread by {spread}, which may explain it")
+    return sentence.format(
+        told=told,
+        source=source.format(runs=found.known.runs, configurations=found.known.configurations),
+        spread=spread_words(found.known.spread),
+    )
+
+
+def spread_words(spread: float) -> str:
+    """Return a spread in percent with two digits."""
+    percent = 100 * spread
+    return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.2g} %"
+
+
+def kind_of(run: RunFacts) -> str:
+    """Return the kind of a run's target; empty where nobody knows it."""
+    return next((item.value for item in run.properties if item.key == (TARGET, KIND)), "")
+
+
+def spreads_among(runs: Sequence[RunFacts], groups: Sequence[Mapping[int, float]]) -> dict[str, KnownSpread]:
+    """Return the spread of the repeats among compared runs by kind of target, where there are enough.
+
+    Args:
+        runs: that are compared.
+        groups: TPS of the runs of each configuration that take part, by their places.
+    """
+    found: dict[str, list[list[float]]] = {}
+    for group in groups:
+        used = {
+            place: tps
+            for place, tps in group.items()
+            if tps > 0 and not is_disturbed(runs[place]) and runs[place].load.kind is not LoadKind.RATE
+        }
+        if len(used) > 1:
+            kind = kind_of(runs[next(iter(used))])
+            found.setdefault(kind, []).append([math.log(tps) for tps in used.values()])
+    return {kind: spread for kind, logs in found.items() if (spread := pooled_spread(logs)) is not None}
+
+
+def known_spread(
+    runs: Sequence[RunFacts], among: Mapping[str, KnownSpread], library: Mapping[str, KnownSpread]
+) -> tuple[KnownSpread | None, bool]:
+    """Return the spread that is known of runs like these, and whether it is of the compared runs themselves.
+
+    Of several kinds of target the largest counts; where one of them is not known, none is. Of imported runs
+    the library's says nothing: they may be of any machine.
+    """
+    kinds = {kind_of(run) for run in runs}
+    for spreads, is_among in ((among, True), (library, False)):
+        if all(kind in spreads for kind in kinds) and (is_among or not kinds & {IMPORTED, ""}):
+            return max((spreads[kind] for kind in kinds), key=lambda each: each.spread), is_among
+    return None, False
+
+
+def campaign_of(run: RunFacts, campaign: str) -> str:
+    """Return what is the same for groups of one campaign; imported ones are by the folder they came from.
+
+    Runs of others are no pairs, because nobody tells that they were taken in turns; what changed from one
+    folder of results to the next they share all the same.
+
+    Args:
+        run: of the group.
+        campaign: of the group.
+    """
+    if run.campaign and any(kind == IMPORTED for kind, _ in run.marks):
+        return f"{IMPORTED}: {run.campaign}"
+    return campaign

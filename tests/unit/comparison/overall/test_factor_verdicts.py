@@ -1,0 +1,318 @@
+"""Factors over the cells of a matrix: what is paired, what is not counted, what may not be said."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pytest
+
+from app.analysis.facts import RunFacts
+from app.analysis.properties import MACHINE, TARGET
+from app.comparison.comparison import compare_runs
+from app.comparison.overall.factor_verdicts import FactorVerdict, FactorVerdicts, judge_factors
+from app.comparison.overall.factor_wording import describe_factor, describe_factors, describe_not_counted
+from app.export.comparison import comparison_as_json
+from app.runfile.disturbance import DISTURBED
+from app.runfile.metadata.run_metadata import IMPORTED
+from app.runfile.metadata.safety import NOT_DURABLE
+from app.statistics.verdict import Verdict
+from tests.made_matrix import made_run
+
+RATIO = 1.1
+
+
+def matrix(
+    filesystems: Sequence[str] = ("ext4", "xfs"),
+    scales: Sequence[int] = (10, 100, 1000),
+    levels: Sequence[str] = ("single", "stripe"),
+    campaign: str = "one",
+) -> list[RunFacts]:
+    """Return one run a cell; each filesystem is `RATIO` times as fast as the one before, give or take 1 %."""
+    random = np.random.default_rng(4)
+    return [
+        made_run(
+            {"filesystem": filesystem, "RAID": level, "scale": str(scale)},
+            100_000 / scale * RATIO**place * math.exp(0.01 * float(random.standard_normal())),
+            campaign=campaign,
+        )
+        for scale, level, (place, filesystem) in product(scales, levels, enumerate(filesystems))
+    ]
+
+
+def judged(runs: Sequence[RunFacts]) -> FactorVerdicts:
+    return judge_factors(compare_runs(runs))
+
+
+def of(found: FactorVerdicts, factor: str) -> list[FactorVerdict]:
+    return [each for each in found.verdicts if each.factor == factor]
+
+
+def test_single_runs_of_a_matrix_give_a_verdict_on_its_factor() -> None:
+    [one] = of(judged(matrix()), "filesystem")
+    assert (one.baseline, one.candidate, one.transactions) == ("ext4", "xfs", "")
+    assert (one.found.cells, one.found.sets, one.runs, one.unpaired) == (6, None, (1, 1), (0, 0))
+    assert one.found.comparison.verdict is Verdict.HIGHER
+    assert one.found.comparison.ratio == pytest.approx(RATIO, rel=0.02)
+    assert one.over == ("RAID", "scale")
+    assert one.interleaved
+    told = describe_factor(one)
+    assert told.startswith("filesystem: xfs is ")
+    assert "% faster than ext4 over 6 cells (RAID, scale) (95 % interval" in told
+    assert told.endswith("; 1 run in each)")
+
+
+def test_the_scale_is_no_factor_and_figures_of_different_transactions_are_never_averaged() -> None:
+    runs = [
+        made_run(
+            {"filesystem": filesystem, "scale": str(scale), "transactions": kind},
+            1000 * (factor if filesystem == "xfs" else 1) + scale / 100,
+        )
+        for kind, factor in (("select-only", 1.0), ("tpcb-like", 0.5))
+        for scale in (10, 20, 30)
+        for filesystem in ("ext4", "xfs")
+    ]
+    found = judged(runs)
+    assert {(each.factor, each.transactions) for each in found.verdicts} == {
+        ("filesystem", "select-only"),
+        ("filesystem", "tpcb-like"),
+    }
+    read, written = found.verdicts
+    assert read.found.comparison.verdict is Verdict.EQUAL
+    assert written.found.comparison.verdict is Verdict.LOWER
+
+
+def test_several_levels_share_their_errors_and_say_so() -> None:
+    found = of(judged(matrix(("ext4", "xfs", "btrfs"))), "filesystem")
+    assert [each.levels for each in found] == [2, 2]
+    assert all(", allowing for 2 comparisons; single cells" in describe_factor(each) for each in found)
+
+
+def test_empty_cells_pair_nothing_and_cells_of_one_level_are_told() -> None:
+    runs = matrix()
+    without = [run for run in runs if run.configuration not in {"xfs single 10", "ext4 stripe 1000"}]
+    [one] = of(
+        judged([run for run in without if "100 " not in run.name or "single" in run.name]), "filesystem"
+    )
+    assert one.unpaired == (1, 1)
+    told = describe_factor(one)
+    assert "1 more cell has ext4 only" in told
+    assert "1 more cell has xfs only" in told
+
+
+def test_a_single_cell_is_no_matrix_and_two_are_indicative_only() -> None:
+    assert judged(matrix(scales=(10,), levels=("single",))) == FactorVerdicts()
+    [one] = of(judged(matrix(scales=(10, 100), levels=("single",))), "filesystem")
+    assert one.found.comparison.verdict is Verdict.INDICATIVE
+    assert "indicative only: over 2 cells (scale) xfs was" in describe_factor(one)
+    assert "a verdict takes 3 cells" in describe_factor(one)
+
+
+def test_a_level_in_one_cell_only_is_not_judged() -> None:
+    runs = [*matrix(), made_run({"filesystem": "f2fs", "RAID": "single", "scale": "10"}, 9000)]
+    assert [each.candidate for each in of(judged(runs), "filesystem")] == ["xfs"]
+
+
+def test_nothing_to_compare_says_nothing() -> None:
+    assert judge_factors(compare_runs([])) == FactorVerdicts()
+    assert judged(matrix()[:1]) == FactorVerdicts()
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "why"),
+    [
+        ({"tps": None}, "without a complete run"),
+        ({"tps": math.nan}, "without a complete run"),
+        ({"tps": 0.0}, "without a transaction"),
+        ({"tps": 300.0, "rate": True}, "at a rate"),
+        ({"tps": 1e6, "marks": ((NOT_DURABLE, "fsync off"),)}, "NOT DURABLE"),
+        ({"tps": 500.0, "marks": ((DISTURBED, "others"),)}, "disturbed by others"),
+    ],
+)
+def test_what_stands_apart_is_in_no_cell_and_is_told(spoilt: dict[str, object], why: str) -> None:
+    runs = matrix()
+    place = next(at for at, run in enumerate(runs) if run.configuration == "xfs stripe 100")
+    chosen = {"filesystem": "xfs", "RAID": "stripe", "scale": "100"}
+    runs[place] = made_run(chosen, **spoilt)  # type: ignore[arg-type]
+    found = judged(runs)
+    [one] = of(found, "filesystem")
+    assert one.found.cells == 5
+    assert one.unpaired == (1, 0)
+    assert one.found.comparison.ratio == pytest.approx(RATIO, rel=0.02)
+    assert describe_not_counted(found) == f"Configurations that are in no cell: 1 {why}."
+
+
+def test_where_nothing_is_durable_there_is_a_verdict_all_the_same() -> None:
+    runs = [
+        made_run(
+            {"filesystem": filesystem, "scale": str(scale)}, 1000 * scale, marks=((NOT_DURABLE, "fsync off"),)
+        )
+        for scale in (1, 2, 3)
+        for filesystem in ("ext4", "xfs")
+    ]
+    assert of(judged(runs), "filesystem")[0].found.cells == 3
+
+
+def test_two_campaigns_are_one_set_whatever_their_cells_and_nothing_is_a_verdict() -> None:
+    runs = matrix()
+    one = [run for run in runs if run.configuration.startswith("ext4")]
+    two = [made_run(_chosen(run), run.summary["tps"], campaign="two") for run in runs if run not in one]
+    [found] = of(judged([*one, *two]), "filesystem")
+    assert (found.found.cells, found.found.sets) == (6, 1)
+    assert found.found.comparison.verdict is Verdict.INDICATIVE
+    told = describe_factor(found)
+    assert "6 cells (RAID, scale) in 1 set that shares campaigns xfs was" in told
+    assert "what else changed between campaigns is in all cells of a set alike" in told
+    assert "not interleaved" in told
+
+
+def _chosen(run: RunFacts) -> dict[str, str]:
+    return {item.name: item.value for item in run.properties if item.name != "kind"}
+
+
+def test_pairs_within_a_campaign_count_where_there_are_such() -> None:
+    """The second campaign is 30 % slower in all, which its own pairs do not see."""
+    runs = matrix()
+    slower = [made_run(_chosen(run), 0.7 * (run.summary["tps"] or 0), campaign="two") for run in runs]
+    [one] = of(judged([*runs, *slower, *slower[:1]]), "filesystem")
+    assert (one.found.cells, one.found.sets) == (6, None)
+    assert one.found.comparison.ratio == pytest.approx(RATIO, rel=0.02)
+    [half] = of(
+        judged([*runs, *(run for run in slower if run.configuration.startswith("xfs"))]), "filesystem"
+    )
+    assert half.found.sets is None
+    assert half.found.comparison.ratio == pytest.approx(RATIO, rel=0.02)
+
+
+def test_imported_runs_of_one_folder_are_of_one_campaign_and_not_interleaved() -> None:
+    runs = [
+        made_run(_chosen(run), run.summary["tps"], campaign="results", marks=((IMPORTED, "elsewhere"),))
+        for run in matrix()
+    ]
+    [one] = of(judged(runs), "filesystem")
+    assert one.found.sets is None
+
+
+def test_an_option_that_one_filesystem_has_goes_with_it_and_is_named() -> None:
+    runs = [
+        made_run(
+            {"filesystem": filesystem, "RAID": level, "scale": scale}
+            | ({"ext4 stride": "16"} if filesystem == "ext4" and level == "stripe" else {}),
+            1000 + len(level),
+            topics={"ext4 stride": TARGET},
+        )
+        for level, scale, filesystem in product(("single", "stripe"), ("1", "2"), ("ext4", "xfs"))
+    ]
+    [one] = of(judged(runs), "filesystem")
+    assert one.found.cells == 4
+    assert one.goes_with == ("ext4 stride",)
+    assert describe_factor(one).endswith("; with it differ: ext4 stride")
+
+
+def test_an_option_that_is_chosen_freely_has_to_be_equal_in_a_cell() -> None:
+    runs = [
+        made_run(
+            {"filesystem": filesystem, "scale": scale} | ({"WAL": "own disk"} if wal else {}),
+            2000.0 if wal else 1000.0,
+            topics={"WAL": TARGET},
+        )
+        for scale, (filesystem, wal) in product(
+            ("1", "2", "3"), (("ext4", False), ("ext4", True), ("xfs", False))
+        )
+    ]
+    [one] = of(judged(runs), "filesystem")
+    assert one.found.comparison.ratio == pytest.approx(1.0)
+    assert one.unpaired == (3, 0)
+
+
+def test_settings_that_go_together_are_one_factor_and_their_combination_another() -> None:
+    chosen = {"a": ("on", "on"), "b": ("off", "on"), "c": ("off", "off")}
+    runs = [
+        made_run(
+            {"scale": str(scale), "full_page_writes": fpw, "wal_init_zero": zero, "wal_recycle": zero}, tps
+        )
+        for scale in (1, 2, 3)
+        for (fpw, zero), tps in zip(chosen.values(), (1000 + scale, 1200 + scale, 1300 + scale), strict=True)
+    ]
+    found = judged(runs)
+    assert [each.factor for each in found.verdicts] == [
+        *("full_page_writes", "wal_init_zero", "settings together", "settings together")
+    ]
+    single, zero, _, together = found.verdicts
+    assert single.found.comparison.ratio == pytest.approx(1.2, rel=1e-3)
+    assert zero.goes_with == ("wal_recycle",)
+    assert together.candidate == "full_page_writes off, wal_init_zero off, wal_recycle off"
+    assert together.found.comparison.ratio == pytest.approx(1.3, rel=1e-3)
+
+
+def test_what_changes_with_the_machine_is_not_judged() -> None:
+    runs = [
+        made_run(
+            {"filesystem": filesystem, "scale": str(scale), "processor": cpu},
+            1000.0 * scale,
+            topics={"processor": MACHINE},
+        )
+        for scale in (1, 2, 3)
+        for filesystem, cpu in (("ext4", "old"), ("xfs", "new"), ("xfs", "newest"))
+    ]
+    assert not of(judged(runs), "filesystem")
+
+
+def test_levels_of_raid_are_called_alike_for_zfs() -> None:
+    runs = [
+        made_run({"filesystem": filesystem, "RAID": level, "scale": str(scale)}, 1000.0 * scale)
+        for scale in (1, 2)
+        for filesystem, levels in (("ext4", ("raid5", "raid6")), ("zfs", ("raidz1", "raidz2")))
+        for level in levels
+    ]
+    assert of(judged(runs), "filesystem")[0].found.cells == 4
+
+
+def test_what_has_as_many_values_as_a_name_is_no_factor() -> None:
+    runs = [made_run({"scale": str(scale), "serial": str(n)}, 1000.0) for n in range(13) for scale in (1, 2)]
+    assert judged(runs) == FactorVerdicts()
+
+
+def test_repeats_of_a_cell_are_one_mean_and_told() -> None:
+    runs = [
+        made_run(_chosen(run), (run.summary["tps"] or 0) * (1 + repeat / 1000), repeat=repeat)
+        for repeat in range(2)
+        for run in matrix()
+    ]
+    [one] = of(judged(runs), "filesystem")
+    assert (one.found.cells, one.runs) == (6, (2, 2))
+    assert describe_factor(one).endswith("; 2 runs in each)")
+
+
+def test_a_cell_that_cannot_be_told_apart_says_how_many_more_would_do() -> None:
+    runs = [
+        made_run({"filesystem": filesystem, "scale": str(scale)}, tps)
+        for scale, pair in enumerate(((1000, 1300), (1000, 900), (1000, 1250)))
+        for filesystem, tps in zip(("ext4", "xfs"), pair, strict=True)
+    ]
+    [sentence] = describe_factors(judged(runs))
+    assert (
+        "ext4 and xfs cannot be told apart over 3 cells (scale): of xfs against ext4 +13.5 % was" in sentence
+    )
+    assert "more such cells would show a difference as large as the one seen." in sentence
+
+
+def test_the_json_tells_every_factor() -> None:
+    told = json.loads(json.dumps(comparison_as_json(compare_runs(matrix()))))
+    [one] = [each for each in told["factors"] if each["factor"] == "filesystem"]
+    assert (one["baseline"], one["candidate"], one["cells"], one["sets"]) == ("ext4", "xfs", 6, None)
+    assert one["verdict"] == "higher"
+    assert one["interval"]["low"] < one["ratio"] < one["interval"]["high"]
+    assert one["over_cells"]["ratio"] == one["ratio"]
+    assert one["least"] <= one["ratio"] <= one["most"]
+    assert (one["over"], one["goes_with"], one["unpaired"], one["runs"]) == (
+        ["RAID", "scale"],
+        [],
+        [0, 0],
+        [1, 1],
+    )
+    assert told["in_no_cell"] == {}
+    assert told["fastest"] is None

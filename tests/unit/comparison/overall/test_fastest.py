@@ -1,0 +1,114 @@
+"""The sentence about the fastest: who is in the set, who was not compared, and what it may not say."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from app.analysis.facts import RunFacts
+from app.comparison.comparison import compare_runs
+from app.comparison.overall.fastest import describe_fastest, find_fastest
+from app.export.comparison import comparison_as_json
+from app.runfile.disturbance import DISTURBED
+from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
+from tests.made_matrix import made_run
+
+
+def repeated(
+    speeds: dict[str, float], count: int = 5, campaign: str = "one", **more: object
+) -> list[RunFacts]:
+    noise = np.exp(0.003 * np.random.default_rng(3).standard_normal((count, len(speeds))))
+    return [
+        made_run(
+            {"filesystem": name},
+            float(tps * noise[repeat, place]),
+            repeat=repeat,
+            campaign=campaign,
+            **more,  # type: ignore[arg-type]
+        )
+        for repeat in range(count)
+        for place, (name, tps) in enumerate(speeds.items())
+    ]
+
+
+def told(runs: list[RunFacts]) -> str:
+    comparison = compare_runs(runs)
+    return describe_fastest(comparison, find_fastest(comparison))
+
+
+def test_those_that_cannot_be_told_from_the_fastest_are_named_with_it() -> None:
+    assert told(repeated({"ext4": 1000, "xfs": 1100, "zfs": 1099.9, "btrfs": 500})) == (
+        "Fastest: xfs; not distinguishable from it: zfs (95 times in 100 the truly fastest one is among those"
+        " named)."
+    )
+
+
+def test_one_that_is_faster_than_all_stands_alone() -> None:
+    assert told(repeated({"ext4": 1000, "xfs": 1200, "btrfs": 500})) == (
+        "Fastest: xfs; every other one of the 3 is slower beyond chance (95 times in 100 it truly is the"
+        " fastest)."
+    )
+
+
+def test_where_nothing_can_be_told_apart_that_is_said() -> None:
+    assert told(repeated({"ext4": 1000, "xfs": 1000.1, "f2fs": 1000.05})).startswith("Fastest: ")
+    assert ", but none of the 3 can be told from it: " in told(
+        repeated({"ext4": 1000, "xfs": 1000.1, "f2fs": 1000.05})
+    )
+
+
+def test_of_two_configurations_the_verdict_says_it() -> None:
+    assert told(repeated({"ext4": 1000, "xfs": 1200})) == ""
+    assert told([]) == ""
+
+
+def test_the_first_is_left_out_where_a_verdict_says_that_another_one_is_faster() -> None:
+    comparison = compare_runs(repeated({"ext4": 1000, "xfs": 1200, "zfs": 1199}))
+    found = find_fastest(comparison)
+    assert found is not None
+    assert 0 not in {found.best, *found.others}
+
+
+def test_too_few_runs_and_other_campaigns_are_not_compared_and_named() -> None:
+    runs = [
+        *repeated({"ext4": 1000, "xfs": 1200, "btrfs": 500}),
+        *repeated({"f2fs": 2000}, count=2),
+        *repeated({"zfs": 3000}, campaign="two"),
+    ]
+    assert "; not compared: f2fs, zfs (95 times" in told(runs)
+
+
+def test_what_is_not_durable_is_never_the_fastest_and_what_is_unsafe_says_so() -> None:
+    runs = [
+        *repeated({"ext4": 1000, "xfs": 1100, "btrfs": 500}),
+        *repeated({"f2fs": 9000}, marks=((NOT_DURABLE, "fsync off"),)),
+        *repeated({"zfs": 1300}, marks=((UNSAFE, "traded"),)),
+    ]
+    assert told(runs).startswith("Fastest: zfs (UNSAFE); every other one of the 4 is slower beyond chance")
+    assert "f2fs" not in told(runs)
+
+
+def test_runs_at_a_rate_have_no_fastest() -> None:
+    assert told(repeated({"ext4": 300, "xfs": 300, "btrfs": 290}, rate=True)) == ""
+
+
+@pytest.mark.parametrize("disturbed", ["ext4", "xfs"])
+def test_disturbed_configurations_are_not_compared(disturbed: str) -> None:
+    speeds = {"ext4": 1000.0, "xfs": 1200.0, "btrfs": 500.0, "zfs": 900.0}
+    spoilt = speeds.pop(disturbed)
+    first = {disturbed: spoilt}
+    runs = [*repeated(first, marks=((DISTURBED, "others"),)), *repeated(speeds)]
+    sentence = told(sorted(runs, key=lambda run: run.configuration != "ext4"))
+    if disturbed == "ext4":  # nothing is compared with the first then
+        assert sentence == ""
+    else:
+        assert "; not compared: xfs" in sentence
+
+
+def test_the_json_names_them() -> None:
+    runs = repeated({"ext4": 1000, "xfs": 1100, "zfs": 1099.9, "btrfs": 500})
+    found = json.loads(json.dumps(comparison_as_json(compare_runs(runs))))["fastest"]
+    assert (found["name"], found["not_distinguishable"], found["not_judged"]) == ("xfs", ["zfs"], [])
+    assert found["sentence"].startswith("Fastest: xfs")
