@@ -37,6 +37,7 @@ from app.runfile.metadata.run_metadata import (
     WorkloadMetadata,
 )
 from app.runfile.metadata.typed_json import NOT_KNOWN
+from app.runfile.summary import steadiness_marks
 from app.storage.layout.disk_target import is_test_device
 
 TEST_DEVICES = "test-devices"
@@ -213,8 +214,7 @@ def marks_after(summary: Mapping[str, float | None]) -> list[tuple[str, str]]:
     missed = summary.get("missed_ticks")
     if missed:
         marks.append(("missed-seconds", tr("{count:.0f} seconds have no samples").format(count=missed)))
-    if summary.get("steady") == 0:
-        marks.append(("not-steady", tr("the five parts of the run differ by more than 20 % or have a trend")))
+    marks += steadiness_marks(summary)
     if summary.get("checkpoint_cycles") == 0:
         reason = tr("no checkpoint cycle inside: what checkpoints cost is in no figure, or only in part")
         marks.append(("no-checkpoint-cycle", reason))

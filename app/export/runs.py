@@ -31,6 +31,7 @@ from app.runfile.metadata.environment import counted_devices, read_environment_f
 from app.runfile.metadata.typed_json import known
 from app.runfile.output_file import check_output, write_output
 from app.runfile.reader import RunFile
+from app.runfile.summary import figures_of
 from app.runfile.writer import Json, Phase, compact
 
 PERCENTILES: Final = (50.0, 95.0, 99.0)
@@ -226,7 +227,7 @@ def describe_run(run: RunFile) -> dict[str, Json]:
         **run.values,
         "path": str(run.path),
         "state": effective_state(run.path, run.state).value,
-        "summary": dict(run.summary()),
+        "summary": figures_of(run),
         "marks": [{"kind": kind, "reason": reason} for kind, reason in marks_of(run, judged)],
         "disturbances": {
             "found": [

@@ -18,6 +18,7 @@ from app.probes.base.disturbances import THRESHOLDS, DisturbanceKind, format_amo
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import RunFile
+from app.runfile.summary import NOT_STEADY, figures_of, has_older_definitions, steadiness_marks
 from app.runfile.writer import Phase
 
 DISTURBED: Final = "disturbed"
@@ -304,13 +305,17 @@ def read_disturbances(run: RunFile) -> Disturbances:
 def marks_of(run: RunFile, judged: Disturbances | None = None) -> tuple[tuple[str, str], ...]:
     """Return all marks of a run: those in its file, and whether it was disturbed by the thresholds of today.
 
-    Files of before do not say whether they were disturbed, and thresholds may have changed since.
+    Files of before do not say whether they were disturbed, and thresholds may have changed since; what they
+    call not steady is judged anew as well.
 
     Args:
         run: the file.
         judged: what `read_disturbances` said of it, where that was asked already.
     """
-    stored = run.marks()
+    stored, figures = run.marks(), run.summary()
+    if has_older_definitions(run, figures):
+        kept = [(kind, reason) for kind, reason in stored if kind != NOT_STEADY]
+        stored = tuple(sorted([*kept, *steadiness_marks(figures_of(run))]))
     judged = read_disturbances(run) if judged is None else judged
     if judged.not_known:
         return stored

@@ -13,6 +13,7 @@ from typing import Final
 from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import METRICS
 from app.runfile.histogram_decoding import percentiles
+from app.runfile.summary import DEFINITIONS
 from app.runfile.writer import RunState, compact, write_errors_told
 
 PERCENTS: Final = (50.0, 95.0, 99.0)
@@ -53,7 +54,10 @@ def finish_run_file(
             )
             connection.execute("UPDATE tick SET live = NULL")
             _store_percentiles(connection)
-            connection.execute("INSERT OR REPLACE INTO run VALUES ('state', ?)", (json.dumps(state.value),))
+            connection.executemany(
+                "INSERT OR REPLACE INTO run VALUES (?, ?)",
+                [("state", json.dumps(state.value)), ("figure_definitions", json.dumps(DEFINITIONS))],
+            )
             connection.execute("DELETE FROM summary")
             connection.executemany("INSERT INTO summary VALUES (?, ?)", summary.items())
             connection.executemany("INSERT OR IGNORE INTO mark VALUES (?, ?)", marks)

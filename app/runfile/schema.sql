@@ -21,7 +21,8 @@ PRAGMA user_version = 1;
 -- transaction_log_one_in (1 = every transaction, n = one in n), tps_one_in (the same where TPS by the second
 -- are counted in that log), imported (what a run of others was read from), running_command (pgbench or a
 -- program of root while it runs: phase and argv), storage_step (how far root was last), pgbench (figures as it
--- printed them); and what people wrote later: tags, note, measured_name and measured_campaign (what name and
+-- printed them), figure_definitions (number of what some figures of the table summary mean; files of before have
+-- none); and what people wrote later: tags, note, measured_name and measured_campaign (what name and
 -- campaign were before they were renamed). Described by app/runfile/metadata/run_metadata.py.
 CREATE TABLE run (
     key TEXT PRIMARY KEY,

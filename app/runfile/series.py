@@ -23,6 +23,7 @@ from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import PhaseTimes, RunEvent, RunFile
 from app.runfile.series_sources import FileSource, SeriesKey, SeriesSource
+from app.runfile.summary import figures_of
 from app.runfile.writer import Phase, RunState
 from app.statistics.stalls import stalled_seconds
 
@@ -263,7 +264,7 @@ def view_of(run: RunFile, events: tuple[RunEvent, ...], last_ms: float, source: 
         planned_s=or_none(told.workload.duration_s) or None,
         duration_s=0.0 if measured is None else max(0.0, (end_ms - measured.started_ms) / 1000),
         events=events,
-        summary=run.summary(),
+        summary=figures_of(run),
         marks_with_reasons=marks,
         last_ms=last_ms,
         source=source,

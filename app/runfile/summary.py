@@ -33,6 +33,15 @@ from app.statistics.steadiness import steady_state
 EDGE_S: Final = 0.5
 """A second belongs to what is kept after a cut where more than half of it does."""
 
+DEFINITIONS: Final = 1
+"""Number of what the figures of `_REDEFINED` mean, stored with them; files of before have none.
+
+1: "steady" allows for the likeness of seconds, stalls are told against what was reached near them, and what
+checkpoints cost against their cycles.
+"""
+
+_REDEFINED: Final = ("stall_s", "longest_stall_s", "steady", "checkpoint_share")
+
 _NO_CHECKPOINTS: Final = frozenset({"select-only"})
 """Workloads that change nothing: no checkpoint has anything to write."""
 
@@ -143,10 +152,7 @@ def summarise(run: RunFile, cut_s: float = 0.0) -> dict[str, float | None]:
     measured = run.phase(Phase.MEASURE)
     if measured is None:
         return {}
-    t_ms, _ = run.samples("pgbench.tps")
-    last_ms = t_ms[-1] if len(t_ms) else measured.started_ms
-    end_ms = float(measured.ended_ms if measured.ended_ms is not None else last_ms)
-    reports = _reports(run, float(measured.started_ms), end_ms, cut_s)
+    reports, end_ms = _reports(run, measured, cut_s)
     start_ms = reports.start_ms
     figures: dict[str, float | None] = {figure.name: None for figure in FIGURES}
     told = run.metadata
@@ -193,17 +199,20 @@ def _stored(told: RunMetadata) -> dict[str, float | None]:
     return {"tables_on_disk": 100 * stored.disk_bytes / stored.logical_bytes}
 
 
-def _reports(run: RunFile, started_ms: float, end_ms: float, cut_s: float) -> _Reports:
-    """Return the reports of the measured phase; after a cut those that begin there or later."""
+def _reports(run: RunFile, measured: PhaseTimes, cut_s: float) -> tuple[_Reports, float]:
+    """Return the reports of the measured phase, after a cut those that begin there or later, and its end."""
     t_ms, tps = run.samples("pgbench.tps")
+    started_ms = float(measured.started_ms)
+    last_ms = t_ms[-1] if len(t_ms) else measured.started_ms
+    end_ms = float(measured.ended_ms if measured.ended_ms is not None else last_ms)
     inside = (t_ms > started_ms) & (t_ms <= end_ms)
     t_ms, tps = t_ms[inside], tps[inside]
     lengths_s = np.diff(t_ms, prepend=started_ms) / 1000
     if not cut_s:
-        return _Reports(started_ms, t_ms, tps, lengths_s)
+        return _Reports(started_ms, t_ms, tps, lengths_s), end_ms
     kept = t_ms / 1000 - lengths_s >= started_ms / 1000 + cut_s - EDGE_S
     first_ms = float(t_ms[kept][0] - 1000 * lengths_s[kept][0]) if kept.any() else started_ms + 1000 * cut_s
-    return _Reports(first_ms, t_ms[kept], tps[kept], lengths_s[kept])
+    return _Reports(first_ms, t_ms[kept], tps[kept], lengths_s[kept]), end_ms
 
 
 def _plain(value: float | None) -> float | None:
@@ -399,12 +408,52 @@ def is_lower_bound(figures: Mapping[str, float | None], name: str) -> bool:
 
 
 def figures_of(run: RunFile) -> dict[str, float | None]:
-    """Return the stored figures; latencies of a version that left skipped transactions out are made anew."""
+    """Return the stored figures; those that a version of before defined otherwise are made anew."""
     stored = run.summary()
+    if has_older_definitions(run, stored):
+        stored |= _judged_anew(run)
     if not stored.get("skipped") or "latency_limit_ms" in stored:
         return stored
     anew = summarise(run)
     return stored | {name: anew.get(name) for name in (*_PERCENTILES, "late", "latency_limit_ms")}
+
+
+NOT_STEADY: Final = "not-steady"
+"""Kind of the label of a run that was not steady."""
+
+
+def steadiness_marks(figures: Mapping[str, float | None]) -> Sequence[tuple[str, str]]:
+    """Return the (kind, reason) label of a run that was not steady; none of another."""
+    if figures.get("steady") != 0:
+        return []
+    reason = tr("its five rounds lie apart, or have a trend, by more than its unevenness explains")
+    return [(NOT_STEADY, reason)]
+
+
+def has_older_definitions(run: RunFile, stored: Mapping[str, float | None]) -> bool:
+    """Whether stored figures of a run mean something else than those of today.
+
+    Args:
+        run: its file.
+        stored: its figures; empty while it lasts.
+    """
+    return bool(stored) and known(run.metadata.figure_definitions, 0) < DEFINITIONS
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _judged_anew(run: RunFile) -> dict[str, float | None]:
+    """Return what the seconds of a file say by the definitions of today; nothing where they say nothing."""
+    measured = run.phase(Phase.MEASURE)
+    if measured is None:
+        return {}
+    try:
+        reports, end_ms = _reports(run, measured, 0.0)
+        starts_s = _checkpoint_starts(run, measured, reports.start_ms, end_ms)
+        seconds = seconds_of(reports.t_ms, reports.tps, reports.start_ms)
+        shape = _shape(seconds, known(run.metadata.tps_one_in, 0) or 1.0, starts_s or ())
+    except CorruptRunFileError:  # whoever asks for the seconds is told
+        return {}
+    return {name: _plain(shape[name]) for name in _REDEFINED if name in shape}
 
 
 def _costs(run: RunFile, start_ms: float, end_ms: float, tps: float | None) -> dict[str, float | None]:

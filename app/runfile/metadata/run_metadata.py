@@ -260,6 +260,7 @@ class RunMetadata:
         running_command: pgbench or root's program while it runs.
         storage_step: how far root was last.
         pgbench: figures as pgbench printed them, with its version.
+        figure_definitions: what its stored figures mean, see `app.runfile.summary.DEFINITIONS`.
         tags: that people gave it.
         note: that people wrote.
     """
@@ -296,6 +297,7 @@ class RunMetadata:
     stored: Known[StoredMetadata] = NOT_KNOWN
     transaction_log_one_in: Known[float] = NOT_KNOWN
     tps_one_in: Known[float] = NOT_KNOWN
+    figure_definitions: Known[int] = NOT_KNOWN
     imported: Known[ImportMetadata] = NOT_KNOWN
     running_command: Known[RunningCommand] = NOT_KNOWN
     storage_step: Known[StorageStep] = NOT_KNOWN
