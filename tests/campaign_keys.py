@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from app.analysis.cold_caches import MOST_CACHED
 from app.campaign_file.reader import parse_stored_campaign
 from app.domain.campaign.configuration import DEFAULT_SEEDS, interleaved_order
 from app.domain.units import GIB, MIB
 from app.postgres.installations.installation import Installation
 from app.postgres.presets import PRESETS
 from app.postgres.settings import parse_memory
+from app.runfile.metadata.typed_json import NotKnown, or_none
 from app.runfile.reader import CommandRecord, RunFile
 from app.runfile.writer import Phase
 from tests.fix_campaign import server_settings_of
@@ -185,6 +187,10 @@ def declared(places: Places) -> dict[str, Values]:
             "0": Value(_no_warm_up, {"workload.warmup": "0"}),
             "1s": Value(_warm_up, {"workload.warmup": '"1s"'}),
         },
+        "caches": {
+            "warm": Value(_warm, {"workload.caches": '"warm"'}),
+            "cold": Value(_cold, {"workload.caches": '"cold"'}),
+        },
         "protocol": {
             "left out": _protocol("prepared"),
             **{name: _protocol(name, {"workload.protocol": f'"{name}"'}) for name in ("extended", "simple")},
@@ -195,6 +201,11 @@ def declared(places: Places) -> dict[str, Values]:
             "250ms": Value(_limit, {"workload.latency_limit": '"250ms"'}),
         },
     }
+
+
+def may_be(row: Row) -> bool:
+    """Whether a campaign file may say all of a row: data in memory is never cold, nor after a warm-up."""
+    return row["caches"] != "cold" or (row["warmup"] == "0" and not row["target"].startswith("memory"))
 
 
 def cost_of(row: Row) -> float:
@@ -422,6 +433,21 @@ def _warm_up(back: Back) -> None:
     assert [word for word in back.warmed if word.startswith(same)] == [
         word for word in back.measured if word.startswith(same)
     ]
+
+
+def _warm(back: Back) -> None:
+    assert back.run.metadata.workload.caches == "warm"
+    assert isinstance(back.run.metadata.cached, NotKnown)
+
+
+def _cold(back: Back) -> None:
+    """Read back that the server was started twice, and what the kernel says of its files."""
+    assert back.run.metadata.workload.caches == "cold"
+    assert len(back.commands("-D", str(back.data_directory))) == 2
+    cached = or_none(back.run.metadata.cached)
+    assert cached is not None
+    assert cached.data_bytes > 0
+    assert cached.cached_bytes <= MOST_CACHED * cached.data_bytes
 
 
 def _protocol(name: str, toml: Mapping[str, str] | None = None) -> Value:

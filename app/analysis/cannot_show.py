@@ -15,6 +15,7 @@ from typing import Final
 
 from app.analysis.labels import one_line
 from app.analysis.stability import RunStability, read_shape
+from app.domain.campaign.configuration import Caches
 from app.domain.errors import CorruptRunFileError
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
@@ -136,6 +137,10 @@ def _fits_in_memory(told: RunMetadata, environment: EnvironmentFacts) -> str:
     if data is None or room is None or data > room:
         return ""
     sentence = tr("reads from storage ({data} of data fit in {memory} of memory)")
+    if known(told.workload.caches, "") == Caches.COLD:
+        sentence = tr(
+            "long reading from storage ({data} of data fit in {memory} of memory, cold at the start)"
+        )
     return sentence.format(data=format_size(data), memory=format_size(int(room)))
 
 

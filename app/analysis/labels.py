@@ -39,6 +39,7 @@ MARK_WORDS: Final = {
     "newer-than-tested": tr("newer than tested"),
     "unknown-lines": tr("unknown lines"),
     "compressed-nothing": tr("compressed nothing"),
+    "still-cached": tr("not cold"),
     NOT_READ_BACK: tr("not read back"),
     "memory-limited": tr("memory limited"),
     "test-devices": tr("TEST DEVICES"),

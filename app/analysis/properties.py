@@ -54,6 +54,7 @@ LABELS: Final = {
     "label": tr("transactions"),
     "duration_s": tr("measured time"),
     "warmup_s": tr("warm-up"),
+    "caches": tr("caches at the start"),
     "transactions": tr("transactions per client"),
     "rate_tps": tr("rate limit per second"),
     "latency_limit_ms": tr("latency limit, ms"),

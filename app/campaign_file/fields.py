@@ -26,6 +26,7 @@ from app.campaign_file.quantities import Milliseconds, SizeKind, WholeSeconds
 from app.campaign_file.settings import SettingsTable
 from app.domain.campaign.configuration import (
     MOST_ORDER_SEED,
+    Caches,
     DataSize,
     FolderTarget,
     MemoryTarget,
@@ -92,6 +93,7 @@ _THREADS = tr("Worker threads of pgbench, at most as many as clients; left out: 
 _DURATION = tr("Length of the measured phase.")
 _TRANSACTIONS = tr("Instead of a duration: transactions per client.")
 _WARMUP = tr("Length of the warm-up before the measured phase; it does not count.")
+_CACHES = tr("Whether the caches hold what loading and warm-up left in them, or nothing of the data.")
 _PROTOCOL = tr("Query protocol.")
 _RATE = tr("Transactions per second that arrive, kept up with or not; left out: as many as go.")
 _LIMIT = tr("With a rate: what would start later than this is skipped; without: late ones are counted.")
@@ -135,6 +137,7 @@ WORKLOAD_FIELDS: Final = (
     CampaignField("duration", WholeSeconds(1, 7 * 86_400), "duration_s", _DURATION, "transactions"),
     CampaignField("transactions", IntKind(1, 2**31 - 1), "transactions", _TRANSACTIONS, "duration_s"),
     CampaignField("warmup", WholeSeconds(0, 86_400), "warmup_s", _WARMUP),
+    CampaignField("caches", EnumKind(tuple(Caches), Caches), "caches", _CACHES),
     CampaignField("protocol", EnumKind(tuple(Protocol), Protocol), "protocol", _PROTOCOL),
     CampaignField("rate", FloatKind(0.01, 10_000_000), "rate_tps", _RATE),
     CampaignField("latency_limit", Milliseconds(0.001, 3_600_000), "latency_limit_ms", _LIMIT),

@@ -33,6 +33,7 @@ from app.campaign_file.scopes import RULES, Scope, ScopedValue, Table
 from app.campaign_file.text_files import UnreadableFileError, read_text_file
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import (
+    Caches,
     Campaign,
     Configuration,
     PostgresChoice,
@@ -203,6 +204,14 @@ def build_part(make: type[_Part], table: Table) -> _Part | None:
     return None if any(given.refused for given in table.values()) else make(**_values(table))
 
 
+def build_workload(table: Table) -> Workload | None:
+    """Return a workload; where the warm-up is left out there is none with cold caches."""
+    caches = table.get("caches")
+    if caches is not None and caches.value is Caches.COLD and "warmup_s" not in table:
+        table = table | {"warmup_s": ScopedValue(0, caches.place)}
+    return build_part(Workload, table)
+
+
 def build_campaign(top: Table, configurations: tuple[Configuration, ...]) -> Campaign:
     """Return a campaign; where the repeats are left out they depend on the number of configurations."""
     values = {"repeats": default_repeats(len(configurations))} | _values(top)
@@ -212,7 +221,7 @@ def build_campaign(top: Table, configurations: tuple[Configuration, ...]) -> Cam
 def build_configuration(name: str, layer: Scope) -> Configuration | None:
     """Return a configuration; None where something of it is missing or was refused."""
     postgresql = build_part(PostgresChoice, layer.sections["postgresql"])
-    workload = build_part(Workload, layer.sections["workload"])
+    workload = build_workload(layer.sections["workload"])
     if not name or layer.target is None or layer.target.refused or postgresql is None or workload is None:
         return None
     return Configuration(name, layer.target.value, postgresql, workload)

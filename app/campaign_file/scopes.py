@@ -13,7 +13,7 @@ from app.campaign_file.fields import SECTIONS
 from app.campaign_file.kinds import CampaignField
 from app.campaign_file.problems import KeyPath
 from app.campaign_file.settings import setting_value
-from app.domain.campaign.configuration import DiskTarget, Workload
+from app.domain.campaign.configuration import Caches, DiskTarget, MemoryTarget, Workload
 from app.domain.campaign.server_options import contradiction, refused_with
 from app.domain.options.option import SMALLEST_PAGE_BYTES, USUAL_PAGE_BYTES
 from app.domain.text import tr
@@ -145,6 +145,28 @@ def _own_settings(layer: Scope) -> dict[str, str]:
     return {name.lower(): value for name, value in given}
 
 
+def _is_cold(layer: Scope) -> ScopedValue | None:
+    caches = layer.sections["workload"].get("caches")
+    return caches if caches is not None and caches.value is Caches.COLD else None
+
+
+def _cold_without_warm_up(layer: Scope) -> tuple[KeyPath, str] | None:
+    """A warm-up fills what was emptied. Where it is left out there is none with cold caches."""
+    caches, warmup = _is_cold(layer), layer.sections["workload"].get("warmup_s")
+    if caches is None or warmup is None or not warmup.value:
+        return None
+    sentence = tr("a warm-up of {seconds} s makes cold caches warm again; allowed with them is 0.")
+    return warmup.place, sentence.format(seconds=warmup.value)
+
+
+def _cold_outside_memory(layer: Scope) -> tuple[KeyPath, str] | None:
+    caches = _is_cold(layer)
+    if caches is None or layer.target is None or not isinstance(layer.target.value, MemoryTarget):
+        return None
+    sentence = tr("found “{value}”, but data in memory is never cold: the cache is where it lies.")
+    return caches.place, sentence.format(value=Caches.COLD)
+
+
 Rule = Callable[[Scope], tuple[KeyPath, str] | None]
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -152,5 +174,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _clients_within_connections,
     _settings_agree_with_options,
     _settings_fit_the_disks,
+    _cold_without_warm_up,
+    _cold_outside_memory,
 )
 """What holds between keys of a configuration: each returns the place and the sentence of a breach."""

@@ -18,6 +18,7 @@ from app.domain.campaign.order import RunOrder
 
 _SETTINGS = "settings"
 _NONE_REPEATED: Final = "repeat_disturbed = 0"
+_WARM: Final = 'caches = "warm"'
 _ORDER_KEYS: Final = frozenset({"order", "order_seed"})
 
 
@@ -132,7 +133,7 @@ def _without_order(text: str) -> list[str]:
     tables = next((place for place, line in enumerate(lines) if line.startswith("[")), len(lines))
     top = [line for line in lines[:tables] if line.partition(" = ")[0] not in _ORDER_KEYS]
     top = [line for line in top if line != _NONE_REPEATED]
-    return top + lines[tables:]
+    return top + [line for line in lines[tables:] if line != _WARM]
 
 
 def _has_order(stated: Mapping[str, Any], campaign: Campaign) -> bool:

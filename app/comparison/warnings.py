@@ -43,6 +43,7 @@ _SENTENCES: Final = {
     (_WORKLOAD, tr("transactions")): tr("The transactions differ ({values})."),
     (_WORKLOAD, tr("rate limit per second")): tr("The rate limits differ ({values})."),
     (_WORKLOAD, tr("protocol")): tr("The protocols differ ({values})."),
+    (_WORKLOAD, tr("caches at the start")): tr("Some began with cold caches, others with warm ones."),
 }
 """What has to be said first where it differs, by topic and name of the property."""
 

@@ -18,7 +18,13 @@ from app.campaign_file.fields import MOST_CONFIGURATIONS, MOST_RUNS, SECTIONS
 from app.campaign_file.kinds import CampaignField
 from app.campaign_file.paths import Scripts
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems
-from app.campaign_file.reader import CampaignReader, build_campaign, build_configuration, build_part
+from app.campaign_file.reader import (
+    CampaignReader,
+    build_campaign,
+    build_configuration,
+    build_part,
+    build_workload,
+)
 from app.campaign_file.scopes import RULES, Scope, ScopedValue
 from app.domain.campaign.configuration import Campaign, Configuration, PostgresChoice, Target, Workload
 from app.domain.campaign.order import RunOrder
@@ -89,7 +95,7 @@ def build(parts: DraftParts, answers: Mapping[MachineQuestion, MachineAnswer]) -
         problems,
         tuple(dict.fromkeys(reader.questions)),
         build_part(PostgresChoice, read.shared.sections["postgresql"]),
-        build_part(Workload, read.shared.sections["workload"]),
+        build_workload(read.shared.sections["workload"]),
         targets,
         configurations,
     )

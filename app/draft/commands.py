@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from app.domain.campaign.configuration import Campaign, MemoryTarget
+from app.domain.campaign.configuration import Caches, Campaign, MemoryTarget
 from app.domain.text import tr
 from app.draft.disks.commands import FOLDER
 from app.execution.pgbench import LOG_PREFIX
@@ -129,6 +129,8 @@ def run_commands(
         _program(tr("Load the data"), *initialise_argv(pgbench, connection, resolved.scale.scale)),
         CommandLine(LineAction.SQL, "CHECKPOINT", tr("Settle: write what is dirty before measuring")),
     ]
+    if workload.caches is Caches.COLD:
+        lines += _cold_lines(resolved, folders)
     if workload.warmup_s:
         request = _request(resolved, folders, seed + 1)
         argv = benchmark_argv(pgbench, connection, warmup_workload(workload), request)
@@ -141,6 +143,17 @@ def run_commands(
         CommandLine(LineAction.REMOVE, removed, tr("Stop the server at once and remove what was made"))
     )
     return tuple(lines)
+
+
+def _cold_lines(resolved: ResolvedConfiguration, folders: PlannedFolders) -> list[CommandLine]:
+    """Return how caches are emptied before the measured phase."""
+    comment = tr("Cold caches: the server is stopped, what is dirty is written, the kernel forgets the files")
+    lines = [_program(comment, "sync", "--file-system", folders.data, *filter(None, [folders.wal]))]
+    if resolved.target.plan is not None:
+        comment = tr("Root forgets all clean caches of the machine")
+        lines.append(CommandLine(LineAction.ROOT, "echo 3 > /proc/sys/vm/drop_caches", comment))
+    comment = tr("Start the server again")
+    return [*lines, _program(comment, resolved.installation.program("postgres"), "-D", folders.data)]
 
 
 def removed_folders(resolved: ResolvedConfiguration, folders: PlannedFolders) -> tuple[str, ...]:

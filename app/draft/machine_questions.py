@@ -18,6 +18,7 @@ from app.domain.errors import CampaignError, FootingError, InstallationError, Se
 from app.domain.problem import Problem
 from app.draft.builder import ValidationResult
 from app.draft.fields.environment import DraftEnvironment
+from app.draft.fields.fields import step_of
 from app.draft.fields.state import DraftParts, Place, Step
 from app.draft.machine_answers import (
     CampaignQuestion,
@@ -129,7 +130,8 @@ class Inquiry:
 
     def _about_workload(self) -> Iterator[MachineQuestion]:
         yield from self.built.questions
-        yield from map(self._alone, list(self.built.configurations.values())[:1])
+        if not any(step_of(problem.path) is Step.WORKLOAD for problem in self.built.problems):
+            yield from map(self._alone, list(self.built.configurations.values())[:1])
 
     def _about_others(self) -> Iterator[MachineQuestion]:
         yield from map(self._alone, list(self.built.configurations.values())[1:])

@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from app.analysis.cold_caches import STILL_CACHED, still_cached
 from app.analysis.compression import COMPRESSED_NOTHING, compression_in_effect, did_nothing
-from app.domain.campaign.configuration import PlannedRun, Workload
+from app.domain.campaign.configuration import Caches, PlannedRun, Workload
 from app.domain.campaign.disk_target import NOT_READ_BACK
 from app.domain.errors import (
     FootingError,
@@ -46,7 +47,7 @@ from app.recording.events import CampaignListener
 from app.recording.pgbench_failures import crash_reason
 from app.recording.recorder import Recorder
 from app.runfile.metadata.environment import read_environment_facts
-from app.runfile.metadata.run_metadata import RunMetadata, StoredMetadata
+from app.runfile.metadata.run_metadata import CachedMetadata, RunMetadata, StoredMetadata
 from app.runfile.writer import Json, Phase, RunState
 
 _CANCEL_AGAIN_S: Final = 0.05
@@ -153,11 +154,15 @@ class Runner:
         with self._phase(Phase.SETTLE):
             # Loading has vacuumed and analysed. The checkpoint gives every run the same start: nothing dirty.
             self._in_background(server.checkpoint, look=self._breathe, cancel=server.stop)
-            server.loaded(self._keep_writing)
+            is_cold = self._workload.caches is Caches.COLD
+            if not is_cold:
+                server.loaded(self._keep_writing)
             self.recorder.server_facts(server.facts())
             for sentence in server.check_loaded():
                 self.recorder.mark(NOT_READ_BACK, sentence)
             self._record_compression()
+            if is_cold:
+                self._make_cold(pgbench)
         warm_tps: float | None = None
         if self._workload.warmup_s:
             with self._phase(Phase.WARM_UP, self._workload.warmup_s):
@@ -188,6 +193,7 @@ class Runner:
 
     def _start(self, pgbench: PgbenchRuns) -> None:
         self.server.start()
+        self.recorder.follow_server_log(self.server.open_log)
         self._observe(pgbench)
         self.server.check_settings()
         superuser = wants_superuser(self._workload.scripts)  # a person agreed: `app.campaign_file.trust`
@@ -195,12 +201,45 @@ class Runner:
             self.recorder.event("note", tr("pgbench connects as a superuser, as its scripts want."))
         self.server.make_bench(superuser=superuser)
 
-    def _observe(self, pgbench: PgbenchRuns) -> None:
-        """Follow a server that runs: its log and, once a second, all probes."""
+    def _make_cold(self, pgbench: PgbenchRuns) -> None:
+        """Start the server anew on emptied caches, and read back what is cached all the same.
+
+        The probes begin anew as well: those of the server would wait longer after every read that failed.
+        """
+        sampler, self._sampler = self._sampler, None
+        first = 0
+        if sampler is not None:
+            sampler.stop()
+            first = sampler.next_number
+        self._in_background(self.server.shut_down, look=self._look_at, cancel=self.server.stop)
+        self.server.empty_caches(self._keep_writing)
+        self.server.start()
+        self._observe(pgbench, first)
+        self.server.check_settings()
+        self._record_cached()
+
+    def _record_cached(self) -> None:
+        """Read back how much of the data is cached although the caches were emptied."""
+        try:
+            found = self.server.cached()
+        except (OSError, ProbeUnavailable, ServerError) as error:
+            sentence = tr("cold caches: applied, cannot be read back ({reason})")
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            self.recorder.mark(NOT_READ_BACK, sentence.format(reason=reason))
+            return
+        cached = CachedMetadata(
+            data_bytes=found.data_bytes, cached_bytes=found.cached_bytes, is_bound=found.is_bound
+        )
+        self.recorder.set_run(RunMetadata(cached=cached))
+        warm = still_cached(cached)
+        if warm:
+            self.recorder.mark(STILL_CACHED, warm)
+
+    def _observe(self, pgbench: PgbenchRuns, first: int = 0) -> None:
+        """Follow a server that runs, once a second, with all probes; `first` is the number of their tick."""
         pgbench.context = context = ProbeContext(self.server.sources, pgbench_threads=self.resolved.threads)
-        self.recorder.follow_server_log(self.server.open_log)
         self._sampler = Sampler(make_probes(), context, self.recorder.tick)
-        self._sampler.start()
+        self._sampler.start(first)
 
     def _in_background(
         self, work: Callable[[], None], *, look: Callable[[], object], cancel: Callable[[], object]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget
+from app.domain.campaign.configuration import Caches, Campaign, Configuration, DiskTarget
 from app.domain.campaign.server_options import ServerOption, refused_with, server_options, vouches
 from app.domain.errors import CampaignError, TargetError
 from app.domain.filesystems import filesystem
@@ -24,6 +24,7 @@ from app.postgres.machine import Machine, read_machine
 from app.postgres.pgbench.argv import resolve_threads
 from app.postgres.pgbench.scale import ScaleChoice, resolve_scale
 from app.postgres.settings import Origin, Setting, bytes_needed, server_settings, unsafe_settings
+from app.probes.base.mounts import mount_of
 from app.process.starter import Account, Recorder
 from app.storage.layout.availability import read_support
 from app.storage.layout.disk_target import check_support
@@ -186,6 +187,7 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
         if (installation.bin_directory, settings) not in checked:
             check_settings(settings, installation, account, record)
             checked.add((installation.bin_directory, settings))
+        _check_cold(item, targets[item.name])
         need_bytes = bytes_needed(scale.data_bytes, settings)
         target = _with_room(targets[item.name], item, account, need_bytes)
         threads = resolve_threads(item.workload, machine.cpus)
@@ -219,6 +221,28 @@ def _check_pages(item: Configuration, installation: Installation) -> None:
             message.format(name=item.name, reason=finding.message, size=format_size(page_bytes)),
             field=f"target.{DiskTarget.kind}.options.{finding.field}",
         )
+
+
+def _check_cold(item: Configuration, target: CheckedTarget) -> None:
+    """Refuse cold caches where the data lies in one, or in a folder whose cache only root can empty.
+
+    Raises:
+        TargetError: it does.
+    """
+    if item.workload.caches is not Caches.COLD or target.plan is not None:
+        return
+    try:
+        mount = mount_of(target.path)
+    except LookupError:
+        return  # what is cached in the end is read back
+    if mount.in_memory:
+        message = tr("{name}: {path} lies in memory ({filesystem}), where data is never cold.")
+    elif mount.filesystem == "zfs":
+        message = tr("{name}: {path} lies on ZFS, which has a cache of its own that only root can shrink.")
+    else:
+        return
+    words = message.format(name=item.name, path=target.path, filesystem=mount.filesystem)
+    raise TargetError(words, hint=tr('Choose caches = "warm", another folder, or spare disks.'))
 
 
 def _unsafe(

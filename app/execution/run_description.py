@@ -161,6 +161,7 @@ def describe_workload(workload: Workload) -> WorkloadMetadata:
             for each in workload.scripts
         ),
         threads=NOT_KNOWN if workload.threads is None else workload.threads,
+        caches=workload.caches.value,
         protocol=workload.protocol.value,
         size=None if workload.size is None else str(workload.size),
     )

@@ -34,6 +34,7 @@ from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders
 from app.hosts.folders import as_owner as errands
 from app.hosts.folders import run_folders as site
 from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly
+from app.hosts.folders.page_cache import empty_page_cache
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.folders.run_folders import RunFolders
 from app.hosts.host import ROOT_STEP, ProcessRole, Watch, look_at_nothing
@@ -258,12 +259,25 @@ class HelperHost:
 
     def loaded(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:  # noqa: ARG002 - as the protocol
         """Forget the machine's page cache where memory is limited: what was loaded would be found in it."""
-        if not self._drops_caches:
-            return
+        if self._drops_caches:
+            self._drop_caches(watch)
+
+    def empty_caches(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
+        """Forget all clean caches of the machine: also what a filesystem caches on its own (ARC of ZFS).
+
+        The files themselves are forgotten as well, for machines where root may not write that down.
+
+        Raises:
+            ServerError: what is dirty cannot be written, or a file cannot be reached.
+        """
+        empty_page_cache(of, self.record, watch)
+        self._drop_caches(watch)
+
+    def _drop_caches(self, watch: Watch) -> None:
         try:
             self.session.session.drop_caches(watch)
         except CannotError as error:
-            sentence = tr("The page cache was not emptied after loading. {reason}")
+            sentence = tr("The caches of the machine were not emptied after loading. {reason}")
             self.event("note", sentence.format(reason=error.message))
 
     def health(self) -> Mapping[str, Mapping[str, str]] | None:

@@ -63,5 +63,12 @@ class Host(Protocol):
     def loaded(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
         """Do what belongs between loading and measuring; `watch` is called often where it takes long."""
 
+    def empty_caches(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
+        """Let the machine forget what it has cached of the data; no server works on it.
+
+        Raises:
+            ServerError: what is dirty cannot be written, or a file cannot be reached.
+        """
+
     def health(self) -> Mapping[str, Mapping[str, str]] | None:
         """Return what the disks tell of themselves now, by device number; None where nobody can ask."""

@@ -16,6 +16,7 @@ from app.domain.errors import FootingError, TargetError
 from app.domain.text import tr
 from app.hosts.folders import run_folders as site
 from app.hosts.folders.descriptors import FileIdentity
+from app.hosts.folders.page_cache import empty_page_cache
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.folders.run_folders import RunFolders
 from app.hosts.folders.socket_folders import is_in_memory, own_name, private_places, socket_places
@@ -98,6 +99,14 @@ class LocalHost:
 
     def loaded(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
         """Do nothing between loading and measuring: forgetting the machine's cache needs root."""
+
+    def empty_caches(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
+        """Write what is dirty of the filesystem and let the kernel forget the files, which needs no root.
+
+        Raises:
+            ServerError: what is dirty cannot be written, or a file cannot be reached.
+        """
+        empty_page_cache(of, self._record, watch)
 
     def health(self) -> None:
         """Return nothing: what disks tell of themselves is root's to ask."""

@@ -18,9 +18,10 @@ from app.hosts.target_read_back import check_file_attributes, check_memory_limit
 from app.postgres.connection import BENCH_DATABASE
 from app.postgres.facts import ServerFacts, read_server_facts
 from app.postgres.pgbench.argv import Connection
-from app.postgres.relation_files import WAL_FOLDER, table_files, wal_files
+from app.postgres.relation_files import WAL_FOLDER, relation_files, table_files, wal_files
 from app.postgres.server import Server, StopMode
 from app.probes.base.probe import ServerSources
+from app.probes.facts.cached import CachedBytes, cached_bytes
 from app.probes.facts.stored import StoredBytes, stored_bytes
 from app.process.starter import Recorder
 
@@ -129,6 +130,20 @@ class OwnServer:
         tables = table_files(server.conninfo_for(BENCH_DATABASE), folders.data_directory)
         told = check_file_attributes(self.target.data, tables)
         return tuple(dict.fromkeys((*told, *check_file_attributes(self.target.wal or self.target.data, wal))))
+
+    def shut_down(self) -> None:
+        """Shut it down in order."""
+        self._prepared[0].shut_down()
+
+    def empty_caches(self, watch: Watch) -> None:
+        """Let the host do it, for data and WAL."""
+        self.host.empty_caches(self._prepared[1], watch)
+
+    def cached(self) -> CachedBytes:
+        """Look at the files of tables and indexes in the data directory."""
+        server, folders = self._prepared
+        files = relation_files(server.conninfo_for(BENCH_DATABASE), folders.data_directory)
+        return cached_bytes(folders.data_directory, files)
 
     def stored(self) -> StoredBytes:
         """Look at the files of the tables in the data directory."""

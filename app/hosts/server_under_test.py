@@ -17,6 +17,7 @@ from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import Connection
 from app.postgres.settings import Setting
 from app.probes.base.probe import ServerSources
+from app.probes.facts.cached import CachedBytes
 from app.probes.facts.stored import StoredBytes
 from app.process.starter import Hold
 
@@ -57,7 +58,8 @@ class ServerUnderTest(Protocol):
     """One server for one run; used from the runner's main thread but where another one is said.
 
     The runner calls `prepare`, `make`, `start`, `check_settings`, `make_bench`, `checkpoint` and `loaded`, in
-    this order, once; at the end, whatever happened, `stop` and `release`.
+    this order, once; for cold caches, instead of `loaded`, `shut_down`, `empty_caches`, `start` and
+    `check_settings`; at the end, whatever happened, `stop` and `release`.
     """
 
     @property
@@ -138,6 +140,29 @@ class ServerUnderTest(Protocol):
         Raises:
             TargetError: something is not as it was chosen; names both.
             ServerError: it cannot be asked where they lie.
+        """
+
+    def shut_down(self) -> None:
+        """Stop it so that `start` finds all its data again; phase `settle`, in a thread of its own.
+
+        Raises:
+            ServerError: it does not stop, or is not ours to stop.
+        """
+
+    def empty_caches(self, watch: Callable[[], None]) -> None:
+        """Let the machine forget what it has cached of its files; after `shut_down`; `watch` as in `prepare`.
+
+        Raises:
+            ServerError: what is dirty cannot be written, or a file cannot be reached.
+        """
+
+    def cached(self) -> CachedBytes:
+        """Return what of the loaded tables and indexes of pgbench is cached now, after `empty_caches`.
+
+        Raises:
+            ServerError: it cannot be asked where they lie.
+            ProbeUnavailable: nobody can look there.
+            OSError: they cannot be read.
         """
 
     def stored(self) -> StoredBytes:

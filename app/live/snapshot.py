@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from app.domain.campaign.configuration import Caches
 from app.domain.text import tr
 from app.domain.units import format_duration
 from app.runfile.metadata.run_metadata import RunningCommand, StorageStep
@@ -262,8 +263,11 @@ def what_happens(data: RunData, phase: Phase) -> str:
             threads=or_none(workload.threads) or "",
             protocol=known(workload.protocol, ""),
         )
+    settling = tr("checkpoint, so that nothing is dirty when measuring begins")
+    if workload.caches == Caches.COLD:
+        settling = tr("checkpoint, stopping the server, emptying the caches, starting it again")
     return {
-        Phase.SETTLE: tr("checkpoint, so that nothing is dirty when measuring begins"),
+        Phase.SETTLE: settling,
         Phase.COLLECT: tr("collecting facts and figures"),
     }.get(phase, tr("stopping the server and removing its data"))
 

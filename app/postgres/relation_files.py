@@ -1,4 +1,4 @@
-"""In which files the tables of pgbench lie, and the WAL."""
+"""In which files the tables of pgbench and their indexes lie, and the WAL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.postgres.connection import connect
 
 _QUERY: Final = """
     SELECT pg_catalog.pg_relation_filepath(oid) FROM pg_catalog.pg_class
-     WHERE relkind = 'r' AND relname LIKE 'pgbench\\_%' AND relpersistence = 'p'
+     WHERE relkind::text = ANY(%s) AND relname LIKE 'pgbench\\_%%' AND relpersistence = 'p'
        AND pg_catalog.pg_relation_filepath(oid) IS NOT NULL
 """
 WAL_FOLDER: Final = "pg_wal"
@@ -41,9 +41,18 @@ def table_files(conninfo: str, data_directory: str) -> tuple[Path, ...]:
     Raises:
         ServerError: it cannot be asked.
     """
+    return _files(conninfo, data_directory, ["r"])
+
+
+def relation_files(conninfo: str, data_directory: str) -> tuple[Path, ...]:
+    """Return the files of pgbench's tables and their indexes; otherwise as `table_files`."""
+    return _files(conninfo, data_directory, ["r", "i"])
+
+
+def _files(conninfo: str, data_directory: str, kinds: list[str]) -> tuple[Path, ...]:
     try:
         with connect(conninfo) as connection:
-            rows = connection.execute(_QUERY).fetchall()
+            rows = connection.execute(_QUERY, (kinds,)).fetchall()
     except psycopg.Error as err:
         sentence = tr("The server does not tell where its tables lie: {reason}")
         raise ServerError(sentence.format(reason=str(err).strip())) from err

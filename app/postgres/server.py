@@ -67,6 +67,8 @@ SYNC_TIMEOUT_S: Final = 600.0
 WRITE_TIMEOUT_S: Final = 60.0
 START_TIMEOUT_S: Final = 120.0
 STOP_TIMEOUT_S: Final = 10.0
+SHUTDOWN_TIMEOUT_S: Final = 300.0
+"""A shutdown that waits for a checkpoint, after one that left little to write."""
 FAST_SHARE: Final = 0.3
 IMMEDIATE_SHARE: Final = 0.55
 """Of the time to stop: fast shutdown, then immediate, then SIGKILL. Immediate gets the most, because the
@@ -342,6 +344,22 @@ class Server:
         self._forget(process)
         return StopMode.KILL
 
+    def shut_down(self, timeout_s: float = SHUTDOWN_TIMEOUT_S) -> None:
+        """Stop the server so that it can be started again without recovery.
+
+        Raises:
+            ServerError: it does not end in time, or was stopped otherwise meanwhile.
+        """
+        process = self._process
+        if process is not None:
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout_s)
+            if process.returncode == 0:
+                self._forget(process)
+                return
+        raise self.failure(tr("The server was not shut down as it should"))
+
     def _kill(self, process: subprocess.Popen[bytes], timeout_s: float) -> None:
         """Kill the postmaster and its children.
 
@@ -358,7 +376,9 @@ class Server:
             )
 
     def _forget(self, process: subprocess.Popen[bytes]) -> None:
-        """Record the postmaster's command, which has ended."""
+        """Record the postmaster's command, which has ended; once, whoever stopped it."""
+        if self._process is not process:
+            return
         self._process = None
         duration_s = time.monotonic() - self._started_s
         argv = self._argv()

@@ -125,6 +125,7 @@ FIGURES: Final = (
     Figure("pgbench_share", tr("pgbench: share of its threads' CPU"), "%"),
     Figure("tables_compressed", tr("tables in compressed extents after loading"), "%", Direction.NEITHER),
     Figure("tables_on_disk", tr("tables on the disk after loading, of their size"), "%", Direction.NEITHER),
+    Figure("data_cached", tr("data still cached when measuring began"), "%", Direction.NEITHER),
     Figure("missed_ticks", tr("seconds without samples"), "s"),
     Figure("partial_seconds", tr("seconds whose percentiles are incomplete"), "s"),
 )
@@ -166,6 +167,7 @@ def summarise(run: RunFile, cut_s: float = 0.0) -> dict[str, float | None]:
     figures |= _latencies(run, start_ms, end_ms, limit_ms, is_whole=not cut_s)
     figures |= _costs(run, start_ms, end_ms, figures["tps"])
     figures |= _stored(told)
+    figures |= _cached(told)
     ticks = run.ticks()
     during = (ticks[:, 1] > start_ms) & (ticks[:, 1] <= end_ms)
     figures["missed_ticks"] = float(ticks[during, 3].sum())
@@ -197,6 +199,14 @@ def _stored(told: RunMetadata) -> dict[str, float | None]:
     if stored.encoded_bytes is not None:  # stat(2) tells uncompressed sizes there
         return {"tables_compressed": 100 * stored.encoded_bytes / stored.logical_bytes}
     return {"tables_on_disk": 100 * stored.disk_bytes / stored.logical_bytes}
+
+
+def _cached(told: RunMetadata) -> dict[str, float | None]:
+    """Return what was still cached after the caches were emptied, in percent of the data."""
+    cached = or_none(told.cached)
+    if cached is None or cached.data_bytes <= 0:
+        return {}
+    return {"data_cached": 100 * cached.cached_bytes / cached.data_bytes}
 
 
 def _reports(run: RunFile, measured: PhaseTimes, cut_s: float) -> tuple[_Reports, float]:

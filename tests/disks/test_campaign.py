@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from app.analysis.cold_caches import MOST_CACHED
 from app.analysis.facts import command_line, read_run_facts
 from app.domain.units import GIB, MIB
 from app.execution.launch import LaunchError, start_campaign
 from app.runfile.metadata.environment import counted_devices, read_environment_facts
+from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import RunFile
 from app.runfile.writer import Phase
 from tests.disks.helper_owner import SPARE
@@ -310,6 +312,31 @@ def test_a_memory_limit_is_kept_and_marked_or_the_run_is_refused_and_never_measu
             assert run.phase(Phase.INITDB) is None
             assert "memory limit of 512 MiB cannot be set here" in str(run.values["error"])
             assert "no memory controller" in str(run.values["error"])
+    assert nothing_left(disk)
+
+
+def test_every_run_on_a_spare_disk_begins_with_cold_caches_where_it_shall(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
+) -> None:
+    disk = make_loop(GIB, partscan=True)
+    workload = (
+        '[workload]\nscale = 4\nclients = 2\ncaches = "cold"\nduration = "3s"\nscript = "select-only"\n'
+    )
+    text = campaign(("cold", disks_table(disk)), repeats=2, workload=workload)
+    ended = campaign_bench.run(text, *erase(disk))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    files = campaign_bench.run_files()
+    assert len(files) == 2, "root drops caches once in ten seconds at most: the second run waits"
+    for path in files:
+        with RunFile(path) as run:
+            assert run.metadata.workload.caches == "cold"
+            cached = or_none(run.metadata.cached)
+            assert cached is not None
+            assert cached.data_bytes > 50 * MIB
+            assert cached.cached_bytes <= MOST_CACHED * cached.data_bytes
+            assert (run.output("server.log") or "").count("database system is ready") == 2
+            told = [each.message for each in run.events() if "caches of the machine" in each.message]
+            assert all("read-only" in sentence for sentence in told), "only where root may not drop them"
     assert nothing_left(disk)
 
 

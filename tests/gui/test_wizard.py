@@ -421,6 +421,24 @@ def test_next_is_disabled_with_its_reason_beside_it_and_beside_the_field(
     assert not error.isVisible()
 
 
+def test_cold_caches_want_no_warm_up_and_are_told_so_beside_it(make_wizard: MakeWizard) -> None:
+    wizard = make_wizard(known_draft())
+    wizard.flow.step = wizard.flow.furthest = Step.WORKLOAD
+    wizard._open_page()
+    page = wizard.pages[Step.WORKLOAD]
+    assert isinstance(page, WorkloadPage)
+    error = page.fields["workload.warmup"].error
+    page.caches.setCurrentIndex(page.caches.findData("cold"))
+    assert error.text() == "A warm-up of 5 s makes cold caches warm again; allowed with them is 0."
+    assert error.isVisible()
+    page._texts["workload.warmup"].setText("0")
+    page._texts["workload.warmup"].textEdited.emit("0")
+    assert not error.isVisible()
+    assert "cold" in wizard.draft.parts.values["workload.caches"]
+    page.caches.setCurrentIndex(page.caches.findData("warm"))
+    assert wizard.draft.parts.values["workload.caches"] == "warm"
+
+
 def test_a_folder_that_does_not_exist_is_told_by_the_machine_beside_the_field(
     qtbot: QtBot, make_wizard: MakeWizard
 ) -> None:

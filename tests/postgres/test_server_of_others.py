@@ -38,6 +38,7 @@ from app.postgres.facts import ServerFacts, read_server_facts
 from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import Connection
 from app.probes.base.probe import ProbeUnavailable, ServerSources
+from app.probes.facts.cached import CachedBytes
 from app.probes.facts.stored import StoredBytes
 from app.process.starter import Account, spawn
 from app.recording.events import NullListener, ProgressReport
@@ -99,6 +100,15 @@ class ServerOfOthers:
 
     def check_loaded(self) -> tuple[str, ...]:
         return ()
+
+    def shut_down(self) -> None:
+        raise ServerError(WHY)
+
+    def empty_caches(self, watch: Callable[[], None]) -> None:
+        raise ServerError(WHY)
+
+    def cached(self) -> CachedBytes:
+        raise ProbeUnavailable(WHY)
 
     def stored(self) -> StoredBytes:
         raise ProbeUnavailable(WHY)

@@ -351,4 +351,5 @@ def configuration_rows(run: RunMetadata, environment: EnvironmentFacts) -> tuple
         (tr("clients"), _clients(run)),
         (tr("length"), _length(run)),
         (tr("warm-up"), "" if warmup_s is None else format_duration(warmup_s)),
+        (tr("caches"), known(run.workload.caches, "")),
     )

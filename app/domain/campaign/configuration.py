@@ -117,6 +117,17 @@ class Protocol(StrEnum):
     PREPARED = "prepared"
 
 
+class Caches(StrEnum):
+    """What the caches above the storage hold when measuring begins.
+
+    WARM: what loading and warm-up left in them. COLD: nothing of the data, neither shared_buffers nor the
+    cache of the operating system; every run anew.
+    """
+
+    WARM = "warm"
+    COLD = "cold"
+
+
 class DataSize(StrEnum):
     """Data set classes that are resolved to a scale on the machine at hand."""
 
@@ -175,7 +186,8 @@ class Workload:
         threads: pgbench worker threads; None means the smaller of clients and half the CPUs.
         duration_s: length of the measured phase; None where `transactions` decides.
         transactions: transactions per client; None where `duration_s` decides.
-        warmup_s: a pgbench run of its own before the measured one; 0 for none.
+        warmup_s: a pgbench run of its own before the measured one; 0 for none, as with cold caches.
+        caches: what they hold when measuring begins.
         protocol: query protocol.
         rate_tps: open loop at this rate; None for a closed loop.
         latency_limit_ms: with a rate, later transactions are skipped and counted; without one, only
@@ -190,6 +202,7 @@ class Workload:
     duration_s: int | None = field(default=60, metadata=_said_by("--time={}"))
     transactions: int | None = field(default=None, metadata=_said_by("--transactions={}"))
     warmup_s: int = 10
+    caches: Caches = Caches.WARM
     protocol: Protocol = field(default=Protocol.PREPARED, metadata=_said_by("--protocol={}"))
     rate_tps: float | None = field(default=None, metadata=_said_by("--rate={:.12g}"))
     latency_limit_ms: float | None = field(default=None, metadata=_said_by("--latency-limit={:.12g}"))

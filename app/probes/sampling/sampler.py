@@ -56,7 +56,7 @@ class Tick:
     """What was read at one deadline.
 
     Attributes:
-        number: 0 at the start; the deadline is start + number x interval.
+        number: counts the deadlines of a run from 0; where the sampler is exchanged, its successor goes on.
         monotonic_s: when reading began.
         lateness_s: how long after the deadline that was.
         interval_s: time since the tick before; 0 at the first.
@@ -107,6 +107,7 @@ class Sampler:
     ) -> None:
         self._clock = clock
         self._interval_s = interval_s
+        self._first = 0
         self._deliver = deliver
         self._sources = [ProbeSlot(probe, context) for probe in probes if not probe.blocking]
         self._workers = [_Worker(ProbeSlot(probe, context)) for probe in probes if probe.blocking]
@@ -120,8 +121,18 @@ class Sampler:
     def _all_sources(self) -> list[ProbeSlot]:
         return [*self._sources, *(worker.source for worker in self._workers)]
 
-    def start(self) -> None:
-        """Open all probes that do not block and begin; the first tick is made at once."""
+    @property
+    def next_number(self) -> int:
+        """Number of the tick after the last one."""
+        return self._first if self._previous is None else self._previous.number + 1
+
+    def start(self, first: int = 0) -> None:
+        """Open all probes that do not block and begin; the first tick is made at once.
+
+        Args:
+            first: its number: that where an earlier sampler of the same run ended.
+        """
+        self._first = first
         for source in self._sources:
             source.open()
         self._start_s = self._clock()
@@ -150,18 +161,18 @@ class Sampler:
             raise self._failure
 
     def _run(self) -> None:
-        number = 0
+        number = self._first
         try:
             while not self._wait(max(0.0, self._deadline_s(number) - self._clock())):
                 passed = int((self._clock() - self._start_s) / self._interval_s)
-                number = max(number, passed)  # served is the last deadline that has passed
+                number = max(number, self._first + passed)  # served is the last deadline that has passed
                 self._deliver(self._tick(number))
                 number += 1
         except BaseException as err:  # noqa: BLE001 - a border: told by stop()
             self._failure = err
 
     def _deadline_s(self, number: int) -> float:
-        return self._start_s + number * self._interval_s
+        return self._start_s + (number - self._first) * self._interval_s
 
     def _tick(self, number: int) -> Tick:
         now = self._clock()
@@ -180,7 +191,7 @@ class Sampler:
             interval_s=now - previous.monotonic_s if previous else 0.0,
             samples=tuple(samples),
             delayed=tuple(delayed),
-            missed=tuple(range(previous.number + 1 if previous else 0, number)),
+            missed=tuple(range(self.next_number, number)),
             missed_readings=tuple(missed),
             changes=tuple(change for source in self._all_sources() for change in source.take_changes()),
             read_s=self._clock() - now,

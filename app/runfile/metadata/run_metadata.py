@@ -95,6 +95,7 @@ class WorkloadMetadata:
         duration_s: of the measured phase; None where transactions decide.
         transactions: per client; None where the duration decides.
         warmup_s: 0 for none.
+        caches: a `Caches`.
         protocol: a `Protocol`.
         rate_tps: None for a closed loop.
         latency_limit_ms: None for no limit.
@@ -108,6 +109,7 @@ class WorkloadMetadata:
     duration_s: Known[float | None] = NOT_KNOWN
     transactions: Known[int | None] = NOT_KNOWN
     warmup_s: Known[float] = NOT_KNOWN
+    caches: Known[str] = NOT_KNOWN
     protocol: Known[str] = NOT_KNOWN
     rate_tps: Known[float | None] = NOT_KNOWN
     latency_limit_ms: Known[float | None] = NOT_KNOWN
@@ -161,6 +163,21 @@ class StoredMetadata:
     logical_bytes: int = 0
     disk_bytes: int = 0
     encoded_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachedMetadata:
+    """What was still cached of pgbench's tables and indexes after the caches were emptied.
+
+    Attributes:
+        data_bytes: of them all.
+        cached_bytes: of those, in the cache of the operating system.
+        is_bound: what was cached is that or less: of a cache that does not tell whose data it holds (ZFS).
+    """
+
+    data_bytes: int = 0
+    cached_bytes: int = 0
+    is_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +271,7 @@ class RunMetadata:
         data_bytes: of the data set, estimated; None likewise.
         io_baseline: what the storage did by itself before the first run on it; None where nobody asked it.
         stored: what the loaded tables take; only where the filesystem is set to compress.
+        cached: what was still cached when measuring began; only where the caches were emptied.
         transaction_log_one_in: 1 = every transaction is in the log, n = one in n.
         tps_one_in: the same where TPS by the second are counted in that log.
         imported: what a run of others was read from.
@@ -295,6 +313,7 @@ class RunMetadata:
     data_bytes: Known[int | None] = NOT_KNOWN
     io_baseline: Known[IoBaseline | None] = NOT_KNOWN
     stored: Known[StoredMetadata] = NOT_KNOWN
+    cached: Known[CachedMetadata] = NOT_KNOWN
     transaction_log_one_in: Known[float] = NOT_KNOWN
     tps_one_in: Known[float] = NOT_KNOWN
     figure_definitions: Known[int] = NOT_KNOWN

@@ -12,16 +12,22 @@ from app.runfile.metadata.typed_json import NotKnown
 
 
 def completed(run: RunMetadata) -> RunMetadata:
-    """Return what is known of a run, with what only the campaign's text tells of its target.
+    """Return what is known of a run, with what only the campaign's text tells of target and workload.
 
-    Format 1 of before did not say which presets and which memory limit a target had.
+    Format 1 of before did not say which presets and which memory limit a target had, nor what the caches
+    held: they were always warm.
     """
-    if run.target.kind != DiskTarget.kind or not isinstance(run.target.preset, NotKnown):
+    is_without_presets = run.target.kind == DiskTarget.kind and isinstance(run.target.preset, NotKnown)
+    if not is_without_presets and not isinstance(run.workload.caches, NotKnown):
         return run
     configuration = stored_configuration(run)
-    if configuration is None or not isinstance(configuration.target, DiskTarget):
+    if configuration is None:
         return run
+    if isinstance(run.workload.caches, NotKnown):
+        run = replace(run, workload=replace(run.workload, caches=configuration.workload.caches.value))
     asked = configuration.target
+    if not is_without_presets or not isinstance(asked, DiskTarget):
+        return run
     told = replace(
         run.target,
         preset=asked.data.preset,

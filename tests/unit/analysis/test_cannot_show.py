@@ -67,6 +67,13 @@ def test_data_that_fit_in_memory_show_no_reads() -> None:
     assert Limit.MEMORY not in unshown(facts={})
 
 
+def test_data_that_were_cold_at_the_start_show_reads_for_as_long_as_they_are() -> None:
+    cold = replace(MADE, workload=replace(MADE.workload, caches="cold"))
+    words = "long reading from storage (2 GiB of data fit in 16 GiB of memory, cold at the start)"
+    assert unshown(cold)[Limit.MEMORY] == words
+    assert Limit.MEMORY not in unshown(replace(cold, data_bytes=40 * GIB))
+
+
 def test_data_in_memory_show_no_storage() -> None:
     found = unshown(replace(MADE, target=TargetMetadata(kind="memory", plan=None)))
     assert Limit.NO_DEVICE in found

@@ -118,6 +118,15 @@ def test_a_campaign_that_was_begun_when_there_was_only_one_order_ends_in_that(be
     assert _begun_campaign(folder).order is RunOrder.ALTERNATING
 
 
+def test_a_campaign_that_was_begun_when_caches_were_always_warm_is_resumed(bench: Bench) -> None:
+    folder = bench.folder_of(resume=False)
+    stated = folder / CAMPAIGN_NAME
+    lines = stated.read_text().splitlines(keepends=True)
+    assert 'caches = "warm"\n' in lines
+    stated.write_text("".join(line for line in lines if not line.startswith("caches")))
+    assert bench.folder_of(resume=True) == folder
+
+
 def test_a_table_of_settings_may_have_a_key_that_is_called_as_the_order_is(bench: Bench) -> None:
     text = FILE.replace("[workload]", '[postgresql.settings]\norder = "random"\n[workload]')
     campaign = parse_campaign(text, base_directory=str(bench.folder), source_name="x")

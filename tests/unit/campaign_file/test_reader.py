@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from app.campaign_file.reader import FILE_LIMIT_BYTES, load_campaign, parse_camp
 from app.domain.campaign.configuration import (
     DEFAULT_SEEDS,
     BuiltinScript,
+    Caches,
     Campaign,
     DataSize,
     DiskTarget,
@@ -29,6 +31,7 @@ from app.domain.storage_plan.plan import Bitmap, InitialSync
 
 HEAD = 'name = "trial"\n'
 BASE = HEAD + "[target.folder]\n"
+MEMORY = HEAD + "[target.memory]\n"
 DISKS = HEAD + '[target.disks]\ndata = ["S1"]\n'
 
 
@@ -79,6 +82,7 @@ def test_every_key_reaches_its_attribute() -> None:
         threads = 2
         transactions = 1000
         warmup = "1 min"
+        caches = "warm"
         protocol = "simple"
         rate = 500
         latency_limit = "1.5s"
@@ -110,6 +114,28 @@ def test_every_key_reaches_its_attribute() -> None:
         rate_tps=500.0,
         latency_limit_ms=1500.0,
     )
+
+
+def test_with_cold_caches_there_is_no_warm_up_unless_somebody_wants_one() -> None:
+    text = """
+        name = "cold"
+        [target.folder]
+        [[configuration]]
+        name = "warm"
+        [[configuration]]
+        name = "cold"
+        workload.caches = "cold"
+        """
+    warm, cold = parse(text).configurations
+    assert (warm.workload.caches, warm.workload.warmup_s) == (Caches.WARM, Workload().warmup_s)
+    assert (cold.workload.caches, cold.workload.warmup_s) == (Caches.COLD, 0)
+    assert warm.workload == replace(cold.workload, caches=Caches.WARM, warmup_s=Workload().warmup_s)
+    for both in (
+        text.replace("[target", "workload.warmup = 5\n        [target"),
+        text + "workload.warmup = 5",
+    ):
+        with pytest.raises(CampaignError, match="a warm-up of 5 s makes cold caches warm again"):
+            parse(both)
 
 
 def test_every_key_of_disks_reaches_its_attribute() -> None:
@@ -519,6 +545,9 @@ REFUSED = [
     ),
     (BASE + "[workload]\ntransactions = 0", "workload.transactions", "from 1 to 2147483647"),
     (BASE + "[workload]\nwarmup = -1", "workload.warmup", "from 0 to 86400"),
+    (BASE + '[workload]\ncaches = "hot"', "workload.caches", 'one of "warm", "cold"'),
+    (BASE + '[workload]\ncaches = "cold"\nwarmup = "5s"', "workload.warmup", "allowed with them is 0"),
+    (MEMORY + '[workload]\ncaches = "cold"', "workload.caches", "data in memory is never cold"),
     (BASE + '[workload]\nprotocol = "Prepared"', "workload.protocol", "Did you mean “prepared”?"),
     (BASE + "[workload]\nrate = 0", "workload.rate", "from 0.01 to 10000000"),
     (BASE + "[workload]\nrate = nan", "workload.rate", "found nan"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from app.campaign_file.settings import SettingsTable
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import (
     BuiltinScript,
+    Caches,
     Campaign,
     Configuration,
     DataSize,
@@ -144,6 +146,13 @@ def campaigns(draw: st.DrawFn, files: tuple[Path, ...]) -> Campaign:
             ),
         )
         for part in parts
+    )
+    cold = draw(st.sets(st.sampled_from(labels)))
+    made = tuple(
+        replace(part, workload=replace(part.workload, caches=Caches.COLD, warmup_s=0))
+        if part.name in cold and not isinstance(part.target, MemoryTarget)
+        else part
+        for part in made
     )
     seeds = draw(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=5))
     return Campaign(draw(names | st.just(labels[0])), made, draw(st.integers(1, 1000)), tuple(seeds))

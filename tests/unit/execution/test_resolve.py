@@ -4,11 +4,21 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.campaign.configuration import Campaign, Configuration, MemoryTarget, PostgresChoice, Workload
+from app.domain.campaign.configuration import (
+    Caches,
+    Campaign,
+    Configuration,
+    MemoryTarget,
+    PostgresChoice,
+    Workload,
+)
 from app.domain.errors import CampaignError, InstallationError, TargetError
 from app.domain.units import GIB
+from app.execution import resolve
 from app.execution.resolve import planned_seconds, resolve_campaign
+from app.hosts.folders.targets import CheckedTarget
 from app.postgres.presets import PRESETS
+from app.probes.base.mounts import Mount
 from app.process.starter import Account, CommandOutcome, current_account
 
 SMALL = Workload(scale=1, size=None, clients=2, duration_s=60, warmup_s=10)
@@ -80,3 +90,28 @@ def test_a_limit_of_memory_is_room_enough_for_every_preset(database_account: Acc
     resolved = resolve_campaign(campaign(limited), database_account, nothing).configurations["a"]
     assert resolved.target.free_bytes >= resolved.target.room_bytes == 2 * GIB
     assert resolved.need_bytes <= 2 * GIB
+
+
+@pytest.mark.parametrize(
+    ("filesystem", "words"),
+    [
+        ("tmpfs", r"a: /srv lies in memory \(tmpfs\), where data is never cold"),
+        ("zfs", "a: /srv lies on ZFS, which has a cache of its own that only root can shrink"),
+    ],
+)
+def test_a_folder_whose_cache_cannot_be_emptied_is_refused_for_cold_caches_alone(
+    monkeypatch: pytest.MonkeyPatch, filesystem: str, words: str
+) -> None:
+    def lies_on(name: str) -> None:
+        mount = Mount(1, "0:1", "/", "/srv", (), name, "x", ())
+        monkeypatch.setattr(resolve, "mount_of", lambda _path: mount)
+
+    folder = CheckedTarget("/srv", "/srv", GIB)
+    warm = configuration("a", replace(SMALL, warmup_s=0))
+    cold = replace(warm, workload=replace(warm.workload, caches=Caches.COLD))
+    lies_on(filesystem)
+    resolve._check_cold(warm, folder)
+    with pytest.raises(TargetError, match=words):
+        resolve._check_cold(cold, folder)
+    lies_on("ext4")
+    resolve._check_cold(cold, folder)

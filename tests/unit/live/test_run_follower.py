@@ -352,6 +352,19 @@ def test_what_happens_is_said_in_words_for_every_phase(tmp_path: Path) -> None:
     lock.release()
 
 
+def test_with_cold_caches_it_is_said_that_they_are_emptied(tmp_path: Path) -> None:
+    lock = CampaignLock(tmp_path)
+    path = tmp_path / "run.footing"
+    writer = RunFileWriter(path)
+    with writer.transaction():
+        writer.set_run({"state": "running", "name": "x", "workload": {"caches": "cold"}})
+        writer.begin_phase(Phase.SETTLE, 1000)
+    snapshot = RunFollower(path).poll()
+    assert snapshot.command == "checkpoint, stopping the server, emptying the caches, starting it again"
+    writer.close()
+    lock.release()
+
+
 @pytest.mark.slow
 def test_a_stalled_reader_costs_the_writer_nothing(tmp_path: Path) -> None:
     """A window that hangs for a while: the runner writes on, and all of it is seen afterwards."""

@@ -62,12 +62,13 @@ class Missing(Scripted):
 class Drive:
     """Runs a sampler's loop in the test's own thread on a clock that is moved by hand."""
 
-    def __init__(self, *probes: Probe, ticks: int, interval_s: float = 1.0) -> None:
+    def __init__(self, *probes: Probe, ticks: int, interval_s: float = 1.0, first: int = 0) -> None:
         self.clock = HandClock()
         self.ticks: list[Tick] = []
         self.deliver: Callable[[Tick], None] = self.ticks.append
         self.started_s = self.clock()
         self._left = ticks
+        self._first = first
         self.sampler = Sampler(probes, CONTEXT, self._deliver, interval_s, clock=self.clock, wait=self._wait)
 
     def _deliver(self, tick: Tick) -> None:
@@ -79,7 +80,7 @@ class Drive:
         return self._left < 0
 
     def run(self) -> list[Tick]:
-        self.sampler.start()
+        self.sampler.start(self._first)
         self.sampler._thread.join(LONG_S)
         self.sampler.stop()
         return self.ticks
@@ -93,6 +94,21 @@ def test_ticks_come_at_start_plus_number_times_interval_without_drift() -> None:
     assert [tick.number for tick in ticks] == list(range(500))
     assert max(abs(tick.monotonic_s - (drive.started_s + tick.number)) for tick in ticks) < 1e-6
     assert all(tick.missed == () for tick in ticks)
+
+
+def test_the_ticks_of_a_second_sampler_go_on_where_the_first_one_ended() -> None:
+    before = Drive(Steady(), ticks=3)
+    assert before.sampler.next_number == 0
+    before.run()
+    probe = Steady()
+    after = Drive(probe, ticks=4, first=before.sampler.next_number)
+    probe.steps = [None, lambda: after.clock.advance(2.5)]
+    ticks = after.run()
+    assert [tick.number for tick in ticks] == [3, 4, 6, 7]
+    assert [tick.missed for tick in ticks] == [(), (), (5,), ()]
+    assert ticks[0].monotonic_s == after.started_s, "the first tick is made at once"
+    assert ticks[3].lateness_s == pytest.approx(0)
+    assert after.sampler.next_number == 8
 
 
 def test_a_late_tick_is_delivered_late_with_its_true_interval() -> None:

@@ -24,6 +24,7 @@ from app.domain.campaign.configuration import (
     Campaign,
     Configuration,
     DiskTarget,
+    FolderTarget,
     GroupChoice,
     PostgresChoice,
     Workload,
@@ -222,6 +223,17 @@ def test_of_a_file_of_before_presets_and_memory_limit_are_read_from_the_campaign
         "defaults",
         512 * MIB,
     )
+
+
+def test_the_caches_of_a_file_of_before_were_warm_and_those_of_an_import_are_not_known() -> None:
+    asked = Configuration("a", FolderTarget())
+    text = format_campaign(Campaign("x", (asked,))).replace('caches = "warm"\n', "")
+    old = replace(
+        WHOLE, configuration="a", campaign_file=text, workload=replace(WHOLE.workload, caches=NOT_KNOWN)
+    )
+    assert completed(old).workload.caches == "warm"
+    assert completed(old).target == old.target
+    assert isinstance(completed(replace(old, campaign_file=NOT_KNOWN)).workload.caches, NotKnown)
 
 
 @pytest.mark.parametrize("text", ["", "[", "name = 1", "a" * 10_000, "[[configuration]]\nworkload = 3\n"])

@@ -246,8 +246,17 @@ HELP_TEXTS: Final = {
     "workload.warmup": Help(
         tr(
             "Runs before the measured phase and does not count: caches fill, and the first checkpoint's full "
-            "pages are written."
+            "pages are written. With cold caches there is none: it would fill them."
         )
+    ),
+    "workload.caches": Help(
+        tr(
+            "Warm: what loading and warm-up left in shared_buffers and in the cache of the operating system. "
+            "Cold: before each run the server is stopped, the data leaves those caches, and the server "
+            "starts again, so that the first reads come from storage; the run says how much was cached all "
+            "the same. Caches below, of a disk, a controller or a host of virtual machines, stay as they are."
+        ),
+        "posix_fadvise(2), proc(5) drop_caches",
     ),
     "repeats": Help(
         tr(

@@ -148,6 +148,7 @@ _CHANGES: Final = {
     "workload.duration": tr("Measure for"),
     "workload.transactions": tr("Transactions of each client"),
     "workload.warmup": tr("Warm-up"),
+    "workload.caches": tr("Caches"),
     "workload.protocol": tr("Query protocol"),
     "workload.rate": tr("Rate"),
     "workload.latency_limit": tr("Latency limit"),

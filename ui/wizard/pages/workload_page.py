@@ -8,7 +8,7 @@ from typing import Final
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QLineEdit, QRadioButton, QWidget
 from typing_extensions import override
 
-from app.domain.campaign.configuration import BuiltinScript, Protocol, default_repeats
+from app.domain.campaign.configuration import BuiltinScript, Caches, Protocol, default_repeats
 from app.domain.campaign.order import RunOrder
 from app.domain.text import tr
 from app.domain.units import format_size
@@ -51,6 +51,12 @@ _ORDERS: Final = {
 }
 
 
+_CACHES: Final = {
+    Caches.WARM: tr("Warm, as loading leaves them"),
+    Caches.COLD: tr("Cold, emptied before each run"),
+}
+
+
 class WorkloadPage(Page):
     """Script, data size, clients, times, repeats, and what is seldom changed."""
 
@@ -74,6 +80,9 @@ class WorkloadPage(Page):
         self.protocol = combo_box()
         for protocol in Protocol:
             self.protocol.addItem(protocol.value, protocol.value)
+        self.caches = combo_box()
+        for caches, label in _CACHES.items():
+            self.caches.addItem(label, caches.value)
         self.order = combo_box()
         for order, label in _ORDERS.items():
             self.order.addItem(label, order.value)
@@ -109,6 +118,7 @@ class WorkloadPage(Page):
             "workload.protocol": Field(
                 self.theme, tr("Quer&y protocol:"), self.protocol, "workload.protocol"
             ),
+            "workload.caches": Field(self.theme, tr("Cache&s at the start:"), self.caches, "workload.caches"),
             "order": Field(self.theme, tr("Order o&f the runs:"), self.order, "order"),
             **{key: Field(self.theme, label, self._texts[key], key) for key, (label, _) in texts.items()},
         }
@@ -120,6 +130,7 @@ class WorkloadPage(Page):
         seldom = (
             "order",
             "repeat_disturbed",
+            "workload.caches",
             "workload.protocol",
             "workload.threads",
             "workload.rate",
@@ -152,6 +163,7 @@ class WorkloadPage(Page):
         self.size_text.textEdited.connect(lambda text: self._on_text(self._size_key(), text))
         self.length.currentIndexChanged.connect(self._on_length)
         self.length_text.textEdited.connect(lambda text: self._on_text(self._length_key(), text))
+        self.caches.currentIndexChanged.connect(self._on_caches)
         self.protocol.currentIndexChanged.connect(self._on_protocol)
         self.order.currentIndexChanged.connect(self._on_order)
 
@@ -169,6 +181,7 @@ class WorkloadPage(Page):
             _set(edit, parts.values[key])
         _choose(self.data_size, parts.size_choice)
         _choose(self.length, parts.length)
+        _choose(self.caches, parts.values["workload.caches"])
         _choose(self.protocol, parts.values["workload.protocol"])
         _choose(self.order, parts.values["order"])
         self._show_texts()
@@ -235,6 +248,11 @@ class WorkloadPage(Page):
         if not self.is_loading:
             self.draft.parts.length = Length(self.length.currentData())
             self._show_texts()
+            self.tell()
+
+    def _on_caches(self) -> None:
+        if not self.is_loading:
+            self.draft.parts.values["workload.caches"] = self.caches.currentData()
             self.tell()
 
     def _on_protocol(self) -> None:

@@ -1,0 +1,67 @@
+"""Letting the kernel forget what it has cached of files: without root, as whoever may read them.
+
+posix_fadvise(2), POSIX_FADV_DONTNEED: "pages that have not yet been written out will be unaffected", so what
+is dirty is written first. ZFS, whose cache is its own, takes no notice.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from app.domain.errors import ServerError
+from app.domain.text import tr
+from app.hosts.folders.run_folders import RunFolders
+from app.process.starter import Recorder, run_command
+
+SYNC_TIMEOUT_S: Final = 600.0
+
+
+def empty_page_cache(of: RunFolders, record: Recorder, watch: Callable[[], None]) -> None:
+    """Write what is dirty of the filesystems of a run, then let the kernel forget the files of its data.
+
+    Args:
+        of: of a server that does not run.
+        record: told of the command.
+        watch: called at every file.
+
+    Raises:
+        ServerError: what is dirty cannot be written, or a file cannot be reached.
+    """
+    folders = tuple(filter(None, (of.data_directory, of.wal_directory)))
+    argv = ("sync", "--file-system", *folders)
+    outcome = run_command(argv, account=of.private.account, timeout_s=SYNC_TIMEOUT_S, record=record)
+    if not outcome.succeeded:
+        sentence = tr("What is dirty could not be written: {reason}")
+        raise ServerError(sentence.format(reason=outcome.describe()))
+    try:
+        for folder in folders:
+            for file in _files_below(folder):
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+                watch()
+    except OSError as err:
+        sentence = tr("The files in {path} could not be reached: {reason}")
+        raise ServerError(sentence.format(path=of.data_directory, reason=err.strerror)) from err
+
+
+def _files_below(folder: str) -> Iterator[int]:
+    """Yield a descriptor of each regular file; closed when the next one is asked for.
+
+    SECURITY: the runner may have other rights than whose files these are: no link is followed, and nothing
+    but the kernel's memory changes.
+    """
+    for _, _, names, parent in os.fwalk(folder, onerror=_refuse):
+        for name in names:
+            if not stat.S_ISREG(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+                continue
+            file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
+            try:
+                yield file
+            finally:
+                os.close(file)
+
+
+def _refuse(error: OSError) -> None:
+    raise error
