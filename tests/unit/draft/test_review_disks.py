@@ -21,7 +21,7 @@ from app.domain.campaign.order import RunOrder
 from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import InitialSync, StoragePlan
-from app.domain.units import GIB
+from app.domain.units import GIB, KIB
 from app.draft.commands import LineAction
 from app.draft.review import (
     WrittenVolume,
@@ -30,7 +30,9 @@ from app.draft.review import (
     making_seconds,
     place_words,
     storage_commands,
+    transaction_bytes,
     wear_sentences,
+    written_sentences,
 )
 from app.execution.baseline.storages import storages_to_ask
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
@@ -245,3 +247,23 @@ def test_the_review_says_how_many_runs_may_be_measured_again() -> None:
     told = make_review(asked, current_account(), None, SPARE).time
     assert told.startswith("1 run, ")
     assert told.endswith(" At most 4 more, of those that others disturb.")
+
+
+@pytest.mark.parametrize(("page_kb", "measured_kb"), [(4, 14.4), (8, 18.9), (16, 25.9), (32, 35.1)])
+def test_what_a_transaction_writes_grows_with_the_page_as_real_servers_have_it(
+    page_kb: int, measured_kb: float
+) -> None:
+    assert transaction_bytes(page_kb * KIB) == pytest.approx(measured_kb * KIB, rel=0.2)
+
+
+def test_the_review_counts_what_is_written_in_pages_of_the_chosen_server() -> None:
+    told = {}
+    for page_kb in (8, 32):
+        found = resolved(DiskTarget(DATA), Workload(transactions=1_000_000, duration_s=None, clients=10))
+        (name, one), *_ = found.configurations.items()
+        one = replace(one, installation=replace(one.installation, block_size=page_kb * KIB))
+        told[page_kb] = written_sentences(replace(found, configurations={name: one}))[1]
+    assert told == {
+        8: "The transactions write about 447 GiB more.",
+        32: "The transactions write about 962 GiB more.",
+    }
