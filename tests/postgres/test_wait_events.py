@@ -90,10 +90,9 @@ def test_the_statement_runs_on_every_version_at_hand(
             assert connection.execute(STATEMENT.encode()).fetchall() == []
             with psycopg.connect(server.conninfo) as other:
                 other.execute("SELECT 1")
-                deadline_s, row = time.monotonic() + 30, ()
-                while (
-                    "ClientRead" not in row and time.monotonic() < deadline_s
-                ):  # idle a moment before it waits
+                deadline_s = time.monotonic() + 30
+                row: tuple[object, ...] = ()
+                while "ClientRead" not in row and time.monotonic() < deadline_s:  # idle before it waits
                     [row] = connection.execute(STATEMENT.encode()).fetchall()
         server.stop()
         assert row == ("idle in transaction", "Client", "ClientRead", 1)
