@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.analysis.bottleneck import describe_causes
+from app.analysis.cold_caches import MOST_CACHED
 from app.analysis.facts import command_line
 from app.analysis.labels import one_line
+from app.analysis.properties import LABELS, WORKLOAD
 from app.comparison.comparison import RunComparison
+from app.comparison.offered_load import KEPT_SHARE
 from app.comparison.run_order import describe_order
+from app.domain.campaign.configuration import Caches
 from app.domain.columns import CellKind, Column, without
 from app.domain.text import tr
 from app.domain.units import format_duration
@@ -20,7 +24,8 @@ from app.report.blocks import Block, Facts, ReportTable, TableSize, Text, TextRo
 from app.report.findings import Findings
 from app.report.report_data import ReportedConfiguration, ReportedRun
 from app.report.run_tables import SharedValue, shared_value_table
-from app.report.words import moment, state_cell
+from app.report.words import moment, property_of, state_cell
+from app.runfile.metadata.offered_load import LoadKind
 from app.statistics.sample_size import RUNS_FOR_A_REFERENCE, RUNS_FOR_A_VERDICT
 
 _NUMBERS: Final = re.compile(r"[0-9a-f]{8,}|\d+")
@@ -197,6 +202,20 @@ def _measuring(comparison: RunComparison) -> Iterator[str]:
         "Latency percentiles come from transactions, not from averages of averages: every transaction, or "
         "every n-th where the run says so, stands in a histogram with an error below 0.8 %."
     )
+    if any(property_of(run.facts, WORKLOAD, LABELS["caches"]) == Caches.COLD for run in comparison.runs):
+        yield tr(
+            "Where caches were cold, the server was stopped before the measured phase, its files left the "
+            "cache of the operating system, and it was started again. What was cached all the same was read "
+            "back; runs with more than {percent:g} % of the data are marked. Caches of disks, controllers and "
+            "hosts stay as they are."
+        ).format(percent=100 * MOST_CACHED)
+    if any(run.facts.load.kind is LoadKind.RATE for run in comparison.runs):
+        yield tr(
+            "With a rate, transactions arrive at random moments (a Poisson process of pgbench's), and "
+            "latency counts from there; what the latency limit skipped counts as beyond it. A rate is kept "
+            "where at least {percent:g} % of what was offered was done, allowing for chance. Speed is "
+            "compared only where none kept the same rate."
+        ).format(percent=100 * KEPT_SHARE)
     yield from describe_order(comparison)
 
 
@@ -276,6 +295,11 @@ _WORDS: Final = (
             "An option that lets committed transactions, or the database, be lost in a crash or a power "
             "failure. Its numbers are not comparable with safe ones."
         ),
+    ),
+    _Word(tr("capacity"), tr("TPS of a configuration that did not keep the rate at which load was offered.")),
+    _Word(
+        tr("closed loop"),
+        tr("Each client sends its next transaction when it has an answer: a slow server is asked less."),
     ),
     _Word(
         tr("imported"), tr("Measured elsewhere, not by pgFooting; what its files do not hold is not known.")

@@ -291,14 +291,16 @@ HELP_TEXTS: Final = {
     "workload.rate": Help(
         tr(
             "Transactions arrive at this rate, kept up with or not, and latency counts from their arrival. "
-            "Left empty, each client sends the next one as soon as it can."
+            "Who keeps it is not told apart by speed; of who does not the capacity is told. Left empty, each "
+            "client sends the next one as soon as it can: percentiles then leave out the waiting of those "
+            "who could not start."
         ),
         tr("PostgreSQL manual, pgbench --rate"),
     ),
     "workload.latency_limit": Help(
         tr(
-            "With a rate, transactions that would start later than this are skipped and counted. Without "
-            "one, late ones are only counted."
+            "With a rate, transactions that would start later than this are skipped, and count as beyond it "
+            "in percentiles. Without one, late ones are only counted."
         ),
         tr("PostgreSQL manual, pgbench --latency-limit"),
     ),

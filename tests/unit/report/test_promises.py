@@ -1,0 +1,61 @@
+"""Numbers that README and the method of reports promise are those that are declared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.analysis.cold_caches import MOST_CACHED
+from app.comparison.offered_load import AGAIN_SHARE, KEPT_SHARE
+from app.domain.campaign.configuration import default_repeats
+from app.domain.campaign.order import RunOrder
+from app.report.blocks import Text, TextRole
+from app.report.report import read_report
+from app.runfile.writer import Json
+from app.statistics.sample_size import RUNS_FOR_A_VERDICT
+from tests.fix_window import Trial, write_trial
+
+README = " ".join((Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8").split())
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        f"a campaign of the same at {100 * AGAIN_SHARE:g} % of the slowest",
+        f"`repeats` is {default_repeats(2)}, or {default_repeats(3)} from three configurations on",
+        f'above {100 * MOST_CACHED:g} % the run is marked "not cold"',
+        f'AB BA is a choice (`order = "{RunOrder.ALTERNATING}"`)',
+        "Below three runs of a configuration the table says",
+    ],
+)
+def test_the_readme_names_what_is_declared(sentence: str) -> None:
+    assert sentence in README
+
+
+def test_three_runs_are_what_a_verdict_needs() -> None:
+    assert RUNS_FOR_A_VERDICT == 3, "README and the recipe say it in words"
+
+
+def told_method(folder: Path, **workload: Json) -> str:
+    """Return the body of a report about two runs with such a workload."""
+    folder.mkdir()
+    more: dict[str, Json] = {"workload": {"label": "tpcb-like", "clients": 4, **workload}}
+    paths = [
+        write_trial(folder / f"{number}.footing", Trial(name, name, 0, 100.0, 60, more=more))
+        for number, name in enumerate("ab")
+    ]
+    blocks = read_report(paths).blocks
+    return " ".join(block.text for block in blocks if isinstance(block, Text) and block.role is TextRole.BODY)
+
+
+def test_the_method_says_how_caches_were_emptied_where_they_were(tmp_path: Path) -> None:
+    cold = f"runs with more than {100 * MOST_CACHED:g} % of the data are marked"
+    assert cold in told_method(tmp_path / "cold", rate_tps=None, caches="cold")
+    assert cold not in told_method(tmp_path / "warm", rate_tps=None, caches="warm")
+
+
+def test_the_method_says_what_a_rate_means_where_there_is_one(tmp_path: Path) -> None:
+    kept = f"A rate is kept where at least {100 * KEPT_SHARE:g} % of what was offered was done"
+    assert kept in told_method(tmp_path / "rate", rate_tps=100.0, caches="warm")
+    assert kept not in told_method(tmp_path / "closed", rate_tps=None, caches="warm")
