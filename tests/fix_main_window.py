@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ import pytest
 if TYPE_CHECKING:  # tests without a window must not need Qt
     from pytestqt.qtbot import QtBot
 
+    from ui.compare.page import ComparePage
     from ui.theme import Theme
     from ui.window.main_window import MainWindow
 
@@ -85,3 +86,18 @@ def until_read(qtbot: QtBot, window: MainWindow) -> None:
         window.reader.read, timeout=20_000, check_params_cb=lambda _runs, complete: complete
     ):
         window.reader.refresh()
+
+
+def open_comparison(
+    qtbot: QtBot, open_window: OpenWindow, library: Path, paths: Iterable[Path]
+) -> tuple[MainWindow, ComparePage]:
+    """Open a window of a library and let its command compare these runs of it."""
+    from ui.compare.page import ComparePage
+
+    window = open_window(library)
+    until_read(qtbot, window)
+    window.runs_page.model.choose([str(path) for path in paths])
+    window.commands["compare"].trigger()
+    shown = window.pages.currentWidget()
+    assert isinstance(shown, ComparePage)
+    return window, shown

@@ -9,7 +9,7 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,6 +143,17 @@ class Workbench:
     folder: Path
     server: Callable[..., Server]
     outcomes: list[CommandOutcome]
+
+    def each_version(self, installations: Iterable[Installation]) -> Iterator[Server]:
+        """Yield a running server of each installation; it ends before the next one begins."""
+        for installation in installations:
+            server = self.server(name=f"pg{installation.major}{len(self.outcomes)}", initialise=False)
+            server.installation = installation
+            server.initdb(checksums=True)
+            server.write_configuration()
+            server.start()
+            yield server
+            server.stop()
 
 
 @pytest.fixture

@@ -53,6 +53,23 @@ DISK_MARKS: Final = frozenset({"left-over", "disk-failed", "helper-lost"})
 """Marks of runs whose disks need somebody: they are shown as warnings everywhere."""
 
 
+def safety_warning(*, unsafe: object, not_durable: object) -> str:
+    """Return what stands beside the name of what trades safety for speed, wherever that is shown.
+
+    Args:
+        unsafe: true where its numbers were bought with safety.
+        not_durable: true where it may lose commits that it acknowledged.
+    """
+    if not_durable:
+        return mark_words(NOT_DURABLE)
+    return mark_words(UNSAFE).upper() if unsafe else ""
+
+
+def with_warning(name: str, warning: str) -> str:
+    """Return a name with its warning, for where no mark stands beside it; without one the name."""
+    return tr("{name} ({warning})").format(name=name, warning=warning) if warning else name
+
+
 def state_words(state: str) -> str:
     """Return a state of a run as people read it."""
     return STATE_WORDS.get(state, state)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.analysis.facts import RunFacts
-from app.analysis.labels import mark_words, one_line
+from app.analysis.labels import one_line, safety_warning, with_warning
 from app.analysis.sentences import describe_disturbances, describe_shape
 from app.analysis.stability import OwnInterval, RunStability
 from app.comparison.anchor import Anchor, AnchoredGroup, Anchors, describe_apart, find_anchors
@@ -116,16 +116,12 @@ class ComparedGroup:
     @property
     def warning(self) -> str:
         """What stands beside its name wherever that is shown; empty for a safe one."""
-        if self.not_durable:
-            return mark_words(NOT_DURABLE)
-        return mark_words(UNSAFE).upper() if self.unsafe else ""
+        return safety_warning(unsafe=self.unsafe, not_durable=self.not_durable)
 
     @property
     def label(self) -> str:
         """Its name where no mark stands beside it."""
-        if not self.not_durable:
-            return self.name
-        return tr("{name} ({warning})").format(name=self.name, warning=self.warning)
+        return with_warning(self.name, self.warning) if self.not_durable else self.name
 
 
 @dataclass(frozen=True, slots=True)

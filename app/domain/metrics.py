@@ -165,26 +165,26 @@ _CPU: Final = (
     ),
 )
 
+
+def _of_requests(whose: str, source: str) -> tuple[Metric, ...]:
+    """Return what is counted of block devices: of the chosen ones together (``storage``) and of each."""
+    return (
+        Metric(f"{whose}.reads", tr("Reads"), "1/s", source),
+        Metric(f"{whose}.writes", tr("Writes"), "1/s", source),
+        Metric(f"{whose}.flushes", tr("Flushes"), "1/s", source),
+        Metric(f"{whose}.read_bytes", tr("Read"), "B/s", source),
+        Metric(f"{whose}.write_bytes", tr("Written"), "B/s", source),
+        Metric(f"{whose}.read_await", tr("Mean time of a read"), "ms", source, Direction.LOWER),
+        Metric(f"{whose}.write_await", tr("Mean time of a write"), "ms", source, Direction.LOWER),
+        Metric(f"{whose}.flush_await", tr("Mean time of a flush"), "ms", source, Direction.LOWER),
+        Metric(f"{whose}.queue", tr("Requests in flight"), "requests", source),
+    )
+
+
 _STORAGE: Final = (
-    Metric("storage.reads", tr("Reads"), "1/s", _CHOSEN),
-    Metric("storage.writes", tr("Writes"), "1/s", _CHOSEN),
-    Metric("storage.flushes", tr("Flushes"), "1/s", _CHOSEN),
-    Metric("storage.read_bytes", tr("Read"), "B/s", _CHOSEN),
-    Metric("storage.write_bytes", tr("Written"), "B/s", _CHOSEN),
-    Metric("storage.read_await", tr("Mean time of a read"), "ms", _CHOSEN, Direction.LOWER),
-    Metric("storage.write_await", tr("Mean time of a write"), "ms", _CHOSEN, Direction.LOWER),
-    Metric("storage.flush_await", tr("Mean time of a flush"), "ms", _CHOSEN, Direction.LOWER),
-    Metric("storage.queue", tr("Requests in flight"), "requests", _CHOSEN),
-    Metric("device.reads", tr("Reads"), "1/s", _BLOCK),
-    Metric("device.writes", tr("Writes"), "1/s", _BLOCK),
-    Metric("device.flushes", tr("Flushes"), "1/s", _BLOCK),
+    *_of_requests("storage", _CHOSEN),
+    *_of_requests("device", _BLOCK),
     Metric("device.discards", tr("Discards"), "1/s", _BLOCK, absent_is_zero=True),
-    Metric("device.read_bytes", tr("Read"), "B/s", _BLOCK),
-    Metric("device.write_bytes", tr("Written"), "B/s", _BLOCK),
-    Metric("device.read_await", tr("Mean time of a read"), "ms", _BLOCK, Direction.LOWER),
-    Metric("device.write_await", tr("Mean time of a write"), "ms", _BLOCK, Direction.LOWER),
-    Metric("device.flush_await", tr("Mean time of a flush"), "ms", _BLOCK, Direction.LOWER),
-    Metric("device.queue", tr("Requests in flight"), "requests", _BLOCK),
     Metric(
         "device.utilisation",
         tr("Time with requests in flight"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from app.analysis.facts import RunFacts, read_run_facts
-from app.analysis.labels import mark_words, one_line
+from app.analysis.labels import one_line, safety_warning, with_warning
 from app.comparison.comparison import ComparedRun
 from app.comparison.table import ComparisonRow
 from app.domain.text import tr
@@ -94,16 +94,12 @@ class ReportedConfiguration:
     @property
     def warning(self) -> str:
         """What stands beside it in charts and over its page; empty for safe ones."""
-        if self.not_durable:
-            return mark_words(NOT_DURABLE)
-        return mark_words(UNSAFE).upper() if self.unsafe else ""
+        return safety_warning(unsafe=self.unsafe, not_durable=self.not_durable)
 
     @property
     def label(self) -> str:
         """Its name where no mark stands beside it."""
-        if not self.not_durable:
-            return self.name
-        return tr("{name} ({warning})").format(name=self.name, warning=self.warning)
+        return with_warning(self.name, self.warning) if self.not_durable else self.name
 
     def _reasons(self, wanted: str) -> tuple[str, ...]:
         return tuple(

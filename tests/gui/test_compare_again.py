@@ -16,7 +16,7 @@ from app.domain.campaign.configuration import Campaign
 from app.library.entries import read_entry
 from app.library.scan import ListedRun
 from app.runfile.writer import Json
-from tests.fix_main_window import until_read
+from tests.fix_main_window import open_comparison
 from tests.fix_window import Trial, write_trial
 from ui.background import finish_background
 from ui.compare.page import ComparePage
@@ -154,12 +154,7 @@ def test_the_window_opens_the_wizard_with_the_same_at_one_rate_once(
     qtbot: QtBot, open_window: Callable[..., MainWindow], tmp_path: Path
 ) -> None:
     paths = write(tmp_path / "library")
-    window = open_window(tmp_path / "library")
-    until_read(qtbot, window)
-    window.runs_page.model.choose([str(path) for path in paths])
-    window.commands["compare"].trigger()
-    shown = window.pages.currentWidget()
-    assert isinstance(shown, ComparePage)
+    window, shown = open_comparison(qtbot, open_window, tmp_path / "library", paths)
     qtbot.waitUntil(shown.again.isEnabled, timeout=30_000)
     press(shown)
     qtbot.waitUntil(lambda: window.campaigns.wizard is not None, timeout=30_000)

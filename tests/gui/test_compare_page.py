@@ -19,7 +19,7 @@ from app.library.entries import read_entry
 from app.library.scan import ListedRun
 from app.runfile.finalize import finish_run_file
 from app.runfile.writer import Json, Phase, RunState
-from tests.fix_main_window import until_read
+from tests.fix_main_window import open_comparison
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape, begin_run, tps_of, write_run
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial
@@ -553,12 +553,7 @@ def test_the_command_of_the_window_opens_the_page_once_and_runs_leads_back(
     qtbot: QtBot, open_window: Callable[..., MainWindow], tmp_path: Path
 ) -> None:
     paths = write_campaign(tmp_path / "library")
-    window = open_window(tmp_path / "library")
-    until_read(qtbot, window)
-    window.runs_page.model.choose([str(path) for path in paths])
-    window.commands["compare"].trigger()
-    shown = window.pages.currentWidget()
-    assert isinstance(shown, ComparePage)
+    window, shown = open_comparison(qtbot, open_window, tmp_path / "library", paths)
     qtbot.waitUntil(lambda: "Verdict" in words(shown), timeout=30_000)
     assert "xfs is 10.0 % faster" in words(shown)
     colours = [run.colour for run in shown.content.runs]

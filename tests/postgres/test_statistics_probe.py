@@ -144,17 +144,12 @@ def test_every_column_of_this_version_is_yielded(server: Server) -> None:
 def test_the_statement_runs_on_every_version_at_hand(
     workbench: Workbench, every_installation: tuple[Installation, ...]
 ) -> None:
-    for installation in every_installation:
-        server = workbench.server(name=f"pg{installation.major}{len(workbench.outcomes)}", initialise=False)
-        server.installation = installation
-        server.initdb(checksums=True)
-        server.write_configuration()
-        server.start()
+    for server in workbench.each_version(every_installation):
+        major = server.installation.major
         with psycopg.connect(server.conninfo, autocommit=True) as connection:
-            row = connection.execute(statement_of(installation.major).encode()).fetchone()
-        server.stop()
+            row = connection.execute(statement_of(major).encode()).fetchone()
         assert row is not None
-        assert len(row) == len(columns_of(installation.major))
+        assert len(row) == len(columns_of(major))
 
 
 @pytest.mark.postgres

@@ -80,12 +80,7 @@ def test_connections_of_our_own_are_not_counted(server: Server, probe: WaitEvent
 def test_the_statement_runs_on_every_version_at_hand(
     workbench: Workbench, every_installation: tuple[Installation, ...]
 ) -> None:
-    for installation in every_installation:
-        server = workbench.server(name=f"pg{installation.major}{len(workbench.outcomes)}", initialise=False)
-        server.installation = installation
-        server.initdb(checksums=True)
-        server.write_configuration()
-        server.start()
+    for server in workbench.each_version(every_installation):
         with psycopg.connect(server.conninfo, autocommit=True) as connection:
             assert connection.execute(STATEMENT.encode()).fetchall() == []
             with psycopg.connect(server.conninfo) as other:
@@ -94,7 +89,6 @@ def test_the_statement_runs_on_every_version_at_hand(
                 row: tuple[object, ...] = ()
                 while "ClientRead" not in row and time.monotonic() < deadline_s:  # idle before it waits
                     [row] = connection.execute(STATEMENT.encode()).fetchall()
-        server.stop()
         assert row == ("idle in transaction", "Client", "ClientRead", 1)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from app.analysis.labels import with_warning
 from app.comparison.comparison import ComparedGroup, RunComparison
 from app.comparison.disturbed_runs import could_be_others
 from app.comparison.figures import figure_values
@@ -80,7 +81,8 @@ def describe_fastest(comparison: RunComparison, found: Fastest | None) -> str:
     """Return which configurations may be the fastest, a sentence with a full stop; empty without any."""
     if found is None:
         return ""
-    names = [_name(comparison.groups[place]) for place in (found.best, *found.others)]
+    groups = [comparison.groups[place] for place in (found.best, *found.others)]
+    names = [with_warning(group.name, group.warning) for group in groups]
     told = tr("Fastest: {name}; every other one of the {count} is slower beyond chance")
     if len(names) == found.judged:
         told = tr("Fastest: {name}, but none of the {count} can be told from it: {others}")
@@ -94,9 +96,3 @@ def describe_fastest(comparison: RunComparison, found: Fastest | None) -> str:
     if not found.others:
         sentence = tr("{told} (95 times in 100 it truly is the fastest).")
     return sentence.format(told=told)
-
-
-def _name(group: ComparedGroup) -> str:
-    if not group.warning:
-        return group.name
-    return tr("{name} ({warning})").format(name=group.name, warning=group.warning)
