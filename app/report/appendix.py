@@ -205,9 +205,9 @@ def _measuring(comparison: RunComparison) -> Iterator[str]:
     if any(property_of(run.facts, WORKLOAD, LABELS["caches"]) == Caches.COLD for run in comparison.runs):
         yield tr(
             "Where caches were cold, the server was stopped before the measured phase, its files left the "
-            "cache of the operating system, and it was started again. What was cached all the same was read "
-            "back; runs with more than {percent:g} % of the data are marked. Caches of disks, controllers and "
-            "hosts stay as they are."
+            "cache of the operating system, and it was started again. What was cached all the same was "
+            "read back; runs with more than {percent:g} % of the data are marked. Caches of disks, "
+            "controllers and hosts stay as they are."
         ).format(percent=100 * MOST_CACHED)
     if any(run.facts.load.kind is LoadKind.RATE for run in comparison.runs):
         yield tr(

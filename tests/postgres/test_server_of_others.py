@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -15,7 +15,9 @@ import psycopg
 import pytest
 from typing_extensions import override
 
+from app.analysis.cold_caches import STILL_CACHED
 from app.domain.campaign.configuration import (
+    Caches,
     Campaign,
     Configuration,
     MemoryTarget,
@@ -24,6 +26,7 @@ from app.domain.campaign.configuration import (
     interleaved_order,
     with_drawn_order,
 )
+from app.domain.campaign.disk_target import NOT_READ_BACK
 from app.domain.errors import ServerError
 from app.execution.phases import Runner, RunOutcome
 from app.execution.resolve import resolve_campaign
@@ -43,7 +46,7 @@ from app.probes.facts.stored import StoredBytes
 from app.process.starter import Account, spawn
 from app.recording.events import NullListener, ProgressReport
 from app.recording.recorder import Recorder
-from app.runfile.metadata.typed_json import NOT_KNOWN
+from app.runfile.metadata.typed_json import NOT_KNOWN, or_none
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise
 from app.runfile.writer import Phase, RunFileWriter, RunState
@@ -147,6 +150,27 @@ class ServerOfOthers:
             connection.execute(statement.encode())
 
 
+@dataclass(slots=True)
+class HalfCold(ServerOfOthers):
+    """One whose caches somebody empties: what is found in them afterwards; None where nobody can look."""
+
+    found: CachedBytes | None = None
+
+    @override
+    def shut_down(self) -> None:
+        """It goes on."""
+
+    @override
+    def empty_caches(self, watch: Callable[[], None]) -> None:
+        watch()
+
+    @override
+    def cached(self) -> CachedBytes:
+        if self.found is None:
+            raise ProbeUnavailable(WHY)
+        return self.found
+
+
 def free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -194,12 +218,13 @@ class Bench:
     account: Account
     file: Path
 
-    def run(self, listener: NullListener) -> RunOutcome:
+    def run(self, listener: NullListener, workload: Workload = WORKLOAD) -> RunOutcome:
         """Measure it as a campaign does; the run file is closed afterwards."""
         choice = PostgresChoice(preset="defaults")
         campaign = Campaign("others", (Configuration("a", MemoryTarget(), choice, WORKLOAD),), repeats=1)
         resolved = resolve_campaign(campaign, self.account, lambda _outcome: None).configurations["a"]
         planned = interleaved_order(with_drawn_order(campaign))[0]
+        planned = replace(planned, configuration=replace(planned.configuration, workload=workload))
         server: ServerUnderTest = self.server
         recorder = Recorder(RunFileWriter(self.file))
         recorder.set_run(describe_run(planned, resolved, server.setup))
@@ -285,3 +310,39 @@ def test_a_server_of_others_that_ends_is_told_and_what_was_measured_is_kept(benc
         assert run.samples("pgbench.tps")[1].size
         kinds = {event.kind for event in run.events()}
     assert "left-over" in kinds, "its database could not be removed"
+
+
+COLD = replace(WORKLOAD, caches=Caches.COLD, warmup_s=0)
+
+
+@pytest.mark.parametrize(
+    ("found", "kind", "words"),
+    [
+        (CachedBytes(1000, 500), STILL_CACHED, "50 % of the data was still cached"),
+        (CachedBytes(1000, 500, is_bound=True), STILL_CACHED, "Up to 50 % of the data was still cached"),
+        (None, NOT_READ_BACK, f"cold caches: applied, cannot be read back ({WHY})"),
+    ],
+)
+def test_a_run_that_was_not_cold_or_of_which_nobody_knows_is_marked(
+    bench: Bench, found: CachedBytes | None, kind: str, words: str
+) -> None:
+    server = HalfCold(bench.server.port, bench.server.folder, found)
+    outcome = replace(bench, server=server).run(NullListener(), COLD)
+    assert outcome.state is RunState.DONE, outcome.error
+    with RunFile(bench.file) as run:
+        (reason,) = (reason for mark, reason in run.marks() if mark == kind)
+        assert reason.startswith(words)
+        cached = or_none(run.metadata.cached)
+        assert (cached is None) == (found is None)
+        if cached is not None and found is not None:
+            assert (cached.data_bytes, cached.cached_bytes) == (found.data_bytes, found.cached_bytes)
+            assert cached.is_bound == found.is_bound
+
+
+def test_a_server_that_nobody_may_stop_is_never_measured_as_if_it_were_cold(bench: Bench) -> None:
+    outcome = bench.run(NullListener(), COLD)
+    assert outcome.state is RunState.FAILED
+    assert isinstance(outcome.error, ServerError)
+    assert outcome.error.message == WHY
+    with RunFile(bench.file) as run:
+        assert run.phase(Phase.MEASURE) is None
