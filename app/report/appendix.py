@@ -173,7 +173,7 @@ def method(found: Findings) -> Iterator[Block]:
     for sentence in _measuring(found.comparison):
         yield Text(TextRole.BODY, sentence)
     yield Text(TextRole.SUBHEADING, tr("Comparing"))
-    for sentence in (*_comparing(found.comparison), *found.notes):
+    for sentence in (*_comparing(found), *found.notes):
         yield Text(TextRole.BODY, sentence)
     yield Text(TextRole.SUBHEADING, tr("Words"))
     yield plain_table(_WORD_COLUMNS, _WORDS, size=TableSize.SMALL)
@@ -219,7 +219,8 @@ def _measuring(comparison: RunComparison) -> Iterator[str]:
     yield from describe_order(comparison)
 
 
-def _comparing(comparison: RunComparison) -> Iterator[str]:
+def _comparing(found: Findings) -> Iterator[str]:
+    comparison = found.comparison
     yield tr(
         "The unit is the run, never the second: seconds of one run resemble each other, and tests on them "
         "call more than half of identical pairs different. Means are geometric, differences are ratios, "
@@ -234,6 +235,22 @@ def _comparing(comparison: RunComparison) -> Iterator[str]:
         "its spread from its own runs: a spread shared by all configurations would see more with few "
         "repeats, but named differences in up to 10 % of simulated campaigns of identical ones."
     ).format(effect=100 * comparison.effect, runs=RUNS_FOR_A_VERDICT)
+    yield tr(
+        "Beside a difference of too few runs stands how much such runs would have to spread (standard "
+        "deviation of logarithms) for chance to explain it in 5 % of cases, divided by the number of such "
+        "differences. “Fastest” names a set that holds the truly fastest configuration in 95 % of cases: one "
+        "is left out where its verdict against the first says that it is slower, or where another one is "
+        "faster at 2.5 %, one-sided, divided by the number of these others (multiple comparisons with the "
+        "best, Bonferroni)."
+    )
+    if found.factors.verdicts:
+        yield tr(
+            "Over the cells of a matrix the ratios of two levels of a factor, each within a cell in which "
+            "all else is equal, are compared like pairs of runs: Student's t on their logarithms, Holm's "
+            "procedure over the levels of one factor. The cells are the repeats, and what the difference is "
+            "in one and not in another is part of their spread. Cells whose runs are of different campaigns "
+            "count as one where they share a campaign. Transactions of different kinds are judged apart."
+        )
     if comparison.anchors.by_group:
         yield tr(
             "Between campaigns each configuration is taken by the reference that ran in its own, at least "

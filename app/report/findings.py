@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line
 from app.comparison.comparison import RunComparison, compare_runs
+from app.comparison.overall.factor_verdicts import FactorVerdicts, judge_factors
+from app.comparison.overall.fastest import describe_fastest, find_fastest
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.domain.text import tr
 from app.report.blocks import letters
@@ -36,6 +38,8 @@ class Findings:
         warnings: what weakens the comparison, as sentences.
         notes: how it was made where that is not as always, as sentences.
         ending: the words with which all configurations' names end, and which are said once.
+        fastest: which configurations may be the fastest, a sentence; empty where that cannot be said.
+        factors: verdicts over the cells of a matrix.
     """
 
     title: str
@@ -44,6 +48,8 @@ class Findings:
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     ending: str
+    fastest: str = ""
+    factors: FactorVerdicts = field(default_factory=FactorVerdicts)
 
     @property
     def runs(self) -> tuple[ReportedRun, ...]:
@@ -72,7 +78,16 @@ def find(facts: Sequence[RunFacts], data: Sequence[RunData]) -> Findings:
     told = compare_runs(_with_short_names(whole, configurations), cut_s=cut_s)
     judged = tuple(replace(each, verdict=_sentence(told.rows[each.group].verdict)) for each in configurations)
     ending = common_ending([group.name for group in whole.groups]).strip(_JOINTS)
-    return Findings(_title(whole), told, judged, comparison_warnings(told), comparison_notes(told), ending)
+    return Findings(
+        title=_title(whole),
+        comparison=told,
+        configurations=judged,
+        warnings=comparison_warnings(told),
+        notes=comparison_notes(told),
+        ending=ending,
+        fastest=describe_fastest(told, find_fastest(told)),
+        factors=judge_factors(told),
+    )
 
 
 def _title(comparison: RunComparison) -> str:

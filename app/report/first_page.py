@@ -8,6 +8,7 @@ from typing import Final
 from app.analysis.labels import format_tps, mark_words, one_line
 from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
+from app.comparison.overall.factor_wording import EXPLANATION, describe_factor
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow, columns_for
 from app.domain.columns import column_of, texts, with_cells
 from app.domain.text import tr
@@ -29,6 +30,7 @@ from app.report.report_data import ReportedConfiguration
 from app.report.run_tables import speed_table, table_size
 from app.report.words import common, days
 from app.runfile.disturbance import DISTURBED
+from app.statistics.verdict import Verdict
 
 MOST_VERDICTS: Final = 5
 MOST_WARNINGS: Final = 3
@@ -36,6 +38,8 @@ _FEW: Final = 12
 _MUCH_DRIFT: Final = 0.2
 _BRIEF: Final = 24
 _MOST_LETTERS: Final = 600
+_MOST_FACTORS: Final = 2
+_UNDECIDED: Final = frozenset({Verdict.INDICATIVE, Verdict.INCONCLUSIVE, Verdict.IMPOSSIBLE})
 
 
 def first_page(found: Findings) -> Iterator[Block]:
@@ -78,18 +82,30 @@ def _answer(found: Findings) -> Iterator[Block]:
         yield from _single_answer(found.configurations[0])
         return
     most = told_first(found)
-    for verdict in found.verdicts[:most]:
-        yield Text(TextRole.ANSWER, verdict)
+    for sentence in (*overall_first(found), *found.verdicts[:most]):
+        yield Text(TextRole.ANSWER, sentence)
+    if found.factors.verdicts:
+        yield Text(TextRole.NOTE, EXPLANATION)
     more = len(found.verdicts) - most
     if more > 0:
         sentence = tr("{count} more comparisons stand in the table, and in words under “Verdicts”.")
         yield Text(TextRole.NOTE, sentence.format(count=more))
 
 
+def overall_first(found: Findings) -> tuple[str, ...]:
+    """Return what stands on the first page of all configurations together: the fastest, and factors.
+
+    Of the factors those with a verdict come first.
+    """
+    told = sorted(found.factors.verdicts, key=lambda each: each.found.comparison.verdict in _UNDECIDED)
+    sentences = (f"{describe_factor(each)}." for each in told[:_MOST_FACTORS])
+    return tuple(filter(None, (found.fastest, *sentences)))
+
+
 def told_first(found: Findings) -> int:
     """Return how many verdicts stand on the first page: what is read in half a minute, at least one."""
     most = MOST_VERDICTS if len(found.configurations) <= _FEW else 1
-    letters = 0
+    letters = sum(map(len, overall_first(found)))
     for count, verdict in enumerate(found.verdicts):
         letters += len(verdict)
         if count and (letters > _MOST_LETTERS or count == most):

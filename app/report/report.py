@@ -9,6 +9,7 @@ from typing import Final
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line
 from app.comparison.differences import describe_sameness, what_differs
+from app.comparison.overall.factor_wording import EXPLANATION, describe_factors, describe_not_counted
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.domain.units import format_duration
@@ -128,11 +129,16 @@ MOST_ON_FIRST_PAGE: Final = 12
 
 def verdict_pages(found: Findings) -> Iterator[Block]:
     """Yield the verdicts and reservations where the first page had no room for them all."""
-    if len(found.verdicts) <= told_first(found) and len(found.warnings) <= warned_first(found):
+    few = len(found.verdicts) <= told_first(found) and len(found.warnings) <= warned_first(found)
+    if few and not found.factors.verdicts:
         return
     yield Text(TextRole.HEADING, tr("Verdicts"), bookmark=tr("Verdicts"), new_page=True)
     for verdict in found.verdicts:
         yield Text(TextRole.BODY, verdict)
+    if found.factors.verdicts:
+        yield Text(TextRole.SUBHEADING, tr("Over all cells"))
+        told = (EXPLANATION, *describe_factors(found.factors), describe_not_counted(found.factors))
+        yield from (Text(TextRole.BODY, sentence) for sentence in told if sentence)
     if found.warnings:
         yield Text(TextRole.SUBHEADING, tr("Reservations"))
     for warning in found.warnings:

@@ -16,13 +16,22 @@ from pytestqt.qtbot import QtBot
 
 from app.domain.metrics import Sample
 from app.library.entries import read_entry
-from app.library.scan import ListedRun
+from app.library.index import LibraryIndex, index_path
+from app.library.scan import LibraryScan, ListedRun
 from app.runfile.finalize import finish_run_file
 from app.runfile.writer import Json, Phase, RunState
 from tests.fix_main_window import open_comparison
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape, begin_run, tps_of, write_run
-from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial
+from tests.fix_window import (
+    LONG_NAME,
+    Trial,
+    begin_trial,
+    write_bad_files,
+    write_campaign,
+    write_matrix,
+    write_trial,
+)
 from tests.known_runs import write_two_campaigns
 from ui.background import finish_background
 from ui.charts.data.lines import BandKind
@@ -95,6 +104,38 @@ def test_what_differs_comes_first_and_the_verdict_is_that_of_the_statistics(
     assert told.index("What differs") < told.index("Verdict") < told.index("Each run for itself")
     assert "xfs is 10.0 % faster than ext4 (95 % interval" in told
     assert "Target: filesystem" in told
+
+
+def test_single_runs_of_a_matrix_have_a_verdict_on_their_factor(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    show(qtbot, page, write_matrix(tmp_path))
+    told = words(page)
+    assert told.index("Verdict") < told.index("Over all cells") < told.index("Configurations")
+    assert "filesystem: btrfs is 19." in told
+    assert "nothing is said about a single one." in told
+    assert "chance alone explains it only where such runs spread by" in told
+
+
+def test_single_runs_stand_beside_the_spread_of_the_librarys_repeats(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    write_campaign(tmp_path, repeats=5)
+    list(LibraryScan(tmp_path, index=LibraryIndex(index_path(tmp_path))).read())
+    page.library = tmp_path
+    show(qtbot, page, write_matrix(tmp_path / "other"))
+    assert "10 like runs of 2 configurations in this library spread by" in words(page)
+
+
+def test_the_fastest_is_named_with_those_that_cannot_be_told_from_it(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    paths = write_campaign(tmp_path)
+    for repeat, path in enumerate(paths[1::2]):
+        trial = Trial(f"f2fs #{repeat + 1}", "f2fs", repeat, tps=1101.0 - 3 * repeat)
+        paths.append(write_trial(path.with_name(f"f2fs-{repeat}.footing"), trial))
+    show(qtbot, page, paths)
+    assert "Fastest: xfs; not distinguishable from it: f2fs (95 times in 100" in words(page)
 
 
 def test_baseline_effect_and_cut_change_the_verdict(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:

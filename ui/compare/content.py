@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from app.analysis.facts import RunFacts
@@ -9,7 +10,10 @@ from app.analysis.labels import mark_words
 from app.comparison.comparison import ComparedGroup, RunComparison, compare_runs
 from app.comparison.factors import Dimension, find_dimensions
 from app.comparison.label_shortening import short_names
+from app.comparison.overall.factor_verdicts import FactorVerdicts, judge_factors
+from app.comparison.overall.fastest import describe_fastest, find_fastest
 from app.domain.text import tr
+from app.library.spreads import KnownSpread
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.runfile.series import RunData
 from ui.charts.data.plotted_run import RunTrace
@@ -44,6 +48,8 @@ class Content:
         runs: in the order of ticking; those that can be read.
         comparison: None until the facts are read.
         dimensions: in what the configurations differ.
+        factors: verdicts over the cells of a matrix.
+        fastest: which configurations may be the fastest, a sentence; empty where that cannot be said.
         focus: path of the run in focus, empty for none.
     """
 
@@ -51,6 +57,8 @@ class Content:
     comparison: RunComparison | None = None
     dimensions: tuple[Dimension, ...] = ()
     focus: str = ""
+    factors: FactorVerdicts = field(default_factory=FactorVerdicts)
+    fastest: str = ""
 
     @property
     def traces(self) -> tuple[RunTrace, ...]:
@@ -99,8 +107,15 @@ class Choices:
     baseline: str = ""
 
 
-def compare_content(content: Content, choices: Choices) -> Content:
+def compare_content(
+    content: Content, choices: Choices, spreads: Mapping[str, KnownSpread] | None = None
+) -> Content:
     """Return the content with its comparison; all facts must be there.
+
+    Args:
+        content: runs with their facts.
+        choices: of a person.
+        spreads: of the library's repeats, by kind of target.
 
     Raises:
         ValueError: facts are missing.
@@ -109,9 +124,21 @@ def compare_content(content: Content, choices: Choices) -> Content:
     if len(facts) != len(content.runs):
         raise ValueError(content)
     comparison = compare_runs(
-        facts, effect=choices.effect, cut_s=choices.cut_s, baseline=choices.baseline, shorten=True
+        facts,
+        effect=choices.effect,
+        cut_s=choices.cut_s,
+        baseline=choices.baseline,
+        shorten=True,
+        spreads=spreads,
     )
-    return replace(content, comparison=comparison, dimensions=find_dimensions(comparison))
+    dimensions = find_dimensions(comparison)
+    return replace(
+        content,
+        comparison=comparison,
+        dimensions=dimensions,
+        factors=judge_factors(comparison, dimensions),
+        fastest=describe_fastest(comparison, find_fastest(comparison)),
+    )
 
 
 NOT_YET = tr("Reading the runs …")

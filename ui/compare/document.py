@@ -11,6 +11,7 @@ from app.analysis.labels import format_tps, one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
 from app.comparison.differences import PropertyDifference, describe_sameness, what_differs
 from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
+from app.comparison.overall.factor_wording import EXPLANATION, describe_factors, describe_not_counted
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.comparison.wording import format_difference
@@ -46,6 +47,7 @@ class ComparisonWriter(PlainWriter):
         self._write_warnings(content)
         self._write_differences(content)
         self._write_verdicts(content)
+        self._write_factors(content)
         self._write_configurations(content)
         self._write_runs(content)
 
@@ -87,9 +89,21 @@ class ComparisonWriter(PlainWriter):
             self._line(
                 tr("One configuration only: there is nothing to compare it with."), colour=self._ink.quiet
             )
+        if content.fastest:
+            self._line(content.fastest)
         for told in (describe_bottlenecks(content.comparison), describe_what_is_unshown(content.comparison)):
             if told:
                 self._line(told)
+
+    def _write_factors(self, content: Content) -> None:
+        if not content.factors.verdicts:
+            return
+        self._heading(tr("Over all cells"))
+        self._line(EXPLANATION, colour=self._ink.quiet, small=True)
+        for sentence in describe_factors(content.factors):
+            self._line(sentence)
+        if told := describe_not_counted(content.factors):
+            self._line(told, colour=self._ink.quiet)
 
     def _write_configurations(self, content: Content) -> None:
         if content.comparison is None:

@@ -31,6 +31,7 @@ from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.draft.trust import refuse_programs
 from app.library.scan import ListedRun
+from app.library.spreads import read_spreads
 from app.runfile.series import load_run_data
 from ui.background import BackgroundOp
 from ui.charts.stack.stack import prefetch
@@ -66,6 +67,7 @@ class ComparePage(QWidget):
         effect: smallest difference of interest, in percent.
         cut: what is left out of the beginning of every run.
         go_back: shows the library again.
+        library: folder whose repeats tell how much runs spread; None where there is none.
 
     Signals:
         settled: facts and comparison are shown.
@@ -86,6 +88,7 @@ class ComparePage(QWidget):
         self._again_op: BackgroundOp[Campaign] | None = None
         self._chosen_by_hand = False
         self.go_back: Callable[[], None] = _stay
+        self.library: Path | None = None
         self.tabs = QTabWidget(documentMode=True)
         self.tabs.setUsesScrollButtons(True)
         for spec in VIEWS:
@@ -183,12 +186,12 @@ class ComparePage(QWidget):
 
     def _read_facts(self) -> None:
         runs, focus = self.content.runs, self.content.focus
-        choices = self._choices()
+        choices, library = self._choices(), self.library
 
         def read() -> tuple[list[LoadedRun], Content]:
             found = load_facts(runs)
             good = tuple(run for run in found if not run.problem)
-            return found, compare_content(Content(good, focus=focus), choices)
+            return found, compare_content(Content(good, focus=focus), choices, read_spreads(library))
 
         self._op = BackgroundOp(read, lambda found: self._take_facts(*found), self._fail).start()
 
@@ -206,14 +209,16 @@ class ComparePage(QWidget):
         """Compare anew as the controls say."""
         if self.content.comparison is None:
             return
-        content, choices = self.content, self._choices()
+        content, choices, library = self.content, self._choices(), self.library
         self._cancel()
 
         def take(found: Content) -> None:
             self._set_content(found.with_focus(self.content.focus))
             self.settled.emit()
 
-        self._op = BackgroundOp(lambda: compare_content(content, choices), take, self._fail).start()
+        self._op = BackgroundOp(
+            lambda: compare_content(content, choices, read_spreads(library)), take, self._fail
+        ).start()
 
     def _ask_again(self) -> None:
         """Make the campaign that runs the same at one rate; its files are read in the background."""

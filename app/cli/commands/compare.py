@@ -159,7 +159,8 @@ def _print_factors(comparison: RunComparison, console: Console) -> None:
         return
     _title(console, tr("Over all cells"))
     print_table(console, FACTOR_COLUMNS, found.verdicts)
-    for sentence in (*describe_factors(found), FACTORS_EXPLANATION, describe_not_counted(found)):
+    told = (*describe_factors(found), FACTORS_EXPLANATION, describe_not_counted(found))
+    for sentence in filter(None, told):
         print_sentence(console, sentence)
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.cli import main as command
-from tests.fix_window import Trial, write_bad_files, write_campaign, write_trial
+from app.library.index import LibraryIndex, index_path
+from app.library.scan import LibraryScan
+from tests.fix_window import Trial, write_bad_files, write_campaign, write_matrix, write_trial
 from tests.hostile_files import REFUSED
 
 Capture = pytest.CaptureFixture[str]
@@ -39,6 +41,26 @@ def test_runs_are_named_by_path_and_the_baseline_by_name(tmp_path: Path, capsys:
     paths = write_campaign(tmp_path)
     assert call(*paths, "--baseline", "xfs", "--effect", "5", "--cut", "none") == 0
     assert "ext4 is 9.1 % slower than xfs" in capsys.readouterr().out
+
+
+def test_a_matrix_of_single_runs_has_a_table_and_sentences_over_its_cells(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    assert call(write_matrix(tmp_path)[0].parent) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.index("Verdict") < told.index("Over all cells") < told.index("Each run for itself")
+    assert "filesystem: btrfs is 19." in told
+    assert "slower than ext4 over 4 cells (scale) (95 % interval" in told
+    assert "nothing is said about a single one." in told
+
+
+def test_single_runs_stand_beside_the_spread_of_the_library(tmp_path: Path, capsys: Capture) -> None:
+    library = tmp_path / "library"
+    write_campaign(library, repeats=5)
+    list(LibraryScan(library, index=LibraryIndex(index_path(library))).read())
+    assert call(write_matrix(tmp_path)[0].parent, "--library", library) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "10 like runs of 2 configurations in this library spread by" in told
 
 
 def test_json_is_one_object(tmp_path: Path, capsys: Capture) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.comparison.overall.factor_wording import EXPLANATION
 from app.domain.errors import FootingError
 from app.library.entries import CampaignLock
 from app.report.blocks import (
@@ -29,7 +30,7 @@ from app.report.report import read_picture, read_report
 from app.runfile.writer import RunState
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
-from tests.fix_window import LONG_NAME, Trial, begin_trial
+from tests.fix_window import LONG_NAME, Trial, begin_trial, write_matrix
 
 SHORT = Shape(30, 5000)
 
@@ -83,11 +84,25 @@ def test_the_fastest_stands_first_and_the_first_run_decides_what_is_compared_wit
     report = read_report(three_by_three(tmp_path))
     assert [bar.name for bar in bars(report).bars] == ["xfs", "ext4", "btrfs"]
     answers = texts(report, TextRole.ANSWER)
-    assert answers[0].startswith("xfs is ")
-    assert "faster than ext4 (" in answers[0]
-    assert "slower than ext4 (" in answers[1]
+    assert answers[0].startswith("Fastest: xfs; every other one of the 3 is slower beyond chance")
+    assert answers[1].startswith("xfs is ")
+    assert "faster than ext4 (" in answers[1]
+    assert "slower than ext4 (" in answers[2]
     table = next(block for block in report.blocks if isinstance(block, ReportTable))
     assert [row.cells["difference"] for row in table.rows][1] == "baseline"
+
+
+def test_single_runs_of_a_matrix_begin_with_the_verdict_on_its_factor(tmp_path: Path) -> None:
+    report = read_report(write_matrix(tmp_path))
+    answers = texts(report, TextRole.ANSWER)
+    assert answers[0].startswith("filesystem: btrfs is 19.")
+    assert "slower than ext4 over 4 cells (scale) (95 % interval" in answers[0]
+    assert answers[0].endswith("; 1 run in each).")
+    assert answers[1].startswith("Indicative only: ")
+    told = texts(report, TextRole.BODY)
+    assert answers[0] in told
+    assert EXPLANATION in told
+    assert any(sentence.startswith("Over the cells of a matrix the ratios") for sentence in told)
 
 
 def test_every_table_has_a_heading_for_each_cell_and_a_cell_for_each_heading(tmp_path: Path) -> None:

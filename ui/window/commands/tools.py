@@ -83,6 +83,7 @@ def _compare(context: ToolContext) -> None:
         page = ComparePage(context.theme)
         page.told.connect(context.tell)
         page.again_asked.connect(context.ask_campaign)
+    page.library = context.library
     page.go_back = partial(context.open_files, [Path(run.entry.path) for run in context.runs])
     context.show_page(page)
     page.show_runs(context.runs, context.colours, context.focus)
