@@ -88,6 +88,24 @@ def host_as_it_is(own: Path) -> dict[str, object]:
     }
 
 
+def test_campaigns_of_the_host_are_not_seen() -> None:
+    state = Path("/var/lib/pgfooting/state")
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    record = state / f"campaign-{uuid.uuid4().hex[:16]}.trial"
+    record.touch()
+    try:
+        namespaces = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--propagation", "private")
+        assert (
+            run(
+                *namespaces, str(IN_NAMESPACE), "--inside", "find", "/var/lib/pgfooting", "-name", record.name
+            )
+            == ""
+        )
+        assert record.exists()
+    finally:
+        record.unlink()
+
+
 @pytest.mark.parametrize("end", ["exit 3", "kill -KILL $$"])
 def test_the_host_stays_as_it_was(end: str, tmp_path: Path) -> None:
     disk, link, process = (
