@@ -13,10 +13,11 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 from typing_extensions import override
@@ -48,6 +49,7 @@ from app.hosts.server_under_test import PgbenchPlace
 from app.postgres.pgbench.argv import BenchmarkRequest, TransactionLog, benchmark_argv
 from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
 from app.probes.base.server_probe import ServerProbe
+from app.probes.sources.children import Children
 from app.probes.sources.processes import ServerTree
 from app.process.starter import Account
 from app.recording.events import CampaignListener, NullListener, ProgressReport
@@ -65,6 +67,8 @@ _WARM_S = 1.2
 """Until every probe has its first difference."""
 _CONNECTED_S = 10.0
 """Within which every probe that asks the server has a connection, on a machine with other work too."""
+_ENDED_S: Final = 5.0
+"""Within which the sessions of a pgbench have ended; an autovacuum that began meanwhile may take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,8 @@ class Cost:
     Attributes:
         summary: pgbench's own figures.
         pgbench_s: pgbench, with the small Python that starts it.
-        server_s: postmaster, backends and all the rest of the server, without `statistics_s`.
+        server_s: postmaster, backends and all the rest of the server, without `statistics_s`; until the
+            sessions of pgbench have ended, which takes tens of milliseconds each: they unmap shared memory.
         own_s: all threads of this process, from before pgbench was started to after its output was stored.
         steady_s: the same between the first and the last second alone.
         steady_transactions: transactions in these seconds.
@@ -144,6 +149,34 @@ def builtin_workload(script: BuiltinScript, duration_s: int) -> Workload:
         duration_s=duration_s,
         warmup_s=3,
     )
+
+
+class Sessions:
+    """The sessions of a server that began after this was made.
+
+    Args:
+        pid: of the postmaster.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self.others = self._now()
+
+    def _now(self) -> set[int]:
+        children = Children(self._pid)
+        try:
+            return children.pids()
+        finally:
+            children.close()
+
+    def await_end(self, most_s: float) -> bool:
+        """Wait until they have ended, so long at most, and return whether they have."""
+        deadline_s = time.monotonic() + most_s
+        while self._now() - self.others:
+            if time.monotonic() > deadline_s:
+                return False
+            time.sleep(0.02)
+        return True
 
 
 @dataclass(slots=True)
@@ -235,18 +268,20 @@ class Rig:
         if prepare is not None:
             prepare(runner)
         asked = _asked_pids(runner)
-        tree = ServerTree(self.server.sources.postmaster_pid or 0)
+        tree, sessions = self._server()
         server_s, own_s, children_s = _server_cpu_s(tree), own_cpu_s(), children_cpu_s()
         statistics_s = sum(map(process_cpu_s, asked))
         with runner._phase(phase, workload.duration_s):
             summary = pgbench.run(phase)
         own_s, children_s = own_cpu_s() - own_s, children_cpu_s() - children_s
+        sessions.await_end(_ENDED_S)
         statistics_s = sum(map(process_cpu_s, asked)) - statistics_s
         server_s = _server_cpu_s(tree) - server_s
         tree.close()
         display.close()
         keep(self._close(runner))
-        begin, end = watch.moments[0], watch.moments[-1]
+        nothing = (0.0, 0.0, 0.0)  # of a run of less than a second
+        begin, end = (watch.moments[0], watch.moments[-1]) if watch.moments else (nothing, nothing)
         self._clear()
         return Cost(
             summary=summary,
@@ -260,18 +295,30 @@ class Rig:
         )
 
     def bare(
-        self, workload: Workload, log_prefix: str = "", take: Callable[[Path], None] | None = None
+        self,
+        workload: Workload,
+        log_prefix: str = "",
+        take: Callable[[Path], None] | None = None,
+        *,
+        one_in: int = 1,
+        progress: bool = False,
+        under: Sequence[str] = (),
+        begin: Callable[[], None] | None = None,
     ) -> Cost:
         """Run pgbench with the same arguments but those of our progress and log, and wait for its end.
 
         Args:
             workload: what pgbench does.
-            log_prefix: log every transaction under this name, which nobody reads meanwhile; empty for no log.
+            log_prefix: log transactions under this name, which nobody reads meanwhile; empty for no log.
             take: called with the private folder before it is cleared.
+            one_in: sampling of that log.
+            progress: print our progress lines all the same.
+            under: the program that executes pgbench, with its arguments.
+            begin: called right before pgbench starts.
         """
         self.server.checkpoint()
         time.sleep(_WARM_S)
-        log = TransactionLog(f"{self.place.folder.path}/{log_prefix}") if log_prefix else None
+        log = TransactionLog(f"{self.place.folder.path}/{log_prefix}", one_in) if log_prefix else None
         request = BenchmarkRequest(
             seed=self.planned.seed,
             scale=self.resolved.scale.scale,
@@ -281,24 +328,29 @@ class Rig:
         runner = self.runner(workload, NullListener())
         pgbench = self.pgbench(runner)
         argv = benchmark_argv(pgbench._program(), self.server.address, workload, request)
-        argv = tuple(word for word in argv if not word.startswith("--progress"))
-        tree = ServerTree(self.server.sources.postmaster_pid or 0)
+        argv = tuple(word for word in argv if progress or not word.startswith("--progress"))
+        if begin is not None:
+            begin()
+        tree, sessions = self._server()
         server_s, children_s = _server_cpu_s(tree), children_cpu_s()
-        child = pgbench._spawn(argv, "bare")
+        child = pgbench._spawn((*under, *argv), "bare")
         if child.wait() != 0:
             raise RuntimeError(Path(self.place.folder.path, "bare.stderr").read_text())
-        server_s, children_s = _server_cpu_s(tree) - server_s, children_cpu_s() - children_s
+        children_s = children_cpu_s() - children_s
+        sessions.await_end(_ENDED_S)
+        server_s = _server_cpu_s(tree) - server_s
         tree.close()
         summary = parse_summary(Path(self.place.folder.path, "bare.stdout").read_text())
         if take is not None:
             take(Path(self.place.folder.path))
-        self.finish(runner)
-        return Cost(summary, children_s, server_s)
-
-    def finish(self, runner: Runner) -> None:
-        """Close a runner that started a pgbench by itself, and remove what that has left."""
         self._close(runner).unlink()
         self._clear()
+        return Cost(summary, children_s, server_s)
+
+    def _server(self) -> tuple[ServerTree, Sessions]:
+        pid = self.server.sources.postmaster_pid
+        assert pid is not None
+        return ServerTree(pid), Sessions(pid)
 
     def _clear(self) -> None:
         """Remove what the run left in the private folder, which every run of a campaign has new."""
